@@ -1,0 +1,68 @@
+package push
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Push is one message for one recipient through one channel at one send time.
+// All times are UTC; promised times (RequestedSendAt, SendAt) are whole
+// seconds.
+type Push struct {
+	ID        uuid.UUID
+	Tenant    uuid.UUID
+	Recipient string // the tenant's own opaque id, 1–128 printable bytes
+	Channel   string
+	Category  string
+	To        string          // the address, where the channel needs one
+	Message   json.RawMessage // a JSON object, handed to the provider as it came
+	Metadata  json.RawMessage // a JSON object, or nil
+
+	RequestedSendAt time.Time // what the caller asked for, rounded up to a second
+	SendAt          time.Time // the promise: the place that the push holds in the quota
+	NextAt          time.Time // when to try next: SendAt at first, later after retries and deferrals
+	ExpiresAt       time.Time // from here on it is not sent any more
+
+	Status            Status
+	Gen               int64 // grows whenever the plan changes; a wake-up of another Gen is stale
+	Attempts          int
+	LastError         string // why the last attempt failed, or why the push ended
+	PossiblyDelivered bool   // an attempt ended with an unknown outcome
+
+	IdempotencyHash []byte // SHA-256 of the request that made it; nil without an Idempotency-Key
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
+
+	Sends []Send // oldest first; filled only where a single push is read
+}
+
+// Send is one delivery attempt.
+type Send struct {
+	Attempt           int // 1, 2, …
+	StartedAt         time.Time
+	EndedAt           time.Time // zero while the attempt is under way
+	Outcome           Outcome   // empty while the attempt is under way
+	ProviderMessageID string
+	Error             string
+}
+
+// Outcome says what became of one attempt.
+type Outcome string
+
+// The outcomes of an attempt.
+const (
+	Delivered Outcome = "delivered" // the provider took it
+	Refused   Outcome = "refused"   // surely not delivered
+	Unknown   Outcome = "unknown"   // may have been delivered
+)
+
+// WakeUp is the queue's task for a push. It carries ids only and decides
+// nothing: whoever is woken asks Postgres what is to be done.
+type WakeUp struct {
+	Push         uuid.UUID
+	Gen          int64
+	RecipientKey int64     // see [RecipientKey]
+	At           time.Time // when to wake up
+}
