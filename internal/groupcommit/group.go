@@ -1,0 +1,108 @@
+// Package groupcommit gathers concurrent calls, so that many share the price
+// of one: a transaction's commit, a network round trip.
+//
+// There is no timer. A call that finds nobody at work runs at once and alone;
+// those that arrive meanwhile wait, and are run together as soon as it is
+// done. So the groups are as large as the load makes them, and an idle system
+// adds no latency.
+package groupcommit
+
+import (
+	"context"
+	"sync"
+)
+
+// Group gathers calls to Run. The zero value with Run set is ready for use.
+type Group[Req, Res any] struct {
+	// Run does the work of several requests and returns as many results in
+	// the same order, or an error for all of them.
+	Run func(ctx context.Context, reqs []Req) ([]Res, error)
+	// Weight of a request against MaxWeight; nil: 1.
+	Weight func(Req) int
+	// MaxWeight of the requests run together; 0: no bound. A heavier request
+	// runs alone.
+	MaxWeight int
+	// Parallel is how many groups run at the same time; 0: one.
+	Parallel int
+	// Observe, if set, is told the number of requests of each group.
+	Observe func(requests int)
+
+	mu      sync.Mutex
+	waiting []*call[Req, Res]
+	running int
+}
+
+type call[Req, Res any] struct {
+	req  Req
+	res  Res
+	err  error
+	done chan struct{}
+}
+
+// Do runs req together with others and returns its result. Run gets a context
+// that is not canceled with ctx, since it works for others as well: it must
+// bound its time itself.
+func (g *Group[Req, Res]) Do(ctx context.Context, req Req) (Res, error) {
+	c := &call[Req, Res]{req: req, done: make(chan struct{})}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, c)
+	if g.running < max(1, g.Parallel) {
+		g.running++
+		go g.work(context.WithoutCancel(ctx))
+	}
+	g.mu.Unlock()
+	<-c.done
+	return c.res, c.err
+}
+
+// work runs groups until nobody waits.
+func (g *Group[Req, Res]) work(ctx context.Context) {
+	for calls := g.next(); len(calls) > 0; calls = g.next() {
+		g.run(ctx, calls)
+	}
+}
+
+// next takes the calls of one group off the queue, or ends the worker.
+func (g *Group[Req, Res]) next() []*call[Req, Res] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n, weight := 0, 0
+	for ; n < len(g.waiting); n++ {
+		weight += g.weight(g.waiting[n].req)
+		if g.MaxWeight > 0 && weight > g.MaxWeight && n > 0 {
+			break
+		}
+	}
+	if n == 0 {
+		g.running--
+		return nil
+	}
+	calls := g.waiting[:n:n]
+	g.waiting = g.waiting[n:]
+	return calls
+}
+
+func (g *Group[Req, Res]) weight(req Req) int {
+	if g.Weight == nil {
+		return 1
+	}
+	return g.Weight(req)
+}
+
+// run works on one group and wakes its callers.
+func (g *Group[Req, Res]) run(ctx context.Context, calls []*call[Req, Res]) {
+	if g.Observe != nil {
+		g.Observe(len(calls))
+	}
+	reqs := make([]Req, len(calls))
+	for i, c := range calls {
+		reqs[i] = c.req
+	}
+	results, err := g.Run(ctx, reqs)
+	for i, c := range calls {
+		if c.err = err; err == nil {
+			c.res = results[i]
+		}
+		close(c.done)
+	}
+}
