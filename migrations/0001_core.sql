@@ -38,6 +38,7 @@ CREATE TABLE pushes (
     send_at            timestamptz NOT NULL, -- the promise
     next_at            timestamptz NOT NULL, -- when to try next
     expires_at         timestamptz NOT NULL,
+    ttl_ms             bigint NOT NULL DEFAULT 0, -- expires_at moves with send_at; 0: the caller fixed it
     status             text NOT NULL DEFAULT 'scheduled'
                        CHECK (status IN ('scheduled', 'sending', 'sent', 'failed', 'canceled', 'expired')),
     gen                bigint NOT NULL DEFAULT 1,
@@ -45,6 +46,7 @@ CREATE TABLE pushes (
     possibly_delivered bool NOT NULL DEFAULT false,
     last_error         text NOT NULL DEFAULT '',
     claim_token        uuid,                 -- names the attempt that is under way
+    more_due           bool NOT NULL DEFAULT false, -- another push of the recipient waits for this attempt to end
     lease_until        timestamptz,          -- after this, the attempt counts as lost
     armed_until        timestamptz,          -- until then a wake-up is believed to be in the queue
     idempotency_hash   bytea,                -- SHA-256 of the request, where it bore an Idempotency-Key

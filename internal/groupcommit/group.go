@@ -24,6 +24,9 @@ type Group[Req, Res any] struct {
 	MaxWeight int
 	// Parallel is how many groups run at the same time; 0: one.
 	Parallel int
+	// Alone tells of an error whether one request may have caused it for all:
+	// then each is run alone. nil: never.
+	Alone func(error) bool
 	// Observe, if set, is told the number of requests of each group.
 	Observe func(requests int)
 
@@ -39,16 +42,15 @@ type call[Req, Res any] struct {
 	done chan struct{}
 }
 
-// Do runs req together with others and returns its result. Run gets a context
-// that is not canceled with ctx, since it works for others as well: it must
-// bound its time itself.
-func (g *Group[Req, Res]) Do(ctx context.Context, req Req) (Res, error) {
+// Do runs req together with others and returns its result. It takes no context:
+// the work is done for others as well, so Run must bound its time itself.
+func (g *Group[Req, Res]) Do(req Req) (Res, error) {
 	c := &call[Req, Res]{req: req, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, c)
 	if g.running < max(1, g.Parallel) {
 		g.running++
-		go g.work(context.WithoutCancel(ctx))
+		go g.work()
 	}
 	g.mu.Unlock()
 	<-c.done
@@ -56,9 +58,9 @@ func (g *Group[Req, Res]) Do(ctx context.Context, req Req) (Res, error) {
 }
 
 // work runs groups until nobody waits.
-func (g *Group[Req, Res]) work(ctx context.Context) {
+func (g *Group[Req, Res]) work() {
 	for calls := g.next(); len(calls) > 0; calls = g.next() {
-		g.run(ctx, calls)
+		g.run(calls)
 	}
 }
 
@@ -90,7 +92,7 @@ func (g *Group[Req, Res]) weight(req Req) int {
 }
 
 // run works on one group and wakes its callers.
-func (g *Group[Req, Res]) run(ctx context.Context, calls []*call[Req, Res]) {
+func (g *Group[Req, Res]) run(calls []*call[Req, Res]) {
 	if g.Observe != nil {
 		g.Observe(len(calls))
 	}
@@ -98,7 +100,13 @@ func (g *Group[Req, Res]) run(ctx context.Context, calls []*call[Req, Res]) {
 	for i, c := range calls {
 		reqs[i] = c.req
 	}
-	results, err := g.Run(ctx, reqs)
+	results, err := g.Run(context.Background(), reqs)
+	if err != nil && len(calls) > 1 && g.Alone != nil && g.Alone(err) {
+		for i := range calls {
+			g.run(calls[i : i+1])
+		}
+		return
+	}
 	for i, c := range calls {
 		if c.err = err; err == nil {
 			c.res = results[i]

@@ -24,6 +24,8 @@ type Push struct {
 	SendAt          time.Time // the promise: the place that the push holds in the quota
 	NextAt          time.Time // when to try next: SendAt at first, later after retries and deferrals
 	ExpiresAt       time.Time // from here on it is not sent any more
+	TTL             time.Duration // ExpiresAt moves with SendAt, so long behind it; 0: the caller fixed ExpiresAt
+	ArmedUntil      time.Time     // until then a wake-up is believed to be in the queue; zero: none is
 
 	Status            Status
 	Gen               int64 // grows whenever the plan changes; a wake-up of another Gen is stale

@@ -1,0 +1,188 @@
+package channel
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// testNow is the clock of the channels under test.
+func testNow() time.Time { return time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC) }
+
+// row is one answer of a provider, and what any channel must make of it.
+type row struct {
+	name     string
+	behavior behavior // nil: hangs up without reading
+	want     Result   // an Error of "…" stands for any text
+	timeout  time.Duration
+}
+
+func providerAnswers() []row {
+	const long = 20 * time.Second // shows that it was not waited for
+	var (
+		delivered = Result{Outcome: push.Delivered}
+		forGood   = Result{Outcome: push.Refused, Final: true, Error: "…"}
+		refused   = Result{Outcome: push.Refused, Error: "…"}
+		unknown   = Result{Outcome: push.Unknown, Error: "…"}
+	)
+	after := func(r Result, d time.Duration) Result { r.RetryAfter = d; return r }
+	rows := []row{
+		{"200 with a long body", answers(200, strings.Repeat("x", 10<<20)), delivered, long},
+		{"200 with a body cut off", writes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\":", false), delivered, long},
+		{"200 with a broken chunk", writes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", false), delivered, long},
+		{"200 with a body that drips", drips, delivered, long},
+		{"200 with a body that never comes", hangs("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), delivered, long},
+		{"200 after 103", writes("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true), delivered, long},
+
+		{"429 with seconds", answers(429, "", "Retry-After: 17"), after(refused, 17*time.Second), long},
+		{"429 with a date", answers(429, "", "Retry-After: Tue, 01 Dec 2026 08:00:40 GMT"), after(refused, 40*time.Second), long},
+		{"429 with a date gone by", answers(429, "", "Retry-After: Tue, 01 Dec 2026 07:00:00 GMT"), refused, long},
+		{"429 for a year", answers(429, "", "Retry-After: 31536000"), after(refused, 24*time.Hour), long},
+		{"429 for a year, as date", answers(429, "", "Retry-After: Wed, 01 Dec 2027 08:00:00 GMT"), after(refused, 24*time.Hour), long},
+		{"429 for ever", answers(429, "", "Retry-After: 99999999999999999999999"), after(refused, 24*time.Hour), long},
+		{"429 with nonsense", answers(429, "", "Retry-After: soon"), refused, long},
+		{"429 with a negative wait", answers(429, "", "Retry-After: -5"), refused, long},
+		{"408 with seconds", answers(408, "", "Retry-After: 3"), after(refused, 3*time.Second), long},
+		{"503 with seconds", answers(503, "", "Retry-After: 3"), after(refused, 3*time.Second), long},
+		{"503 with zero", answers(503, "", "Retry-After: 0"), refused, long},
+		{"503 with nonsense", answers(503, "", "Retry-After: soon"), unknown, long},
+		{"502 with seconds", answers(502, "", "Retry-After: 3"), unknown, long},
+		{"404 with seconds", answers(404, "", "Retry-After: 3"), forGood, long},
+		{"500 with a body that drips", hangs("HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\n"), unknown, long},
+
+		{"101", answers(101, "", "Connection: upgrade", "Upgrade: x"), unknown, long},
+		{"hangs", hangs(""), unknown, time.Second},
+		{"hangs within the head", hangs("HTTP/1.1 200 OK\r\nContent-"), unknown, time.Second},
+		{"resets", resets, unknown, long},
+		{"drops", drops, unknown, long},
+		{"hangs up without reading", nil, unknown, long},
+		{"echoes as status", echoes("HTTP/1.1 "), unknown, long},
+		{"echoes as header", echoes("HTTP/1.1 200 OK\r\n"), unknown, long},
+		{"says nonsense", writes("220 mail.example ESMTP\r\n", false), unknown, long},
+		{"endless head", writes("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 1<<20), false), unknown, long},
+		{"odd status", writes("HTTP/1.1 2000 OK\r\n\r\n", false), unknown, long},
+	}
+	for _, code := range []int{200, 201, 202, 204, 299} {
+		rows = append(rows, row{fmt.Sprint(code), answers(code, ""), delivered, long})
+	}
+	for _, code := range []int{300, 301, 302, 303, 304, 307, 308} {
+		rows = append(rows, row{fmt.Sprint(code), answers(code, "", "Location: /elsewhere"), forGood, long})
+	}
+	for _, code := range []int{400, 401, 403, 404, 409, 410, 413, 422, 451, 499} {
+		rows = append(rows, row{fmt.Sprint(code), answers(code, markMessage), forGood, long})
+	}
+	for _, code := range []int{408, 425, 429} {
+		rows = append(rows, row{fmt.Sprint(code), answers(code, markMessage), refused, long})
+	}
+	for _, code := range []int{500, 502, 503, 504, 599, 600, 999} {
+		rows = append(rows, row{fmt.Sprint(code), answers(code, markMessage), unknown, long})
+	}
+	return rows
+}
+
+// testAnswers runs a channel through the answers that any provider may give.
+func testAnswers(t *testing.T, build func(t *testing.T, url string, timeout time.Duration) Channel) {
+	for _, r := range providerAnswers() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t, r.behavior)
+			began := time.Now()
+			got := build(t, p.url(), r.timeout).Send(t.Context(), testPush(), 1)
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("Send took %s", took)
+			}
+			if r.want.Error == "…" && got.Error != "" {
+				r.want.Error = got.Error
+			}
+			if diff := cmp.Diff(r.want, got); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if requests, _ := p.seen(); !p.deaf && len(requests) != 1 {
+				t.Errorf("the provider got %d requests, want 1", len(requests))
+			}
+			checkError(t, got.Error)
+		})
+	}
+}
+
+// checkError holds the text of an error to what the package promises.
+func checkError(t *testing.T, text string) {
+	t.Helper()
+	if len(text) > maxError {
+		t.Errorf("the error has %d bytes, want at most %d", len(text), maxError)
+	}
+	for _, mark := range marks() {
+		if strings.Contains(text, mark) {
+			t.Errorf("%s leaked: %s", mark, text)
+		}
+	}
+}
+
+func TestWebhookAnswers(t *testing.T) {
+	testAnswers(t, func(t *testing.T, url string, timeout time.Duration) Channel {
+		return newTestWebhook(t, WebhookConfig{URL: url + "/send?token=" + markQuery, Timeout: timeout, Now: testNow})
+	})
+}
+
+// newTestWebhook fills in what tests on loopback need.
+func newTestWebhook(t testing.TB, cfg WebhookConfig) *Webhook {
+	t.Helper()
+	cfg.Name, cfg.AllowPrivateAddresses = "push", true
+	if cfg.Secret == "" {
+		cfg.Secret = markSecret
+	}
+	w, err := NewWebhook(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	return w
+}
+
+// The text for the tenant says which answer it was.
+func TestErrorNamesTheStatus(t *testing.T) {
+	for _, code := range []int{http.StatusFound, http.StatusTooManyRequests, http.StatusNotFound, http.StatusBadGateway, 599} {
+		p := newProvider(t, answers(code, ""))
+		got := newTestWebhook(t, WebhookConfig{URL: p.url()}).Send(t.Context(), testPush(), 1)
+		if !strings.Contains(got.Error, fmt.Sprint(code)) {
+			t.Errorf("error of a %d: %q", code, got.Error)
+		}
+	}
+}
+
+func TestProviderID(t *testing.T) {
+	for _, tt := range []struct{ name, body, want string }{
+		{"text", `{"id":"abc-1","more":[1]}`, "abc-1"},
+		{"message_id", `{"message_id":"m-1"}`, "m-1"},
+		{"id before message_id", `{"message_id":"m-1","id":"abc"}`, "abc"},
+		{"an id of no use", `{"id":null,"message_id":"m-1"}`, "m-1"},
+		{"empty id", `{"id":"","message_id":"m-1"}`, "m-1"},
+		{"number", `{"id":12345}`, "12345"},
+		{"number beyond a float", `{"id":12345678901234567891}`, "12345678901234567891"},
+		{"negative", `{"id":-7}`, "-7"},
+		{"object", `{"id":{"a":1}}`, ""},
+		{"bool", `{"id":true}`, ""},
+		{"control characters", `{"id":"a\u0000b\r\n\u001b[31mc\u0085\u202e"}`, "ab[31mc"},
+		{"broken utf-8", "{\"id\":\"a\xff\"}", "a\ufffd"},
+		{"long", `{"id":"` + strings.Repeat("x", 300) + `"}`, strings.Repeat("x", 255)},
+		{"long, not within a character", `{"id":"` + strings.Repeat("ø", 300) + `"}`, strings.Repeat("ø", 127)},
+		{"behind more than is read", `{"pad":"` + strings.Repeat("x", maxAnswer) + `","id":"abc"}`, ""},
+		{"array", `["id"]`, ""},
+		{"not JSON", "queued", ""},
+		{"empty", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newProvider(t, answers(202, tt.body))
+			got := newTestWebhook(t, WebhookConfig{URL: p.url()}).Send(t.Context(), testPush(), 1)
+			if diff := cmp.Diff(Result{Outcome: push.Delivered, ProviderMessageID: tt.want}, got); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

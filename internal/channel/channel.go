@@ -1,0 +1,26 @@
+package channel
+
+import (
+	"context"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Channel is a configured way out.
+type Channel interface {
+	// Send makes one attempt to hand p to the provider; attempt is 1 for the
+	// first. It returns within the channel's own timeout, or earlier when ctx
+	// ends, and is safe for concurrent use. A failure is a Result, not an
+	// error: what matters is whether the push may have been delivered.
+	Send(ctx context.Context, p push.Push, attempt int) Result
+}
+
+// Result says what became of one attempt.
+type Result struct {
+	Outcome           push.Outcome
+	Final             bool          // refused for good: trying again is pointless
+	RetryAfter        time.Duration // the provider asked to wait so long, at most 24 h; 0 if it did not
+	ProviderMessageID string        // the provider's own id of the message, where it gave one; at most 255 printable bytes
+	Error             string        // why it was not delivered, at most 300 bytes; empty if it was
+}

@@ -1,0 +1,92 @@
+package channel
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const maxError = 300
+
+// failure turns a request that got no answer into a result. Without a
+// connection nothing was sent; with one, the provider may have acted.
+func failure(err error, connected bool) Result {
+	if connected {
+		return Result{Outcome: push.Unknown, Error: printable("no answer: "+reason(err), maxError)}
+	}
+	return Result{Outcome: push.Refused, Error: printable("no connection: "+reason(err), maxError)}
+}
+
+// reason names what went wrong. It knows the errors that it can vouch for, and
+// passes no other text on: the errors of net/http quote what the provider
+// wrote, which may be our own request, and those of net hold addresses of the
+// inner network.
+func reason(err error) string {
+	var (
+		forbidden *forbiddenAddressError
+		dns       *net.DNSError
+		cert      *tls.CertificateVerificationError
+		record    tls.RecordHeaderError
+		errno     syscall.Errno
+		timeout   interface{ Timeout() bool }
+	)
+	switch {
+	case errors.As(err, &forbidden):
+		return forbidden.Error()
+	case errors.Is(err, context.Canceled):
+		return "the attempt was broken off"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
+	case errors.As(err, &dns) && !dns.IsTimeout:
+		return "the host's name could not be looked up"
+	case errors.As(err, &cert):
+		return certReason(cert.Err)
+	case errors.As(err, &record):
+		return "the provider does not speak TLS there"
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "timed out"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the provider closed the connection"
+	}
+	return tlsReason(err)
+}
+
+// certReason does not quote the certificate: its names are the provider's text.
+func certReason(err error) string {
+	var (
+		host      x509.HostnameError
+		authority x509.UnknownAuthorityError
+		invalid   x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &host):
+		return "the provider's certificate is for another host"
+	case errors.As(err, &authority):
+		return "the provider's certificate is signed by an unknown authority"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the provider's certificate has expired or is not yet valid"
+	}
+	return "the provider's certificate is not valid"
+}
+
+// tlsReason finds a refusal of the TLS handshake, whose types crypto/tls does
+// not export.
+func tlsReason(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error") {
+		err = op.Err
+	}
+	if strings.HasPrefix(err.Error(), "tls: ") {
+		return err.Error()
+	}
+	return "the connection broke, or what came is not HTTP"
+}

@@ -1,0 +1,152 @@
+package channel
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+func TestRequest(t *testing.T) {
+	provider := newProvider(t, answers(200, ""))
+	w := newTestWebhook(t, WebhookConfig{URL: provider.url() + "/send?token=a#part"})
+	p := testPush()
+	p.Message = json.RawMessage(`{"z": 1.0, "a": 12345678901234567891, "html": "<b>&\u2028</b>", "é": "\u00e9"}`)
+	w.Send(t.Context(), p, 3)
+
+	requests, _ := provider.seen()
+	if len(requests) != 1 {
+		t.Fatalf("the provider got %d requests", len(requests))
+	}
+	want := `{"id":"01900000-0000-7000-8000-000000000042","recipient":"MARKRECIPIENT","to":"MARKADDRESS","channel":"push",` +
+		`"category":"marketing","message":{"z":1.0,"a":12345678901234567891,"html":"<b>&\u2028</b>","é":"\u00e9"},` +
+		`"send_at":"2026-12-01T08:00:00Z","attempt":3,"metadata":{"campaign":"MARKMETADATA"}}`
+	if diff := cmp.Diff(want, string(requests[0].body)); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+	r := requests[0]
+	if got := r.Method + " " + r.RequestURI + " " + r.Proto; got != "POST /send?token=a HTTP/1.1" {
+		t.Errorf("request line %q", got)
+	}
+	h := r.Header
+	h.Del("Webhook-Signature")
+	h.Del("Webhook-Timestamp")
+	if diff := cmp.Diff(http.Header{
+		"Content-Type":    {"application/json"},
+		"Content-Length":  h["Content-Length"],
+		"User-Agent":      {"sendquota/1"},
+		"Idempotency-Key": {p.ID.String()},
+		"Webhook-Id":      {p.ID.String()},
+	}, h); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+}
+
+func TestRequestKeepsItsKeysWithoutValues(t *testing.T) {
+	provider := newProvider(t, answers(200, ""))
+	p := testPush()
+	p.To, p.Category, p.Metadata = "", "", nil
+	newTestWebhook(t, WebhookConfig{URL: provider.url()}).Send(t.Context(), p, 1)
+	requests, _ := provider.seen()
+	for _, want := range []string{`"to":""`, `"category":""`, `"metadata":null`} {
+		if len(requests) != 1 || !strings.Contains(string(requests[0].body), want) {
+			t.Errorf("%s is missing in %v", want, requests)
+		}
+	}
+}
+
+func TestInvalidJSONIsNotSent(t *testing.T) {
+	provider := newProvider(t, answers(200, ""))
+	p := testPush()
+	p.Message = json.RawMessage(`{"` + markMessage + `"`)
+	got := newTestWebhook(t, WebhookConfig{URL: provider.url()}).Send(t.Context(), p, 1)
+	if got.Outcome != push.Refused || !got.Final {
+		t.Errorf("got %+v, want refused for good", got)
+	}
+	checkError(t, got.Error)
+	if _, conns := provider.seen(); conns != 0 {
+		t.Errorf("the provider got %d connections", conns)
+	}
+}
+
+func TestSignature(t *testing.T) {
+	const key = "a key of some length"
+	for _, tt := range []struct{ name, secret, receiver string }{
+		{"encoded", "whsec_YSBrZXkgb2Ygc29tZSBsZW5ndGg=", key},
+		{"raw", key, key},
+		{"raw that looks like base64", "YSBrZXk=", "YSBrZXk="},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			provider := newProvider(t, answers(200, ""))
+			w := newTestWebhook(t, WebhookConfig{URL: provider.url(), Secret: tt.secret})
+			receiver, err := standardwebhooks.NewWebhookRaw([]byte(tt.receiver))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Send(t.Context(), testPush(), 1)
+			requests, _ := provider.seen()
+			if err := receiver.Verify(requests[0].body, requests[0].Header); err != nil {
+				t.Error(err)
+			}
+			if receiver.Verify(append(requests[0].body, ' '), requests[0].Header) == nil {
+				t.Error("another body has the same signature")
+			}
+		})
+	}
+}
+
+func TestWithoutSecretNothingIsSigned(t *testing.T) {
+	provider := newProvider(t, answers(200, ""))
+	w, err := NewWebhook(WebhookConfig{URL: provider.url(), AllowPrivateAddresses: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	w.Send(t.Context(), testPush(), 1)
+	requests, _ := provider.seen()
+	h := requests[0].Header
+	if h.Get("Webhook-Signature") != "" || h.Get("Webhook-Timestamp") != "" || h.Get("Webhook-Id") == "" {
+		t.Errorf("headers %v", h)
+	}
+}
+
+func TestEveryAttemptBearsTheSameKey(t *testing.T) {
+	provider := newProvider(t, answers(500, ""))
+	now := testNow()
+	w := newTestWebhook(t, WebhookConfig{URL: provider.url(), Now: func() time.Time { return now }})
+	stamps := map[string]bool{}
+	for attempt := range 3 {
+		w.Send(t.Context(), testPush(), attempt+1)
+		now = now.Add(time.Minute)
+	}
+	requests, conns := provider.seen()
+	if len(requests) != 3 || conns != 1 {
+		t.Fatalf("%d requests on %d connections, want 3 on 1", len(requests), conns)
+	}
+	for i, r := range requests {
+		id := testPush().ID.String()
+		if r.Header.Get("Idempotency-Key") != id || r.Header.Get("Webhook-Id") != id {
+			t.Errorf("attempt %d has the headers %v", i+1, r.Header)
+		}
+		stamps[r.Header.Get("Webhook-Timestamp")] = true
+	}
+	if len(stamps) != 3 {
+		t.Errorf("timestamps %v, want each attempt's own", stamps)
+	}
+}
+
+func TestUserInURL(t *testing.T) {
+	provider := newProvider(t, answers(200, ""))
+	url := strings.Replace(provider.url(), "http://", "http://us%20er:pass@", 1)
+	newTestWebhook(t, WebhookConfig{URL: url}).Send(t.Context(), testPush(), 1)
+	requests, _ := provider.seen()
+	if user, password, ok := requests[0].BasicAuth(); !ok || user != "us er" || password != "pass" {
+		t.Errorf("got %q %q %t", user, password, ok)
+	}
+}

@@ -1,0 +1,150 @@
+package channel
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+
+	// No provider's id is longer than this part of an answer.
+	maxAnswer = 64 << 10
+	// After a status line the body brings the provider's id at most. It is not
+	// worth holding a worker for longer.
+	bodyWait = time.Second
+)
+
+// WebhookConfig is what a [Webhook] is made from. Only Name and URL are
+// required.
+type WebhookConfig struct {
+	Name string // of the channel, for messages about its settings
+	URL  string // http or https; a user and password in it become basic authentication
+
+	// Secret signs the requests as Standard Webhooks demands: "whsec_" and
+	// base64, or any other text, whose bytes are then the key as they stand.
+	// Without it nothing is signed.
+	Secret string
+
+	// Timeout bounds a whole attempt, from the dial to the end of the answer;
+	// 10 s if it is zero.
+	Timeout time.Duration
+
+	// AllowPrivateAddresses lets the provider live at an address that is not
+	// public, such as loopback.
+	AllowPrivateAddresses bool
+
+	Now func() time.Time // time.Now if it is nil
+}
+
+// Webhook is a channel that posts each push as JSON to one URL.
+type Webhook struct {
+	url           *url.URL
+	authorization string                    // header value; empty without a user in the URL
+	signer        *standardwebhooks.Webhook // nil without a secret
+	timeout       time.Duration
+	now           func() time.Time
+	transport     *http.Transport
+}
+
+// NewWebhook returns a channel made from cfg. Its errors name the bad setting
+// but not the value of a URL or a secret.
+func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("channel %s: url is not an absolute http or https URL", cfg.Name)
+	}
+	signer, err := newSigner(cfg.Secret)
+	if err != nil {
+		return nil, fmt.Errorf("channel %s: %w", cfg.Name, err)
+	}
+	w := &Webhook{signer: signer, timeout: cfg.Timeout, now: cfg.Now}
+	if w.timeout < 0 {
+		return nil, fmt.Errorf("channel %s: timeout is %s, must be positive", cfg.Name, w.timeout)
+	}
+	if w.timeout == 0 {
+		w.timeout = defaultTimeout
+	}
+	if w.now == nil {
+		w.now = time.Now
+	}
+	if u.User != nil {
+		w.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(userinfo(u.User)))
+	}
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	w.url = u
+	w.transport = newTransport(w.timeout, cfg.AllowPrivateAddresses)
+	return w, nil
+}
+
+// newSigner returns nil without a secret.
+func newSigner(secret string) (*standardwebhooks.Webhook, error) {
+	encoded, isEncoded := strings.CutPrefix(secret, "whsec_")
+	switch {
+	case secret == "":
+		return nil, nil
+	case !isEncoded:
+		return standardwebhooks.NewWebhookRaw([]byte(secret))
+	}
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(key) == 0 {
+		return nil, errors.New("secret starts with whsec_, but no valid base64 follows")
+	}
+	return standardwebhooks.NewWebhookRaw(key)
+}
+
+func userinfo(u *url.Userinfo) string {
+	password, _ := u.Password()
+	return u.Username() + ":" + password
+}
+
+// Send posts p once. Whatever happens, the provider gets the request at most
+// once, bearing the push's id as idempotency key.
+func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	// GotConn runs in this goroutine, within RoundTrip.
+	connected := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected = true },
+	})
+	req, err := w.request(ctx, p, attempt)
+	if err != nil {
+		return Result{Outcome: push.Refused, Final: true, Error: err.Error()}
+	}
+	// The bare transport, not a client: it follows no redirect.
+	res, err := w.transport.RoundTrip(req)
+	if err != nil {
+		return failure(err, connected)
+	}
+	return w.judge(res, readAnswer(res, cancel))
+}
+
+// Close gives up the idle connections. Attempts under way go on.
+func (w *Webhook) Close() { w.transport.CloseIdleConnections() }
+
+// readAnswer returns what can be had of the body, and reads it to its end
+// where that is near, so that the connection can be used again. It calls
+// cancel if the body takes too long.
+func readAnswer(res *http.Response, cancel context.CancelFunc) []byte {
+	defer res.Body.Close()
+	if res.Body == http.NoBody || res.StatusCode < 200 {
+		return nil
+	}
+	timer := time.AfterFunc(bodyWait, cancel)
+	defer timer.Stop()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // the status line alone counts
+	return body
+}

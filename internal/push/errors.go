@@ -1,0 +1,18 @@
+package push
+
+import "errors"
+
+// What callers of the store and of the services above it can tell apart.
+var (
+	// ErrUnavailable: Postgres could not be reached, or not in time. Nothing
+	// is known to be changed; trying again later is safe.
+	ErrUnavailable = errors.New("the database is unavailable")
+	// ErrNotFound: there is no such thing, or it belongs to another tenant.
+	ErrNotFound = errors.New("not found")
+	// ErrNotCancelable: the push is being sent, or has ended otherwise.
+	ErrNotCancelable = errors.New("the push can not be canceled any more")
+	// ErrNotReschedulable: the push is not waiting for its time any more.
+	ErrNotReschedulable = errors.New("the push can not be rescheduled any more")
+	// ErrKeyReused: the Idempotency-Key was used for another request.
+	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
+)

@@ -1,0 +1,228 @@
+package quota
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/groupcommit"
+)
+
+// Ledger is a copy of recipients' bookings in Redis. It can refuse a booking
+// at once, at no cost to Postgres, which alone can grant one.
+//
+// The ledger is disposable. A recipient's bookings are loaded when one of them
+// is booked, and expire some minutes later whether used or not, so that
+// whatever went wrong is forgotten by itself. While Redis does not answer,
+// everything is [Cold].
+type Ledger struct {
+	calls *groupcommit.Group[[]call, []*redis.Cmd]
+	cfg   LedgerConfig
+	now   func() time.Time
+
+	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
+}
+
+// LedgerConfig bounds the ledger's waiting and remembering. Zero values mean
+// the defaults.
+type LedgerConfig struct {
+	TTL     time.Duration    // how long a recipient stays loaded; 10 minutes
+	Timeout time.Duration    // for one exchange with Redis; 250 ms
+	Pause   time.Duration    // how long Redis is left alone after a failure; 1 s
+	OnError func(error)      // told of every failure; nil: nobody
+	Observe func(calls int)  // told the size of every pipeline; nil: nobody
+	Now     func() time.Time // nil: time.Now
+}
+
+// Recipient is whose bookings are meant: the tenant and the tenant's own id.
+type Recipient struct {
+	Tenant uuid.UUID
+	ID     string
+}
+
+// State is what the ledger knows about a recipient.
+type State int
+
+// The answers to a reservation.
+const (
+	Cold    State = iota // nothing is known: Postgres decides
+	Free                 // a place was booked in the ledger: Postgres decides
+	Blocked              // there is no place
+)
+
+// String returns the state in lower case.
+func (s State) String() string { return [...]string{"cold", "free", "blocked"}[s] }
+
+// Reservation is the ledger's answer. View holds what is known around the time
+// if the answer is [Blocked].
+type Reservation struct {
+	State State
+	Fill  bool // after deciding, call [Ledger.Fill]
+	View  View
+}
+
+// NewLedger returns a ledger that uses rdb, which the caller closes.
+func NewLedger(rdb redis.UniversalClient, cfg LedgerConfig) *Ledger {
+	cfg.TTL = orDefault(cfg.TTL, 10*time.Minute)
+	cfg.Timeout = orDefault(cfg.Timeout, 250*time.Millisecond)
+	cfg.Pause = orDefault(cfg.Pause, time.Second)
+	l := &Ledger{cfg: cfg, now: cfg.Now}
+	if l.now == nil {
+		l.now = time.Now
+	}
+	l.calls = &groupcommit.Group[[]call, []*redis.Cmd]{
+		Parallel:  2,
+		Weight:    func(calls []call) int { return len(calls) },
+		MaxWeight: 1000,
+		Observe:   cfg.Observe,
+		Run: func(ctx context.Context, groups [][]call) ([][]*redis.Cmd, error) {
+			ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+			defer cancel()
+			return pipeline(ctx, rdb, groups)
+		},
+	}
+	return l
+}
+
+func orDefault(d, fallback time.Duration) time.Duration {
+	if d == 0 {
+		return fallback
+	}
+	return d
+}
+
+// Reserve books b in the ledger if the ledger knows the recipient and the
+// policy allows it. It never fails: a ledger that can not answer is Cold.
+func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
+	const fillerTTL = 30 * time.Second
+	args := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds(), p.Reach().Milliseconds()}
+	for _, rule := range p {
+		args = append(args, rule.Limit, rule.Window.Milliseconds())
+	}
+	answer, err := l.do(r, reserveScript, args).StringSlice()
+	if err != nil {
+		return Reservation{}
+	}
+	switch answer[0] {
+	case "cold":
+		return Reservation{Fill: true}
+	case "free":
+		return Reservation{State: Free}
+	case "blocked":
+		view := p.Around(b.At, 2)
+		if view.Bookings, err = parseBookings(answer[1:]); err != nil {
+			l.failed(err)
+			return Reservation{}
+		}
+		return Reservation{State: Blocked, View: view}
+	}
+	return Reservation{}
+}
+
+// Fill loads the recipient's bookings after a Reserve of the push id answered
+// with Fill, unless they have changed since. They must be complete, but for
+// those too old to matter.
+func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
+	args := []any{id.String(), l.cfg.TTL.Milliseconds()}
+	for _, b := range bookings {
+		args = append(args, b.At.UnixMilli(), b.ID.String())
+	}
+	l.do(r, fillScript, args)
+}
+
+// Hold is a place that a recipient holds.
+type Hold struct {
+	Recipient Recipient
+	Booking   Booking
+}
+
+// Hold tells the ledger that Postgres has booked these places, or moved pushes
+// to them.
+func (l *Ledger) Hold(holds ...Hold) {
+	calls := make([]call, len(holds))
+	for i, h := range holds {
+		calls[i] = call{script: changeScript, keys: keys(h.Recipient), args: []any{h.Booking.ID.String(), h.Booking.At.UnixMilli()}}
+	}
+	_, _ = l.doAll(calls)
+}
+
+// Release tells the ledger that a push has given its place back.
+func (l *Ledger) Release(r Recipient, id uuid.UUID) {
+	l.do(r, changeScript, []any{id.String()})
+}
+
+// Forget drops what the ledger knows of a recipient, because Postgres said
+// otherwise or could not be asked.
+func (l *Ledger) Forget(r Recipient) {
+	l.do(r, forgetScript, nil)
+}
+
+// do runs one script, together with those of other callers.
+func (l *Ledger) do(r Recipient, script *redis.Script, args []any) *redis.Cmd {
+	cmds, err := l.doAll([]call{{script: script, keys: keys(r), args: args}})
+	if err != nil {
+		return redis.NewCmdResult(nil, err)
+	}
+	return cmds[0]
+}
+
+// doAll runs scripts. After a failure Redis is left alone for a moment, so that
+// its absence costs most callers nothing.
+func (l *Ledger) doAll(calls []call) ([]*redis.Cmd, error) {
+	if l.now().UnixNano() < l.downUntil.Load() {
+		return nil, errDown
+	}
+	cmds, err := l.calls.Do(calls)
+	for _, cmd := range cmds {
+		err = errors.Join(err, cmd.Err())
+	}
+	if err != nil {
+		l.failed(err)
+	}
+	return cmds, err
+}
+
+var errDown = errors.New("ledger: Redis failed a moment ago")
+
+func (l *Ledger) failed(err error) {
+	l.downUntil.Store(l.now().Add(l.cfg.Pause).UnixNano())
+	if l.cfg.OnError != nil {
+		l.cfg.OnError(fmt.Errorf("ledger: %w", err))
+	}
+}
+
+// keys share a hash tag, hence a cluster slot. They are of fixed size and hold
+// nothing that names a person.
+func keys(r Recipient) []string {
+	h := sha256.Sum256([]byte(r.ID))
+	tag := "sq:{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"
+	return []string{tag + ":bookings", tag + ":filler"}
+}
+
+// parseBookings reads ids and times in ms, as ZRANGEBYSCORE WITHSCORES gives them.
+func parseBookings(pairs []string) ([]Booking, error) {
+	bookings := make([]Booking, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i] == "loaded" {
+			continue
+		}
+		id, err := uuid.Parse(pairs[i])
+		if err != nil {
+			return nil, fmt.Errorf("member %q is no push id", pairs[i])
+		}
+		ms, err := strconv.ParseInt(pairs[i+1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("score %q is no time", pairs[i+1])
+		}
+		bookings = append(bookings, Booking{ID: id, At: time.UnixMilli(ms).UTC()})
+	}
+	return bookings, nil
+}

@@ -1,0 +1,55 @@
+-- Books one place in a recipient's ledger, if the ledger is loaded and every
+-- rule has a place left.
+--
+-- KEYS[1]  bookings: ZSET of push id → send time in ms, and the member "loaded"
+-- KEYS[2]  filler: the push id that may fill the bookings, while they are cold
+-- ARGV[1]  push id
+-- ARGV[2]  send time, ms
+-- ARGV[3]  how long a filler may take, ms
+-- ARGV[4]  the longest window of the rules, ms
+-- ARGV[5…] limit and window (ms) of every rule
+--
+-- Answers {"cold"}: not loaded; the caller may fill it.
+--         {"free"}: booked. Running it again changes nothing.
+--         {"ask"}: this id holds another time; only Postgres knows why.
+--         {"blocked", id, time, …}: not booked; all bookings less than twice
+--         the longest window away.
+
+local bookings, filler = KEYS[1], KEYS[2]
+local id, t, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4])
+
+if not redis.call('ZSCORE', bookings, 'loaded') then
+  redis.call('SET', filler, id, 'PX', ARGV[3])
+  return {'cold'}
+end
+
+local held = redis.call('ZSCORE', bookings, id)
+if held then
+  return {tonumber(held) == t and 'free' or 'ask'}
+end
+
+local function between(from, to, ...)
+  return redis.call('ZRANGEBYSCORE', bookings, '(' .. string.format('%.0f', from), '(' .. string.format('%.0f', to), ...)
+end
+
+-- blocks tells whether some run of limit bookings, shorter than the window, leaves no place for t.
+local function blocks(limit, window)
+  if limit == 0 then return true end
+  local near = between(t - window, t + window, 'WITHSCORES')
+  for last = 2 * limit, #near, 2 do
+    local a, b = tonumber(near[last - 2 * limit + 2]), tonumber(near[last])
+    if b - a < window and t > b - window and t < a + window then return true end
+  end
+  return false
+end
+
+for i = 5, #ARGV, 2 do
+  if blocks(tonumber(ARGV[i]), tonumber(ARGV[i + 1])) then
+    local answer = between(t - 2 * longest, t + 2 * longest, 'WITHSCORES')
+    table.insert(answer, 1, 'blocked')
+    return answer
+  end
+end
+
+redis.call('ZADD', bookings, t, id)
+return {'free'}

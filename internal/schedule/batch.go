@@ -1,0 +1,114 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// ErrOthersRefused: a member of an atomic batch had a place, but was not
+// booked because others had none.
+var ErrOthersRefused = errors.New("not booked, because other pushes of this atomic batch were refused")
+
+// Member is one push of a batch: what was asked, and then what became of it.
+// A request whose form was already found wrong comes with its Err and is
+// passed over.
+type Member struct {
+	Request Request
+	Result  Result
+	Err     error // as of Submit, or ErrOthersRefused
+}
+
+// SubmitBatch books many pushes in one transaction. Each conflicts with those
+// before it. If atomic, all are booked or none. It fills the members' Result or
+// Err, and fails only if Postgres could not be reached.
+func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
+	order := store.Order{Policy: s.cfg.Policy, Atomic: atomic, DryRun: o.ValidateOnly, Arm: armAhead}
+	var planned []int
+	for i := range members {
+		m := &members[i]
+		if m.Err != nil {
+			continue
+		}
+		d, err := s.plan(tenant, m.Request)
+		if m.Err = err; err != nil {
+			continue
+		}
+		identify(&d.Push, o, strconv.Itoa(i))
+		order.Drafts = append(order.Drafts, d)
+		planned = append(planned, i)
+	}
+	if len(planned) > 0 && (!atomic || len(planned) == len(members)) {
+		if err := s.bookMembers(ctx, members, order, planned); err != nil {
+			return err
+		}
+	}
+	if atomic {
+		refuseOthers(members)
+	}
+	for _, m := range members {
+		s.observe(m.Err)
+	}
+	return nil
+}
+
+// bookMembers books what was planned. Batches pass the ledger by: it would
+// judge members by others that may themselves be refused.
+func (s *Service) bookMembers(ctx context.Context, members []Member, order store.Order, planned []int) error {
+	verdicts, err := s.store.Book(ctx, order)
+	if err != nil {
+		s.forget(order.Drafts)
+		return fmt.Errorf("book batch: %w", err)
+	}
+	var booked []push.Push
+	for n, i := range planned {
+		m := &members[i]
+		if m.Result, m.Err = s.result(ctx, order.Drafts[n], verdicts[n]); errors.Is(m.Err, push.ErrUnavailable) {
+			return m.Err
+		}
+		if m.Err == nil && !m.Result.Replayed {
+			booked = append(booked, m.Result.Push)
+		}
+	}
+	if order.DryRun || order.Atomic && len(booked) < len(members) {
+		return nil
+	}
+	holds := make([]quota.Hold, len(booked))
+	for i, p := range booked {
+		holds[i] = quota.Hold{Recipient: quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, Booking: quota.Booking{ID: p.ID, At: p.SendAt}}
+	}
+	s.ledger.Hold(holds...)
+	s.arm(ctx, booked...)
+	return nil
+}
+
+// refuseOthers takes the success from the members of an atomic batch, if not
+// all of them have it.
+func refuseOthers(members []Member) {
+	all := true
+	for _, m := range members {
+		all = all && m.Err == nil
+	}
+	if all {
+		return
+	}
+	for i := range members {
+		if members[i].Err == nil {
+			members[i].Result, members[i].Err = Result{}, ErrOthersRefused
+		}
+	}
+}
+
+// forget drops what the ledger knows of a batch whose outcome is unknown.
+func (s *Service) forget(drafts []store.Draft) {
+	for _, d := range drafts {
+		s.ledger.Forget(quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient})
+	}
+}

@@ -1,0 +1,72 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// Cancel ends a push that still waits and gives its place back. Once it has
+// returned without an error, nothing is delivered any more. A push that can not
+// be canceled comes with [push.ErrNotCancelable].
+func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
+	p, err := s.store.Cancel(ctx, tenant, id)
+	if err != nil {
+		return p, fmt.Errorf("cancel: %w", err)
+	}
+	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
+	return p, nil
+}
+
+// Reschedule moves a push that still waits to another send time. Its errors
+// are those of Submit, and [push.ErrNotReschedulable], which comes with the
+// push.
+func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time) (Result, error) {
+	p, err := s.store.Push(ctx, tenant, id)
+	if err != nil {
+		return Result{}, fmt.Errorf("reschedule: %w", err)
+	}
+	now, bad := s.now().UTC(), &Invalid{}
+	p.SendAt = s.sendTime(to, now, bad)
+	p.RequestedSendAt = p.SendAt
+	if p.TTL == 0 {
+		checkExpiry(p.ExpiresAt, p.SendAt, now, bad)
+	}
+	if p.Status == push.Scheduled && len(bad.Faults) > 0 {
+		return Result{}, bad.about("send_at", stamp(to))
+	}
+	v, err := s.store.Reschedule(ctx, store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: armAhead})
+	if err != nil {
+		if errors.Is(err, push.ErrUnavailable) {
+			s.ledger.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
+		}
+		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
+	}
+	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
+	if v.Judgement == store.Refused {
+		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View)
+	}
+	s.ledger.Hold(quota.Hold{Recipient: who, Booking: quota.Booking{ID: id, At: v.Push.SendAt}})
+	s.arm(ctx, v.Push)
+	v.Push.Sends = p.Sends
+	return Result{Push: v.Push, Usage: v.Usage}, nil
+}
+
+// about blames the one field that the caller sent.
+func (e *Invalid) about(field, value string) error {
+	for i := range e.Faults {
+		f := &e.Faults[i]
+		if f.Field != field {
+			f.Message = fmt.Sprintf("the push's %s, %v, %s", f.Field, f.Value, f.Message)
+		}
+		f.Field, f.Value = field, value
+	}
+	return e
+}

@@ -1,0 +1,71 @@
+package schedule
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// armAhead is how soon a push must be due for its submitter to put its wake-up
+// into the queue. All others wait for the promoter, which looks every second.
+const armAhead = 5 * time.Second
+
+// Service does what callers ask for. It is safe for concurrent use.
+type Service struct {
+	store  *store.Store
+	ledger *quota.Ledger
+	queue  armer
+	log    *slog.Logger
+	seen   observer
+	cfg    Config
+	now    func() time.Time
+}
+
+// Config is what a Service has to know.
+type Config struct {
+	Policy     quota.Policy
+	Channels   []string      // the first is the default
+	DefaultTTL time.Duration // how long after its send time a push expires
+	MaxHorizon time.Duration // how far ahead a push may be scheduled
+}
+
+// armer puts wake-ups into the queue.
+type armer interface {
+	Arm(ctx context.Context, wakeUps []push.WakeUp) error
+}
+
+// observer is told what happened, for the metrics.
+type observer interface {
+	Submitted(outcome, rule string)
+	LedgerAnswered(state string)
+}
+
+// New returns a service on top of its parts. now is the clock, usually
+// time.Now.
+func New(st *store.Store, ledger *quota.Ledger, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
+	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg}
+}
+
+// Channels lists the names of the channels, the default first.
+func (s *Service) Channels() []string { return s.cfg.Channels }
+
+// arm puts the wake-ups of pushes that are due at once into the queue. Where
+// that fails, the promoter does it a few seconds later.
+func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
+	var wakeUps []push.WakeUp
+	for _, p := range pushes {
+		if !p.ArmedUntil.IsZero() {
+			wakeUps = append(wakeUps, push.WakeUp{Push: p.ID, Gen: p.Gen, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), At: p.NextAt})
+		}
+	}
+	if len(wakeUps) == 0 {
+		return
+	}
+	if err := s.queue.Arm(ctx, wakeUps); err != nil {
+		s.log.WarnContext(ctx, "wake-ups not armed; the promoter will", "pushes", len(wakeUps), "error", err)
+	}
+}

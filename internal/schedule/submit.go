@@ -1,0 +1,140 @@
+package schedule
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// Options go with a submit.
+type Options struct {
+	IdempotencyKey string // empty: none
+	RequestHash    []byte // SHA-256 of the request; used with an IdempotencyKey
+	ValidateOnly   bool   // answer as usual, but book nothing
+}
+
+// Result is a push that was accepted.
+type Result struct {
+	Push     push.Push
+	Usage    []quota.Usage
+	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
+}
+
+// Submit books one push. Its errors are [*Invalid], [*Refusal],
+// [push.ErrKeyReused] and [push.ErrUnavailable]; after the last the push may
+// have been booked, and only a request with an Idempotency-Key can be repeated
+// safely.
+func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
+	res, err := s.submit(ctx, tenant, r, o)
+	s.observe(err)
+	return res, err
+}
+
+func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
+	d, err := s.plan(tenant, r)
+	if err != nil {
+		return Result{}, err
+	}
+	identify(&d.Push, o, "")
+	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
+
+	// The ledger can refuse at once. A request that may be a repetition, or be
+	// moved, or that books nothing, is for Postgres alone.
+	var reserved quota.Reservation
+	if asksLedger := !o.ValidateOnly && !r.Defer; asksLedger {
+		reserved = s.ledger.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
+		s.seen.LedgerAnswered(reserved.State.String())
+	}
+	if reserved.State == quota.Blocked && o.IdempotencyKey == "" {
+		return Result{}, s.refusal(ctx, who, d.Push.SendAt, reserved.View)
+	}
+	if reserved.Fill {
+		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
+	}
+	verdicts, err := s.store.Book(ctx, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, DryRun: o.ValidateOnly, Arm: armAhead})
+	if err != nil {
+		s.ledger.Forget(who)
+		return Result{}, fmt.Errorf("book: %w", err)
+	}
+	v := verdicts[0]
+	if !o.ValidateOnly {
+		s.tellLedger(who, d.Push.ID, reserved, v)
+		s.arm(ctx, v.Push)
+	}
+	return s.result(ctx, d, v)
+}
+
+// identify gives a push its id: a new one, or one that follows from the
+// tenant, the Idempotency-Key and, in a batch, the member.
+func identify(p *push.Push, o Options, member string) {
+	if o.IdempotencyKey == "" {
+		p.ID = uuid.Must(uuid.NewV7())
+		return
+	}
+	p.ID = uuid.NewHash(sha256.New(), p.Tenant, []byte(o.IdempotencyKey+"\x00"+member), 8)
+	p.IdempotencyHash = o.RequestHash
+}
+
+// tellLedger brings the ledger in line with what Postgres has decided.
+func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Verdict) {
+	switch booked := v.Judgement == store.Booked; {
+	case reserved.Fill && (booked || v.Judgement == store.Refused):
+		s.ledger.Fill(who, id, v.View.Bookings)
+	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
+		s.ledger.Forget(who) // it was wrong
+	case reserved.State == quota.Cold && booked:
+		s.ledger.Hold(quota.Hold{Recipient: who, Booking: quota.Booking{ID: id, At: v.Push.SendAt}})
+	}
+}
+
+// result turns a verdict into an answer.
+func (s *Service) result(ctx context.Context, d store.Draft, v store.Verdict) (Result, error) {
+	who := quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
+	switch v.Judgement {
+	case store.Booked:
+		return Result{Push: v.Push, Usage: v.Usage}, nil
+	case store.Replayed:
+		view, err := s.look(ctx, who, s.cfg.Policy.Around(v.Push.SendAt, 1))
+		return Result{Push: v.Push, Usage: s.cfg.Policy.Usage(view.Bookings, v.Push.SendAt), Replayed: true}, err
+	case store.KeyReused:
+		return Result{}, push.ErrKeyReused
+	}
+	return Result{}, s.refusal(ctx, who, d.Push.SendAt, v.View)
+}
+
+// refusal is refuse with one kind of result.
+func (s *Service) refusal(ctx context.Context, r quota.Recipient, at time.Time, view quota.View) error {
+	refusal, err := s.refuse(ctx, r, at, view)
+	if err != nil {
+		return fmt.Errorf("explain refusal: %w", err)
+	}
+	return refusal
+}
+
+// observe counts a submit's outcome.
+func (s *Service) observe(err error) {
+	var (
+		invalid *Invalid
+		refusal *Refusal
+	)
+	switch {
+	case err == nil:
+		s.seen.Submitted("accepted", "")
+	case errors.As(err, &refusal):
+		for _, v := range refusal.Violations {
+			s.seen.Submitted("refused", v.Rule.Name)
+		}
+	case errors.As(err, &invalid), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
+		s.seen.Submitted("invalid", "")
+	default:
+		s.seen.Submitted("unavailable", "")
+	}
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Cancel ends a push that still waits, and returns it. A push that is canceled
+// already is returned as well. Any other comes with [push.ErrNotCancelable],
+// or there is none: [push.ErrNotFound].
+func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `
+			UPDATE pushes SET status = 'canceled', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp()
+			WHERE id = $1 AND tenant_id = $2 AND status = 'scheduled'`, [16]byte(id), [16]byte(tenant))
+		return err
+	})
+	if err != nil {
+		return push.Push{}, err
+	}
+	p, err := s.Push(ctx, tenant, id)
+	if err == nil && p.Status != push.Canceled {
+		err = push.ErrNotCancelable
+	}
+	return p, err
+}
+
+// Reschedule moves the push of the order's only draft to the draft's send
+// time, if there is a place: the verdict is [Booked], or [Refused] and the old
+// place is kept. A push that does not wait any more comes with
+// [push.ErrNotReschedulable].
+func (s *Store) Reschedule(ctx context.Context, o Order) (Verdict, error) {
+	var v Verdict
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		j, err := newQuestion([]Order{o}, true).ask(ctx, c, "FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		if v, err = j.move(o.Drafts[0], o); err != nil {
+			return err
+		}
+		return writeMove(ctx, c, v)
+	})
+	return v, err
+}
+
+func writeMove(ctx context.Context, c *pgxpool.Conn, v Verdict) error {
+	b := &pgx.Batch{}
+	if p := v.Push; v.Judgement == Booked {
+		var armed *time.Time
+		if !p.ArmedUntil.IsZero() {
+			armed = &p.ArmedUntil
+		}
+		b.Queue(`
+			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, armed_until = $5,
+				gen = $6, updated_at = clock_timestamp()
+			WHERE id = $1`, [16]byte(p.ID), p.SendAt, p.RequestedSendAt, p.ExpiresAt, armed, p.Gen)
+	}
+	b.Queue(`commit`)
+	return c.SendBatch(ctx, b).Close()
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Finish says how an attempt ended and what becomes of its push.
+type Finish struct {
+	Push              uuid.UUID
+	Token             uuid.UUID
+	Attempt           int
+	Outcome           push.Outcome
+	ProviderMessageID string
+	Error             string
+	Reaped            bool // nobody knows when it ended: at the end of its lease
+	Resolution        push.Resolution
+}
+
+// finishSQL ends attempts whose tokens are still valid. Of the others only a
+// late "delivered" is kept: it ends the push if that waits to be tried again.
+const finishSQL = `
+	WITH n AS MATERIALIZED (
+		SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bool[], $8::text[], $9::bigint[], $10::text[])
+			AS n (id, token, attempt, outcome, provider_message_id, error, reaped, status, delay_us, reason)
+	), ended AS (
+		UPDATE pushes p SET
+			status = n.status, gen = p.gen + 1, claim_token = NULL, lease_until = NULL, armed_until = NULL,
+			next_at = CASE WHEN n.status = 'scheduled' THEN clock_timestamp() + n.delay_us * interval '1 microsecond' ELSE p.next_at END,
+			last_error = n.reason, possibly_delivered = p.possibly_delivered OR n.outcome = 'unknown', updated_at = clock_timestamp()
+		FROM n WHERE p.id = n.id AND p.claim_token = n.token AND p.status = 'sending'
+		RETURNING p.id, p.more_due
+	), late AS (
+		UPDATE pushes p SET status = 'sent', gen = p.gen + 1, armed_until = NULL, last_error = '', updated_at = clock_timestamp()
+		FROM n WHERE p.id = n.id AND p.status = 'scheduled' AND n.outcome = 'delivered'
+		RETURNING p.id
+	), recorded AS (
+		UPDATE sends s SET
+			ended_at = coalesce(s.ended_at, CASE WHEN n.reaped THEN s.lease_until ELSE clock_timestamp() END),
+			outcome = n.outcome, provider_message_id = n.provider_message_id, error = n.error
+		FROM n WHERE s.push_id = n.id AND s.attempt = n.attempt
+			AND (n.outcome = 'delivered' OR s.ended_at IS NULL AND EXISTS (SELECT FROM ended WHERE ended.id = n.id))
+	)
+	SELECT id, more_due FROM ended UNION ALL SELECT id, false FROM late`
+
+// Finish ends an attempt, together with others of the moment. It reports
+// whether another push of the recipient waited for that.
+func (s *Store) Finish(ctx context.Context, f Finish) (more bool, err error) {
+	return s.finishes.Do(f)
+}
+
+func (s *Store) finishTogether(ctx context.Context, finishes []Finish) ([]bool, error) {
+	// One order of row locks for all: groups then do not wait for each other in a circle.
+	order := make([]int, len(finishes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(finishes[a].Push[:], finishes[b].Push[:]) })
+
+	args := finishArgs(finishes, order)
+	more := map[uuid.UUID]bool{}
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, finishSQL, args...)
+		var (
+			id      uuid.UUID
+			waiting bool
+		)
+		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &waiting}, func() error {
+			more[id] = waiting
+			return nil
+		})
+		return err
+	})
+	results := make([]bool, len(finishes))
+	for i, f := range finishes {
+		results[i] = more[f.Push]
+	}
+	return results, err
+}
+
+func finishArgs(finishes []Finish, order []int) []any {
+	var (
+		ids, tokens                                     [][16]byte
+		attempts                                        []int32
+		outcomes, messageIDs, errors, statuses, reasons []string
+		reaped                                          []bool
+		delays                                          []int64
+	)
+	for _, i := range order {
+		f := finishes[i]
+		ids, tokens = append(ids, f.Push), append(tokens, f.Token)
+		attempts = append(attempts, int32(f.Attempt))
+		outcomes = append(outcomes, string(f.Outcome))
+		messageIDs = append(messageIDs, f.ProviderMessageID)
+		errors = append(errors, f.Error)
+		reaped = append(reaped, f.Reaped)
+		statuses = append(statuses, string(f.Resolution.Status))
+		delays = append(delays, f.Resolution.Delay.Microseconds())
+		reasons = append(reasons, f.Resolution.Reason)
+	}
+	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons}
+}
+
+// Lost is an attempt whose lease ran out.
+type Lost struct {
+	Push    push.Push
+	Token   uuid.UUID
+	Attempt int
+	Left    time.Duration // of the push's time to live
+}
+
+// Lost returns up to limit attempts whose lease has run out, by Postgres'
+// clock. Whoever finishes one first ends it.
+func (s *Store) Lost(ctx context.Context, limit int) ([]Lost, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, `
+		SELECT `+pushColumns+`, p.claim_token, s.attempt, (extract(epoch FROM p.expires_at - clock_timestamp()) * 1e6)::bigint
+		FROM sends s JOIN pushes p ON p.id = s.push_id
+		WHERE s.ended_at IS NULL AND s.lease_until < clock_timestamp() AND p.status = 'sending'
+		LIMIT $1`, limit)
+	lost, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Lost, error) {
+		var (
+			l    Lost
+			left int64
+			err  error
+		)
+		l.Push, err = scanPush(row, (*[16]byte)(&l.Token), &l.Attempt, &left)
+		l.Left = time.Duration(left) * time.Microsecond
+		return l, err
+	})
+	return lost, classify(err)
+}

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const insertSQL = `
+	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
+		requested_send_at, send_at, next_at, expires_at, ttl_ms, armed_until, idempotency_hash, created_at, updated_at)
+	SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json,
+		requested_send_at, send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_hash, created_at, created_at
+	FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+		$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::timestamptz[], $15::bytea[], $16::timestamptz[])
+		AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
+			requested_send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_hash, created_at)`
+
+// insertArgs turns pushes into one array per column.
+func insertArgs(pushes []push.Push) []any {
+	n := len(pushes)
+	var (
+		ids        = make([][16]byte, n)
+		tenants    = make([][16]byte, n)
+		keys       = make([]int64, n)
+		recipients = make([]string, n)
+		channels   = make([]string, n)
+		categories = make([]string, n)
+		addresses  = make([]string, n)
+		messages   = make([]string, n)
+		metadata   = make([]*string, n)
+		requested  = make([]time.Time, n)
+		sendAt     = make([]time.Time, n)
+		expires    = make([]time.Time, n)
+		ttls       = make([]int64, n)
+		armed      = make([]*time.Time, n)
+		hashes     = make([][]byte, n)
+		created    = make([]time.Time, n)
+	)
+	for i, p := range pushes {
+		ids[i], tenants[i], keys[i] = p.ID, p.Tenant, push.RecipientKey(p.Tenant, p.Recipient)
+		recipients[i], channels[i], categories[i], addresses[i] = p.Recipient, p.Channel, p.Category, p.To
+		messages[i] = string(p.Message)
+		if p.Metadata != nil {
+			m := string(p.Metadata)
+			metadata[i] = &m
+		}
+		requested[i], sendAt[i], expires[i], created[i] = p.RequestedSendAt, p.SendAt, p.ExpiresAt, p.CreatedAt
+		ttls[i] = p.TTL.Milliseconds()
+		if !p.ArmedUntil.IsZero() {
+			armed[i] = &p.ArmedUntil
+		}
+		hashes[i] = p.IdempotencyHash
+	}
+	return []any{ids, tenants, keys, recipients, channels, categories, addresses, messages, metadata,
+		requested, sendAt, expires, ttls, armed, hashes, created}
+}

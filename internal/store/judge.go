@@ -1,0 +1,120 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// judge decides orders one after another, under the locks of all recipients
+// concerned. It grows the recipients' views by what it grants.
+type judge struct {
+	now      time.Time
+	at       map[quota.Recipient]int
+	views    []quota.View
+	existing map[uuid.UUID]push.Push
+	granted  []push.Push
+}
+
+// order judges all drafts of an order. If it is to leave nothing behind, what
+// was granted is taken back.
+func (j *judge) order(o Order) []Verdict {
+	before := len(j.granted)
+	verdicts := make([]Verdict, len(o.Drafts))
+	all := true
+	for i, d := range o.Drafts {
+		verdicts[i] = j.draft(d, o.Policy, o.Arm)
+		all = all && (verdicts[i].Judgement == Booked || verdicts[i].Judgement == Replayed)
+	}
+	if o.DryRun || o.Atomic && !all {
+		j.takeBack(j.granted[before:])
+		j.granted = j.granted[:before]
+	}
+	return verdicts
+}
+
+// draft judges one draft: a request seen before, a place, a later place, or none.
+func (j *judge) draft(d Draft, policy quota.Policy, arm time.Duration) Verdict {
+	p := d.Push
+	if old, ok := j.existing[p.ID]; ok {
+		if old.Tenant != p.Tenant || !bytes.Equal(old.IdempotencyHash, p.IdempotencyHash) {
+			return Verdict{Judgement: KeyReused}
+		}
+		if p.IdempotencyHash != nil {
+			return Verdict{Judgement: Replayed, Push: old}
+		}
+		return Verdict{Judgement: Booked, Push: old} // committed by a run whose reply was lost
+	}
+	view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
+	if len(policy.Violations(view.Bookings, p.SendAt)) > 0 {
+		next, ok := policy.Next(view.Bookings, p.SendAt, quota.Second)
+		if d.Latest.IsZero() || !ok || next.After(d.Latest) {
+			return Verdict{Judgement: Refused, View: snapshot(*view)}
+		}
+		p.SendAt = next
+	}
+	j.grant(view, &p, arm)
+	v := Verdict{Judgement: Booked, Push: p, Usage: policy.Usage(view.Bookings, p.SendAt)}
+	if !d.Since.IsZero() {
+		v.View = snapshot(*view)
+	}
+	return v
+}
+
+// move judges the new time of an existing push, whose own place is no
+// obstacle to it.
+func (j *judge) move(d Draft, o Order) (Verdict, error) {
+	p, ok := j.existing[d.Push.ID]
+	switch {
+	case !ok || p.Tenant != d.Push.Tenant:
+		return Verdict{}, push.ErrNotFound
+	case p.Status != push.Scheduled:
+		return Verdict{Push: p}, push.ErrNotReschedulable
+	}
+	view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
+	view.Bookings = slices.DeleteFunc(view.Bookings, func(b quota.Booking) bool { return b.ID == p.ID })
+	if len(o.Policy.Violations(view.Bookings, d.Push.SendAt)) > 0 {
+		return Verdict{Judgement: Refused, Push: p, View: *view}, nil
+	}
+	gen, created := p.Gen, p.CreatedAt
+	p.SendAt, p.RequestedSendAt, p.ArmedUntil = d.Push.SendAt, d.Push.RequestedSendAt, time.Time{}
+	j.grant(view, &p, o.Arm)
+	p.Gen, p.CreatedAt = gen+1, created
+	return Verdict{Judgement: Booked, Push: p, Usage: o.Policy.Usage(view.Bookings, p.SendAt)}, nil
+}
+
+// grant completes the push and adds it to what is to be stored.
+func (j *judge) grant(view *quota.View, p *push.Push, arm time.Duration) {
+	p.NextAt, p.Status, p.Gen = p.SendAt, push.Scheduled, 1
+	p.CreatedAt, p.UpdatedAt = j.now, j.now
+	if p.TTL > 0 {
+		p.ExpiresAt = p.SendAt.Add(p.TTL)
+	}
+	if p.SendAt.Before(j.now.Add(arm)) {
+		p.ArmedUntil = j.now.Add(arm)
+	}
+	view.Bookings = quota.Insert(view.Bookings, quota.Booking{ID: p.ID, At: p.SendAt})
+	j.granted = append(j.granted, *p)
+	if p.IdempotencyHash != nil {
+		j.existing[p.ID] = *p
+	}
+}
+
+func (j *judge) takeBack(granted []push.Push) {
+	for _, p := range granted {
+		view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
+		view.Bookings = slices.DeleteFunc(view.Bookings, func(b quota.Booking) bool { return b.ID == p.ID })
+		delete(j.existing, p.ID)
+	}
+}
+
+// snapshot keeps a view from changing under its reader.
+func snapshot(v quota.View) quota.View {
+	v.Bookings = slices.Clone(v.Bookings)
+	return v
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// Filter chooses among a tenant's pushes. Zero fields choose all.
+type Filter struct {
+	Recipient, Channel, Category string
+	Status                       push.Status
+	From, Until                  time.Time // From ≤ send time < Until
+}
+
+// Position is a place in a list: behind the push with this send time and id.
+type Position struct {
+	SendAt time.Time
+	ID     uuid.UUID
+}
+
+// List returns up to limit of a tenant's pushes behind a position, by send
+// time and id.
+func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Position, limit int) ([]push.Push, error) {
+	args := []any{[16]byte(tenant), after.SendAt, [16]byte(after.ID), limit}
+	where := []string{`p.tenant_id = $1`, `(p.send_at, p.id) > ($2, $3)`}
+	add := func(condition string, value any) {
+		args = append(args, value)
+		where = append(where, fmt.Sprintf(condition, len(args)))
+	}
+	if f.Recipient != "" {
+		add(`p.recipient_key = $%d`, push.RecipientKey(tenant, f.Recipient))
+		add(`p.recipient = $%d`, f.Recipient)
+		add(`p.status = ANY ($%d)`, statuses(f.Status)) // lets the recipient's index serve the order of time
+	} else if f.Status != "" {
+		add(`p.status = $%d`, string(f.Status))
+	}
+	if f.Channel != "" {
+		add(`p.channel = $%d`, f.Channel)
+	}
+	if f.Category != "" {
+		add(`p.category = $%d`, f.Category)
+	}
+	if !f.From.IsZero() {
+		add(`p.send_at >= $%d`, f.From)
+	}
+	if !f.Until.IsZero() {
+		add(`p.send_at < $%d`, f.Until)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, `SELECT `+pushColumns+` FROM pushes p WHERE `+strings.Join(where, ` AND `)+` ORDER BY p.send_at, p.id LIMIT $4`, args...)
+	pushes, err := pgx.CollectRows(rows, collectPush)
+	return pushes, classify(err)
+}
+
+func statuses(one push.Status) []string {
+	if one != "" {
+		return []string{string(one)}
+	}
+	all := make([]string, len(push.Statuses))
+	for i, st := range push.Statuses {
+		all[i] = string(st)
+	}
+	return all
+}
+
+// HeldBooking is a booking and the state of its push.
+type HeldBooking struct {
+	quota.Booking
+	Status push.Status
+}
+
+// Bookings returns the places that a recipient holds strictly between from and
+// until, by time.
+func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time) ([]HeldBooking, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, `
+		SELECT id, send_at, status FROM pushes
+		WHERE recipient_key = $1 AND tenant_id = $2 AND recipient = $3 AND status IN ('scheduled', 'sending', 'sent')
+			AND send_at > $4 AND send_at < $5
+		ORDER BY send_at, id`, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until)
+	bookings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (HeldBooking, error) {
+		var b HeldBooking
+		err := row.Scan((*[16]byte)(&b.ID), &b.At, (*string)(&b.Status))
+		return b, err
+	})
+	return bookings, classify(err)
+}

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// pushColumns are what scanPush reads, in its order.
+const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata,
+	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, p.status, p.gen, p.attempts, p.last_error,
+	p.possibly_delivered, p.idempotency_hash, p.created_at, p.updated_at`
+
+// scanPush reads one row of [pushColumns], and what follows them into more.
+func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
+	var (
+		p   push.Push
+		ttl int64
+	)
+	err := row.Scan(append([]any{
+		(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata),
+		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
+		&p.PossiblyDelivered, &p.IdempotencyHash, &p.CreatedAt, &p.UpdatedAt,
+	}, more...)...)
+	p.TTL = time.Duration(ttl) * time.Millisecond
+	return p, err
+}
+
+func collectPush(row pgx.CollectableRow) (push.Push, error) { return scanPush(row) }
+
+// Push returns a tenant's push with its sends, or [push.ErrNotFound].
+func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	b := &pgx.Batch{}
+	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+	b.Queue(`SELECT attempt, started_at, ended_at, outcome, provider_message_id, error
+		FROM sends WHERE push_id = $1 ORDER BY attempt`, [16]byte(id))
+	res := s.pool.SendBatch(ctx, b)
+	defer res.Close()
+
+	rows, _ := res.Query()
+	p, err := pgx.CollectExactlyOneRow(rows, collectPush)
+	if err != nil {
+		return push.Push{}, classify(err)
+	}
+	rows, _ = res.Query()
+	p.Sends, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Send, error) {
+		var (
+			send    push.Send
+			ended   pgtype.Timestamptz
+			outcome pgtype.Text
+		)
+		err := row.Scan(&send.Attempt, &send.StartedAt, &ended, &outcome, &send.ProviderMessageID, &send.Error)
+		send.EndedAt, send.Outcome = ended.Time, push.Outcome(outcome.String)
+		return send, err
+	})
+	return p, classify(err)
+}

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Store is the service's view of Postgres. It is safe for concurrent use.
+type Store struct {
+	pool     *pgxpool.Pool
+	cfg      Config
+	bookings *groupcommit.Group[Order, []Verdict]
+	claims   *groupcommit.Group[ClaimOrder, Claim]
+	finishes *groupcommit.Group[Finish, bool]
+}
+
+// Config bounds the store. Zero values mean the defaults.
+type Config struct {
+	MaxConns int32         // 16
+	Timeout  time.Duration // for one transaction, waiting for a connection included; 5 s
+	// Observe is told the size of every group of "book", "claim" or "finish";
+	// nil: nobody.
+	Observe func(kind string, size int)
+}
+
+// Open connects to Postgres. It succeeds while Postgres is down: connections
+// are made as they are needed.
+func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
+	pc, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, errors.New("open store: DATABASE_URL is no valid Postgres URL") // the parser's text may quote the password
+	}
+	if cfg.MaxConns == 0 {
+		cfg.MaxConns = 16
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 5 * time.Second
+	}
+	pc.MaxConns = cfg.MaxConns
+	pc.MinConns = 2
+	// Every statement here is served by an index. A plan cached while a table
+	// was small, or never analyzed, must not scan it later.
+	for name, value := range map[string]string{
+		"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
+		"plan_cache_mode": "force_generic_plan", "jit": "off", "timezone": "UTC",
+		"application_name": "sendquota",
+	} {
+		pc.ConnConfig.RuntimeParams[name] = value
+	}
+	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := &Store{pool: pool, cfg: cfg}
+	s.bookings = &groupcommit.Group[Order, []Verdict]{
+		Run: s.bookTogether, Weight: Order.weight, MaxWeight: 1000, Parallel: 2, Observe: s.observe("book"),
+		Alone: func(err error) bool { return !errors.Is(err, push.ErrUnavailable) },
+	}
+	s.claims = &groupcommit.Group[ClaimOrder, Claim]{
+		Run: s.claimTogether, MaxWeight: 500, Parallel: 2, Observe: s.observe("claim"),
+	}
+	s.finishes = &groupcommit.Group[Finish, bool]{
+		Run: s.finishTogether, MaxWeight: 500, Parallel: 2, Observe: s.observe("finish"),
+	}
+	return s, nil
+}
+
+func (s *Store) observe(kind string) func(int) {
+	if s.cfg.Observe == nil {
+		return nil
+	}
+	return func(size int) { s.cfg.Observe(kind, size) }
+}
+
+// Close waits for running statements and closes the connections.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping reports whether Postgres answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return classify(s.pool.Ping(ctx))
+}
+
+// inTx runs work in a transaction of its own and, if Postgres says or means
+// "try again", runs it again from the start. work must therefore find its own
+// rows if an earlier run was committed after all. It is told how often it ran
+// before.
+func (s *Store) inTx(ctx context.Context, work func(ctx context.Context, c *pgxpool.Conn, earlier int) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	for earlier := 0; ; earlier++ {
+		err := s.once(ctx, func(c *pgxpool.Conn) error { return work(ctx, c, earlier) })
+		if err == nil || earlier == 4 || !again(err) {
+			return classify(err)
+		}
+		select {
+		case <-ctx.Done():
+			return classify(err)
+		case <-time.After(20 * time.Millisecond << (2 * earlier)):
+		}
+	}
+}
+
+// once runs work on a connection, and rolls back what it leaves open.
+func (s *Store) once(ctx context.Context, work func(c *pgxpool.Conn) error) error {
+	c, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	err = work(c)
+	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
+		_, _ = c.Exec(ctx, "rollback") // a connection that can not even do this is dropped by Release
+	}
+	return err
+}
+
+// again reports whether running a transaction again can help: the connection
+// broke, the server goes down or comes up, or transactions got in each other's
+// way.
+func again(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		switch pgErr.Code {
+		case "57P01", "57P02", "57P03", "40001", "40P01", "53300", "53200":
+			return true
+		}
+		return strings.HasPrefix(pgErr.Code, "08")
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// classify turns what can be tried again later into [push.ErrUnavailable].
+func classify(err error) error {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return push.ErrNotFound
+	case err != nil && (again(err) || errors.Is(err, context.DeadlineExceeded)):
+		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Promote hands up to limit pushes that are due within the horizon, and not
+// believed to be in the queue, to arm, and marks them as armed for the lease
+// once it has succeeded. Two callers at once never get the same push. It
+// returns how many there were.
+func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, arm func([]push.WakeUp) error) (int, error) {
+	var wakeUps []push.WakeUp
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, `
+				UPDATE pushes SET armed_until = clock_timestamp() + $2 WHERE id IN (
+					SELECT id FROM pushes
+					WHERE status = 'scheduled' AND next_at < clock_timestamp() + $1
+						AND (armed_until IS NULL OR armed_until < clock_timestamp())
+					ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+				RETURNING id, gen, recipient_key, next_at`, horizon, lease, limit)
+			var err error
+			if wakeUps, err = pgx.CollectRows(rows, scanWakeUp); err != nil || len(wakeUps) == 0 {
+				return err
+			}
+			return arm(wakeUps)
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(wakeUps), nil
+}
+
+func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
+	var w push.WakeUp
+	err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.At)
+	return w, err
+}
+
+// Due returns wake-ups for up to limit pushes that are due, the oldest first:
+// what is polled while there is no queue.
+func (s *Store) Due(ctx context.Context, limit int) ([]push.WakeUp, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, `
+		SELECT id, gen, recipient_key, next_at FROM pushes
+		WHERE status = 'scheduled' AND next_at <= clock_timestamp()
+		ORDER BY next_at LIMIT $1`, limit)
+	due, err := pgx.CollectRows(rows, scanWakeUp)
+	return due, classify(err)
+}
+
+// Ended is a push that has given its place in the quota back.
+type Ended struct {
+	ID        uuid.UUID
+	Tenant    uuid.UUID
+	Recipient string
+}
+
+// Expire ends up to limit pushes whose expiry has passed while they waited,
+// and returns them.
+func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
+	var ended []Ended
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, `
+			UPDATE pushes SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
+				last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
+			WHERE id IN (
+				SELECT id FROM pushes
+				WHERE status = 'scheduled' AND next_at <= clock_timestamp() AND expires_at <= clock_timestamp()
+				ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+			RETURNING id, tenant_id, recipient`, limit)
+		var err error
+		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Ended, error) {
+			var e Ended
+			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient)
+			return e, err
+		})
+		return err
+	})
+	return ended, err
+}
+
+// Backlog counts the pushes that are due and still wait, and says for how long
+// the oldest has.
+func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	var us int64
+	err = s.pool.QueryRow(ctx, `
+		SELECT count(*), (coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) * 1e6)::bigint
+		FROM pushes WHERE status = 'scheduled' AND next_at <= clock_timestamp()`).Scan(&pushes, &us)
+	return pushes, time.Duration(us) * time.Microsecond, classify(err)
+}
