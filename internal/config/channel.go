@@ -1,0 +1,141 @@
+package config
+
+import (
+	"slices"
+	"time"
+)
+
+// The types of channels.
+const (
+	Webhook = "webhook" // posts to a URL
+	Log     = "log"     // writes to the log of the worker
+)
+
+// What OnUnknown may be.
+const (
+	Retry = "retry" // deliver again: at least once
+	Fail  = "fail"  // give up: at most once
+)
+
+// Channel is a way out.
+type Channel struct {
+	Name                  string
+	Type                  string        // Webhook or Log
+	URL                   Secret        // of a webhook: absolute, http or https; its path may be a secret
+	Secret                Secret        // signs what a webhook gets: whsec_ and base64, or used as it is; empty: unsigned
+	Timeout               time.Duration // of one attempt; at most half of Delivery.Lease
+	AllowPrivateAddresses bool          // may a webhook go to loopback and private networks
+	OnUnknown             string        // after an attempt of unknown outcome: Retry or Fail
+	MaxAttempts           int           // at least 1
+	Backoff               Backoff
+	Throughput            Throughput
+}
+
+// Backoff is the wait before another attempt: it doubles from First up to Max.
+type Backoff struct {
+	First, Max time.Duration
+}
+
+// Throughput is the speed that a provider can take: Rate attempts Per time,
+// and Burst at once. All zero: any speed.
+type Throughput struct {
+	Rate  int
+	Per   time.Duration
+	Burst int
+}
+
+func (c *Channel) fields() []field {
+	return []field{
+		{"type", required, "webhook or log", channelType(&c.Type)},
+		{"url", optional, "where a webhook posts to, http or https; may use ${ENV_NAME}", expanded(&c.URL, checkWebhookURL)},
+		{"secret", optional, "signs what a webhook gets (Standard Webhooks): whsec_ and base64, or at least 16 bytes used as they are; may use ${ENV_NAME}", expanded(&c.Secret, checkSigningSecret)},
+		{"timeout", "10s", "of one attempt; at most half of delivery.lease, to which the default gives way", duration(&c.Timeout, 1, forever)},
+		{"allow_private_addresses", "false", "whether a webhook may go to loopback and private networks", boolean(&c.AllowPrivateAddresses)},
+		{"on_unknown", "retry", "after an attempt of unknown outcome: retry (may deliver twice) or fail (may not deliver)", oneOf(&c.OnUnknown, Retry, Fail)},
+		{"max_attempts", "8", "attempts before a push fails, 1 to 100", integer(&c.MaxAttempts, 1, 100)},
+		{"backoff", "{}", "the wait before another attempt", object(&c.Backoff)},
+		{"throughput", optional, "the speed that the provider can take; without it, any", object(&c.Throughput)},
+	}
+}
+
+func (b *Backoff) fields() []field {
+	return []field{
+		{"first", "5s", "the first wait; each further one is twice as long", duration(&b.First, 1, forever)},
+		{"max", "15m", "the longest wait", duration(&b.Max, 1, forever)},
+	}
+}
+
+func (t *Throughput) fields() []field {
+	return []field{
+		{"rate", required, "attempts per time span", integer(&t.Rate, 1, manyPerSpan)},
+		{"per", "1s", "the time span", duration(&t.Per, 1, forever)},
+		{"burst", optional, "attempts at once; without it, rate", integer(&t.Burst, 1, manyPerSpan)},
+	}
+}
+
+// channels reads a mapping with a channel under each name, and keeps its order.
+func channels(to *[]Channel) reader {
+	return reader{step: ".NAME", fields: new(Channel).fields(), into: func(p place) {
+		if !p.isMapping("from names to channels") {
+			return
+		}
+		entries := p.children()
+		if len(entries) == 0 {
+			p.fault("must have at least one channel; leave the key out for the default")
+		}
+		*to = make([]Channel, len(entries))
+		for i, entry := range entries {
+			channel := &(*to)[i]
+			channel.Name = entry.name
+			if !nameShape.MatchString(channel.Name) {
+				entry.refuse("the name of a channel must be 1 to 64 of a-z, 0-9, - and _")
+			}
+			object(channel).into(entry)
+		}
+	}}
+}
+
+func channelType(to *string) reader {
+	planned := []string{"sms", "email", "fcm", "apns"}
+	known := oneOf(to, Webhook, Log)
+	return reader{into: func(p place) {
+		if s, _ := textOf(p.node); slices.Contains(planned, s) {
+			p.fault("is not supported by this version; allowed: %s, %s", Webhook, Log)
+			return
+		}
+		known.into(p)
+	}}
+}
+
+func (c *Channel) check(p place) {
+	url, secret := p.child("url"), p.child("secret")
+	switch c.Type {
+	case Webhook:
+		if !url.given() {
+			url.refuse("is required for type %s", Webhook)
+		}
+	case Log:
+		for _, odd := range []place{url, secret} {
+			if odd.given() {
+				odd.refuse("is not for type %s", Log)
+			}
+		}
+	}
+}
+
+func (b *Backoff) check(p place) {
+	if b.First == 0 || b.Max == 0 || b.First <= b.Max {
+		return
+	}
+	if first := p.child("first"); first.given() {
+		first.fault("must be at most backoff.max, which is %s", short(b.Max))
+		return
+	}
+	p.child("max").fault("must be at least backoff.first, which is %s", short(b.First))
+}
+
+func (t *Throughput) check(place) {
+	if t.Burst == 0 {
+		t.Burst = t.Rate
+	}
+}

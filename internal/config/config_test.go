@@ -1,0 +1,110 @@
+package config
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// services is an environment that has all that is required, and more after it.
+func services(more ...string) []string {
+	return append([]string{"HOME=/home/me", "DATABASE_URL=postgres://u:p@db/sq", "REDIS_URL=redis://:p@cache:6379/1"}, more...)
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sendquota.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// defaults is the Config that nobody wrote anything for.
+func defaults() Config {
+	return Config{
+		Addr:     "127.0.0.1:8080",
+		LogLevel: slog.LevelInfo,
+		Policy: Policy{Rules: []Rule{
+			{Name: "per-minute", Limit: 1, Window: time.Minute},
+			{Name: "per-hour", Limit: 5, Window: time.Hour},
+			{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
+		}},
+		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}},
+		APILimits: APILimits{PerKey: []RateLimit{}, PerIP: []RateLimit{}},
+		Delivery:  Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Queues: 1, Horizon: 90 * time.Second},
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	got, err := LoadDev(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(defaults(), got); diff != "" {
+		t.Errorf("without any setting (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadReadsTheEnvironmentAndTheFile(t *testing.T) {
+	path := writeFile(t, "policy: {rules: []}\nchannels: {push: {type: webhook, url: 'https://x.test', secret: '${SENDQUOTA_PUSH_SECRET}'}}\n")
+	got, err := Load(services("SENDQUOTA_ADDR=:9", "SENDQUOTA_METRICS_ADDR=[::1]:10", "SENDQUOTA_LOG_LEVEL=warn",
+		"SENDQUOTA_CONFIG="+path, "SENDQUOTA_PUSH_SECRET=0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaults()
+	want.DatabaseURL, want.RedisURL, want.File = "postgres://u:p@db/sq", "redis://:p@cache:6379/1", path
+	want.Addr, want.MetricsAddr, want.LogLevel = ":9", "[::1]:10", slog.LevelWarn
+	want.Policy.Rules = []Rule{}
+	want.Channels[0].Name, want.Channels[0].Type = "push", Webhook
+	want.Channels[0].URL, want.Channels[0].Secret = "https://x.test", "0123456789abcdef"
+	// cmp formats a Secret as redacted, but compares what it is.
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhoNeedsWhat(t *testing.T) {
+	database := []string{"DATABASE_URL=postgres://db/sq"}
+	if _, err := LoadTool(database); err != nil {
+		t.Errorf("a tool needs Postgres only: %v", err)
+	}
+	_, err := Load(database)
+	var faults Faults
+	if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Key != "REDIS_URL" {
+		t.Errorf("Load without REDIS_URL: %v", err)
+	}
+	_, err = Load(nil)
+	if errors.As(err, &faults); len(faults) != 2 || faults[0].Key != "DATABASE_URL" {
+		t.Errorf("Load of nothing: %v", err)
+	}
+}
+
+func TestFaultsOfEnvironmentAndFileComeTogether(t *testing.T) {
+	path := writeFile(t, "delivery:\n  queues: 0\npolcy: {}\n")
+	_, err := Load(services("SENDQUOTA_CONFIG="+path, "SENDQUOTA_LOG_LEVEL=verbos", "SENDQUOTA_ADRR=:1"))
+	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
+` + path + `:2: delivery.queues: 0: must be a whole number from 1 to 64
+` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, delivery (did you mean policy?)
+SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR (did you mean SENDQUOTA_ADDR?)`
+	if err == nil {
+		t.Fatal("no fault found")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFileThatCannotBeRead(t *testing.T) {
+	_, err := LoadDev([]string{"SENDQUOTA_CONFIG=/no/such.yaml"})
+	want := `SENDQUOTA_CONFIG: "/no/such.yaml": cannot be read: no such file or directory`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,24 @@
+package config
+
+import "time"
+
+// Delivery says how workers deliver.
+type Delivery struct {
+	Concurrency int           // pushes that one worker delivers at the same time
+	Lease       time.Duration // after which an attempt that did not end is given up for lost
+	DefaultTTL  time.Duration // how long after its send time a push expires, if it does not say
+	MaxHorizon  time.Duration // how far ahead a send may be scheduled
+	Queues      int           // asynq queues over which pushes are spread by recipient
+	Horizon     time.Duration // how long before its time a push is put into its queue
+}
+
+func (d *Delivery) fields() []field {
+	return []field{
+		{"concurrency", "256", "pushes that one worker delivers at the same time, 1 to 10000", integer(&d.Concurrency, 1, 10_000)},
+		{"lease", "60s", "after which an attempt that did not end is given up for lost, 100ms or more", duration(&d.Lease, 100*time.Millisecond, forever)},
+		{"default_ttl", "24h", "how long after its send time a push expires, if it does not say", duration(&d.DefaultTTL, 1, forever)},
+		{"max_horizon", "8760h", "how far ahead a send may be scheduled", duration(&d.MaxHorizon, 1, forever)},
+		{"queues", "1", "queues over which pushes are spread by recipient, each in one slot of a Redis cluster, 1 to 64", integer(&d.Queues, 1, 64)},
+		{"horizon", "90s", "how long before its time a push is put into its queue, 1s or more", duration(&d.Horizon, time.Second, forever)},
+	}
+}

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"math"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Names that are used in more than one place.
+const (
+	databaseURL = "DATABASE_URL"
+	redisURL    = "REDIS_URL"
+	configFile  = "SENDQUOTA_CONFIG"
+	ownPrefix   = "SENDQUOTA_" // every variable that begins so must be known
+)
+
+func (c *Config) variables() []field {
+	return []field{
+		{databaseURL, optional, "Postgres, postgres://…; required but for `sendquota dev`", hidden(&c.DatabaseURL, checkDatabaseURL)},
+		{redisURL, optional, "Redis, redis://… or rediss://…, or the nodes of a cluster: host:port,host:port; required by api and worker", hidden(&c.RedisURL, checkRedisURL)},
+		{"SENDQUOTA_ADDR", "127.0.0.1:8080", "where the API listens, host:port", address(&c.Addr)},
+		{configFile, optional, "path of the YAML file; without it, the defaults", anyText(&c.File)},
+		{"SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", level(&c.LogLevel)},
+		{"SENDQUOTA_METRICS_ADDR", optional, "where the worker serves its metrics, host:port; without it, nowhere", address(&c.MetricsAddr)},
+	}
+}
+
+func (c *Config) readEnvironment(env environment, needed []string) Faults {
+	in := &source{env: env}
+	for _, v := range c.variables() {
+		p := place{in: in, key: v.name}
+		if value := env.values[v.name]; value != "" {
+			p.node = &ast.StringNode{Value: value}
+		} else if slices.Contains(needed, v.name) {
+			p.refuse("is required (%s)", v.meaning)
+		}
+		v.read(p)
+	}
+	return in.faults
+}
+
+// environment is the environment of the process. A variable that is set to
+// nothing counts as not set.
+type environment struct {
+	values map[string]string
+	named  map[string]bool // by a ${NAME} in the file
+}
+
+func newEnvironment(environ []string) environment {
+	env := environment{values: map[string]string{}, named: map[string]bool{}}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		env.values[name] = value
+	}
+	return env
+}
+
+// strangers faults the variables that have our prefix, but are neither a
+// setting nor named by the file. Their values are not shown: a DATABASE_URL
+// that was given our prefix holds a password.
+func (env environment) strangers(known []field) Faults {
+	in := &source{}
+	for name := range env.values {
+		ours := strings.HasPrefix(name, ownPrefix) && !env.named[name]
+		if ours && !slices.ContainsFunc(known, func(f field) bool { return f.name == name }) {
+			place{in: in, key: name}.refuse("is not a setting; %s", suggest(name, names(known)))
+		}
+	}
+	slices.SortFunc(in.faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
+	return in.faults
+}
+
+// checkDatabaseURL looks at the scheme alone. The rest is for the driver to
+// judge, which takes more than net/url does: several hosts, for one.
+func checkDatabaseURL(s string) string {
+	if strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://") {
+		return ""
+	}
+	return "must begin with postgres:// or postgresql://"
+}
+
+func checkRedisURL(s string) string {
+	nodes := strings.Split(s, ",")
+	if len(nodes) == 1 {
+		if isRedisURL(s, "redis", math.MaxInt) || isRedisURL(s, "rediss", math.MaxInt) {
+			return ""
+		}
+		return "must be redis://[user:password@]host:port[/number], the same with rediss://, or several cluster nodes: host:port,host:port"
+	}
+	for _, scheme := range []string{"redis", "rediss"} {
+		if !slices.ContainsFunc(nodes, func(node string) bool { return !isRedisNode(node, scheme) }) {
+			return ""
+		}
+	}
+	return "must be host:port for every cluster node, all with redis://, all with rediss:// or all without; a cluster has database 0 only"
+}
+
+func isRedisNode(node, scheme string) bool {
+	if strings.Contains(node, "://") {
+		return isRedisURL(node, scheme, 0)
+	}
+	return scheme == "redis" && isAddress(node) && !strings.HasPrefix(node, ":")
+}
+
+func isRedisURL(s, scheme string, lastDB int) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != scheme || u.Hostname() == "" {
+		return false
+	}
+	path := strings.Trim(u.Path, "/")
+	db, err := strconv.Atoi(path)
+	return path == "" || err == nil && 0 <= db && db <= lastDB
+}
+
+func isAddress(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEnvironment(t *testing.T) {
+	for _, tt := range []struct {
+		variable string
+		wrong    string // part of the fault; empty: none
+	}{
+		{"DATABASE_URL=postgres://a:1,b:2/db?sslmode=disable", ""},
+		{"DATABASE_URL=postgresql:///db?host=/run/postgresql", ""},
+		{"DATABASE_URL=", ""}, // as if not set
+		{"DATABASE_URL=mysql://u:topsecret@h/db", "DATABASE_URL: mysql://…: must begin with postgres:// or postgresql://"},
+		{"DATABASE_URL=host=h password=topsecret", "DATABASE_URL: must begin with"},
+
+		{"REDIS_URL=redis://localhost:6379", ""},
+		{"REDIS_URL=rediss://u:p@h/3", ""},
+		{"REDIS_URL=a:1,b:2,c:3", ""},
+		{"REDIS_URL=redis://:topsecret@a:1,b:2", ""},
+		{"REDIS_URL=rediss://a:1,rediss://b:2/0", ""},
+		{"REDIS_URL=a:1,rediss://b:2", "must be host:port for every cluster node"},
+		{"REDIS_URL=a:1,redis://b:2/1", "a cluster has database 0 only"},
+		{"REDIS_URL=a:1,", "for every cluster node"},
+		{"REDIS_URL=a:1,:2", "for every cluster node"},
+		{"REDIS_URL=localhost:6379", "must be redis://["},
+		{"REDIS_URL=redis://:topsecret@h/one", "redis://…: must be redis://["},
+		{"REDIS_URL=redis://:top#topsecret@h", "redis://…: must be"},
+		{"REDIS_URL=http://h", "http://…: must be"},
+
+		{"SENDQUOTA_ADDR=0.0.0.0:0", ""},
+		{"SENDQUOTA_ADDR=8080", `SENDQUOTA_ADDR: "8080": must be host:port`},
+		{"SENDQUOTA_ADDR=h:65536", "must be host:port"},
+		{"SENDQUOTA_METRICS_ADDR=h:http", "must be host:port"},
+		{"SENDQUOTA_LOG_LEVEL=debug", ""},
+		{"SENDQUOTA_LOG_LEVEL=INFO", `"INFO": must be one of debug, info, warn, error`},
+		{"SENDQUOTA_DATABASE_URL=topsecret", "SENDQUOTA_DATABASE_URL: is not a setting; allowed: DATABASE_URL,"},
+		{"SENDQUOTA_LOGLEVEL=info", "(did you mean SENDQUOTA_LOG_LEVEL?)"},
+		{"SENDQUOTAS=1", ""}, // not ours
+		{"garbage", ""},
+	} {
+		_, err := LoadDev([]string{tt.variable})
+		switch {
+		case tt.wrong == "" && err != nil:
+			t.Errorf("%s: %v", tt.variable, err)
+		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
+			t.Errorf("%s: got fault %v, want %s", tt.variable, err, tt.wrong)
+		case err != nil && (strings.Contains(err.Error(), "topsecret") || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: a secret, or more than one fault: %v", tt.variable, err)
+		}
+	}
+}
+
+func TestFarNamesAreNotSuggested(t *testing.T) {
+	_, err := LoadDev([]string{"SENDQUOTA_FOO=1"})
+	if err == nil || strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,245 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// read reads text as if it were sendquota.yaml.
+func read(text string, environ ...string) (Config, Faults) {
+	var c Config
+	faults := c.readYAML("sendquota.yaml", []byte(text), newEnvironment(environ))
+	return c, faults
+}
+
+// whole is the example of the contract, with every setting changed.
+const whole = `# all settings
+policy:
+  rules:
+    - {name: burst, limit: 0, window: 1ms}
+    - name: slow
+      limit: 100000
+      window: 8760h
+channels:
+  push: {type: webhook, url: "https://push.example.com/${PATH_KEY}/send", secret: "${PUSH_SECRET}", timeout: 1.5s, allow_private_addresses: true, on_unknown: fail,
+         max_attempts: 3, backoff: {first: 1s, max: 2m}, throughput: {rate: 100, per: 2s, burst: 7}}
+  a-log: {type: log, throughput: {rate: 5}}
+  "0":   {type: webhook, url: http://localhost:8, secret: whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==}
+api_limits:
+  per_key: [{algorithm: sliding_window, limit: 6000, per: 1m, precision: 1s}]
+  per_ip:
+    - {algorithm: token_bucket, limit: 200, per: 1s, burst: 400}
+    - {algorithm: leaky_bucket, limit: 200, per: 1s}
+delivery:
+  concurrency: 10_000
+  lease: 3s
+  default_ttl: 1h
+  max_horizon: 48h
+  queues: 64
+  horizon: 1s
+`
+
+func TestWholeFile(t *testing.T) {
+	got, faults := read(whole, "PATH_KEY=k$$${X}", "PUSH_SECRET=not/base64 but long enough")
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	slow := 5 * time.Second
+	want := Config{
+		Policy: Policy{Rules: []Rule{{"burst", 0, time.Millisecond}, {"slow", 100_000, 8760 * time.Hour}}},
+		Channels: []Channel{
+			{"push", Webhook, "https://push.example.com/k$$${X}/send", "not/base64 but long enough", 1500 * time.Millisecond, true, Fail, 3, Backoff{time.Second, 2 * time.Minute}, Throughput{100, 2 * time.Second, 7}},
+			{"a-log", Log, "", "", 1500 * time.Millisecond, false, Retry, 8, Backoff{slow, 15 * time.Minute}, Throughput{5, time.Second, 5}},
+			{"0", Webhook, "http://localhost:8", "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==", 1500 * time.Millisecond, false, Retry, 8, Backoff{slow, 15 * time.Minute}, Throughput{}},
+		},
+		APILimits: APILimits{
+			PerKey: []RateLimit{{SlidingWindow, 6000, time.Minute, 0, time.Second}},
+			PerIP:  []RateLimit{{TokenBucket, 200, time.Second, 400, 0}, {LeakyBucket, 200, time.Second, 200, 0}},
+		},
+		Delivery: Delivery{10_000, 3 * time.Second, time.Hour, 48 * time.Hour, 64, time.Second},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFilesThatSayNothing(t *testing.T) {
+	for _, text := range []string{"", "\n", "# only a comment\n", "---\n", "---\n...\n", "%YAML 1.2\n---\n{}\n", "policy: {}\ndelivery: {}\n"} {
+		got, faults := read(text)
+		got.Addr, got.MetricsAddr = "127.0.0.1:8080", ""
+		if diff := cmp.Diff(defaults(), got); faults != nil || diff != "" {
+			t.Errorf("%q: %v\n(-want +got):\n%s", text, faults, diff)
+		}
+	}
+}
+
+// TestBadFiles lists the faults of each file, all of them, with their lines.
+func TestBadFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"all at once", `policy:
+  rules:
+    - {name: a, limit: -1, window: 1m}
+    - {name: a, limit: "five", window: 60}
+    -
+      limit: 100001
+      window: 8761h
+channels:
+  Push: {type: log}
+delivery:
+  concurency: 3
+  lease: 1ms
+`, []string{
+			`3: policy.rules[0].limit: -1: must be a whole number from 0 to 100000`,
+			`4: policy.rules[1].limit: "five": must be a whole number from 0 to 100000`,
+			`4: policy.rules[1].window: 60: must be a duration from 1ms to 8760h, written like 500ms, 90s or 24h`,
+			`4: policy.rules[1].name: "a": must be unique; rules[0] has it already`,
+			`6: policy.rules[2].name: is required (appears in refusals; unique, 1 to 64 of a-z, 0-9, - and _)`,
+			`6: policy.rules[2].limit: 100001: must be a whole number from 0 to 100000`,
+			`7: policy.rules[2].window: "8761h": must be a duration from 1ms to 8760h, written like 500ms, 90s or 24h`,
+			`9: channels.Push: the name of a channel must be 1 to 64 of a-z, 0-9, - and _`,
+			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, queues, horizon (did you mean concurrency?)`,
+			`12: delivery.lease: "1ms": must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
+		}},
+		{"rules of null", "policy:\n  rules:\n", []string{`2: policy.rules: null: must be a list; write [] for none, or leave the key out for the default`}},
+		{"policy of null", "\npolicy:\n", []string{`2: policy: null: must be a mapping with the keys rules; leave the key out for the default`}},
+		{"rules as a mapping", "policy: {rules: {a: 1}}", []string{`1: policy.rules: a mapping: must be a list; write [] for none, or leave the key out for the default`}},
+		{"a rule as a word", "policy:\n  rules:\n    - five", []string{`3: policy.rules[0]: must be a mapping with the keys name, limit, window`}},
+		{"limit left out", "policy: {rules: [{name: a, window: 1s}]}", []string{`1: policy.rules[0].limit: is required (sends allowed within the window, to 100000; 0 blocks all)`}},
+		{"calendar and scope", "policy:\n  rules:\n  - name: a\n    limit: 1\n    per: day\n    window: 1h\n    channels: [sms]\n", []string{
+			`5: policy.rules[0].per: calendar rules (per, zone) are not supported by this version: use window`,
+			`7: policy.rules[0].channels: rules scoped to channels or categories are not supported by this version`,
+		}},
+		{"name shapes", "policy: {rules: [{name: a b, limit: 1, window: 1s}, {name: 7, limit: 1, window: 1s}]}", []string{
+			`1: policy.rules[0].name: "a b": must be 1 to 64 of a-z, 0-9, - and _`,
+			`1: policy.rules[1].name: 7: must be a string; put it in quotes`,
+		}},
+		{"numbers", "delivery:\n  queues: 1.0\n  concurrency: 99999999999999999999\n", []string{
+			`2: delivery.queues: 1.0: must be a whole number from 1 to 64`,
+			`3: delivery.concurrency: "99999999999999999999": must be a whole number from 1 to 10000`,
+		}},
+		{"delivery", "delivery:\n  default_ttl: 0s\n  max_horizon: 1d\n  horizon: 999ms\n", []string{
+			`2: delivery.default_ttl: "0s": must be a duration above 0, written like 500ms, 90s or 24h`,
+			`3: delivery.max_horizon: "1d": must be a duration above 0, written like 500ms, 90s or 24h`,
+			`4: delivery.horizon: "999ms": must be a duration of at least 1s, written like 500ms, 90s or 24h`,
+		}},
+		{"no channels", "channels: {}", []string{`1: channels: a mapping: must have at least one channel; leave the key out for the default`}},
+		{"channels as a list", "channels: [log]", []string{`1: channels: a list: must be a mapping from names to channels`}},
+		{"types", "channels:\n  a: {type: sms}\n  b: {type: fax}\n  c: {}\n  d:\n  e: https://h/hush\n  f: hush\n", []string{
+			`2: channels.a.type: "sms": is not supported by this version; allowed: webhook, log`,
+			`3: channels.b.type: "fax": must be one of webhook, log`,
+			`4: channels.c.type: is required (webhook or log)`,
+			`5: channels.d: null: must be a mapping with the keys type, url, secret, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput; leave the key out for the default`,
+			`6: channels.e: https://…: must be a mapping with the keys type, url, secret, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput`,
+			`7: channels.f: must be a mapping with the keys type, url, secret, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput`,
+		}},
+		{"webhooks", `channels:
+  a: {type: webhook}
+  b: {type: webhook, url: "push.example.com/send"}
+  c: {type: webhook, url: "https://u:hush@h", secret: short}
+  d: {type: webhook, url: "https:///x", secret: "whsec_%"}
+  e: {type: webhook, url: "ftp://h/hush", secret: 1234567890123456}
+  f: {type: webhook, url: "http://h", secret: "ends with a line break\n"}
+`, []string{
+			`2: channels.a.url: is required for type webhook`,
+			`3: channels.b.url: must be an absolute URL with http:// or https:// and a host`,
+			`4: channels.c.url: https://…: must have no user and password; use secret to prove who calls`,
+			`4: channels.c.secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used as it is`,
+			`5: channels.d.url: https://…: must be an absolute URL with http:// or https:// and a host`,
+			`5: channels.d.secret: must have base64 after whsec_ (without whsec_ it is used as it is)`,
+			`6: channels.e.url: ftp://…: must be an absolute URL with http:// or https:// and a host`,
+			`6: channels.e.secret: must be a string; put it in quotes`,
+			`7: channels.f.secret: must not begin or end with white space`,
+		}},
+		{"logs", "channels: {log: {type: log,\n url: 'http://h',\n secret: 0123456789abcdef-}}", []string{
+			`2: channels.log.url: is not for type log`,
+			`3: channels.log.secret: is not for type log`,
+		}},
+		{"how a channel tries again", `channels:
+  log:
+    type: log
+    allow_private_addresses: yes
+    on_unknown: Retry
+    max_attempts: 101
+    timeout: 0s
+    backoff: {first: 20m}
+    throughput: {per: 0s, burst: 0}
+  b: {type: log, backoff: {first: 2s, max: 1s}, throughput: 5}
+  c: {type: log, backoff: {max: 1s}}
+`, []string{
+			`4: channels.log.allow_private_addresses: "yes": must be true or false`,
+			`5: channels.log.on_unknown: "Retry": must be one of retry, fail`,
+			`6: channels.log.max_attempts: 101: must be a whole number from 1 to 100`,
+			`7: channels.log.timeout: "0s": must be a duration above 0, written like 500ms, 90s or 24h`,
+			`8: channels.log.backoff.first: "20m": must be at most backoff.max, which is 15m`,
+			`9: channels.log.throughput.rate: is required (attempts per time span)`,
+			`9: channels.log.throughput.per: "0s": must be a duration above 0, written like 500ms, 90s or 24h`,
+			`9: channels.log.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
+			`10: channels.b.backoff.first: "2s": must be at most backoff.max, which is 1s`,
+			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst`,
+			`11: channels.c.backoff.max: "1s": must be at least backoff.first, which is 5s`,
+		}},
+		{"timeout beyond half a lease", "delivery: {lease: 1m1s}\nchannels:\n  a: {type: log, timeout: 30.5s}\n  b: {type: log,\n      timeout: 31s}\n", []string{
+			`5: channels.b.timeout: "31s": must be at most half of delivery.lease, which is 1m1s`,
+		}},
+		{"API limits", `api_limits:
+  per_key:
+    - {algorithm: gcra, limit: 0, per: 1s}
+    - {algorithm: fixed_window, limit: 1, per: 1s, burst: 2}
+    - {algorithm: sliding_window, limit: 1, per: 1s, precision: 2s}
+    - {algorithm: sliding_log, limit: 1, per: 1s, precision: 1s}
+  per_user: []
+`, []string{
+			`3: api_limits.per_key[0].algorithm: "gcra": must be one of fixed_window, sliding_log, sliding_window, token_bucket, leaky_bucket`,
+			`3: api_limits.per_key[0].limit: 0: must be a whole number from 1 to 1000000000`,
+			`4: api_limits.per_key[1].burst: is for token_bucket and leaky_bucket only`,
+			`5: api_limits.per_key[2].precision: "2s": must be at most per, which is 1s`,
+			`6: api_limits.per_key[3].precision: is for sliding_window only`,
+			`7: api_limits.per_user: is not a setting; allowed: per_key, per_ip`,
+		}},
+		{"keys twice", "delivery:\n  queues: 1\n  queues: 2\nchannels:\n  a: {type: log}\n  \"a\": {type: log}\ndelivery: {}\n", []string{
+			`3: delivery.queues: is written twice, first in line 2`,
+			`6: channels.a: is written twice, first in line 5`,
+			`7: delivery: is written twice, first in line 1`,
+		}},
+		{"strange keys", "\"a\\nb\": 1\n.policy: 1\nLease: 1\n<<: {delivery: {}}\n? x\n: 1\n", []string{
+			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, delivery`,
+			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, delivery (did you mean policy?)`,
+			`3: Lease: is not a setting; allowed: policy, channels, api_limits, delivery`,
+			`4: "<<": is not a setting; allowed: policy, channels, api_limits, delivery`,
+			`5: "?": is not a setting; allowed: policy, channels, api_limits, delivery`,
+		}},
+		{"anchors, aliases and tags", "delivery:\n  lease: &x 1m\n  horizon: *x\n  queues: !!int 3\n", []string{
+			`2: delivery.lease: an anchor: must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
+			`3: delivery.horizon: an alias: must be a duration of at least 1s, written like 500ms, 90s or 24h`,
+			`4: delivery.queues: a tag: must be a whole number from 1 to 64`,
+		}},
+		{"two documents", "policy: {}\n---\npolicy: {}\n", []string{`3: must be one YAML document; here begins a second`}},
+		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, delivery`}},
+		{"not YAML", "policy: {}\nchannels: {a: \"hush\n", []string{`2: is not YAML: could not find end character of double-quoted text`}},
+		{"not YAML either", "policy:\n\trules: []\n", []string{`2: is not YAML: found character '` + "\t" + `' that cannot start any token`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, faults := read(tt.text)
+			want := "sendquota.yaml:" + strings.Join(tt.want, "\nsendquota.yaml:")
+			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(faults.Error(), "\n")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if strings.Contains(faults.Error(), "hush") {
+				t.Error("a secret in the faults")
+			}
+		})
+	}
+}
+
+func TestTimeoutThatNobodyWroteGivesWayToAShortLease(t *testing.T) {
+	c, faults := read("delivery: {lease: 100ms}")
+	if faults != nil || c.Channels[0].Timeout != 50*time.Millisecond {
+		t.Errorf("timeout %s, faults %v", c.Channels[0].Timeout, faults)
+	}
+}

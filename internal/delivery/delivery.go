@@ -1,0 +1,168 @@
+// Package delivery carries out one attempt after another: it claims a
+// recipient's oldest due push, sends it through its channel, and records how
+// that ended. What is due and what may be sent is decided by the store, under
+// the recipient's lock; see [store.Store.Claim].
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// Deliverer handles wake-ups. It is safe for concurrent use.
+type Deliverer struct {
+	store    attempts
+	ledger   *quota.Ledger
+	channels *channel.Set
+	log      *slog.Logger
+	seen     observer
+	cfg      Config
+}
+
+// Config is what a Deliverer has to know.
+type Config struct {
+	Policy quota.Policy
+	Lease  time.Duration // how long an attempt may take before it counts as lost
+}
+
+// attempts is the part of the store that begins and ends attempts.
+type attempts interface {
+	Claim(ctx context.Context, o store.ClaimOrder) (store.Claim, error)
+	Finish(ctx context.Context, f store.Finish) (more bool, err error)
+}
+
+// observer is told what happened, for the metrics.
+type observer interface {
+	// Attempted is told of every attempt that ended, whether it was the
+	// push's first, and how long after the promised time it began.
+	Attempted(channel string, outcome push.Outcome, first bool, late time.Duration)
+	Deferred()
+}
+
+// New returns a deliverer on top of its parts.
+func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Logger, seen observer, cfg Config) *Deliverer {
+	return &Deliverer{store: st, ledger: ledger, channels: channels, log: log, seen: seen, cfg: cfg}
+}
+
+// Handle sends what is due for the recipient of a wake-up, one push after
+// another, until nothing is left to do now. It fails only if Postgres could
+// not be reached.
+func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
+	for {
+		began := time.Now() // before the lease begins
+		c, err := d.store.Claim(ctx, store.ClaimOrder{RecipientKey: w.RecipientKey, Policy: d.cfg.Policy, Lease: d.cfg.Lease})
+		if err != nil {
+			return fmt.Errorf("claim for push %s: %w", w.Push, err)
+		}
+		switch c.State {
+		case store.Nothing:
+			return nil
+		case store.Wait:
+			if err := wait(ctx, c.Wait); err != nil {
+				return err
+			}
+		case store.Deferred:
+			d.seen.Deferred()
+			d.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "until", c.Push.NextAt)
+		case store.TooLate:
+			d.log.InfoContext(ctx, "push expired", "push", c.Push.ID)
+			d.release(c.Push)
+		case store.Claimed:
+			more, err := d.attempt(ctx, c, began)
+			if err != nil || !more {
+				return err
+			}
+		}
+	}
+}
+
+// wait sleeps for d, or fails when ctx ends before.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attempt sends a claimed push and records how that ended. It reports whether
+// another push of the recipient waits.
+//
+// Once begun, it is carried to its end even if ctx ends: a stopping worker
+// drains, it does not drop.
+func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	result, retry := d.send(ctx, c, began)
+	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
+	f := store.Finish{
+		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
+		ProviderMessageID: result.ProviderMessageID, Error: result.Error,
+		Resolution: retry.After(push.Attempt{
+			Number: c.Attempt, Outcome: result.Outcome, Final: result.Final, RetryAfter: result.RetryAfter, Error: result.Error,
+		}, left, c.Push.ID[:]),
+	}
+	late := c.StartedAt.Sub(c.Push.SendAt)
+	d.seen.Attempted(c.Push.Channel, result.Outcome, c.Attempt == 1, late)
+	d.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
+		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
+	if more, err = d.finish(ctx, c, f); err != nil {
+		return false, err
+	}
+	if f.Resolution.Status == push.Failed {
+		d.release(c.Push)
+	}
+	return more, nil
+}
+
+// send hands the push to its channel, which has until half of the lease is
+// over. A worker that was stopped for longer than that since it asked for the
+// claim must not send any more: the attempt may count as lost already, and be
+// repeated elsewhere.
+func (d *Deliverer) send(ctx context.Context, c store.Claim, began time.Time) (channel.Result, push.Retry) {
+	entry, known := d.channels.Get(c.Push.Channel)
+	if !known {
+		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured any more"},
+			push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
+	}
+	deadline := began.Add(d.cfg.Lease / 2)
+	if !time.Now().Before(deadline) {
+		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	return entry.Channel.Send(ctx, c.Push, c.Attempt), entry.Retry
+}
+
+// finish records an attempt, and tries until its lease is over: an attempt that
+// is not recorded will be repeated.
+func (d *Deliverer) finish(ctx context.Context, c store.Claim, f store.Finish) (more bool, err error) {
+	patience := c.LeaseUntil.Sub(c.StartedAt) / 2
+	for began := time.Now(); ; {
+		more, err = d.store.Finish(ctx, f)
+		if !errors.Is(err, push.ErrUnavailable) || time.Since(began) > patience {
+			break
+		}
+		_ = wait(ctx, patience/20)
+	}
+	if err != nil {
+		d.log.ErrorContext(ctx, "attempt not recorded; it counts as lost when its lease ends", "push", c.Push.ID, "attempt", c.Attempt, "error", err)
+		return false, fmt.Errorf("finish push %s: %w", c.Push.ID, err)
+	}
+	return more, nil
+}
+
+// release gives the place of a push that has ended back to the ledger.
+func (d *Deliverer) release(p push.Push) {
+	d.ledger.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+}

@@ -1,0 +1,124 @@
+// Package queue wakes the workers: it puts wake-ups into asynq and calls a
+// handler when their time has come. It is the only package that imports asynq.
+//
+// A wake-up decides nothing. asynq delivers it at least once, sometimes twice
+// at the same time, up to a second early, and not at all if Redis loses it. All
+// of that is harmless here, because whoever is woken asks Postgres.
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	taskType   = "push:wake"
+	allQueues  = "asynq:queues" // where asynq's Inspector finds the names of queues
+	goroutines = 16             // asynq enqueues one task per round trip
+)
+
+// Queue puts wake-ups into asynq. It is safe for concurrent use.
+type Queue struct {
+	rdb       redis.UniversalClient
+	client    *asynq.Client
+	inspector *asynq.Inspector
+	names     []string
+	announced atomic.Int64 // Unix seconds
+}
+
+// New returns a queue that is spread over so many asynq queues by recipient,
+// since one of them lives on one node of a cluster. The caller closes rdb,
+// after everything else.
+func New(rdb redis.UniversalClient, shards int) *Queue {
+	q := &Queue{rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}
+	for i := range shards {
+		q.names = append(q.names, fmt.Sprintf("push-%d", i))
+	}
+	return q
+}
+
+// Arm puts wake-ups into the queue. One that is there already stays as it is.
+func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
+	if err := q.announce(ctx); err != nil {
+		return fmt.Errorf("arm: %w", err)
+	}
+	if len(wakeUps) == 1 {
+		return q.arm(ctx, wakeUps[0])
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(goroutines)
+	for _, w := range wakeUps {
+		g.Go(func() error { return q.arm(ctx, w) })
+	}
+	return g.Wait()
+}
+
+// announce lists the queues where asynq's Inspector looks for them. asynq does
+// so once per process, and a flush of Redis forgets it.
+func (q *Queue) announce(ctx context.Context) error {
+	now := time.Now().Unix()
+	if q.announced.Swap(now) == now {
+		return nil
+	}
+	members := make([]any, len(q.names))
+	for i, name := range q.names {
+		members[i] = name
+	}
+	return q.rdb.SAdd(ctx, allQueues, members...).Err()
+}
+
+func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
+	payload, err := json.Marshal(w)
+	if err != nil {
+		return fmt.Errorf("arm %s: %w", w.Push, err)
+	}
+	_, err = q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(taskID(w)), asynq.Queue(q.shard(w)),
+		asynq.ProcessAt(w.At), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
+	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
+		return fmt.Errorf("arm %s: %w", w.Push, err)
+	}
+	return nil
+}
+
+// Disarm takes a wake-up out of the queue, if it is still there and has not
+// begun. A wake-up that stays does no harm.
+func (q *Queue) Disarm(w push.WakeUp) {
+	_ = q.inspector.DeleteTask(q.shard(w), taskID(w))
+}
+
+func taskID(w push.WakeUp) string { return fmt.Sprintf("%s:%d", w.Push, w.Gen) }
+
+func (q *Queue) shard(w push.WakeUp) string {
+	return q.names[uint64(w.RecipientKey)%uint64(len(q.names))]
+}
+
+// Sizes counts the wake-ups by their state in asynq: pending, active,
+// scheduled, retry.
+func (q *Queue) Sizes() (map[string]int, error) {
+	sizes := map[string]int{}
+	for _, name := range q.names {
+		info, err := q.inspector.GetQueueInfo(name)
+		if errors.Is(err, asynq.ErrQueueNotFound) {
+			continue // nothing was ever armed
+		}
+		if err != nil {
+			return nil, fmt.Errorf("queue sizes: %w", err)
+		}
+		sizes["pending"] += info.Pending
+		sizes["active"] += info.Active
+		sizes["scheduled"] += info.Scheduled
+		sizes["retry"] += info.Retry
+	}
+	return sizes, nil
+}

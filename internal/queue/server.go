@@ -1,0 +1,66 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// ServerConfig sets up the handling of wake-ups.
+type ServerConfig struct {
+	Concurrency int           // wake-ups handled at the same time
+	Drain       time.Duration // how long running handlers may take when the server stops
+	Log         *slog.Logger
+}
+
+// Serve calls handle for the wake-ups whose time has come, until ctx ends; it
+// then waits for running handlers. A handler that fails is called again a
+// little later, as often as it takes.
+func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context.Context, push.WakeUp) error) error {
+	weights := map[string]int{}
+	for _, name := range q.names {
+		weights[name] = 1
+	}
+	server := asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
+		Concurrency: cfg.Concurrency,
+		Queues:      weights,
+		// A push is to leave within 300 ms of its second: look often. The
+		// defaults are 1 s and 5 s.
+		TaskCheckInterval:        100 * time.Millisecond,
+		DelayedTaskCheckInterval: 100 * time.Millisecond,
+		RetryDelayFunc: func(failures int, _ error, _ *asynq.Task) time.Duration {
+			return min(time.Duration(failures+1)*time.Second, 5*time.Second)
+		},
+		ShutdownTimeout: cfg.Drain,
+		Logger:          logger{cfg.Log},
+		LogLevel:        asynq.WarnLevel,
+	})
+	err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+		var w push.WakeUp
+		if err := json.Unmarshal(t.Payload(), &w); err != nil {
+			return fmt.Errorf("read wake-up: %w: %w", err, asynq.SkipRetry)
+		}
+		return handle(ctx, w)
+	}))
+	if err != nil {
+		return fmt.Errorf("serve queue: %w", err)
+	}
+	<-ctx.Done()
+	server.Shutdown()
+	return nil
+}
+
+// logger hands asynq's own messages on.
+type logger struct{ log *slog.Logger }
+
+func (l logger) Debug(args ...any) { l.log.Debug("asynq: " + fmt.Sprint(args...)) }
+func (l logger) Info(args ...any)  { l.log.Info("asynq: " + fmt.Sprint(args...)) }
+func (l logger) Warn(args ...any)  { l.log.Warn("asynq: " + fmt.Sprint(args...)) }
+func (l logger) Error(args ...any) { l.log.Error("asynq: " + fmt.Sprint(args...)) }
+func (l logger) Fatal(args ...any) { l.log.Error("asynq: " + fmt.Sprint(args...)) }

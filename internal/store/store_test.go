@@ -1,0 +1,57 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+var threeRules = quota.Policy{
+	{Name: "per-minute", Limit: 1, Window: time.Minute},
+	{Name: "per-hour", Limit: 5, Window: time.Hour},
+	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
+}
+
+// open returns a store on a database of its own.
+func open(t testing.TB) *store.Store {
+	t.Helper()
+	return openURL(t, testenv.Postgres(t), store.Config{})
+}
+
+func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
+	t.Helper()
+	st, err := store.Open(t.Context(), url, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	return st
+}
+
+// draft is a push for a recipient, so long from now.
+func draft(tenant uuid.UUID, recipient string, in time.Duration) store.Draft {
+	at := time.Now().UTC().Truncate(time.Second).Add(in)
+	return store.Draft{Push: push.Push{
+		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{"title":"hello"}`),
+		RequestedSendAt: at, SendAt: at, TTL: 24 * time.Hour,
+	}}
+}
+
+// book books one draft and returns its verdict.
+func book(t testing.TB, st *store.Store, policy quota.Policy, d store.Draft) store.Verdict {
+	t.Helper()
+	v, err := st.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v[0]
+}
