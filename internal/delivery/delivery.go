@@ -43,7 +43,7 @@ type attempts interface {
 type observer interface {
 	// Attempted is told of every attempt that ended, whether it was the
 	// push's first, and how long after the promised time it began.
-	Attempted(channel string, outcome push.Outcome, first bool, late time.Duration)
+	Attempted(channel, outcome string, first bool, late time.Duration)
 	Deferred()
 }
 
@@ -113,7 +113,7 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 		}, left, c.Push.ID[:]),
 	}
 	late := c.StartedAt.Sub(c.Push.SendAt)
-	d.seen.Attempted(c.Push.Channel, result.Outcome, c.Attempt == 1, late)
+	d.seen.Attempted(c.Push.Channel, string(result.Outcome), c.Attempt == 1, late)
 	d.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
 		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
 	if more, err = d.finish(ctx, c, f); err != nil {

@@ -35,6 +35,7 @@ type Queue struct {
 	inspector *asynq.Inspector
 	names     []string
 	announced atomic.Int64 // Unix seconds
+	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
 }
 
 // New returns a queue that is spread over so many asynq queues by recipient,
@@ -48,8 +49,23 @@ func New(rdb redis.UniversalClient, shards int) *Queue {
 	return q
 }
 
+// ErrDown: Redis failed a moment ago and is left alone for now.
+var ErrDown = errors.New("arm: Redis failed a moment ago")
+
 // Arm puts wake-ups into the queue. One that is there already stays as it is.
+// If Redis fails, callers of the next half second are told so at once.
 func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
+	if time.Now().UnixNano() < q.downUntil.Load() {
+		return ErrDown
+	}
+	err := q.armAll(ctx, wakeUps)
+	if err != nil {
+		q.downUntil.Store(time.Now().Add(time.Second / 2).UnixNano())
+	}
+	return err
+}
+
+func (q *Queue) armAll(ctx context.Context, wakeUps []push.WakeUp) error {
 	if err := q.announce(ctx); err != nil {
 		return fmt.Errorf("arm: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -28,24 +29,32 @@ type Member struct {
 
 // SubmitBatch books many pushes in one transaction. Each conflicts with those
 // before it. If atomic, all are booked or none. It fills the members' Result or
-// Err, and fails only if Postgres could not be reached.
+// Err. It fails, and books nothing, if Postgres could not be reached or a
+// member's id was used by another request: [push.ErrKeyReused].
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
 	order := store.Order{Policy: s.cfg.Policy, Atomic: atomic, DryRun: o.ValidateOnly, Arm: armAhead}
 	var planned []int
+	faulty := false
 	for i := range members {
 		m := &members[i]
 		if m.Err != nil {
+			faulty = true
 			continue
 		}
 		d, err := s.plan(tenant, m.Request)
-		if m.Err = err; err != nil {
+		if err != nil {
+			m.Result, m.Err = s.replay(ctx, tenant, o, strconv.Itoa(i), err)
+			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {
+				return m.Err
+			}
+			faulty = faulty || m.Err != nil
 			continue
 		}
 		identify(&d.Push, o, strconv.Itoa(i))
 		order.Drafts = append(order.Drafts, d)
 		planned = append(planned, i)
 	}
-	if len(planned) > 0 && (!atomic || len(planned) == len(members)) {
+	if len(planned) > 0 && !(atomic && faulty) {
 		if err := s.bookMembers(ctx, members, order, planned); err != nil {
 			return err
 		}
@@ -66,6 +75,9 @@ func (s *Service) bookMembers(ctx context.Context, members []Member, order store
 	if err != nil {
 		s.forget(order.Drafts)
 		return fmt.Errorf("book batch: %w", err)
+	}
+	if slices.ContainsFunc(verdicts, func(v store.Verdict) bool { return v.Judgement == store.KeyReused }) {
+		return push.ErrKeyReused
 	}
 	var booked []push.Push
 	for n, i := range planned {

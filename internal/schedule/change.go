@@ -39,7 +39,10 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if p.TTL == 0 {
 		checkExpiry(p.ExpiresAt, p.SendAt, now, bad)
 	}
-	if p.Status == push.Scheduled && len(bad.Faults) > 0 {
+	switch {
+	case p.Status != push.Scheduled:
+		return Result{Push: p}, push.ErrNotReschedulable
+	case len(bad.Faults) > 0:
 		return Result{}, bad.about("send_at", stamp(to))
 	}
 	v, err := s.store.Reschedule(ctx, store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: armAhead})

@@ -19,7 +19,7 @@ type Reaper struct {
 	Log      *slog.Logger
 	Interval time.Duration
 	Retry    func(channel string) push.Retry // how a channel tries again
-	Reaped   func()                          // counts
+	Lost     func()                          // counts
 }
 
 // Run reaps until ctx ends.
@@ -49,7 +49,7 @@ func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
 	if err != nil {
 		return err
 	}
-	r.Reaped()
+	r.Lost()
 	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "attempt", l.Attempt, "status", resolution.Status)
 	if resolution.Status == push.Failed {
 		r.Ledger.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)

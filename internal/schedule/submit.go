@@ -41,7 +41,7 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	d, err := s.plan(tenant, r)
 	if err != nil {
-		return Result{}, err
+		return s.replay(ctx, tenant, o, "", err)
 	}
 	identify(&d.Push, o, "")
 	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
@@ -103,6 +103,9 @@ func (s *Service) result(ctx context.Context, d store.Draft, v store.Verdict) (R
 		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case store.Replayed:
 		view, err := s.look(ctx, who, s.cfg.Policy.Around(v.Push.SendAt, 1))
+		if err == nil && v.Push.Attempts > 0 {
+			v.Push, err = s.store.Push(ctx, who.Tenant, v.Push.ID) // with its sends
+		}
 		return Result{Push: v.Push, Usage: s.cfg.Policy.Usage(view.Bookings, v.Push.SendAt), Replayed: true}, err
 	case store.KeyReused:
 		return Result{}, push.ErrKeyReused

@@ -22,16 +22,18 @@ type judge struct {
 }
 
 // order judges all drafts of an order. If it is to leave nothing behind, what
-// was granted is taken back.
+// was granted is taken back. An order under an Idempotency-Key that served
+// another one leaves nothing, even where it has more drafts than that one.
 func (j *judge) order(o Order) []Verdict {
 	before := len(j.granted)
 	verdicts := make([]Verdict, len(o.Drafts))
-	all := true
+	all, reused := true, false
 	for i, d := range o.Drafts {
 		verdicts[i] = j.draft(d, o.Policy, o.Arm)
+		reused = reused || verdicts[i].Judgement == KeyReused
 		all = all && (verdicts[i].Judgement == Booked || verdicts[i].Judgement == Replayed)
 	}
-	if o.DryRun || o.Atomic && !all {
+	if o.DryRun || reused || o.Atomic && !all {
 		j.takeBack(j.granted[before:])
 		j.granted = j.granted[:before]
 	}

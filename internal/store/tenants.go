@@ -40,7 +40,7 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	key := "sq_" + base64.RawURLEncoding.EncodeToString(secret[:])
-	hash := sha256.Sum256([]byte(key))
+	hash := HashKey(key)
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	_, err := s.pool.Exec(ctx, `
@@ -52,6 +52,10 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 	}
 	return key, nil
 }
+
+// HashKey returns what is stored of an API key: its SHA-256. The key itself has
+// 256 random bits, so that nothing slower is needed.
+func HashKey(key string) [32]byte { return sha256.Sum256([]byte(key)) }
 
 // Key returns what the API key with this SHA-256 allows, or [push.ErrNotFound]
 // if there is none or its time is over.

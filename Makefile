@@ -1,0 +1,36 @@
+# `make` or `make help` lists the targets.
+.DEFAULT_GOAL := help
+
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.PHONY: run
+run: build ## Run everything here: servers of its own, a demo tenant, API and worker (data is kept in .local/)
+	@exec bin/sendquota dev
+
+.PHONY: build
+build: ## Build bin/api, bin/worker and bin/sendquota
+	@$(GO) build -o bin/ ./cmd/...
+
+.PHONY: test
+test: ## Run all tests, on real Postgres and Redis of their own
+	$(GO) test -race -timeout 10m ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l bench cmd internal migrations); test -z "$$unformatted" || { echo "gofmt wants: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+.PHONY: bench
+bench: ## Measure against the baselines and write docs/benchmarks.md
+	@$(GO) build -o bin/bench ./bench
+	@exec bin/bench -out docs/benchmarks.md
+
+.PHONY: clean
+clean: ## Remove what was built; the data in .local/ stays
+	rm -rf bin

@@ -1,0 +1,66 @@
+// Command api serves sendquota's REST API.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/config"
+)
+
+var commands struct {
+	Serve       serve       `cmd:"" default:"1" help:"Serve the API until SIGTERM (the default)."`
+	Healthcheck healthcheck `cmd:"" help:"Ask the API on this machine whether it is alive; for containers."`
+}
+
+func main() {
+	program := kong.Parse(&commands, kong.Name("api"), kong.Description(
+		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see the README."))
+	if err := program.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type serve struct{}
+
+func (serve) Run() error { return app.Service((*app.App).RunAPI) }
+
+type healthcheck struct{}
+
+// Run succeeds if the API answers on the configured port.
+func (healthcheck) Run() error {
+	cfg, err := config.Load(os.Environ())
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("SENDQUOTA_ADDR: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("the API answered %s", res.Status)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/telemetry"
+)
+
+type dev struct {
+	Dir string `default:".local" help:"Where the data is kept between runs."`
+}
+
+// Run starts what is missing, prints how to try it, and serves until it is
+// told to stop.
+func (c dev) Run() error {
+	cfg, err := config.LoadDev(os.Environ())
+	if err != nil {
+		return err
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	stack, err := devstack.Start(ctx, devstack.Config{
+		Dir: c.Dir, DatabaseURL: string(cfg.DatabaseURL), RedisURL: string(cfg.RedisURL), AllowMiniredis: true, Progress: os.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.DatabaseURL), config.Secret(stack.RedisURL)
+	return errors.Join(c.serve(ctx, cfg), stack.Close())
+}
+
+// serve runs the programs on servers that are there.
+func (c dev) serve(ctx context.Context, cfg config.Config) error {
+	logPath := filepath.Join(c.Dir, "sendquota.log")
+	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logFile.Close()
+	log := telemetry.NewLog(logFile, cfg.LogLevel)
+
+	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL)); err != nil {
+		return err
+	}
+	key, err := c.demoKey(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	if cfg.File == "" {
+		inbox, err := newInbox(os.Stdout)
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return inbox.run(ctx) })
+		cfg.Channels = append([]config.Channel{inbox.channel(cfg.Delivery)}, cfg.Channels...)
+	}
+	a, err := app.Open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	ready := make(chan string, 1)
+	g.Go(func() error { return a.RunBoth(ctx, ready) })
+	g.Go(func() error {
+		select {
+		case addr := <-ready:
+			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name)
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	return errors.Join(g.Wait(), a.Close())
+}
+
+// demoKey returns a key of the demo tenant: that of the last run, if the
+// database still knows it.
+func (c dev) demoKey(ctx context.Context, cfg config.Config) (string, error) {
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
+	if err != nil {
+		return "", err
+	}
+	defer st.Close()
+	tenant, _, err := st.CreateTenant(ctx, "demo")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(c.Dir, "demo-key")
+	if old, err := os.ReadFile(path); err == nil {
+		caller, err := st.Key(ctx, store.HashKey(string(old)))
+		if err == nil && caller.Tenant == tenant {
+			return string(old), nil
+		}
+	}
+	key, err := st.CreateKey(ctx, tenant, push.Scopes, 0)
+	if err != nil {
+		return "", err
+	}
+	return key, os.WriteFile(path, []byte(key), 0o600)
+}
+
+func welcome(w *os.File, addr, key, logPath, channel string) {
+	fmt.Fprintf(w, `
+sendquota is running.
+
+  API       http://%[1]s      (reading page: http://%[1]s/docs)
+  key       %[2]s
+  channel   %[4]s
+  log       %[3]s
+
+Schedule a push for 15 seconds from now:
+
+  curl -sS http://%[1]s/v1/pushes -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
+    -d '{"recipient": "user-42", "message": {"title": "Hello"}, "send_at": "'$(date -u -d '+15 seconds' +%%FT%%TZ)'"}'
+
+Run it twice: the second is refused, and says why and when else. Then watch the first one arrive here.
+Stop with Ctrl-C; the data stays.
+
+`, addr, key, logPath, channel)
+}

@@ -1,0 +1,57 @@
+// Command sendquota is the operator's tool.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+var commands struct {
+	Migrate migrate `cmd:"" help:"Apply the migrations that the database lacks. Safe to run from several places at once."`
+	Tenants struct {
+		Create createTenant `cmd:"" help:"Make a tenant; succeeds if it exists."`
+	} `cmd:"" help:"Tenants: the customers of the API."`
+	Keys struct {
+		Create createKey `cmd:"" help:"Make an API key and print it, this once, on standard output."`
+	} `cmd:"" help:"API keys."`
+	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
+	Dev   dev   `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
+}
+
+func main() {
+	program := kong.Parse(&commands, kong.Name("sendquota"), kong.Description(
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit the SENDQUOTA_CONFIG of the services; dev needs nothing."))
+	if err := program.Run(); err != nil {
+		code := 1
+		var coded interface{ ExitCode() int }
+		if errors.As(err, &coded) {
+			code = coded.ExitCode()
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(code)
+	}
+}
+
+// withStore runs work on the database of the environment.
+func withStore(work func(ctx context.Context, cfg config.Config, st *store.Store) error) error {
+	cfg, err := config.LoadTool(os.Environ())
+	if err != nil {
+		return err
+	}
+	ctx, stop := app.UntilSignal()
+	defer stop()
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return work(ctx, cfg, st)
+}

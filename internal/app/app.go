@@ -1,0 +1,173 @@
+// Package app wires the parts into programs: the API, the worker, or both in
+// one process.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/telemetry"
+)
+
+// redisPatience is how long Redis may be away before workers ask Postgres
+// what is due.
+const redisPatience = 15 * time.Second
+
+// App holds what the API and the worker share. Both may run in one App.
+type App struct {
+	cfg      config.Config
+	log      *slog.Logger
+	metrics  *telemetry.Metrics
+	gauges   telemetry.Gauges
+	policy   quota.Policy
+	channels *channel.Set
+	rdb      redis.UniversalClient
+	store    *store.Store
+	ledger   *quota.Ledger
+	queue    *queue.Queue
+	poller   *schedule.Poller
+}
+
+// Open builds the parts. It succeeds while Postgres and Redis are down: they
+// are asked when they are needed. Close it after everything has stopped.
+func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
+	a := &App{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), policy: Policy(cfg.Policy)}
+	var err error
+	if a.channels, err = channels(cfg.Channels, log); err != nil {
+		return nil, err
+	}
+	if a.rdb, err = openRedis(string(cfg.RedisURL)); err != nil {
+		return nil, err
+	}
+	a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{Observe: a.metrics.Grouped})
+	if err != nil {
+		return nil, errors.Join(err, a.rdb.Close())
+	}
+	a.ledger = quota.NewLedger(a.rdb, quota.LedgerConfig{
+		OnError: a.ledgerFailed,
+		Observe: func(calls int) { a.metrics.Grouped("ledger", calls) },
+	})
+	a.queue = queue.New(a.rdb, cfg.Delivery.Queues)
+	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.pingRedis}
+	return a, nil
+}
+
+// Close closes the connections.
+func (a *App) Close() error {
+	a.store.Close()
+	return a.rdb.Close()
+}
+
+func (a *App) pingRedis(ctx context.Context) error { return a.rdb.Ping(ctx).Err() }
+
+func (a *App) ledgerFailed(err error) {
+	a.metrics.LedgerFailed()
+	a.log.Warn("the ledger does without Redis; Postgres decides alone", "error", err)
+}
+
+// Handler returns the API as a handler.
+func (a *App) Handler() http.Handler {
+	service := schedule.New(a.store, a.ledger, a.queue, a.log, a.metrics, time.Now, schedule.Config{
+		Policy:     a.policy,
+		Channels:   a.channels.Names(),
+		DefaultTTL: a.cfg.Delivery.DefaultTTL,
+		MaxHorizon: a.cfg.Delivery.MaxHorizon,
+	})
+	return httpapi.New(service, a.store, httpapi.Config{
+		Log:      a.log,
+		Postgres: a.store.Ping,
+		Redis:    a.pingRedis,
+		Metrics:  a.metrics.Handler(),
+		Observe:  a.metrics.Requested,
+	})
+}
+
+// RunAPI serves the API on the configured address until ctx ends; requests
+// under way are answered.
+func (a *App) RunAPI(ctx context.Context) error {
+	return a.runAPI(ctx, nil)
+}
+
+func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
+	a.metrics.Watch(a.gauges)
+	return a.serve(ctx, "api", a.cfg.Addr, a.Handler(), ready)
+}
+
+// RunWorker delivers pushes until ctx ends; attempts under way are carried to
+// their end.
+func (a *App) RunWorker(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	a.startWorker(g, ctx)
+	if a.cfg.MetricsAddr != "" {
+		gauges := a.gauges
+		gauges.Polling = a.poller.Polling
+		a.metrics.Watch(gauges)
+		g.Go(func() error { return a.serve(ctx, "worker metrics", a.cfg.MetricsAddr, a.metricsOnly(), nil) })
+	}
+	a.log.Info("worker started", "concurrency", a.cfg.Delivery.Concurrency)
+	return g.Wait()
+}
+
+// RunBoth runs the API and a worker in one process. It tells ready the API's
+// address as soon as that answers.
+func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
+	g, ctx := errgroup.WithContext(ctx)
+	a.startWorker(g, ctx)
+	a.gauges.Polling = a.poller.Polling
+	g.Go(func() error { return a.runAPI(ctx, ready) })
+	return g.Wait()
+}
+
+// startWorker starts everything that a worker does.
+func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
+	d := a.cfg.Delivery
+	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{Policy: a.policy, Lease: d.Lease})
+	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon}
+	expirer := &schedule.Expirer{Store: a.store, Ledger: a.ledger, Log: a.log, Expired: a.metrics.Expired}
+	reaper := &schedule.Reaper{
+		Store: a.store, Ledger: a.ledger, Log: a.log, Lost: a.metrics.Lost,
+		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
+	}
+	a.poller = &schedule.Poller{
+		Store: a.store, Ping: a.pingRedis, Handle: deliverer.Handle, Log: a.log,
+		Patience: redisPatience, Concurrency: d.Concurrency,
+	}
+	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run} {
+		g.Go(func() error { return run(ctx) })
+	}
+	g.Go(func() error {
+		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, deliverer.Handle)
+	})
+}
+
+// retry says how a channel tries again. One that was taken out of the
+// configuration does so as others do by default.
+func (a *App) retry(name string) push.Retry {
+	if entry, ok := a.channels.Get(name); ok {
+		return entry.Retry
+	}
+	return push.Retry{MaxAttempts: 8, First: 5 * time.Second, Max: 15 * time.Minute}
+}
+
+func (a *App) metricsOnly() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
+	return mux
+}

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/telemetry"
+)
+
+// Service runs one of the two services with the settings of the environment,
+// until the process is told to stop.
+func Service(run func(*App, context.Context) error) error {
+	cfg, err := config.Load(os.Environ())
+	if err != nil {
+		return err
+	}
+	ctx, stop := UntilSignal()
+	defer stop()
+	log := telemetry.NewLog(os.Stderr, cfg.LogLevel)
+	a, err := Open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	err = run(a, ctx)
+	log.Info("stopped")
+	return errors.Join(err, a.Close())
+}

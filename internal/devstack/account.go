@@ -1,0 +1,94 @@
+package devstack
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// account is the user that the children run as when we are root.
+type account struct{ uid, gid uint32 }
+
+// childAccount returns nobody's account if we are root, else nil: then the
+// children run as we do.
+func childAccount() (*account, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		return nil, fmt.Errorf("servers are not run as root: %w", err)
+	}
+	uid, err := strconv.ParseInt(u.Uid, 10, 64) // -2 on some systems
+	if err != nil {
+		return nil, fmt.Errorf("user nobody: %w", err)
+	}
+	gid, err := strconv.ParseInt(u.Gid, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("user nobody: %w", err)
+	}
+	return &account{uid: uint32(uid), gid: uint32(gid)}, nil
+}
+
+// owner is the user id that the account's files have.
+func (a *account) owner() uint32 {
+	if a == nil {
+		return uint32(os.Geteuid())
+	}
+	return a.uid
+}
+
+// canEnter tells whether the account may reach what is inside dir. It looks
+// at the permissions for "others" on dir and everything above.
+func (a *account) canEnter(dir string) bool {
+	if a == nil {
+		return true
+	}
+	for {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode()&0o001 == 0 {
+			return false
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return true
+		}
+		dir = parent
+	}
+}
+
+// claimFolder makes dir, or takes over an existing one, as a folder that only
+// the account can read. A link, or the folder of somebody else, is refused:
+// in a temp folder for all, another user may have put it there.
+func (a *account) claimFolder(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", dir)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%s: owner unknown", dir)
+	}
+	switch stat.Uid {
+	case a.owner():
+		return os.Chmod(dir, 0o700)
+	case uint32(os.Geteuid()): // just made, or made by a run that died right here
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return err
+		}
+		return os.Lchown(dir, int(a.uid), int(a.gid))
+	default:
+		return fmt.Errorf("%s belongs to user %d, not to user %d; remove it or choose another folder", dir, stat.Uid, a.owner())
+	}
+}

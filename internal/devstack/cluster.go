@@ -1,0 +1,158 @@
+package devstack
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// cluster is what Postgres calls a data folder made by initdb.
+type cluster struct {
+	bin      string // folder of the binaries that fit the data
+	data     string
+	password string // empty: none is asked for
+}
+
+// openCluster finds the data in the folder, or makes it.
+func (c Config) openCluster(ctx context.Context, f *folder) (*cluster, error) {
+	cl := &cluster{data: filepath.Join(f.data, "data")}
+	// The server names its folder with all links resolved.
+	if resolved, err := filepath.EvalSymlinks(f.data); err == nil {
+		cl.data = filepath.Join(resolved, "data")
+	}
+	text, err := os.ReadFile(filepath.Join(cl.data, "PG_VERSION"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if cl.bin, err = c.places.postgresBin(0); err != nil {
+			return nil, err
+		}
+		return cl, c.makeCluster(ctx, f, cl)
+	case err != nil:
+		return nil, err
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("version of the data in %s: %w", cl.data, err)
+	}
+	if cl.bin, err = c.places.postgresBin(major); err != nil {
+		return nil, err
+	}
+	password, err := os.ReadFile(f.file("password"))
+	if err != nil {
+		return nil, fmt.Errorf("read the password of the data in %s: %w", cl.data, err)
+	}
+	cl.password = strings.TrimSpace(string(password))
+	return cl, nil
+}
+
+// makeCluster makes the data, which for a throw-away server may well be a
+// copy of what initdb made for the last one.
+func (c Config) makeCluster(ctx context.Context, f *folder, cl *cluster) error {
+	if !f.throwAway {
+		return c.initialise(ctx, f, cl)
+	}
+	cache, err := cachePath(f.account, cl.bin)
+	if err != nil {
+		return err
+	}
+	if unpackCluster(cache, cl.data, f.account) == nil {
+		return nil
+	}
+	if err := c.initialise(ctx, f, cl); err != nil {
+		return err
+	}
+	if err := packCluster(cl.data, cache); err != nil {
+		c.say("postgres: the next start will be slower: %v", err)
+	}
+	return nil
+}
+
+// initialise runs initdb in a side folder, which gets its name only when all
+// is done: a run that dies half-way leaves nothing that looks like data.
+func (c Config) initialise(ctx context.Context, f *folder, cl *cluster) error {
+	side := cl.data + ".new"
+	if err := errors.Join(os.RemoveAll(side), os.RemoveAll(cl.data)); err != nil {
+		return err
+	}
+	args := []string{"-D", side, "-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-instructions"}
+	if f.throwAway {
+		args = append(args, "--no-sync", "--auth=trust")
+	} else {
+		more, err := cl.newPassword(f)
+		if err != nil {
+			return err
+		}
+		defer os.Remove(passwordFile(f))
+		args = append(args, more...)
+	}
+	ch, err := run(command{
+		path: filepath.Join(cl.bin, "initdb"), args: args, dir: f.data,
+		account: f.account, log: f.logPath(), lock: f.lock,
+		end: syscall.SIGTERM, orphan: syscall.SIGTERM,
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ch.exited:
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("initdb: %w", ctx.Err()), ch.stop())
+	}
+	if ch.status != nil {
+		return fmt.Errorf("initdb failed (%w); it said:\n%s", ch.status, ch.lastWords())
+	}
+	return os.Rename(side, cl.data)
+}
+
+// newPassword makes a password, keeps it for later runs and lays it out for
+// initdb, which reads it with the rights of the account.
+func (cl *cluster) newPassword(f *folder) (initdbArgs []string, err error) {
+	cl.password = rand.Text()
+	if err := os.WriteFile(f.file("password"), []byte(cl.password+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	path := passwordFile(f)
+	if err := os.WriteFile(path, []byte(cl.password+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if f.account != nil {
+		if err := os.Chown(path, int(f.account.uid), int(f.account.gid)); err != nil {
+			return nil, err
+		}
+	}
+	return []string{"--auth=scram-sha-256", "--pwfile=" + path}, nil
+}
+
+func passwordFile(f *folder) string { return filepath.Join(f.data, "initdb.password") }
+
+// createDatabase makes the database that the URL names unless it exists.
+func (cl *cluster) createDatabase(ctx context.Context, url string) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	name := config.Database
+	config.Database = "postgres"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	const duplicateDatabase = "42P04"
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == duplicateDatabase {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,116 @@
+package devstack
+
+import (
+	"archive/tar"
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// initdb takes most of the time of a start, and `go test ./...` starts many
+// servers. So what it made is kept in the temp folder. It is one archive, not
+// a folder: a cleaner of old temp files removes all of it or nothing.
+
+// cachePath names the archive for these binaries. Another version, or the
+// same one from elsewhere, gets another.
+func cachePath(a *account, bin string) (string, error) {
+	version, err := exec.Command(filepath.Join(bin, "postgres"), "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s/postgres --version: %w", bin, err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", bin, version))
+	return filepath.Join(tempFolder(a), fmt.Sprintf("sendquota-initdb-%d-%x.tar", os.Geteuid(), sum[:6])), nil
+}
+
+// packCluster writes the archive. Several processes may do so at once; each
+// puts a whole one in place.
+func packCluster(data, cache string) error {
+	f, err := os.CreateTemp(filepath.Dir(cache), filepath.Base(cache)+".")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	buffered := bufio.NewWriterSize(f, 1<<20)
+	archive := tar.NewWriter(buffered)
+	// Without the Sync, a power cut could leave the name without the content.
+	for _, step := range []func() error{
+		func() error { return archive.AddFS(os.DirFS(data)) },
+		archive.Close, buffered.Flush, f.Sync, f.Close,
+		func() error { return os.Rename(f.Name(), cache) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("keep the result of initdb: %w", err)
+		}
+	}
+	return nil
+}
+
+// unpackCluster makes the data from the archive. Whatever is wrong with the
+// archive, initdb is the answer.
+func unpackCluster(cache, data string, a *account) error {
+	f, err := os.OpenFile(cache, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	// Others can write to the temp folder too: only our own file is trusted.
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.Mode().IsRegular() || stat.Uid != uint32(os.Geteuid()) {
+		return fmt.Errorf("%s is not ours", cache)
+	}
+	if err := makeOwned(data, a, os.Mkdir(data, 0o700)); err != nil {
+		return err
+	}
+	archive := tar.NewReader(bufio.NewReaderSize(f, 1<<20))
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			_, err := os.Stat(filepath.Join(data, "PG_VERSION"))
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if err := unpackEntry(archive, header, data, a); err != nil {
+			return err
+		}
+	}
+}
+
+func unpackEntry(archive *tar.Reader, header *tar.Header, data string, a *account) error {
+	if !filepath.IsLocal(header.Name) {
+		return fmt.Errorf("%s leads out of the archive", header.Name)
+	}
+	path := filepath.Join(data, header.Name)
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return makeOwned(path, a, os.MkdirAll(path, 0o700))
+	case tar.TypeReg:
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, archive)
+		return makeOwned(path, a, errors.Join(err, f.Close()))
+	default:
+		return fmt.Errorf("%s is neither a file nor a folder", header.Name)
+	}
+}
+
+// makeOwned gives what was just made to the account, unless making failed.
+func makeOwned(path string, a *account, err error) error {
+	if err != nil || a == nil {
+		return err
+	}
+	return os.Lchown(path, int(a.uid), int(a.gid))
+}

@@ -1,0 +1,122 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+)
+
+// Config says what to find or start. The zero value starts throw-away
+// servers that are quick and forget everything.
+type Config struct {
+	// Dir keeps the data between runs. Servers started with a Dir are
+	// durable (fsync, append-only file) and ask for a password that is kept
+	// in Dir. Empty means throw-away data, removed by Close.
+	Dir string
+
+	// DatabaseURL and RedisURL are what the caller found in the environment.
+	// A URL that is set is used as it is, without a question to the server.
+	DatabaseURL, RedisURL string
+
+	// Durable makes throw-away servers as durable, and so as slow, as those
+	// with a Dir. Benchmarks need it.
+	Durable bool
+
+	// OwnProcess insists on a child process of our own, which a test may
+	// kill: URLs, servers on the standard ports and miniredis are not used.
+	OwnProcess bool
+
+	// AllowMiniredis permits miniredis where no Redis can be had. It proves
+	// nothing about Redis, so tests do not set it.
+	AllowMiniredis bool
+
+	// NoInstall forbids to install packages.
+	NoInstall bool
+
+	// Progress is told, a line at a time, what is found, started and
+	// installed. Nil means silence.
+	Progress io.Writer
+
+	// places is where to look; tests replace it.
+	places *places
+}
+
+// Stack is one Postgres and one Redis.
+type Stack struct {
+	DatabaseURL, RedisURL string
+
+	Postgres, Redis *Server
+}
+
+// Start finds or starts both services at the same time and returns when both
+// answer. The context bounds the start only. If one fails, the other is
+// closed again.
+func Start(ctx context.Context, c Config) (*Stack, error) {
+	c = c.prepared()
+	var (
+		s                       Stack
+		postgresErr, redisError error
+		both                    sync.WaitGroup
+	)
+	both.Go(func() { s.Postgres, postgresErr = StartPostgres(ctx, c) })
+	both.Go(func() { s.Redis, redisError = StartRedis(ctx, c) })
+	both.Wait()
+	if err := errors.Join(postgresErr, redisError); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.DatabaseURL, s.RedisURL = s.Postgres.URL, s.Redis.URL
+	return &s, nil
+}
+
+// Close stops what was started, gives back what was borrowed and removes
+// throw-away data.
+func (s *Stack) Close() error {
+	var err error
+	for _, server := range []*Server{s.Redis, s.Postgres} {
+		if server != nil {
+			err = errors.Join(err, server.Close())
+		}
+	}
+	return err
+}
+
+// prepared fills in the defaults, so that the rest need not ask for nil.
+func (c Config) prepared() Config {
+	if c.Progress == nil {
+		c.Progress = io.Discard
+	}
+	if _, ok := c.Progress.(*lineWriter); !ok {
+		c.Progress = &lineWriter{w: c.Progress}
+	}
+	if c.places == nil {
+		c.places = usualPlaces()
+	}
+	if c.Dir != "" {
+		if abs, err := filepath.Abs(c.Dir); err == nil {
+			c.Dir = abs
+		}
+	}
+	return c
+}
+
+// durable tells whether an acknowledged write must survive a crash.
+func (c Config) durable() bool { return c.Dir != "" || c.Durable }
+
+func (c Config) say(format string, args ...any) {
+	fmt.Fprintf(c.Progress, format+"\n", args...)
+}
+
+// lineWriter lets two services report to one writer at once.
+type lineWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lineWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}

@@ -1,0 +1,27 @@
+// Package devstack finds or starts the Postgres and the Redis that development
+// and tests need, on a machine that may have neither. It is for `make run`,
+// tests and benchmarks; production programs are told where their servers are.
+//
+// For each of the two services the first of these that works is used:
+//
+//  1. the URL that the caller passes on from the environment, as it is;
+//  2. a private child process on a free loopback port, made from binaries
+//     found on this machine;
+//  3. a server on the standard port, of which only an own, new database
+//     (Postgres) or an own, empty index (Redis) is used;
+//  4. as root with apt-get, or with brew: the package is installed, then 2;
+//  5. Redis only, and only if allowed: miniredis, inside this process;
+//  6. an error that says what was tried and what to do.
+//
+// What is not our own is never touched: no existing database, no Redis index
+// that holds a key.
+//
+// # How a child process lives and dies
+//
+// Postgres refuses to run as root, so when we are root the children run as
+// "nobody". On Linux the kernel signals a child when the thread that started
+// it ends, which also covers kill -9 of this process. Every child inherits
+// the open lock file of its folder: the lock is free only when this process
+// and everything it started are gone, so nobody else ever starts a server on
+// data still in use, or removes it.
+package devstack

@@ -1,0 +1,145 @@
+package devstack
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// folder is where one service keeps its things: the lock, the log and the
+// password in dir, which is ours, and the data in a folder of its own, which
+// belongs to the account that the server runs as.
+type folder struct {
+	dir       string
+	data      string
+	service   string
+	account   *account
+	lock      *os.File
+	throwAway bool
+}
+
+// throwAwayPattern names the folders that may be swept once their lock is free.
+const throwAwayPattern = "sendquota-throwaway-"
+
+// openFolder locks and makes the folder of a service: below c.Dir, or a new
+// one in the temp folder.
+func (c Config) openFolder(service string) (*folder, error) {
+	account, err := childAccount()
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{dir: c.Dir, service: service, account: account, throwAway: c.Dir == ""}
+	if f.throwAway {
+		sweep(account)
+		err = f.lockNew()
+	} else {
+		err = f.lockKept()
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The log of the last run goes, so that it does not grow for ever.
+	_ = os.Remove(f.logPath())
+	if err := f.makeData(); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the data folder of %s: %w", service, err), f.close())
+	}
+	if f.data != f.ownData() {
+		c.say("%s: its data is in %s, since the user nobody cannot enter %s", service, f.data, f.dir)
+	}
+	return f, nil
+}
+
+func (f *folder) lockPath() string { return f.file("lock") }
+func (f *folder) logPath() string  { return f.file("log") }
+func (f *folder) ownData() string  { return filepath.Join(f.dir, f.service) }
+
+func (f *folder) file(suffix string) string {
+	return filepath.Join(f.dir, f.service+"."+suffix)
+}
+
+func (f *folder) lockKept() error {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	var err error
+	f.lock, err = takeLock(f.lockPath(), patience)
+	return err
+}
+
+func (f *folder) lockNew() error {
+	for {
+		dir, err := os.MkdirTemp(tempFolder(f.account), throwAwayPattern)
+		if err != nil {
+			return err
+		}
+		f.dir = dir
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return err
+		}
+		f.lock, err = tryLock(f.lockPath())
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		// A sweep was quicker than we and takes the folder for a dead one.
+	}
+}
+
+// makeData makes the data folder in dir, or, if the account cannot go there,
+// in the temp folder under a name that the next run will find again.
+func (f *folder) makeData() error {
+	f.data = f.ownData()
+	if !f.account.canEnter(f.dir) {
+		sum := sha256.Sum256([]byte(f.dir))
+		f.data = filepath.Join(tempFolder(f.account), fmt.Sprintf("sendquota-%x-%s", sum[:6], f.service))
+	}
+	return f.account.claimFolder(f.data)
+}
+
+// close waits until nothing that was started here runs any more, unlocks, and
+// removes throw-away data.
+func (f *folder) close() error {
+	err := f.lock.Close()
+	// Children of a killed Postgres hold the lock until they have noticed.
+	last, lockErr := lockWhenFree(f.lockPath(), patience)
+	if lockErr != nil {
+		return errors.Join(err, lockErr)
+	}
+	if f.throwAway {
+		err = errors.Join(err, os.RemoveAll(f.dir))
+	}
+	return errors.Join(err, last.Close())
+}
+
+// tempFolder is the system's temp folder, or /tmp if the account cannot enter
+// the one that the environment names.
+func tempFolder(a *account) string {
+	if dir := os.TempDir(); a.canEnter(dir) {
+		return dir
+	}
+	return "/tmp"
+}
+
+// sweep removes what throw-away servers of killed processes left behind. It
+// is best effort: what cannot be removed is tried again by the next start.
+func sweep(a *account) {
+	locks, err := filepath.Glob(filepath.Join(tempFolder(a), throwAwayPattern+"*", "*.lock"))
+	if err != nil {
+		return
+	}
+	for _, path := range locks {
+		info, err := os.Lstat(filepath.Dir(path))
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != uint32(os.Geteuid()) {
+			continue
+		}
+		if lock, err := tryLock(path); err == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+			_ = lock.Close()
+		}
+	}
+}

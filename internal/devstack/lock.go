@@ -1,0 +1,97 @@
+package devstack
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrInUse is returned by a start on a Dir that another process uses.
+var ErrInUse = errors.New("in use")
+
+// pollEvery is how often a lock held by somebody else is tried again.
+const pollEvery = 10 * time.Millisecond
+
+// tryLock opens and locks the file at path and writes our process id into it.
+// It returns syscall.EWOULDBLOCK if somebody else has it.
+func tryLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// takeLock is tryLock that waits while the process named in the file is dead
+// and only its children, on their way out, still hold the lock. A holder that
+// is alive is an error at once.
+func takeLock(path string, wait time.Duration) (*os.File, error) {
+	deadline := time.Now().Add(wait)
+	for {
+		f, err := tryLock(path)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return f, err
+		}
+		pid := holder(path)
+		if alive(pid) {
+			return nil, fmt.Errorf("%s is %w by process %d; stop that one first", path, ErrInUse, pid)
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%s is %w by a server that process %d started and left running; stop that one first", path, ErrInUse, pid)
+		}
+		time.Sleep(pollEvery)
+	}
+}
+
+// lockWhenFree waits for the lock whoever has it.
+func lockWhenFree(path string, wait time.Duration) (*os.File, error) {
+	deadline := time.Now().Add(wait)
+	for {
+		f, err := tryLock(path)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return f, err
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%s is still %w after %s", path, ErrInUse, wait)
+		}
+		time.Sleep(pollEvery)
+	}
+}
+
+// holder reads the process id in a lock file; 0 means not known.
+func holder(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// alive tells whether a process exists, be it ours to signal or not.
+func alive(pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}

@@ -1,0 +1,135 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// keptDatabase is the database in a Postgres of our own.
+const keptDatabase = "sendquota"
+
+// StartPostgres finds or starts Postgres alone. See Start.
+func StartPostgres(ctx context.Context, c Config) (*Server, error) {
+	c = c.prepared()
+	if c.DatabaseURL != "" && !c.OwnProcess {
+		return &Server{Name: "postgres", URL: c.DatabaseURL}, nil
+	}
+	return c.obtain(ctx, service{
+		name:     "Postgres",
+		variable: "DATABASE_URL",
+		program:  "postgres",
+		apt:      "postgresql",
+		brew:     "postgresql@17",
+		binary:   func() (string, error) { return c.places.postgresBin(0) },
+		private:  c.privatePostgres,
+		shared:   c.sharedPostgres,
+	})
+}
+
+func (c Config) privatePostgres(ctx context.Context) (*Server, error) {
+	f, err := c.openFolder("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	cluster, err := c.openCluster(ctx, f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), f.close())
+	}
+	s, err := startPrivate(ctx, f, c.postgresRecipe(f, cluster))
+	if err != nil {
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	if err := cluster.createDatabase(ctx, s.URL); err != nil {
+		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), s.Close())
+	}
+	c.say("postgres: started %s/postgres, process %d, at %s", cluster.bin, s.Pid(), redacted(s.URL))
+	return s, nil
+}
+
+func (c Config) postgresRecipe(f *folder, cl *cluster) recipe {
+	settings := c.postgresSettings()
+	u := func(port int, database string) string {
+		user := url.User("postgres")
+		if cl.password != "" {
+			user = url.UserPassword("postgres", cl.password)
+		}
+		return (&url.URL{Scheme: "postgres", User: user, Host: address(port), Path: "/" + database, RawQuery: "sslmode=disable"}).String()
+	}
+	orphan := syscall.SIGINT // "fast": roll back, write everything, end
+	if f.throwAway {
+		orphan = syscall.SIGQUIT // "immediate": nobody will read the data again
+	}
+	return recipe{
+		command: func(port int) command {
+			args := []string{"-D", cl.data, "-c", fmt.Sprintf("port=%d", port)}
+			for _, s := range settings {
+				args = append(args, "-c", s)
+			}
+			return command{
+				path: filepath.Join(cl.bin, "postgres"), args: args, dir: f.data,
+				account: f.account, log: f.logPath(), lock: f.lock,
+				end: syscall.SIGINT, orphan: orphan,
+			}
+		},
+		ready: func(ctx context.Context, _ *child, port int) error {
+			return cl.answers(ctx, u(port, "postgres"))
+		},
+		url: func(port int) string { return u(port, keptDatabase) },
+	}
+}
+
+// postgresSettings are passed on the command line, so that a change of theirs
+// also reaches data that exists.
+func (c Config) postgresSettings() []string {
+	settings := []string{
+		"listen_addresses=127.0.0.1",
+		"unix_socket_directories=", // none: its folder would need an owner, a name, a sweep
+		"max_connections=300",
+		"shared_buffers=128MB",
+		// A test that drops or truncates many partitions takes many locks.
+		"max_locks_per_transaction=256",
+		"timezone=UTC",
+		"log_timezone=UTC",
+		"logging_collector=off",
+		"log_destination=stderr",
+	}
+	if !c.durable() {
+		// These lose data with the machine only. Without synchronous_commit
+		// a killed Postgres would forget what it has acknowledged, and tests
+		// that kill it would blame us.
+		settings = append(settings, "fsync=off", "full_page_writes=off")
+	}
+	return settings
+}
+
+// answers tells whether the server at this URL accepts connections and is the
+// one of this cluster, not a stranger who took the port first.
+func (cl *cluster) answers(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var data string
+	if err := conn.QueryRow(ctx, "SHOW data_directory").Scan(&data); err != nil {
+		return err
+	}
+	if data != cl.data {
+		return fmt.Errorf("another server, with data in %s, answers on the port", data)
+	}
+	return nil
+}
+
+func redacted(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "a URL that cannot be read"
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,167 @@
+package devstack
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// PrivateIndexes is how many indexes a throw-away Redis of our own has, so
+// that many tests can have one each.
+const PrivateIndexes = 1024
+
+// StartRedis finds or starts Redis alone. See Start.
+func StartRedis(ctx context.Context, c Config) (*Server, error) {
+	c = c.prepared()
+	if c.RedisURL != "" && !c.OwnProcess {
+		return &Server{Name: "redis", URL: c.RedisURL}, nil
+	}
+	return c.obtain(ctx, service{
+		name:     "Redis",
+		variable: "REDIS_URL",
+		program:  "redis-server",
+		apt:      "redis-server",
+		brew:     "redis",
+		binary:   c.places.redisBin,
+		private:  c.privateRedis,
+		shared:   c.sharedRedis,
+		inside:   c.startMiniredis,
+	})
+}
+
+func (c Config) privateRedis(ctx context.Context) (*Server, error) {
+	binary, err := c.places.redisBin()
+	if err != nil {
+		return nil, fmt.Errorf("start redis: %w", err)
+	}
+	f, err := c.openFolder("redis")
+	if err != nil {
+		return nil, fmt.Errorf("start redis: %w", err)
+	}
+	password, err := redisPassword(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start redis: %w", err), f.close())
+	}
+	s, err := startPrivate(ctx, f, c.redisRecipe(f, binary, password))
+	if err != nil {
+		return nil, fmt.Errorf("start redis: %w", err)
+	}
+	c.say("redis: started %s, process %d, at %s", binary, s.Pid(), redacted(s.URL))
+	return s, nil
+}
+
+func (c Config) redisRecipe(f *folder, binary, password string) recipe {
+	u := func(port int) string {
+		u := url.URL{Scheme: "redis", Host: address(port), Path: "/0"}
+		if password != "" {
+			u.User = url.UserPassword("", password)
+		}
+		return u.String()
+	}
+	return recipe{
+		command: func(port int) command {
+			return command{
+				// "-" reads the settings from stdin, where no other user sees the password.
+				path: binary, args: []string{"-"}, stdin: c.redisSettings(f, port, password), dir: f.data,
+				account: f.account, log: f.logPath(), lock: f.lock,
+				end: syscall.SIGTERM, orphan: syscall.SIGTERM,
+			}
+		},
+		ready: func(ctx context.Context, ch *child, port int) error {
+			return redisAnswers(ctx, u(port), ch.pid())
+		},
+		url: u,
+	}
+}
+
+func (c Config) redisSettings(f *folder, port int, password string) string {
+	var b strings.Builder
+	set := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", name, value) }
+	set("bind", "127.0.0.1")
+	set("port", fmt.Sprint(port))
+	set("dir", `"`+f.data+`"`)
+	set("daemonize", "no")
+	// What does not fit must fail loudly: an evicted wake-up is a lost one.
+	set("maxmemory-policy", "noeviction")
+	set("save", `""`)
+	if f.throwAway {
+		set("databases", fmt.Sprint(PrivateIndexes))
+	}
+	if password != "" {
+		set("requirepass", password)
+	}
+	if c.durable() {
+		set("appendonly", "yes")
+		set("appendfsync", "everysec")
+	}
+	return b.String()
+}
+
+// redisPassword returns the password of a kept Redis, made at its first
+// start. A throw-away Redis has none.
+func redisPassword(f *folder) (string, error) {
+	if f.throwAway {
+		return "", nil
+	}
+	text, err := os.ReadFile(f.file("password"))
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	password := rand.Text()
+	return password, os.WriteFile(f.file("password"), []byte(password+"\n"), 0o600)
+}
+
+// redisAnswers tells whether the server at this URL has loaded its data and
+// is the process that we started, not a stranger who took the port first.
+func redisAnswers(ctx context.Context, url string, pid int) error {
+	client, err := redisClient(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	info, err := client.Info(ctx).Result()
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", pid)) {
+		return errors.New("another server answers on the port")
+	}
+	if strings.Contains(info, "\nloading:1") {
+		return errors.New("it is loading its data")
+	}
+	return nil
+}
+
+// redisClient is for a few commands only: no retries, no pool to speak of. It
+// connects once by itself first, since go-redis logs what it cannot reach,
+// and here that is an ordinary answer.
+func redisClient(ctx context.Context, url string) (*redis.Client, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	conn, err := dialer.DialContext(ctx, o.Network, o.Addr)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.Close()
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.PoolSize = 1
+	o.DisableIdentity = true
+	o.ContextTimeoutEnabled = true
+	return redis.NewClient(o), nil
+}

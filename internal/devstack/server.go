@@ -1,0 +1,130 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrNotOurs is returned when a process is to be killed, paused or restarted
+// that this package did not start.
+var ErrNotOurs = errors.New("the server is not a child process of ours")
+
+// Server is one service that answers at URL. If it is a child process of
+// ours, a test may also kill, pause and restart it. Its methods may be called
+// concurrently.
+type Server struct {
+	Name string // "postgres" or "redis"
+	URL  string
+
+	mu     sync.Mutex
+	launch func(ctx context.Context) (*child, error) // nil when not ours
+	child  *child
+	// release gives back what the server used, once its process is gone.
+	release func() error
+}
+
+// Private tells whether the server is a child process of ours alone, so that
+// every database and every index in it is ours.
+func (s *Server) Private() bool { return s.launch != nil }
+
+// Pid is the process id of the child, or 0 if it is not ours or not running.
+func (s *Server) Pid() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.child == nil || s.child.hasExited() {
+		return 0
+	}
+	return s.child.pid()
+}
+
+// Kill ends the child with SIGKILL, as a crash would, and waits until it is
+// gone. After Restart, Postgres still has what it acknowledged; Redis has
+// nothing, or if it is durable, all but the last second.
+func (s *Server) Kill() error {
+	return s.withChild("kill", func(c *child) error { return c.kill() })
+}
+
+// Pause freezes the child and its own children with SIGSTOP: connections stay
+// open and nothing answers.
+func (s *Server) Pause() error {
+	return s.withChild("pause", func(c *child) error { return c.pause() })
+}
+
+// Resume ends a Pause.
+func (s *Server) Resume() error {
+	return s.withChild("resume", func(c *child) error { return c.resume() })
+}
+
+func (s *Server) withChild(verb string, do func(*child) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.child == nil {
+		return fmt.Errorf("%s %s: %w", verb, s.Name, ErrNotOurs)
+	}
+	if err := do(s.child); err != nil {
+		return fmt.Errorf("%s %s: %w", verb, s.Name, err)
+	}
+	return nil
+}
+
+// Restart stops the child in good order, unless it is dead already, and
+// starts it again on the same port with the same data. It returns when the
+// server answers.
+func (s *Server) Restart(ctx context.Context) error {
+	return s.withChild("restart", func(c *child) error {
+		if err := c.stop(); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		for {
+			next, err := s.launch(ctx)
+			if err == nil {
+				s.child = next
+				return nil
+			}
+			if !stillInUse(err) {
+				return err
+			}
+			// What a killed Postgres leaves behind takes a moment to die.
+			select {
+			case <-ctx.Done():
+				return errors.Join(err, ctx.Err())
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+}
+
+// stillInUse recognises, in the log of a server that would not start, that
+// somebody has its port, its shared memory or its data.
+func stillInUse(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "ddress already in use") ||
+		strings.Contains(text, "still in use") ||
+		strings.Contains(text, `"postmaster.pid" already exists`)
+}
+
+// Close stops the child in good order and removes throw-away data, or gives
+// back what was borrowed from a server that is not ours. A second call does
+// nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.child != nil {
+		err = s.child.stop()
+	}
+	if s.release != nil {
+		err = errors.Join(err, s.release())
+	}
+	s.child, s.release = nil, nil
+	if err != nil {
+		return fmt.Errorf("close %s: %w", s.Name, err)
+	}
+	return nil
+}

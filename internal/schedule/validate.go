@@ -1,0 +1,17 @@
+package schedule
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+)
+
+// Validate says all that Submit would find wrong with a request before it asks
+// anybody. Callers that found other faults report them together with these.
+func (s *Service) Validate(r Request) []Fault {
+	var bad *Invalid
+	if _, err := s.plan(uuid.Nil, r); errors.As(err, &bad) {
+		return bad.Faults
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Gauges are read when the metrics are asked for.
+type Gauges struct {
+	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error) // pushes that are due and wait
+	QueueSizes func() (map[string]int, error)                                      // wake-ups by state
+	Postgres   func(context.Context) error
+	Redis      func(context.Context) error
+	Polling    func() bool // whether Redis is given up for now; nil in the API
+}
+
+var (
+	backlogDesc = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent.", nil, nil)
+	oldestDesc  = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
+	queueDesc   = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
+	upDesc      = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
+	pollingDesc = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
+)
+
+// Watch adds gauges to the metrics. What can not be read is left out, and the
+// server that did not answer is shown as down.
+func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(gaugeCollector{g}) }
+
+type gaugeCollector struct{ Gauges }
+
+// Describe names no metric in advance, since what can not be read is left out.
+func (gaugeCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads the gauges, each server within two seconds.
+func (c gaugeCollector) Collect(out chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	pushes, oldest, err := c.Backlog(ctx)
+	if err == nil {
+		gauge(backlogDesc, float64(pushes))
+		gauge(oldestDesc, oldest.Seconds())
+	}
+	gauge(upDesc, up(c.Postgres(ctx)), "postgres")
+	redis := up(c.Redis(ctx))
+	gauge(upDesc, redis, "redis")
+	if redis == 1 {
+		sizes, err := c.QueueSizes()
+		for state, n := range sizes {
+			if err == nil {
+				gauge(queueDesc, float64(n), state)
+			}
+		}
+	}
+	if c.Polling != nil {
+		gauge(pollingDesc, map[bool]float64{true: 1}[c.Polling()])
+	}
+}
+
+func up(err error) float64 {
+	if err != nil {
+		return 0
+	}
+	return 1
+}

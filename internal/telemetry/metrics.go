@@ -1,0 +1,99 @@
+package telemetry
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are the service's Prometheus metrics, in a registry of their own.
+// The zero value is of no use: see [NewMetrics].
+type Metrics struct {
+	registry *prometheus.Registry
+
+	submits       *prometheus.CounterVec
+	requests      *prometheus.HistogramVec
+	attempts      *prometheus.CounterVec
+	lateness      prometheus.Histogram
+	deferrals     prometheus.Counter
+	lost          prometheus.Counter
+	expired       prometheus.Counter
+	ledgerAnswers *prometheus.CounterVec
+	ledgerErrors  prometheus.Counter
+	groups        *prometheus.HistogramVec
+}
+
+// NewMetrics registers all metrics.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		submits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_submits_total",
+			Help: "Submitted pushes by outcome (accepted, refused, invalid, unavailable); a refused one counts once for each rule that refused it."}, []string{"outcome", "rule"}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_http_request_duration_seconds",
+			Help: "Time to answer an API request.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}, []string{"route", "method", "status"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_deliveries_total",
+			Help: "Delivery attempts by channel and outcome (delivered, refused, unknown)."}, []string{"channel", "outcome"}),
+		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "sendquota_lateness_seconds",
+			Help: "How long after its promised time the first attempt of a push began.", Buckets: []float64{.005, .01, .025, .05, .1, .2, .3, .5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200}}),
+		deferrals: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_deferrals_total",
+			Help: "Due pushes put off because the recipient's actual sends left no place."}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_lost_attempts_total",
+			Help: "Attempts whose worker did not report before the lease ended."}),
+		expired: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_expired_total",
+			Help: "Pushes that expired before they could be sent."}),
+		ledgerAnswers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_ledger_answers_total",
+			Help: "Answers of the Redis ledger: cold (not loaded, or Redis away), free, blocked."}, []string{"state"}),
+		ledgerErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
+			Help: "Failed exchanges of the ledger with Redis."}),
+		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
+			Help: "Calls that shared a transaction (book, claim, finish) or a pipeline (ledger).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
+	}
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.groups,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Handler serves the metrics in Prometheus' format.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Submitted counts a submitted push.
+func (m *Metrics) Submitted(outcome, rule string) { m.submits.WithLabelValues(outcome, rule).Inc() }
+
+// Requested records an API request.
+func (m *Metrics) Requested(route, method string, status int, seconds float64) {
+	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(seconds)
+}
+
+// Attempted counts a delivery attempt, and how late a push's first one began.
+func (m *Metrics) Attempted(channel, outcome string, first bool, late time.Duration) {
+	m.attempts.WithLabelValues(channel, outcome).Inc()
+	if first {
+		m.lateness.Observe(late.Seconds())
+	}
+}
+
+// Deferred counts a due push that was put off.
+func (m *Metrics) Deferred() { m.deferrals.Inc() }
+
+// Lost counts an attempt that nobody reported on.
+func (m *Metrics) Lost() { m.lost.Inc() }
+
+// Expired counts pushes that were too late.
+func (m *Metrics) Expired(pushes int) { m.expired.Add(float64(pushes)) }
+
+// LedgerAnswered counts an answer of the ledger.
+func (m *Metrics) LedgerAnswered(state string) { m.ledgerAnswers.WithLabelValues(state).Inc() }
+
+// LedgerFailed counts a failed exchange with Redis.
+func (m *Metrics) LedgerFailed() { m.ledgerErrors.Inc() }
+
+// Grouped records how many calls were worked on together.
+func (m *Metrics) Grouped(kind string, size int) {
+	m.groups.WithLabelValues(kind).Observe(float64(size))
+}

@@ -1,0 +1,136 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// cleanupTime bounds the work after a test, whose context is over.
+const cleanupTime = time.Minute
+
+// postgres is a server with a migrated database to copy from.
+type postgres struct {
+	server   *devstack.Server
+	template string
+}
+
+// Postgres returns the URL of a new, migrated database for this test alone.
+// It is dropped when the test ends, whoever is still connected.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	return servers.newDatabase(t)
+}
+
+func (e *environment) newDatabase(t testing.TB) string {
+	t.Helper()
+	p, err := e.startPostgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := newName()
+	if err := p.exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.drop(name); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := p.url(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (e *environment) startPostgres() (*postgres, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.postgres == nil && e.postgresErr == nil {
+		e.postgres, e.postgresErr = newPostgres()
+	}
+	return e.postgres, e.postgresErr
+}
+
+// newPostgres finds or starts a server and makes the template in it.
+func newPostgres() (*postgres, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	server, err := devstack.StartPostgres(ctx, config())
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{server: server, template: newName()}
+	if err := p.makeTemplate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the template database: %w", err), p.close())
+	}
+	return p, nil
+}
+
+func (p *postgres) makeTemplate(ctx context.Context) error {
+	if err := p.exec(ctx, "CREATE DATABASE "+p.template); err != nil {
+		return err
+	}
+	u, err := p.url(p.template)
+	if err != nil {
+		return err
+	}
+	return migrate(ctx, u)
+}
+
+func migrate(ctx context.Context, url string) error {
+	_, err := store.Migrate(ctx, url)
+	return err
+}
+
+func (p *postgres) close() error {
+	var err error
+	if !p.server.Private() { // else it goes with the server
+		err = p.drop(p.template)
+	}
+	return errors.Join(err, p.server.Close())
+}
+
+func (p *postgres) drop(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
+	defer cancel()
+	return p.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+}
+
+// exec runs one statement in the server, outside of the tests' databases.
+func (p *postgres) exec(ctx context.Context, statement string) error {
+	conn, err := pgx.Connect(ctx, p.server.URL)
+	if err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
+// url is the server's URL with another database. The environment may also
+// hold the other form that Postgres knows, "host=… dbname=…", in which the
+// last word wins.
+func (p *postgres) url(database string) (string, error) {
+	if !strings.Contains(p.server.URL, "://") {
+		return p.server.URL + " dbname=" + database, nil
+	}
+	u, err := url.Parse(p.server.URL)
+	if err != nil {
+		return "", fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	u.Path = "/" + database
+	return u.String(), nil
+}
