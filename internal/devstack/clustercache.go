@@ -24,7 +24,11 @@ func cachePath(a *account, bin string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s/postgres --version: %w", bin, err)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", bin, version))
+	real, err := filepath.EvalSymlinks(filepath.Join(bin, "postgres"))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", real, version))
 	return filepath.Join(tempFolder(a), fmt.Sprintf("sendquota-initdb-%d-%x.tar", os.Geteuid(), sum[:6])), nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 )
 
@@ -57,14 +56,14 @@ type Stack struct {
 func Start(ctx context.Context, c Config) (*Stack, error) {
 	c = c.prepared()
 	var (
-		s                       Stack
-		postgresErr, redisError error
-		both                    sync.WaitGroup
+		s                     Stack
+		postgresErr, redisErr error
+		both                  sync.WaitGroup
 	)
 	both.Go(func() { s.Postgres, postgresErr = StartPostgres(ctx, c) })
-	both.Go(func() { s.Redis, redisError = StartRedis(ctx, c) })
+	both.Go(func() { s.Redis, redisErr = StartRedis(ctx, c) })
 	both.Wait()
-	if err := errors.Join(postgresErr, redisError); err != nil {
+	if err := errors.Join(postgresErr, redisErr); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.DatabaseURL, s.RedisURL = s.Postgres.URL, s.Redis.URL
@@ -93,11 +92,6 @@ func (c Config) prepared() Config {
 	}
 	if c.places == nil {
 		c.places = usualPlaces()
-	}
-	if c.Dir != "" {
-		if abs, err := filepath.Abs(c.Dir); err == nil {
-			c.Dir = abs
-		}
 	}
 	return c
 }

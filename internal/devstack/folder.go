@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -31,10 +32,17 @@ func (c Config) openFolder(service string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Dir != "" {
+		// The server runs in another working folder.
+		if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+			return nil, err
+		}
+	}
 	f := &folder{dir: c.Dir, service: service, account: account, throwAway: c.Dir == ""}
 	if f.throwAway {
-		sweep(account)
-		err = f.lockNew()
+		sweep(memoryFolder)
+		sweep(tempFolder(account))
+		err = f.lockNew(c.throwAwayParent(account))
 	} else {
 		err = f.lockKept()
 	}
@@ -69,9 +77,9 @@ func (f *folder) lockKept() error {
 	return err
 }
 
-func (f *folder) lockNew() error {
+func (f *folder) lockNew(parent string) error {
 	for {
-		dir, err := os.MkdirTemp(tempFolder(f.account), throwAwayPattern)
+		dir, err := os.MkdirTemp(parent, throwAwayPattern)
 		if err != nil {
 			return err
 		}
@@ -91,7 +99,7 @@ func (f *folder) lockNew() error {
 // in the temp folder under a name that the next run will find again.
 func (f *folder) makeData() error {
 	f.data = f.ownData()
-	if !f.account.canEnter(f.dir) {
+	if !f.throwAway && !f.account.canEnter(f.dir) {
 		sum := sha256.Sum256([]byte(f.dir))
 		f.data = filepath.Join(tempFolder(f.account), fmt.Sprintf("sendquota-%x-%s", sum[:6], f.service))
 	}
@@ -104,6 +112,9 @@ func (f *folder) close() error {
 	err := f.lock.Close()
 	// Children of a killed Postgres hold the lock until they have noticed.
 	last, lockErr := lockWhenFree(f.lockPath(), patience)
+	if f.throwAway && errors.Is(lockErr, fs.ErrNotExist) {
+		return err // a sweep was quicker than we
+	}
 	if lockErr != nil {
 		return errors.Join(err, lockErr)
 	}
@@ -122,10 +133,26 @@ func tempFolder(a *account) string {
 	return "/tmp"
 }
 
-// sweep removes what throw-away servers of killed processes left behind. It
-// is best effort: what cannot be removed is tried again by the next start.
-func sweep(a *account) {
-	locks, err := filepath.Glob(filepath.Join(tempFolder(a), throwAwayPattern+"*", "*.lock"))
+// memoryFolder is where Linux has a file system in memory, open to all. A new
+// database is some three hundred files, which a disk makes far more slowly.
+const memoryFolder = "/dev/shm"
+
+// throwAwayParent is where throw-away folders are made: in memory, unless
+// there is little room, as in most containers, or the caller wants a disk.
+func (c Config) throwAwayParent(a *account) string {
+	const enough = 2 << 30
+	var room syscall.Statfs_t
+	if c.Durable || os.Getenv("TMPDIR") != "" || !a.canEnter(memoryFolder) ||
+		syscall.Statfs(memoryFolder, &room) != nil || uint64(room.Bavail)*uint64(room.Bsize) < enough {
+		return tempFolder(a)
+	}
+	return memoryFolder
+}
+
+// sweep removes what throw-away servers of killed processes left behind in
+// this folder. It is best effort: the next start tries again.
+func sweep(parent string) {
+	locks, err := filepath.Glob(filepath.Join(parent, throwAwayPattern+"*", "*.lock"))
 	if err != nil {
 		return
 	}

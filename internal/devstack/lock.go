@@ -17,17 +17,20 @@ var ErrInUse = errors.New("in use")
 const pollEvery = 10 * time.Millisecond
 
 // tryLock opens and locks the file at path and writes our process id into it.
-// It returns syscall.EWOULDBLOCK if somebody else has it.
+// It returns syscall.EWOULDBLOCK if somebody else has it, or had it and has
+// removed the file meanwhile.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close()
-		return nil, err
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil && !isAt(f, path) {
+		err = syscall.EWOULDBLOCK
 	}
-	err = f.Truncate(0)
+	if err == nil {
+		err = f.Truncate(0)
+	}
 	if err == nil {
 		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
@@ -36,6 +39,16 @@ func tryLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// isAt tells whether the path still leads to this file.
+func isAt(f *os.File, path string) bool {
+	ours, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(path)
+	return err == nil && os.SameFile(ours, there)
 }
 
 // takeLock is tryLock that waits while the process named in the file is dead

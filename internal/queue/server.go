@@ -32,8 +32,8 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		Queues:      weights,
 		// A push is to leave within 300 ms of its second: look often. The
 		// defaults are 1 s and 5 s.
-		TaskCheckInterval:        100 * time.Millisecond,
-		DelayedTaskCheckInterval: 100 * time.Millisecond,
+		TaskCheckInterval:        50 * time.Millisecond,
+		DelayedTaskCheckInterval: 50 * time.Millisecond,
 		RetryDelayFunc: func(failures int, _ error, _ *asynq.Task) time.Duration {
 			return min(time.Duration(failures+1)*time.Second, 5*time.Second)
 		},

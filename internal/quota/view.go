@@ -36,9 +36,9 @@ func (p Policy) Decide(v View, t, now time.Time) (d Decision, complete bool) {
 		d.Next, d.Previous = t, t
 		return d, v.shows(t, p.Reach())
 	}
-	complete = true
+	complete = v.shows(t, p.Reach())
 	if next, ok := p.Next(v.Bookings, t, Second); ok {
-		d.Next, complete = next, v.shows(next, p.Reach())
+		d.Next, complete = next, complete && v.shows(next, p.Reach())
 	}
 	if previous, ok := p.Previous(v.Bookings, t, Second); ok && previous.After(now) {
 		d.Previous, complete = previous, complete && v.shows(previous, p.Reach())

@@ -133,9 +133,12 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 		SELECT `+pushColumns+`, k.k
 		FROM unnest($1::bigint[]) AS k
 		CROSS JOIN LATERAL (
-			SELECT * FROM pushes
-			WHERE recipient_key = k.k AND status = 'scheduled'
-				AND send_at <= clock_timestamp() + $2 AND next_at <= clock_timestamp() + $2
+			SELECT * FROM (
+				SELECT * FROM pushes
+				WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= clock_timestamp() + $2
+				OFFSET 0 -- keeps the next line from choosing another index
+			) scheduled
+			WHERE next_at <= clock_timestamp() + $2
 			ORDER BY greatest(next_at, clock_timestamp()), send_at, id
 			LIMIT 2
 		) p`, keys, Patience)

@@ -35,11 +35,13 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Posi
 		args = append(args, value)
 		where = append(where, fmt.Sprintf(condition, len(args)))
 	}
+	from := `pushes`
 	if f.Recipient != "" {
-		add(`p.recipient_key = $%d`, push.RecipientKey(tenant, f.Recipient))
+		args = append(args, push.RecipientKey(tenant, f.Recipient))
+		from = fmt.Sprintf(`(SELECT * FROM pushes WHERE recipient_key = $%d OFFSET 0)`, len(args)) // by the recipient's index, not the tenant's
 		add(`p.recipient = $%d`, f.Recipient)
-		add(`p.status = ANY ($%d)`, statuses(f.Status)) // lets the recipient's index serve the order of time
-	} else if f.Status != "" {
+	}
+	if f.Status != "" {
 		add(`p.status = $%d`, string(f.Status))
 	}
 	if f.Channel != "" {
@@ -56,20 +58,9 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Posi
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	rows, _ := s.pool.Query(ctx, `SELECT `+pushColumns+` FROM pushes p WHERE `+strings.Join(where, ` AND `)+` ORDER BY p.send_at, p.id LIMIT $4`, args...)
+	rows, _ := s.pool.Query(ctx, `SELECT `+pushColumns+` FROM `+from+` p WHERE `+strings.Join(where, ` AND `)+` ORDER BY p.send_at, p.id LIMIT $4`, args...)
 	pushes, err := pgx.CollectRows(rows, collectPush)
 	return pushes, classify(err)
-}
-
-func statuses(one push.Status) []string {
-	if one != "" {
-		return []string{string(one)}
-	}
-	all := make([]string, len(push.Statuses))
-	for i, st := range push.Statuses {
-		all[i] = string(st)
-	}
-	return all
 }
 
 // HeldBooking is a booking and the state of its push.
@@ -84,9 +75,12 @@ func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until tim
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
-		SELECT id, send_at, status FROM pushes
-		WHERE recipient_key = $1 AND tenant_id = $2 AND recipient = $3 AND status IN ('scheduled', 'sending', 'sent')
-			AND send_at > $4 AND send_at < $5
+		SELECT id, send_at, status FROM (
+			SELECT * FROM pushes
+			WHERE recipient_key = $1 AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
+			OFFSET 0 -- by the recipient's index, not the tenant's
+		) p
+		WHERE tenant_id = $2 AND recipient = $3
 		ORDER BY send_at, id`, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until)
 	bookings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (HeldBooking, error) {
 		var b HeldBooking

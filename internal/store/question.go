@@ -94,12 +94,12 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, lockClause string) 
 		FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[])
 			WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, i)
 		CROSS JOIN LATERAL (
-			SELECT id, send_at FROM pushes
+			SELECT id, send_at, tenant_id, recipient FROM pushes
 			WHERE recipient_key = q.recipient_key AND status IN ('scheduled', 'sending', 'sent')
 				AND send_at > q.since AND send_at < q.until
-				AND tenant_id = q.tenant_id AND recipient = q.recipient
-			OFFSET 0
+			OFFSET 0 -- keeps the next line from choosing another index
 		) p
+		WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
 		ORDER BY q.i, p.send_at`, q.keys, q.tenants, q.recipients, q.since, q.until)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, q.ids)
 	res := c.SendBatch(ctx, b)

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,7 +18,10 @@ import (
 // once it has succeeded. Two callers at once never get the same push. It
 // returns how many there were.
 func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, arm func([]push.WakeUp) error) (int, error) {
-	var wakeUps []push.WakeUp
+	var (
+		wakeUps []push.WakeUp
+		armErr  error
+	)
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, `
@@ -30,14 +35,22 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 			if wakeUps, err = pgx.CollectRows(rows, scanWakeUp); err != nil || len(wakeUps) == 0 {
 				return err
 			}
-			return arm(wakeUps)
+			if armErr = arm(wakeUps); armErr != nil {
+				return errNotArmed // the queue's trouble is no reason to run the transaction again
+			}
+			return nil
 		})
 	})
+	if armErr != nil {
+		return 0, armErr
+	}
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("promote: %w", err)
 	}
 	return len(wakeUps), nil
 }
+
+var errNotArmed = errors.New("not armed")
 
 func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
 	var w push.WakeUp

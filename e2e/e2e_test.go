@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+type object = map[string]any
+
+// TestFromPostToRecord is the main story: a push for a future second is
+// accepted, a second one for the same minute is refused, the first leaves in
+// its second and is recorded.
+func TestFromPostToRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	api, worker := w.startAPI(), w.startWorker()
+	if out, err := w.health(); err != nil {
+		t.Fatalf("healthcheck: %v\n%s", err, out)
+	}
+
+	due := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+	push := object{"recipient": "anna", "send_at": due.Format(time.RFC3339), "message": object{"title": "secret title"}, "to": "+4512345678"}
+	status, first := w.call("POST", "/v1/pushes", push)
+	if status != http.StatusCreated || first["status"] != "scheduled" {
+		t.Fatalf("submit: %d %v", status, first)
+	}
+	status, second := w.call("POST", "/v1/pushes", push)
+	if status != http.StatusConflict || second["next_available_at"] != due.Add(time.Minute).Format(time.RFC3339) {
+		t.Fatalf("second submit: %d %v", status, second)
+	}
+
+	path := "/v1/pushes/" + first["id"].(string)
+	var got object
+	w.until("the push is sent", func() bool {
+		_, got = w.call("GET", path, nil)
+		return got["status"] == "sent"
+	})
+	send := got["sends"].([]any)[0].(object)
+	if send["outcome"] != "delivered" || send["provider_message_id"] != "provider-"+got["id"].(string) {
+		t.Errorf("recorded: %v", send)
+	}
+	all := w.taken()
+	once(t, all, 1)
+	if late := all[0].At.Sub(due); late < 0 || late > 300*time.Millisecond {
+		t.Errorf("it left %s after its second", late)
+	}
+	if out := w.tool("audit"); out != "no violations\n" {
+		t.Errorf("audit: %s", out)
+	}
+	w.stop(worker)
+	w.stop(api)
+	for _, p := range []*program{api, worker} {
+		for _, private := range []string{"secret title", "anna", "+4512345678", w.key, "whsec_"} {
+			if strings.Contains(p.log.String(), private) {
+				t.Errorf("the log of %s shows %q", p.cmd.Path, private)
+			}
+		}
+	}
+}
+
+// health runs bin/api healthcheck.
+func (w *world) health() (string, error) {
+	cmd := exec.Command(filepath.Join(w.bin, "api"), "healthcheck")
+	cmd.Env = w.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestStoppingLosesNothing stops workers while they send, again and again.
+func TestStoppingLosesNothing(t *testing.T) {
+	t.Parallel()
+	const pushes = 600
+	w := newWorld(t)
+	w.startAPI()
+	var members []object
+	for i := range pushes {
+		members = append(members, object{"recipient": fmt.Sprintf("r%d", i), "message": object{}})
+	}
+	if status, answer := w.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(pushes) {
+		t.Fatalf("batch: %d %v", status, answer)
+	}
+	for n := 0; n < pushes; {
+		before := len(w.taken())
+		worker := w.startWorker()
+		w.until("the worker sends", func() bool {
+			n = len(w.taken())
+			return n > before || n == pushes
+		})
+		w.stop(worker)
+		n = len(w.taken())
+	}
+	once(t, w.taken(), pushes)
+	_, answer := w.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
+	if got := len(answer["pushes"].([]any)); got != 500 || answer["next_page_token"] == "" {
+		t.Errorf("recorded: %d, next page %q", got, answer["next_page_token"])
+	}
+	if out := w.tool("audit", "--json"); out != `{"violations":[]}`+"\n" {
+		t.Errorf("audit: %s", out)
+	}
+}
+
+// TestBadSettingsStopTheStart wants every fault named, with what is allowed.
+func TestBadSettingsStopTheStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	file := filepath.Join(t.TempDir(), "bad.yaml")
+	write(t, file, "policy:\n  rules: [{name: a, limit: -1, window: 1m}]\nchanels: {}\n")
+	w.env = append(w.env, "SENDQUOTA_CONFIG="+file, "SENDQUOTA_LOG_LEVEL=verbose", "SENDQUOTA_COLOUR=red")
+	for _, name := range []string{"api", "worker"} {
+		cmd := exec.Command(filepath.Join(w.bin, name))
+		cmd.Env = w.env
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Fatalf("%s started", name)
+		}
+		for _, want := range []string{file + ":2", file + ":3", "chanels", "-1", "verbose", "debug, info, warn", "SENDQUOTA_COLOUR"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s does not say %q:\n%s", name, want, out)
+			}
+		}
+	}
+}
+
+// TestAuditFindsCorruption breaks a rule by hand.
+func TestAuditFindsCorruption(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.startAPI()
+	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
+	for i := range 2 {
+		body := object{"recipient": "anna", "message": object{}, "send_at": at.Add(time.Duration(i) * time.Hour).Format(time.RFC3339)}
+		if status, answer := w.call("POST", "/v1/pushes", body); status != http.StatusCreated {
+			t.Fatalf("submit: %d %v", status, answer)
+		}
+	}
+	w.sql(`UPDATE pushes SET send_at = send_at - interval '1 hour' + interval '30 seconds' WHERE send_at > now() + interval '90 minutes'`)
+	cmd := exec.Command(filepath.Join(w.bin, "sendquota"), "audit", "--json")
+	cmd.Env = w.env
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if ok := asExit(err, &exit); !ok || exit.ExitCode() != 1 {
+		t.Fatalf("audit: %v\n%s", err, out)
+	}
+	var report struct {
+		Violations []struct{ Check, Recipient string }
+	}
+	if err := json.Unmarshal(out, &report); err != nil || len(report.Violations) != 1 || report.Violations[0].Check != "promised-window" {
+		t.Errorf("audit found %s (%v)", out, err)
+	}
+}

@@ -1,0 +1,234 @@
+// Package e2e runs the real programs as a user would: built, configured by
+// environment and file, against real servers and a provider in its own
+// process.
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv("E2E_PROVIDER"); addr != "" {
+		provide(addr, os.Getenv("E2E_JOURNAL"))
+		return
+	}
+	testenv.Main(m)
+}
+
+// build builds the programs once and returns their folder.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sendquota-e2e-")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/...").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// world is one installation of sendquota.
+type world struct {
+	t       *testing.T
+	bin     string
+	env     []string
+	api     string // base URL
+	key     string
+	journal string // what the provider took
+}
+
+// newWorld migrates a database, makes a tenant with a key, and starts a
+// provider. The services are started by the test.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	addr, provider := freeAddr(t), freeAddr(t)
+	w := &world{t: t, bin: bin, api: "http://" + addr, journal: filepath.Join(dir, "journal")}
+	file := filepath.Join(dir, "sendquota.yaml")
+	write(t, file, fmt.Sprintf(`
+policy:
+  rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit: 3, window: 24h}]
+channels:
+  push: {type: webhook, url: "http://%s/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
+  log: {type: log}
+delivery: {lease: 10s}
+`, provider))
+	w.env = append(os.Environ(), "DATABASE_URL="+testenv.Postgres(t), "REDIS_URL="+testenv.Redis(t), "SENDQUOTA_ADDR="+addr,
+		"SENDQUOTA_CONFIG="+file, "PUSH_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start(exec.Command(self), "E2E_PROVIDER="+provider, "E2E_JOURNAL="+w.journal)
+	w.tool("migrate")
+	w.tool("tenants", "create", "acme")
+	w.key = strings.TrimSpace(w.tool("keys", "create", "--tenant", "acme"))
+	return w
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tool runs bin/sendquota and returns its standard output.
+func (w *world) tool(args ...string) string {
+	w.t.Helper()
+	cmd := exec.Command(filepath.Join(w.bin, "sendquota"), args...)
+	cmd.Env = w.env
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		w.t.Fatalf("sendquota %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// program is a running process.
+type program struct {
+	cmd    *exec.Cmd
+	exited chan error
+	log    *syncBuffer
+}
+
+// start starts a command; it is killed when the test ends.
+func (w *world) start(cmd *exec.Cmd, env ...string) *program {
+	w.t.Helper()
+	p := &program{cmd: cmd, exited: make(chan error, 1), log: &syncBuffer{}}
+	cmd.Env = append(append([]string{}, w.env...), env...)
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() { p.exited <- cmd.Wait() }()
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		if w.t.Failed() {
+			w.t.Logf("%s said:\n%s", filepath.Base(cmd.Path), p.log.String())
+		}
+	})
+	return p
+}
+
+func (w *world) startWorker() *program {
+	return w.start(exec.Command(filepath.Join(w.bin, "worker")))
+}
+
+// startAPI starts the API and waits until it is ready.
+func (w *world) startAPI() *program {
+	w.t.Helper()
+	p := w.start(exec.Command(filepath.Join(w.bin, "api")))
+	w.until("the API is ready", func() bool {
+		res, err := http.Get(w.api + "/readyz")
+		if err != nil {
+			return false
+		}
+		res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+	return p
+}
+
+// stop asks a program to stop and wants it to do so cleanly.
+func (w *world) stop(p *program) {
+	w.t.Helper()
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-p.exited:
+		if err != nil {
+			w.t.Fatalf("%s did not stop cleanly: %v\n%s", p.cmd.Path, err, p.log.String())
+		}
+	case <-time.After(20 * time.Second):
+		w.t.Fatalf("%s did not stop", p.cmd.Path)
+	}
+}
+
+// until waits for a fact.
+func (w *world) until(fact string, holds func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited in vain: %s", fact)
+		}
+	}
+}
+
+// call sends a request and returns the status and the decoded answer.
+func (w *world) call(method, path string, body any) (int, map[string]any) {
+	w.t.Helper()
+	var reader io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		reader = bytes.NewReader(text)
+	}
+	req, err := http.NewRequest(method, w.api+path, reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+w.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var answer map[string]any
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		w.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return res.StatusCode, answer
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}

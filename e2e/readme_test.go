@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReadmeWalk runs `sendquota dev` in an empty folder, and then the
+// commands of the README against it, each of which must print what the "#"
+// line above it says.
+func TestReadmeWalk(t *testing.T) {
+	t.Parallel()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, bin: bin}
+	dir, addr := t.TempDir(), freeAddr(t)
+	cmd := exec.Command(filepath.Join(bin, "sendquota"), "dev")
+	cmd.Dir = dir
+	dev := w.start(cmd, append(os.Environ(), "SENDQUOTA_ADDR="+addr, "DATABASE_URL=", "REDIS_URL=")...)
+	w.until("dev says that it is running", func() bool { return strings.Contains(dev.log.String(), "sendquota is running") })
+
+	script, wanted := walk(t, strings.ReplaceAll(string(readme), "127.0.0.1:8080", addr))
+	bash := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", script)
+	bash.Dir = dir
+	out, err := bash.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the README's commands: %v\n%s", err, out)
+	}
+	answers := strings.Split(string(out), separator)
+	for i, want := range wanted {
+		if !strings.Contains(answers[i], want) {
+			t.Errorf("the README promises %s; the command printed:\n%s", want, answers[i])
+		}
+	}
+	if !strings.Contains(dev.log.String(), "delivered to user-42") {
+		t.Errorf("dev did not print the delivery:\n%s", dev.log.String())
+	}
+	w.stop(dev)
+}
+
+const separator = "\n@@@\n"
+
+// walk turns the README's block of commands into a script that prints a
+// separator after each of them, and returns what each is to print.
+func walk(t *testing.T, readme string) (script string, wanted []string) {
+	t.Helper()
+	_, rest, found := strings.Cut(readme, "<!-- walk:")
+	_, rest, _ = strings.Cut(rest, "```bash\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("the README has no walk")
+	}
+	var b strings.Builder
+	for line := range strings.Lines(block) {
+		if want, ok := strings.CutPrefix(line, "# "); ok {
+			if len(wanted) > 0 {
+				b.WriteString("printf '\\n@@@\\n'\n")
+			}
+			wanted = append(wanted, strings.TrimSpace(want))
+		}
+		b.WriteString(line)
+	}
+	return b.String(), wanted
+}

@@ -1,0 +1,171 @@
+package devstack
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// connect opens a connection that lasts until the test ends.
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The server may be gone by then.
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
+	return conn
+}
+
+// closedPort is an address where nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// installed makes sure that this machine has both servers, as any start would.
+func installed(t *testing.T) {
+	t.Helper()
+	closeIt(t, start(t, Config{}))
+}
+
+// bareMachine makes PATH an empty folder and returns places where nothing is.
+func bareMachine(t *testing.T) (p *places, path string) {
+	t.Helper()
+	path = openDir(t)
+	t.Setenv("PATH", path)
+	return &places{
+		postgresPort: closedPort(t),
+		redisPort:    closedPort(t),
+		policyFile:   filepath.Join(path, "policy-rc.d"),
+	}, path
+}
+
+// script makes a program of a few lines.
+func script(t *testing.T, path, lines string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+lines+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestURLsOfTheEnvironmentWin(t *testing.T) {
+	s, err := Start(t.Context(), Config{DatabaseURL: "postgres://elsewhere/db", RedisURL: "redis://elsewhere/3", Dir: "/nowhere"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeIt(t, s)
+	if s.DatabaseURL != "postgres://elsewhere/db" || s.RedisURL != "redis://elsewhere/3" {
+		t.Errorf("got %s and %s", s.DatabaseURL, s.RedisURL)
+	}
+	if s.Postgres.Private() || s.Redis.Private() || s.Postgres.Pid() != 0 {
+		t.Error("a server of the environment is taken for ours")
+	}
+}
+
+func TestWithoutRedis(t *testing.T) {
+	installed(t)
+	bin, err := usualPlaces().postgresBin(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places, _ := bareMachine(t)
+	places.postgresFolders = []string{bin}
+
+	var said strings.Builder
+	s, err := Start(t.Context(), Config{places: places, NoInstall: true, AllowMiniredis: true, Progress: &said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeIt(t, s)
+	if err := client(t, s.RedisURL).Set(t.Context(), "k", "v", 0).Err(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(said.String(), "WARNING") {
+		t.Errorf("no warning: %s", said.String())
+	}
+	if got := query(t, s.DatabaseURL, "SELECT 1"); got != int32(1) {
+		t.Errorf("Postgres answers %v", got)
+	}
+
+	_, err = Start(t.Context(), Config{places: places, NoInstall: true})
+	if err == nil {
+		t.Fatal("started without a Redis")
+	}
+	for _, part := range []string{"no Redis", "REDIS_URL is not set", "DATABASE_URL", "no redis-server in PATH", places.redisPort, "docker compose up -d postgres redis"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not mention %q: %v", part, err)
+		}
+	}
+}
+
+func TestWithoutAnything(t *testing.T) {
+	places, _ := bareMachine(t)
+	_, err := Start(t.Context(), Config{places: places, NoInstall: true})
+	if err == nil {
+		t.Fatal("started without any server")
+	}
+	for _, part := range []string{"no Postgres", "no Redis", "docker compose up -d postgres redis"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not mention %q: %v", part, err)
+		}
+	}
+}
+
+// A Redis that is there but does not start is no reason to give up, unless
+// data is to be kept: then another server would look as if it were lost.
+func TestBrokenRedis(t *testing.T) {
+	places, path := bareMachine(t)
+	script(t, filepath.Join(path, "redis-server"), "echo out of order; exit 1")
+	c := Config{places: places, AllowMiniredis: true}
+	s, err := StartRedis(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeIt(t, s)
+	c.Dir = openDir(t)
+	if _, err := StartRedis(t.Context(), c); err == nil || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestTooOldPostgresIsNotUsed(t *testing.T) {
+	places, path := bareMachine(t)
+	for _, name := range []string{"postgres", "initdb"} {
+		script(t, filepath.Join(path, name), "echo 'postgres (PostgreSQL) 14.9'")
+	}
+	_, err := places.postgresBin(0)
+	if err == nil || !strings.Contains(err.Error(), "has version 14") {
+		t.Errorf("error = %v", err)
+	}
+	if dir, err := places.postgresBin(14); dir != path {
+		t.Errorf("for data of version 14: %q, %v", dir, err)
+	}
+}
+
+func TestHighestVersionFirst(t *testing.T) {
+	places, _ := bareMachine(t)
+	root := openDir(t)
+	for _, version := range []string{"9.6", "15", "16"} {
+		for _, name := range []string{"postgres", "initdb"} {
+			script(t, filepath.Join(root, version, "bin", name), "echo 'postgres (PostgreSQL) "+version+"'")
+		}
+	}
+	places.postgresFolders = []string{filepath.Join(root, "*", "bin")}
+	if dir, err := places.postgresBin(0); dir != filepath.Join(root, "16", "bin") {
+		t.Errorf("found %q, %v", dir, err)
+	}
+}

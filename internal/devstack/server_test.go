@@ -1,0 +1,138 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestKilledServersComeBackAtTheSameAddress(t *testing.T) {
+	t.Parallel()
+	s := start(t, Config{})
+	query(t, s.DatabaseURL, "CREATE TABLE kept AS SELECT 42 AS n")
+	for _, server := range []*Server{s.Postgres, s.Redis} {
+		before := server.Pid()
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if alive(before) || server.Pid() != 0 {
+			t.Errorf("%s: process %d lives after Kill, Pid() = %d", server.Name, before, server.Pid())
+		}
+		if err := server.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if after := server.Pid(); after == 0 || after == before {
+			t.Errorf("%s: process %d after Restart, %d before", server.Name, after, before)
+		}
+	}
+	if got := query(t, s.DatabaseURL, "SELECT n FROM kept"); got != int32(42) {
+		t.Errorf("Postgres kept %v", got)
+	}
+	if err := client(t, s.RedisURL).Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRestartOfALivingServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, Config{Durable: true})
+	c := client(t, s.RedisURL)
+	if err := c.Set(t.Context(), "kept", 42, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Postgres.Restart(t.Context()), s.Redis.Restart(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := client(t, s.RedisURL).Get(t.Context(), "kept").Int(); got != 42 {
+		t.Errorf("Redis kept %v, %v", got, err)
+	}
+}
+
+// A paused server answers nobody, on new connections or old ones, and goes on
+// where it was when it is resumed.
+func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
+	s := start(t, Config{})
+	answers := map[*Server]func(context.Context) error{
+		s.Redis: func(ctx context.Context) error { return redisAnswers(ctx, s.RedisURL, s.Redis.Pid()) },
+		s.Postgres: func(ctx context.Context) error {
+			_, err := tryQuery(ctx, s.DatabaseURL, "SELECT 1")
+			return err
+		},
+	}
+	for server, ask := range answers {
+		if err := server.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		// This duration is no wait for luck: a server that answers does so in
+		// a fraction of it, and then the test fails.
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		err := ask(ctx)
+		cancel()
+		if err == nil {
+			t.Errorf("%s answers while it is paused", server.Name)
+		}
+		if err := server.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		if err := ask(t.Context()); err != nil {
+			t.Errorf("%s after Resume: %v", server.Name, err)
+		}
+	}
+}
+
+// Open connections of Postgres are processes of their own.
+func TestPauseReachesOpenConnections(t *testing.T) {
+	t.Parallel()
+	s := start(t, Config{})
+	conn := connect(t, s.DatabaseURL)
+	if err := s.Postgres.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- conn.Ping(context.Background()) }()
+	select {
+	case err := <-answered:
+		t.Errorf("an open connection answers while Postgres is paused: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	if err := s.Postgres.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Errorf("after Resume: %v", err)
+	}
+}
+
+func TestCloseAfterPauseAndAfterKill(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(*Server) error{"pause": (*Server).Pause, "kill": (*Server).Kill} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, Config{})
+			connect(t, s.DatabaseURL) // a process that Postgres must wait for
+			if err := errors.Join(harm(s.Postgres), harm(s.Redis)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestForeignServerCannotBeKilled(t *testing.T) {
+	t.Parallel()
+	s, err := StartRedis(t.Context(), Config{RedisURL: "redis://elsewhere:6379/3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"kill": s.Kill(), "pause": s.Pause(), "resume": s.Resume(), "restart": s.Restart(t.Context()),
+	} {
+		if !errors.Is(err, ErrNotOurs) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	closeIt(t, s)
+}

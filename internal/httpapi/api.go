@@ -1,0 +1,179 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// Config is what an API may be told. The zero value is useful.
+type Config struct {
+	Log            *slog.Logger     // nil: silent
+	Now            func() time.Time // nil: time.Now
+	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
+
+	// Postgres and Redis report whether the servers answer, for /readyz;
+	// nil: they do.
+	Postgres, Redis func(ctx context.Context) error
+	// Metrics serves /metrics; nil: there is no such page.
+	Metrics http.Handler
+	// Observe is told of every answered request: the pattern of its route
+	// ("unmatched" if there is none), its method and status, and how many
+	// seconds it took; nil: nobody.
+	Observe func(route, method string, status int, seconds float64)
+}
+
+// api serves requests. See [New].
+type api struct {
+	svc      *schedule.Service
+	keys     *keyring
+	cfg      Config
+	log      *slog.Logger
+	now      func() time.Time
+	encoders *encoders
+
+	router     *chi.Mux
+	huma       huma.API
+	operations []*huma.Operation // in the order of the routes
+}
+
+// New returns the whole API: /v1, which wants a key that keys knows, and the
+// open pages /healthz, /readyz, /metrics, /openapi.json and /docs.
+func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.RequestTimeout == 0 {
+		cfg.RequestTimeout = 10 * time.Second
+	}
+	a := &api{
+		svc: svc, keys: newKeyring(keys, cfg.Now), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), router: chi.NewMux(),
+	}
+	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
+	a.routes()
+	return a
+}
+
+// routes is every path that is served.
+func (a *api) routes() {
+	s := &sketch{schemas: a.huma.OpenAPI().Components.Schemas}
+
+	a.handle(submitDoc(s), push.ScopeWrite, a.submit)
+	a.handle(batchDoc(s), push.ScopeWrite, a.batch)
+	a.handle(listDoc(s), push.ScopeRead, a.list)
+	a.handle(getDoc(s), push.ScopeRead, a.get)
+	a.handle(cancelDoc(s), push.ScopeWrite, a.cancel)
+	a.handle(rescheduleDoc(s), push.ScopeWrite, a.reschedule)
+	a.handle(checkDoc(s), push.ScopeQuota, a.check)
+	a.handle(recipientQuotaDoc(s), push.ScopeQuota, a.recipientQuota)
+	a.handle(slotsDoc(s), push.ScopeQuota, a.slots)
+
+	a.handle(healthDoc(s), "", a.health)
+	a.handle(readyDoc(s), "", a.ready)
+	a.page(metricsPath, a.cfg.Metrics)
+	a.page("/", http.RedirectHandler("/docs", http.StatusFound))
+	a.page("/openapi.json", a.openAPIPage())
+	a.page("/docs", a.docsPage()) // last: it shows all operations
+	a.router.NotFound(a.notFound)
+	a.router.MethodNotAllowed(a.methodNotAllowed)
+}
+
+// call is one request on its way through a handler.
+type call struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	caller push.Caller
+}
+
+// handle documents an operation and serves it. Whoever calls needs a key with
+// the scope; no scope, no key. An error becomes a problem.
+func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) {
+	secure(op, scope)
+	a.operations = append(a.operations, op)
+	a.huma.OpenAPI().AddOperation(op)
+	handler := func(hc huma.Context) {
+		r, w := humachi.Unwrap(hc)
+		x := w.(*exchange)
+		x.route = op.Path
+		c := &call{w: x, r: r}
+		err := a.admit(x, c, scope)
+		if err == nil {
+			err = serve(c)
+		}
+		if err != nil {
+			a.fail(x, r, err)
+		}
+	}
+	a.huma.Adapter().Handle(op, handler)
+	if op.Method == http.MethodGet {
+		head := *op
+		head.Method = http.MethodHead
+		a.huma.Adapter().Handle(&head, handler)
+	}
+}
+
+// admit finds the caller, before anything else is looked at.
+func (a *api) admit(x *exchange, c *call, scope string) (err error) {
+	if scope == "" {
+		return nil
+	}
+	c.caller, err = a.keys.caller(c.r, scope)
+	x.tenant = c.caller.Tenant
+	return err
+}
+
+// page serves an open page outside of the documentation.
+func (a *api) page(path string, h http.Handler) {
+	if h == nil {
+		return
+	}
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		w.(*exchange).route = path
+		h.ServeHTTP(w, r)
+	}
+	a.router.Get(path, serve)
+	a.router.Head(path, serve)
+}
+
+// param reads a parameter of the path. chi leaves it escaped where the path
+// has characters, like an escaped slash, that Path can not tell apart.
+func (c *call) param(name string) string {
+	v := chi.URLParam(c.r, name)
+	if c.r.URL.RawPath == "" {
+		return v
+	}
+	if plain, err := url.PathUnescape(v); err == nil {
+		return plain
+	}
+	return v
+}
+
+func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
+	a.fail(w.(*exchange), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
+}
+
+func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.Path
+	}
+	allow := http.Header{}
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch} {
+		if a.router.Match(chi.NewRouteContext(), method, path) {
+			allow.Add("Allow", method)
+		}
+	}
+	a.fail(w.(*exchange), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
+}

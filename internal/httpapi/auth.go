@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// authenticator knows the API keys by their SHA-256. An unknown key is
+// [push.ErrNotFound].
+type authenticator interface {
+	Key(ctx context.Context, hash [32]byte) (push.Caller, error)
+}
+
+// How long the answers of the authenticator are believed, and how many are
+// kept of either kind. A key that is taken back works this much longer.
+const (
+	knownFor    = 10 * time.Second
+	unknownFor  = time.Second
+	maxRemember = 10_000
+)
+
+// keyring finds the callers behind API keys, and remembers them for a moment,
+// so that most requests cost no query.
+type keyring struct {
+	keys authenticator
+	now  func() time.Time
+
+	mu      sync.RWMutex
+	known   map[[32]byte]remembered
+	unknown map[[32]byte]remembered // apart, so that guessing keys drives out no real one
+}
+
+type remembered struct {
+	caller push.Caller
+	until  time.Time
+}
+
+func newKeyring(keys authenticator, now func() time.Time) *keyring {
+	return &keyring{keys: keys, now: now, known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
+}
+
+// caller finds who makes a request, and whether the key has the scope.
+func (k *keyring) caller(r *http.Request, scope string) (push.Caller, error) {
+	key, ok := bearer(r)
+	if !ok {
+		return push.Caller{}, denied("send an API key as Authorization: Bearer <key>")
+	}
+	c, err := k.find(r.Context(), sha256.Sum256([]byte(key)))
+	switch {
+	case errors.Is(err, push.ErrNotFound):
+		return c, denied("the API key is unknown or over")
+	case err != nil:
+		return c, err
+	case !slices.Contains(c.Scopes, scope):
+		return c, &refusal{kind: forbidden, detail: "the API key lacks the scope " + scope}
+	}
+	return c, nil
+}
+
+func denied(detail string) error {
+	return &refusal{kind: unauthorized, detail: detail, header: http.Header{"Www-Authenticate": {"Bearer"}}}
+}
+
+// bearer takes the key out of the only Authorization header.
+func bearer(r *http.Request) (string, bool) {
+	values := r.Header["Authorization"]
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, key, _ := strings.Cut(values[0], " ")
+	key = strings.Trim(key, " ")
+	return key, strings.EqualFold(scheme, "Bearer") && key != ""
+}
+
+// find asks the memory and then the authenticator.
+func (k *keyring) find(ctx context.Context, hash [32]byte) (push.Caller, error) {
+	now := k.now()
+	k.mu.RLock()
+	known, unknown := k.known[hash], k.unknown[hash]
+	k.mu.RUnlock()
+	switch {
+	case now.Before(known.until):
+		return known.caller, nil
+	case now.Before(unknown.until):
+		return push.Caller{}, push.ErrNotFound
+	}
+	c, err := k.keys.Key(ctx, hash)
+	switch {
+	case err == nil:
+		k.remember(k.known, hash, remembered{caller: c, until: now.Add(knownFor)}, now)
+	case errors.Is(err, push.ErrNotFound):
+		k.remember(k.unknown, hash, remembered{until: now.Add(unknownFor)}, now)
+	}
+	return c, err
+}
+
+func (k *keyring) remember(in map[[32]byte]remembered, hash [32]byte, what remembered, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(in) >= maxRemember {
+		makeRoom(in, now)
+	}
+	in[hash] = what
+}
+
+// makeRoom forgets what is over, and a few others if nothing is.
+func makeRoom(in map[[32]byte]remembered, now time.Time) {
+	before := len(in)
+	for hash, r := range in {
+		if !now.Before(r.until) {
+			delete(in, hash)
+		}
+	}
+	if len(in) < before {
+		return
+	}
+	n := maxRemember / 100
+	for hash := range in {
+		if n--; n < 0 {
+			return
+		}
+		delete(in, hash)
+	}
+}

@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+//go:embed docs.html
+var docsTemplate string
+
+// docsView is what the reading page shows.
+type docsView struct {
+	Title  string
+	About  []string
+	Access string
+	Groups []docsGroup
+	Kinds  []kind
+}
+
+type docsGroup struct {
+	Name, Description string
+	Operations        []docsOperation
+}
+
+type docsOperation struct {
+	ID, Method, Path, Summary, Scope string
+	Description                      []string
+	Params, Fields                   []docsField
+	Request                          string
+	Answers                          []docsAnswer
+}
+
+// docsField is a parameter, or a member of a body.
+type docsField struct {
+	Name, In, Type, Description string
+	Required                    bool
+}
+
+type docsAnswer struct {
+	Status, Description string
+	Examples            []docsExample
+}
+
+type docsExample struct{ Name, Text string }
+
+// docsPage serves a page that is drawn once from the OpenAPI document and
+// loads nothing from elsewhere.
+func (a *api) docsPage() http.Handler {
+	t := template.Must(template.New("docs").Parse(docsTemplate))
+	var page bytes.Buffer
+	if err := t.Execute(&page, a.docs()); err != nil {
+		panic(fmt.Errorf("draw /docs: %w", err)) // at boot, not when it is asked for
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		_, _ = w.Write(page.Bytes())
+	})
+}
+
+func (a *api) docs() docsView {
+	doc := a.huma.OpenAPI()
+	v := docsView{
+		Title: doc.Info.Title, About: paragraphs(doc.Info.Description), Kinds: kinds(),
+		Access: doc.Components.SecuritySchemes[bearerScheme].Description,
+	}
+	for _, tag := range doc.Tags {
+		g := docsGroup{Name: tag.Name, Description: tag.Description}
+		for _, op := range a.operations {
+			if slices.Contains(op.Tags, tag.Name) {
+				g.Operations = append(g.Operations, docsOf(op, doc.Components.Schemas))
+			}
+		}
+		v.Groups = append(v.Groups, g)
+	}
+	return v
+}
+
+func paragraphs(text string) []string { return strings.Split(text, "\n\n") }
+
+func docsOf(op *huma.Operation, schemas huma.Registry) docsOperation {
+	v := docsOperation{ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: paragraphs(op.Description)}
+	if len(op.Security) > 0 {
+		v.Scope = op.Security[0][bearerScheme][0]
+	}
+	for _, p := range op.Parameters {
+		v.Params = append(v.Params, docsField{Name: p.Name, In: p.In, Type: typeOf(p.Schema, schemas), Description: p.Description, Required: p.Required})
+	}
+	if op.RequestBody != nil {
+		media := op.RequestBody.Content["application/json"]
+		v.Fields, v.Request = docsFields(media.Schema, schemas), indented(media.Example)
+	}
+	for _, status := range sortedKeys(op.Responses) {
+		v.Answers = append(v.Answers, docsAnswerOf(status, op.Responses[status]))
+	}
+	return v
+}
+
+func docsAnswerOf(status string, r *huma.Response) docsAnswer {
+	v := docsAnswer{Status: status, Description: strings.ReplaceAll(r.Description, "`", "")}
+	for _, media := range r.Content {
+		if media.Example != nil {
+			v.Examples = append(v.Examples, docsExample{Text: indented(media.Example)})
+		}
+		for _, name := range sortedKeys(media.Examples) {
+			v.Examples = append(v.Examples, docsExample{name, indented(media.Examples[name].Value)})
+		}
+	}
+	return v
+}
+
+// docsFields lists the members of a body, those that are required first.
+func docsFields(s *huma.Schema, schemas huma.Registry) []docsField {
+	s = resolve(s, schemas)
+	var required, others []docsField
+	for _, name := range sortedKeys(s.Properties) {
+		p := s.Properties[name]
+		f := docsField{Name: name, Type: typeOf(p, schemas), Description: p.Description, Required: slices.Contains(s.Required, name)}
+		if f.Required {
+			required = append(required, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	return append(required, others...)
+}
+
+func resolve(s *huma.Schema, schemas huma.Registry) *huma.Schema {
+	if s.Ref != "" {
+		return schemas.SchemaFromRef(s.Ref)
+	}
+	return s
+}
+
+// typeOf says in a few words what a value looks like.
+func typeOf(s *huma.Schema, schemas huma.Registry) string {
+	s = resolve(s, schemas)
+	switch {
+	case len(s.Enum) > 0:
+		words := make([]string, len(s.Enum))
+		for i, w := range s.Enum {
+			words[i] = fmt.Sprint(w)
+		}
+		return strings.Join(words, " | ")
+	case s.Type == huma.TypeArray:
+		return "array of " + typeOf(s.Items, schemas) + "s"
+	case s.Format == "date-time":
+		return "time"
+	case s.Format != "":
+		return s.Format
+	}
+	return s.Type
+}
+
+func indented(example any) string {
+	text, err := json.MarshalIndent(example, "", "  ")
+	if err != nil {
+		panic(err) // examples were marshaled before
+	}
+	return string(text)
+}

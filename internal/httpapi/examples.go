@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// The documentation's examples are made by the code that makes the answers.
+
+const (
+	exampleID      = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	exampleOtherID = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02"
+)
+
+func exampleTime(after time.Duration) time.Time {
+	return time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC).Add(after)
+}
+
+func exampleRule() quota.Rule { return quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute} }
+
+func exampleRequest() any {
+	return json.RawMessage(`{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00",
+		"message": {"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}, "to": "+4512345678",
+		"expires_at": "2026-12-01T12:00:00Z", "on_conflict": "reject", "latest": "2026-12-02T09:00:00Z", "metadata": {"campaign": "x"}}`)
+}
+
+func exampleBatchRequest() any {
+	return json.RawMessage(`{"atomic": false, "pushes": [
+		{"recipient": "user-42", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}},
+		{"recipient": "user-43", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}}]}`)
+}
+
+func exampleQuestion() any {
+	return map[string]any{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00"}
+}
+
+// examplePush shows a push in one of its states.
+func examplePush(status push.Status) *pushView {
+	p := push.Push{
+		ID: uuid.MustParse(exampleID), Status: status, Recipient: "user-42", Channel: "push", Category: "marketing", To: "+4512345678",
+		Message:  json.RawMessage(`{"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}`),
+		Metadata: json.RawMessage(`{"campaign": "x"}`),
+		SendAt:   exampleTime(0), RequestedSendAt: exampleTime(0), NextAt: exampleTime(0), ExpiresAt: exampleTime(4 * time.Hour),
+		CreatedAt: exampleTime(-24 * time.Hour), UpdatedAt: exampleTime(-24 * time.Hour),
+	}
+	if status == push.Sent {
+		p.Attempts, p.UpdatedAt = 1, exampleTime(1200*time.Millisecond)
+		p.Sends = []push.Send{{
+			Attempt: 1, StartedAt: exampleTime(120 * time.Millisecond), EndedAt: p.UpdatedAt, Outcome: push.Delivered, ProviderMessageID: "msg-1",
+		}}
+	}
+	v := viewOf(p)
+	if status == push.Scheduled {
+		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1, Remaining: 0}})
+	}
+	return v
+}
+
+func examplePage() any {
+	return pageView{Pushes: []*pushView{examplePush(push.Sent)}, NextPageToken: "AAAAAGkpVQABk6HgWn58f51rPx9_L48BTQ4VmR3uK0qXr6f2t1s8Jw"}
+}
+
+func exampleRefusal() *schedule.Refusal {
+	return &schedule.Refusal{Recipient: "user-42", SendAt: exampleTime(0), Decision: quota.Decision{
+		Violations: []quota.Violation{{
+			Rule: exampleRule(), Conflicts: []quota.Booking{{ID: uuid.MustParse(exampleOtherID), At: exampleTime(30 * time.Second)}},
+		}},
+		Next: exampleTime(90 * time.Second), Previous: exampleTime(-30 * time.Second),
+	}}
+}
+
+func exampleCheck() any {
+	r := exampleRefusal()
+	return checkView{Violations: violationViews(r.Violations), NextAvailableAt: maybe(r.Next), PreviousAvailableAt: maybe(r.Previous)}
+}
+
+func exampleResults() []resultView {
+	return []resultView{
+		{Index: 0, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal())},
+		{Index: 1, Status: batchRefused.Status, Problem: exampleProblem(batchRefused)},
+	}
+}
+
+func exampleBatch() any {
+	return batchView{Accepted: 1, Refused: 1, Results: []resultView{
+		{Index: 0, Status: 201, Push: examplePush(push.Scheduled)},
+		{Index: 1, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal())},
+	}}
+}
+
+func exampleBatchProblem() any {
+	return (&refusedBatch{batchView{Refused: 2, Results: exampleResults()}}).problem()
+}
+
+func exampleRecipient() any {
+	next := exampleTime(time.Minute)
+	return recipientView{
+		Recipient: "user-42", At: stamp(exampleTime(0)), Rules: usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1}}), NextAvailableAt: maybe(next),
+	}
+}
+
+func exampleSlots() any {
+	b := quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}
+	return slotsView{
+		Blocked:  blockedViews(quota.Policy{exampleRule()}.Blocked([]quota.Booking{b})),
+		Bookings: []bookingView{{ID: exampleID, SendAt: stamp(b.At), Status: string(push.Scheduled)}},
+	}
+}
+
+// exampleProblem shows a kind of problem with its members.
+func exampleProblem(k kind) problemer {
+	switch k {
+	case invalidRequest:
+		bad := &badRequest{}
+		bad.add("body.recipient", "is required", nil)
+		bad.add("body.send_at", "needs a time zone, like "+timeExample, "2026-12-01T09:00:00")
+		return bad.problem()
+	case quotaExceeded:
+		return quotaProblemOf(exampleRefusal())
+	case notCancelable, notReschedulable:
+		p := k.because("the push is sent and can not be changed any more")
+		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}
+	}
+	p := k.because(k.When)
+	return &p
+}

@@ -1,0 +1,172 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// kind is one type of problem, as the documentation lists it.
+type kind struct {
+	Name   string // urn:sendquota:problem:<Name>
+	Status int
+	Title  string
+	When   string
+}
+
+// The problems that this API answers with. Clients know them by their names.
+var (
+	invalidRequest   = kind{"invalid-request", 422, "Invalid request", "Something is wrong with the request; errors lists every fault. With status 400 the body is not JSON at all."}
+	unauthorized     = kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or over."}
+	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that is named."}
+	notFound         = kind{"not-found", 404, "Not found", "There is no such thing, or it belongs to another tenant."}
+	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path exists, but not with this method; Allow lists those that do."}
+	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient has no place left at that send time. Repeating the request does not help; another send time does."}
+	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended otherwise."}
+	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push is not waiting for its time any more."}
+	keyReused        = kind{"idempotency-key-reused", 422, "Idempotency-Key reused", "The Idempotency-Key was used for another request."}
+	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push had a place, but others had none."}
+	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
+	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
+	unavailable      = kind{"unavailable", 503, "Unavailable", "The database did not answer in time. Retry-After says when to try again."}
+	internal         = kind{"internal", 500, "Internal error", "Something unforeseen happened; the log has more under the X-Request-Id."}
+)
+
+// kinds lists all problems.
+func kinds() []kind {
+	return []kind{
+		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, notCancelable,
+		notReschedulable, keyReused, batchRefused, tooLarge, unsupportedMedia, unavailable, internal,
+	}
+}
+
+// Problem is an answer of RFC 9457. The types that embed it add members.
+type Problem struct {
+	Type   string `json:"type" doc:"Which problem this is; the name behind urn:sendquota:problem: never changes."`
+	Title  string `json:"title" doc:"The same, to be read."`
+	Status int    `json:"status" doc:"The HTTP status."`
+	Detail string `json:"detail,omitempty" doc:"What happened here."`
+
+	header http.Header
+}
+
+// problem is how to send any of the problem types.
+func (p *Problem) problem() *Problem { return p }
+
+type problemer interface{ problem() *Problem }
+
+type invalidProblem struct {
+	Problem
+	Errors []faultView `json:"errors" doc:"Every fault of the request."`
+}
+
+type pushProblem struct {
+	Problem
+	Push *pushView `json:"push" doc:"The push as it stands."`
+}
+
+func (k kind) because(detail string) Problem {
+	return Problem{Type: "urn:sendquota:problem:" + k.Name, Title: k.Title, Status: k.Status, Detail: detail}
+}
+
+// refusal is an error that is an answer already.
+type refusal struct {
+	kind   kind
+	detail string
+	header http.Header
+}
+
+func (e *refusal) Error() string { return e.kind.Name + ": " + e.detail }
+
+// aboutPush is an error and the push that it is about.
+type aboutPush struct {
+	error
+	push push.Push
+}
+
+func (e *aboutPush) Unwrap() error { return e.error }
+
+// problemOf turns an error into an answer. It is false if nobody foresaw the
+// error: then its text is for the log only.
+func problemOf(err error) (p problemer, foreseen bool) {
+	var (
+		bad     *badRequest
+		batch   *refusedBatch
+		invalid *schedule.Invalid
+		noPlace *schedule.Refusal
+		other   *refusal
+		about   *aboutPush
+	)
+	errors.As(err, &about)
+	switch {
+	case errors.As(err, &bad):
+		return bad.problem(), true
+	case errors.As(err, &batch):
+		return batch.problem(), true
+	case errors.As(err, &invalid):
+		f := form{}
+		f.blame(invalid.Faults)
+		return problemOf(f.under("body"))
+	case errors.As(err, &noPlace):
+		return quotaProblemOf(noPlace), true
+	case errors.As(err, &other):
+		p := other.kind.because(other.detail)
+		p.header = other.header
+		return &p, true
+	case errors.Is(err, push.ErrNotCancelable) && about != nil:
+		return about.problem(notCancelable, "the push is %s and can not be canceled any more"), true
+	case errors.Is(err, push.ErrNotReschedulable) && about != nil:
+		return about.problem(notReschedulable, "the push is %s and can not be rescheduled any more"), true
+	}
+	return plainProblemOf(err)
+}
+
+// plainProblemOf is problemOf for errors without data.
+func plainProblemOf(err error) (problemer, bool) {
+	for _, known := range []struct {
+		err    error
+		kind   kind
+		detail string
+	}{
+		{push.ErrKeyReused, keyReused, "this Idempotency-Key was used before, with another body or on another path"},
+		{push.ErrNotFound, notFound, "there is no such push"},
+		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
+		{push.ErrUnavailable, unavailable, "the database did not answer in time; whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"},
+		{context.DeadlineExceeded, unavailable, "the request took too long; whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"},
+		{context.Canceled, unavailable, "the caller went away"},
+	} {
+		if errors.Is(err, known.err) {
+			p := known.kind.because(known.detail)
+			if known.kind == unavailable {
+				p.header = http.Header{"Retry-After": {"1"}}
+			}
+			return &p, true
+		}
+	}
+	p := internal.because("something unforeseen happened; please report the X-Request-Id")
+	return &p, false
+}
+
+func (e *badRequest) problem() problemer {
+	n := len(e.list) + e.more
+	detail := fmt.Sprintf("the request has %d faults", n)
+	if n == 1 {
+		detail = e.list[0].Location + " " + e.list[0].Message
+	}
+	if e.more > 0 {
+		detail += fmt.Sprintf("; these are the first %d", len(e.list))
+	}
+	p := &invalidProblem{Problem: invalidRequest.because(detail), Errors: e.list}
+	if e.malformed {
+		p.Status = http.StatusBadRequest
+	}
+	return p
+}
+
+func (e *aboutPush) problem(k kind, format string) problemer {
+	return &pushProblem{Problem: k.because(fmt.Sprintf(format, e.push.Status)), Push: viewOf(e.push)}
+}

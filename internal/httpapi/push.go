@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// pushView is a push as the API shows it.
+type pushView struct {
+	ID                string          `json:"id" format:"uuid"`
+	Status            push.Status     `json:"status" enum:"scheduled,sending,sent,failed,canceled,expired"`
+	Recipient         string          `json:"recipient"`
+	Channel           string          `json:"channel"`
+	Category          string          `json:"category"`
+	SendAt            string          `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
+	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"What was asked for, rounded up to a second."`
+	Deferred          bool            `json:"deferred" doc:"A conflict moved it to a later time."`
+	NextAttemptAt     string          `json:"next_attempt_at,omitempty" format:"date-time" doc:"When it is tried next, where that is not send_at: after a failed attempt, or because sends before it are late."`
+	ExpiresAt         string          `json:"expires_at" format:"date-time"`
+	Attempts          int             `json:"attempts"`
+	To                string          `json:"to,omitempty"`
+	Message           json.RawMessage `json:"message"`
+	Metadata          json.RawMessage `json:"metadata"`
+	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended."`
+	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived."`
+	CreatedAt         string          `json:"created_at" format:"date-time"`
+	UpdatedAt         string          `json:"updated_at" format:"date-time"`
+	Sends             []sendView      `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
+	Quota             []usageView     `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to submitting and moving."`
+}
+
+// TransformSchema says that message and metadata are objects.
+func (*pushView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
+	return s
+}
+
+// sendView is one attempt.
+type sendView struct {
+	Attempt           int     `json:"attempt" doc:"1, 2, …"`
+	StartedAt         string  `json:"started_at" format:"date-time"`
+	EndedAt           *string `json:"ended_at" format:"date-time" nullable:"true" doc:"null while it is under way."`
+	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider took it; refused: surely not delivered; unknown: may have been. null while it is under way."`
+	ProviderMessageID string  `json:"provider_message_id" doc:"The provider's own id, where it told one."`
+	Error             string  `json:"error"`
+}
+
+// usageView is how full a rule is.
+type usageView struct {
+	Rule          string  `json:"rule"`
+	Limit         int     `json:"limit"`
+	WindowSeconds float64 `json:"window_seconds"`
+	Used          int     `json:"used" doc:"The sends in the fullest window that contains the time."`
+	Remaining     int     `json:"remaining"`
+}
+
+func viewOf(p push.Push) *pushView {
+	v := &pushView{
+		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category,
+		SendAt: stamp(p.SendAt), RequestedSendAt: stamp(p.RequestedSendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
+		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: p.Message, Metadata: p.Metadata,
+		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
+		Sends: make([]sendView, len(p.Sends)),
+	}
+	if p.Status == push.Scheduled && !p.NextAt.Equal(p.SendAt) {
+		v.NextAttemptAt = stamp(p.NextAt)
+	}
+	for i, s := range p.Sends {
+		v.Sends[i] = sendView{
+			Attempt: s.Attempt, StartedAt: stamp(s.StartedAt), EndedAt: maybe(s.EndedAt),
+			ProviderMessageID: s.ProviderMessageID, Error: s.Error,
+		}
+		if s.Outcome != "" {
+			v.Sends[i].Outcome = (*string)(&p.Sends[i].Outcome)
+		}
+	}
+	return v
+}
+
+// bookedView is a push with the quota that it has a place in.
+func bookedView(r schedule.Result) *pushView {
+	v := viewOf(r.Push)
+	v.Quota = usageViews(r.Usage)
+	return v
+}
+
+func usageViews(usage []quota.Usage) []usageView {
+	views := make([]usageView, len(usage))
+	for i, u := range usage {
+		views[i] = usageView{
+			Rule: u.Rule.Name, Limit: u.Rule.Limit, WindowSeconds: u.Rule.Window.Seconds(), Used: u.Used, Remaining: u.Remaining,
+		}
+	}
+	return views
+}
+
+// stamp writes a time in UTC, to the microsecond that Postgres keeps. Send
+// times are whole seconds and come out as such.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z07:00") }
+
+// maybe is stamp, or nil for the zero time.
+func maybe(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := stamp(t)
+	return &s
+}
+
+// get answers with one push.
+func (a *api) get(c *call) error {
+	var bad faults
+	readQuery(c.r, &bad)
+	id := c.pushID(&bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	p, err := a.svc.Push(c.r.Context(), c.caller.Tenant, id)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, viewOf(p))
+}
+
+// pushID reads the id in the path.
+func (c *call) pushID(bad *faults) uuid.UUID {
+	given := c.param("id")
+	id, err := uuid.Parse(given)
+	if err != nil || len(given) != 36 {
+		bad.add("path.id", "must be a UUID", shown(given))
+	}
+	return id
+}
+
+func getDoc(s *sketch) *huma.Operation {
+	return &huma.Operation{
+		OperationID: "get-push", Method: http.MethodGet, Path: "/v1/pushes/{id}", Tags: []string{tagPushes},
+		Summary:     "Read a push",
+		Description: "Answers with the push and all its delivery attempts.",
+		Parameters:  []*huma.Param{s.pushID()},
+		Responses:   s.responses(http.StatusOK, "The push.", pushView{}, examplePush(push.Sent), invalidRequest, notFound),
+	}
+}

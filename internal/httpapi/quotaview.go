@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// violationView is a rule without a place left.
+type violationView struct {
+	Rule          string         `json:"rule"`
+	Limit         int            `json:"limit"`
+	WindowSeconds float64        `json:"window_seconds"`
+	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill it. A rule of limit 0 has none."`
+}
+
+// conflictView is a send that is in the way.
+type conflictView struct {
+	ID     string `json:"id" format:"uuid"`
+	SendAt string `json:"send_at" format:"date-time"`
+}
+
+// quotaProblem is the answer to a push that finds no place.
+type quotaProblem struct {
+	Problem
+	Violations          []violationView `json:"violations"`
+	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time from the asked one on; null if there is none."`
+	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time before it; null where none lies in the future."`
+}
+
+func quotaProblemOf(r *schedule.Refusal) *quotaProblem {
+	return &quotaProblem{
+		Problem: quotaExceeded.because(r.Error()), Violations: violationViews(r.Violations),
+		NextAvailableAt: maybe(r.Next), PreviousAvailableAt: maybe(r.Previous),
+	}
+}
+
+func violationViews(violations []quota.Violation) []violationView {
+	views := make([]violationView, len(violations))
+	for i, v := range violations {
+		conflicts := make([]conflictView, len(v.Conflicts))
+		for k, b := range v.Conflicts {
+			conflicts[k] = conflictView{ID: b.ID.String(), SendAt: stamp(b.At)}
+		}
+		views[i] = violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: v.Rule.Window.Seconds(), Conflicts: conflicts}
+	}
+	return views
+}

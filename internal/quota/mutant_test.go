@@ -1,0 +1,134 @@
+package quota_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// verdict is a rule test: whether one more booking at t breaks the rule.
+type verdict func(r quota.Rule, bookings []quota.Booking, t time.Time) bool
+
+// mutants are wrong rule tests. Each is a mistake that somebody could make.
+var mutants = map[string]verdict{
+	"one-sided window": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return len(between(bookings, t.Add(1-r.Window), t))+1 > r.Limit
+	},
+	"only later bookings": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return len(between(bookings, t, t.Add(r.Window-1)))+1 > r.Limit
+	},
+	"one-sided in both directions": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return len(between(bookings, t.Add(1-r.Window), t))+1 > r.Limit || len(between(bookings, t, t.Add(r.Window-1)))+1 > r.Limit
+	},
+	"symmetric count": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return len(between(bookings, t.Add(1-r.Window), t.Add(r.Window-1)))+1 > r.Limit
+	},
+	"fixed windows": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		from := t.Truncate(r.Window)
+		return len(between(bookings, from, from.Add(r.Window-1)))+1 > r.Limit
+	},
+	"closed windows": runs(func(r quota.Rule, a, b, t time.Time) bool {
+		return b.Sub(a) <= r.Window && !t.Before(b.Add(-r.Window)) && !t.After(a.Add(r.Window))
+	}, 0),
+	"a run may span the window": runs(func(r quota.Rule, a, b, t time.Time) bool {
+		return b.Sub(a) <= r.Window && inOpen(t, b.Add(-r.Window), a.Add(r.Window)) || b.Sub(a) == r.Window && t.Equal(a)
+	}, 0),
+	"closed at its beginning": runs(func(r quota.Rule, a, b, t time.Time) bool {
+		return b.Sub(a) < r.Window && !t.Before(b.Add(-r.Window)) && t.Before(a.Add(r.Window))
+	}, 0),
+	"one too few":  runs(blocks, -1),
+	"one too many": runs(blocks, +1),
+	"a run that t does not belong to": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		all := quota.Insert(slices.Clone(bookings), quota.Booking{At: t})
+		for i := r.Limit; i < len(all); i++ {
+			if all[i].At.Sub(all[i-r.Limit].At) < r.Window {
+				return true
+			}
+		}
+		return false
+	},
+	"only the run before and the run behind": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		before, behind := between(bookings, t.Add(1-r.Window), t), between(bookings, t.Add(1), t.Add(r.Window-1))
+		return len(before) >= r.Limit || len(behind) >= r.Limit
+	},
+	"limit 0 does not limit": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return r.Limit > 0 && runs(blocks, 0)(r, bookings, t)
+	},
+	"equal times count once": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return runs(blocks, 0)(r, slices.CompactFunc(slices.Clone(bookings), func(a, b quota.Booking) bool { return a.At.Equal(b.At) }), t)
+	},
+}
+
+// between returns the bookings in [from, until].
+func between(bookings []quota.Booking, from, until time.Time) []quota.Booking {
+	return inside(bookings, from, until.Sub(from)+1)
+}
+
+func inOpen(t, from, until time.Time) bool { return t.After(from) && t.Before(until) }
+
+// blocks is the right test of a run from a to b.
+func blocks(r quota.Rule, a, b, t time.Time) bool {
+	return b.Sub(a) < r.Window && inOpen(t, b.Add(-r.Window), a.Add(r.Window))
+}
+
+// runs tests all runs of the limit's length, or of one that is off by so many.
+func runs(blocks func(r quota.Rule, a, b, t time.Time) bool, off int) verdict {
+	return func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		n := r.Limit + off
+		if n <= 0 {
+			return r.Limit <= 0 || off < 0
+		}
+		for i := n; i <= len(bookings); i++ {
+			if blocks(r, bookings[i-n].At, bookings[i-1].At, t) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// counterexample looks for a calendar on which v and the oracle disagree. The
+// calendars are those of the properties.
+func counterexample(v verdict) (calendar, time.Time, bool) {
+	cases, times := calendars(grain, 0), moments(grain)
+	for seed := range 3000 {
+		c, at := cases.Example(seed), times.Example(seed)
+		if slices.ContainsFunc(c.policy, func(r quota.Rule) bool { return v(r, c.bookings, at) != oracleBroken(r, c.bookings, at) }) {
+			return c, at, true
+		}
+	}
+	return calendar{}, time.Time{}, false
+}
+
+// TestMutantsAreCaught shows that the properties can fail: on the very
+// calendars that they draw, every wrong test disagrees with the oracle, and
+// the right one does not.
+func TestMutantsAreCaught(t *testing.T) {
+	t.Parallel()
+	right := map[string]verdict{
+		"the runs of this file": runs(blocks, 0),
+		"Violations": func(r quota.Rule, bookings []quota.Booking, at time.Time) bool {
+			return len(quota.Policy{r}.Violations(bookings, at)) > 0
+		},
+	}
+	for name, v := range right {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c, at, found := counterexample(v); found {
+				t.Errorf("is wrong: %v at %s", c, at.Sub(noon))
+			}
+		})
+	}
+	for name, v := range mutants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, at, found := counterexample(v)
+			if !found {
+				t.Fatal("no counterexample: the properties would let it pass")
+			}
+			t.Logf("caught by %v at %s", c, at.Sub(noon))
+		})
+	}
+}

@@ -1,0 +1,146 @@
+package quota_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+func TestViolationsAreWhatTheOracleFinds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 0).Draw(t, "calendar")
+		at := moments(grain).Draw(t, "at")
+		violations := c.policy.Violations(c.bookings, at)
+		for _, r := range c.policy {
+			i := slices.IndexFunc(violations, func(v quota.Violation) bool { return v.Rule == r })
+			if broken := oracleBroken(r, c.bookings, at); broken != (i >= 0) {
+				t.Fatalf("%s at %s (%v): the oracle says broken %v", r.Name, at.Sub(noon), c, broken)
+			}
+			if i >= 0 && !sameIDs(violations[i].Conflicts, oracleConflicts(r, c.bookings, at)) {
+				t.Fatalf("%s at %s (%v): conflicts %v", r.Name, at.Sub(noon), c, violations[i].Conflicts)
+			}
+		}
+		if !slices.IsSortedFunc(violations, func(a, b quota.Violation) int { return place(c.policy, a) - place(c.policy, b) }) {
+			t.Fatalf("not in the policy's order: %v", violations)
+		}
+	})
+}
+
+func place(p quota.Policy, v quota.Violation) int { return slices.Index(p, v.Rule) }
+
+// sameIDs also wants the bookings in the order of time.
+func sameIDs(bookings []quota.Booking, ids []uuid.UUID) bool {
+	for _, b := range bookings {
+		if !slices.Contains(ids, b.ID) {
+			return false
+		}
+	}
+	return len(bookings) == len(ids) && slices.IsSortedFunc(bookings, func(a, b quota.Booking) int { return a.At.Compare(b.At) })
+}
+
+// TestBlockedIntervalsCoverWhatCanNotBeBooked looks at every grain of time.
+func TestBlockedIntervalsCoverWhatCanNotBeBooked(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 0).Draw(t, "calendar")
+		blocked := c.policy.Blocked(c.bookings)
+		if !slices.IsSortedFunc(blocked, func(a, b quota.Interval) int { return a.From.Compare(b.From) }) {
+			t.Fatalf("not sorted: %v", blocked)
+		}
+		for at := noon.Add(-span); at.Before(noon.Add(2 * span)); at = at.Add(grain) {
+			covered := slices.ContainsFunc(blocked, func(i quota.Interval) bool { return i.Covers(at) })
+			if free := oracleFree(c.policy, c.bookings, at); covered == free {
+				t.Fatalf("%v at %s: covered %v, free %v", c, at.Sub(noon), covered, free)
+			}
+		}
+	})
+}
+
+// TestFreeTimesAreLegalAndNearest tries every step on the way to the free time
+// that is found.
+func TestFreeTimesAreLegalAndNearest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 1).Draw(t, "calendar")
+		step := rapid.SampledFrom([]time.Duration{grain, time.Second, 5 * time.Second}).Draw(t, "step")
+		asked := moments(grain).Draw(t, "asked")
+		up := asked.Add(step - 1).Truncate(step)
+		for !oracleFree(c.policy, c.bookings, up) {
+			up = up.Add(step)
+		}
+		if next, ok := c.policy.Next(c.bookings, asked, step); !ok || !next.Equal(up) {
+			t.Fatalf("%v: next after %s by %s is %s (%v), want %s", c, asked.Sub(noon), step, next.Sub(noon), ok, up.Sub(noon))
+		}
+		down := asked.Truncate(step)
+		for !oracleFree(c.policy, c.bookings, down) {
+			down = down.Add(-step)
+		}
+		if previous, ok := c.policy.Previous(c.bookings, asked, step); !ok || !previous.Equal(down) {
+			t.Fatalf("%v: previous before %s by %s is %s (%v), want %s", c, asked.Sub(noon), step, previous.Sub(noon), ok, down.Sub(noon))
+		}
+	})
+}
+
+// TestFreeTimesWithoutSteps are exact: the grain before is taken, or it is the
+// time that was asked for.
+func TestFreeTimesWithoutSteps(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 1).Draw(t, "calendar")
+		asked := moments(grain).Draw(t, "asked")
+		onGrain, _ := c.policy.Next(c.bookings, asked, grain)
+		if next, ok := c.policy.Next(c.bookings, asked, 0); !ok || !next.Equal(onGrain) {
+			t.Fatalf("%v: next after %s is %s (%v), want %s", c, asked.Sub(noon), next.Sub(noon), ok, onGrain.Sub(noon))
+		}
+		onGrain, _ = c.policy.Previous(c.bookings, asked, grain)
+		if previous, ok := c.policy.Previous(c.bookings, asked, 0); !ok || !previous.Equal(onGrain) {
+			t.Fatalf("%v: previous before %s is %s (%v), want %s", c, asked.Sub(noon), previous.Sub(noon), ok, onGrain.Sub(noon))
+		}
+	})
+}
+
+func TestUsageIsTheFullestWindow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 0).Draw(t, "calendar")
+		at := moments(grain).Draw(t, "at")
+		for i, u := range c.policy.Usage(c.bookings, at) {
+			r := c.policy[i]
+			used := oracleUsed(r, c.bookings, at)
+			if u != (quota.Usage{Rule: r, Used: used, Remaining: max(0, r.Limit-used)}) {
+				t.Fatalf("%v at %s: %+v, the oracle counts %d", c, at.Sub(noon), u, used)
+			}
+			if (u.Remaining == 0) != oracleBroken(r, c.bookings, at) {
+				t.Fatalf("%v at %s: %d remain of %s", c, at.Sub(noon), u.Remaining, r.Name)
+			}
+		}
+	})
+}
+
+func TestInsertKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var bookings []quota.Booking
+		times := rapid.SliceOfN(moments(10*time.Second), 0, 20).Draw(t, "times")
+		for i, at := range times {
+			bookings = quota.Insert(bookings, booking(i, at))
+		}
+		if len(bookings) != len(times) || !slices.IsSortedFunc(bookings, earlierFirst) {
+			t.Fatalf("%v", bookings)
+		}
+	})
+}
+
+// earlierFirst orders by time; equals in the order in which they were inserted.
+func earlierFirst(a, b quota.Booking) int {
+	if c := a.At.Compare(b.At); c != 0 {
+		return c
+	}
+	return slices.Compare(a.ID[:], b.ID[:])
+}

@@ -1,0 +1,112 @@
+package quota_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// cut returns what a view from … until shows of a calendar.
+func cut(bookings []quota.Booking, from, until time.Time) quota.View {
+	v := quota.View{From: from, Until: until}
+	for _, b := range bookings {
+		if b.At.After(from) && b.At.Before(until) {
+			v.Bookings = append(v.Bookings, b)
+		}
+	}
+	return v
+}
+
+// TestCompleteDecisionsStandWhateverLiesBeyond compares what is said from a
+// part of the calendar with what is said from all of it.
+func TestCompleteDecisionsStandWhateverLiesBeyond(t *testing.T) {
+	t.Parallel()
+	incomplete := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 0).Draw(t, "calendar")
+		asked := moments(time.Second).Draw(t, "asked")
+		now := noon.Add(-span).Add(moments(time.Second).Draw(t, "now").Sub(noon))
+		from := asked.Add(-time.Duration(rapid.IntRange(0, 120).Draw(t, "before")) * grain)
+		until := asked.Add(time.Duration(rapid.IntRange(0, 120).Draw(t, "behind")) * grain)
+
+		all, complete := c.policy.Decide(quota.View{Bookings: c.bookings}, asked, now)
+		if !complete {
+			t.Fatalf("%v: a view of everything is incomplete", c)
+		}
+		part, complete := c.policy.Decide(cut(c.bookings, from, until), asked, now)
+		if !complete {
+			incomplete++
+			return
+		}
+		if diff := cmp.Diff(all, part); diff != "" {
+			t.Fatalf("%v at %s, now %s, seen %s … %s:\n%s", c, asked.Sub(noon), now.Sub(noon), from.Sub(noon), until.Sub(noon), diff)
+		}
+	})
+	if incomplete == 0 {
+		t.Error("every view sufficed: nothing was tested")
+	}
+}
+
+// TestWideningEnds asks with views of once, twice, … the reach, and must get a
+// complete answer when the view shows everything.
+func TestWideningEnds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(time.Second, 1).Draw(t, "calendar")
+		asked := moments(time.Second).Draw(t, "asked")
+		now := noon.Add(-span)
+		for times := 1; ; times *= 2 {
+			around := c.policy.Around(asked, times)
+			_, complete := c.policy.Decide(cut(c.bookings, around.From, around.Until), asked, now)
+			if complete {
+				return
+			}
+			if around.From.Before(noon.Add(-4*span)) && around.Until.After(noon.Add(4*span)) {
+				t.Fatalf("%v at %s: incomplete, seen from %s to %s", c, asked.Sub(noon), around.From, around.Until)
+			}
+		}
+	})
+}
+
+// TestOnceAroundSufficesForTheDecision holds Around to its word.
+func TestOnceAroundSufficesForTheDecision(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 0).Draw(t, "calendar")
+		asked := moments(grain).Draw(t, "asked")
+		around := c.policy.Around(asked, 1)
+		part := c.policy.Violations(cut(c.bookings, around.From, around.Until).Bookings, asked)
+		if diff := cmp.Diff(c.policy.Violations(c.bookings, asked), part); diff != "" {
+			t.Fatalf("%v at %s:\n%s", c, asked.Sub(noon), diff)
+		}
+	})
+}
+
+// TestDecideOffersOnlyWholeSecondsAhead also where bookings and windows end in
+// between.
+func TestDecideOffersOnlyWholeSecondsAhead(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := calendars(grain, 1).Draw(t, "calendar")
+		asked, now := moments(time.Second).Draw(t, "asked"), moments(time.Second).Draw(t, "now")
+		d, _ := c.policy.Decide(quota.View{Bookings: c.bookings}, asked, now)
+		if d.Allowed() {
+			return
+		}
+		offers := []time.Time{d.Next}
+		if !d.Previous.IsZero() {
+			offers = append(offers, d.Previous)
+			if !d.Previous.After(now) {
+				t.Fatalf("%v: at %s it offers %s", c, now.Sub(noon), d.Previous.Sub(noon))
+			}
+		}
+		if slices.ContainsFunc(offers, func(o time.Time) bool { return !o.Equal(o.Truncate(time.Second)) || !oracleFree(c.policy, c.bookings, o) }) {
+			t.Fatalf("%v: offers %v", c, offers)
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it may be cut by then
+	return conn
+}
+
+func scan[T any](t *testing.T, conn *pgx.Conn, sql string) T {
+	t.Helper()
+	var v T
+	if err := conn.QueryRow(t.Context(), sql).Scan(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func client(t *testing.T, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(o)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+const testDatabases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'sendquota_test_%'"
+
+func TestEachTestHasItsOwnDatabase(t *testing.T) {
+	for i := range 3 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			conn := connect(t, Postgres(t))
+			// The table comes with the migrations and is empty in every copy.
+			if n := scan[int](t, conn, "SELECT count(*) FROM tenants"); n != 0 {
+				t.Errorf("a new database has %d tenants", n)
+			}
+			if _, err := conn.Exec(t.Context(), "INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), 'one')"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestDatabaseIsDroppedWhoeverIsConnected(t *testing.T) {
+	observer := connect(t, Postgres(t))
+	before := scan[int](t, observer, testDatabases)
+	t.Run("user", func(t *testing.T) {
+		u := Postgres(t)
+		// Nobody closes this one.
+		if _, err := pgx.Connect(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if after := scan[int](t, observer, testDatabases); after > before {
+		t.Errorf("%d databases, before %d", after, before)
+	}
+}
+
+func TestEachTestHasItsOwnRedis(t *testing.T) {
+	// More turns than indexes: each comes round again, and is empty.
+	for range devstack.PrivateIndexes + 10 {
+		var u string
+		ok := t.Run("", func(t *testing.T) {
+			u = Redis(t)
+			if got := client(t, u).Incr(t.Context(), "n").Val(); got != 1 {
+				t.Fatalf("INCR in %s answers %d", u, got)
+			}
+		})
+		if !ok {
+			break
+		}
+	}
+	if a, b := Redis(t), Redis(t); a == b {
+		t.Errorf("one index twice: %s", a)
+	}
+}
+
+func TestOwnServersMayBeKilled(t *testing.T) {
+	t.Parallel()
+	for _, s := range []*devstack.Server{OwnRedis(t), OwnPostgres(t)} {
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.Name == "postgres" {
+			scan[int](t, connect(t, s.URL), "SELECT count(*) FROM pushes")
+		}
+	}
+}
+
+// elsewhere starts servers, puts their URLs into the environment and returns
+// what a test binary would make of it.
+func elsewhere(t *testing.T) (theirs *devstack.Stack, e *environment) {
+	t.Helper()
+	theirs, err := devstack.Start(t.Context(), devstack.Config{OwnProcess: true, Progress: t.Output()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := theirs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("DATABASE_URL", theirs.DatabaseURL)
+	t.Setenv("REDIS_URL", theirs.RedisURL)
+	return theirs, new(environment)
+}
+
+func TestServersOfTheEnvironmentKeepWhatIsTheirOwn(t *testing.T) {
+	theirs, e := elsewhere(t)
+	database, cache := connect(t, theirs.DatabaseURL), client(t, theirs.RedisURL)
+	if _, err := database.Exec(t.Context(), "CREATE TABLE tenants AS SELECT 42 AS n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cache.Set(t.Context(), "theirs", 42, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("user", func(t *testing.T) {
+		u, index := e.newDatabase(t), e.newIndex(t)
+		if host(t, u) != host(t, theirs.DatabaseURL) || host(t, index) != host(t, theirs.RedisURL) {
+			t.Errorf("%s and %s are not on the servers of the environment", u, index)
+		}
+		if n := scan[int](t, connect(t, u), "SELECT count(*) FROM tenants"); n != 0 {
+			t.Errorf("a new database has %d tenants", n)
+		}
+		if got := client(t, index).Exists(t.Context(), "theirs").Val(); got != 0 {
+			t.Error("the index is not our own")
+		}
+	})
+	if err := e.close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if n := scan[int](t, database, testDatabases); n != 0 {
+		t.Errorf("%d databases are left", n)
+	}
+	if n := scan[int](t, database, "SELECT n FROM tenants"); n != 42 {
+		t.Errorf("their table has %d", n)
+	}
+	if n := cache.DBSize(t.Context()).Val(); n != 1 {
+		t.Errorf("their index has %d keys", n)
+	}
+	space, err := cache.Info(t.Context(), "keyspace").Result()
+	if err != nil || strings.Count(space, "keys=") != 1 {
+		t.Errorf("keys are left in other indexes: %s, %v", space, err)
+	}
+}
+
+func TestURLOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]string{
+		"postgres://u:p@h:5432/theirs?sslmode=disable": "postgres://u:p@h:5432/ours?sslmode=disable",
+		"postgres:///theirs?host=/run/postgresql":      "postgres:///ours?host=/run/postgresql",
+		"host=h user=u dbname=theirs":                  "host=h user=u dbname=theirs dbname=ours",
+	} {
+		p := postgres{server: &devstack.Server{URL: server}}
+		got, err := p.url("ours")
+		if err != nil || got != want {
+			t.Errorf("%s: %s, %v", server, got, err)
+		}
+		config, err := pgx.ParseConfig(got)
+		if err != nil || config.Database != "ours" {
+			t.Errorf("%s names the database %q, %v", got, config.Database, err)
+		}
+	}
+}
+
+func TestFailureToStartIsKept(t *testing.T) {
+	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
+	var e environment
+	_, first := e.startPostgres()
+	_, second := e.startPostgres()
+	if first == nil || first != second {
+		t.Errorf("first %v, second %v", first, second)
+	}
+	if err := e.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func host(t *testing.T, raw string) string {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}
+
+func BenchmarkPostgres(b *testing.B) {
+	Postgres(b)
+	for b.Loop() {
+		p, err := servers.startPostgres()
+		if err != nil {
+			b.Fatal(err)
+		}
+		name := newName()
+		if err := p.exec(b.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if err := p.drop(name); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
