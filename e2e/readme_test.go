@@ -22,7 +22,7 @@ func TestReadmeWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &world{t: t, bin: bin}
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir, addr := openFolder(t), freeAddr(t)
 	cmd := exec.Command(filepath.Join(bin, "sendquota"), "dev")
 	cmd.Dir = dir
 	dev := w.start(cmd, append(os.Environ(), "SENDQUOTA_ADDR="+addr, "DATABASE_URL=", "REDIS_URL=")...)
@@ -45,6 +45,21 @@ func TestReadmeWalk(t *testing.T) {
 		t.Errorf("dev did not print the delivery:\n%s", dev.log.String())
 	}
 	w.stop(dev)
+}
+
+// openFolder is an empty folder that the servers' user may enter, as a clone of
+// the repository usually is.
+func openFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sendquota-walk-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 const separator = "\n@@@\n"

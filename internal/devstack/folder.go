@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -111,9 +110,9 @@ func (f *folder) makeData() error {
 func (f *folder) close() error {
 	err := f.lock.Close()
 	// Children of a killed Postgres hold the lock until they have noticed.
-	last, lockErr := lockWhenFree(f.lockPath(), patience)
-	if f.throwAway && errors.Is(lockErr, fs.ErrNotExist) {
-		return err // a sweep was quicker than we
+	last, lockErr := lockWhenFree(f.lockPath(), tryLockAgain, patience)
+	if errors.Is(lockErr, errOthers) {
+		return err // the next run has it already, or a sweep does our work
 	}
 	if lockErr != nil {
 		return errors.Join(err, lockErr)
@@ -164,7 +163,7 @@ func sweep(parent string) {
 		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != uint32(os.Geteuid()) {
 			continue
 		}
-		if lock, err := tryLock(path); err == nil {
+		if lock, err := tryLockExisting(path); err == nil {
 			_ = os.RemoveAll(filepath.Dir(path))
 			_ = lock.Close()
 		}

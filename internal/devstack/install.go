@@ -34,7 +34,7 @@ func (c Config) install(ctx context.Context, s service) error {
 // aptInstall installs the Debian package without letting Debian start its
 // server. Test binaries run side by side, so it takes turns with others.
 func (c Config) aptInstall(ctx context.Context, s service) error {
-	turn, err := lockWhenFree("/run/sendquota-install.lock", installPatience)
+	turn, err := lockWhenFree("/run/sendquota-install.lock", tryLock, installPatience)
 	if err != nil {
 		return fmt.Errorf("install %s: %w", s.apt, err)
 	}

@@ -3,6 +3,7 @@ package devstack
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -16,11 +17,30 @@ var ErrInUse = errors.New("in use")
 // pollEvery is how often a lock held by somebody else is tried again.
 const pollEvery = 10 * time.Millisecond
 
-// tryLock opens and locks the file at path and writes our process id into it.
+// tryLock makes and locks the file at path and writes our process id into it.
 // It returns syscall.EWOULDBLOCK if somebody else has it, or had it and has
 // removed the file meanwhile.
-func tryLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
+func tryLock(path string) (*os.File, error) { return lockFile(path, os.O_CREATE) }
+
+// tryLockExisting is tryLock that does not make the file. Who wants to remove
+// the folder around it must not put a file back in while another removes it.
+func tryLockExisting(path string) (*os.File, error) { return lockFile(path, 0) }
+
+// errOthers says that a lock that was ours is somebody else's by now.
+var errOthers = errors.New("the lock has gone to somebody else")
+
+// tryLockAgain is tryLockExisting for a lock that this process had.
+func tryLockAgain(path string) (*os.File, error) {
+	f, err := tryLockExisting(path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	if gone || errors.Is(err, syscall.EWOULDBLOCK) && holder(path) != os.Getpid() {
+		return nil, errOthers
+	}
+	return f, err
+}
+
+func lockFile(path string, create int) (*os.File, error) {
+	f, err := os.OpenFile(path, create|os.O_RDWR|syscall.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +92,11 @@ func takeLock(path string, wait time.Duration) (*os.File, error) {
 	}
 }
 
-// lockWhenFree waits for the lock whoever has it.
-func lockWhenFree(path string, wait time.Duration) (*os.File, error) {
+// lockWhenFree repeats a try until the lock is free, whoever has it.
+func lockWhenFree(path string, try func(string) (*os.File, error), wait time.Duration) (*os.File, error) {
 	deadline := time.Now().Add(wait)
 	for {
-		f, err := tryLock(path)
+		f, err := try(path)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return f, err
 		}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -167,18 +168,21 @@ func parseTime(s string) (time.Time, string) {
 	return t, ""
 }
 
-// parseRFC3339 allows a lower-case t and z, as the RFC does. UnmarshalText is
-// stricter than time.Parse, which takes 9:00 for 09:00.
+// parseRFC3339 allows a lower-case t and z, as the RFC does, but not what
+// time.Parse lets pass: 9:00 for 09:00, a comma for a point, a zone of +25:00.
 func parseRFC3339(s string) (time.Time, error) {
-	var t time.Time
-	text := []byte(s)
-	if n := len(text); n > 10 {
-		if text[10] == 't' {
-			text[10] = 'T'
-		}
-		if text[n-1] == 'z' {
-			text[n-1] = 'Z'
-		}
+	s = strings.ToUpper(s)
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return t, err
 	}
-	return t, t.UnmarshalText(text)
+	if s[13] != ':' || strings.Contains(s, ",") {
+		return t, errSloppy
+	}
+	if zone := s[len(s)-len("00:00"):]; s[len(s)-1] != 'Z' && (zone[:2] > "23" || zone[3:] > "59") {
+		return t, errSloppy
+	}
+	return t, nil
 }
+
+var errSloppy = errors.New("not quite RFC 3339")

@@ -1,0 +1,242 @@
+package groupcommit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/sendquota/sendquota/internal/groupcommit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// workshop is a group whose work waits until the test lets it go on. It
+// doubles numbers.
+type workshop struct {
+	groupcommit.Group[int, int]
+	proceed chan struct{}
+
+	mu     sync.Mutex
+	begun  [][]int // the groups in the order in which they began
+	busy   int
+	busier int // the most groups at work at the same time
+}
+
+func newWorkshop() *workshop {
+	w := &workshop{proceed: make(chan struct{})}
+	w.Run = func(_ context.Context, reqs []int) ([]int, error) {
+		w.mu.Lock()
+		w.begun = append(w.begun, slices.Clone(reqs))
+		w.busy++
+		w.busier = max(w.busier, w.busy)
+		w.mu.Unlock()
+		<-w.proceed
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.busy--
+		return double(reqs)
+	}
+	return w
+}
+
+var errOdd = errors.New("odd")
+
+func double(reqs []int) ([]int, error) {
+	res := make([]int, len(reqs))
+	for i, r := range reqs {
+		if r < 0 {
+			return nil, errOdd
+		}
+		res[i] = 2 * r
+	}
+	return res, nil
+}
+
+// call begins a call and waits until it is at work or in the queue.
+func (w *workshop) call(t *testing.T, n int) {
+	t.Helper()
+	go func() {
+		if got, err := w.Do(n); got != 2*n || err != nil {
+			t.Errorf("Do(%d) = %d, %v", n, got, err)
+		}
+	}()
+	synctest.Wait()
+}
+
+// finish lets groups go on until none is left.
+func (w *workshop) finish() {
+	close(w.proceed)
+	synctest.Wait()
+}
+
+func (w *workshop) want(t *testing.T, groups ...[]int) {
+	t.Helper()
+	if diff := cmp.Diff(groups, w.begun); diff != "" {
+		t.Errorf("groups:\n%s", diff)
+	}
+}
+
+func TestIdleCallRunsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkshop()
+		w.call(t, 1)
+		w.want(t, []int{1})
+		w.finish()
+		w.call(t, 2) // and so does the next, though the first one's worker is gone
+		w.want(t, []int{1}, []int{2})
+	})
+}
+
+func TestCallsThatArriveMeanwhileRunTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkshop()
+		var sizes []int
+		w.Observe = func(n int) { sizes = append(sizes, n) }
+		for n := range 5 {
+			w.call(t, n)
+		}
+		w.want(t, []int{0})
+		w.proceed <- struct{}{}
+		synctest.Wait()
+		w.call(t, 5)
+		w.want(t, []int{0}, []int{1, 2, 3, 4})
+		w.finish()
+		w.want(t, []int{0}, []int{1, 2, 3, 4}, []int{5})
+		if !slices.Equal(sizes, []int{1, 4, 1}) {
+			t.Errorf("told of groups of %v", sizes)
+		}
+	})
+}
+
+func TestWeights(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		max     int
+		waiting []int
+		groups  [][]int
+	}{
+		{"up to the bound", 6, []int{3, 3, 3, 2, 1}, [][]int{{3, 3}, {3, 2, 1}}},
+		{"a heavy one alone", 6, []int{1, 9, 1}, [][]int{{1}, {9}, {1}}},
+		{"a heavy one first", 6, []int{9, 1, 1}, [][]int{{9}, {1, 1}}},
+		{"in order, though a later one would fit", 6, []int{4, 4, 2}, [][]int{{4}, {4, 2}}},
+		{"no bound", 0, []int{9, 9, 9}, [][]int{{9, 9, 9}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorkshop()
+				w.MaxWeight, w.Weight = row.max, func(n int) int { return n }
+				w.call(t, 0)
+				for _, n := range row.waiting {
+					w.call(t, n)
+				}
+				w.finish()
+				w.want(t, append([][]int{{0}}, row.groups...)...)
+			})
+		})
+	}
+}
+
+func TestParallelGroups(t *testing.T) {
+	for _, row := range []struct {
+		parallel, most int
+		groups         [][]int
+	}{
+		{0, 1, [][]int{{0}, {1, 2, 3, 4}}},
+		{1, 1, [][]int{{0}, {1, 2, 3, 4}}},
+		{2, 2, [][]int{{0}, {1}, {2, 3, 4}}},
+		{9, 5, [][]int{{0}, {1}, {2}, {3}, {4}}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorkshop()
+			w.Parallel = row.parallel
+			for n := range 5 {
+				w.call(t, n)
+			}
+			w.finish()
+			w.want(t, row.groups...)
+			if w.busier != row.most {
+				t.Errorf("parallel %d: %d groups at once, want %d", row.parallel, w.busier, row.most)
+			}
+		})
+	}
+}
+
+// TestErrors has one bad request, −1, among good ones.
+func TestErrors(t *testing.T) {
+	other := errors.New("another error")
+	for _, row := range []struct {
+		name   string
+		alone  func(error) bool
+		failed []int
+		groups [][]int
+	}{
+		{"fails all", nil, []int{1, -1, 2}, [][]int{{0}, {1, -1, 2}}},
+		{"is no reason to run them alone", func(err error) bool { return errors.Is(err, other) }, []int{1, -1, 2}, [][]int{{0}, {1, -1, 2}}},
+		{"is found", func(err error) bool { return errors.Is(err, errOdd) }, []int{-1}, [][]int{{0}, {1, -1, 2}, {1}, {-1}, {2}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorkshop()
+				w.Alone = row.alone
+				w.call(t, 0)
+				results := map[int]error{}
+				for _, n := range []int{1, -1, 2} {
+					go func() {
+						res, err := w.Do(n)
+						w.mu.Lock()
+						defer w.mu.Unlock()
+						if results[n] = err; err == nil && res != 2*n {
+							t.Errorf("Do(%d) = %d", n, res)
+						}
+					}()
+					synctest.Wait()
+				}
+				w.finish()
+				w.want(t, row.groups...)
+				for n, err := range results {
+					if failed := slices.Contains(row.failed, n); failed != errors.Is(err, errOdd) || failed != (err != nil) {
+						t.Errorf("Do(%d): %v", n, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCrowd gives every one of many concurrent callers its own answer.
+func TestCrowd(t *testing.T) {
+	var groups, requests atomic.Int64
+	g := groupcommit.Group[int, int]{
+		Parallel: 3, MaxWeight: 50,
+		Run: func(_ context.Context, reqs []int) ([]int, error) { return double(reqs) },
+		Observe: func(n int) {
+			groups.Add(1)
+			requests.Add(int64(n))
+			if n > 50 {
+				t.Errorf("%d requests in one group", n)
+			}
+		},
+	}
+	var wg sync.WaitGroup
+	const callers, calls = 64, 200
+	for c := range callers {
+		wg.Go(func() {
+			for i := range calls {
+				if got, err := g.Do(c*calls + i); got != 2*(c*calls+i) || err != nil {
+					t.Errorf("Do(%d) = %d, %v", c*calls+i, got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if requests.Load() != callers*calls || groups.Load() > requests.Load() {
+		t.Errorf("%d requests in %d groups", requests.Load(), groups.Load())
+	}
+}

@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+func BenchmarkDecodeSubmit(b *testing.B) {
+	body := []byte(exampleRequest().(json.RawMessage))
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var bad faults
+		r, _ := start(body, &bad)
+		f := readForm(r)
+		if finish(r, &bad) != nil || len(f.faults) > 0 {
+			b.Fatal(f.faults)
+		}
+	}
+}
+
+func batchOf1000() []byte {
+	members := make([]string, maxMembers)
+	for i := range members {
+		members[i] = strings.Replace(string(exampleRequest().(json.RawMessage)), "user-42", fmt.Sprintf("user-%d", i), 1)
+	}
+	return []byte(`{"pushes":[` + strings.Join(members, ",") + `]}`)
+}
+
+func BenchmarkDecodeBatch1000(b *testing.B) {
+	body := batchOf1000()
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var bad faults
+		r, _ := start(body, &bad)
+		batch := readBatch(r)
+		if finish(r, &bad) != nil || len(batch.forms) != maxMembers || len(batch.forms[0].faults) > 0 {
+			b.Fatal("not read")
+		}
+	}
+}
+
+func BenchmarkRequestHash(b *testing.B) {
+	body := []byte(exampleRequest().(json.RawMessage))
+	b.ReportAllocs()
+	for b.Loop() {
+		requestHash(submitPath, body)
+	}
+}
+
+func BenchmarkAnswerPush(b *testing.B) {
+	e := newEncoders()
+	result := schedule.Result{Push: push.Push{Message: json.RawMessage(`{"title":"Sale","body":"Everything must go."}`), Recipient: "user-42"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		w := discard{header: http.Header{}}
+		if err := e.send(w, 201, "application/json", bookedView(result)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}
+
+// BenchmarkOverhead is what a request costs without its work: all but the
+// schedule, for a request with a known key and a faulty query.
+func BenchmarkOverhead(b *testing.B) {
+	h := New(nil, everything{}, Config{})
+	r := httptest.NewRequest("GET", "/v1/pushes?x=1", nil)
+	r.Header.Set("Authorization", "Bearer key")
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(discard{header: http.Header{}}, r)
+	}
+}

@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// seeds are texts from which fuzzing starts.
+func seeds() []string {
+	return []string{
+		`{"recipient":"user-42","channel":"push","send_at":"2026-12-01T09:00:00+01:00","message":{"title":"Sale","data":{"any":[1,-2.5e+3,true,null]}},"metadata":{}}`,
+		`{"pushes":[{"recipient":"a","message":{}},{"recipient":1}],"atomic":true}`,
+		`{"send_at":"2026-12-01t09:00:00z","x":"\u0041\n\ud83d\ude00\ud800"}`,
+		`[]`, `{}`, ``, ` `, `"a`, `{"a":}`, `{"a" 1}`, `[1,]`, `01`, `-`, `1.`, `1e`, `tru`, `nul`, "\"\x01\"", `"\x"`, `"\u12"`, `{"a":1}}`, "\xff", "\xef\xbb\xbf{}",
+		strings.Repeat("[", 102) + strings.Repeat("]", 102), strings.Repeat(`{"a":`, 300), "\x00", "{\x00}", `{"a":1,}`, `{,}`, `[`, `{"\u0061":1}`,
+	}
+}
+
+// readsAll reports whether the reader takes a text as one JSON value, and
+// whether that is nested too deep to be looked at closely.
+func readsAll(text []byte) (ok, deep bool) {
+	r := reader{data: text}
+	r.value()
+	r.end()
+	return r.err == nil, r.deep
+}
+
+// FuzzReader holds the reader to encoding/json: both take the same texts.
+func FuzzReader(f *testing.F) {
+	for _, s := range seeds() {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		ok, deep := readsAll(text)
+		if !deep && utf8.Valid(text) && ok != json.Valid(text) {
+			t.Errorf("the reader takes it: %v, encoding/json: %v: %q", ok, json.Valid(text), text)
+		}
+	})
+}
+
+// FuzzDecode feeds the decoders. They must not panic; what a form holds must
+// be within its bounds; and what they find wrong must be shown as JSON.
+func FuzzDecode(f *testing.F) {
+	for _, s := range seeds() {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !utf8.Valid(text) {
+			return
+		}
+		for _, read := range []func(*reader) form{readForm, readMove, readQuestion} {
+			r := &reader{data: text}
+			if r.peek() != '{' {
+				continue
+			}
+			checkForm(t, r, read(r))
+		}
+		r := &reader{data: text}
+		if r.peek() == '{' {
+			b := readBatch(r)
+			for _, one := range b.forms {
+				checkForm(t, r, one)
+			}
+		}
+		requestHash("route", text)
+	})
+}
+
+func checkForm(t *testing.T, r *reader, f form) {
+	t.Helper()
+	if unfit(f.Recipient, 0, maxRecipient)+unfit(f.Channel, 0, maxChannel)+unfit(f.Category, 0, maxCategory)+unfit(f.To, 0, maxTo) != "" {
+		t.Errorf("an unfit text: %+v", f.Request)
+	}
+	if r.err == nil && (f.Message != nil && !json.Valid(f.Message) || f.Metadata != nil && !json.Valid(f.Metadata)) {
+		t.Errorf("no JSON: %s %s", f.Message, f.Metadata)
+	}
+	if _, err := json.Marshal(f.faults); err != nil {
+		t.Errorf("faults are no JSON: %v", err)
+	}
+}
+
+// TestDeepIsNotDangerous reads a body of nothing but brackets.
+func TestDeepIsNotDangerous(t *testing.T) {
+	for _, text := range []string{strings.Repeat("[", maxBatchBody), strings.Repeat(`{"a":`, maxBatchBody/5)} {
+		if ok, _ := readsAll([]byte(text)); ok {
+			t.Error("an open text is taken")
+		}
+	}
+	text := strings.Repeat("[", maxBatchBody/2) + strings.Repeat("]", maxBatchBody/2)
+	if ok, deep := readsAll([]byte(text)); !ok || !deep {
+		t.Errorf("ok %v, deep %v", ok, deep)
+	}
+	if !bytes.Equal(requestHash("r", []byte(text)), requestHash("r", []byte(text))) {
+		t.Error("no hash")
+	}
+}
+
+func TestRequestHash(t *testing.T) {
+	base := requestHash("/v1/pushes", []byte(`{"a":1,"b":{"c":[1,2],"d":"x"}}`))
+	for text, same := range map[string]bool{
+		"{ \"b\" : {\"d\":\"\\u0078\",\"c\":[1, 2]},\n\"a\":1}": true,
+		`{"a":1,"b":{"c":[2,1],"d":"x"}}`:                       false,
+		`{"a":1.0,"b":{"c":[1,2],"d":"x"}}`:                     false,
+		`{"a":1,"b":{"c":[1,2],"d":"x"},"e":null}`:              false,
+	} {
+		if got := bytes.Equal(base, requestHash("/v1/pushes", []byte(text))); got != same {
+			t.Errorf("%s: same %v, want %v", text, got, same)
+		}
+	}
+	if bytes.Equal(base, requestHash("/v1/pushes/batch", []byte(`{"a":1,"b":{"c":[1,2],"d":"x"}}`))) {
+		t.Error("the route makes no difference")
+	}
+	big := requestHash("r", []byte(`{"n":12345678901234567890}`))
+	if bytes.Equal(big, requestHash("r", []byte(`{"n":12345678901234567891}`))) {
+		t.Error("large numbers are taken for equal")
+	}
+}
+
+// TestDuplicateMembers: the last one counts.
+func TestDuplicateMembers(t *testing.T) {
+	f := readForm(&reader{data: []byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`)})
+	if len(f.faults) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,344 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWalk goes the way that the README shows.
+func TestWalk(t *testing.T) {
+	w := newWorld(t)
+	noon := w.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
+	at := func(d time.Duration) string { return noon.Add(d).Format(time.RFC3339) }
+
+	// A push is booked.
+	first := w.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"channel":"sms","category":"marketing","to":"+45 1","metadata":{"campaign":"x"}`)).must(t, 201)
+	id := first.at(t, "id").(string)
+	if got := first.header.Get("Location"); got != "/v1/pushes/"+id {
+		t.Errorf("Location %q", got)
+	}
+	for name, want := range map[string]any{
+		"status": "scheduled", "recipient": "user-42", "channel": "sms", "category": "marketing", "to": "+45 1",
+		"send_at": at(0), "requested_send_at": at(0), "deferred": false, "expires_at": at(24 * time.Hour), "attempts": 0.0,
+		"possibly_delivered": false,
+	} {
+		if got := first.at(t, name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if got := first.at(t, "sends").([]any); len(got) != 0 {
+		t.Errorf("sends %v", got)
+	}
+	if got := fmt.Sprint(first.at(t, "quota", 0)); got != "map[limit:1 remaining:0 rule:per-minute used:1 window_seconds:60]" {
+		t.Errorf("quota %s", got)
+	}
+	if got := fmt.Sprint(first.at(t, "metadata"), first.at(t, "message")); got != "map[campaign:x] map[body:Hello.]" {
+		t.Errorf("metadata and message %s", got)
+	}
+
+	// A second one too near is refused, with the reason and the nearest free times.
+	no := w.send("POST", "/v1/pushes", pushBody("user-42", at(30*time.Second), "")).must(t, 409, "quota-exceeded")
+	if got := no.at(t, "violations", 0, "rule"); got != "per-minute" {
+		t.Errorf("rule %v", got)
+	}
+	if got := fmt.Sprint(no.at(t, "violations", 0, "conflicts")); got != fmt.Sprintf("[map[id:%s send_at:%s]]", id, at(0)) {
+		t.Errorf("conflicts %s", got)
+	}
+	if next, previous := no.at(t, "next_available_at"), no.at(t, "previous_available_at"); next != at(time.Minute) || previous != at(-time.Minute) {
+		t.Errorf("next %v, previous %v", next, previous)
+	}
+	if got, want := no.at(t, "detail"), "user-42 already has 1 send within 1m0s of "+at(30*time.Second)+" (rule per-minute)"; got != want {
+		t.Errorf("detail %q, want %q", got, want)
+	}
+	next := no.at(t, "next_available_at").(string)
+	w.send("POST", "/v1/pushes", pushBody("user-42", next, "")).must(t, 201)
+
+	// Deferred, it finds the next free time by itself.
+	deferred := w.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"on_conflict":"defer"`)).must(t, 201)
+	if deferred.at(t, "send_at") != at(2*time.Minute) || deferred.at(t, "requested_send_at") != at(0) || deferred.at(t, "deferred") != true {
+		t.Errorf("deferred to %v", deferred.text)
+	}
+	w.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"on_conflict":"defer","latest":"`+at(2*time.Minute)+`"`)).must(t, 409, "quota-exceeded")
+
+	// Read it, see its place in the quota and in time.
+	w.send("GET", "/v1/pushes/"+id, "").must(t, 200)
+	usage := w.send("GET", "/v1/recipients/user-42/quota?at="+at(0), "").must(t, 200)
+	if usage.at(t, "rules", 1, "used") != 3.0 || usage.at(t, "rules", 1, "remaining") != 2.0 || usage.at(t, "allowed") != false ||
+		usage.at(t, "next_available_at") != at(3*time.Minute) || usage.at(t, "at") != at(0) || usage.at(t, "recipient") != "user-42" {
+		t.Errorf("quota %s", usage.text)
+	}
+	slots := w.send("GET", "/v1/recipients/user-42/slots?from="+at(-time.Hour)+"&until="+at(time.Hour), "").must(t, 200)
+	if got := fmt.Sprint(slots.at(t, "blocked", 0)); got != fmt.Sprintf("map[from:%s rules:[per-minute] until:%s]", at(-time.Minute), at(time.Minute)) {
+		t.Errorf("blocked %s", got)
+	}
+	if got := slots.at(t, "bookings").([]any); len(got) != 3 || slots.at(t, "bookings", 0, "id") != id || slots.at(t, "bookings", 0, "status") != "scheduled" {
+		t.Errorf("bookings %v", got)
+	}
+
+	// Asking books nothing.
+	question := `{"recipient":"user-42","send_at":"` + at(30*time.Second) + `"}`
+	check := w.send("POST", "/v1/quota/check", question).must(t, 200)
+	if check.at(t, "allowed") != false || check.at(t, "next_available_at") != at(3*time.Minute) || check.at(t, "violations", 0, "rule") != "per-minute" {
+		t.Errorf("check %s", check.text)
+	}
+	free := w.send("POST", "/v1/quota/check", `{"recipient":"user-43","channel":"push","category":"c"}`).must(t, 200)
+	if free.at(t, "allowed") != true || len(free.at(t, "violations").([]any)) != 0 || free.at(t, "next_available_at") == nil {
+		t.Errorf("check %s", free.text)
+	}
+
+	// Move it; a refused move keeps the old place.
+	moved := w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(2*time.Hour)+`"}`).must(t, 200)
+	if moved.at(t, "send_at") != at(2*time.Hour) || moved.at(t, "expires_at") != at(26*time.Hour) || moved.at(t, "quota", 0, "used") != 1.0 {
+		t.Errorf("moved %s", moved.text)
+	}
+	w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+next+`"}`).must(t, 409, "quota-exceeded")
+	if got := w.send("GET", "/v1/pushes/"+id, "").at(t, "send_at"); got != at(2*time.Hour) {
+		t.Errorf("a refused move moved it to %v", got)
+	}
+
+	// Cancel it, twice; then it can not be moved.
+	for range 2 {
+		canceled := w.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 200)
+		if canceled.at(t, "status") != "canceled" || canceled.at(t, "possibly_delivered") != false {
+			t.Errorf("canceled %s", canceled.text)
+		}
+	}
+	w.send("POST", "/v1/pushes/"+id+"/cancel", "{}").must(t, 200)
+	stuck := w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(3*time.Hour)+`"}`).must(t, 409, "not-reschedulable")
+	if stuck.at(t, "push", "id") != id || stuck.at(t, "push", "status") != "canceled" {
+		t.Errorf("not reschedulable %s", stuck.text)
+	}
+	w.send("POST", "/v1/pushes", pushBody("user-42", at(2*time.Hour), "")).must(t, 201) // its place is free
+}
+
+func TestIdempotency(t *testing.T) {
+	w := newWorld(t)
+	body := pushBody("user-1", w.in(time.Hour), "")
+	first := w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 201)
+	if got := first.header.Get("Idempotency-Replayed"); got != "" {
+		t.Errorf("the first is replayed: %q", got)
+	}
+	same := strings.Replace(body, `{"recipient":"user-1",`, "{\n  ", 1)
+	same = strings.TrimSuffix(same, "}") + `, "recipient" : "user-1"}`
+	for _, b := range []string{body, same} {
+		again := w.send("POST", "/v1/pushes", b, "Idempotency-Key", "k1").must(t, 201)
+		if again.at(t, "id") != first.at(t, "id") || again.header.Get("Idempotency-Replayed") != "true" || again.header.Get("Location") != first.header.Get("Location") {
+			t.Errorf("replayed %v %s", again.header, again.text)
+		}
+		if fmt.Sprint(again.body) != fmt.Sprint(first.body) {
+			t.Errorf("the replay differs:\n%s%s", first.text, again.text)
+		}
+	}
+	w.send("POST", "/v1/pushes", pushBody("user-1", w.in(2*time.Hour), ""), "Idempotency-Key", "k1").must(t, 422, "idempotency-key-reused")
+	w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1", "Authorization", "Bearer "+w.other).must(t, 201) // its own namespace
+
+	// Long after the send time, the same request still gets the same push.
+	w.advance(3 * time.Hour)
+	late := w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 201)
+	if late.at(t, "id") != first.at(t, "id") || late.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("late replay %s", late.text)
+	}
+	w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k2").must(t, 422, "invalid-request")
+	w.send("POST", "/v1/pushes", strings.Replace(body, "user-1", "user-2", 1), "Idempotency-Key", "k1").must(t, 422, "idempotency-key-reused")
+	if rows, _ := w.traces(); rows != 2 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+func TestValidateOnly(t *testing.T) {
+	w := newWorld(t)
+	body := pushBody("user-1", w.in(time.Hour), "")
+	dry := w.send("POST", "/v1/pushes?validate_only=true", body).must(t, 201)
+	if dry.at(t, "status") != "scheduled" || dry.header.Get("Location") != "" {
+		t.Errorf("%v %s", dry.header, dry.text)
+	}
+	w.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+body+`]}`).must(t, 200)
+	w.noTrace()
+	w.send("POST", "/v1/pushes?validate_only=false", body).must(t, 201)
+	w.send("POST", "/v1/pushes?validate_only=true", body).must(t, 409, "quota-exceeded")
+}
+
+func TestBatch(t *testing.T) {
+	w := newWorld(t)
+	at := w.in(time.Hour)
+	good, clash := pushBody("user-1", at, ""), pushBody("user-1", w.in(time.Hour+30*time.Second), "")
+	faulty := `{"recipient":"","send_at":"2000-01-01T00:00:00Z","message":1}`
+	got := w.send("POST", "/v1/pushes/batch", `{"pushes":[`+good+`,`+faulty+`,`+clash+`,7]}`).must(t, 200)
+	if got.at(t, "accepted") != 1.0 || got.at(t, "refused") != 3.0 {
+		t.Errorf("counts %s", got.text)
+	}
+	for i, want := range []float64{201, 422, 409, 422} {
+		if got.at(t, "results", i, "status") != want || got.at(t, "results", i, "index") != float64(i) {
+			t.Errorf("result %d: %v", i, got.at(t, "results", i))
+		}
+	}
+	if locations := locationsOf(t, got.at(t, "results", 1, "problem")); locations != "body.pushes[1].message body.pushes[1].recipient body.pushes[1].send_at" {
+		t.Errorf("faults at %s", locations)
+	}
+	if locations := locationsOf(t, got.at(t, "results", 3, "problem")); locations != "body.pushes[3]" {
+		t.Errorf("faults at %s", locations)
+	}
+	if got.at(t, "results", 2, "problem", "violations", 0, "conflicts", 0, "id") != got.at(t, "results", 0, "push", "id") {
+		t.Errorf("the conflict is %v", got.at(t, "results", 2))
+	}
+}
+
+func TestAtomicBatch(t *testing.T) {
+	w := newWorld(t)
+	good, clash := pushBody("user-1", w.in(time.Hour), ""), pushBody("user-1", w.in(time.Hour+30*time.Second), "")
+	no := w.send("POST", "/v1/pushes/batch", `{"atomic":true,"pushes":[`+good+`,`+clash+`]}`).must(t, 409, "quota-exceeded")
+	if no.at(t, "accepted") != 0.0 || no.at(t, "refused") != 2.0 {
+		t.Errorf("counts %s", no.text)
+	}
+	if no.at(t, "results", 0, "status") != 424.0 || no.at(t, "results", 0, "problem", "type") != "urn:sendquota:problem:batch-refused" || no.at(t, "results", 1, "status") != 409.0 {
+		t.Errorf("results %s", no.text)
+	}
+	past := pushBody("user-2", "2000-01-01T00:00:00Z", "")
+	for _, broken := range []string{`{"recipient":"user-2"}`, past} {
+		bad := w.send("POST", "/v1/pushes/batch", `{"pushes":[`+good+`,`+broken+`,`+past+`],"atomic":true}`).must(t, 422, "invalid-request")
+		if got := locationsOf(t, bad.body); got != "body.pushes[1].message body.pushes[2].send_at" && got != "body.pushes[1].send_at body.pushes[2].send_at" {
+			t.Errorf("faults at %s", got)
+		}
+	}
+	w.noTrace()
+	yes := w.send("POST", "/v1/pushes/batch", `{"atomic":true,"pushes":[`+good+`,`+pushBody("user-2", w.in(time.Hour), "")+`]}`).must(t, 200)
+	if yes.at(t, "accepted") != 2.0 || yes.at(t, "results", 1, "status") != 201.0 {
+		t.Errorf("accepted %s", yes.text)
+	}
+}
+
+func TestBatchIdempotency(t *testing.T) {
+	w := newWorld(t)
+	a, b, c := pushBody("user-1", w.in(time.Hour), ""), pushBody("user-2", w.in(time.Hour), ""), pushBody("user-3", w.in(time.Hour), "")
+	for _, atomic := range []string{"true", "false"} {
+		batch := `{"atomic":` + atomic + `,"pushes":[` + a + `,` + b + `]}`
+		key := "key " + atomic
+		first := w.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", key)
+		if atomic == "false" { // the atomic batch holds the places
+			if first.at(t, "refused") != 2.0 {
+				t.Errorf("%s", first.text)
+			}
+			continue
+		}
+		for range 2 {
+			again := w.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", key).must(t, 200)
+			if again.at(t, "accepted") != 2.0 || again.at(t, "results", 1, "replayed") != true || again.at(t, "results", 1, "push", "id") != first.at(t, "results", 1, "push", "id") {
+				t.Errorf("replayed %s", again.text)
+			}
+			w.advance(2 * time.Hour)
+		}
+		w.advance(-4 * time.Hour)
+		// A longer batch under the same key must not book its surplus.
+		w.send("POST", "/v1/pushes/batch", `{"pushes":[`+a+`,`+b+`,`+c+`]}`, "Idempotency-Key", key).must(t, 422, "idempotency-key-reused")
+		if got := w.send("GET", "/v1/pushes?recipient=user-3", "").at(t, "pushes").([]any); len(got) != 0 {
+			t.Errorf("a refused batch booked %v", got)
+		}
+	}
+}
+
+func TestListPages(t *testing.T) {
+	w := newWorld(t)
+	var want []string
+	for i := range 7 {
+		recipient := fmt.Sprintf("user-%d", i%2)
+		r := w.send("POST", "/v1/pushes", pushBody(recipient, w.in(time.Duration(i+1)*time.Hour), `,"category":"c"`)).must(t, 201)
+		want = append(want, r.at(t, "id").(string))
+	}
+	w.send("POST", "/v1/pushes", pushBody("user-0", w.in(time.Hour), ""), "Authorization", "Bearer "+w.other).must(t, 201)
+
+	var got []string
+	token := ""
+	for page := 1; ; page++ {
+		r := w.send("GET", "/v1/pushes?page_size=3&category=c&status=&page_token="+token, "").must(t, 200)
+		for _, p := range r.at(t, "pushes").([]any) {
+			got = append(got, p.(map[string]any)["id"].(string))
+		}
+		if token = r.at(t, "next_page_token").(string); token == "" {
+			if page != 3 {
+				t.Errorf("%d pages", page)
+			}
+			break
+		}
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("listed\n%v, want\n%v", got, want)
+	}
+	w.send("POST", "/v1/pushes/"+want[1]+"/cancel", "").must(t, 200)
+	for query, n := range map[string]int{
+		"recipient=user-0": 4, "recipient=user-1&status=canceled": 1, "status=scheduled": 6, "channel=sms": 0, "channel=push": 7,
+		"from=" + w.in(3*time.Hour+time.Minute): 4, "until=" + w.in(3*time.Hour+time.Minute): 3, "recipient=nobody": 0, "": 7,
+		"from=" + url.QueryEscape(w.now().Add(3*time.Hour).In(time.FixedZone("", 7200)).Format(time.RFC3339)) + "&recipient=user-0": 3,
+		"from=0001-01-01T00:00:00Z": 7, "until=0001-01-01T00:00:00Z": 0, "page_size=7": 7,
+	} {
+		r := w.send("GET", "/v1/pushes?"+query, "").must(t, 200)
+		if got := r.at(t, "pushes").([]any); len(got) != n || r.at(t, "next_page_token") != "" {
+			t.Errorf("%s lists %d pushes, want %d: %s", query, len(got), n, r.text)
+		}
+	}
+}
+
+// TestRecipientInPath has recipients that must be escaped.
+func TestRecipientInPath(t *testing.T) {
+	w := newWorld(t)
+	for _, recipient := range []string{"a/b", "a b", "a%2Fb", "ü/%/?#", "+45 12", "a;b=c&d", "..", strings.Repeat("x", 128)} {
+		body := strings.Replace(pushBody("R", w.in(time.Hour), ""), "R", recipient, 1)
+		w.send("POST", "/v1/pushes", body).must(t, 201)
+		for _, escaped := range []string{url.PathEscape(recipient), percent(recipient)} {
+			r := w.send("GET", "/v1/recipients/"+escaped+"/quota?at="+w.in(time.Hour), "").must(t, 200)
+			if r.at(t, "recipient") != recipient || r.at(t, "rules", 0, "used") != 1.0 {
+				t.Errorf("%s: %s", escaped, r.text)
+			}
+		}
+	}
+}
+
+func percent(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
+}
+
+// TestSlotsMergeAndBlock: rules that block the same stretch share an interval,
+// and a limit of 0 blocks all of time.
+func TestSlotsMergeAndBlock(t *testing.T) {
+	w := newWorld(t,
+		rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("never", 0, time.Hour))
+	r := w.send("GET", "/v1/recipients/u/slots", "").must(t, 200)
+	if got := fmt.Sprint(r.at(t, "blocked")); got != "[map[from:<nil> rules:[never] until:<nil>]]" {
+		t.Errorf("blocked %s", got)
+	}
+	no := w.send("POST", "/v1/pushes", pushBody("u", w.in(time.Hour), "")).must(t, 409, "quota-exceeded")
+	if no.at(t, "next_available_at") != nil || no.at(t, "previous_available_at") != nil || no.at(t, "violations", 0, "rule") != "never" {
+		t.Errorf("%s", no.text)
+	}
+	w = newWorld(t, rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("half", 1, 1500*time.Millisecond))
+	booked := w.send("POST", "/v1/pushes", pushBody("u", w.in(time.Hour), "")).must(t, 201)
+	if booked.at(t, "quota", 2, "window_seconds") != 1.5 {
+		t.Errorf("window %s", booked.text)
+	}
+	r = w.send("GET", "/v1/recipients/u/slots?from="+w.in(0)+"&until="+w.in(2*time.Hour), "").must(t, 200)
+	if got := fmt.Sprint(r.at(t, "blocked", 0, "rules"), len(r.at(t, "blocked").([]any))); got != "[a b] 2" {
+		t.Errorf("blocked %s", r.text)
+	}
+}
+
+func TestOtherTenantsPushesDoNotExist(t *testing.T) {
+	w := newWorld(t)
+	id := w.send("POST", "/v1/pushes", pushBody("user-1", w.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
+	theirs := []string{"Authorization", "Bearer " + w.other}
+	w.send("GET", "/v1/pushes/"+id, "", theirs...).must(t, 404, "not-found")
+	w.send("POST", "/v1/pushes/"+id+"/cancel", "", theirs...).must(t, 404, "not-found")
+	w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+w.in(2*time.Hour)+`"}`, theirs...).must(t, 404, "not-found")
+	if got := w.send("GET", "/v1/recipients/user-1/slots", "", theirs...).must(t, http.StatusOK).at(t, "bookings").([]any); len(got) != 0 {
+		t.Errorf("another tenant sees %v", got)
+	}
+	if got := w.send("GET", "/v1/pushes/"+id, "").must(t, 200).at(t, "status"); got != "scheduled" {
+		t.Errorf("status %v", got)
+	}
+}

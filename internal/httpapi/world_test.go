@@ -1,0 +1,254 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// The default policy.
+func testPolicy() quota.Policy {
+	return quota.Policy{
+		{Name: "per-minute", Limit: 1, Window: time.Minute},
+		{Name: "per-hour", Limit: 5, Window: time.Hour},
+		{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
+	}
+}
+
+// world is an API on real servers, with two tenants.
+type world struct {
+	t      *testing.T
+	db     *pgx.Conn
+	rdb    *redis.Client
+	store  *store.Store
+	api    http.Handler
+	tenant uuid.UUID
+	key    string
+	other  string // another tenant's key
+	log    lockedBuffer
+
+	mu    sync.Mutex
+	ahead time.Duration // of the real clock
+}
+
+// now is the world's clock.
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead)
+}
+
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ahead += d
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+type noQueue struct{}
+
+func (noQueue) Arm(context.Context, []push.WakeUp) error { return nil }
+
+type nobody struct{}
+
+func (nobody) Submitted(string, string) {}
+func (nobody) LedgerAnswered(string)    {}
+
+func newWorld(t *testing.T, policy ...quota.Rule) *world {
+	t.Helper()
+	url := testenv.Postgres(t)
+	w := &world{t: t}
+	var err error
+	if w.store, err = store.Open(t.Context(), url, store.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.store.Close)
+	if w.db, err = pgx.Connect(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.db.Close(context.Background()) })
+	o, err := redis.ParseURL(testenv.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.rdb = redis.NewClient(o)
+	t.Cleanup(func() { _ = w.rdb.Close() })
+	if policy == nil {
+		policy = testPolicy()
+	}
+	w.api = New(w.service(w.store, policy), w.store, Config{Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Now: w.now})
+	w.tenant, w.key = w.newTenant("acme", push.Scopes...)
+	_, w.other = w.newTenant("other", push.Scopes...)
+	return w
+}
+
+func (w *world) service(st *store.Store, policy quota.Policy) *schedule.Service {
+	return schedule.New(st, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), nobody{}, w.now,
+		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour})
+}
+
+// newTenant makes a tenant with a key.
+func (w *world) newTenant(name string, scopes ...string) (uuid.UUID, string) {
+	w.t.Helper()
+	id, _, err := w.store.CreateTenant(w.t.Context(), name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	key, err := w.store.CreateKey(w.t.Context(), id, scopes, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id, key
+}
+
+// reply is an answer, with its body as JSON.
+type reply struct {
+	status int
+	header http.Header
+	text   string
+	body   map[string]any
+}
+
+// send makes a request with the tenant's key, unless the headers, given as
+// names and values, have another.
+func (w *world) send(method, target, body string, headers ...string) reply {
+	w.t.Helper()
+	return ask(w.t, w.api, method, target, body, append([]string{"Authorization", "Bearer " + w.key}, headers...)...)
+}
+
+func ask(t *testing.T, h http.Handler, method, target, body string, headers ...string) reply {
+	t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, content)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			r.Header.Del(headers[i])
+			continue
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	got := reply{status: rec.Code, header: rec.Header(), text: rec.Body.String()}
+	if strings.Contains(got.header.Get("Content-Type"), "json") {
+		if !json.Valid(rec.Body.Bytes()) {
+			t.Fatalf("%s %s answers no JSON: %s", method, target, got.text)
+		}
+		_ = json.Unmarshal(rec.Body.Bytes(), &got.body) // a number may be beyond float64
+	}
+	return got
+}
+
+// must demands a status, and for a problem its name.
+func (r reply) must(t *testing.T, status int, name ...string) reply {
+	t.Helper()
+	if r.status != status {
+		t.Fatalf("status %d, want %d: %s", r.status, status, r.text)
+	}
+	for _, n := range name {
+		if r.body["type"] != "urn:sendquota:problem:"+n {
+			t.Fatalf("problem %v, want %s: %s", r.body["type"], n, r.text)
+		}
+		if ct := r.header.Get("Content-Type"); ct != "application/problem+json" {
+			t.Fatalf("a problem of type %s", ct)
+		}
+		if r.body["status"] != float64(status) || r.body["title"] == "" || r.body["detail"] == "" {
+			t.Fatalf("an incomplete problem: %s", r.text)
+		}
+	}
+	return r
+}
+
+// at walks into the body by names and indexes.
+func (r reply) at(t *testing.T, path ...any) any {
+	t.Helper()
+	var v any = r.body
+	for _, p := range path {
+		switch step := p.(type) {
+		case string:
+			m, ok := v.(map[string]any)
+			if v, ok = m[step]; !ok {
+				t.Fatalf("no %v in %s", path, r.text)
+			}
+		case int:
+			l, _ := v.([]any)
+			if step >= len(l) {
+				t.Fatalf("no %v in %s", path, r.text)
+			}
+			v = l[step]
+		}
+	}
+	return v
+}
+
+// traces counts what a refused request must not leave behind.
+func (w *world) traces() (rows int, keys []string) {
+	w.t.Helper()
+	if err := w.db.QueryRow(w.t.Context(), `SELECT (SELECT count(*) FROM pushes) + (SELECT count(*) FROM sends)`).Scan(&rows); err != nil {
+		w.t.Fatal(err)
+	}
+	keys, err := w.rdb.Keys(w.t.Context(), "*").Result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rows, keys
+}
+
+// noTrace demands that nothing was booked.
+func (w *world) noTrace() {
+	w.t.Helper()
+	if rows, keys := w.traces(); rows != 0 || len(keys) != 0 {
+		w.t.Errorf("%d rows in Postgres and the keys %q in Redis were left behind", rows, keys)
+	}
+}
+
+// in is a send time so far ahead, as a request writes it.
+func (w *world) in(d time.Duration) string {
+	return w.now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
+}
+
+func pushBody(recipient, sendAt, more string) string {
+	return `{"recipient":"` + recipient + `","send_at":"` + sendAt + `","message":{"body":"Hello."}` + more + `}`
+}

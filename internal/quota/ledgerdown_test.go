@@ -1,0 +1,144 @@
+package quota_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// outage is a ledger on a Redis that the test may break. Its clock stands
+// still unless the test moves it.
+type outage struct {
+	*quota.Ledger
+	redis *devstack.Server
+	anna  quota.Recipient
+	p     quota.Policy
+
+	mu     sync.Mutex
+	clock  time.Time
+	errors int
+}
+
+func newOutage(t *testing.T) *outage {
+	o := &outage{redis: testenv.OwnRedis(t), anna: anybody(), p: per(1, time.Minute), clock: noon}
+	o.Ledger = quota.NewLedger(client(t, o.redis.URL), quota.LedgerConfig{
+		Now:     func() time.Time { o.mu.Lock(); defer o.mu.Unlock(); return o.clock },
+		OnError: func(error) { o.mu.Lock(); defer o.mu.Unlock(); o.errors++ },
+	})
+	load(t, o.Ledger, o.anna, booking(1, noon))
+	return o
+}
+
+// pass moves the clock.
+func (o *outage) pass(d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.clock = o.clock.Add(d)
+}
+
+func (o *outage) want(t *testing.T, state quota.State, fill bool, errors int) {
+	t.Helper()
+	began := time.Now()
+	res := o.Reserve(o.anna, quota.Booking{ID: uuid.New(), At: noon}, o.p)
+	if res.State != state || res.Fill != fill {
+		t.Fatalf("reserve: %s, fill %v; want %s, %v", res.State, res.Fill, state, fill)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.errors != errors {
+		t.Errorf("told of %d errors, want %d", o.errors, errors)
+	}
+}
+
+// TestLedgerWithoutRedis: everything is cold, one caller per second finds out
+// that it still is, and nobody is asked to fill.
+func TestLedgerWithoutRedis(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]struct{ stop, start func(*testing.T, *devstack.Server) error }{
+		"hangs": {
+			func(_ *testing.T, s *devstack.Server) error { return s.Pause() },
+			func(_ *testing.T, s *devstack.Server) error { return s.Resume() },
+		},
+		"is dead": {
+			func(_ *testing.T, s *devstack.Server) error { return s.Kill() },
+			func(t *testing.T, s *devstack.Server) error { return s.Restart(t.Context()) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOutage(t)
+			o.want(t, quota.Blocked, false, 0)
+			if err := away.stop(t, o.redis); err != nil {
+				t.Fatal(err)
+			}
+			o.want(t, quota.Cold, false, 1)
+			for range 100 { // Redis is left alone
+				o.want(t, quota.Cold, false, 1)
+			}
+			o.Fill(o.anna, uuid.New(), nil)
+			o.Hold(quota.Hold{Recipient: o.anna, Booking: booking(2, noon)})
+			o.Release(o.anna, booking(1, noon).ID)
+			o.Forget(o.anna)
+			o.pass(time.Second - 1)
+			o.want(t, quota.Cold, false, 1)
+			o.pass(1)
+			o.want(t, quota.Cold, false, 2)
+
+			if err := away.start(t, o.redis); err != nil {
+				t.Fatal(err)
+			}
+			o.want(t, quota.Cold, false, 2)
+			o.pass(time.Second)
+			if name == "hangs" { // and has kept what it knew
+				o.want(t, quota.Blocked, false, 2)
+				return
+			}
+			o.want(t, quota.Cold, true, 2)
+			load(t, o.Ledger, o.anna, booking(1, noon))
+			o.want(t, quota.Blocked, false, 2)
+		})
+	}
+}
+
+// TestLedgerAfterAFlush: Redis answers that it does not know the scripts.
+func TestLedgerAfterAFlush(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	rdb := client(t, o.redis.URL)
+
+	if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	o.want(t, quota.Blocked, false, 0)
+
+	// Many at once, of every script.
+	if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 50 {
+		r := quota.Recipient{Tenant: o.anna.Tenant, ID: string(rune('a' + i))}
+		wg.Go(func() { o.want(t, quota.Blocked, false, 0) })
+		wg.Go(func() { load(t, o.Ledger, r, booking(1, noon)) })
+		wg.Go(func() { o.Forget(anybody()) })
+		wg.Go(func() { o.Release(o.anna, uuid.New()) })
+	}
+	wg.Wait()
+	o.want(t, quota.Blocked, false, 0)
+
+	if err := rdb.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	o.want(t, quota.Cold, true, 0)
+	load(t, o.Ledger, o.anna, booking(1, noon))
+	o.want(t, quota.Blocked, false, 0)
+}
