@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,23 +104,4 @@ func finish(r *reader, outside *faults) error {
 		}
 	}
 	return e
-}
-
-// requestHash condenses what a request asks for: white space and the order of
-// members make no difference.
-func requestHash(route string, body []byte) []byte {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	var v any
-	canonical := body
-	if d.Decode(&v) == nil {
-		if sorted, err := json.Marshal(v); err == nil {
-			canonical = sorted
-		}
-	}
-	h := sha256.New()
-	io.WriteString(h, route)
-	h.Write([]byte{0})
-	h.Write(canonical)
-	return h.Sum(nil)
 }

@@ -28,7 +28,7 @@ type form struct {
 // TestDecoderAgreesWithSchema.
 type newPush struct {
 	Recipient  string         `json:"recipient" minLength:"1" maxLength:"128" doc:"Whose quota is used: your own id of a person, 1 to 128 printable bytes." example:"user-42"`
-	Message    messageSchema  `json:"message" doc:"What to send. It is handed to the provider as it is; channels may know more members."`
+	Message    messageView    `json:"message" doc:"What to send. It is handed to the provider as it is; channels may know more members."`
 	Channel    string         `json:"channel,omitempty" maxLength:"64" doc:"The way out. Default: the first channel that is configured." example:"push"`
 	Category   string         `json:"category,omitempty" maxLength:"64" doc:"A word of your own, at most 64 printable bytes." example:"marketing"`
 	SendAt     string         `json:"send_at,omitempty" format:"date-time" doc:"When to send, with a zone. A fraction of a second is rounded up. Default: now." example:"2026-12-01T09:00:00+01:00"`
@@ -39,8 +39,8 @@ type newPush struct {
 	Metadata   map[string]any `json:"metadata,omitempty" doc:"Anything of your own; it comes back with the push." example:"{\"campaign\": \"x\"}"`
 }
 
-// messageSchema is the schema of a message.
-type messageSchema struct {
+// messageView is the schema of a message.
+type messageView struct {
 	_     struct{} `additionalProperties:"true"`
 	Title string   `json:"title,omitempty" example:"Sale"`
 	Body  string   `json:"body,omitempty" example:"Everything must go."`

@@ -3,8 +3,10 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +139,27 @@ func TestMediaAndRoutes(t *testing.T) {
 	}
 	w.send("GET", "/v1/pushes/batch", "").must(t, 422, "invalid-request") // batch is no id
 	w.send("PUT", "/v1/pushes", body).must(t, 405, "method-not-allowed")
+}
+
+// TestEndlessBody sends a body of unknown length over a real connection.
+func TestEndlessBody(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewServer(w.api)
+	defer server.Close()
+	endless := io.MultiReader(strings.NewReader(`{"recipient":"`), strings.NewReader(strings.Repeat("x", 1<<20)))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/pushes", endless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+w.key)
+	res, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 413 || !res.Close {
+		t.Errorf("%d, closed %v", res.StatusCode, res.Close)
+	}
 }
 
 func TestHeaders(t *testing.T) {

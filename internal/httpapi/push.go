@@ -54,6 +54,13 @@ type sendView struct {
 	Error             string  `json:"error"`
 }
 
+// TransformSchema lets an enumeration be null.
+func (*sendView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	outcome := s.Properties["outcome"]
+	outcome.Enum = append(outcome.Enum, nil)
+	return s
+}
+
 // usageView is how full a rule is.
 type usageView struct {
 	Rule          string  `json:"rule"`

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // TestWalk goes the way that the README shows.
@@ -340,5 +342,16 @@ func TestOtherTenantsPushesDoNotExist(t *testing.T) {
 	}
 	if got := w.send("GET", "/v1/pushes/"+id, "").must(t, 200).at(t, "status"); got != "scheduled" {
 		t.Errorf("status %v", got)
+	}
+}
+
+// TestBlockedViewsNameARuleOnce: after a limit was lowered, several runs of
+// bookings can block the same stretch.
+func TestBlockedViewsNameARuleOnce(t *testing.T) {
+	r := rule("r", 2, time.Hour)
+	from, until := time.Unix(0, 0), time.Unix(60, 0)
+	views := blockedViews([]quota.Interval{{From: from, Until: until, Rule: r}, {From: from, Until: until, Rule: r}})
+	if len(views) != 1 || len(views[0].Rules) != 1 {
+		t.Errorf("%+v", views)
 	}
 }

@@ -208,7 +208,8 @@ func (r reply) at(t *testing.T, path ...any) any {
 	for _, p := range path {
 		switch step := p.(type) {
 		case string:
-			m, ok := v.(map[string]any)
+			m, _ := v.(map[string]any)
+			var ok bool
 			if v, ok = m[step]; !ok {
 				t.Fatalf("no %v in %s", path, r.text)
 			}

@@ -135,11 +135,11 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 		CROSS JOIN LATERAL (
 			SELECT * FROM (
 				SELECT * FROM pushes
-				WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= clock_timestamp() + $2
+				WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= statement_timestamp() + $2
 				OFFSET 0 -- keeps the next line from choosing another index
 			) scheduled
-			WHERE next_at <= clock_timestamp() + $2
-			ORDER BY greatest(next_at, clock_timestamp()), send_at, id
+			WHERE next_at <= statement_timestamp() + $2
+			ORDER BY greatest(next_at, statement_timestamp()), send_at, id
 			LIMIT 2
 		) p`, keys, Patience)
 	b.Queue(`
@@ -151,7 +151,7 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 		FROM unnest($1::bigint[]) AS k
 		CROSS JOIN LATERAL (
 			SELECT tenant_id, recipient, push_id, ended_at FROM sends
-			WHERE recipient_key = k.k AND started_at > clock_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
+			WHERE recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
 			OFFSET 0
 		) s
 		ORDER BY k.k, s.ended_at`, keys, reach)
@@ -246,15 +246,15 @@ func (s *situation) decide(o ClaimOrder) Claim {
 		return Claim{State: Nothing}
 	}
 	free, ok := o.Policy.Next(d.sends, s.now, 0)
+	if !ok || free.After(p.ExpiresAt) {
+		free = p.ExpiresAt // there is nothing to wait for but this
+	}
 	wait := max(p.NextAt.Sub(s.now), free.Sub(s.now))
 	switch {
 	case !s.now.Before(p.ExpiresAt):
 		return Claim{State: TooLate, Push: p}
-	case !ok || free.After(p.ExpiresAt):
-		p.NextAt = p.ExpiresAt
-		return Claim{State: Deferred, Push: p}
 	case wait > Patience:
-		p.NextAt = free
+		p.NextAt = s.now.Add(wait)
 		return Claim{State: Deferred, Push: p}
 	case wait > 0:
 		return Claim{State: Wait, Push: p, Wait: wait}

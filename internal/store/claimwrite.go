@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,6 +101,7 @@ func (w *writing) commit(ctx context.Context, c *pgxpool.Conn, claims []Claim) e
 		b.Queue(claimSQL, w.ids, w.gens, w.states, w.nextAt, w.tokens, w.leases, w.more, w.now)
 	}
 	if len(w.busy) > 0 {
+		slices.SortFunc(w.busy, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }) // as finishes lock them
 		b.Queue(flagSQL, w.busy)
 	}
 	b.Queue(`commit`)

@@ -58,32 +58,60 @@ func (s *Store) Finish(ctx context.Context, f Finish) (more bool, err error) {
 }
 
 func (s *Store) finishTogether(ctx context.Context, finishes []Finish) ([]bool, error) {
-	// One order of row locks for all: groups then do not wait for each other in a circle.
+	rounds := finishRounds(finishes)
+	more := map[uuid.UUID]bool{}
+	rerun := false // what an earlier run has ended is not told of again: callers look for themselves
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+		rerun = earlier > 0
+		for _, round := range rounds {
+			if err := finish(ctx, c, finishArgs(finishes, round), more); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	results := make([]bool, len(finishes))
+	for i, f := range finishes {
+		results[i] = more[f.Push] || rerun
+	}
+	return results, err
+}
+
+// finishRounds puts the finishes into the order in which all groups lock rows,
+// so that none wait for each other in a circle. The second finish of a push, a
+// worker's beside the reaper's, comes in a later round: a statement that finds
+// two for one row would carry out either.
+func finishRounds(finishes []Finish) (rounds [][]int) {
 	order := make([]int, len(finishes))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(finishes[a].Push[:], finishes[b].Push[:]) })
-
-	args := finishArgs(finishes, order)
-	more := map[uuid.UUID]bool{}
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		rows, _ := c.Query(ctx, finishSQL, args...)
-		var (
-			id      uuid.UUID
-			waiting bool
-		)
-		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &waiting}, func() error {
-			more[id] = waiting
-			return nil
-		})
-		return err
-	})
-	results := make([]bool, len(finishes))
-	for i, f := range finishes {
-		results[i] = more[f.Push]
+	slices.SortStableFunc(order, func(a, b int) int { return bytes.Compare(finishes[a].Push[:], finishes[b].Push[:]) })
+	round := 0
+	for n, i := range order {
+		if round++; n == 0 || finishes[i].Push != finishes[order[n-1]].Push {
+			round = 0
+		}
+		if round == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[round] = append(rounds[round], i)
 	}
-	return results, err
+	return rounds
+}
+
+// finish runs one round, and notes which recipients have more that waits.
+func finish(ctx context.Context, c *pgxpool.Conn, args []any, more map[uuid.UUID]bool) error {
+	rows, _ := c.Query(ctx, finishSQL, args...)
+	var (
+		id      uuid.UUID
+		waiting bool
+	)
+	_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &waiting}, func() error {
+		more[id] = more[id] || waiting
+		return nil
+	})
+	return err
 }
 
 func finishArgs(finishes []Finish, order []int) []any {
@@ -125,7 +153,7 @@ func (s *Store) Lost(ctx context.Context, limit int) ([]Lost, error) {
 	rows, _ := s.pool.Query(ctx, `
 		SELECT `+pushColumns+`, p.claim_token, s.attempt, (extract(epoch FROM p.expires_at - clock_timestamp()) * 1e6)::bigint
 		FROM sends s JOIN pushes p ON p.id = s.push_id
-		WHERE s.ended_at IS NULL AND s.lease_until < clock_timestamp() AND p.status = 'sending'
+		WHERE s.ended_at IS NULL AND s.lease_until < statement_timestamp() AND p.status = 'sending'
 		LIMIT $1`, limit)
 	lost, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Lost, error) {
 		var (

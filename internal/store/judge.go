@@ -43,6 +43,7 @@ func (j *judge) order(o Order) []Verdict {
 // draft judges one draft: a request seen before, a place, a later place, or none.
 func (j *judge) draft(d Draft, policy quota.Policy, arm time.Duration) Verdict {
 	p := d.Push
+	view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
 	if old, ok := j.existing[p.ID]; ok {
 		if old.Tenant != p.Tenant || !bytes.Equal(old.IdempotencyHash, p.IdempotencyHash) {
 			return Verdict{Judgement: KeyReused}
@@ -50,9 +51,8 @@ func (j *judge) draft(d Draft, policy quota.Policy, arm time.Duration) Verdict {
 		if p.IdempotencyHash != nil {
 			return Verdict{Judgement: Replayed, Push: old}
 		}
-		return Verdict{Judgement: Booked, Push: old} // committed by a run whose reply was lost
+		return booked(old, d, policy, *view) // committed by a run whose reply was lost
 	}
-	view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
 	if len(policy.Violations(view.Bookings, p.SendAt)) > 0 {
 		next, ok := policy.Next(view.Bookings, p.SendAt, quota.Second)
 		if d.Latest.IsZero() || !ok || next.After(d.Latest) {
@@ -61,9 +61,14 @@ func (j *judge) draft(d Draft, policy quota.Policy, arm time.Duration) Verdict {
 		p.SendAt = next
 	}
 	j.grant(view, &p, arm)
+	return booked(p, d, policy, *view)
+}
+
+// booked tells of a push that is among the bookings of the view.
+func booked(p push.Push, d Draft, policy quota.Policy, view quota.View) Verdict {
 	v := Verdict{Judgement: Booked, Push: p, Usage: policy.Usage(view.Bookings, p.SendAt)}
 	if !d.Since.IsZero() {
-		v.View = snapshot(*view)
+		v.View = snapshot(view)
 	}
 	return v
 }

@@ -71,16 +71,20 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	s := &Store{pool: pool, cfg: cfg}
 	s.bookings = &groupcommit.Group[Order, []Verdict]{
 		Run: s.bookTogether, Weight: Order.weight, MaxWeight: 1000, Parallel: 2, Observe: s.observe("book"),
-		Alone: func(err error) bool { return !errors.Is(err, push.ErrUnavailable) },
+		Alone: maybeOne,
 	}
 	s.claims = &groupcommit.Group[ClaimOrder, Claim]{
 		Run: s.claimTogether, MaxWeight: 500, Parallel: 2, Observe: s.observe("claim"),
 	}
 	s.finishes = &groupcommit.Group[Finish, bool]{
 		Run: s.finishTogether, MaxWeight: 500, Parallel: 2, Observe: s.observe("finish"),
+		Alone: maybeOne,
 	}
 	return s, nil
 }
+
+// maybeOne reports whether one request may have spoiled it for a whole group.
+func maybeOne(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
 
 func (s *Store) observe(kind string) func(int) {
 	if s.cfg.Observe == nil {

@@ -37,9 +37,13 @@ func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 	return st
 }
 
-// draft is a push for a recipient, so long from now.
+// began is when these tests began. Drafts count from then, not from now: what
+// is to conflict by seconds must not depend on when a second ends.
+var began = time.Now().UTC().Truncate(time.Second)
+
+// draft is a push for a recipient, so long from when the tests began.
 func draft(tenant uuid.UUID, recipient string, in time.Duration) store.Draft {
-	at := time.Now().UTC().Truncate(time.Second).Add(in)
+	at := began.Add(in)
 	return store.Draft{Push: push.Push{
 		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{"title":"hello"}`),
 		RequestedSendAt: at, SendAt: at, TTL: 24 * time.Hour,

@@ -13,6 +13,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// In what follows, and wherever else an index is to find what is due,
+// conditions compare with statement_timestamp(): clock_timestamp() is volatile,
+// so that every row would be looked at.
+
 // Promote hands up to limit pushes that are due within the horizon, and not
 // believed to be in the queue, to arm, and marks them as armed for the lease
 // once it has succeeded. Two callers at once never get the same push. It
@@ -25,12 +29,13 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, `
-				UPDATE pushes SET armed_until = clock_timestamp() + $2 WHERE id IN (
+				WITH due AS MATERIALIZED (
 					SELECT id FROM pushes
-					WHERE status = 'scheduled' AND next_at < clock_timestamp() + $1
-						AND (armed_until IS NULL OR armed_until < clock_timestamp())
+					WHERE status = 'scheduled' AND next_at < statement_timestamp() + $1
+						AND (armed_until IS NULL OR armed_until < statement_timestamp())
 					ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED)
-				RETURNING id, gen, recipient_key, next_at`, horizon, lease, limit)
+				UPDATE pushes p SET armed_until = clock_timestamp() + $2 FROM due WHERE p.id = due.id
+				RETURNING p.id, p.gen, p.recipient_key, p.next_at`, horizon, lease, limit)
 			var err error
 			if wakeUps, err = pgx.CollectRows(rows, scanWakeUp); err != nil || len(wakeUps) == 0 {
 				return err
@@ -65,7 +70,7 @@ func (s *Store) Due(ctx context.Context, limit int) ([]push.WakeUp, error) {
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
 		SELECT id, gen, recipient_key, next_at FROM pushes
-		WHERE status = 'scheduled' AND next_at <= clock_timestamp()
+		WHERE status = 'scheduled' AND next_at <= statement_timestamp()
 		ORDER BY next_at LIMIT $1`, limit)
 	due, err := pgx.CollectRows(rows, scanWakeUp)
 	return due, classify(err)
@@ -84,13 +89,14 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 	var ended []Ended
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, `
-			UPDATE pushes SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
-				last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
-			WHERE id IN (
+			WITH late AS MATERIALIZED (
 				SELECT id FROM pushes
-				WHERE status = 'scheduled' AND next_at <= clock_timestamp() AND expires_at <= clock_timestamp()
+				WHERE status = 'scheduled' AND next_at <= statement_timestamp() AND expires_at <= statement_timestamp()
 				ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-			RETURNING id, tenant_id, recipient`, limit)
+			UPDATE pushes p SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
+				last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
+			FROM late WHERE p.id = late.id
+			RETURNING p.id, p.tenant_id, p.recipient`, limit)
 		var err error
 		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Ended, error) {
 			var e Ended
@@ -110,6 +116,6 @@ func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, 
 	var us int64
 	err = s.pool.QueryRow(ctx, `
 		SELECT count(*), (coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) * 1e6)::bigint
-		FROM pushes WHERE status = 'scheduled' AND next_at <= clock_timestamp()`).Scan(&pushes, &us)
+		FROM pushes WHERE status = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &us)
 	return pushes, time.Duration(us) * time.Microsecond, classify(err)
 }

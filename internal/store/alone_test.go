@@ -1,0 +1,119 @@
+package store_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// gathering is a store that tells the sizes of its groups.
+type gathering struct {
+	*bundle
+	mu    sync.Mutex
+	sizes []int
+}
+
+func gather(t *testing.T) *gathering {
+	g := &gathering{bundle: setup(t)}
+	g.Store = openURL(t, g.url, store.Config{Observe: func(_ string, size int) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.sizes = append(g.sizes, size)
+	}})
+	return g
+}
+
+// together makes calls while both of the store's workers are held up by a lock
+// that the test has, so that they end up in one group, and reports whether
+// they did.
+func (g *gathering) together(t *testing.T, lock string, args []any, holdUp [2]func(), calls []func()) bool {
+	t.Helper()
+	g.exec(t, `BEGIN`)
+	g.exec(t, lock, args...)
+	var wg sync.WaitGroup
+	for i, call := range holdUp {
+		wg.Go(call)
+		g.waiting(t, i+1)
+	}
+	g.mu.Lock()
+	g.sizes = nil
+	g.mu.Unlock()
+	for _, call := range calls {
+		wg.Go(call)
+	}
+	g.exec(t, `COMMIT`)
+	wg.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.sizes) > 0 && g.sizes[0] == len(calls)
+}
+
+// TestABadDraftHurtsOnlyItself although it breaks the transaction that it
+// shares with others.
+func TestABadDraftHurtsOnlyItself(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	order := func(d store.Draft) store.Order { return store.Order{Drafts: []store.Draft{d}, Policy: threeRules} }
+	for try := range 50 {
+		in := time.Duration(try+1) * 25 * time.Hour
+		ahead := func(recipient string) func() {
+			return func() {
+				if v, err := g.Book(t.Context(), order(draft(g.tenant, recipient, in))); err != nil || v[0].Judgement != store.Booked {
+					t.Errorf("%s: %+v, %v", recipient, v, err)
+				}
+			}
+		}
+		bad := func() {
+			d := draft(g.tenant, "bad", in)
+			d.Push.Message = []byte(`{"title": `)
+			if v, err := g.Book(t.Context(), order(d)); err == nil || strings.Contains(err.Error(), push.ErrUnavailable.Error()) {
+				t.Errorf("a message that is no JSON: %+v, %v", v, err)
+			}
+		}
+		keys := []any{push.RecipientKey(g.tenant, "x"), push.RecipientKey(g.tenant, "y")}
+		if g.together(t, `SELECT pg_advisory_xact_lock($1), pg_advisory_xact_lock($2)`, keys,
+			[2]func(){ahead("x"), ahead("y")}, []func(){ahead("anna"), bad, ahead("bert"), ahead("carl")}) {
+			return
+		}
+	}
+	t.Error("the calls never shared a transaction")
+}
+
+// TestABadFinishHurtsOnlyItself: an attempt that is not recorded would be
+// repeated.
+func TestABadFinishHurtsOnlyItself(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	for range 50 {
+		ends := func(recipient string, wrong bool) (push.Push, func()) {
+			p := g.booked(t, recipient, 0)
+			c := g.claimed(t, p)
+			f := sent
+			f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+			if wrong {
+				f.ProviderMessageID = "no text: \x00"
+			}
+			return p, func() {
+				if _, err := g.Finish(t.Context(), f); (err != nil) != wrong {
+					t.Errorf("%s: %v", recipient, err)
+				}
+			}
+		}
+		x, endX := ends("x", false)
+		y, endY := ends("y", false)
+		_, endAnna := ends("anna", false)
+		bad, endBad := ends("bad", true)
+		_, endBert := ends("bert", false)
+		together := g.together(t, `SELECT FROM pushes WHERE id = ANY ($1) FOR UPDATE`, []any{[][16]byte{x.ID, y.ID}},
+			[2]func(){endX, endY}, []func(){endAnna, endBad, endBert})
+		g.exec(t, `UPDATE pushes SET status = 'failed', claim_token = NULL, lease_until = NULL WHERE id = $1`, bad.ID)
+		if together || t.Failed() {
+			return
+		}
+	}
+	t.Error("the calls never shared a transaction")
+}

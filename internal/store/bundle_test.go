@@ -1,0 +1,161 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// bundle is a store on a database of its own, and connections through which the
+// test looks at, holds up and forges what the store works on.
+type bundle struct {
+	*store.Store
+	url    string
+	db     *pgx.Conn
+	watch  *pgx.Conn // sees what goes on while db is in a transaction
+	tenant uuid.UUID
+}
+
+func setup(t testing.TB) *bundle {
+	t.Helper()
+	url := testenv.Postgres(t)
+	return &bundle{Store: openURL(t, url, store.Config{}), url: url, db: connect(t, url), watch: connect(t, url), tenant: uuid.New()}
+}
+
+func connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close(context.Background()) })
+	return db
+}
+
+func (b *bundle) exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := b.db.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func ask[T any](t testing.TB, db *pgx.Conn, sql string, args ...any) T {
+	t.Helper()
+	var v T
+	if err := db.QueryRow(t.Context(), sql, args...).Scan(&v); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return v
+}
+
+// eventually waits for a fact.
+func eventually(t testing.TB, what string, fact func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !fact(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never came true: %s", what)
+		}
+	}
+}
+
+// waiting waits until so many of the store's connections wait for a lock.
+func (b *bundle) waiting(t testing.TB, n int) {
+	t.Helper()
+	eventually(t, "the store waits for a lock", func() bool {
+		return ask[int](t, b.watch, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'sendquota' AND wait_event_type = 'Lock'`) >= n
+	})
+}
+
+// booked books a push that must find a place.
+func (b *bundle) booked(t testing.TB, recipient string, in time.Duration) push.Push {
+	t.Helper()
+	v := book(t, b.Store, nil, draft(b.tenant, recipient, in))
+	if v.Judgement != store.Booked {
+		t.Fatalf("%+v", v)
+	}
+	return v.Push
+}
+
+func (b *bundle) read(t testing.TB, p push.Push) push.Push {
+	t.Helper()
+	p, err := b.Push(t.Context(), p.Tenant, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// claim claims for a recipient, with a lease of a minute.
+func (b *bundle) claim(t testing.TB, recipient string, policy quota.Policy) store.Claim {
+	t.Helper()
+	c, err := b.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, recipient), Policy: policy, Lease: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// claimed claims what must be there to be sent.
+func (b *bundle) claimed(t testing.TB, p push.Push) store.Claim {
+	t.Helper()
+	c := b.claim(t, p.Recipient, nil)
+	if c.State != store.Claimed || c.Push.ID != p.ID {
+		t.Fatalf("claimed %+v, want %s", c, p.ID)
+	}
+	return c
+}
+
+// The usual ends of an attempt.
+var (
+	sent      = store.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
+	tryAgain  = store.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy"}}
+	gaveUp    = store.Finish{Outcome: push.Refused, Error: "bad", Resolution: push.Resolution{Status: push.Failed, Reason: "bad"}}
+	lostTrack = store.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Scheduled, Reason: "reset"}}
+)
+
+// finish ends a claimed attempt in one of these ways.
+func (b *bundle) finish(t testing.TB, c store.Claim, f store.Finish) (more bool) {
+	t.Helper()
+	f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+	more, err := b.Finish(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return more
+}
+
+func (b *bundle) wantStatus(t testing.TB, p push.Push, want push.Status) {
+	t.Helper()
+	if got := b.read(t, p).Status; got != want {
+		t.Errorf("push %s is %s, want %s", p.ID, got, want)
+	}
+}
+
+// audit wants no promise broken.
+func (b *bundle) audit(t testing.TB, policy quota.Policy) {
+	t.Helper()
+	findings, err := b.Audit(t.Context(), policy, time.Now().Add(-48*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		t.Errorf("audit: %+v", f)
+	}
+}
+
+// configure sets Postgres up for a new store on the same database.
+func (b *bundle) configure(t testing.TB, setting string) {
+	t.Helper()
+	name := ask[string](t, b.db, `SELECT current_database()`)
+	b.exec(t, `ALTER DATABASE "`+name+`" `+setting)
+	b.Store = openURL(t, b.url, store.Config{})
+}

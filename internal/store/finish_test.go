@@ -1,0 +1,222 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// record is what a test looks at of a push and its last attempt.
+type record struct {
+	Status            push.Status
+	LastError         string
+	PossiblyDelivered bool
+	Outcome           push.Outcome
+	Error, MessageID  string
+}
+
+func (b *bundle) record(t testing.TB, p push.Push) record {
+	t.Helper()
+	p = b.read(t, p)
+	s := p.Sends[len(p.Sends)-1]
+	return record{p.Status, p.LastError, p.PossiblyDelivered, s.Outcome, s.Error, s.ProviderMessageID}
+}
+
+func TestFinishRecords(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		finish store.Finish
+		want   record
+	}{
+		"delivered": {
+			store.Finish{Outcome: push.Delivered, ProviderMessageID: "m-1", Resolution: push.Resolution{Status: push.Sent}},
+			record{Status: push.Sent, Outcome: push.Delivered, MessageID: "m-1"},
+		},
+		"refused, to be tried again": {
+			store.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy"}},
+			record{Status: push.Scheduled, LastError: "busy", Outcome: push.Refused, Error: "busy"},
+		},
+		"refused for good": {
+			store.Finish{Outcome: push.Refused, Error: "bad", Resolution: push.Resolution{Status: push.Failed, Reason: "so bad"}},
+			record{Status: push.Failed, LastError: "so bad", Outcome: push.Refused, Error: "bad"},
+		},
+		"unknown, to be tried again": {
+			store.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Scheduled, Reason: "reset"}},
+			record{Status: push.Scheduled, LastError: "reset", PossiblyDelivered: true, Outcome: push.Unknown, Error: "reset"},
+		},
+		"unknown, and that is the end": {
+			store.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Failed, Reason: "who knows"}},
+			record{Status: push.Failed, LastError: "who knows", PossiblyDelivered: true, Outcome: push.Unknown, Error: "reset"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			p := b.booked(t, "anna", 0)
+			c := b.claimed(t, p)
+			b.finish(t, c, row.finish)
+			if diff := cmp.Diff(row.want, b.record(t, p)); diff != "" {
+				t.Error(diff)
+			}
+			b.finish(t, c, row.finish) // again, as after a lost reply
+			if got := b.read(t, p); got.Gen != p.Gen+1 || got.Attempts != 1 {
+				t.Errorf("after two finishes of one attempt: %+v", got)
+			}
+			b.audit(t, nil)
+		})
+	}
+}
+
+// TestRetriesComeAfterTheirDelay by Postgres' clock.
+func TestRetriesComeAfterTheirDelay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.booked(t, "anna", 0)
+	f := tryAgain
+	f.Resolution.Delay = time.Hour
+	before := ask[time.Time](t, b.db, `SELECT clock_timestamp()`)
+	b.finish(t, b.claimed(t, p), f)
+	if wait := b.read(t, p).NextAt.Sub(before); wait < time.Hour || wait > time.Hour+time.Minute {
+		t.Errorf("it is tried again in %s", wait)
+	}
+	if c := b.claim(t, "anna", nil); c.State != store.Nothing {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestPossiblyDeliveredStays through all that comes later.
+func TestPossiblyDeliveredStays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.booked(t, "anna", 0)
+	b.finish(t, b.claimed(t, p), lostTrack)
+	b.finish(t, b.claimed(t, p), tryAgain)
+	canceled, err := b.Cancel(t.Context(), b.tenant, p.ID)
+	if err != nil || !canceled.PossiblyDelivered || canceled.Status != push.Canceled {
+		t.Errorf("%+v, %v", canceled, err)
+	}
+}
+
+// reaped is a push whose first attempt was given up for lost.
+func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (push.Push, store.Claim) {
+	t.Helper()
+	p := b.booked(t, recipient, 0)
+	c := b.claimed(t, p)
+	b.exec(t, `UPDATE sends SET lease_until = clock_timestamp() WHERE push_id = $1`, p.ID)
+	lost, err := b.Lost(t.Context(), 10)
+	if err != nil || len(lost) != 1 || lost[0].Push.ID != p.ID || lost[0].Token != c.Token || lost[0].Attempt != 1 || lost[0].Left < 23*time.Hour || lost[0].Left > 24*time.Hour {
+		t.Fatalf("lost: %+v, %v", lost, err)
+	}
+	b.finish(t, c, store.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: status, Reason: "lost"}})
+	return b.read(t, p), c
+}
+
+// TestReapedAttemptsEndWithTheirLease and nobody knows more.
+func TestReapedAttemptsEndWithTheirLease(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p, _ := b.reaped(t, "anna", push.Scheduled)
+	lease := ask[time.Time](t, b.db, `SELECT lease_until FROM sends`)
+	if len(p.Sends) != 1 || !p.Sends[0].EndedAt.Equal(lease) || p.Sends[0].Outcome != push.Unknown || !p.PossiblyDelivered || p.Status != push.Scheduled {
+		t.Errorf("%+v", p)
+	}
+	if lost, err := b.Lost(t.Context(), 10); err != nil || len(lost) != 0 {
+		t.Errorf("still lost: %+v, %v", lost, err)
+	}
+}
+
+// TestLateFinishes arrive when the attempt was given up already.
+func TestLateFinishes(t *testing.T) {
+	t.Parallel()
+	lost := record{Status: push.Scheduled, LastError: "lost", PossiblyDelivered: true, Outcome: push.Unknown, Error: "lost"}
+	delivered := sent
+	delivered.ProviderMessageID = "m-1"
+	for name, row := range map[string]struct {
+		became push.Status // after the reaping
+		late   store.Finish
+		want   record
+	}{
+		"refused":                       {push.Scheduled, tryAgain, lost},
+		"refused for good":              {push.Scheduled, gaveUp, lost},
+		"unknown":                       {push.Scheduled, lostTrack, lost},
+		"delivered":                     {push.Scheduled, delivered, record{Status: push.Sent, PossiblyDelivered: true, Outcome: push.Delivered, MessageID: "m-1"}},
+		"delivered, after the last one": {push.Failed, delivered, record{Status: push.Failed, LastError: "lost", PossiblyDelivered: true, Outcome: push.Delivered, MessageID: "m-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			p, c := b.reaped(t, "anna", row.became)
+			b.finish(t, c, row.late)
+			if diff := cmp.Diff(row.want, b.record(t, p)); diff != "" {
+				t.Error(diff)
+			}
+			after := b.read(t, p)
+			if changed := row.want != (record{}) && row.want.Status != row.became; (after.Gen > p.Gen) != changed {
+				t.Errorf("gen %d, was %d", after.Gen, p.Gen)
+			}
+			if !after.Sends[0].EndedAt.Equal(p.Sends[0].EndedAt) {
+				t.Errorf("the attempt's end moved from %s to %s", p.Sends[0].EndedAt, after.Sends[0].EndedAt)
+			}
+		})
+	}
+}
+
+// TestLateFinishWhileTheNextAttemptIsUnderWay leaves that one alone.
+func TestLateFinishWhileTheNextAttemptIsUnderWay(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]store.Finish{"refused": tryAgain, "unknown": lostTrack, "delivered": sent} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			p, first := b.reaped(t, "anna", push.Scheduled)
+			second := b.claimed(t, p)
+			b.finish(t, first, late)
+			got := b.read(t, p)
+			if got.Status != push.Sending || got.Attempts != 2 || got.Sends[1].Outcome != "" {
+				t.Fatalf("%+v", got)
+			}
+			if (got.Sends[0].Outcome == push.Delivered) != (late.Outcome == push.Delivered) {
+				t.Errorf("the first attempt: %+v", got.Sends[0])
+			}
+			b.finish(t, second, sent)
+			b.wantStatus(t, p, push.Sent)
+		})
+	}
+}
+
+// TestReaperAndWorkerAtOnce finish the same attempt in one transaction. What
+// was delivered must not be sent again, whoever comes first.
+func TestReaperAndWorkerAtOnce(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	together := 0
+	for try := 0; try < 100 && together < 10; try++ {
+		end := func(recipient string) (store.Claim, func()) {
+			c := g.claimed(t, g.booked(t, recipient, 0))
+			return c, func() { g.finish(t, c, sent) }
+		}
+		x, endX := end("x")
+		y, endY := end("y")
+		c, worker := end("anna")
+		reaper := func() {
+			g.finish(t, c, store.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: push.Scheduled, Reason: "lost"}})
+		}
+		calls := []func(){reaper, worker}
+		if try%2 == 1 {
+			calls = []func(){worker, reaper}
+		}
+		if g.together(t, `SELECT FROM pushes WHERE id = ANY ($1) FOR UPDATE`, []any{[][16]byte{x.Push.ID, y.Push.ID}}, [2]func(){endX, endY}, calls) {
+			together++
+		}
+		if got := g.record(t, c.Push); got.Status != push.Sent || got.Outcome != push.Delivered {
+			t.Fatalf("try %d: %+v", try, got)
+		}
+	}
+	if together == 0 {
+		t.Error("the two never shared a transaction")
+	}
+}

@@ -1,0 +1,149 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// attempted forges an attempt that began and ended so long ago.
+func (b *bundle) attempted(t testing.TB, tenant uuid.UUID, recipient string, outcome push.Outcome, began, ended time.Duration) (endedAt time.Time) {
+	t.Helper()
+	return ask[time.Time](t, b.db, `
+		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
+		VALUES ($1, 1, $2, $3, $4, 'log', clock_timestamp() - $5::interval, clock_timestamp(), clock_timestamp() - $6::interval, $7)
+		RETURNING ended_at`, uuid.New(), tenant, push.RecipientKey(tenant, recipient), recipient, began, ended, string(outcome))
+}
+
+// TestGate: whether a due push of anna's may be sent, after what was sent.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	type attempt struct {
+		recipient    string
+		outcome      push.Outcome
+		began, ended time.Duration // ago
+	}
+	const s = time.Second
+	minute := func(n int) quota.Policy { return quota.Policy{{Name: "minute", Limit: n, Window: time.Minute}} }
+	for _, row := range []struct {
+		name    string
+		policy  quota.Policy
+		sends   []attempt
+		want    store.ClaimState
+		freedBy int // the send whose end, and a minute, is the next legal time
+	}{
+		{"nothing was sent", minute(1), nil, store.Claimed, 0},
+		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, store.Deferred, 0},
+		{"perhaps delivered", minute(1), []attempt{{"anna", push.Unknown, 31 * s, 30 * s}}, store.Deferred, 0},
+		{"surely not delivered", minute(1), []attempt{{"anna", push.Refused, 31 * s, 30 * s}}, store.Claimed, 0},
+		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, store.Deferred, 0},
+		{"ended before the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 61 * s}}, store.Claimed, 0},
+		{"soon out of the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 59 * s}}, store.Wait, 0},
+		{"to somebody else", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, store.Claimed, 0},
+		{"one of two", minute(2), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, store.Claimed, 0},
+		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, store.Deferred, 0},
+		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, store.Deferred, 1},
+		{"a refused one between", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Refused, 31 * s, 30 * s}}, store.Claimed, 0},
+		{"another rule", append(minute(5), quota.Rule{Name: "30s", Limit: 1, Window: 30 * s}), []attempt{{"anna", push.Delivered, 21 * s, 20 * s}}, store.Deferred, -1},
+		{"no rule", nil, []attempt{{"anna", push.Delivered, s, 0}}, store.Claimed, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			p := b.booked(t, "anna", -time.Second)
+			b.attempted(t, uuid.New(), "anna", push.Delivered, s, 0) // another tenant's
+			var ends []time.Time
+			for _, a := range row.sends {
+				ends = append(ends, b.attempted(t, b.tenant, a.recipient, a.outcome, a.began, a.ended))
+			}
+			c := b.claim(t, "anna", row.policy)
+			if c.State != row.want {
+				t.Fatalf("%+v", c)
+			}
+			after := b.read(t, p)
+			switch c.State {
+			case store.Wait:
+				if c.Wait <= 0 || c.Wait > time.Second {
+					t.Errorf("asks to wait for %s", c.Wait)
+				}
+			case store.Deferred:
+				free := ends[max(0, row.freedBy)].Add(time.Minute)
+				if row.freedBy < 0 {
+					free = ends[0].Add(30 * s)
+				}
+				if !after.NextAt.Equal(free) || !c.Push.NextAt.Equal(free) || after.Gen != p.Gen+1 || after.Status != push.Scheduled || !after.SendAt.Equal(p.SendAt) || after.Attempts != 0 {
+					t.Errorf("deferred from %s to %s, want %s: %+v", p.NextAt, after.NextAt, free, after)
+				}
+				if again := b.claim(t, "anna", row.policy); again.State != store.Nothing {
+					t.Errorf("then %+v", again)
+				}
+			}
+		})
+	}
+}
+
+// TestGateBeyondTheExpiry puts the push off until it expires, and no further.
+func TestGateBeyondTheExpiry(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]quota.Policy{
+		"too late":   {{Name: "hour", Limit: 1, Window: time.Hour}},
+		"not at all": {{Name: "never", Limit: 0, Window: time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.attempted(t, b.tenant, "anna", push.Delivered, time.Second, 0)
+			d := draft(b.tenant, "anna", 0)
+			d.Push.TTL = 10 * time.Minute
+			p := book(t, b.Store, nil, d).Push
+			if c := b.claim(t, "anna", policy); c.State != store.Deferred || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
+				t.Fatalf("%+v", c)
+			}
+			if c := b.claim(t, "anna", policy); c.State != store.Nothing {
+				t.Errorf("then %+v", c)
+			}
+		})
+	}
+}
+
+// TestGateJustBeforeTheExpiry waits for it: deferring would be found due at
+// once again, and deferred, and found due.
+func TestGateJustBeforeTheExpiry(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	policy := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}
+	b.attempted(t, b.tenant, "anna", push.Delivered, time.Second, 0)
+	p := b.booked(t, "anna", -time.Second)
+	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() + interval '1 second'`)
+	c := b.claim(t, "anna", policy)
+	if c.State != store.Wait || c.Wait <= 0 || c.Wait > time.Second {
+		t.Fatalf("%+v", c)
+	}
+	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp()`)
+	if c := b.claim(t, "anna", policy); c.State != store.TooLate || c.Push.ID != p.ID {
+		t.Errorf("then %+v", c)
+	}
+	b.wantStatus(t, p, push.Expired)
+}
+
+// TestTooLate ends a push that nobody could send in time, before its gate.
+func TestTooLate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := draft(b.tenant, "anna", -time.Hour)
+	d.Push.TTL = time.Minute
+	p := book(t, b.Store, nil, d).Push
+	next := b.booked(t, "anna", -time.Minute)
+	if c := b.claim(t, "anna", quota.Policy{{Limit: 0, Window: time.Minute}}); c.State != store.TooLate || c.Push.ID != p.ID {
+		t.Fatalf("%+v", c)
+	}
+	if got := b.read(t, p); got.Status != push.Expired || got.Gen != p.Gen+1 || got.LastError == "" || len(got.Sends) != 0 {
+		t.Errorf("%+v", got)
+	}
+	b.claimed(t, next)
+}

@@ -1,0 +1,118 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// keyed is a draft under an Idempotency-Key: its id follows from the key.
+func keyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) store.Draft {
+	d := draft(tenant, recipient, in)
+	d.Push.ID = uuid.NewSHA1(tenant, []byte(key))
+	d.Push.IdempotencyHash = []byte(request)
+	return d
+}
+
+// TestTheSameKeyManyTimesAtOnce makes one push, and everybody gets it.
+func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var drafts []store.Draft
+	for range 64 {
+		drafts = append(drafts, keyed(b.tenant, "anna", "key", "body", time.Hour))
+	}
+	verdicts := b.crowd(t, threeRules, drafts...)
+	if n := tally(verdicts); n[store.Booked] != 1 || n[store.Replayed] != 63 {
+		t.Errorf("verdicts %v", n)
+	}
+	first := b.read(t, drafts[0].Push)
+	for _, v := range verdicts {
+		if diff := cmp.Diff(first, v.Push, cmpopts.IgnoreFields(push.Push{}, "ArmedUntil", "CreatedAt", "UpdatedAt", "Metadata"), cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("somebody got another push:\n%s", diff)
+		}
+	}
+}
+
+// TestOneKeyForManyRecipientsAtOnce: they do not share a recipient's lock.
+func TestOneKeyForManyRecipientsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var drafts []store.Draft
+	for i := range 64 {
+		name := string(rune('A' + i))
+		drafts = append(drafts, keyed(b.tenant, name, "key", "body of "+name, time.Hour))
+	}
+	if n := tally(b.crowd(t, threeRules, drafts...)); n[store.Booked] != 1 || n[store.KeyReused] != 63 {
+		t.Errorf("verdicts %v", n)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// TestKeys tells of one key's life.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	want := func(d store.Draft, want store.Judgement) store.Verdict {
+		t.Helper()
+		v := book(t, b.Store, threeRules, d)
+		if v.Judgement != want {
+			t.Fatalf("judgement %d, want %d: %+v", v.Judgement, want, v)
+		}
+		return v
+	}
+	blocker := b.booked(t, "anna", time.Hour)
+
+	// A refusal leaves nothing behind: the same request may find a place later.
+	want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Refused)
+	if _, err := b.Cancel(t.Context(), b.tenant, blocker.ID); err != nil {
+		t.Fatal(err)
+	}
+	first := want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Booked).Push
+
+	want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Replayed)
+	want(keyed(b.tenant, "anna", "k", "another body", time.Hour), store.KeyReused)
+	want(keyed(b.tenant, "bert", "k", "another body", time.Hour), store.KeyReused)
+
+	// The key outlives its push's end, and dry runs.
+	if v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{keyed(b.tenant, "anna", "k", "body", time.Hour)}, Policy: threeRules, DryRun: true}); err != nil || v[0].Judgement != store.Replayed {
+		t.Errorf("dry run: %+v, %v", v, err)
+	}
+	if _, err := b.Cancel(t.Context(), b.tenant, first.ID); err != nil {
+		t.Fatal(err)
+	}
+	if v := want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Replayed); v.Push.Status != push.Canceled || v.Push.ID != first.ID {
+		t.Errorf("%+v", v.Push)
+	}
+
+	// Another tenant that hits the same id learns nothing of it.
+	stolen := keyed(b.tenant, "anna", "k", "body", time.Hour)
+	stolen.Push.Tenant = uuid.New()
+	if v := want(stolen, store.KeyReused); v.Push.ID != uuid.Nil {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestTheSameKeyTwiceInOneTransaction: nobody has committed yet.
+func TestTheSameKeyTwiceInOneTransaction(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	drafts := []store.Draft{
+		keyed(b.tenant, "anna", "k", "body", time.Hour), keyed(b.tenant, "anna", "k", "body", time.Hour), keyed(b.tenant, "anna", "k2", "body", 2*time.Hour),
+	}
+	v, err := b.Book(t.Context(), store.Order{Drafts: drafts, Policy: threeRules})
+	if err != nil || v[0].Judgement != store.Booked || v[1].Judgement != store.Replayed || v[2].Judgement != store.Booked {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if v[1].Push.ID != v[0].Push.ID {
+		t.Error("replayed another push")
+	}
+}

@@ -1,0 +1,160 @@
+package store_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// crowd books drafts at the same time through two stores, as two API processes
+// would, and returns the verdicts in the drafts' order.
+func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...store.Draft) []store.Verdict {
+	t.Helper()
+	stores := []*store.Store{b.Store, openURL(t, b.url, store.Config{})}
+	verdicts := make([]store.Verdict, len(drafts))
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i, d := range drafts {
+		wg.Go(func() {
+			<-start
+			v, err := stores[i%2].Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			verdicts[i] = v[0]
+		})
+	}
+	close(start)
+	wg.Wait()
+	return verdicts
+}
+
+func tally(verdicts []store.Verdict) map[store.Judgement]int {
+	n := map[store.Judgement]int{}
+	for _, v := range verdicts {
+		n[v.Judgement]++
+	}
+	return n
+}
+
+// TestOnePlaceHasOneWinner lets 64 want the same place, and then the three
+// places of an hour.
+func TestOnePlaceHasOneWinner(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		policy quota.Policy
+		places int
+	}{
+		"one per minute":  {quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, 1},
+		"three per hour":  {quota.Policy{{Name: "hour", Limit: 3, Window: time.Hour}}, 3},
+		"none, whichever": {quota.Policy{{Name: "never", Limit: 0, Window: time.Minute}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			var drafts []store.Draft
+			for i := range 64 {
+				drafts = append(drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i%30)*time.Second))
+			}
+			verdicts := b.crowd(t, row.policy, drafts...)
+			if n := tally(verdicts); n[store.Booked] != row.places || n[store.Refused] != 64-row.places {
+				t.Errorf("verdicts %v", n)
+			}
+			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != row.places {
+				t.Errorf("%d rows", n)
+			}
+			for i, v := range verdicts {
+				if v.Judgement == store.Refused && len(row.policy.Violations(v.View.Bookings, drafts[i].Push.SendAt)) == 0 {
+					t.Errorf("refused, and the view does not show why: %+v", v)
+				}
+			}
+		})
+	}
+}
+
+// TestCrowdBooksAllThereIsRoomFor: no place is given twice, and none that was
+// free when the last was asked is left.
+func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 3, Window: time.Minute}}
+	var drafts []store.Draft
+	for range 300 {
+		d := draft(b.tenant, []string{"anna", "bert"}[rand.N(2)], time.Hour+time.Duration(rand.N(300))*time.Second)
+		drafts = append(drafts, d)
+	}
+	verdicts := b.crowd(t, policy, drafts...)
+	b.audit(t, policy)
+	for i, v := range verdicts {
+		p := drafts[i].Push
+		held, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bookings []quota.Booking
+		found := false
+		for _, h := range held {
+			bookings = append(bookings, h.Booking)
+			found = found || h.ID == p.ID
+		}
+		if found != (v.Judgement == store.Booked) {
+			t.Errorf("%s: judgement %d, in the table: %v", p.ID, v.Judgement, found)
+		}
+		if v.Judgement == store.Refused && len(policy.Violations(bookings, p.SendAt)) == 0 {
+			t.Errorf("%s was refused at %s, which is free", p.ID, p.SendAt)
+		}
+	}
+	if n := tally(verdicts); n[store.Booked] < 10 || n[store.Refused] < 100 {
+		t.Errorf("verdicts %v: too few to show anything", n)
+	}
+}
+
+// TestStates: what holds a place, and what has given it back.
+func TestStatesThatHoldAPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
+	for _, status := range push.Statuses {
+		recipient := string(status)
+		p := b.inStatus(t, recipient, status)
+		d := draft(b.tenant, recipient, 0)
+		d.Push.SendAt = p.SendAt.Add(30 * time.Second)
+		if v := book(t, b.Store, policy, d); (v.Judgement == store.Refused) != status.Counts() {
+			t.Errorf("beside one that is %s: judgement %d", status, v.Judgement)
+		}
+	}
+}
+
+// TestUsageIsOfTheNewPush includes itself.
+func TestUsageIsOfTheNewPush(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 5 {
+		v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Duration(i)*time.Minute+time.Hour))
+		got := [3]int{v.Usage[0].Used, v.Usage[1].Used, v.Usage[2].Used}
+		if want := [3]int{1, i + 1, i + 1}; got != want {
+			t.Errorf("push %d: used %v, want %v", i, got, want)
+		}
+	}
+	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour+5*time.Minute)); v.Judgement != store.Refused || v.Usage != nil {
+		t.Errorf("the sixth within an hour: %+v", v)
+	}
+}
+
+func TestTenantsDoNotShareRecipients(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 2 {
+		if v := book(t, b.Store, threeRules, draft(uuid.New(), "anna", time.Hour)); v.Judgement != store.Booked {
+			t.Errorf("%+v", v)
+		}
+	}
+}
