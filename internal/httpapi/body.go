@@ -80,7 +80,7 @@ func checkMedia(h http.Header) error {
 // start returns a reader that stands before the body's object, or behind a
 // value of another kind. A syntax error is for finish to tell.
 func start(body []byte, bad *faults) (r *reader, isObject bool) {
-	r = &reader{data: body}
+	r = newReader(body)
 	if r.peek() == '{' {
 		return r, true
 	}

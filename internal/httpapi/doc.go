@@ -10,8 +10,9 @@
 //
 // There is one file per resource, with its handler, its JSON and its
 // documentation. huma holds the operations and the schemas, which are what
-// /openapi.json and /docs show. Bodies are read by a decoder of our own
-// (jsonreader.go), because huma's answers schema faults before a handler can
-// add its own, and because a batch of 1000 has to be read in a few
-// milliseconds; the tests hold decoder and schemas together.
+// /openapi.json and /docs show. Bodies are walked over once with jsontext
+// (jsonreader.go) and read member by member, because huma's own validation
+// answers schema faults before a handler can add its own, and because a batch
+// of 1000 has to be read in a few milliseconds; the tests hold the forms and
+// the schemas together.
 package httpapi

@@ -109,7 +109,7 @@ func (f *form) checkMessage(message []byte) {
 	if message == nil {
 		return
 	}
-	r := reader{data: message}
+	r := newReader(message)
 	for name := range r.members {
 		raw := r.value()
 		switch string(name) {

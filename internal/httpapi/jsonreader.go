@@ -2,212 +2,144 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"strconv"
+	"io"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDepth is how deep a value of a request may be nested. Far deeper ones
 // would exhaust the stacks of those who read them later.
 const maxDepth = 100
 
+// lenient leaves to the form what it can say better: a string with half a
+// character is a fault of its field, and the last of several members counts.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
 // reader walks over a JSON text once, without building anything. After the
 // first syntax error it stands still and err is set.
 type reader struct {
 	data []byte
-	pos  int
+	json *jsontext.Decoder
 	deep bool // the value read last is nested deeper than maxDepth
-	err  *syntaxError
+	err  error
 }
 
-// syntaxError says where a text stops being JSON.
-type syntaxError struct {
-	line, column int
-	found, want  string
+func newReader(data []byte) *reader {
+	return &reader{data: data, json: jsontext.NewDecoder(bytes.NewBuffer(data), lenient)}
 }
 
-func (e *syntaxError) Error() string {
-	return fmt.Sprintf("is not valid JSON: found %s at line %d, column %d, where %s should be", e.found, e.line, e.column, e.want)
-}
-
-// fail stops the reader at its position.
-func (r *reader) fail(want string) {
-	if r.err != nil {
+// fail stops the reader, and says where the text stops being JSON.
+func (r *reader) fail(err error) {
+	if r.err != nil || err == nil {
 		return
 	}
-	before := r.data[:min(r.pos, len(r.data))]
-	e := &syntaxError{
-		line: 1 + bytes.Count(before, []byte{'\n'}), column: 1 + utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):]),
-		found: "the end", want: want,
+	at, why := r.json.InputOffset(), err
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		at, why = syntax.ByteOffset, syntax.Err
 	}
-	if r.pos < len(r.data) {
-		c, _ := utf8.DecodeRune(r.data[r.pos:])
-		e.found = strconv.QuoteRune(c)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		at, why = int64(len(r.data)), errors.New("it ends too early")
 	}
-	r.err = e
+	before := r.data[:min(at, int64(len(r.data)))]
+	r.err = fmt.Errorf("is not valid JSON at line %d, column %d: %w",
+		1+bytes.Count(before, []byte{'\n'}), 1+utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):]), why)
 }
 
-// peek skips white space and returns the next byte, or 0 at the end.
-func (r *reader) peek() byte {
-	for ; r.pos < len(r.data); r.pos++ {
-		switch c := r.data[r.pos]; c {
-		case ' ', '\t', '\n', '\r':
-		default:
-			return c
-		}
-	}
-	return 0
-}
+// peek returns the kind of what comes next, a byte like '{' or '"'.
+func (r *reader) peek() jsontext.Kind { return r.json.PeekKind() }
 
-// take moves over the byte c, which must come next.
-func (r *reader) take(c byte) bool {
-	if r.err == nil && r.peek() == c && r.pos < len(r.data) {
-		r.pos++
-		return true
+// token reads the next token.
+func (r *reader) token() (jsontext.Token, bool) {
+	if r.err != nil {
+		return jsontext.Token{}, false
 	}
-	r.fail(strconv.QuoteRune(rune(c)))
-	return false
-}
-
-// end demands that nothing but white space follows.
-func (r *reader) end() {
-	if r.err == nil && (r.peek() != 0 || r.pos < len(r.data)) {
-		r.fail("the end")
-	}
+	t, err := r.json.ReadToken()
+	r.fail(err)
+	return t, err == nil
 }
 
 // members yields the names of the object that comes next. The caller reads the
 // value of each before it goes on.
 func (r *reader) members(yield func(name []byte) bool) {
-	if !r.take('{') {
-		return
-	}
-	if r.peek() == '}' {
-		r.pos++
-		return
-	}
-	for {
-		name := r.name()
-		if r.err != nil || !yield(name) || !r.more('}') {
-			return
-		}
-	}
+	r.within(func() bool {
+		name, ok := r.token()
+		return ok && yield([]byte(name.String()))
+	})
 }
 
 // elements yields the indexes of the array that comes next. The caller reads
 // each value before it goes on.
 func (r *reader) elements(yield func(i int) bool) {
-	if !r.take('[') {
-		return
-	}
-	if r.peek() == ']' {
-		r.pos++
-		return
-	}
-	for i := 0; r.err == nil && yield(i) && r.more(']'); i++ {
-	}
+	i := -1
+	r.within(func() bool {
+		i++
+		return yield(i)
+	})
 }
 
-// more moves over a comma, or over the closing bracket and is false.
-func (r *reader) more(closing byte) bool {
-	if r.err != nil {
-		return false
+// within moves over the brackets of an object or array, and over each of its
+// parts by read.
+func (r *reader) within(read func() bool) {
+	if _, ok := r.token(); !ok {
+		return
 	}
-	switch r.peek() {
-	case ',':
-		r.pos++
-		return true
-	case closing:
-		r.pos++
-	default:
-		r.fail("',' or " + strconv.QuoteRune(rune(closing)))
+	for k := r.peek(); r.err == nil && k != '}' && k != ']'; k = r.peek() {
+		if !read() {
+			return
+		}
 	}
-	return false
-}
-
-// name reads the name of a member and its colon.
-func (r *reader) name() []byte {
-	if r.peek() != '"' {
-		r.fail("a name in quotes")
-		return nil
-	}
-	from := r.pos
-	r.skipString()
-	if r.err != nil {
-		return nil
-	}
-	name := r.data[from+1 : r.pos-1]
-	if bytes.IndexByte(name, '\\') >= 0 {
-		s, _ := unquote(r.data[from:r.pos])
-		name = []byte(s)
-	}
-	r.take(':')
-	return name
+	r.token()
 }
 
 // value moves over the value that comes next and returns its text.
 func (r *reader) value() []byte {
-	r.peek()
-	from := r.pos
+	if r.err != nil {
+		return nil
+	}
+	outside := r.json.StackDepth()
 	r.deep = false
-	r.skip(1)
-	return r.data[from:r.pos]
-}
-
-func (r *reader) skip(depth int) {
-	switch c := r.peek(); {
-	case c == '"':
-		r.skipString()
-	case (c == '{' || c == '[') && depth > maxDepth:
-		r.deep = true
-		r.leap()
-	case c == '{':
-		for range r.members {
-			r.skip(depth + 1)
-		}
-	case c == '[':
-		for range r.elements {
-			r.skip(depth + 1)
-		}
-	case c == '-' || c >= '0' && c <= '9':
-		r.skipNumber()
-	case c == 't':
-		r.skipWord("true")
-	case c == 'f':
-		r.skipWord("false")
-	case c == 'n':
-		r.skipWord("null")
-	default:
-		r.fail("a value")
+	if k := r.peek(); k != '{' && k != '[' {
+		v, err := r.json.ReadValue()
+		r.fail(err)
+		return v
 	}
-}
-
-// leap moves over an object or array by its brackets alone, however deep.
-func (r *reader) leap() {
-	for open := 0; r.err == nil; {
-		switch r.peek() {
-		case '"':
-			r.skipString()
-			continue
-		case '{', '[':
-			open++
-		case '}', ']':
-			open--
+	var from int64
+	for n := 0; ; n++ {
+		if _, ok := r.token(); !ok {
+			return nil
 		}
-		if r.pos == len(r.data) {
-			r.fail("a closing bracket")
-			return
+		depth := r.json.StackDepth() - outside
+		if n == 0 {
+			from = r.json.InputOffset() - 1
 		}
-		if r.pos++; open == 0 {
-			return
+		if r.deep = r.deep || depth > maxDepth; depth == 0 {
+			return r.data[from:r.json.InputOffset()]
 		}
 	}
 }
 
-func (r *reader) skipWord(word string) {
-	if !bytes.HasPrefix(r.data[r.pos:], []byte(word)) {
-		r.fail("a value")
+// end demands that nothing but white space follows.
+func (r *reader) end() {
+	if r.err != nil {
 		return
 	}
-	r.pos += len(word)
+	switch _, err := r.json.ReadToken(); {
+	case err == nil:
+		r.fail(errors.New("something follows its end"))
+	case !errors.Is(err, io.EOF):
+		r.fail(err)
+	}
+}
+
+// unquote returns what the text of a JSON string stands for. It is false where
+// an escape stands for half a character: two such strings must not become
+// equal.
+func unquote(text []byte) (string, bool) {
+	s, err := jsontext.AppendUnquote(nil, text)
+	return string(s), err == nil
 }

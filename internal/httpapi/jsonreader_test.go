@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // seeds are texts from which fuzzing starts.
@@ -22,7 +24,7 @@ func seeds() []string {
 // readsAll reports whether the reader takes a text as one JSON value, and
 // whether that is nested too deep to be looked at closely.
 func readsAll(text []byte) (ok, deep bool) {
-	r := reader{data: text}
+	r := newReader(text)
 	r.value()
 	r.end()
 	return r.err == nil, r.deep
@@ -52,13 +54,13 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		for _, read := range []func(*reader) form{readForm, readMove, readQuestion} {
-			r := &reader{data: text}
+			r := newReader(text)
 			if r.peek() != '{' {
 				continue
 			}
 			checkForm(t, r, read(r))
 		}
-		r := &reader{data: text}
+		r := newReader(text)
 		if r.peek() == '{' {
 			b := readBatch(r)
 			for _, one := range b.forms {
@@ -88,9 +90,11 @@ func TestDeepIsNotDangerous(t *testing.T) {
 			t.Error("an open text is taken")
 		}
 	}
-	text := strings.Repeat("[", maxBatchBody/2) + strings.Repeat("]", maxBatchBody/2)
-	if ok, deep := readsAll([]byte(text)); !ok || !deep {
-		t.Errorf("ok %v, deep %v", ok, deep)
+	for levels, want := range map[int]bool{maxDepth: false, maxDepth + 1: true, 9000: true} {
+		text := strings.Repeat("[", levels) + strings.Repeat("]", levels)
+		if ok, deep := readsAll([]byte(text)); !ok || deep != want {
+			t.Errorf("%d levels: ok %v, deep %v", levels, ok, deep)
+		}
 	}
 }
 
@@ -100,7 +104,7 @@ func FuzzRequestHash(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if ok, deep := readsAll(text); !ok || deep || !utf8.Valid(text) || halfCharacter(text) {
+		if ok, deep := readsAll(text); !ok || deep || !utf8.Valid(text) || !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)) {
 			return
 		}
 		d := json.NewDecoder(bytes.NewReader(text))
@@ -142,7 +146,7 @@ func TestRequestHash(t *testing.T) {
 
 // TestDuplicateMembers: the last one counts.
 func TestDuplicateMembers(t *testing.T) {
-	f := readForm(&reader{data: []byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`)})
+	f := readForm(newReader([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`)))
 	if len(f.faults) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {
 		t.Errorf("%+v", f)
 	}

@@ -141,7 +141,7 @@ func TestDecoderAgreesWithSchema(t *testing.T) {
 				want[whereOf(err.(*huma.ErrorDetail))] = true
 			}
 			got := map[string]bool{}
-			for _, f := range c.read(&reader{data: []byte(text)}) {
+			for _, f := range c.read(newReader([]byte(text))) {
 				got[f.Location] = true
 			}
 			if !maps.Equal(got, want) {

@@ -159,3 +159,5 @@ func (b *bundle) configure(t testing.TB, setting string) {
 	b.exec(t, `ALTER DATABASE "`+name+`" `+setting)
 	b.Store = openURL(t, b.url, store.Config{})
 }
+
+func (b *bundle) ctx() context.Context { return context.Background() }

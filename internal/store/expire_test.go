@@ -1,0 +1,72 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestExpire ends what is too late and waits, and nothing else.
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	late := func(recipient string) push.Push {
+		d := draft(b.tenant, recipient, -time.Hour)
+		d.Push.TTL = time.Minute
+		return book(t, b.Store, nil, d).Push
+	}
+	first := late("anna")
+	tried := late("bert")
+	b.exec(t, `UPDATE pushes SET last_error = 'busy', attempts = 2 WHERE id = $1`, tried.ID)
+	inTime := b.booked(t, "carl", -time.Minute)
+	busy := late("dora")
+	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = $1`, busy.ID)
+	c := b.claimed(t, busy)
+	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, busy.ID)
+
+	ended, err := b.Expire(t.Context(), 10)
+	if err != nil || len(ended) != 2 {
+		t.Fatalf("%+v, %v", ended, err)
+	}
+	for _, e := range ended {
+		if (e.ID != first.ID || e.Recipient != "anna") && (e.ID != tried.ID || e.Recipient != "bert") || e.Tenant != b.tenant {
+			t.Errorf("ended %+v", e)
+		}
+	}
+	b.wantStatus(t, first, push.Expired)
+	b.wantStatus(t, inTime, push.Scheduled)
+	b.wantStatus(t, busy, push.Sending)
+	if got := b.read(t, tried); got.LastError != "it expired before it could be sent: busy" || got.Gen != tried.Gen+1 {
+		t.Errorf("%+v", got)
+	}
+
+	// The one under way comes back, and then its time is over, too.
+	b.finish(t, c, tryAgain)
+	if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 1 || ended[0].ID != busy.ID {
+		t.Errorf("%+v, %v", ended, err)
+	}
+}
+
+// TestExpirersShareTheWork and a worker that claims at the same time is told to
+// look again.
+func TestExpirersShareTheWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := draft(b.tenant, "anna", -time.Hour)
+	d.Push.TTL = time.Minute
+	p := book(t, b.Store, nil, d).Push
+	b.exec(t, `BEGIN`)
+	b.exec(t, `UPDATE pushes SET status = 'expired', gen = gen + 1 WHERE id = $1`, p.ID)
+	if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 0 {
+		t.Errorf("while another one is at it: %+v, %v", ended, err)
+	}
+	claims := make(chan store.Claim, 1)
+	go func() { claims <- b.claim(t, "anna", nil) }()
+	b.waiting(t, 1)
+	b.exec(t, `COMMIT`)
+	if c := <-claims; c.State != store.Again {
+		t.Errorf("%+v", c)
+	}
+}

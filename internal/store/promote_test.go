@@ -1,0 +1,188 @@
+package store_test
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// promote arms what is due within 90 seconds and returns it.
+func (b *bundle) promote(t testing.TB, limit int) (armed []push.WakeUp) {
+	t.Helper()
+	n, err := b.Promote(t.Context(), 90*time.Second, time.Minute, limit, func(w []push.WakeUp) error {
+		armed = append(armed, w...)
+		return nil
+	})
+	if err != nil || n != len(armed) {
+		t.Fatalf("%d, %v; armed %+v", n, err, armed)
+	}
+	return armed
+}
+
+func TestPromoteArmsWhatIsDueSoon(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	soon, due := b.booked(t, "anna", 10*time.Second), b.booked(t, "bert", -time.Second)
+	b.booked(t, "carl", time.Hour)
+	for _, status := range push.Statuses {
+		if status != push.Scheduled {
+			b.inStatus(t, string(status), status)
+		}
+	}
+	want := []push.WakeUp{
+		{Push: soon.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "anna"), At: soon.NextAt},
+		{Push: due.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "bert"), At: due.NextAt},
+	}
+	first, second := b.promote(t, 1), b.promote(t, 10)
+	if !slices.Equal(append(second, first...), want) {
+		t.Errorf("armed %+v, then %+v", first, second)
+	}
+	if again := b.promote(t, 10); len(again) != 0 {
+		t.Errorf("armed again: %+v", again)
+	}
+}
+
+// TestTwoPromotersArmEachPushOnce at the same time, on two stores.
+func TestTwoPromotersArmEachPushOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	o := store.Order{}
+	for range 1000 {
+		o.Drafts = append(o.Drafts, draft(b.tenant, uuid.NewString(), 0))
+	}
+	if _, err := b.Book(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var (
+		mu    sync.Mutex
+		armed = map[uuid.UUID]int{}
+		both  = make(chan struct{}, 2)
+		wg    sync.WaitGroup
+	)
+	for _, st := range []*store.Store{b.Store, openURL(t, b.url, store.Config{})} {
+		wg.Go(func() {
+			meet := sync.OnceFunc(func() { // neither is done before the other has begun
+				both <- struct{}{}
+				for len(both) < 2 {
+					time.Sleep(time.Millisecond)
+				}
+			})
+			for {
+				n, err := st.Promote(t.Context(), time.Minute, time.Minute, 30, func(wakeUps []push.WakeUp) error {
+					meet()
+					mu.Lock()
+					defer mu.Unlock()
+					for _, w := range wakeUps {
+						armed[w.Push]++
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if n == 0 {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range armed {
+		if n != 1 {
+			t.Errorf("%s was armed %d times", id, n)
+		}
+	}
+	if len(armed) != 1000 {
+		t.Errorf("%d of 1000 were armed", len(armed))
+	}
+}
+
+// TestLapsedLeasesAreArmedAgain: Redis may have forgotten the wake-ups.
+func TestLapsedLeasesAreArmedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.booked(t, "anna", 0)
+	lease := func() time.Duration {
+		return time.Duration(ask[float64](t, b.db, `SELECT extract(epoch FROM armed_until - clock_timestamp())::float8 FROM pushes`) * float64(time.Second))
+	}
+	if n := len(b.promote(t, 10)); n != 1 || lease() < 50*time.Second || lease() > time.Minute {
+		t.Fatalf("armed %d for %s", n, lease())
+	}
+	b.exec(t, `UPDATE pushes SET armed_until = clock_timestamp() - interval '1 microsecond'`)
+	if n := len(b.promote(t, 10)); n != 1 {
+		t.Errorf("armed %d", n)
+	}
+}
+
+// TestFailedArmingLeavesNothingArmed, is tried once only, and is not taken for
+// a failure of Postgres.
+func TestFailedArmingLeavesNothingArmed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.booked(t, "anna", 0)
+	for name, trouble := range map[string]error{
+		"any": errors.New("full"), "network": &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused")},
+	} {
+		tries := 0
+		_, err := b.Promote(t.Context(), time.Minute, time.Minute, 10, func([]push.WakeUp) error { tries++; return trouble })
+		if !errors.Is(err, trouble) || errors.Is(err, push.ErrUnavailable) || tries != 1 {
+			t.Errorf("%s: %v after %d tries", name, err, tries)
+		}
+	}
+	if n := len(b.promote(t, 10)); n != 1 {
+		t.Errorf("then %d were left to arm", n)
+	}
+}
+
+// TestPlansThatChangeAreNotArmedAnyMore: their wake-ups are stale.
+func TestPlansThatChangeAreNotArmedAnyMore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, change := range []func(p push.Push){
+		func(p push.Push) { b.finish(t, b.claimed(t, p), tryAgain) },
+		func(p push.Push) {
+			b.attempted(t, b.tenant, p.Recipient, push.Delivered, time.Second, 0)
+			b.claim(t, p.Recipient, threeRules)
+		},
+		func(p push.Push) {
+			if err := b.move(b.Store, p, p.SendAt.Add(10*time.Second)); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		p := b.booked(t, uuid.NewString(), 0)
+		b.promote(t, 10)
+		change(p)
+		if armed := b.promote(t, 10); len(armed) != 1 || armed[0].Push != p.ID || armed[0].Gen != p.Gen+1 || !armed[0].At.Equal(b.read(t, p).NextAt) {
+			t.Errorf("armed %+v", armed)
+		}
+	}
+}
+
+func TestDueIsOldestFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.booked(t, "later", time.Hour)
+	third, first, second := b.booked(t, "c", -time.Second), b.booked(t, "a", -time.Hour), b.booked(t, "b", -time.Minute)
+	b.promote(t, 10) // which makes no difference
+	due, err := b.Due(t.Context(), 2)
+	if err != nil || len(due) != 2 || due[0].Push != first.ID || due[1].Push != second.ID {
+		t.Errorf("due: %+v, %v", due, err)
+	}
+	n, oldest, err := b.Backlog(t.Context())
+	if err != nil || n != 3 || oldest < time.Hour || oldest > time.Hour+10*time.Minute {
+		t.Errorf("backlog: %d, %s, %v", n, oldest, err)
+	}
+	b.finish(t, b.claimed(t, third), sent)
+	if n, _, _ := b.Backlog(t.Context()); n != 2 {
+		t.Errorf("backlog: %d", n)
+	}
+}

@@ -1,0 +1,192 @@
+package store_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// change is what a tenant does to a push that waits, and which error says that
+// it came too late for that.
+type change struct {
+	do     func(b *bundle, st *store.Store, p push.Push) error
+	late   error
+	undoes func(push.Push) bool // whether a push shows that it was done
+}
+
+func (b *bundle) move(st *store.Store, p push.Push, to time.Time) error {
+	p.SendAt = to
+	v, err := st.Reschedule(b.ctx(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: nil})
+	if err == nil && v.Judgement != store.Booked {
+		err = errors.New("no place")
+	}
+	return err
+}
+
+var (
+	cancel = change{
+		do: func(b *bundle, st *store.Store, p push.Push) error {
+			_, err := st.Cancel(b.ctx(), p.Tenant, p.ID)
+			return err
+		},
+		late:   push.ErrNotCancelable,
+		undoes: func(p push.Push) bool { return p.Status == push.Canceled && len(p.Sends) == 0 },
+	}
+	move = change{
+		do:   func(b *bundle, st *store.Store, p push.Push) error { return b.move(st, p, began.Add(time.Hour)) },
+		late: push.ErrNotReschedulable,
+		undoes: func(p push.Push) bool {
+			return p.SendAt.Equal(began.Add(time.Hour)) && p.NextAt.Equal(p.SendAt) && len(p.Sends) == 0
+		},
+	}
+)
+
+// TestChangesRaceClaims: what is confirmed to the tenant is never sent, what
+// is sent was never confirmed, and both happen.
+func TestChangesRaceClaims(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]change{"cancel": cancel, "move": move} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			worker := openURL(t, b.url, store.Config{})
+			confirmed, claimed := 0, 0
+			for try := 0; confirmed < 5 || claimed < 5; try++ {
+				if try == 2000 {
+					t.Fatalf("in %d races %d changes and %d claims won: nothing was tested", try, confirmed, claimed)
+				}
+				p := b.booked(t, uuid.NewString(), 0)
+				var (
+					wg  sync.WaitGroup
+					c   store.Claim
+					err error
+				)
+				wg.Go(func() { c = claimAgain(t, worker, p) })
+				wg.Go(func() { err = change.do(b, b.Store, p) })
+				wg.Wait()
+				after := b.read(t, p)
+				switch {
+				case err == nil && c.State == store.Nothing && change.undoes(after):
+					confirmed++
+				case errors.Is(err, change.late) && c.State == store.Claimed && after.Status == push.Sending && !change.undoes(after):
+					claimed++
+				default:
+					t.Fatalf("change: %v, claim: %+v, push: %+v", err, c, after)
+				}
+			}
+		})
+	}
+}
+
+// claimAgain claims until it is not told to do so again.
+func claimAgain(t *testing.T, st *store.Store, p push.Push) store.Claim {
+	for {
+		c, err := st.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+		if err != nil || c.State != store.Again {
+			if err != nil {
+				t.Error(err)
+			}
+			return c
+		}
+	}
+}
+
+// TestClaimOvertakenByACancel has read the push, and then finds it gone.
+func TestClaimOvertakenByACancel(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.booked(t, "anna", 0)
+	b.exec(t, `BEGIN`)
+	b.exec(t, `UPDATE pushes SET status = 'canceled', gen = gen + 1 WHERE id = $1`, p.ID)
+	claims := make(chan store.Claim, 1)
+	go func() { claims <- b.claim(t, "anna", nil) }()
+	b.waiting(t, 1)
+	b.exec(t, `COMMIT`)
+	if c := <-claims; c.State != store.Again {
+		t.Errorf("%+v", c)
+	}
+	if c := b.claim(t, "anna", nil); c.State != store.Nothing {
+		t.Errorf("then %+v", c)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM sends`); n != 0 {
+		t.Errorf("%d attempts were opened", n)
+	}
+}
+
+// TestMoveOvertakenByACancel waits for the row, and finds the push canceled.
+func TestMoveOvertakenByACancel(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.booked(t, "anna", time.Minute)
+	b.exec(t, `BEGIN`)
+	b.exec(t, `UPDATE pushes SET status = 'canceled', gen = gen + 1 WHERE id = $1`, p.ID)
+	moved := make(chan error, 1)
+	go func() { moved <- b.move(b.Store, p, began.Add(time.Hour)) }()
+	b.waiting(t, 1)
+	b.exec(t, `COMMIT`)
+	if err := <-moved; !errors.Is(err, push.ErrNotReschedulable) {
+		t.Errorf("%v", err)
+	}
+	if got := b.read(t, p); got.Status != push.Canceled || !got.SendAt.Equal(p.SendAt) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestChangesByState goes through what can be canceled and moved.
+func TestChangesByState(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, status := range push.Statuses {
+		for name, change := range map[string]change{"cancel": cancel, "move": move} {
+			p := b.inStatus(t, name+string(status), status)
+			err := change.do(b, b.Store, p)
+			possible := status == push.Scheduled || name == "cancel" && status == push.Canceled // canceled again: the same
+			if possible != (err == nil) || !possible && !errors.Is(err, change.late) {
+				t.Errorf("%s one that is %s: %v", name, status, err)
+			}
+			if !possible && b.read(t, p).Gen != p.Gen {
+				t.Errorf("%s changed one that is %s", name, status)
+			}
+			p.Tenant = uuid.New()
+			if err := change.do(b, b.Store, p); !errors.Is(err, push.ErrNotFound) {
+				t.Errorf("another tenant's %s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestMovesCarryTheExpiry and the own place is no obstacle to the new one.
+func TestMovesCarryTheExpiry(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.booked(t, "anna", time.Hour)
+	b.booked(t, "anna", 3*time.Hour)
+	reschedule := func(to time.Duration, want store.Judgement) push.Push {
+		t.Helper()
+		p.SendAt, p.RequestedSendAt = began.Add(to), began.Add(to)
+		v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules, Arm: 5 * time.Second})
+		if err != nil || v.Judgement != want {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		return b.read(t, p)
+	}
+	near := reschedule(time.Hour+30*time.Second, store.Booked)
+	if want := near.SendAt.Add(24 * time.Hour); !near.SendAt.Equal(began.Add(time.Hour+30*time.Second)) || !near.ExpiresAt.Equal(want) || !near.RequestedSendAt.Equal(near.SendAt) || near.Gen != 2 || !near.CreatedAt.Equal(p.CreatedAt) {
+		t.Errorf("moved: %+v", near)
+	}
+	if kept := reschedule(3*time.Hour+30*time.Second, store.Refused); !kept.SendAt.Equal(near.SendAt) || kept.Gen != near.Gen {
+		t.Errorf("refused: %+v", kept)
+	}
+	b.exec(t, `UPDATE pushes SET armed_until = clock_timestamp() + interval '1 hour'`)
+	reschedule(5*time.Hour, store.Booked)
+	if armed := ask[bool](t, b.db, `SELECT armed_until IS NOT NULL FROM pushes WHERE id = $1`, p.ID); armed {
+		t.Error("the old wake-up is stale, and the push still counts as armed")
+	}
+	b.audit(t, threeRules)
+}
