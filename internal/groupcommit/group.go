@@ -1,15 +1,15 @@
 // Package groupcommit gathers concurrent calls, so that many share the price
 // of one: a transaction's commit, a network round trip.
 //
-// There is no timer. A call that finds nobody at work runs at once and alone;
-// those that arrive meanwhile wait, and are run together as soon as it is
-// done. So the groups are as large as the load makes them, and an idle system
-// adds no latency.
+// A call that finds nobody at work runs at once and alone; those that arrive
+// meanwhile wait, and are run together as soon as it is done. So the groups are
+// as large as the load makes them, and an idle system adds no latency.
 package groupcommit
 
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Group gathers calls to Run. The zero value with Run set is ready for use.
@@ -24,6 +24,9 @@ type Group[Req, Res any] struct {
 	MaxWeight int
 	// Parallel is how many groups run at the same time; 0: one.
 	Parallel int
+	// Pause is taken after every group, so that the next one is larger. It
+	// costs a lone call nothing, and one under load this much at most.
+	Pause time.Duration
 	// Alone tells of an error whether one request may have caused it for all:
 	// then each is run alone. nil: never.
 	Alone func(error) bool
@@ -61,6 +64,9 @@ func (g *Group[Req, Res]) Do(req Req) (Res, error) {
 func (g *Group[Req, Res]) work() {
 	for calls := g.next(); len(calls) > 0; calls = g.next() {
 		g.run(calls)
+		if g.Pause > 0 {
+			time.Sleep(g.Pause)
+		}
 	}
 }
 

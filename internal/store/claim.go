@@ -128,7 +128,6 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(lockSQL, keys)
-	b.Queue(`SELECT clock_timestamp()`)
 	b.Queue(`
 		SELECT `+pushColumns+`, k.k
 		FROM unnest($1::bigint[]) AS k
@@ -155,6 +154,7 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 			OFFSET 0
 		) s
 		ORDER BY k.k, s.ended_at`, keys, reach)
+	b.Queue(`SELECT clock_timestamp()`) // last: an attempt that was seen to have ended did so before the next begins
 	res := c.SendBatch(ctx, b)
 	found, err := readSituation(res, len(keys))
 	if closeErr := res.Close(); err == nil {
@@ -170,9 +170,6 @@ func readSituation(res pgx.BatchResults, recipients int) (*situation, error) {
 		}
 	}
 	found := &situation{recipients: make(map[int64]*due, recipients)}
-	if err := res.QueryRow().Scan(&found.now); err != nil {
-		return nil, err
-	}
 	for _, read := range []func(pgx.CollectableRow) error{found.readDue, found.readInFlight, found.readSend} {
 		rows, _ := res.Query()
 		for rows.Next() {
@@ -185,7 +182,7 @@ func readSituation(res pgx.BatchResults, recipients int) (*situation, error) {
 			return nil, err
 		}
 	}
-	return found, nil
+	return found, res.QueryRow().Scan(&found.now)
 }
 
 func (s *situation) readDue(row pgx.CollectableRow) error {

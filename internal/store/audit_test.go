@@ -1,0 +1,73 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// TestAuditFinds every broken guarantee, each forged, and nothing where the
+// same is just within bounds.
+func TestAuditFinds(t *testing.T) {
+	t.Parallel()
+	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
+	const s = time.Second
+	ago := func(b *bundle, p push.Push, column string, ago time.Duration) {
+		b.exec(t, `UPDATE pushes SET `+column+` = clock_timestamp() - $2::interval WHERE id = $1`, p.ID, ago)
+	}
+	for name, row := range map[string]struct {
+		forge func(t *testing.T, b *bundle)
+		want  string
+	}{
+		"two promised in a minute":       {func(t *testing.T, b *bundle) { b.booked(t, "anna", time.Hour); b.booked(t, "anna", time.Hour+59*s) }, "promised-window"},
+		"two promised, a minute apart":   {func(t *testing.T, b *bundle) { b.booked(t, "anna", time.Hour); b.booked(t, "anna", time.Hour+60*s) }, ""},
+		"two promised to two recipients": {func(t *testing.T, b *bundle) { b.booked(t, "anna", time.Hour); b.booked(t, "bert", time.Hour) }, ""},
+		"one of two is canceled": {func(t *testing.T, b *bundle) {
+			b.inStatus(t, "anna", push.Canceled)
+			b.inStatus(t, "anna", push.Sent)
+		}, ""},
+		"two sent in a minute": {func(t *testing.T, b *bundle) {
+			b.attempted(t, b.tenant, "anna", push.Delivered, 100*s, 100*s)
+			b.attempted(t, b.tenant, "anna", push.Unknown, 41*s, 40*s)
+		}, "actual-window"},
+		"one of two was refused": {func(t *testing.T, b *bundle) {
+			b.attempted(t, b.tenant, "anna", push.Refused, 100*s, 100*s)
+			b.attempted(t, b.tenant, "anna", push.Delivered, 41*s, 40*s)
+		}, ""},
+		"two sent, a minute apart": {func(t *testing.T, b *bundle) {
+			b.attempted(t, b.tenant, "anna", push.Delivered, 101*s, 100*s)
+			b.attempted(t, b.tenant, "anna", push.Delivered, 40*s, 30*s)
+		}, ""},
+		"two at the same time": {func(t *testing.T, b *bundle) {
+			b.attempted(t, b.tenant, "anna", push.Refused, 100*s, 40*s)
+			b.attempted(t, b.tenant, "anna", push.Refused, 41*s, 30*s)
+		}, "overlap"},
+		"due and forgotten":        {func(t *testing.T, b *bundle) { ago(b, b.booked(t, "anna", 0), "next_at", 301*s) }, "overdue"},
+		"due, and not yet late":    {func(t *testing.T, b *bundle) { ago(b, b.booked(t, "anna", 0), "next_at", 290*s) }, ""},
+		"lost and not reaped":      {func(t *testing.T, b *bundle) { ago(b, b.inStatus(t, "anna", push.Sending), "lease_until", 301*s) }, "lost"},
+		"lost, and not yet reaped": {func(t *testing.T, b *bundle) { ago(b, b.inStatus(t, "anna", push.Sending), "lease_until", 290*s) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			row.forge(t, b)
+			findings, err := b.Audit(t.Context(), policy, began.Add(-time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case row.want == "" && len(findings) == 0:
+			case row.want != "" && len(findings) == 1 && findings[0].Check == row.want:
+				if f := findings[0]; f.Tenant != b.tenant || f.Recipient != "anna" || f.Push == uuid.Nil || f.Detail == "" {
+					t.Errorf("%+v", f)
+				}
+			default:
+				t.Errorf("found %+v, want %q", findings, row.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestRecipientsThatShareAKeyStayApart. Finding two with the same 64 bits of a
+// SHA-256 would take a while, so bert's rows are given anna's key by force.
+func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := push.RecipientKey(b.tenant, "anna")
+	collide := func() {
+		b.exec(t, `UPDATE pushes SET recipient_key = $1`, key)
+		b.exec(t, `UPDATE sends SET recipient_key = $1`, key)
+	}
+	bert := b.booked(t, "bert", -time.Minute)
+	b.booked(t, "bert", time.Hour)
+	b.attempted(t, b.tenant, "bert", push.Delivered, time.Second, 0)
+	collide()
+
+	// Booking and looking.
+	v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour))
+	if v.Judgement != store.Booked || v.Usage[2].Used != 1 {
+		t.Errorf("anna is refused for what bert holds: %+v", v)
+	}
+	held, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour))
+	if err != nil || len(held) != 1 || held[0].ID != v.Push.ID {
+		t.Errorf("anna holds %+v, %v", held, err)
+	}
+	if list, err := b.List(t.Context(), b.tenant, store.Filter{Recipient: "anna"}, store.Position{}, 10); err != nil || len(list) != 1 {
+		t.Errorf("anna's list: %+v, %v", list, err)
+	}
+
+	// The gate: bert must wait for his own send, and anna not. His push stands
+	// before hers until it is put off.
+	anna := b.booked(t, "anna", -time.Second)
+	if c := b.claim(t, "anna", threeRules); c.State != store.Deferred || c.Push.ID != bert.ID {
+		t.Fatalf("%+v", c)
+	}
+	c := b.claim(t, "anna", threeRules)
+	if c.State != store.Claimed || c.Push.ID != anna.ID {
+		t.Fatalf("%+v", c)
+	}
+	// While she is being sent to he waits, and is not forgotten.
+	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() WHERE id = $1`, bert.ID)
+	if c := b.claim(t, "anna", nil); c.State != store.Nothing {
+		t.Errorf("%+v", c)
+	}
+	if more := b.finish(t, c, sent); !more {
+		t.Error("nobody is told that bert waits")
+	}
+	if c := b.claim(t, "anna", nil); c.State != store.Claimed || c.Push.ID != bert.ID {
+		t.Errorf("%+v", c)
+	}
+	b.audit(t, quota.Policy{{Name: "minute", Limit: 2, Window: time.Minute}}) // bert: the forged send and this one
+}

@@ -1,0 +1,201 @@
+package store_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// cutter ends the store's connections again and again, each time after some
+// more work was done, until it is stopped.
+func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) (cuts int) {
+	for next := done.Load(); ; {
+		select {
+		case <-stop:
+			return cuts
+		default:
+		}
+		if done.Load() < next {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		next = done.Load() + int64(5+rand.N(20))
+		cuts += ask[int](t, b.watch, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'sendquota'`)
+	}
+}
+
+// TestConnectionsAreCutDuringBookings: no place is given twice, what was
+// acknowledged exists, and what was not is told as unavailable.
+func TestConnectionsAreCutDuringBookings(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 5, Window: 2 * time.Minute}}
+	var (
+		done                                atomic.Int64
+		mu                                  sync.Mutex
+		booked                              []push.Push
+		refused, unavailable, cuts, callers = 0, 0, 0, 32
+		workers, killer                     sync.WaitGroup
+		stop                                = make(chan struct{})
+	)
+	killer.Go(func() { cuts = b.cutter(t, &done, stop) })
+	for range callers {
+		workers.Go(func() {
+			for range 40 {
+				d := draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], time.Hour+time.Duration(rand.N(3600))*time.Second)
+				v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
+				done.Add(1)
+				mu.Lock()
+				switch {
+				case errors.Is(err, push.ErrUnavailable):
+					unavailable++
+				case err != nil:
+					t.Errorf("neither booked nor unavailable: %v", err)
+				case v[0].Judgement == store.Booked:
+					booked = append(booked, v[0].Push)
+				default:
+					refused++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	close(stop)
+	killer.Wait()
+	b.Store = openURL(t, b.url, store.Config{}) // with none of its connections cut
+	t.Logf("%d booked, %d refused, %d unavailable; %d connections cut", len(booked), refused, unavailable, cuts)
+	for _, p := range booked {
+		b.wantStatus(t, p, push.Scheduled)
+	}
+	b.audit(t, policy)
+	if len(booked) < 20 || refused < 20 || cuts < 20 {
+		t.Error("too little happened to show anything")
+	}
+	if rows := ask[int](t, b.db, `SELECT count(*) FROM pushes`); rows > len(booked)+unavailable {
+		t.Errorf("%d rows for %d acknowledged and %d unknown bookings", rows, len(booked), unavailable)
+	}
+}
+
+// TestConnectionsAreCutDuringAttempts: every push is attempted by one claimer
+// at a time, and recorded once.
+func TestConnectionsAreCutDuringAttempts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	o := store.Order{}
+	for range 150 {
+		o.Drafts = append(o.Drafts, draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], 0))
+	}
+	if _, err := b.Book(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var (
+		done            atomic.Int64
+		mu              sync.Mutex
+		attempts        = map[uuid.UUID]int{}
+		cuts            int
+		workers, killer sync.WaitGroup
+		stop            = make(chan struct{})
+	)
+	killer.Go(func() { cuts = b.cutter(t, &done, stop) })
+	for i := range 8 {
+		key := push.RecipientKey(b.tenant, []string{"anna", "bert", "carl", "dora"}[i%4])
+		workers.Go(func() {
+			for b.due(t, key) {
+				c, err := b.Claim(t.Context(), store.ClaimOrder{RecipientKey: key, Lease: time.Minute})
+				if err == nil && c.State == store.Claimed {
+					mu.Lock()
+					attempts[c.Push.ID]++
+					mu.Unlock()
+					f := sent
+					f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+					for _, err = b.Finish(t.Context(), f); errors.Is(err, push.ErrUnavailable); {
+						_, err = b.Finish(t.Context(), f)
+					}
+				}
+				if err != nil && !errors.Is(err, push.ErrUnavailable) {
+					t.Error(err)
+				}
+				done.Add(1)
+			}
+		})
+	}
+	workers.Wait()
+	close(stop)
+	killer.Wait()
+	b.Store = openURL(t, b.url, store.Config{}) // with none of its connections cut
+	for _, d := range o.Drafts {
+		if got := b.read(t, d.Push); got.Status != push.Sent || got.Attempts != 1 || attempts[got.ID] != 1 {
+			t.Errorf("%s is %s after %d attempts, of which %d were begun", got.ID, got.Status, got.Attempts, attempts[got.ID])
+		}
+	}
+	b.audit(t, nil)
+	if t.Logf("%d connections cut", cuts); cuts < 20 {
+		t.Error("too little happened to show anything")
+	}
+}
+
+// due reports whether pushes of the recipient key are left.
+func (b *bundle) due(t *testing.T, key int64) bool {
+	for {
+		due, err := b.Due(t.Context(), 1000)
+		if err == nil {
+			for _, w := range due {
+				if w.RecipientKey == key {
+					return true
+				}
+			}
+			return false
+		}
+		if !errors.Is(err, push.ErrUnavailable) {
+			t.Errorf("due: %v", err)
+			return false
+		}
+	}
+}
+
+// TestWithoutPostgres everything says that it is unavailable, and soon.
+func TestWithoutPostgres(t *testing.T) {
+	t.Parallel()
+	st := openURL(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", store.Config{Timeout: 500 * time.Millisecond})
+	p, ctx := draft(uuid.New(), "anna", time.Hour).Push, t.Context()
+	for name, call := range map[string]func() error{
+		"book":       func() error { _, err := st.Book(ctx, store.Order{Drafts: []store.Draft{{Push: p}}}); return err },
+		"reschedule": func() error { _, err := st.Reschedule(ctx, store.Order{Drafts: []store.Draft{{Push: p}}}); return err },
+		"cancel":     func() error { _, err := st.Cancel(ctx, p.Tenant, p.ID); return err },
+		"claim":      func() error { _, err := st.Claim(ctx, store.ClaimOrder{}); return err },
+		"finish":     func() error { _, err := st.Finish(ctx, store.Finish{}); return err },
+		"push":       func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
+		"list":       func() error { _, err := st.List(ctx, p.Tenant, store.Filter{}, store.Position{}, 1); return err },
+		"bookings":   func() error { _, err := st.Bookings(ctx, quota.Recipient{}, began, began); return err },
+		"promote":    func() error { _, err := st.Promote(ctx, 0, 0, 1, nil); return err },
+		"due":        func() error { _, err := st.Due(ctx, 1); return err },
+		"expire":     func() error { _, err := st.Expire(ctx, 1); return err },
+		"lost":       func() error { _, err := st.Lost(ctx, 1); return err },
+		"backlog":    func() error { _, _, err := st.Backlog(ctx); return err },
+		"key":        func() error { _, err := st.Key(ctx, [32]byte{}); return err },
+		"tenant":     func() error { _, err := st.Tenant(ctx, "acme"); return err },
+		"ping":       func() error { return st.Ping(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			since := time.Now()
+			if err := call(); !errors.Is(err, push.ErrUnavailable) {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(since); took > 3*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
