@@ -20,10 +20,10 @@ type Push struct {
 	Message   json.RawMessage // a JSON object, handed to the provider as it came
 	Metadata  json.RawMessage // a JSON object, or nil
 
-	RequestedSendAt time.Time // what the caller asked for, rounded up to a second
-	SendAt          time.Time // the promise: the place that the push holds in the quota
-	NextAt          time.Time // when to try next: SendAt at first, later after retries and deferrals
-	ExpiresAt       time.Time // from here on it is not sent any more
+	RequestedSendAt time.Time     // what the caller asked for, rounded up to a second
+	SendAt          time.Time     // the promise: the place that the push holds in the quota
+	NextAt          time.Time     // when to try next: SendAt at first, later after retries and deferrals
+	ExpiresAt       time.Time     // from here on it is not sent any more
 	TTL             time.Duration // ExpiresAt moves with SendAt, so long behind it; 0: the caller fixed ExpiresAt
 	ArmedUntil      time.Time     // until then a wake-up is believed to be in the queue; zero: none is
 

@@ -54,7 +54,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	}
 	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
 	if v.Judgement == store.Refused {
-		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View)
+		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View, id)
 	}
 	s.ledger.Hold(quota.Hold{Recipient: who, Booking: quota.Booking{ID: id, At: v.Push.SendAt}})
 	s.arm(ctx, v.Push)

@@ -35,7 +35,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Refu
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	return s.refuse(ctx, who, d.Push.SendAt, view)
+	return s.refuse(ctx, who, d.Push.SendAt, view, uuid.Nil)
 }
 
 // Quota says how full every rule is for a recipient around a time, and
@@ -45,7 +45,7 @@ func (s *Service) Quota(ctx context.Context, r quota.Recipient, at time.Time) ([
 	if err != nil {
 		return nil, quota.Decision{}, fmt.Errorf("recipient quota: %w", err)
 	}
-	d, err := s.decide(ctx, r, at, view)
+	d, err := s.decide(ctx, r, at, view, uuid.Nil)
 	return s.cfg.Policy.Usage(view.Bookings, at), d, err
 }
 

@@ -3,8 +3,11 @@ package schedule
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -38,9 +41,10 @@ func reason(v quota.Violation, at time.Time) string {
 }
 
 // refuse explains a refusal from what the ledger or the judge saw, and looks
-// further if the nearest free times lie beyond that.
-func (s *Service) refuse(ctx context.Context, r quota.Recipient, at time.Time, view quota.View) (*Refusal, error) {
-	d, err := s.decide(ctx, r, at, view)
+// further if the nearest free times lie beyond that. A push that is to be moved
+// is no obstacle to itself; uuid.Nil: none is.
+func (s *Service) refuse(ctx context.Context, r quota.Recipient, at time.Time, view quota.View, moving uuid.UUID) (*Refusal, error) {
+	d, err := s.decide(ctx, r, at, view, moving)
 	if err != nil {
 		return nil, err
 	}
@@ -48,17 +52,45 @@ func (s *Service) refuse(ctx context.Context, r quota.Recipient, at time.Time, v
 }
 
 // decide widens the view until the decision is complete.
-func (s *Service) decide(ctx context.Context, r quota.Recipient, at time.Time, view quota.View) (quota.Decision, error) {
+func (s *Service) decide(ctx context.Context, r quota.Recipient, at time.Time, view quota.View, moving uuid.UUID) (quota.Decision, error) {
 	for times := 8; ; times *= 8 {
 		d, complete := s.cfg.Policy.Decide(view, at, s.now())
 		if complete {
 			return d, nil
 		}
 		var err error
-		if view, err = s.look(ctx, r, s.cfg.Policy.Around(at, times)); err != nil {
+		if view, err = s.widen(ctx, r, view, s.cfg.Policy.Around(at, times), moving); err != nil {
 			return d, err
 		}
 	}
+}
+
+// widen adds what lies beyond the view. It keeps what the view shows: that
+// decided, though Postgres may say otherwise by now, or never have stored the
+// refused batch's other members.
+func (s *Service) widen(ctx context.Context, r quota.Recipient, view, wider quota.View, moving uuid.UUID) (quota.View, error) {
+	found, err := s.look(ctx, r, wider)
+	if err != nil {
+		return view, err
+	}
+	var before, behind []quota.Booking
+	for _, b := range found.Bookings {
+		switch {
+		case b.ID == moving:
+		case !b.At.After(view.From):
+			before = append(before, b)
+		case !b.At.Before(view.Until):
+			behind = append(behind, b)
+		}
+	}
+	wider.Bookings = slices.Concat(before, view.Bookings, behind)
+	if view.From.Before(wider.From) {
+		wider.From = view.From
+	}
+	if view.Until.After(wider.Until) {
+		wider.Until = view.Until
+	}
+	return wider, nil
 }
 
 // look fills a view from Postgres.

@@ -54,7 +54,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.seen.LedgerAnswered(reserved.State.String())
 	}
 	if reserved.State == quota.Blocked && o.IdempotencyKey == "" {
-		return Result{}, s.refusal(ctx, who, d.Push.SendAt, reserved.View)
+		return Result{}, s.refusal(ctx, who, d.Push.SendAt, reserved.View, uuid.Nil)
 	}
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
@@ -110,12 +110,12 @@ func (s *Service) result(ctx context.Context, d store.Draft, v store.Verdict) (R
 	case store.KeyReused:
 		return Result{}, push.ErrKeyReused
 	}
-	return Result{}, s.refusal(ctx, who, d.Push.SendAt, v.View)
+	return Result{}, s.refusal(ctx, who, d.Push.SendAt, v.View, uuid.Nil)
 }
 
 // refusal is refuse with one kind of result.
-func (s *Service) refusal(ctx context.Context, r quota.Recipient, at time.Time, view quota.View) error {
-	refusal, err := s.refuse(ctx, r, at, view)
+func (s *Service) refusal(ctx context.Context, r quota.Recipient, at time.Time, view quota.View, moving uuid.UUID) error {
+	refusal, err := s.refuse(ctx, r, at, view, moving)
 	if err != nil {
 		return fmt.Errorf("explain refusal: %w", err)
 	}
