@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -18,7 +19,14 @@ func Service(run func(*App, context.Context) error) error {
 	}
 	ctx, stop := UntilSignal()
 	defer stop()
-	log := telemetry.NewLog(os.Stderr, cfg.LogLevel)
+	out := telemetry.NewWriter(os.Stderr)
+	defer out.Close()
+	log := telemetry.NewLog(out, cfg.LogLevel)
+	if os.Getenv("GOGC") == "" {
+		// The heap is small and turns over fast: let it grow to some hundred
+		// megabytes rather than collect it many times a second.
+		debug.SetGCPercent(400)
+	}
 	a, err := Open(ctx, cfg, log)
 	if err != nil {
 		return err
