@@ -13,9 +13,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// In what follows, and wherever else an index is to find what is due,
-// conditions compare with statement_timestamp(): clock_timestamp() is volatile,
-// so that every row would be looked at.
+// The statements below find their rows by the index pushes_due, and so repeat
+// its condition. They compare with statement_timestamp(), because
+// clock_timestamp() is volatile: every row would be looked at.
 
 // Promote hands up to limit pushes that are due within the horizon, and not
 // believed to be in the queue, to arm, and marks them as armed for the lease
@@ -31,7 +31,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 			rows, _ := tx.Query(ctx, `
 				WITH due AS MATERIALIZED (
 					SELECT id FROM pushes
-					WHERE status = 'scheduled' AND next_at < statement_timestamp() + $1
+					WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
 						AND (armed_until IS NULL OR armed_until < statement_timestamp())
 					ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED)
 				UPDATE pushes p SET armed_until = clock_timestamp() + $2 FROM due WHERE p.id = due.id
@@ -70,7 +70,7 @@ func (s *Store) Due(ctx context.Context, limit int) ([]push.WakeUp, error) {
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
 		SELECT id, gen, recipient_key, next_at FROM pushes
-		WHERE status = 'scheduled' AND next_at <= statement_timestamp()
+		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()
 		ORDER BY next_at LIMIT $1`, limit)
 	due, err := pgx.CollectRows(rows, scanWakeUp)
 	return due, classify(err)
@@ -91,7 +91,7 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 		rows, _ := c.Query(ctx, `
 			WITH late AS MATERIALIZED (
 				SELECT id FROM pushes
-				WHERE status = 'scheduled' AND next_at <= statement_timestamp() AND expires_at <= statement_timestamp()
+				WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() AND expires_at <= statement_timestamp()
 				ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 			UPDATE pushes p SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
 				last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
@@ -116,6 +116,6 @@ func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, 
 	var us int64
 	err = s.pool.QueryRow(ctx, `
 		SELECT count(*), (coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) * 1e6)::bigint
-		FROM pushes WHERE status = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &us)
+		FROM pushes WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &us)
 	return pushes, time.Duration(us) * time.Microsecond, classify(err)
 }
