@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -122,12 +123,16 @@ func (q *Queue) shard(w push.WakeUp) string {
 // Sizes counts the wake-ups by their state in asynq: pending, active,
 // scheduled, retry.
 func (q *Queue) Sizes() (map[string]int, error) {
+	known, err := q.inspector.Queues()
+	if err != nil {
+		return nil, fmt.Errorf("queue sizes: %w", err)
+	}
 	sizes := map[string]int{}
 	for _, name := range q.names {
-		info, err := q.inspector.GetQueueInfo(name)
-		if errors.Is(err, asynq.ErrQueueNotFound) {
+		if !slices.Contains(known, name) {
 			continue // nothing was ever armed
 		}
+		info, err := q.inspector.GetQueueInfo(name)
 		if err != nil {
 			return nil, fmt.Errorf("queue sizes: %w", err)
 		}

@@ -63,7 +63,9 @@ func (o *outage) want(t *testing.T, state quota.State, fill bool, errors int) {
 // that it still is, and nobody is asked to fill.
 func TestLedgerWithoutRedis(t *testing.T) {
 	t.Parallel()
-	for name, away := range map[string]struct{ stop, start func(*testing.T, *devstack.Server) error }{
+	for name, away := range map[string]struct {
+		stop, start func(*testing.T, *devstack.Server) error
+	}{
 		"hangs": {
 			func(_ *testing.T, s *devstack.Server) error { return s.Pause() },
 			func(_ *testing.T, s *devstack.Server) error { return s.Resume() },

@@ -105,7 +105,9 @@ func TestDecideOffersOnlyWholeSecondsAhead(t *testing.T) {
 				t.Fatalf("%v: at %s it offers %s", c, now.Sub(noon), d.Previous.Sub(noon))
 			}
 		}
-		if slices.ContainsFunc(offers, func(o time.Time) bool { return !o.Equal(o.Truncate(time.Second)) || !oracleFree(c.policy, c.bookings, o) }) {
+		if slices.ContainsFunc(offers, func(o time.Time) bool {
+			return !o.Equal(o.Truncate(time.Second)) || !oracleFree(c.policy, c.bookings, o)
+		}) {
 			t.Fatalf("%v: offers %v", c, offers)
 		}
 	})

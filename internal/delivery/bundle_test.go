@@ -1,0 +1,165 @@
+package delivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// provider is a way out that notes what it was given, and answers as it is
+// told to; without that, it takes everything at once.
+type provider struct {
+	answer func(ctx context.Context, p push.Push, attempt int) channel.Result
+
+	mu   sync.Mutex
+	took []taken
+}
+
+type taken struct {
+	push    push.Push
+	attempt int
+	at      time.Time
+}
+
+func (p *provider) Send(ctx context.Context, m push.Push, attempt int) channel.Result {
+	p.mu.Lock()
+	p.took = append(p.took, taken{m, attempt, time.Now()})
+	p.mu.Unlock()
+	if p.answer == nil {
+		return channel.Result{Outcome: push.Delivered}
+	}
+	return p.answer(ctx, m, attempt)
+}
+
+func (p *provider) all() []taken {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.took
+}
+
+// metrics notes what it is told.
+type metrics struct {
+	mu        sync.Mutex
+	attempted []attempted
+	deferred  int
+}
+
+type attempted struct {
+	channel, outcome string
+	first            bool
+	late             time.Duration
+}
+
+func (m *metrics) Attempted(channel, outcome string, first bool, late time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.attempted = append(m.attempted, attempted{channel, outcome, first, late})
+}
+
+func (m *metrics) Deferred() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deferred++
+}
+
+// depot is a deliverer on a real store, with one channel named log.
+type depot struct {
+	*delivery.Deliverer
+	*provider
+	store  *store.Store
+	ledger *quota.Ledger
+	seen   *metrics
+	tenant uuid.UUID
+}
+
+var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
+
+func open(t testing.TB, policy quota.Policy) *depot {
+	t.Helper()
+	st, err := store.Open(t.Context(), testenv.Postgres(t), store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := redis.ParseURL(testenv.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
+	d := &depot{provider: &provider{}, store: st, ledger: quota.NewLedger(rdb, quota.LedgerConfig{}), seen: &metrics{}, tenant: uuid.New()}
+	d.Deliverer = delivery.New(st, d.ledger, channels(t, d.provider), quiet, d.seen, delivery.Config{Policy: policy, Lease: 20 * time.Second})
+	return d
+}
+
+func channels(t testing.TB, c channel.Channel) *channel.Set {
+	t.Helper()
+	set, err := channel.NewSet(channel.Entry{Name: "log", Channel: c, Retry: retry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// book books a push for a whole second, whatever the policy.
+func (d *depot) book(t testing.TB, recipient, channel string, at time.Time) push.Push {
+	t.Helper()
+	p := push.Push{ID: uuid.Must(uuid.NewV7()), Tenant: d.tenant, Recipient: recipient, Channel: channel, Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour}
+	v, err := d.store.Book(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v[0].Push
+}
+
+func thisSecond() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+func (d *depot) wakeUp(recipient string) push.WakeUp {
+	return push.WakeUp{RecipientKey: push.RecipientKey(d.tenant, recipient)}
+}
+
+func (d *depot) handle(t testing.TB, recipient string) {
+	t.Helper()
+	if err := d.Handle(t.Context(), d.wakeUp(recipient)); err != nil {
+		t.Error(err)
+	}
+}
+
+func (d *depot) read(t testing.TB, id uuid.UUID) push.Push {
+	t.Helper()
+	p, err := d.store.Push(t.Context(), d.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// audit wants no promise broken.
+func (d *depot) audit(t testing.TB, policy quota.Policy) {
+	t.Helper()
+	findings, err := d.store.Audit(t.Context(), policy, time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		if f.Check != "promised-window" { // these pushes were booked without a policy
+			t.Errorf("audit: %+v", f)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package delivery_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+func moveTo(p push.Push, at time.Time) store.Order {
+	p.SendAt, p.RequestedSendAt = at, at
+	return store.Order{Drafts: []store.Draft{{Push: p}}}
+}
+
+// TestSendsAWindowApartKeepTheirPace: each waits for the end of the last one
+// in the handler. Put off and armed again, they would fall behind by a second
+// or so each time.
+func TestSendsAWindowApartKeepTheirPace(t *testing.T) {
+	t.Parallel()
+	const takes, window = 20 * time.Millisecond, time.Second
+	policy := quota.Policy{{Name: "second", Limit: 1, Window: window}}
+	d := open(t, policy)
+	d.answer = func(context.Context, push.Push, int) channel.Result {
+		time.Sleep(takes)
+		return channel.Result{Outcome: push.Delivered}
+	}
+	var pushes []push.Push
+	first := thisSecond().Add(time.Second)
+	for i := range 4 {
+		pushes = append(pushes, d.book(t, "anna", "log", first.Add(time.Duration(i)*window)))
+	}
+	d.handle(t, "anna") // one wake-up, for the first of them
+	for i, p := range pushes {
+		got := d.read(t, p.ID)
+		if got.Status != push.Sent {
+			t.Fatalf("push %d: %+v", i, got)
+		}
+		// A send ends a little after it began, and the next may begin a window after that.
+		if late := got.Sends[0].StartedAt.Sub(p.SendAt); late < 0 || late > time.Duration(i)*2*takes+400*time.Millisecond {
+			t.Errorf("push %d came %s late", i, late)
+		}
+	}
+	if d.seen.deferred != 0 {
+		t.Errorf("%d were put off", d.seen.deferred)
+	}
+	d.audit(t, policy)
+}
+
+// TestBacklogDrainsInOrder, one recipient's from many handlers at once, and
+// never faster than the policy.
+func TestBacklogDrainsInOrder(t *testing.T) {
+	t.Parallel()
+	policy := quota.Policy{{Name: "a", Limit: 1, Window: 100 * time.Millisecond}, {Name: "b", Limit: 3, Window: 600 * time.Millisecond}}
+	d := open(t, policy)
+	var want []uuid.UUID
+	for i := range 10 {
+		want = append(want, d.book(t, "anna", "log", thisSecond().Add(time.Duration(i-600)*time.Second)).ID)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { d.handle(t, "anna") })
+	}
+	wg.Wait()
+	var got []uuid.UUID
+	for _, s := range d.all() {
+		got = append(got, s.push.ID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("sent %v, want %v", got, want)
+	}
+	d.audit(t, policy)
+	inWindows(t, policy, d.all())
+}
+
+// inWindows holds the provider's own clock to the policy: the store's word is
+// not enough.
+func inWindows(t *testing.T, policy quota.Policy, sends []taken) {
+	t.Helper()
+	for _, r := range policy {
+		for i := r.Limit; i < len(sends); i++ {
+			if in := sends[i].at.Sub(sends[i-r.Limit].at); in < r.Window {
+				t.Errorf("%d sends within %s (rule %s)", r.Limit+1, in, r.Name)
+			}
+		}
+	}
+}
+
+// TestUnknownOutcomesCountAndRefusedOnesDoNot: after an unknown one the next
+// push waits a window, after a refused one it is sent at once.
+func TestUnknownOutcomesCountAndRefusedOnesDoNot(t *testing.T) {
+	t.Parallel()
+	policy := quota.Policy{{Name: "a", Limit: 1, Window: time.Second}}
+	for outcome, waits := range map[push.Outcome]bool{push.Unknown: true, push.Refused: false} {
+		t.Run(string(outcome), func(t *testing.T) {
+			t.Parallel()
+			d := open(t, policy)
+			d.answer = func(_ context.Context, p push.Push, _ int) channel.Result {
+				if p.SendAt.Before(thisSecond().Add(-30 * time.Second)) {
+					return channel.Result{Outcome: outcome, Error: "trouble"}
+				}
+				return channel.Result{Outcome: push.Delivered}
+			}
+			d.book(t, "anna", "log", thisSecond().Add(-time.Minute))
+			d.book(t, "anna", "log", thisSecond())
+			d.handle(t, "anna")
+			sends := d.all()
+			if len(sends) != 2 {
+				t.Fatalf("sent %+v", sends)
+			}
+			if gap := sends[1].at.Sub(sends[0].at); (gap >= time.Second) != waits {
+				t.Errorf("the next one came %s later", gap)
+			}
+		})
+	}
+}
+
+// TestPushesOfTheGateComeBack: what is put off for long is left to its next
+// wake-up, and the handler returns.
+func TestPushesOfTheGateAreLeftToTheirTime(t *testing.T) {
+	t.Parallel()
+	d := open(t, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}})
+	d.book(t, "anna", "log", thisSecond().Add(-time.Minute))
+	second := d.book(t, "anna", "log", thisSecond())
+	third := d.book(t, "anna", "log", thisSecond())
+	d.handle(t, "anna")
+	if n := len(d.all()); n != 1 || d.seen.deferred != 2 {
+		t.Errorf("%d were sent, %d put off", n, d.seen.deferred)
+	}
+	for _, p := range []push.Push{second, third} {
+		if wait := time.Until(d.read(t, p.ID).NextAt); wait < 50*time.Second || wait > time.Minute {
+			t.Errorf("put off for %s", wait)
+		}
+	}
+}

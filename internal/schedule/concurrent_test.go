@@ -1,0 +1,134 @@
+package schedule_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// rush submits 64 requests at once at two API processes.
+func rush(t *testing.T, offices [2]*office, tenant uuid.UUID, ask func(i int) (schedule.Request, schedule.Options)) (results []schedule.Result, errs []error) {
+	t.Helper()
+	const n = 64
+	results, errs = make([]schedule.Result, n), make([]error, n)
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			r, o := ask(i)
+			<-start
+			results[i], errs[i] = offices[i%2].Submit(t.Context(), tenant, r, o)
+		})
+	}
+	close(start)
+	wg.Wait()
+	return results, errs
+}
+
+func twoOffices(t *testing.T, s servers) [2]*office {
+	t.Helper()
+	return [2]*office{s.open(t, threeRules), s.open(t, threeRules)}
+}
+
+// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the ledger
+// knows.
+func TestOnePlaceHasOneWinner(t *testing.T) {
+	t.Parallel()
+	s := newServers(t)
+	anna := func(tenant uuid.UUID) quota.Recipient { return quota.Recipient{Tenant: tenant, ID: "anna"} }
+	for name, row := range map[string]struct {
+		redis   string
+		prepare func(o *office)
+	}{
+		"cold":          {s.redis, func(*office) {}},
+		"without Redis": {noRedis, func(*office) {}},
+		"warm":          {s.redis, func(o *office) { o.submit(t, 10*time.Hour) }},
+		"warm and wrong": {s.redis, func(o *office) {
+			o.submit(t, 10*time.Hour)
+			o.ledger.Hold(quota.Hold{Recipient: anna(o.tenant), Booking: quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)}})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			offices := twoOffices(t, servers{s.postgres, row.redis})
+			row.prepare(offices[0])
+			_, errs := rush(t, offices, offices[0].tenant, func(i int) (schedule.Request, schedule.Options) {
+				return request(time.Hour + time.Duration(i%40)*time.Second), schedule.Options{}
+			})
+			won := 0
+			for _, err := range errs {
+				var refusal *schedule.Refusal
+				switch {
+				case err == nil:
+					won++
+				case !errors.As(err, &refusal) || len(refusal.Violations) == 0 || len(refusal.Violations[0].Conflicts) == 0 || refusal.Next.IsZero():
+					t.Errorf("refused without a reason: %+v", err)
+				}
+			}
+			if won != 1 {
+				t.Errorf("%d have won", won)
+			}
+			findings, err := offices[0].store.Audit(t.Context(), threeRules, began)
+			if len(findings) > 0 || err != nil {
+				t.Errorf("audit: %+v, %v", findings, err)
+			}
+		})
+	}
+}
+
+// TestTheSameRequestManyTimesAtOnce makes one push at two API processes, and
+// everybody gets it.
+func TestTheSameRequestManyTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newServers(t)
+	offices := twoOffices(t, s)
+	results, errs := rush(t, offices, offices[0].tenant, func(int) (schedule.Request, schedule.Options) {
+		return request(time.Hour), schedule.Options{IdempotencyKey: "key", RequestHash: []byte("body")}
+	})
+	first := 0
+	for i, res := range results {
+		if errs[i] != nil || res.Push.ID != results[0].Push.ID || !res.Push.SendAt.Equal(began.Add(time.Hour)) || res.Usage[0].Used != 1 {
+			t.Fatalf("%+v, %v", res, errs[i])
+		}
+		if !res.Replayed {
+			first++
+		}
+	}
+	if first != 1 {
+		t.Errorf("%d were told that theirs was the first", first)
+	}
+	list, err := offices[0].List(t.Context(), offices[0].tenant, filterAll, positionFirst, 10)
+	if err != nil || len(list) != 1 {
+		t.Errorf("%d pushes, %v", len(list), err)
+	}
+}
+
+// TestOneKeyForManyRequestsAtOnce serves one of them.
+func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
+	t.Parallel()
+	offices := twoOffices(t, newServers(t))
+	_, errs := rush(t, offices, offices[0].tenant, func(i int) (schedule.Request, schedule.Options) {
+		r := request(time.Hour)
+		r.Recipient = fmt.Sprint("recipient ", i)
+		return r, schedule.Options{IdempotencyKey: "key", RequestHash: fmt.Append(nil, "body ", i)}
+	})
+	served := 0
+	for _, err := range errs {
+		if err == nil {
+			served++
+		} else if !errors.Is(err, push.ErrKeyReused) {
+			t.Error(err)
+		}
+	}
+	if served != 1 {
+		t.Errorf("%d were served", served)
+	}
+}

@@ -1,0 +1,153 @@
+package schedule_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// began is what the services take for now.
+var began = time.Now().UTC().Truncate(time.Second)
+
+var threeRules = quota.Policy{
+	{Name: "per-minute", Limit: 1, Window: time.Minute},
+	{Name: "per-hour", Limit: 5, Window: time.Hour},
+	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
+}
+
+// office is a service with all that it stands on.
+type office struct {
+	*schedule.Service
+	store  *store.Store
+	ledger *quota.Ledger
+	queue  *queue
+	seen   *seen
+	tenant uuid.UUID
+}
+
+// servers names what offices of one company share.
+type servers struct{ postgres, redis string }
+
+func newServers(t testing.TB) servers {
+	t.Helper()
+	return servers{postgres: testenv.Postgres(t), redis: testenv.Redis(t)}
+}
+
+// noRedis is where nobody answers.
+const noRedis = "redis://127.0.0.1:1"
+
+func (s servers) open(t testing.TB, policy quota.Policy) *office {
+	t.Helper()
+	st, err := store.Open(t.Context(), s.postgres, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := redis.ParseURL(s.redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MaxRetries, o.ContextTimeoutEnabled = 1, true
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
+	of := &office{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: uuid.New()}
+	cfg := quota.LedgerConfig{OnError: func(err error) { t.Error(err) }}
+	if s.redis == noRedis {
+		cfg = quota.LedgerConfig{Pause: time.Hour}
+	}
+	of.ledger = quota.NewLedger(rdb, cfg)
+	of.Service = of.service(policy)
+	return of
+}
+
+// service is another one on the same parts, under another policy.
+func (o *office) service(policy quota.Policy) *schedule.Service {
+	return schedule.New(o.store, o.ledger, o.queue, slog.New(slog.DiscardHandler), o.seen, func() time.Time { return began }, schedule.Config{
+		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour,
+	})
+}
+
+func open(t testing.TB) *office {
+	t.Helper()
+	return newServers(t).open(t, threeRules)
+}
+
+// queue remembers the wake-ups that it was given.
+type queue struct {
+	mu      sync.Mutex
+	wakeUps []push.WakeUp
+	err     error
+}
+
+func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakeUps = append(q.wakeUps, wakeUps...)
+	return q.err
+}
+
+func (q *queue) take() []push.WakeUp {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.wakeUps
+	q.wakeUps = nil
+	return w
+}
+
+// seen counts what the service tells its metrics.
+type seen struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (s *seen) Submitted(outcome, rule string) { s.count("submitted " + outcome + " " + rule) }
+func (s *seen) LedgerAnswered(state string)    { s.count("ledger " + state) }
+
+func (s *seen) count(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[what]++
+}
+
+func (s *seen) of(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[what]
+}
+
+// request asks for a push to anna, so long from the beginning.
+func request(in time.Duration) schedule.Request {
+	return schedule.Request{Recipient: "anna", Message: json.RawMessage(`{"title":"hello"}`), SendAt: began.Add(in)}
+}
+
+// submit submits what must be accepted.
+func (o *office) submit(t testing.TB, in time.Duration) push.Push {
+	t.Helper()
+	res, err := o.Submit(t.Context(), o.tenant, request(in), schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Push
+}
+
+func (o *office) read(t testing.TB, id uuid.UUID) push.Push {
+	t.Helper()
+	p, err := o.Push(t.Context(), o.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

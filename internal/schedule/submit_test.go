@@ -1,0 +1,215 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+var (
+	filterAll     store.Filter
+	positionFirst store.Position
+)
+
+// TestPlans goes through what becomes of a request's times, and what is wrong
+// with some.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	const day = 24 * time.Hour
+	for _, row := range []struct {
+		name    string
+		change  func(r *schedule.Request)
+		sendAt  time.Duration // from the beginning
+		expires time.Duration
+		faults  []string // the fields at fault
+	}{
+		{"as asked", func(r *schedule.Request) {}, time.Hour, time.Hour + day, nil},
+		{"in another zone", func(r *schedule.Request) { r.SendAt = r.SendAt.In(time.FixedZone("", 3600)) }, time.Hour, time.Hour + day, nil},
+		{"a fraction is rounded up", func(r *schedule.Request) { r.SendAt = r.SendAt.Add(1) }, time.Hour + time.Second, time.Hour + time.Second + day, nil},
+		{"now", func(r *schedule.Request) { r.SendAt = time.Time{} }, 0, day, nil},
+		{"a minute ago", func(r *schedule.Request) { r.SendAt = began.Add(-time.Minute) }, -time.Minute, day - time.Minute, nil},
+		{"more than a minute ago", func(r *schedule.Request) { r.SendAt = began.Add(-time.Minute - time.Second) }, 0, 0, []string{"send_at"}},
+		{"at the horizon", func(r *schedule.Request) { r.SendAt = began.Add(365 * day) }, 365 * day, 366 * day, nil},
+		{"beyond the horizon", func(r *schedule.Request) { r.SendAt = began.Add(365*day + 1) }, 0, 0, []string{"send_at"}},
+		{"with an expiry", func(r *schedule.Request) { r.ExpiresAt = began.Add(2 * time.Hour) }, time.Hour, 2 * time.Hour, nil},
+		{"expires as it is sent", func(r *schedule.Request) { r.ExpiresAt = began.Add(time.Hour) }, 0, 0, []string{"expires_at"}},
+		{"expired", func(r *schedule.Request) { r.SendAt, r.ExpiresAt = began.Add(-time.Minute), began }, 0, 0, []string{"expires_at"}},
+		{"latest before the send time", func(r *schedule.Request) { r.Defer, r.Latest = true, began.Add(time.Hour-time.Second) }, 0, 0, []string{"latest"}},
+		{"an unknown channel", func(r *schedule.Request) { r.Channel = "pigeon" }, 0, 0, []string{"channel"}},
+		{"all at once", func(r *schedule.Request) {
+			r.Channel, r.SendAt, r.ExpiresAt = "pigeon", began.Add(-time.Hour), began.Add(-2*time.Hour)
+		}, 0, 0, []string{"channel", "send_at", "expires_at"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r := request(time.Hour)
+			r.Recipient = row.name
+			row.change(&r)
+			res, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{})
+			var fields []string
+			if invalid, ok := errors.AsType[*schedule.Invalid](err); ok {
+				for _, f := range invalid.Faults {
+					fields = append(fields, f.Field)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(fields, row.faults) {
+				t.Fatalf("faults %v, want %v", fields, row.faults)
+			}
+			if p := res.Push; row.faults == nil && (!p.SendAt.Equal(began.Add(row.sendAt)) || !p.ExpiresAt.Equal(began.Add(row.expires)) || p.Channel != "log") {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+}
+
+// TestArming: who is due within seconds is armed by the submitter, all others
+// by the promoter; never by both.
+func TestArming(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	submit := func(recipient string, in time.Duration) push.Push {
+		r := request(0)
+		r.Recipient, r.SendAt = recipient, time.Now().Add(in)
+		res, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Push
+	}
+	now, later := submit("anna", 0), submit("bert", time.Minute)
+	armed := o.queue.take()
+	want := push.WakeUp{Push: now.ID, Gen: 1, RecipientKey: push.RecipientKey(o.tenant, "anna"), At: now.SendAt}
+	if len(armed) != 1 || armed[0] != want {
+		t.Errorf("the submitter armed %+v, want %+v", armed, want)
+	}
+	promoter := &schedule.Promoter{Store: o.store, Queue: o.queue, Horizon: 2 * time.Minute}
+	if _, err := promoter.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID {
+		t.Errorf("the promoter armed %+v", armed)
+	}
+
+	// A queue that fails does not fail the submit.
+	o.queue.err = errors.New("no Redis")
+	submit("carl", 0)
+
+	// A move makes the old wake-up stale, and arms a new one if that is near.
+	o.queue.err = nil
+	o.queue.take()
+	res, err := o.Reschedule(t.Context(), o.tenant, later.ID, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].Gen != 2 || !armed[0].At.Equal(res.Push.SendAt) {
+		t.Errorf("the move armed %+v", armed)
+	}
+}
+
+// TestKeyedRequestsAreRepeatedForGood, even when they would be invalid by now
+// or their place is taken.
+func TestKeyedRequestsAreRepeatedForGood(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	options := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
+	first, err := o.Submit(t.Context(), o.tenant, request(time.Hour), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := request(-time.Hour) // as the same request looks two hours later
+	for name, r := range map[string]schedule.Request{"again": request(time.Hour), "much later": past} {
+		res, err := o.Submit(t.Context(), o.tenant, r, options)
+		if err != nil || !res.Replayed || res.Push.ID != first.Push.ID {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+		if _, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{IdempotencyKey: "k", RequestHash: []byte("another")}); !errors.Is(err, push.ErrKeyReused) {
+			t.Errorf("another body, %s: %v", name, err)
+		}
+	}
+	if _, err := o.Submit(t.Context(), o.tenant, past, schedule.Options{IdempotencyKey: "new", RequestHash: []byte("body")}); err == nil {
+		t.Error("a request of the past was accepted under a new key")
+	}
+
+	// A refusal is not kept: the same request may find a place later.
+	keyed := schedule.Options{IdempotencyKey: "k2", RequestHash: []byte("body2")}
+	if _, err := o.Submit(t.Context(), o.tenant, request(time.Hour), keyed); err == nil {
+		t.Fatal("one place, two pushes")
+	}
+	if _, err := o.Cancel(t.Context(), o.tenant, first.Push.ID); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := o.Submit(t.Context(), o.tenant, request(time.Hour), keyed); err != nil || res.Replayed {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestKeyedBatches are repeated member by member.
+func TestKeyedBatches(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	options := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
+	submit := func() []schedule.Member {
+		members := []schedule.Member{{Request: request(time.Hour)}, {Request: request(time.Hour)}, {Request: request(2 * time.Hour)}}
+		if err := o.SubmitBatch(t.Context(), o.tenant, members, false, options); err != nil {
+			t.Fatal(err)
+		}
+		return members
+	}
+	first, again := submit(), submit()
+	for _, i := range []int{0, 2} {
+		if first[i].Err != nil || again[i].Err != nil || !again[i].Result.Replayed || first[i].Result.Push.ID != again[i].Result.Push.ID {
+			t.Errorf("member %d: %+v, then %+v", i, first[i], again[i])
+		}
+	}
+	if first[1].Err == nil || again[1].Err == nil {
+		t.Error("one place, two members")
+	}
+	options.RequestHash = []byte("another")
+	if err := o.SubmitBatch(t.Context(), o.tenant, []schedule.Member{{Request: request(9 * time.Hour)}}, false, options); !errors.Is(err, push.ErrKeyReused) {
+		t.Errorf("another body: %v", err)
+	}
+}
+
+// TestABadMessageIsNobodyElsesTrouble: the ledger forgets what it reserved for
+// it, and the place is free.
+func TestABadMessageIsNobodyElsesTrouble(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.submit(t, 9*time.Hour) // the ledger is warm
+	bad := request(time.Hour)
+	bad.Message = json.RawMessage(`{`)
+	if _, err := o.Submit(t.Context(), o.tenant, bad, schedule.Options{}); err == nil {
+		t.Fatal("a message that is no JSON was accepted")
+	}
+	o.submit(t, time.Hour)
+}
+
+// TestAnotherTenantsPushDoesNotExist.
+func TestAnotherTenantsPushDoesNotExist(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	p, stranger := o.submit(t, time.Hour), uuid.New()
+	for name, call := range map[string]func() error{
+		"read":   func() error { _, err := o.Push(t.Context(), stranger, p.ID); return err },
+		"cancel": func() error { _, err := o.Cancel(t.Context(), stranger, p.ID); return err },
+		"move":   func() error { _, err := o.Reschedule(t.Context(), stranger, p.ID, began.Add(2*time.Hour)); return err },
+	} {
+		if err := call(); !errors.Is(err, push.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := o.read(t, p.ID); got.Status != push.Scheduled || !got.SendAt.Equal(p.SendAt) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,182 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// claim claims anna's due push for a moment.
+func (o *office) claim(t testing.TB, lease time.Duration) store.Claim {
+	t.Helper()
+	c, err := o.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(o.tenant, "anna"), Lease: lease})
+	if err != nil || c.State != store.Claimed {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	return c
+}
+
+// TestReaper ends what was lost as the channel tries again, and gives the
+// places of what has failed back.
+func TestReaper(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		retry push.Retry
+		want  push.Status
+	}{
+		"tries again":      {push.Retry{MaxAttempts: 2, First: time.Minute, Max: time.Minute}, push.Scheduled},
+		"gives up":         {push.Retry{MaxAttempts: 1, First: time.Minute, Max: time.Minute}, push.Failed},
+		"fails on unknown": {push.Retry{MaxAttempts: 9, First: time.Minute, Max: time.Minute, FailOnUnknown: true}, push.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := open(t)
+			p := o.submit(t, 0)
+			lost := 0
+			reaper := &schedule.Reaper{Store: o.store, Ledger: o.ledger, Log: quiet, Lost: func() { lost++ }, Retry: func(channel string) push.Retry {
+				if channel != "log" {
+					t.Errorf("asked how %q tries again", channel)
+				}
+				return row.retry
+			}}
+			o.claim(t, 20*time.Millisecond)
+			for lost == 0 {
+				if _, err := reaper.Pass(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := o.read(t, p.ID); got.Status != row.want || !got.PossiblyDelivered || got.Sends[0].Outcome != push.Unknown || got.LastError == "" {
+				t.Errorf("%+v", got)
+			}
+			_, err := o.Submit(t.Context(), o.tenant, request(0), schedule.Options{})
+			if given := err == nil; given != (row.want == push.Failed) {
+				t.Errorf("its place was given to another: %v", given)
+			}
+		})
+	}
+}
+
+// TestExpirer ends what was too late and gives its place back, in the ledger
+// as well.
+func TestExpirer(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	r := request(-30 * time.Second)
+	r.ExpiresAt = time.Now().Add(100 * time.Millisecond)
+	res, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired := 0
+	e := &schedule.Expirer{Store: o.store, Ledger: o.ledger, Log: quiet, Expired: func(n int) { expired += n }}
+	for expired == 0 {
+		if full, err := e.Pass(t.Context()); full || err != nil {
+			t.Fatal(full, err)
+		}
+	}
+	if got := o.read(t, res.Push.ID); got.Status != push.Expired || expired != 1 {
+		t.Errorf("%d expired: %+v", expired, got)
+	}
+	o.submit(t, -30*time.Second)
+}
+
+// TestPoller handles what is due once Redis has been away for long enough, one
+// wake-up per recipient.
+func TestPoller(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	for range 3 {
+		d := store.Draft{Push: push.Push{ID: uuid.New(), Tenant: o.tenant, Recipient: "anna", Channel: "log", Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour}}
+		if _, err := o.store.Book(t.Context(), store.Order{Drafts: []store.Draft{d}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	handled, redis := 0, error(nil)
+	p := &schedule.Poller{
+		Store: o.store, Log: quiet, Concurrency: 4, Ping: func(context.Context) error { return redis },
+		Handle: func(_ context.Context, w push.WakeUp) error {
+			mu.Lock()
+			defer mu.Unlock()
+			handled++
+			if w.RecipientKey != push.RecipientKey(o.tenant, "anna") {
+				t.Errorf("handled %+v", w)
+			}
+			return errors.New("which is logged")
+		},
+	}
+	pass := func(wantHandled int, wantPolling bool) {
+		t.Helper()
+		handled = 0
+		if full, err := p.Pass(t.Context()); full || err != nil {
+			t.Fatal(full, err)
+		}
+		if handled != wantHandled || p.Polling() != wantPolling {
+			t.Fatalf("handled %d, polling %v", handled, p.Polling())
+		}
+	}
+	pass(0, false)
+	redis, p.Patience = errors.New("away"), time.Hour
+	pass(0, false)
+	p.Patience = 0
+	pass(1, true)
+	redis, p.Patience = nil, time.Hour
+	pass(0, false)
+	redis = errors.New("away again")
+	pass(0, false) // patience begins anew
+}
+
+// TestUpkeepEndsWithItsContext and leaves nothing running.
+func TestUpkeepEndsWithItsContext(t *testing.T) {
+	o := open(t)
+	before := goleak.IgnoreCurrent()
+	o.submit(t, 0)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 4)
+	promoted := make(chan struct{}, 1)
+	for _, run := range []func(context.Context) error{
+		(&schedule.Promoter{Store: o.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute}).Run,
+		(&schedule.Expirer{Store: o.store, Ledger: o.ledger, Log: quiet, Expired: func(int) {}}).Run,
+		(&schedule.Reaper{Store: o.store, Ledger: o.ledger, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
+		(&schedule.Poller{Store: o.store, Log: quiet, Ping: func(context.Context) error { return nil }, Concurrency: 1}).Run,
+	} {
+		go func() { done <- run(ctx) }()
+	}
+	r := request(0)
+	r.Recipient, r.SendAt = "bert", time.Now().Add(30*time.Second)
+	if _, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	<-promoted // in the first pass or a later one
+	stop()
+	for range 4 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	o.store.Close()
+	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("github.com/redis/go-redis/v9/maintnotifications.(*CircuitBreakerManager).cleanupLoop"))
+}
+
+// signal is a queue that tells that it was used.
+type signal chan struct{}
+
+func (s signal) Arm(context.Context, []push.WakeUp) error {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+	return nil
+}
