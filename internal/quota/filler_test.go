@@ -29,7 +29,7 @@ func TestFill(t *testing.T) {
 	}{
 		{"nothing happens", func(scene) {}, true, []quota.Booking{me}},
 		{"a booking that is not there is released", func(s scene) { s.l.Release(s.anna, other.ID) }, false, nil},
-		{"a booking is held", func(s scene) { s.l.Hold(quota.Hold{Recipient: s.anna, Booking: other}) }, false, nil},
+		{"a booking is held", func(s scene) { s.l.Hold(s.anna, other) }, false, nil},
 		{"all is forgotten", func(s scene) { s.l.Forget(s.anna) }, false, nil},
 		{"the turn is over", func(s scene) { s.rdb.Del(t.Context(), s.rdb.Keys(t.Context(), "*:filler").Val()...) }, false, nil},
 		{"another asks, and is the filler now", func(s scene) { s.l.Reserve(s.anna, other, nil) }, false, nil},
@@ -45,11 +45,11 @@ func TestFill(t *testing.T) {
 		{"the same asks again", func(s scene) { s.l.Reserve(s.anna, me, nil) }, true, []quota.Booking{me}},
 		{"it has filled already, and a booking was held", func(s scene) {
 			s.l.Fill(s.anna, me.ID, []quota.Booking{me})
-			s.l.Hold(quota.Hold{Recipient: s.anna, Booking: other})
+			s.l.Hold(s.anna, other)
 		}, true, []quota.Booking{me, other}},
 		{"somebody else's events", func(s scene) {
 			bert := quota.Recipient{Tenant: s.anna.Tenant, ID: "bert"}
-			s.l.Hold(quota.Hold{Recipient: bert, Booking: other})
+			s.l.Hold(bert, other)
 			s.l.Release(bert, other.ID)
 			s.l.Forget(bert)
 		}, true, []quota.Booking{me}},
@@ -80,7 +80,8 @@ func TestFill(t *testing.T) {
 func TestHoldOnAColdLedgerLoadsNothing(t *testing.T) {
 	t.Parallel()
 	l, rdb := newLedger(t)
-	l.Hold(quota.Hold{Recipient: anybody(), Booking: booking(1, noon)}, quota.Hold{Recipient: anybody(), Booking: booking(2, noon)})
+	l.Hold(anybody(), booking(1, noon))
+	l.Hold(anybody(), booking(2, noon))
 	l.Release(anybody(), booking(1, noon).ID)
 	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("%d keys", n)

@@ -24,7 +24,8 @@ import (
 // whatever went wrong is forgotten by itself. While Redis does not answer,
 // everything is [Cold].
 type Ledger struct {
-	calls *groupcommit.Group[[]call, []*redis.Cmd]
+	rdb   redis.UniversalClient
+	calls *groupcommit.Group[call, *redis.Cmd]
 	cfg   LedgerConfig
 	now   func() time.Time
 
@@ -74,19 +75,18 @@ func NewLedger(rdb redis.UniversalClient, cfg LedgerConfig) *Ledger {
 	cfg.TTL = orDefault(cfg.TTL, 10*time.Minute)
 	cfg.Timeout = orDefault(cfg.Timeout, 250*time.Millisecond)
 	cfg.Pause = orDefault(cfg.Pause, time.Second)
-	l := &Ledger{cfg: cfg, now: cfg.Now}
+	l := &Ledger{rdb: rdb, cfg: cfg, now: cfg.Now}
 	if l.now == nil {
 		l.now = time.Now
 	}
-	l.calls = &groupcommit.Group[[]call, []*redis.Cmd]{
+	l.calls = &groupcommit.Group[call, *redis.Cmd]{
 		Parallel:  2,
-		Weight:    func(calls []call) int { return len(calls) },
 		MaxWeight: 1000,
 		Observe:   cfg.Observe,
-		Run: func(ctx context.Context, groups [][]call) ([][]*redis.Cmd, error) {
+		Run: func(ctx context.Context, calls []call) ([]*redis.Cmd, error) {
 			ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 			defer cancel()
-			return pipeline(ctx, rdb, groups)
+			return pipeline(ctx, rdb, calls)
 		},
 	}
 	return l
@@ -138,20 +138,9 @@ func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
 	l.do(r, fillScript, args)
 }
 
-// Hold is a place that a recipient holds.
-type Hold struct {
-	Recipient Recipient
-	Booking   Booking
-}
-
-// Hold tells the ledger that Postgres has booked these places, or moved pushes
-// to them.
-func (l *Ledger) Hold(holds ...Hold) {
-	calls := make([]call, len(holds))
-	for i, h := range holds {
-		calls[i] = call{script: changeScript, keys: keys(h.Recipient), args: []any{h.Booking.ID.String(), h.Booking.At.UnixMilli()}}
-	}
-	_, _ = l.doAll(calls)
+// Hold tells the ledger that Postgres has booked b, or moved a push there.
+func (l *Ledger) Hold(r Recipient, b Booking) {
+	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()})
 }
 
 // Release tells the ledger that a push has given its place back.
@@ -159,36 +148,41 @@ func (l *Ledger) Release(r Recipient, id uuid.UUID) {
 	l.do(r, changeScript, []any{id.String()})
 }
 
-// Forget drops what the ledger knows of a recipient, because Postgres said
-// otherwise or could not be asked.
-func (l *Ledger) Forget(r Recipient) {
-	l.do(r, forgetScript, nil)
-}
-
-// do runs one script, together with those of other callers.
-func (l *Ledger) do(r Recipient, script *redis.Script, args []any) *redis.Cmd {
-	cmds, err := l.doAll([]call{{script: script, keys: keys(r), args: args}})
-	if err != nil {
-		return redis.NewCmdResult(nil, err)
+// Forget drops what the ledger knows of recipients, because Postgres said
+// otherwise, could not be asked, or has booked many at once.
+func (l *Ledger) Forget(rs ...Recipient) {
+	if l.down() {
+		return
 	}
-	return cmds[0]
-}
-
-// doAll runs scripts. After a failure Redis is left alone for a moment, so that
-// its absence costs most callers nothing.
-func (l *Ledger) doAll(calls []call) ([]*redis.Cmd, error) {
-	if l.now().UnixNano() < l.downUntil.Load() {
-		return nil, errDown
+	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Timeout)
+	defer cancel()
+	pipe := l.rdb.Pipeline()
+	for _, r := range rs {
+		pipe.Del(ctx, keys(r)...)
 	}
-	cmds, err := l.calls.Do(calls)
-	for _, cmd := range cmds {
-		err = errors.Join(err, cmd.Err())
-	}
-	if err != nil {
+	if _, err := pipe.Exec(ctx); err != nil {
 		l.failed(err)
 	}
-	return cmds, err
 }
+
+// do runs a script, together with those of other callers. After a failure Redis
+// is left alone for a moment, so that its absence costs most callers nothing.
+func (l *Ledger) do(r Recipient, script *redis.Script, args []any) *redis.Cmd {
+	if l.down() {
+		return redis.NewCmdResult(nil, errDown)
+	}
+	cmd, err := l.calls.Do(call{script: script, keys: keys(r), args: args})
+	if err != nil {
+		cmd = redis.NewCmdResult(nil, err)
+	}
+	if err := cmd.Err(); err != nil {
+		l.failed(err)
+	}
+	return cmd
+}
+
+// down reports whether Redis is left alone.
+func (l *Ledger) down() bool { return l.now().UnixNano() < l.downUntil.Load() }
 
 var errDown = errors.New("ledger: Redis failed a moment ago")
 

@@ -98,7 +98,7 @@ func TestLedgerStory(t *testing.T) {
 
 	// The first is canceled, the second is moved into its place.
 	l.Release(anna, first.ID)
-	l.Hold(quota.Hold{Recipient: anna, Booking: quota.Booking{ID: second.ID, At: noon}})
+	l.Hold(anna, quota.Booking{ID: second.ID, At: noon})
 	reserve(booking(3, noon), quota.Blocked, false)
 	reserve(booking(3, noon.Add(time.Minute)), quota.Free, false)
 
@@ -181,7 +181,7 @@ func TestLedgerForgetsByItself(t *testing.T) {
 	rdb.PExpire(t.Context(), key, time.Minute)
 	l.Reserve(anna, booking(2, noon.Add(time.Hour)), per(1, time.Minute))
 	l.Reserve(anna, booking(3, noon.Add(time.Hour)), per(1, time.Minute))
-	l.Hold(quota.Hold{Recipient: anna, Booking: booking(1, noon.Add(2*time.Hour))})
+	l.Hold(anna, booking(1, noon.Add(2*time.Hour)))
 	l.Release(anna, booking(2, noon).ID)
 	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("after some use it lives for %s", ttl)

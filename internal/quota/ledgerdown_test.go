@@ -87,7 +87,7 @@ func TestLedgerWithoutRedis(t *testing.T) {
 				o.want(t, quota.Cold, false, 1)
 			}
 			o.Fill(o.anna, uuid.New(), nil)
-			o.Hold(quota.Hold{Recipient: o.anna, Booking: booking(2, noon)})
+			o.Hold(o.anna, booking(2, noon))
 			o.Release(o.anna, booking(1, noon).ID)
 			o.Forget(o.anna)
 			o.pass(time.Second - 1)

@@ -87,7 +87,7 @@ func TestLuaGoAndOracleAgree(t *testing.T) {
 			},
 			"hold": func(t *rapid.T) {
 				b := quota.Booking{ID: someID.Draw(t, "id"), At: moments(grain).Draw(t, "at")}
-				l.Hold(quota.Hold{Recipient: anna, Booking: b})
+				l.Hold(anna, b)
 				m.held[b.ID] = b.At
 			},
 			"release": func(t *rapid.T) {

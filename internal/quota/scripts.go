@@ -17,14 +17,10 @@ var fillLua string
 //go:embed lua/change.lua
 var changeLua string
 
-//go:embed lua/forget.lua
-var forgetLua string
-
 var (
 	reserveScript = redis.NewScript(reserveLua)
 	fillScript    = redis.NewScript(fillLua)
 	changeScript  = redis.NewScript(changeLua)
-	forgetScript  = redis.NewScript(forgetLua)
 )
 
 // call is one run of a script. Every script can be run twice with the same
@@ -35,25 +31,20 @@ type call struct {
 	args   []any
 }
 
-// pipeline runs groups of calls in one exchange with Redis. A script that Redis
-// does not know, after a restart or a flush, is sent along.
-func pipeline(ctx context.Context, rdb redis.UniversalClient, groups [][]call) ([][]*redis.Cmd, error) {
+// pipeline runs calls in one exchange with Redis. A script that Redis does not
+// know, after a restart or a flush, is sent along.
+func pipeline(ctx context.Context, rdb redis.UniversalClient, calls []call) ([]*redis.Cmd, error) {
 	pipe := rdb.Pipeline()
-	cmds := make([][]*redis.Cmd, len(groups))
-	for g, calls := range groups {
-		cmds[g] = make([]*redis.Cmd, len(calls))
-		for i, c := range calls {
-			cmds[g][i] = c.script.EvalSha(ctx, pipe, c.keys, c.args...)
-		}
+	cmds := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		cmds[i] = c.script.EvalSha(ctx, pipe, c.keys, c.args...)
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return nil, fmt.Errorf("run scripts: %w", err)
 	}
-	for g, calls := range groups {
-		for i, c := range calls {
-			if redis.HasErrorPrefix(cmds[g][i].Err(), "NOSCRIPT") {
-				cmds[g][i] = c.script.Eval(ctx, rdb, c.keys, c.args...)
-			}
+	for i, c := range calls {
+		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") {
+			cmds[i] = c.script.Eval(ctx, rdb, c.keys, c.args...)
 		}
 	}
 	return cmds, nil

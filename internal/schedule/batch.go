@@ -69,11 +69,14 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 }
 
 // bookMembers books what was planned. Batches pass the ledger by: it would
-// judge members by others that may themselves be refused.
+// judge members by others that may themselves be refused. Afterwards it forgets
+// the recipients, which is cheaper than to tell it everything.
 func (s *Service) bookMembers(ctx context.Context, members []Member, order store.Order, planned []int) error {
 	verdicts, err := s.store.Book(ctx, order)
+	if !order.DryRun {
+		s.ledger.Forget(recipients(order.Drafts)...)
+	}
 	if err != nil {
-		s.forget(order.Drafts)
 		return fmt.Errorf("book batch: %w", err)
 	}
 	if slices.ContainsFunc(verdicts, func(v store.Verdict) bool { return v.Judgement == store.KeyReused }) {
@@ -89,15 +92,9 @@ func (s *Service) bookMembers(ctx context.Context, members []Member, order store
 			booked = append(booked, m.Result.Push)
 		}
 	}
-	if order.DryRun || order.Atomic && len(booked) < len(members) {
-		return nil
+	if !order.DryRun && !(order.Atomic && slices.ContainsFunc(members, func(m Member) bool { return m.Err != nil })) {
+		s.arm(ctx, booked...)
 	}
-	holds := make([]quota.Hold, len(booked))
-	for i, p := range booked {
-		holds[i] = quota.Hold{Recipient: quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, Booking: quota.Booking{ID: p.ID, At: p.SendAt}}
-	}
-	s.ledger.Hold(holds...)
-	s.arm(ctx, booked...)
 	return nil
 }
 
@@ -118,9 +115,10 @@ func refuseOthers(members []Member) {
 	}
 }
 
-// forget drops what the ledger knows of a batch whose outcome is unknown.
-func (s *Service) forget(drafts []store.Draft) {
-	for _, d := range drafts {
-		s.ledger.Forget(quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient})
+func recipients(drafts []store.Draft) []quota.Recipient {
+	rs := make([]quota.Recipient, len(drafts))
+	for i, d := range drafts {
+		rs[i] = quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
 	}
+	return rs
 }

@@ -56,7 +56,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if v.Judgement == store.Refused {
 		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View, id)
 	}
-	s.ledger.Hold(quota.Hold{Recipient: who, Booking: quota.Booking{ID: id, At: v.Push.SendAt}})
+	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil

@@ -53,7 +53,7 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 		"warm":          {s.redis, func(o *office) { o.submit(t, 10*time.Hour) }},
 		"warm and wrong": {s.redis, func(o *office) {
 			o.submit(t, 10*time.Hour)
-			o.ledger.Hold(quota.Hold{Recipient: anna(o.tenant), Booking: quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)}})
+			o.ledger.Hold(anna(o.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.R
 	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
 		s.ledger.Forget(who) // it was wrong
 	case reserved.State == quota.Cold && booked:
-		s.ledger.Hold(quota.Hold{Recipient: who, Booking: quota.Booking{ID: id, At: v.Push.SendAt}})
+		s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	}
 }
 
