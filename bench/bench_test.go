@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestRequestNumbersItsRecipients(t *testing.T) {
+	r := newRequest("/v1/pushes/batch", "secret", batchBody(3, "2026-12-01T09:00:00Z"))
+	r.number(99)
+	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"user-0000000099"`, `"user-0000000100"`, `"user-0000000101"`} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	if int64(len(body)) != req.ContentLength || req.Header.Get("Authorization") != "Bearer secret" {
+		t.Errorf("length %d of %d, headers %v", len(body), req.ContentLength, req.Header)
+	}
+}
+
+func TestReadAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		status     int
+		accepted   int
+		fails      bool
+	}{
+		{"by length", "HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}", 201, 1, false},
+		{"empty", "HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n", 409, 0, false},
+		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"acc\r\nc\r\nepted\":17,  \r\n0\r\n\r\n", 200, 17, false},
+		{"cut short", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", 200, 0, true},
+		{"closing", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", 200, 0, true},
+		{"something else", "SSH-2.0-OpenSSH_9.2\r\n", 0, 0, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const rest = "HTTP/1.1 204 No Content\r\n\r\n"
+			r := bufio.NewReader(strings.NewReader(tt.text))
+			if !tt.fails {
+				r = bufio.NewReader(strings.NewReader(tt.text + rest))
+			}
+			a, err := readAnswer(r, nil)
+			if tt.fails {
+				if err == nil {
+					t.Errorf("read %+v", a)
+				}
+				return
+			}
+			if err != nil || a.status != tt.status || a.accepted() != tt.accepted {
+				t.Errorf("status %d, accepted %d, error %v", a.status, a.accepted(), err)
+			}
+			if left, _ := io.ReadAll(r); string(left) != rest {
+				t.Errorf("left of the stream: %q", left)
+			}
+		})
+	}
+}
+
+func TestProviderTakesPushes(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	p := &provider{}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(conn)
+		}
+	}()
+	c := providerClient{listener.Addr().String()}
+	for _, id := range []string{"a", "b"} {
+		req, err := http.NewRequest(http.MethodPost, c.url(), strings.NewReader(`{"id":"`+id+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", id)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatal(res, err)
+		}
+		_ = res.Body.Close()
+	}
+	if n, err := c.count(context.Background()); n != 2 || err != nil {
+		t.Errorf("count %d, %v", n, err)
+	}
+	arrivals, err := c.take(context.Background())
+	if err != nil || len(arrivals) != 2 || arrivals[1].push != "b" || arrivals[1].at.Before(arrivals[0].at) {
+		t.Errorf("arrivals %v, %v", arrivals, err)
+	}
+	if once(arrivals, 2) != nil || once(arrivals, 3) == nil || once(append(arrivals, arrivals[0]), 3) == nil {
+		t.Error("once does not tell once from twice")
+	}
+}
+
+func TestNaiveServiceKnowsTheRules(t *testing.T) {
+	booked := func(away ...time.Duration) []redis.Z {
+		var all []redis.Z
+		for _, d := range away {
+			all = append(all, redis.Z{Score: float64(d.Milliseconds())})
+		}
+		return all
+	}
+	const h = time.Hour
+	for _, tt := range []struct {
+		name   string
+		booked []redis.Z
+		free   bool
+	}{
+		{"nothing", nil, true},
+		{"a minute away", booked(time.Minute, -time.Minute), true},
+		{"less than a minute", booked(-59 * time.Second), false},
+		{"five in the hour", booked(10*time.Minute, 20*time.Minute, 30*time.Minute, 40*time.Minute, 50*time.Minute), false},
+		{"ten in the day", booked(h, 2*h, 3*h, 4*h, 5*h, 6*h, 7*h, 8*h, 9*h, 10*h), false},
+		{"nine in the day", booked(h, 2*h, 3*h, 4*h, 5*h, 6*h, 7*h, 8*h, 9*h, 24*h), true},
+	} {
+		if placeLeft(tt.booked, 0) != tt.free {
+			t.Errorf("%s: free is %t", tt.name, !tt.free)
+		}
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	median, least, most := pairs{{10, 5}, {30, 10}, {10, 10}}.ratios()
+	if median != 2 || least != 1 || most != 3 {
+		t.Errorf("ratios %v %v %v", median, least, most)
+	}
+	for q, want := range map[float64]float64{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
+		if got := quantile([]float64{5, 4, 3, 2, 1}, q); got != want {
+			t.Errorf("quantile %v is %v, should be %v", q, got, want)
+		}
+	}
+	for n, want := range map[float64]string{0: "0", 999: "999", 1000: "1 000", 1234567.4: "1 234 567"} {
+		if got := count(n); got != want {
+			t.Errorf("count(%v) is %q", n, got)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+// Command bench measures sendquota against two baselines, all in one run on
+// one machine: the naive service that one would write first, and an asynq
+// worker that does nothing. It starts Postgres and Redis of its own, durable
+// ones, and runs every program under test as a process of its own, as in
+// production; the load comes from this process. Everything stays on loopback.
+//
+//	go build -o bin/bench ./bench && bin/bench -out docs/benchmarks.md
+//
+// Absolute numbers depend on the machine; the ratios are what counts. Systems
+// that are compared take turns, round by round, so that a slow moment of the
+// machine meets them all.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	var err error
+	if role := roleOf(os.Args); role != nil {
+		err = role()
+	} else {
+		err = bench()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// roleOf returns what this program is to do as a child of itself, or nil if it
+// is not one. The two services are here, too, for profiles: they have no
+// endpoint for those.
+func roleOf(args []string) func() error {
+	if len(args) != 2 {
+		return nil
+	}
+	return map[string]func() error{
+		"role-naive-api":    runNaiveService,
+		"role-naive-worker": runNaiveWorker,
+		"role-noop-worker":  runNoopWorker,
+		"role-provider":     runProvider,
+		"role-api":          runProfiledAPI,
+		"role-worker":       runProfiledWorker,
+	}[args[1]]
+}
+
+type options struct {
+	out     string
+	only    []string
+	bin     string
+	profile string
+	short   bool
+	rounds  int
+	round   time.Duration
+	backlog int // pushes that are delivered at once
+}
+
+func readOptions() (options, error) {
+	var (
+		o    options
+		only string
+	)
+	flag.StringVar(&o.out, "out", "", "write the report into this `file`, too")
+	flag.StringVar(&only, "only", "", "measure only these, with commas: "+strings.Join(names(measurements()), ","))
+	flag.StringVar(&o.bin, "bin", "", "`folder` with api, worker and sendquota; without it, they are built")
+	flag.StringVar(&o.profile, "profile", "", "keep CPU profiles of api and worker in this `folder`; costs a few percent")
+	flag.BoolVar(&o.short, "short", false, "short rounds, for a first look")
+	flag.IntVar(&o.rounds, "rounds", 0, "rounds of each comparison; 3, or 1 if short")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	if only != "" {
+		o.only = strings.Split(only, ",")
+	}
+	for _, name := range o.only {
+		if !slices.Contains(names(measurements()), name) {
+			return o, fmt.Errorf("-only %s: there are %s", name, strings.Join(names(measurements()), ", "))
+		}
+	}
+	o.round, o.backlog = 5*time.Second, 20_000
+	if o.short {
+		o.round, o.backlog = 2*time.Second, 5_000
+	}
+	if o.rounds == 0 {
+		o.rounds = map[bool]int{false: 3, true: 1}[o.short]
+	}
+	return o, nil
+}
+
+// bench measures and reports. It fails if something could not be measured or
+// was not exact; being slow is no failure.
+func bench() error {
+	o, err := readOptions()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
+
+	r, err := measure(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := r.write(os.Stdout); err != nil {
+		return err
+	}
+	if o.out != "" {
+		var text strings.Builder
+		if err := r.write(&text); err != nil {
+			return err
+		}
+		if err := os.WriteFile(o.out, []byte(text.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return r.inexact()
+}
+
+// say tells the reader at the terminal what goes on.
+func say(format string, args ...any) { sayTo(os.Stderr, format, args...) }
+
+func sayTo(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// naiveWorker delivers: it posts, inserts and updates.
+type naiveWorker struct {
+	db       *pgxpool.Pool
+	client   *http.Client
+	provider string
+}
+
+// runNaiveWorker is the process of the naive worker.
+func runNaiveWorker() error {
+	db, err := openNaiveDatabase()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	rdb, err := openRedis(os.Getenv("REDIS_URL"), naiveRedis)
+	if err != nil {
+		return err
+	}
+	defer rdb.Close()
+	w := &naiveWorker{
+		db: db, provider: os.Getenv("PROVIDER_URL"),
+		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * workerGoroutines, DisableCompression: true}},
+	}
+	server := asynq.NewServerFromRedisClient(rdb, asynqConfig())
+	if err := server.Start(asynq.HandlerFunc(w.deliver)); err != nil {
+		return err
+	}
+	untilStopped()
+	server.Shutdown()
+	return nil
+}
+
+func (w *naiveWorker) deliver(ctx context.Context, t *asynq.Task) error {
+	var p naivePush
+	if err := json.Unmarshal(t.Payload(), &p); err != nil {
+		return err
+	}
+	began := time.Now()
+	message, err := w.post(ctx, p, t.Payload())
+	if err != nil {
+		return err
+	}
+	_, err = w.db.Exec(ctx, `INSERT INTO sends (push_id, attempt, recipient, started_at, ended_at, outcome, provider_message_id)
+		VALUES ($1, 1, $2, $3, clock_timestamp(), 'delivered', $4)`, p.ID, p.Recipient, began, message)
+	if err != nil {
+		return err
+	}
+	_, err = w.db.Exec(ctx, `UPDATE pushes SET status = 'sent', updated_at = clock_timestamp() WHERE id = $1`, p.ID)
+	return err
+}
+
+// post returns the provider's id of the message.
+func (w *naiveWorker) post(ctx context.Context, p naivePush, body []byte) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.provider, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", p.ID)
+	res, err := w.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("the provider answered %s", res.Status)
+	}
+	var answer struct {
+		ID string `json:"id"`
+	}
+	return answer.ID, json.NewDecoder(res.Body).Decode(&answer)
+}

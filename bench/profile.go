@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/pprof"
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/app"
+)
+
+// profileVariable tells a child where to write its CPU profile.
+const profileVariable = "BENCH_PROFILE"
+
+func runProfiledAPI() error    { return runProfiled((*app.App).RunAPI) }
+func runProfiledWorker() error { return runProfiled((*app.App).RunWorker) }
+
+// runProfiled is bin/api or bin/worker, but for the profile.
+func runProfiled(run func(*app.App, context.Context) error) error {
+	f, err := os.Create(os.Getenv(profileVariable))
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	err = app.Service(run)
+	pprof.StopCPUProfile()
+	return errors.Join(err, f.Close())
+}
+
+// profilePath names a new file for a profile of the running measurement.
+func (l *lab) profilePath(kind string) (string, error) {
+	if err := os.MkdirAll(l.profiles, 0o755); err != nil {
+		return "", err
+	}
+	return filepath.Join(l.profiles, fmt.Sprintf("%s-%s-%d.prof", l.report.measuring, kind, l.started)), nil
+}
+
+// top returns where the time of a measurement's program goes, from its
+// profiles: the most expensive of the functions that a reader can do something
+// about, each with all that it calls.
+func (l *lab) top(ctx context.Context, m measurement) (string, error) {
+	files, err := filepath.Glob(filepath.Join(l.profiles, m.name+"-"+m.program+"-*.prof"))
+	if err != nil || len(files) == 0 {
+		return "", fmt.Errorf("no profile of the %s during %s: %w", m.program, m.name, err)
+	}
+	const shown = `sendquota|pgx|redis|asynq|encoding/json|net/http|^runtime\.(gcBgMarkWorker|mallocgc|findRunnable|netpoll)$|^syscall\.|^internal/poll`
+	args := append([]string{"tool", "pprof", "-top", "-cum", "-nodecount=60", "-show=" + shown, l.self}, files...)
+	out, err := exec.CommandContext(ctx, "go", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("go tool pprof: %w", err)
+	}
+	// The names of generic functions are longer than the line.
+	text := regexp.MustCompile(`\[go\.shape.*\]`).ReplaceAllString(string(out), "[…]")
+	return strings.TrimSpace(strings.ReplaceAll(text, "github.com/sendquota/sendquota/internal/", "")), nil
+}
