@@ -58,6 +58,9 @@ func (s *Store) Book(ctx context.Context, o Order) ([]Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if len(o.Drafts) > 1 {
+		return s.batches.Do(o)
+	}
 	return s.bookings.Do(o)
 }
 

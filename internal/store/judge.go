@@ -103,7 +103,7 @@ func (j *judge) grant(view *quota.View, p *push.Push, arm time.Duration) {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
 	}
 	if p.SendAt.Before(j.now.Add(arm)) {
-		p.ArmedUntil = j.now.Add(arm)
+		p.ArmedUntil = j.now.Add(3 * arm) // should its caller fail to, the promoter does then
 	}
 	view.Bookings = quota.Insert(view.Bookings, quota.Booking{ID: p.ID, At: p.SendAt})
 	j.granted = append(j.granted, *p)

@@ -55,7 +55,10 @@ func TestChangesRaceClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			worker := openURL(t, b.url, store.Config{})
+			var workers [8]*store.Store // in turn, since a store pauses after a claim
+			for i := range workers {
+				workers[i] = openURL(t, b.url, store.Config{})
+			}
 			confirmed, claimed := 0, 0
 			for try := 0; confirmed < 5 || claimed < 5; try++ {
 				if try == 2000 {
@@ -67,7 +70,7 @@ func TestChangesRaceClaims(t *testing.T) {
 					c   store.Claim
 					err error
 				)
-				wg.Go(func() { c = claimAgain(t, worker, p) })
+				wg.Go(func() { c = claimAgain(t, workers[try%len(workers)], p) })
 				wg.Go(func() { err = change.do(b, b.Store, p) })
 				wg.Wait()
 				after := b.read(t, p)

@@ -18,15 +18,20 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// attemptPause makes groups of claims and finishes larger. Measured with `make
-// bench`: a quarter more deliveries per second, for 4 ms of latency under load.
-const attemptPause = 4 * time.Millisecond
+// The pauses make groups larger. Measured with `make bench`: a quarter more
+// deliveries and submits per second, for this much latency under load. Batches
+// are large enough by themselves.
+const (
+	attemptPause = 4 * time.Millisecond
+	bookPause    = 2 * time.Millisecond
+)
 
 // Store is the service's view of Postgres. It is safe for concurrent use.
 type Store struct {
 	pool     *pgxpool.Pool
 	cfg      Config
-	bookings *groupcommit.Group[Order, []Verdict]
+	bookings *groupcommit.Group[Order, []Verdict] // of single pushes
+	batches  *groupcommit.Group[Order, []Verdict]
 	claims   *groupcommit.Group[ClaimOrder, Claim]
 	finishes *groupcommit.Group[Finish, bool]
 }
@@ -35,7 +40,7 @@ type Store struct {
 type Config struct {
 	MaxConns int32         // 16
 	Timeout  time.Duration // for one transaction, waiting for a connection included; 5 s
-	// Observe is told the size of every group of "book", "claim" or "finish";
+	// Observe is told the size of every group of "book", "batch", "claim" or "finish";
 	// nil: nobody.
 	Observe func(kind string, size int)
 }
@@ -73,9 +78,12 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := &Store{pool: pool, cfg: cfg}
+	alone := func(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
 	s.bookings = &groupcommit.Group[Order, []Verdict]{
-		Run: s.bookTogether, Weight: Order.weight, MaxWeight: 1000, Parallel: 2, Observe: s.observe("book"),
-		Alone: maybeOne,
+		Run: s.bookTogether, MaxWeight: 1000, Pause: bookPause, Alone: alone, Observe: s.observe("book"),
+	}
+	s.batches = &groupcommit.Group[Order, []Verdict]{
+		Run: s.bookTogether, Weight: Order.weight, MaxWeight: 1000, Parallel: 2, Alone: alone, Observe: s.observe("batch"),
 	}
 	s.claims = &groupcommit.Group[ClaimOrder, Claim]{
 		Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim"),
