@@ -22,7 +22,8 @@ import (
 // The ledger is disposable. A recipient's bookings are loaded when one of them
 // is booked, and expire some minutes later whether used or not, so that
 // whatever went wrong is forgotten by itself. While Redis does not answer,
-// everything is [Cold].
+// everything is [Cold]; and so is, afterwards, whoever changed in that time,
+// until Redis has dropped what it knew of them (debts.go).
 type Ledger struct {
 	rdb   redis.UniversalClient
 	calls *groupcommit.Group[call, *redis.Cmd]
@@ -30,6 +31,7 @@ type Ledger struct {
 	now   func() time.Time
 
 	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
+	debts     debts
 }
 
 // LedgerConfig bounds the ledger's waiting and remembering. Zero values mean
@@ -103,12 +105,16 @@ func orDefault(d, fallback time.Duration) time.Duration {
 // policy allows it. It never fails: a ledger that can not answer is Cold.
 func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
 	const fillerTTL = 30 * time.Second
+	if l.down() || l.owes(r) {
+		return Reservation{}
+	}
 	args := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds(), p.Reach().Milliseconds()}
 	for _, rule := range p {
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
 	}
 	answer, err := l.do(r, reserveScript, args).StringSlice()
 	if err != nil {
+		l.owe(r) // it may have been booked
 		return Reservation{}
 	}
 	switch answer[0] {
@@ -140,27 +146,27 @@ func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
 
 // Hold tells the ledger that Postgres has booked b, or moved a push there.
 func (l *Ledger) Hold(r Recipient, b Booking) {
-	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()})
+	if l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()}).Err() != nil {
+		l.owe(r)
+	}
 }
 
 // Release tells the ledger that a push has given its place back.
 func (l *Ledger) Release(r Recipient, id uuid.UUID) {
-	l.do(r, changeScript, []any{id.String()})
+	if l.do(r, changeScript, []any{id.String()}).Err() != nil {
+		l.owe(r)
+	}
 }
 
 // Forget drops what the ledger knows of recipients, because Postgres said
 // otherwise, could not be asked, or has booked many at once.
 func (l *Ledger) Forget(rs ...Recipient) {
 	if l.down() {
+		l.owe(rs...)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Timeout)
-	defer cancel()
-	pipe := l.rdb.Pipeline()
-	for _, r := range rs {
-		pipe.Del(ctx, keys(r)...)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	if err := l.drop(rs); err != nil {
+		l.owe(rs...)
 		l.failed(err)
 	}
 }

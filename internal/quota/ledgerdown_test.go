@@ -42,10 +42,10 @@ func (o *outage) pass(d time.Duration) {
 	o.clock = o.clock.Add(d)
 }
 
-func (o *outage) want(t *testing.T, state quota.State, fill bool, errors int) {
+func (o *outage) want(t *testing.T, r quota.Recipient, state quota.State, fill bool, errors int) {
 	t.Helper()
 	began := time.Now()
-	res := o.Reserve(o.anna, quota.Booking{ID: uuid.New(), At: noon}, o.p)
+	res := o.Reserve(r, quota.Booking{ID: uuid.New(), At: noon}, o.p)
 	if res.State != state || res.Fill != fill {
 		t.Fatalf("reserve: %s, fill %v; want %s, %v", res.State, res.Fill, state, fill)
 	}
@@ -78,35 +78,37 @@ func TestLedgerWithoutRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOutage(t)
-			o.want(t, quota.Blocked, false, 0)
+			bert := anybody() // nothing happens to him meanwhile
+			load(t, o.Ledger, bert, booking(1, noon))
+			o.want(t, o.anna, quota.Blocked, false, 0)
 			if err := away.stop(t, o.redis); err != nil {
 				t.Fatal(err)
 			}
-			o.want(t, quota.Cold, false, 1)
+			o.want(t, anybody(), quota.Cold, false, 1)
 			for range 100 { // Redis is left alone
-				o.want(t, quota.Cold, false, 1)
+				o.want(t, o.anna, quota.Cold, false, 1)
 			}
 			o.Fill(o.anna, uuid.New(), nil)
 			o.Hold(o.anna, booking(2, noon))
 			o.Release(o.anna, booking(1, noon).ID)
 			o.Forget(o.anna)
 			o.pass(time.Second - 1)
-			o.want(t, quota.Cold, false, 1)
+			o.want(t, anybody(), quota.Cold, false, 1)
 			o.pass(1)
-			o.want(t, quota.Cold, false, 2)
+			o.want(t, anybody(), quota.Cold, false, 2)
 
 			if err := away.start(t, o.redis); err != nil {
 				t.Fatal(err)
 			}
-			o.want(t, quota.Cold, false, 2)
+			o.want(t, bert, quota.Cold, false, 2)
 			o.pass(time.Second)
 			if name == "hangs" { // and has kept what it knew
-				o.want(t, quota.Blocked, false, 2)
+				o.want(t, bert, quota.Blocked, false, 2)
 				return
 			}
-			o.want(t, quota.Cold, true, 2)
-			load(t, o.Ledger, o.anna, booking(1, noon))
-			o.want(t, quota.Blocked, false, 2)
+			o.want(t, bert, quota.Cold, true, 2)
+			load(t, o.Ledger, bert, booking(1, noon))
+			o.want(t, bert, quota.Blocked, false, 2)
 		})
 	}
 }
@@ -120,7 +122,7 @@ func TestLedgerAfterAFlush(t *testing.T) {
 	if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	o.want(t, quota.Blocked, false, 0)
+	o.want(t, o.anna, quota.Blocked, false, 0)
 
 	// Many at once, of every script.
 	if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
@@ -129,18 +131,18 @@ func TestLedgerAfterAFlush(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		r := quota.Recipient{Tenant: o.anna.Tenant, ID: string(rune('a' + i))}
-		wg.Go(func() { o.want(t, quota.Blocked, false, 0) })
+		wg.Go(func() { o.want(t, o.anna, quota.Blocked, false, 0) })
 		wg.Go(func() { load(t, o.Ledger, r, booking(1, noon)) })
 		wg.Go(func() { o.Forget(anybody()) })
 		wg.Go(func() { o.Release(o.anna, uuid.New()) })
 	}
 	wg.Wait()
-	o.want(t, quota.Blocked, false, 0)
+	o.want(t, o.anna, quota.Blocked, false, 0)
 
 	if err := rdb.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	o.want(t, quota.Cold, true, 0)
+	o.want(t, o.anna, quota.Cold, true, 0)
 	load(t, o.Ledger, o.anna, booking(1, noon))
-	o.want(t, quota.Blocked, false, 0)
+	o.want(t, o.anna, quota.Blocked, false, 0)
 }
