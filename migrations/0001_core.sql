@@ -76,6 +76,7 @@ CREATE TABLE sends (
     channel             text NOT NULL,
     started_at          timestamptz NOT NULL,
     lease_until         timestamptz NOT NULL,
+    handed_at           timestamptz, -- when the provider had the request, where it answered that it took it
     ended_at            timestamptz,
     outcome             text CHECK (outcome IN ('delivered', 'refused', 'unknown')),
     provider_message_id text NOT NULL DEFAULT '',

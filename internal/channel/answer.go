@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxRetryAfter = 24 * time.Hour
+	maxRetryAfter = 400 * 24 * time.Hour // longer than any push lives
 	maxProviderID = 255
 )
 

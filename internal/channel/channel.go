@@ -20,7 +20,8 @@ type Channel interface {
 type Result struct {
 	Outcome           push.Outcome
 	Final             bool          // refused for good: trying again is pointless
-	RetryAfter        time.Duration // the provider asked to wait so long, at most 24 h; 0 if it did not
+	RetryAfter        time.Duration // the provider asked to wait so long, at most 400 days; 0 if it did not
+	Handed            time.Time     // when the provider had all of the message; zero: not known
 	ProviderMessageID string        // the provider's own id of the message, where it gave one; at most 255 printable bytes
 	Error             string        // why it was not delivered, at most 300 bytes; empty if it was
 }

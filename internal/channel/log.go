@@ -3,6 +3,7 @@ package channel
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -23,5 +24,5 @@ func (l *Log) Send(ctx context.Context, p push.Push, attempt int) Result {
 		slog.String("push", p.ID.String()),
 		slog.String("channel", p.Channel),
 		slog.Int("attempt", attempt))
-	return Result{Outcome: push.Delivered}
+	return Result{Outcome: push.Delivered, Handed: time.Now()}
 }

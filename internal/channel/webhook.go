@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -115,10 +116,12 @@ func userinfo(u *url.Userinfo) string {
 func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
-	// GotConn runs in this goroutine, within RoundTrip.
+	// GotConn runs in this goroutine, within RoundTrip; WroteRequest in another.
 	connected := false
+	var handed atomic.Pointer[time.Time]
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected = true },
+		GotConn:      func(httptrace.GotConnInfo) { connected = true },
+		WroteRequest: func(httptrace.WroteRequestInfo) { now := time.Now(); handed.Store(&now) },
 	})
 	req, err := w.request(ctx, p, attempt)
 	if err != nil {
@@ -129,7 +132,11 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	if err != nil {
 		return failure(err, connected)
 	}
-	return w.judge(res, readAnswer(res, cancel))
+	result := w.judge(res, readAnswer(res, cancel))
+	if at := handed.Load(); at != nil {
+		result.Handed = *at
+	}
+	return result
 }
 
 // Close gives up the idle connections. Attempts under way go on.

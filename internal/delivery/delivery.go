@@ -107,7 +107,7 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
 	f := store.Finish{
 		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
-		ProviderMessageID: result.ProviderMessageID, Error: result.Error,
+		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Handed: handed(result, began),
 		Resolution: retry.After(push.Attempt{
 			Number: c.Attempt, Outcome: result.Outcome, Final: result.Final, RetryAfter: result.RetryAfter, Error: result.Error,
 		}, left, c.Push.ID[:]),
@@ -125,21 +125,29 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	return more, nil
 }
 
-// send hands the push to its channel, which has until half of the lease is
-// over. A worker that was stopped for longer than that since it asked for the
-// claim must not send any more: the attempt may count as lost already, and be
-// repeated elsewhere.
+// handed is how long after the claim was asked for the provider had the push.
+// The attempt began later than that, so this errs to the safe side.
+func handed(r channel.Result, began time.Time) time.Duration {
+	if r.Handed.IsZero() {
+		return 0
+	}
+	return r.Handed.Sub(began)
+}
+
+// send hands the push to its channel, which has half of the lease. A worker
+// that was held up for a quarter of the lease since it asked for the claim does
+// not begin any more: the attempt must end, and be recorded, before it counts
+// as lost and is repeated elsewhere.
 func (d *Deliverer) send(ctx context.Context, c store.Claim, began time.Time) (channel.Result, push.Retry) {
 	entry, known := d.channels.Get(c.Push.Channel)
 	if !known {
 		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured any more"},
 			push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
 	}
-	deadline := began.Add(d.cfg.Lease / 2)
-	if !time.Now().Before(deadline) {
+	if time.Since(began) > d.cfg.Lease/4 {
 		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
 	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Lease/2)
 	defer cancel()
 	return entry.Channel.Send(ctx, c.Push, c.Attempt), entry.Retry
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -78,6 +79,8 @@ func (w *workshop) finish() {
 
 func (w *workshop) want(t *testing.T, groups ...[]int) {
 	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if diff := cmp.Diff(groups, w.begun); diff != "" {
 		t.Errorf("groups:\n%s", diff)
 	}
@@ -141,6 +144,34 @@ func TestWeights(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPause makes the next group larger. It keeps nobody waiting who has been
+// answered, and nobody who comes after it.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkshop()
+		w.Pause = time.Second
+		close(w.proceed) // the work itself takes no time
+		began := time.Now()
+		w.call(t, 0)
+		w.want(t, []int{0})
+		for n := 1; n <= 3; n++ {
+			time.Sleep(300 * time.Millisecond)
+			w.call(t, n)
+		}
+		w.want(t, []int{0})
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		w.want(t, []int{0}, []int{1, 2, 3})
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("the second group ran after %s", took)
+		}
+		time.Sleep(time.Second)
+		w.call(t, 4)
+		w.want(t, []int{0}, []int{1, 2, 3}, []int{4})
+		time.Sleep(time.Second) // the last worker goes home
+	})
 }
 
 func TestParallelGroups(t *testing.T) {

@@ -97,7 +97,7 @@ type due struct {
 	push     push.Push
 	more     bool            // another push is due as well
 	inFlight []inFlight      // pushes being sent
-	sends    []quota.Booking // actual sends of the push's recipient, at their ends
+	sends    []quota.Booking // actual sends of the push's recipient, at the latest time that each can have happened
 }
 
 type inFlight struct {
@@ -146,14 +146,14 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 		FROM unnest($1::bigint[]) AS k
 		CROSS JOIN LATERAL (SELECT * FROM pushes WHERE recipient_key = k.k AND status = 'sending' OFFSET 0) p`, keys)
 	b.Queue(`
-		SELECT k.k, s.tenant_id, s.recipient, s.push_id, s.ended_at
+		SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at
 		FROM unnest($1::bigint[]) AS k
 		CROSS JOIN LATERAL (
-			SELECT tenant_id, recipient, push_id, ended_at FROM sends
+			SELECT tenant_id, recipient, push_id, handed_at, ended_at FROM sends
 			WHERE recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
 			OFFSET 0
 		) s
-		ORDER BY k.k, s.ended_at`, keys, reach)
+		ORDER BY k.k, at`, keys, reach)
 	b.Queue(`SELECT clock_timestamp()`) // last: an attempt that was seen to have ended did so before the next begins
 	res := c.SendBatch(ctx, b)
 	found, err := readSituation(res, len(keys))

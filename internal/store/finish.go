@@ -21,7 +21,8 @@ type Finish struct {
 	Outcome           push.Outcome
 	ProviderMessageID string
 	Error             string
-	Reaped            bool // nobody knows when it ended: at the end of its lease
+	Reaped            bool          // nobody knows when it ended: at the end of its lease
+	Handed            time.Duration // how long after StartedAt, at most, the provider had a delivered push; 0: not known
 	Resolution        push.Resolution
 }
 
@@ -29,8 +30,8 @@ type Finish struct {
 // late "delivered" is kept: it ends the push if that waits to be tried again.
 const finishSQL = `
 	WITH n AS MATERIALIZED (
-		SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bool[], $8::text[], $9::bigint[], $10::text[])
-			AS n (id, token, attempt, outcome, provider_message_id, error, reaped, status, delay_us, reason)
+		SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bool[], $8::text[], $9::bigint[], $10::text[], $11::bigint[])
+			AS n (id, token, attempt, outcome, provider_message_id, error, reaped, status, delay_us, reason, handed_us)
 	), ended AS (
 		UPDATE pushes p SET
 			status = n.status, gen = p.gen + 1, claim_token = NULL, lease_until = NULL, armed_until = NULL,
@@ -45,6 +46,7 @@ const finishSQL = `
 	), recorded AS (
 		UPDATE sends s SET
 			ended_at = coalesce(s.ended_at, CASE WHEN n.reaped THEN s.lease_until ELSE clock_timestamp() END),
+			handed_at = CASE WHEN n.handed_us > 0 AND n.outcome = 'delivered' THEN least(s.started_at + n.handed_us * interval '1 microsecond', clock_timestamp()) END,
 			outcome = n.outcome, provider_message_id = n.provider_message_id, error = n.error
 		FROM n WHERE s.push_id = n.id AND s.attempt = n.attempt
 			AND (n.outcome = 'delivered' OR s.ended_at IS NULL AND EXISTS (SELECT FROM ended WHERE ended.id = n.id))
@@ -120,7 +122,7 @@ func finishArgs(finishes []Finish, order []int) []any {
 		attempts                                        []int32
 		outcomes, messageIDs, errors, statuses, reasons []string
 		reaped                                          []bool
-		delays                                          []int64
+		delays, handed                                  []int64
 	)
 	for _, i := range order {
 		f := finishes[i]
@@ -133,8 +135,9 @@ func finishArgs(finishes []Finish, order []int) []any {
 		statuses = append(statuses, string(f.Resolution.Status))
 		delays = append(delays, f.Resolution.Delay.Microseconds())
 		reasons = append(reasons, f.Resolution.Reason)
+		handed = append(handed, f.Handed.Microseconds())
 	}
-	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons}
+	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed}
 }
 
 // Lost is an attempt whose lease ran out.

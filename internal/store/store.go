@@ -78,19 +78,17 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := &Store{pool: pool, cfg: cfg}
-	alone := func(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
 	s.bookings = &groupcommit.Group[Order, []Verdict]{
-		Run: s.bookTogether, MaxWeight: 1000, Pause: bookPause, Alone: alone, Observe: s.observe("book"),
+		Run: s.bookTogether, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
 	}
 	s.batches = &groupcommit.Group[Order, []Verdict]{
-		Run: s.bookTogether, Weight: Order.weight, MaxWeight: 1000, Parallel: 2, Alone: alone, Observe: s.observe("batch"),
+		Run: s.bookTogether, Weight: Order.weight, MaxWeight: 1000, Parallel: 2, Alone: maybeOne, Observe: s.observe("batch"),
 	}
 	s.claims = &groupcommit.Group[ClaimOrder, Claim]{
 		Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim"),
 	}
 	s.finishes = &groupcommit.Group[Finish, bool]{
-		Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("finish"),
-		Alone: maybeOne,
+		Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish"),
 	}
 	return s, nil
 }
