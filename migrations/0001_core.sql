@@ -49,7 +49,8 @@ CREATE TABLE pushes (
     more_due           bool NOT NULL DEFAULT false, -- another push of the recipient waits for this attempt to end
     lease_until        timestamptz,          -- after this, the attempt counts as lost
     armed_until        timestamptz,          -- until then a wake-up is believed to be in the queue
-    idempotency_hash   bytea,                -- SHA-256 of the request, where it bore an Idempotency-Key
+    idempotency_id     uuid,                 -- stands for the Idempotency-Key, where the request bore one
+    idempotency_hash   bytea,                -- SHA-256 of that request
     created_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     CHECK (send_at = date_trunc('second', send_at)),
@@ -59,6 +60,8 @@ CREATE TABLE pushes (
 
 -- A recipient's bookings around a time, and its due pushes oldest first.
 CREATE INDEX pushes_recipient ON pushes (recipient_key, status, send_at);
+-- What a request with an Idempotency-Key made before; a batch can have made many.
+CREATE INDEX pushes_idempotency ON pushes (idempotency_id) WHERE idempotency_id IS NOT NULL;
 -- A tenant's list.
 CREATE INDEX pushes_tenant ON pushes (tenant_id, send_at, id);
 -- What is to be armed, polled or expired. The condition is written so that only

@@ -33,7 +33,8 @@ type Push struct {
 	LastError         string // why the last attempt failed, or why the push ended
 	PossiblyDelivered bool   // an attempt ended with an unknown outcome
 
-	IdempotencyHash []byte // SHA-256 of the request that made it; nil without an Idempotency-Key
+	IdempotencyID   uuid.UUID // stands for the tenant's Idempotency-Key; zero without one
+	IdempotencyHash []byte    // SHA-256 of the request that bore it; nil without one
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 

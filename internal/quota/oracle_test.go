@@ -88,8 +88,17 @@ func (c calendar) String() string {
 
 const span = 60 * time.Second // the calendars' length
 
+// lengths draws multiples of the unit, and as often of five seconds: it is
+// where times are exactly a window apart that mistakes show.
+func lengths(least, most, unit time.Duration) *rapid.Generator[time.Duration] {
+	multiples := func(unit time.Duration) *rapid.Generator[time.Duration] {
+		return rapid.Map(rapid.IntRange(int((least+unit-1)/unit), int(most/unit)), func(n int) time.Duration { return time.Duration(n) * unit })
+	}
+	return rapid.OneOf(multiples(unit), multiples(5*time.Second))
+}
+
 func moments(unit time.Duration) *rapid.Generator[time.Time] {
-	return rapid.Map(rapid.IntRange(0, int(span/unit)), func(n int) time.Time { return noon.Add(time.Duration(n) * unit) })
+	return rapid.Map(lengths(0, span, unit), func(d time.Duration) time.Time { return noon.Add(d) })
 }
 
 // policies draws one to three rules, some with a 1-per-window rule and, if
@@ -98,7 +107,7 @@ func policies(leastLimit int) *rapid.Generator[quota.Policy] {
 	rule := rapid.Custom(func(t *rapid.T) quota.Rule {
 		return quota.Rule{
 			Limit:  rapid.IntRange(leastLimit, 4).Draw(t, "limit"),
-			Window: time.Duration(rapid.IntRange(1, 50).Draw(t, "window")) * grain,
+			Window: lengths(grain, 25*time.Second, grain).Draw(t, "window"),
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) quota.Policy {

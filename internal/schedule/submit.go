@@ -79,7 +79,8 @@ func identify(p *push.Push, o Options, member string) {
 		p.ID = uuid.Must(uuid.NewV7())
 		return
 	}
-	p.ID = uuid.NewHash(sha256.New(), p.Tenant, []byte(o.IdempotencyKey+"\x00"+member), 8)
+	p.IdempotencyID = uuid.NewHash(sha256.New(), p.Tenant, []byte(o.IdempotencyKey), 8)
+	p.ID = uuid.NewHash(sha256.New(), p.IdempotencyID, []byte(member), 8)
 	p.IdempotencyHash = o.RequestHash
 }
 

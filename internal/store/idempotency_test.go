@@ -16,6 +16,7 @@ import (
 func keyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) store.Draft {
 	d := draft(tenant, recipient, in)
 	d.Push.ID = uuid.NewSHA1(tenant, []byte(key))
+	d.Push.IdempotencyID = uuid.NewSHA1(tenant, []byte("key "+key))
 	d.Push.IdempotencyHash = []byte(request)
 	return d
 }
@@ -98,6 +99,38 @@ func TestKeys(t *testing.T) {
 	stolen.Push.Tenant = uuid.New()
 	if v := want(stolen, store.KeyReused); v.Push.ID != uuid.Nil {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestAKeyBelongsToOneRequest also where none of the members of another one
+// exists.
+func TestAKeyBelongsToOneRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	member := func(id, request string, in time.Duration) store.Draft {
+		d := keyed(b.tenant, "anna", "k", request, in)
+		d.Push.ID = uuid.NewSHA1(b.tenant, []byte(id))
+		return d
+	}
+	b.booked(t, "anna", time.Hour)
+	for _, step := range []struct {
+		drafts []store.Draft
+		want   []store.Judgement
+	}{
+		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Judgement{store.Refused, store.Booked}},
+		{[]store.Draft{member("0", "second", 3*time.Hour)}, []store.Judgement{store.KeyReused}},
+		{[]store.Draft{member("single", "third", 3*time.Hour)}, []store.Judgement{store.KeyReused}},
+		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Judgement{store.Refused, store.Replayed}},
+	} {
+		verdicts, err := b.Book(t.Context(), store.Order{Drafts: step.drafts, Policy: threeRules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range verdicts {
+			if v.Judgement != step.want[i] {
+				t.Errorf("%s, member %d: %d, want %d", step.drafts[i].Push.IdempotencyHash, i, v.Judgement, step.want[i])
+			}
+		}
 	}
 }
 

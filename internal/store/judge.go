@@ -18,6 +18,7 @@ type judge struct {
 	at       map[quota.Recipient]int
 	views    []quota.View
 	existing map[uuid.UUID]push.Push
+	requests map[uuid.UUID][]byte // the hash of the request that bore an Idempotency-Key, by its id
 	granted  []push.Push
 }
 
@@ -44,11 +45,14 @@ func (j *judge) order(o Order) []Verdict {
 func (j *judge) draft(d Draft, policy quota.Policy, arm time.Duration) Verdict {
 	p := d.Push
 	view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
+	if hash, ok := j.requests[p.IdempotencyID]; ok && !bytes.Equal(hash, p.IdempotencyHash) {
+		return Verdict{Judgement: KeyReused}
+	}
 	if old, ok := j.existing[p.ID]; ok {
-		if old.Tenant != p.Tenant || !bytes.Equal(old.IdempotencyHash, p.IdempotencyHash) {
+		if old.Tenant != p.Tenant {
 			return Verdict{Judgement: KeyReused}
 		}
-		if p.IdempotencyHash != nil {
+		if p.IdempotencyID != uuid.Nil {
 			return Verdict{Judgement: Replayed, Push: old}
 		}
 		return booked(old, d, policy, *view) // committed by a run whose reply was lost
@@ -107,8 +111,16 @@ func (j *judge) grant(view *quota.View, p *push.Push, arm time.Duration) {
 	}
 	view.Bookings = quota.Insert(view.Bookings, quota.Booking{ID: p.ID, At: p.SendAt})
 	j.granted = append(j.granted, *p)
-	if p.IdempotencyHash != nil {
-		j.existing[p.ID] = *p
+	if p.IdempotencyID != uuid.Nil {
+		j.know(*p)
+	}
+}
+
+// know notes a push that exists, for those who ask for it again.
+func (j *judge) know(p push.Push) {
+	j.existing[p.ID] = p
+	if p.IdempotencyID != uuid.Nil {
+		j.requests[p.IdempotencyID] = p.IdempotencyHash
 	}
 }
 
@@ -117,6 +129,10 @@ func (j *judge) takeBack(granted []push.Push) {
 		view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
 		view.Bookings = slices.DeleteFunc(view.Bookings, func(b quota.Booking) bool { return b.ID == p.ID })
 		delete(j.existing, p.ID)
+		delete(j.requests, p.IdempotencyID)
+	}
+	for _, p := range j.existing { // a part of the order may have been there before
+		j.know(p)
 	}
 }
 

@@ -18,8 +18,9 @@ import (
 const lockSQL = `SELECT count(pg_advisory_xact_lock(k)) FROM unnest($1::bigint[]) AS k`
 
 // question is what the judge has to know about a group of orders: the bookings
-// around their send times, one range for each recipient, and the pushes that
-// already bear one of their ids.
+// around their send times, one range for each recipient; the pushes that
+// already bear one of their ids; and those that were made under one of their
+// Idempotency-Keys.
 type question struct {
 	locks        []int64
 	at           map[quota.Recipient]int
@@ -28,6 +29,7 @@ type question struct {
 	recipients   []string
 	since, until []time.Time
 	ids          [][16]byte
+	requests     [][16]byte
 }
 
 func newQuestion(orders []Order, rerun bool) *question {
@@ -35,16 +37,25 @@ func newQuestion(orders []Order, rerun bool) *question {
 	for _, o := range orders {
 		for _, d := range o.Drafts {
 			q.add(d, o.Policy)
-			if rerun || d.Push.IdempotencyHash != nil {
+			if rerun {
 				q.ids = append(q.ids, d.Push.ID)
-				q.locks = append(q.locks, int64(binary.BigEndian.Uint64(d.Push.ID[8:])))
 			}
+			q.addRequest(d.Push.IdempotencyID)
 		}
 	}
 	q.locks = append(q.locks, q.keys...)
 	slices.Sort(q.locks)
 	q.locks = slices.Compact(q.locks)
 	return q
+}
+
+// addRequest asks for what an Idempotency-Key has made before, under a lock of
+// its own. The members of a batch have the same key.
+func (q *question) addRequest(id uuid.UUID) {
+	if n := len(q.requests); id != uuid.Nil && (n == 0 || q.requests[n-1] != id) {
+		q.requests = append(q.requests, id)
+		q.locks = append(q.locks, int64(binary.BigEndian.Uint64(id[8:])))
+	}
 }
 
 // add widens the recipient's range by what matters to the draft.
@@ -102,6 +113,7 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, lockClause string) 
 		WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
 		ORDER BY q.i, p.send_at`, q.keys, q.tenants, q.recipients, q.since, q.until)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, q.ids)
+	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, q.requests)
 	res := c.SendBatch(ctx, b)
 	j, err := q.answer(res)
 	if closeErr := res.Close(); err == nil {
@@ -112,7 +124,7 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, lockClause string) 
 
 // answer reads the results of the question's statements.
 func (q *question) answer(res pgx.BatchResults) (*judge, error) {
-	j := &judge{at: q.at, views: make([]quota.View, len(q.keys)), existing: map[uuid.UUID]push.Push{}}
+	j := &judge{at: q.at, views: make([]quota.View, len(q.keys)), existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
 	for i := range j.views {
 		j.views[i] = quota.View{From: q.since[i], Until: q.until[i]}
 	}
@@ -136,10 +148,15 @@ func (q *question) answer(res pgx.BatchResults) (*judge, error) {
 	}); err != nil {
 		return nil, err
 	}
-	rows, _ = res.Query()
-	existing, err := pgx.CollectRows(rows, collectPush)
-	for _, p := range existing {
-		j.existing[p.ID] = p
+	for range 2 {
+		rows, _ = res.Query()
+		existing, err := pgx.CollectRows(rows, collectPush)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range existing {
+			j.know(p)
+		}
 	}
-	return j, err
+	return j, nil
 }
