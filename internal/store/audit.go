@@ -63,7 +63,7 @@ func auditChecks(policy quota.Policy) []auditCheck {
 	checks := []auditCheck{
 		{"overlap", `
 			SELECT tenant_id, recipient, push_id, format('attempt %s began at %s, before the recipient''s previous one ended at %s', attempt, started_at, before)
-			FROM (SELECT *, max(ended_at) OVER (PARTITION BY tenant_id, recipient ORDER BY started_at, push_id, attempt
+			FROM (SELECT *, max(coalesce(ended_at, 'infinity')) OVER (PARTITION BY tenant_id, recipient ORDER BY started_at, push_id, attempt
 				ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM sends WHERE started_at >= $1) s
 			WHERE started_at < before`, nil},
 		{"overdue", `
@@ -78,13 +78,13 @@ func auditChecks(policy quota.Policy) []auditCheck {
 			auditCheck{"promised-window", `
 			SELECT tenant_id, recipient, id, format('more than %s sends promised within %s, from %s to %s (rule %s)', $2::int, $3::interval, first, send_at, $4::text)
 			FROM (SELECT *, lag(send_at, $2::int) OVER (PARTITION BY tenant_id, recipient ORDER BY send_at, id) AS first
-				FROM pushes WHERE send_at >= $1 AND status IN ('scheduled', 'sending', 'sent')) p
-			WHERE send_at - first < $3::interval`, []any{r.Limit, r.Window, r.Name}},
+				FROM pushes WHERE send_at >= $1::timestamptz - $3::interval AND status IN ('scheduled', 'sending', 'sent')) p
+			WHERE send_at >= $1 AND send_at - first < $3::interval`, []any{r.Limit, r.Window, r.Name}},
 			auditCheck{"actual-window", `
 			SELECT tenant_id, recipient, push_id, format('more than %s sends within %s, from %s to %s (rule %s)', $2::int, $3::interval, first, started_at, $4::text)
 			FROM (SELECT *, lag(started_at, $2::int) OVER (PARTITION BY tenant_id, recipient ORDER BY started_at, push_id, attempt) AS first
-				FROM sends WHERE started_at >= $1 AND outcome IS DISTINCT FROM 'refused') s
-			WHERE started_at - first < $3::interval`, []any{r.Limit, r.Window, r.Name}})
+				FROM sends WHERE started_at >= $1::timestamptz - $3::interval AND outcome IS DISTINCT FROM 'refused') s
+			WHERE started_at >= $1 AND started_at - first < $3::interval`, []any{r.Limit, r.Window, r.Name}})
 	}
 	return checks
 }
