@@ -11,11 +11,12 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 .PHONY: run
-run: build ## Run everything here: servers of its own, a demo tenant, API and worker (data is kept in .local/)
+run: build ## Run everything here: servers of its own, a demo tenant, API and worker (data is kept)
 	@exec bin/sendquota dev
 
 .PHONY: build
 build: ## Build bin/api, bin/worker and bin/sendquota
+	@test -x bin/sendquota || echo "building; the first time takes a minute"
 	@$(GO) build -o bin/ ./cmd/...
 
 .PHONY: test
@@ -24,7 +25,7 @@ test: ## Run all tests, on real Postgres and Redis of their own
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l bench cmd internal migrations); test -z "$$unformatted" || { echo "gofmt wants: $$unformatted"; exit 1; }
+	@unformatted=$$(gofmt -l $$($(GO) list -f '{{.Dir}}' ./...)) || exit 1; test -z "$$unformatted" || { echo "gofmt wants: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 

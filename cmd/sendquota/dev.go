@@ -39,12 +39,13 @@ func (c dev) Run() error {
 	if err != nil {
 		return err
 	}
+	kept := cfg.DatabaseURL != "" || stack.Postgres.Private()
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.DatabaseURL), config.Secret(stack.RedisURL)
-	return errors.Join(c.serve(ctx, cfg), stack.Close())
+	return errors.Join(c.serve(ctx, cfg, kept), stack.Close())
 }
 
-// serve runs the programs on servers that are there.
-func (c dev) serve(ctx context.Context, cfg config.Config) error {
+// serve runs the programs on servers that are there, whose data is kept or not.
+func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 	logPath := filepath.Join(c.Dir, "sendquota.log")
 	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -78,7 +79,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config) error {
 	g.Go(func() error {
 		select {
 		case addr := <-ready:
-			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name)
+			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, kept)
 		case <-ctx.Done():
 		}
 		return nil
@@ -112,7 +113,11 @@ func (c dev) demoKey(ctx context.Context, cfg config.Config) (string, error) {
 	return key, os.WriteFile(path, []byte(key), 0o600)
 }
 
-func welcome(w *os.File, addr, key, logPath, channel string) {
+func welcome(w *os.File, addr, key, logPath, channel string, kept bool) {
+	data := "stays"
+	if !kept {
+		data = "is dropped, for the database is only borrowed"
+	}
 	fmt.Fprintf(w, `
 sendquota is running.
 
@@ -124,10 +129,10 @@ sendquota is running.
 Schedule a push for 15 seconds from now:
 
   curl -sS http://%[1]s/v1/pushes -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
-    -d '{"recipient": "user-42", "message": {"title": "Hello"}, "send_at": "'$(date -u -d '+15 seconds' +%%FT%%TZ)'"}'
+    -d '{"recipient": "user-1", "message": {"title": "Hello"}, "send_at": "'$(date -u -d '+15 seconds' +%%FT%%TZ)'"}'
 
 Run it twice: the second is refused, and says why and when else. Then watch the first one arrive here.
-Stop with Ctrl-C; the data stays.
+Stop with Ctrl-C; the data %[5]s.
 
-`, addr, key, logPath, channel)
+`, addr, key, logPath, channel, data)
 }

@@ -39,15 +39,19 @@ func (c createTenant) Run() error {
 }
 
 type createKey struct {
-	Tenant  string        `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Scopes  []string      `placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read. Default: all."`
-	Expires time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
+	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
+	Scopes  []string       `default:"pushes:write,pushes:read,quota:read" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read. Default: all."`
+	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
 }
 
-// Validate is called by kong.
+// Validate is called by kong. A flag that is given without a value, as with a
+// shell variable that is not set, must not be taken for one that is absent.
 func (c createKey) Validate() error {
-	if c.Expires < 0 {
-		return fmt.Errorf("--expires %s: must be positive", c.Expires)
+	if c.Expires != nil && *c.Expires < time.Second {
+		return fmt.Errorf("--expires %s: must be positive, and a second at least", *c.Expires)
+	}
+	if len(c.Scopes) == 0 {
+		return fmt.Errorf("--scopes: is empty; there are: %s", strings.Join(push.Scopes, ", "))
 	}
 	for _, s := range c.Scopes {
 		if !slices.Contains(push.Scopes, s) {
@@ -66,11 +70,11 @@ func (c createKey) Run() error {
 		if err != nil {
 			return err
 		}
-		scopes := c.Scopes
-		if len(scopes) == 0 {
-			scopes = push.Scopes
+		var expires time.Duration // 0: never
+		if c.Expires != nil {
+			expires = *c.Expires
 		}
-		key, err := st.CreateKey(ctx, tenant, scopes, c.Expires)
+		key, err := st.CreateKey(ctx, tenant, c.Scopes, expires)
 		if err != nil {
 			return err
 		}

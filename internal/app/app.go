@@ -52,6 +52,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	if a.channels, err = channels(cfg.Channels, log); err != nil {
 		return nil, err
 	}
+	redis.SetLogger(redisLog{log}) // it is one for the whole process
 	if a.rdb, err = openRedis(string(cfg.RedisURL)); err != nil {
 		return nil, err
 	}

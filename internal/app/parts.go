@@ -1,6 +1,8 @@
 package app
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,11 +47,22 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 }
 
 // openRedis makes a client for one server or, where several are named, for a
-// cluster. It is quick to give up: everything has a way without Redis.
+// cluster.
 func openRedis(url string) (redis.UniversalClient, error) {
-	o := redis.UniversalOptions{
+	o, err := redisOptions(url)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewUniversalClient(o), nil
+}
+
+// redisOptions reads REDIS_URL. All nodes of a cluster have the same
+// credentials and TLS, so it is enough if one of them is named with them. The
+// client is quick to give up: everything has a way without Redis.
+func redisOptions(url string) (*redis.UniversalOptions, error) {
+	o := &redis.UniversalOptions{
 		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second, PoolTimeout: time.Second,
-		MaxRetries: 1, PoolSize: 64, ContextTimeoutEnabled: true,
+		DialerRetries: 1, MaxRetries: 1, PoolSize: 64, ContextTimeoutEnabled: true, // a DialerRetries of 1 means one attempt
 	}
 	for _, node := range strings.Split(url, ",") {
 		node = strings.TrimSpace(node)
@@ -58,10 +71,29 @@ func openRedis(url string) (redis.UniversalClient, error) {
 		}
 		one, err := redis.ParseURL(node)
 		if err != nil {
-			return nil, errors.New("REDIS_URL is no valid Redis URL") // the parser's text may quote the password
+			return nil, errRedisURL
 		}
 		o.Addrs = append(o.Addrs, one.Addr)
-		o.Username, o.Password, o.DB, o.TLSConfig = one.Username, one.Password, one.DB, one.TLSConfig
+		o.DB = one.DB
+		if o.Username == "" && o.Password == "" {
+			o.Username, o.Password = one.Username, one.Password
+		}
+		o.TLSConfig = cmp.Or(o.TLSConfig, one.TLSConfig)
 	}
-	return redis.NewUniversalClient(&o), nil
+	return o, nil
+}
+
+// errRedisURL stands for what the parser says, which may quote the password.
+var errRedisURL = errors.New("REDIS_URL is no valid Redis URL; it must look like redis://[user:password@]host:port[/index], rediss://…, " +
+	"or host:port,host:port for a cluster")
+
+// redisLog hands the Redis client's own messages on. They are details: whoever
+// needed Redis logs that it failed.
+type redisLog struct{ log *slog.Logger }
+
+// Printf is called by the client.
+func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
+	if l.log.Enabled(ctx, slog.LevelDebug) {
+		l.log.DebugContext(ctx, "redis: "+fmt.Sprintf(format, args...))
+	}
 }

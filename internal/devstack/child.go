@@ -187,6 +187,9 @@ func (ch *child) pause() error {
 	if err := ch.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
+	if err := awaitStop(ch.pid()); err != nil {
+		return err
+	}
 	return ch.signalOffspring(syscall.SIGSTOP)
 }
 

@@ -1,13 +1,17 @@
 package devstack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // processAttributes gives the child its account, a process group of its own
@@ -19,6 +23,33 @@ func processAttributes(a *account, orphan syscall.Signal) *syscall.SysProcAttr {
 		attr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
 	}
 	return attr
+}
+
+// awaitStop waits until every thread of a process that was sent SIGSTOP has
+// stopped, or the process is gone. Before that it might still make children,
+// and the kernel would not resume it if we died, as it does a stopped one: it
+// would stay for ever.
+func awaitStop(pid int) error {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil {
+			return err
+		}
+		running := slices.ContainsFunc(stats, func(path string) bool {
+			text, err := os.ReadFile(path) // "12 (name) T …", where the name may hold anything
+			if err != nil {
+				return false // gone meanwhile
+			}
+			_, state, _ := strings.Cut(string(text[max(0, bytes.LastIndexByte(text, ')')):]), " ")
+			return !strings.HasPrefix(state, "T") && !strings.HasPrefix(state, "Z")
+		})
+		if !running {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %d does not stop within %s", pid, patience)
+		}
+	}
 }
 
 // offspring lists the children of a process.

@@ -21,6 +21,9 @@ func processAttributes(a *account, _ syscall.Signal) *syscall.SysProcAttr {
 	return attr
 }
 
+// awaitStop does nothing: only Linux resumes a stopped child whose parent died.
+func awaitStop(int) error { return nil }
+
 // offspring lists the children of a process.
 func offspring(pid int) ([]int, error) {
 	text, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()

@@ -95,12 +95,12 @@ func (f *folder) lockNew(parent string) error {
 }
 
 // makeData makes the data folder in dir, or, if the account cannot go there,
-// in the temp folder under a name that the next run will find again.
+// in a folder for all under a name that the next run will find again.
 func (f *folder) makeData() error {
 	f.data = f.ownData()
 	if !f.throwAway && !f.account.canEnter(f.dir) {
 		sum := sha256.Sum256([]byte(f.dir))
-		f.data = filepath.Join(tempFolder(f.account), fmt.Sprintf("sendquota-%x-%s", sum[:6], f.service))
+		f.data = filepath.Join(lastingFolder(f.account), fmt.Sprintf("sendquota-%x-%s", sum[:6], f.service))
 	}
 	return f.account.claimFolder(f.data)
 }
@@ -130,6 +130,16 @@ func tempFolder(a *account) string {
 		return dir
 	}
 	return "/tmp"
+}
+
+// lastingFolder is a folder for all that outlives a reboot, as /tmp does not,
+// unless the environment names another.
+func lastingFolder(a *account) string {
+	const dir = "/var/tmp"
+	if os.Getenv("TMPDIR") == "" && a.canEnter(dir) {
+		return dir
+	}
+	return tempFolder(a)
 }
 
 // memoryFolder is where Linux has a file system in memory, open to all. A new

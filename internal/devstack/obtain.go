@@ -69,8 +69,9 @@ func notFound(s service, reasons []error) error {
 	}
 	return &notFoundError{
 		text: fmt.Sprintf("no %s: %s is not set, and%s\n"+
-			"install %s, or run `docker compose up -d postgres redis` and set DATABASE_URL and REDIS_URL",
-			s.name, s.variable, tried.String(), s.program),
+			"install %s (Debian: apt-get install %s), or run `docker compose up -d postgres redis` and set\n"+
+			"DATABASE_URL=postgres://sendquota:sendquota@127.0.0.1:5432/sendquota REDIS_URL=redis://127.0.0.1:6379/0",
+			s.name, s.variable, tried.String(), s.program, s.apt),
 		reasons: errors.Join(reasons...),
 	}
 }

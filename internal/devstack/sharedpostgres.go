@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // sharedPostgres makes a database of our own in the server on the standard
@@ -29,6 +30,10 @@ func (c Config) sharedPostgres(ctx context.Context) (*Server, error) {
 			return s, nil
 		}
 		reasons = append(reasons, err)
+		var refused *pgconn.PgError
+		if !errors.As(err, &refused) {
+			break // it does not even answer: another user fares no better
+		}
 	}
 	return nil, fmt.Errorf("server at %s: %w", c.places.postgresPort, errors.Join(reasons...))
 }

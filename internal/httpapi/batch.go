@@ -101,25 +101,9 @@ func (b *batchForm) readPushes(r *reader) {
 
 // batch books up to a thousand pushes.
 func (a *api) batch(c *call) error {
-	var bad faults
-	options := c.options(&bad)
-	body, err := readBody(c.r, maxBatchBody)
+	b, options, err := a.readWholeBatch(c)
 	if err != nil {
-		return err
-	}
-	r, isObject := start(body, &bad)
-	var b batchForm
-	if isObject {
-		b = readBatch(r)
-	}
-	if err := finish(r, &bad); err != nil {
-		return err
-	}
-	if err := a.checkBatch(&b, &bad); err != nil {
-		return err
-	}
-	if options.IdempotencyKey != "" {
-		options.RequestHash = requestHash(batchPath, body)
+		return a.counted(err, max(1, len(b.forms)))
 	}
 	members := make([]schedule.Member, len(b.forms))
 	for i := range b.forms {
@@ -134,6 +118,31 @@ func (a *api) batch(c *call) error {
 		}
 	}
 	return a.answerBatch(c, members, &b)
+}
+
+// readWholeBatch reads a batch with what goes along, and refuses one that is
+// faulty as a whole.
+func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err error) {
+	var bad faults
+	o = c.options(&bad)
+	body, err := c.body(maxBatchBody)
+	if err != nil {
+		return b, o, err
+	}
+	r, isObject := start(body, &bad)
+	if isObject {
+		b = readBatch(r)
+	}
+	if err := finish(r, &bad); err != nil {
+		return b, o, err
+	}
+	if err := a.checkBatch(&b, &bad); err != nil {
+		return b, o, err
+	}
+	if o.IdempotencyKey != "" {
+		o.RequestHash = requestHash(batchPath, body)
+	}
+	return b, o, nil
 }
 
 func place(i int) string { return "body.pushes[" + strconv.Itoa(i) + "]" }
@@ -178,6 +187,7 @@ func (b *batchForm) invalid(members []schedule.Member) error {
 
 func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) error {
 	v := batchView{Results: make([]resultView, len(members))}
+	replayed := 0
 	for i, m := range members {
 		if m.Err != nil {
 			v.Refused++
@@ -189,7 +199,13 @@ func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) erro
 			continue
 		}
 		v.Accepted++
+		if m.Result.Replayed {
+			replayed++
+		}
 		v.Results[i] = resultView{Index: i, Status: http.StatusCreated, Push: bookedView(m.Result), Replayed: m.Result.Replayed}
+	}
+	if replayed > 0 && replayed == v.Accepted {
+		c.w.Header().Set("Idempotency-Replayed", "true")
 	}
 	if !b.atomic || v.Refused == 0 {
 		return a.answer(c.w, http.StatusOK, v)
@@ -223,7 +239,7 @@ func batchDoc(s *sketch) *huma.Operation {
 			"each has its own result. With atomic: true all are booked or none: a refusal answers 409 with the results, and any fault 422.",
 		Parameters:  []*huma.Param{s.validateOnly(), s.idempotencyKey()},
 		RequestBody: s.body(newBatch{}, exampleBatchRequest()),
-		Responses: s.refusedBatch(s.responses(http.StatusOK, "What became of each push.", batchView{}, exampleBatch(),
+		Responses: s.bookedBatch(s.responses(http.StatusOK, "What became of each push.", batchView{}, exampleBatch(),
 			invalidRequest, keyReused, tooLarge, unsupportedMedia)),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -17,23 +18,35 @@ const (
 	maxBatchBody = 4 << 20
 )
 
-// readBody reads a body of at most limit bytes that is declared as JSON.
-func readBody(r *http.Request, limit int64) ([]byte, error) {
-	if err := checkMedia(r.Header); err != nil {
+// maxDrained and drainTime bound how much of the rest of a body that is too
+// large is read, and for how long. Callers that write everything before they
+// read get the answer then; others would see the connection break.
+const (
+	maxDrained = 8 << 20
+	drainTime  = 2 * time.Second
+)
+
+// body reads a body of at most limit bytes that is declared as JSON.
+func (c *call) body(limit int64) ([]byte, error) {
+	if err := checkMedia(c.r.Header); err != nil {
 		return nil, err
 	}
-	if r.ContentLength > limit {
+	if c.r.ContentLength > limit {
+		if !c.awaitsContinue() {
+			c.drain(limit + maxDrained)
+		}
 		return nil, tooLong(limit)
 	}
 	var buf bytes.Buffer
-	if r.ContentLength > 0 {
-		buf.Grow(int(min(r.ContentLength, maxBody)) + bytes.MinRead)
+	if c.r.ContentLength > 0 {
+		buf.Grow(int(min(c.r.ContentLength, maxBody)) + bytes.MinRead)
 	}
-	n, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
+	n, err := buf.ReadFrom(io.LimitReader(c.r.Body, limit+1))
 	switch {
 	case n > limit:
+		c.drain(maxDrained)
 		return nil, tooLong(limit)
-	case errors.Is(err, r.Context().Err()) && err != nil:
+	case errors.Is(err, c.r.Context().Err()) && err != nil:
 		return nil, err
 	case err != nil:
 		return nil, malformed("could not be read to its end")
@@ -45,7 +58,21 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// tooLong refuses a body, whose rest is not read.
+// awaitsContinue reports whether the caller holds the body back until it is
+// asked for it.
+func (c *call) awaitsContinue() bool {
+	return strings.EqualFold(c.r.Header.Get("Expect"), "100-continue")
+}
+
+// drain reads and drops at most so many bytes of the body.
+func (c *call) drain(most int64) {
+	if err := http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(drainTime)); err != nil {
+		return // what cannot be bounded is left alone
+	}
+	_, _ = io.CopyN(io.Discard, c.r.Body, most)
+}
+
+// tooLong refuses a body, whose rest is left unread if it is very long.
 func tooLong(limit int64) error {
 	return &refusal{
 		kind: tooLarge, detail: fmt.Sprintf("the body has more than %d bytes", limit),

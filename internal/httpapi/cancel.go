@@ -32,7 +32,7 @@ func (c *call) noBody(bad *faults) error {
 	if c.r.ContentLength == 0 {
 		return nil
 	}
-	body, err := readBody(c.r, maxBody)
+	body, err := c.body(maxBody)
 	if err != nil || len(body) == 0 {
 		return err
 	}

@@ -26,7 +26,7 @@ type checkView struct {
 func (a *api) check(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
-	body, err := readBody(c.r, maxBody)
+	body, err := c.body(maxBody)
 	if err != nil {
 		return err
 	}

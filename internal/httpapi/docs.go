@@ -49,6 +49,21 @@ type docsAnswer struct {
 	Examples            []docsExample
 }
 
+// Brief stands beside the status while the answer is folded up: which problems
+// it may be, or else all that there is to say.
+func (a docsAnswer) Brief() string {
+	var names []string
+	for _, e := range a.Examples {
+		if e.Name != "" {
+			names = append(names, e.Name)
+		}
+	}
+	if names == nil {
+		return a.Description
+	}
+	return strings.Join(names, ", ")
+}
+
 type docsExample struct{ Name, Text string }
 
 // docsPage serves a page that is drawn once from the OpenAPI document and
@@ -71,7 +86,7 @@ func (a *api) docs() docsView {
 	doc := a.huma.OpenAPI()
 	v := docsView{
 		Title: doc.Info.Title, About: paragraphs(doc.Info.Description), Kinds: kinds(),
-		Access: doc.Components.SecuritySchemes[bearerScheme].Description,
+		Access: withoutMarks(doc.Components.SecuritySchemes[bearerScheme].Description),
 	}
 	for _, tag := range doc.Tags {
 		g := docsGroup{Name: tag.Name, Description: tag.Description}
@@ -84,6 +99,9 @@ func (a *api) docs() docsView {
 	}
 	return v
 }
+
+// withoutMarks is a text without the marks of Markdown that the document has.
+func withoutMarks(text string) string { return strings.ReplaceAll(text, "`", "") }
 
 func paragraphs(text string) []string { return strings.Split(text, "\n\n") }
 
@@ -106,7 +124,7 @@ func docsOf(op *huma.Operation, schemas huma.Registry) docsOperation {
 }
 
 func docsAnswerOf(status string, r *huma.Response) docsAnswer {
-	v := docsAnswer{Status: status, Description: strings.ReplaceAll(r.Description, "`", "")}
+	v := docsAnswer{Status: status, Description: withoutMarks(r.Description)}
 	for _, media := range r.Content {
 		if media.Example != nil {
 			v.Examples = append(v.Examples, docsExample{Text: indented(media.Example)})

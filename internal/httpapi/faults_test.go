@@ -163,6 +163,31 @@ func checkFaults(t *testing.T, r reply, want []string) {
 	}
 }
 
+// TestFaultsOfFormAreCounted, once for each push that was submitted.
+func TestFaultsOfFormAreCounted(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		path, body   string
+		status, more int
+	}{
+		{"/v1/pushes", `{`, 400, 1},
+		{"/v1/pushes", `{"recipient":""}`, 422, 1},
+		{"/v1/pushes?validate_only=perhaps", pushBody("user-1", w.in(time.Hour), ""), 422, 1},
+		{"/v1/pushes/batch", `{"pushes":[`, 400, 1},
+		{"/v1/pushes/batch", `{"pushes":[]}`, 422, 1},
+		{"/v1/pushes/batch", `{"pushes":[` + pushBody("user-1", w.in(time.Hour), "") + `,{}],"atomic":true}`, 422, 2},
+		{"/v1/pushes", pushBody("user-1", "2000-01-01T00:00:00Z", ""), 422, 1}, // which the schedule counts
+		{"/v1/pushes", `{"message":"` + strings.Repeat("x", maxBody) + `"}`, 413, 0},
+		{"/v1/quota/check", `{"recipient":""}`, 422, 0},
+	} {
+		before := w.seen.of("invalid")
+		w.send("POST", c.path, c.body).must(t, c.status)
+		if got := w.seen.of("invalid") - before; got != c.more {
+			t.Errorf("%s %.60s: %d counted, want %d", c.path, c.body, got, c.more)
+		}
+	}
+}
+
 // TestLimits tries what is just allowed and what is just too much.
 func TestLimits(t *testing.T) {
 	w := newWorld(t)

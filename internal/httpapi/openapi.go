@@ -155,8 +155,12 @@ func (s *sketch) booked(all map[string]*huma.Response) map[string]*huma.Response
 	return all
 }
 
-// refusedBatch adds the answer to an atomic batch without places.
-func (s *sketch) refusedBatch(all map[string]*huma.Response) map[string]*huma.Response {
+// bookedBatch adds what is special to an answer to a batch: among others, that
+// to an atomic one without places.
+func (s *sketch) bookedBatch(all map[string]*huma.Response) map[string]*huma.Response {
+	all["200"].Headers["Idempotency-Replayed"] = &huma.Param{
+		Description: "true, if a request with the same Idempotency-Key made all the accepted pushes before.", Schema: &huma.Schema{Type: huma.TypeString},
+	}
 	all["409"] = s.response("`quota-exceeded`: the batch is atomic and not all of its pushes have a place. Nothing was booked.", Problem{}, nil)
 	all["409"].Content = map[string]*huma.MediaType{
 		"application/problem+json": {Schema: s.schema(batchProblem{}), Example: plain(exampleBatchProblem())},

@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -159,6 +162,43 @@ func TestEndlessBody(t *testing.T) {
 	defer res.Body.Close()
 	if res.StatusCode != 413 || !res.Close {
 		t.Errorf("%d, closed %v", res.StatusCode, res.Close)
+	}
+}
+
+// TestBodyIsWrittenBeforeTheAnswerIsRead: callers that know no other way get
+// the answer to a body that is too large as well. Those that ask before they
+// write are not told to.
+func TestBodyIsWrittenBeforeTheAnswerIsRead(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewServer(w.api)
+	defer server.Close()
+	const size = 10 << 20
+	for name, c := range map[string]struct {
+		headers, body string
+	}{
+		"of known length":   {fmt.Sprintf("Content-Length: %d\r\n", size), strings.Repeat(" ", size)},
+		"of unknown length": {"Transfer-Encoding: chunked\r\n", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, strings.Repeat(" ", size))},
+		"held back":         {fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n", size), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			head := "POST /v1/pushes/batch HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + w.key + "\r\n" + c.headers + "\r\n"
+			if _, err := io.WriteString(conn, head+c.body); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != 413 {
+				t.Errorf("status %d", res.StatusCode)
+			}
+		})
 	}
 }
 

@@ -18,7 +18,7 @@ func (a *api) reschedule(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
 	id := c.pushID(&bad)
-	body, err := readBody(c.r, maxBody)
+	body, err := c.body(maxBody)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,27 +14,9 @@ const submitPath = "/v1/pushes"
 
 // submit books one push.
 func (a *api) submit(c *call) error {
-	var bad faults
-	options := c.options(&bad)
-	body, err := readBody(c.r, maxBody)
+	f, options, err := a.readSubmit(c)
 	if err != nil {
-		return err
-	}
-	r, isObject := start(body, &bad)
-	var f form
-	if isObject {
-		f = readForm(r)
-	}
-	if err := finish(r, &bad); err != nil {
-		return err
-	}
-	if len(bad.list)+len(f.faults) > 0 {
-		f.complete(a.svc)
-		bad.addAll("body", f.faults)
-		return bad.err()
-	}
-	if options.IdempotencyKey != "" {
-		options.RequestHash = requestHash(submitPath, body)
+		return a.counted(err, 1)
 	}
 	res, err := a.svc.Submit(c.r.Context(), c.caller.Tenant, f.Request, options)
 	if err != nil {
@@ -47,6 +30,41 @@ func (a *api) submit(c *call) error {
 		h.Set("Idempotency-Replayed", "true")
 	}
 	return a.answer(c.w, http.StatusCreated, bookedView(res))
+}
+
+// readSubmit reads a submit, and refuses one with faults of form.
+func (a *api) readSubmit(c *call) (f form, o schedule.Options, err error) {
+	var bad faults
+	o = c.options(&bad)
+	body, err := c.body(maxBody)
+	if err != nil {
+		return f, o, err
+	}
+	r, isObject := start(body, &bad)
+	if isObject {
+		f = readForm(r)
+	}
+	if err := finish(r, &bad); err != nil {
+		return f, o, err
+	}
+	if len(bad.list)+len(f.faults) > 0 {
+		f.complete(a.svc)
+		bad.addAll("body", f.faults)
+		return f, o, bad.err()
+	}
+	if o.IdempotencyKey != "" {
+		o.RequestHash = requestHash(submitPath, body)
+	}
+	return f, o, nil
+}
+
+// counted counts so many pushes as invalid if err is a fault of their form,
+// which the schedule does not get to see, and returns err.
+func (a *api) counted(err error, pushes int) error {
+	if _, ok := errors.AsType[*badRequest](err); ok {
+		a.svc.CountInvalid(pushes)
+	}
+	return err
 }
 
 // options reads what goes with a submit beside its body.

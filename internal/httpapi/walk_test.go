@@ -231,6 +231,9 @@ func TestBatchIdempotency(t *testing.T) {
 			if again.at(t, "accepted") != 2.0 || again.at(t, "results", 1, "replayed") != true || again.at(t, "results", 1, "push", "id") != first.at(t, "results", 1, "push", "id") {
 				t.Errorf("replayed %s", again.text)
 			}
+			if again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+				t.Errorf("headers of the first %v, of the replay %v", first.header, again.header)
+			}
 			w.advance(2 * time.Hour)
 		}
 		w.advance(-4 * time.Hour)
@@ -238,6 +241,23 @@ func TestBatchIdempotency(t *testing.T) {
 		w.send("POST", "/v1/pushes/batch", `{"pushes":[`+a+`,`+b+`,`+c+`]}`, "Idempotency-Key", key).must(t, 422, "idempotency-key-reused")
 		if got := w.send("GET", "/v1/pushes?recipient=user-3", "").at(t, "pushes").([]any); len(got) != 0 {
 			t.Errorf("a refused batch booked %v", got)
+		}
+	}
+}
+
+// TestPartlyReplayedBatch: a batch of which a member was refused before, and
+// finds a place now, is no replay.
+func TestPartlyReplayedBatch(t *testing.T) {
+	w := newWorld(t)
+	id := w.send("POST", "/v1/pushes", pushBody("user-2", w.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
+	batch := `{"pushes":[` + pushBody("user-1", w.in(time.Hour), "") + `,` + pushBody("user-2", w.in(time.Hour), "") + `]}`
+	for i, want := range []string{"", "true", "", "true"} {
+		if i == 2 {
+			w.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 200)
+		}
+		r := w.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", "k").must(t, 200)
+		if got := r.header.Get("Idempotency-Replayed"); got != want {
+			t.Errorf("request %d: replayed %q, want %q: %s", i, got, want, r.text)
 		}
 	}
 }

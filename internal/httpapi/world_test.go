@@ -46,6 +46,7 @@ type world struct {
 	key    string
 	other  string // another tenant's key
 	log    lockedBuffer
+	seen   submits
 
 	mu    sync.Mutex
 	ahead time.Duration // of the real clock
@@ -85,10 +86,28 @@ type noQueue struct{}
 
 func (noQueue) Arm(context.Context, []push.WakeUp) error { return nil }
 
-type nobody struct{}
+// submits counts submitted pushes by their outcome.
+type submits struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
 
-func (nobody) Submitted(string, string) {}
-func (nobody) LedgerAnswered(string)    {}
+func (s *submits) Submitted(outcome, _ string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts == nil {
+		s.counts = map[string]int{}
+	}
+	s.counts[outcome]++
+}
+
+func (s *submits) LedgerAnswered(string) {}
+
+func (s *submits) of(outcome string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[outcome]
+}
 
 func newWorld(t *testing.T, policy ...quota.Rule) *world {
 	t.Helper()
@@ -119,7 +138,7 @@ func newWorld(t *testing.T, policy ...quota.Rule) *world {
 }
 
 func (w *world) service(st *store.Store, policy quota.Policy) *schedule.Service {
-	return schedule.New(st, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), nobody{}, w.now,
+	return schedule.New(st, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
 		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour})
 }
 

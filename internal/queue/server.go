@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -38,7 +39,7 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 			return min(time.Duration(failures+1)*time.Second, 5*time.Second)
 		},
 		ShutdownTimeout: cfg.Drain,
-		Logger:          logger{cfg.Log},
+		Logger:          &logger{log: cfg.Log},
 		LogLevel:        asynq.WarnLevel,
 	})
 	err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
@@ -56,11 +57,36 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 	return nil
 }
 
-// logger hands asynq's own messages on.
-type logger struct{ log *slog.Logger }
+// logger hands asynq's own messages on. Without Redis asynq complains many
+// times a second, of which one is enough.
+type logger struct {
+	log *slog.Logger
 
-func (l logger) Debug(args ...any) { l.log.Debug("asynq: " + fmt.Sprint(args...)) }
-func (l logger) Info(args ...any)  { l.log.Info("asynq: " + fmt.Sprint(args...)) }
-func (l logger) Warn(args ...any)  { l.log.Warn("asynq: " + fmt.Sprint(args...)) }
-func (l logger) Error(args ...any) { l.log.Error("asynq: " + fmt.Sprint(args...)) }
-func (l logger) Fatal(args ...any) { l.log.Error("asynq: " + fmt.Sprint(args...)) }
+	mu       sync.Mutex
+	next     time.Time // when another complaint may pass
+	heldBack int       // complaints since the last one that passed
+}
+
+func (l *logger) Debug(args ...any) { l.log.Debug("asynq: " + fmt.Sprint(args...)) }
+func (l *logger) Info(args ...any)  { l.log.Info("asynq: " + fmt.Sprint(args...)) }
+func (l *logger) Warn(args ...any)  { l.complain(slog.LevelWarn, args) }
+func (l *logger) Error(args ...any) { l.complain(slog.LevelError, args) }
+func (l *logger) Fatal(args ...any) { l.log.Error("asynq: " + fmt.Sprint(args...)) }
+
+// complain lets one message a second pass, with the number of those that were
+// held back before it.
+func (l *logger) complain(level slog.Level, args []any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if now.Before(l.next) {
+		l.heldBack++
+		return
+	}
+	var more []any
+	if l.heldBack > 0 {
+		more = []any{"held_back", l.heldBack}
+	}
+	l.log.Log(context.Background(), level, "asynq: "+fmt.Sprint(args...), more...)
+	l.next, l.heldBack = now.Add(time.Second), 0
+}

@@ -36,8 +36,8 @@ func TestCompleteDecisionsStandWhateverLiesBeyond(t *testing.T) {
 		if !ok {
 			t.Fatalf("%v: a view of everything is incomplete", c)
 		}
-		for before := time.Duration(0); before <= span; before += 5 * grain {
-			for behind := time.Duration(0); behind <= span; behind += 5 * grain {
+		for before := time.Duration(0); before <= span; before += 11 * grain {
+			for behind := time.Duration(0); behind <= span; behind += 11 * grain {
 				part, ok := c.policy.Decide(cut(c.bookings, asked.Add(-before), asked.Add(behind)), asked, now)
 				if !ok {
 					incomplete++

@@ -14,6 +14,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
+// badForm is a member's error that its caller had found before.
+type badForm struct{ error }
+
+func (e badForm) Unwrap() error { return e.error }
+
 // ErrOthersRefused: a member of an atomic batch had a place, but was not
 // booked because others had none.
 var ErrOthersRefused = errors.New("not booked, because other pushes of this atomic batch were refused")
@@ -38,7 +43,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	for i := range members {
 		m := &members[i]
 		if m.Err != nil {
-			faulty = true
+			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
 		d, err := s.plan(tenant, m.Request)
@@ -63,7 +68,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		refuseOthers(members)
 	}
 	for _, m := range members {
-		s.observe(m.Err)
+		s.observe(o, m.Err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -19,67 +20,138 @@ type Poller struct {
 	Handle      func(context.Context, push.WakeUp) error
 	Log         *slog.Logger
 	Patience    time.Duration // how long Redis may be away before polling begins
-	Concurrency int
+	Linger      time.Duration // how long polling goes on when Redis is back; 0: as long as a wake-up that it lost is believed to be there
+	Concurrency int           // wake-ups handled at the same time
 
 	away    time.Time // since when Redis does not answer; zero: it does
+	back    time.Time // since when Redis answers again while polling goes on; zero: it does not
 	polling atomic.Bool
+
+	handlers sync.WaitGroup
+	slots    chan struct{} // one element for each running handler
+	mu       sync.Mutex
+	inFlight map[int64]bool // the recipient keys that are being handled
 }
 
-// Run polls until ctx ends.
+// pollInterval is how often Postgres is asked.
+const pollInterval = 500 * time.Millisecond
+
+// Run polls until ctx ends, and then waits for running handlers.
 func (p *Poller) Run(ctx context.Context) error {
-	return every(ctx, 500*time.Millisecond, p.Log, "poll", p.Pass)
+	defer p.handlers.Wait()
+	return every(ctx, pollInterval, p.Log, "poll", p.Pass)
 }
 
-// Polling reports whether Redis is given up for now.
+// Polling reports whether workers do without Redis for now.
 func (p *Poller) Polling() bool { return p.polling.Load() }
 
-// Pass looks whether Redis answers and, if it has not for too long, handles
-// one portion of what is due.
+// Pass looks whether Redis answers and, if it has not for too long, has one
+// portion of what is due handled. It does not wait for the handlers: one that
+// hangs delays nobody else. full means that more may be due.
 func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	if !p.givenUp(ctx) {
 		return false, nil
 	}
-	due, err := p.Store.Due(ctx, 10*p.Concurrency)
+	if p.slots == nil {
+		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[int64]bool{}
+	}
+	portion := 10 * p.Concurrency
+	due, err := p.Store.Due(ctx, portion)
 	if err != nil {
 		return false, err
 	}
-	distinct := map[int64]push.WakeUp{}
-	for _, w := range due {
-		distinct[w.RecipientKey] = w
-	}
-	limit := make(chan struct{}, p.Concurrency)
-	var wg sync.WaitGroup
-	for _, w := range distinct {
-		limit <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-limit }()
-			if err := p.Handle(ctx, w); err != nil && ctx.Err() == nil {
-				p.Log.WarnContext(ctx, "polled push not handled", "push", w.Push, "error", err)
-			}
-		})
-	}
-	wg.Wait()
-	return len(due) == 10*p.Concurrency, nil
+	return p.start(ctx, due) > 0 && len(due) == portion, nil
 }
 
+// start starts handlers for what is due, one for a recipient and none for
+// those in flight, and reports how many. While as many run as may, it waits for
+// one of them, but no longer than until the next pass.
+func (p *Poller) start(ctx context.Context, due []push.WakeUp) (started int) {
+	patience, cancel := context.WithTimeout(ctx, pollInterval)
+	defer cancel()
+	seen := map[int64]bool{}
+	for _, w := range due {
+		if seen[w.RecipientKey] || !p.take(w.RecipientKey) {
+			continue
+		}
+		seen[w.RecipientKey] = true
+		select {
+		case p.slots <- struct{}{}:
+			started++
+			p.handlers.Go(func() { p.handle(ctx, w) })
+		case <-patience.Done():
+			p.leave(w.RecipientKey)
+			return started
+		}
+	}
+	return started
+}
+
+func (p *Poller) handle(ctx context.Context, w push.WakeUp) {
+	defer func() { p.leave(w.RecipientKey); <-p.slots }()
+	if err := p.Handle(ctx, w); err != nil && ctx.Err() == nil {
+		p.Log.WarnContext(ctx, "polled push not handled", "push", w.Push, "error", err)
+	}
+}
+
+// take claims a recipient for one handler, unless another has it.
+func (p *Poller) take(recipient int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inFlight[recipient] {
+		return false
+	}
+	p.inFlight[recipient] = true
+	return true
+}
+
+func (p *Poller) leave(recipient int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.inFlight, recipient)
+}
+
+// givenUp decides whether to do without Redis: once it has been away for too
+// long, and until it has been back for so long that whatever it may have lost
+// is armed again.
 func (p *Poller) givenUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	switch err := p.Ping(ctx); {
-	case err == nil:
-		if p.polling.Swap(false) {
-			p.Log.InfoContext(ctx, "Redis is back; polling ends")
-		}
+	if err := p.Ping(ctx); err == nil {
 		p.away = time.Time{}
-		return false
-	case p.away.IsZero():
+		return p.lingers(ctx)
+	}
+	p.back = time.Time{}
+	if p.away.IsZero() {
 		p.away = time.Now()
 	}
-	if time.Since(p.away) < p.Patience {
+	if p.polling.Load() {
+		return true
+	}
+	away := time.Since(p.away)
+	if away < p.Patience {
 		return false
 	}
-	if !p.polling.Swap(true) {
-		p.Log.WarnContext(ctx, "Redis does not answer; polling Postgres for what is due", "for", time.Since(p.away))
-	}
+	p.polling.Store(true)
+	p.Log.WarnContext(ctx, "Redis does not answer; polling Postgres for what is due", "for", away)
 	return true
+}
+
+// lingers reports whether polling goes on although Redis answers.
+func (p *Poller) lingers(ctx context.Context) bool {
+	if !p.polling.Load() {
+		return false
+	}
+	linger := cmp.Or(p.Linger, armLease)
+	if p.back.IsZero() {
+		p.back = time.Now()
+		p.Log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", linger)
+	}
+	if time.Since(p.back) < linger {
+		return true
+	}
+	p.back = time.Time{}
+	p.polling.Store(false)
+	p.Log.InfoContext(ctx, "polling ends")
+	return false
 }

@@ -14,6 +14,10 @@ import (
 // into the queue. All others wait for the promoter, which looks every second.
 const armAhead = 5 * time.Second
 
+// armPatience is how long a submitter waits for the queue. The push is booked
+// by then: its caller must not wait for a Redis that does not answer.
+const armPatience = 300 * time.Millisecond
+
 // Service does what callers ask for. It is safe for concurrent use.
 type Service struct {
 	store  *store.Store
@@ -65,6 +69,8 @@ func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
 	if len(wakeUps) == 0 {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), armPatience)
+	defer cancel()
 	if err := s.queue.Arm(ctx, wakeUps); err != nil {
 		s.log.WarnContext(ctx, "wake-ups not armed; the promoter will", "pushes", len(wakeUps), "error", err)
 	}

@@ -34,7 +34,7 @@ type Result struct {
 // safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	res, err := s.submit(ctx, tenant, r, o)
-	s.observe(err)
+	s.observe(o, err)
 	return res, err
 }
 
@@ -123,11 +123,15 @@ func (s *Service) refusal(ctx context.Context, r quota.Recipient, at time.Time, 
 	return refusal
 }
 
-// observe counts a submit's outcome.
-func (s *Service) observe(err error) {
+// observe counts a submit's outcome; one that only validates is no submit.
+func (s *Service) observe(o Options, err error) {
+	if o.ValidateOnly {
+		return
+	}
 	var (
 		invalid *Invalid
 		refusal *Refusal
+		form    badForm
 	)
 	switch {
 	case err == nil:
@@ -136,7 +140,7 @@ func (s *Service) observe(err error) {
 		for _, v := range refusal.Violations {
 			s.seen.Submitted("refused", v.Rule.Name)
 		}
-	case errors.As(err, &invalid), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
+	case errors.As(err, &invalid), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
 		s.seen.Submitted("invalid", "")
 	default:
 		s.seen.Submitted("unavailable", "")

@@ -2,13 +2,10 @@ package schedule_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -90,52 +87,6 @@ func TestExpirer(t *testing.T) {
 		t.Errorf("%d expired: %+v", expired, got)
 	}
 	o.submit(t, -30*time.Second)
-}
-
-// TestPoller handles what is due once Redis has been away for long enough, one
-// wake-up per recipient.
-func TestPoller(t *testing.T) {
-	t.Parallel()
-	o := open(t)
-	for range 3 {
-		d := store.Draft{Push: push.Push{ID: uuid.New(), Tenant: o.tenant, Recipient: "anna", Channel: "log", Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour}}
-		if _, err := o.store.Book(t.Context(), store.Order{Drafts: []store.Draft{d}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var mu sync.Mutex
-	handled, redis := 0, error(nil)
-	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Ping: func(context.Context) error { return redis },
-		Handle: func(_ context.Context, w push.WakeUp) error {
-			mu.Lock()
-			defer mu.Unlock()
-			handled++
-			if w.RecipientKey != push.RecipientKey(o.tenant, "anna") {
-				t.Errorf("handled %+v", w)
-			}
-			return errors.New("which is logged")
-		},
-	}
-	pass := func(wantHandled int, wantPolling bool) {
-		t.Helper()
-		handled = 0
-		if full, err := p.Pass(t.Context()); full || err != nil {
-			t.Fatal(full, err)
-		}
-		if handled != wantHandled || p.Polling() != wantPolling {
-			t.Fatalf("handled %d, polling %v", handled, p.Polling())
-		}
-	}
-	pass(0, false)
-	redis, p.Patience = errors.New("away"), time.Hour
-	pass(0, false)
-	p.Patience = 0
-	pass(1, true)
-	redis, p.Patience = nil, time.Hour
-	pass(0, false)
-	redis = errors.New("away again")
-	pass(0, false) // patience begins anew
 }
 
 // TestUpkeepEndsWithItsContext and leaves nothing running.

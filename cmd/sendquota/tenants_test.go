@@ -1,0 +1,50 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestCreateKeyFlags: what is absent means all scopes and no end; what is given
+// as nothing, as by a shell variable that is not set, is refused.
+func TestCreateKeyFlags(t *testing.T) {
+	for _, row := range []struct {
+		args    []string
+		scopes  []string
+		expires time.Duration // 0: none
+		wrong   string
+	}{
+		{nil, push.Scopes, 0, ""},
+		{[]string{"--scopes", "quota:read", "--expires", "720h"}, []string{"quota:read"}, 720 * time.Hour, ""},
+		{[]string{"--scopes", ""}, nil, 0, "--scopes: is empty; there are: pushes:write"},
+		{[]string{"--scopes="}, nil, 0, "--scopes: is empty"},
+		{[]string{"--scopes", "quota:write"}, nil, 0, "--scopes: unknown scope"},
+		{[]string{"--expires", "0s"}, nil, 0, "--expires 0s: must be positive"},
+		{[]string{"--expires=-1h"}, nil, 0, "must be positive"},
+		{[]string{"--expires", "1ns"}, nil, 0, "must be positive"},
+		{[]string{"--expires", ""}, nil, 0, "--expires"},
+	} {
+		var c createKey
+		parser, err := kong.New(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = parser.Parse(append([]string{"--tenant", "acme"}, row.args...))
+		switch {
+		case row.wrong != "":
+			if err == nil || !strings.Contains(err.Error(), row.wrong) {
+				t.Errorf("%q: %v, want %s", row.args, err, row.wrong)
+			}
+		case err != nil:
+			t.Errorf("%q: %v", row.args, err)
+		case !slices.Equal(c.Scopes, row.scopes) || (c.Expires != nil) != (row.expires != 0) || c.Expires != nil && *c.Expires != row.expires:
+			t.Errorf("%q: %+v", row.args, c)
+		}
+	}
+}

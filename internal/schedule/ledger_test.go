@@ -1,0 +1,85 @@
+package schedule_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// branches opens two offices of one company: what the second does, the ledger
+// of the first does not learn.
+func branches(t *testing.T) (first, second *office) {
+	t.Helper()
+	s := newServers(t)
+	first, second = s.open(t, threeRules), servers{s.postgres, noRedis}.open(t, threeRules)
+	second.tenant = first.tenant
+	first.submit(t, 10*time.Hour) // and is warm from here on
+	return first, second
+}
+
+func (o *office) refused(t *testing.T, in time.Duration) {
+	t.Helper()
+	if _, err := o.Submit(t.Context(), o.tenant, request(in), schedule.Options{}); !isRefusal(err) {
+		t.Errorf("at %s: %v", in, err)
+	}
+}
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*schedule.Refusal](err)
+	return ok
+}
+
+// TestALedgerThatKnewTooLittle has booked what Postgres then refuses. It must
+// not keep that.
+func TestALedgerThatKnewTooLittle(t *testing.T) {
+	t.Parallel()
+	first, second := branches(t)
+	second.submit(t, time.Hour)
+	first.refused(t, time.Hour+30*time.Second)
+	if first.seen.of("ledger free") == 0 {
+		t.Fatal("the ledger knew")
+	}
+	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
+}
+
+// TestALedgerThatKnewTooMuch refuses what is free, until Postgres is asked by
+// a request that it must not answer.
+func TestALedgerThatKnewTooMuch(t *testing.T) {
+	t.Parallel()
+	first, second := branches(t)
+	p := first.submit(t, time.Hour)
+	if _, err := second.Cancel(t.Context(), second.tenant, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	first.refused(t, time.Hour) // known and allowed, for as long as a ledger lives
+	keyed := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
+	if _, err := first.Submit(t.Context(), first.tenant, request(time.Hour+10*time.Second), keyed); err != nil {
+		t.Fatal(err)
+	}
+	first.submit(t, time.Hour-55*time.Second) // far enough from what is booked, not from what was canceled
+}
+
+// TestAReplayedPushTakesNoPlace if it was canceled, also not in the ledger.
+func TestAReplayedPushTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.submit(t, 10*time.Hour)
+	submit := func() schedule.Result {
+		res, err := o.Submit(t.Context(), o.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	p := submit().Push
+	if _, err := o.Cancel(t.Context(), o.tenant, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	if again := submit(); !again.Replayed || again.Push.Status != push.Canceled {
+		t.Fatalf("%+v", again)
+	}
+	o.submit(t, time.Hour)
+}

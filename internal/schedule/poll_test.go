@@ -1,0 +1,203 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// due books a push that nobody has armed.
+func (o *office) due(t testing.TB, recipient string) {
+	t.Helper()
+	d := store.Draft{Push: push.Push{
+		ID: uuid.New(), Tenant: o.tenant, Recipient: recipient, Channel: "log", Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour,
+	}}
+	if _, err := o.store.Book(t.Context(), store.Order{Drafts: []store.Draft{d}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// next waits for the next wake-up to be handled.
+func next(t testing.TB, handled <-chan push.WakeUp) push.WakeUp {
+	t.Helper()
+	select {
+	case w := <-handled:
+		return w
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing is handled")
+		return push.WakeUp{}
+	}
+}
+
+var errAway = errors.New("away")
+
+// TestPoller handles what is due once Redis has been away for long enough, one
+// wake-up per recipient, and for a while after it is back.
+func TestPoller(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	for range 3 {
+		o.due(t, "anna")
+	}
+	var redis error
+	handled := make(chan push.WakeUp, 10)
+	p := &schedule.Poller{
+		Store: o.store, Log: quiet, Concurrency: 4, Ping: func(context.Context) error { return redis },
+		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return errors.New("which is logged") },
+	}
+	pass := func(redisIs error, wantPolling bool) {
+		t.Helper()
+		redis = redisIs
+		if full, err := p.Pass(t.Context()); full || err != nil {
+			t.Fatal(full, err)
+		}
+		if p.Polling() != wantPolling || !wantPolling && len(handled) > 0 {
+			t.Fatalf("polling %v, handled %d", p.Polling(), len(handled))
+		}
+	}
+	pass(nil, false)
+	p.Patience = time.Hour
+	pass(errAway, false)
+	p.Patience = 0
+	pass(errAway, true)
+	if w := next(t, handled); w.RecipientKey != push.RecipientKey(o.tenant, "anna") {
+		t.Errorf("handled %+v", w)
+	}
+	p.Patience = time.Hour
+	pass(nil, true) // for a minute, by default
+	pass(errAway, true)
+	pass(nil, true)
+	p.Linger = time.Nanosecond
+	for len(handled) > 0 { // of the passes since
+		<-handled
+	}
+	pass(nil, false)
+	pass(errAway, false) // patience begins anew
+}
+
+// TestPollerHandlesOncePerRecipient, however many pushes are due.
+func TestPollerHandlesOncePerRecipient(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	for range 3 {
+		o.due(t, "anna")
+	}
+	o.due(t, "bert")
+	handled := make(chan push.WakeUp, 10)
+	ctx, stop := context.WithCancel(t.Context())
+	p := &schedule.Poller{
+		Store: o.store, Log: quiet, Concurrency: 4, Ping: func(context.Context) error { return errAway },
+		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
+	}
+	for range 3 {
+		if full, err := p.Pass(ctx); full || err != nil {
+			t.Fatal(full, err)
+		}
+	}
+	if a, b := next(t, handled), next(t, handled); a.RecipientKey == b.RecipientKey || len(handled) > 0 {
+		t.Errorf("handled %+v, %+v and %d more", a, b, len(handled))
+	}
+	stop()
+	_ = p.Run(ctx) // waits for the handlers
+}
+
+// TestHangingHandler: it delays nobody else, and is waited for at the end.
+func TestHangingHandler(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.due(t, "anna")
+	hangs := push.RecipientKey(o.tenant, "anna")
+	release, handled := make(chan struct{}), make(chan push.WakeUp, 100)
+	p := &schedule.Poller{
+		Store: o.store, Log: quiet, Concurrency: 2, Ping: func(context.Context) error { return errAway },
+		Handle: func(_ context.Context, w push.WakeUp) error {
+			handled <- w
+			if w.RecipientKey == hangs {
+				<-release
+			}
+			return nil
+		},
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	if w := next(t, handled); w.RecipientKey != hangs {
+		t.Errorf("handled %+v", w)
+	}
+	o.due(t, "bert")
+	for range 2 {
+		if w := next(t, handled); w.RecipientKey == hangs {
+			t.Error("handled while it is being handled")
+		}
+	}
+	stop()
+	select {
+	case <-done:
+		t.Error("Run returned while a handler ran")
+	case <-time.After(50 * time.Millisecond): // it may not return, so this is what can be waited for
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAllHandlersHang: a pass returns all the same, and starts no more than
+// may run at once.
+func TestAllHandlersHang(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	for _, recipient := range []string{"anna", "bert", "carl"} {
+		o.due(t, recipient)
+	}
+	handled := make(chan push.WakeUp, 10)
+	ctx, stop := context.WithCancel(t.Context())
+	p := &schedule.Poller{
+		Store: o.store, Log: quiet, Concurrency: 2, Ping: func(context.Context) error { return errAway },
+		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
+	}
+	for range 2 {
+		if full, err := p.Pass(ctx); full || err != nil {
+			t.Fatal(full, err)
+		}
+	}
+	next(t, handled)
+	next(t, handled)
+	if len(handled) > 0 {
+		t.Errorf("%d handlers too many", len(handled))
+	}
+	stop()
+	_ = p.Run(ctx)
+}
+
+// stuck is a queue whose Redis does not answer.
+type stuck struct{}
+
+func (stuck) Arm(ctx context.Context, _ []push.WakeUp) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestSubmitDoesNotWaitForTheQueue: the push is booked by then.
+func TestSubmitDoesNotWaitForTheQueue(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	svc := schedule.New(o.store, o.ledger, stuck{}, quiet, o.seen, func() time.Time { return began }, schedule.Config{
+		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if res, err := svc.Submit(ctx, o.tenant, request(0), schedule.Options{}); err != nil || res.Push.ArmedUntil.IsZero() {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if ctx.Err() != nil {
+		t.Error("it waited as long as its caller")
+	}
+}
