@@ -32,10 +32,7 @@ func TestMain(m *testing.M) {
 
 // build builds the programs once and returns their folder.
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "sendquota-e2e-")
-	if err != nil {
-		return "", err
-	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sendquota-e2e-%d", os.Getuid())) // the same for every run, so that they do not pile up
 	out, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/...").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)

@@ -37,7 +37,7 @@ type healthcheck struct{}
 
 // Run succeeds if the API answers on the configured port.
 func (healthcheck) Run() error {
-	cfg, err := config.Load(os.Environ())
+	cfg, err := config.LoadDev(os.Environ()) // only the address matters
 	if err != nil {
 		return err
 	}

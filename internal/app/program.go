@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -31,7 +32,21 @@ func Service(run func(*App, context.Context) error) error {
 	if err != nil {
 		return err
 	}
+	a.warn(ctx)
 	err = run(a, ctx)
 	log.Info("stopped")
 	return errors.Join(err, a.Close())
+}
+
+// warn says at the start what does not answer. The services start all the same,
+// and carry on when it does.
+func (a *App) warn(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if err := a.store.Ping(ctx); err != nil {
+		a.log.Warn("Postgres can not be used yet", "error", err)
+	}
+	if err := a.pingRedis(ctx); err != nil {
+		a.log.Warn("Redis does not answer yet; everything goes on without it, more slowly", "error", err)
+	}
 }

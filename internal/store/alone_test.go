@@ -114,3 +114,29 @@ func TestABadFinishHurtsOnlyItself(t *testing.T) {
 	}
 	t.Error("the calls never shared a transaction")
 }
+
+// TestDryRunsAreNoObstacle to those who share a transaction with them, and
+// want the same place in earnest.
+func TestDryRunsAreNoObstacle(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	for try := range 50 {
+		in := time.Duration(try+1) * 25 * time.Hour
+		book := func(recipient string, dryRun bool) func() {
+			o := store.Order{Drafts: []store.Draft{draft(g.tenant, recipient, in)}, Policy: threeRules, DryRun: dryRun}
+			return func() {
+				if v, err := g.Book(t.Context(), o); err != nil || !dryRun && v[0].Judgement != store.Booked {
+					t.Errorf("%s: %+v, %v", recipient, v, err)
+				}
+			}
+		}
+		var calls []func()
+		for i := range 10 {
+			calls = append(calls, book("anna", i != 5)) // the order in which they come is not ours
+		}
+		if g.together(t, `SELECT pg_advisory_xact_lock($1)`, []any{push.RecipientKey(g.tenant, "x")}, []func(){book("x", false)}, calls) && try >= 5 {
+			return
+		}
+	}
+	t.Error("the calls never shared a transaction")
+}

@@ -106,9 +106,10 @@ func (s *Store) observe(kind string) func(int) {
 // Close waits for running statements and closes the connections.
 func (s *Store) Close() { s.pool.Close() }
 
-// Ping reports whether Postgres answers.
+// Ping reports whether Postgres answers, and has our tables.
 func (s *Store) Ping(ctx context.Context) error {
-	return classify(s.pool.Ping(ctx))
+	_, err := s.pool.Exec(ctx, `SELECT FROM pushes LIMIT 0`)
+	return classify(err)
 }
 
 // inTx runs work in a transaction of its own and, if Postgres says or means
@@ -165,7 +166,10 @@ func again(err error) bool {
 
 // classify turns what can be tried again later into [push.ErrUnavailable].
 func classify(err error) error {
+	var pgErr *pgconn.PgError
 	switch {
+	case errors.As(err, &pgErr) && pgErr.Code == "42P01":
+		return fmt.Errorf("the database lacks our tables; run: sendquota migrate: %w", err)
 	case errors.Is(err, pgx.ErrNoRows):
 		return push.ErrNotFound
 	case err != nil && (again(err) || errors.Is(err, context.DeadlineExceeded)):
