@@ -41,14 +41,17 @@ func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
 	}
 }
 
-// TestOneKeyForManyRecipientsAtOnce: they do not share a recipient's lock.
-func TestOneKeyForManyRecipientsAtOnce(t *testing.T) {
+// TestOneKeyForManyRequestsAtOnce serves one of them. They share neither a
+// recipient nor an id, as a single push and the members of batches do not.
+func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var drafts []store.Draft
 	for i := range 64 {
 		name := string(rune('A' + i))
-		drafts = append(drafts, keyed(b.tenant, name, "key", "body of "+name, time.Hour))
+		d := keyed(b.tenant, name, "key", "body of "+name, time.Hour)
+		d.Push.ID = uuid.New()
+		drafts = append(drafts, d)
 	}
 	if n := tally(b.crowd(t, threeRules, drafts...)); n[store.Booked] != 1 || n[store.KeyReused] != 63 {
 		t.Errorf("verdicts %v", n)
@@ -147,5 +150,28 @@ func TestTheSameKeyTwiceInOneTransaction(t *testing.T) {
 	}
 	if v[1].Push.ID != v[0].Push.ID {
 		t.Error("replayed another push")
+	}
+}
+
+// TestAKeyIsHeldUntilItsFirstRequestIsCommitted: two requests under one key
+// begin at two processes, and the later one does not see the other's row yet.
+func TestAKeyIsHeldUntilItsFirstRequestIsCommitted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first, second := keyed(b.tenant, "anna", "key", "body", time.Hour), keyed(b.tenant, "bert", "key", "another", time.Hour)
+	second.Push.ID = uuid.New()
+
+	// The first waits, once it has its locks, for a table that the test has.
+	b.exec(t, `BEGIN`)
+	b.exec(t, `LOCK TABLE pushes IN SHARE MODE`) // lets others read it
+	other := openURL(t, b.url, store.Config{})
+	judgements := make(chan store.Judgement, 2)
+	go func() { judgements <- book(t, b.Store, threeRules, first).Judgement }()
+	b.waiting(t, 1)
+	go func() { judgements <- book(t, other, threeRules, second).Judgement }()
+	b.waiting(t, 2)
+	b.exec(t, `COMMIT`)
+	if one, two := <-judgements, <-judgements; min(one, two) != store.Booked || max(one, two) != store.KeyReused {
+		t.Errorf("judgements %d and %d", one, two)
 	}
 }
