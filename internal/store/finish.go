@@ -27,17 +27,21 @@ type Finish struct {
 }
 
 // finishSQL ends attempts whose tokens are still valid. Of the others only a
-// late "delivered" is kept: it ends the push if that waits to be tried again.
+// late "delivered" is kept: it ends the push if that waits to be tried again,
+// or else when the attempt that is under way ends.
 const finishSQL = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bool[], $8::text[], $9::bigint[], $10::text[], $11::bigint[])
 			AS n (id, token, attempt, outcome, provider_message_id, error, reaped, status, delay_us, reason, handed_us)
 	), ended AS (
 		UPDATE pushes p SET
-			status = n.status, gen = p.gen + 1, claim_token = NULL, lease_until = NULL, armed_until = NULL,
+			status = CASE WHEN d.delivered THEN 'sent' ELSE n.status END, gen = p.gen + 1, claim_token = NULL, lease_until = NULL, armed_until = NULL,
 			next_at = CASE WHEN n.status = 'scheduled' THEN clock_timestamp() + n.delay_us * interval '1 microsecond' ELSE p.next_at END,
-			last_error = n.reason, possibly_delivered = p.possibly_delivered OR n.outcome = 'unknown', updated_at = clock_timestamp()
-		FROM n WHERE p.id = n.id AND p.claim_token = n.token AND p.status = 'sending'
+			last_error = CASE WHEN d.delivered THEN '' ELSE n.reason END, possibly_delivered = p.possibly_delivered OR n.outcome = 'unknown', updated_at = clock_timestamp()
+		FROM n CROSS JOIN LATERAL (
+			SELECT n.status <> 'sent' AND EXISTS (SELECT FROM sends s WHERE s.push_id = n.id AND s.outcome = 'delivered') AS delivered
+		) d
+		WHERE p.id = n.id AND p.claim_token = n.token AND p.status = 'sending'
 		RETURNING p.id, p.more_due
 	), late AS (
 		UPDATE pushes p SET status = 'sent', gen = p.gen + 1, armed_until = NULL, last_error = '', updated_at = clock_timestamp()
