@@ -25,10 +25,6 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// redisPatience is how long Redis may be away before workers ask Postgres
-// what is due.
-const redisPatience = 15 * time.Second
-
 // App holds what the API and the worker share. Both may run in one App.
 type App struct {
 	cfg      config.Config
@@ -89,6 +85,7 @@ func (a *App) Handler() http.Handler {
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
+		ArmLease:   a.cfg.Delivery.ArmLease,
 	})
 	return httpapi.New(service, a.store, httpapi.Config{
 		Log:      a.log,
@@ -139,7 +136,7 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
 	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{Policy: a.policy, Lease: d.Lease})
-	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon}
+	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease}
 	expirer := &schedule.Expirer{Store: a.store, Ledger: a.ledger, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
 		Store: a.store, Ledger: a.ledger, Log: a.log, Lost: a.metrics.Lost,
@@ -147,7 +144,7 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	}
 	a.poller = &schedule.Poller{
 		Store: a.store, Ping: a.pingRedis, Handle: deliverer.Handle, Log: a.log,
-		Patience: redisPatience, Concurrency: d.Concurrency,
+		Patience: d.RedisPatience, Linger: d.ArmLease, Concurrency: d.Concurrency,
 	}
 	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run} {
 		g.Go(func() error { return run(ctx) })

@@ -10,6 +10,9 @@ type Delivery struct {
 	MaxHorizon  time.Duration // how far ahead a send may be scheduled
 	Queues      int           // asynq queues over which pushes are spread by recipient
 	Horizon     time.Duration // how long before its time a push is put into its queue
+
+	ArmLease      time.Duration // how long a push is believed to be in its queue before it is put there again
+	RedisPatience time.Duration // how long Redis may be away before workers ask Postgres what is due
 }
 
 func (d *Delivery) fields() []field {
@@ -20,5 +23,7 @@ func (d *Delivery) fields() []field {
 		{"max_horizon", "8760h", "how far ahead a send may be scheduled", duration(&d.MaxHorizon, 1, forever)},
 		{"queues", "1", "queues over which pushes are spread by recipient, each in one slot of a Redis cluster, 1 to 64", integer(&d.Queues, 1, 64)},
 		{"horizon", "90s", "how long before its time a push is put into its queue, 1s or more", duration(&d.Horizon, time.Second, forever)},
+		{"arm_lease", "60s", "how long a push is believed to be in its queue before it is put there again, 1s or more", duration(&d.ArmLease, time.Second, forever)},
+		{"redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1s or more", duration(&d.RedisPatience, time.Second, forever)},
 	}
 }

@@ -39,6 +39,8 @@ delivery:
   default_ttl: 1h
   max_horizon: 48h
   queues: 64
+  arm_lease: 2s
+  redis_patience: 1m
   horizon: 1s
 `
 
@@ -59,7 +61,10 @@ func TestWholeFile(t *testing.T) {
 			PerKey: []RateLimit{{SlidingWindow, 6000, time.Minute, 0, time.Second}},
 			PerIP:  []RateLimit{{TokenBucket, 200, time.Second, 400, 0}, {LeakyBucket, 200, time.Second, 200, 0}},
 		},
-		Delivery: Delivery{10_000, 3 * time.Second, time.Hour, 48 * time.Hour, 64, time.Second},
+		Delivery: Delivery{
+			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Queues: 64, Horizon: time.Second,
+			ArmLease: 2 * time.Second, RedisPatience: time.Minute,
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -103,7 +108,7 @@ delivery:
 			`6: policy.rules[2].limit: 100001: must be a whole number from 0 to 100000`,
 			`7: policy.rules[2].window: "8761h": must be a duration from 1ms to 8760h, written like 500ms, 90s or 24h`,
 			`9: channels.Push: the name of a channel must be 1 to 64 of a-z, 0-9, - and _`,
-			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, queues, horizon (did you mean concurrency?)`,
+			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, queues, horizon, arm_lease, redis_patience (did you mean concurrency?)`,
 			`12: delivery.lease: "1ms": must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
 		}},
 		{"rules of null", "policy:\n  rules:\n", []string{`2: policy.rules: null: must be a list; write [] for none, or leave the key out for the default`}},

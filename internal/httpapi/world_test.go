@@ -139,7 +139,7 @@ func newWorld(t *testing.T, policy ...quota.Rule) *world {
 
 func (w *world) service(st *store.Store, policy quota.Policy) *schedule.Service {
 	return schedule.New(st, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
-		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour})
+		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute})
 }
 
 // newTenant makes a tenant with a key.

@@ -37,7 +37,7 @@ type Member struct {
 // Err. It fails, and books nothing, if Postgres could not be reached or a
 // member's id was used by another request: [push.ErrKeyReused].
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
-	order := store.Order{Policy: s.cfg.Policy, Atomic: atomic, DryRun: o.ValidateOnly, Arm: armAhead}
+	order := store.Order{Policy: s.cfg.Policy, Atomic: atomic, DryRun: o.ValidateOnly, Arm: s.armAhead()}
 	var planned []int
 	faulty := false
 	for i := range members {

@@ -45,7 +45,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	case len(bad.Faults) > 0:
 		return Result{}, bad.about("send_at", stamp(to))
 	}
-	v, err := s.store.Reschedule(ctx, store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: armAhead})
+	v, err := s.store.Reschedule(ctx, store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: s.armAhead()})
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
 			s.ledger.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -20,7 +19,7 @@ type Poller struct {
 	Handle      func(context.Context, push.WakeUp) error
 	Log         *slog.Logger
 	Patience    time.Duration // how long Redis may be away before polling begins
-	Linger      time.Duration // how long polling goes on when Redis is back; 0: as long as a wake-up that it lost is believed to be there
+	Linger      time.Duration // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
 	Concurrency int           // wake-ups handled at the same time
 
 	away    time.Time // since when Redis does not answer; zero: it does
@@ -142,12 +141,11 @@ func (p *Poller) lingers(ctx context.Context) bool {
 	if !p.polling.Load() {
 		return false
 	}
-	linger := cmp.Or(p.Linger, armLease)
 	if p.back.IsZero() {
 		p.back = time.Now()
-		p.Log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", linger)
+		p.Log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", p.Linger)
 	}
-	if time.Since(p.back) < linger {
+	if time.Since(p.back) < p.Linger {
 		return true
 	}
 	p.back = time.Time{}

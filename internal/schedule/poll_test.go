@@ -70,8 +70,8 @@ func TestPoller(t *testing.T) {
 	if w := next(t, handled); w.RecipientKey != push.RecipientKey(o.tenant, "anna") {
 		t.Errorf("handled %+v", w)
 	}
-	p.Patience = time.Hour
-	pass(nil, true) // for a minute, by default
+	p.Patience, p.Linger = time.Hour, time.Minute
+	pass(nil, true)
 	pass(errAway, true)
 	pass(nil, true)
 	p.Linger = time.Nanosecond
@@ -190,7 +190,7 @@ func TestSubmitDoesNotWaitForTheQueue(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	svc := schedule.New(o.store, o.ledger, stuck{}, quiet, o.seen, func() time.Time { return began }, schedule.Config{
-		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour,
+		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour, ArmLease: time.Minute,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -9,10 +9,6 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// armLease is how long a wake-up is believed to be in the queue. If Redis
-// forgets everything, all are armed again within this time.
-const armLease = time.Minute
-
 // Promoter puts the wake-ups of pushes that are due soon into the queue. Every
 // worker runs one; a push is armed by one of them.
 type Promoter struct {
@@ -20,6 +16,7 @@ type Promoter struct {
 	Queue   armer
 	Log     *slog.Logger
 	Horizon time.Duration // how long before its time a push is armed
+	Lease   time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
 }
 
 // Run promotes every second until ctx ends.
@@ -30,7 +27,7 @@ func (p *Promoter) Run(ctx context.Context) error {
 // Pass arms one portion of what is due within the horizon.
 func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 	const portion = 500
-	n, err := p.Store.Promote(ctx, p.Horizon, armLease, portion, func(w []push.WakeUp) error {
+	n, err := p.Store.Promote(ctx, p.Horizon, p.Lease, portion, func(w []push.WakeUp) error {
 		return p.Queue.Arm(ctx, w)
 	})
 	return n == portion, err

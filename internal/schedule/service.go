@@ -12,7 +12,11 @@ import (
 
 // armAhead is how soon a push must be due for its submitter to put its wake-up
 // into the queue. All others wait for the promoter, which looks every second.
+// If the submitter dies before, or Redis does not answer, the promoter does it
+// when three times this has passed, which is no longer than an ArmLease.
 const armAhead = 5 * time.Second
+
+func (s *Service) armAhead() time.Duration { return min(armAhead, s.cfg.ArmLease/3) }
 
 // armPatience is how long a submitter waits for the queue. The push is booked
 // by then: its caller must not wait for a Redis that does not answer.
@@ -35,6 +39,7 @@ type Config struct {
 	Channels   []string      // the first is the default
 	DefaultTTL time.Duration // how long after its send time a push expires
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
+	ArmLease   time.Duration // how long a wake-up is believed to be in the queue
 }
 
 // armer puts wake-ups into the queue.

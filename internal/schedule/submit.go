@@ -59,7 +59,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
-	verdicts, err := s.store.Book(ctx, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, DryRun: o.ValidateOnly, Arm: armAhead})
+	verdicts, err := s.store.Book(ctx, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, DryRun: o.ValidateOnly, Arm: s.armAhead()})
 	if err != nil {
 		s.ledger.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)

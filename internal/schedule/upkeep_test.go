@@ -98,7 +98,7 @@ func TestUpkeepEndsWithItsContext(t *testing.T) {
 	done := make(chan error, 4)
 	promoted := make(chan struct{}, 1)
 	for _, run := range []func(context.Context) error{
-		(&schedule.Promoter{Store: o.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute}).Run,
+		(&schedule.Promoter{Store: o.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute, Lease: time.Minute}).Run,
 		(&schedule.Expirer{Store: o.store, Ledger: o.ledger, Log: quiet, Expired: func(int) {}}).Run,
 		(&schedule.Reaper{Store: o.store, Ledger: o.ledger, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
 		(&schedule.Poller{Store: o.store, Log: quiet, Ping: func(context.Context) error { return nil }, Concurrency: 1}).Run,
