@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -16,14 +15,14 @@ import (
 	"github.com/sendquota/sendquota/internal/groupcommit"
 )
 
-// Ledger is a copy of recipients' bookings in Redis. It can refuse a booking
-// at once, at no cost to Postgres, which alone can grant one.
+// Ledger is a copy of recipients' bookings in Redis. It knows at once that a
+// place is taken, so that a refusal costs Postgres one look, without a lock, a
+// transaction or a commit. It decides nothing.
 //
 // The ledger is disposable. A recipient's bookings are loaded when one of them
 // is booked, and expire some minutes later whether used or not, so that
 // whatever went wrong is forgotten by itself. While Redis does not answer,
-// everything is [Cold]; and so is, afterwards, whoever changed in that time,
-// until Redis has dropped what it knew of them (debts.go).
+// everything is [Cold].
 type Ledger struct {
 	rdb   redis.UniversalClient
 	calls *groupcommit.Group[call, *redis.Cmd]
@@ -31,7 +30,6 @@ type Ledger struct {
 	now   func() time.Time
 
 	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
-	debts     debts
 }
 
 // LedgerConfig bounds the ledger's waiting and remembering. Zero values mean
@@ -58,18 +56,16 @@ type State int
 const (
 	Cold    State = iota // nothing is known: Postgres decides
 	Free                 // a place was booked in the ledger: Postgres decides
-	Blocked              // there is no place
+	Blocked              // there seems to be no place: Postgres confirms it, or decides
 )
 
 // String returns the state in lower case.
 func (s State) String() string { return [...]string{"cold", "free", "blocked"}[s] }
 
-// Reservation is the ledger's answer. View holds what is known around the time
-// if the answer is [Blocked].
+// Reservation is the ledger's answer.
 type Reservation struct {
 	State State
 	Fill  bool // after deciding, call [Ledger.Fill]
-	View  View
 }
 
 // NewLedger returns a ledger that uses rdb, which the caller closes.
@@ -105,30 +101,17 @@ func orDefault(d, fallback time.Duration) time.Duration {
 // policy allows it. It never fails: a ledger that can not answer is Cold.
 func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
 	const fillerTTL = 30 * time.Second
-	if l.down() || l.owes(r) {
-		return Reservation{}
-	}
-	args := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds(), p.Reach().Milliseconds()}
+		args := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()}
 	for _, rule := range p {
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
 	}
-	answer, err := l.do(r, reserveScript, args).StringSlice()
-	if err != nil {
-		l.owe(r) // it may have been booked
-		return Reservation{}
-	}
-	switch answer[0] {
+	switch answer, _ := l.do(r, reserveScript, args).Text(); answer {
 	case "cold":
 		return Reservation{Fill: true}
 	case "free":
 		return Reservation{State: Free}
 	case "blocked":
-		view := p.Around(b.At, 2)
-		if view.Bookings, err = parseBookings(answer[1:]); err != nil {
-			l.failed(err)
-			return Reservation{}
-		}
-		return Reservation{State: Blocked, View: view}
+		return Reservation{State: Blocked}
 	}
 	return Reservation{}
 }
@@ -146,27 +129,27 @@ func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
 
 // Hold tells the ledger that Postgres has booked b, or moved a push there.
 func (l *Ledger) Hold(r Recipient, b Booking) {
-	if l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()}).Err() != nil {
-		l.owe(r)
-	}
+	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()})
 }
 
 // Release tells the ledger that a push has given its place back.
 func (l *Ledger) Release(r Recipient, id uuid.UUID) {
-	if l.do(r, changeScript, []any{id.String()}).Err() != nil {
-		l.owe(r)
-	}
+	l.do(r, changeScript, []any{id.String()})
 }
 
 // Forget drops what the ledger knows of recipients, because Postgres said
 // otherwise, could not be asked, or has booked many at once.
 func (l *Ledger) Forget(rs ...Recipient) {
 	if l.down() {
-		l.owe(rs...)
 		return
 	}
-	if err := l.drop(rs); err != nil {
-		l.owe(rs...)
+	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Timeout)
+	defer cancel()
+	pipe := l.rdb.Pipeline()
+	for _, r := range rs {
+		pipe.Del(ctx, keys(r)...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
 		l.failed(err)
 	}
 }
@@ -205,24 +188,4 @@ func keys(r Recipient) []string {
 	h := sha256.Sum256([]byte(r.ID))
 	tag := "sq:{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"
 	return []string{tag + ":bookings", tag + ":filler"}
-}
-
-// parseBookings reads ids and times in ms, as ZRANGEBYSCORE WITHSCORES gives them.
-func parseBookings(pairs []string) ([]Booking, error) {
-	bookings := make([]Booking, 0, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i] == "loaded" {
-			continue
-		}
-		id, err := uuid.Parse(pairs[i])
-		if err != nil {
-			return nil, fmt.Errorf("member %q is no push id", pairs[i])
-		}
-		ms, err := strconv.ParseInt(pairs[i+1], 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("score %q is no time", pairs[i+1])
-		}
-		bookings = append(bookings, Booking{ID: id, At: time.UnixMilli(ms).UTC()})
-	}
-	return bookings, nil
 }

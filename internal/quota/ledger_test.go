@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
@@ -66,25 +65,20 @@ func TestLedgerStory(t *testing.T) {
 	l, rdb := newLedger(t)
 	anna, p := anybody(), per(1, time.Minute)
 	first, second := booking(1, noon), booking(2, noon.Add(59*time.Second))
-	reserve := func(b quota.Booking, want quota.State, fill bool) quota.Reservation {
+	reserve := func(b quota.Booking, want quota.State, fill bool) {
 		t.Helper()
 		res := l.Reserve(anna, b, p)
 		if res.State != want || res.Fill != fill {
 			t.Fatalf("reserve %s: %s, fill %v", b.At.Sub(noon), res.State, res.Fill)
 		}
-		return res
 	}
 
 	// Nothing is known. Postgres books the first push, and tells all it has.
 	reserve(first, quota.Cold, true)
 	l.Fill(anna, first.ID, []quota.Booking{first})
 
-	// The second is refused, and the answer shows why.
-	blocked := reserve(second, quota.Blocked, false)
-	want := quota.View{From: second.At.Add(-2 * time.Minute), Until: second.At.Add(2 * time.Minute), Bookings: []quota.Booking{first}}
-	if diff := cmp.Diff(want, blocked.View); diff != "" {
-		t.Error(diff)
-	}
+	// The second finds no place.
+	reserve(second, quota.Blocked, false)
 
 	// A second later there is a place. Asking again changes nothing.
 	second.At = noon.Add(time.Minute)

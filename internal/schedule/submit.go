@@ -46,15 +46,18 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	identify(&d.Push, o, "")
 	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
 
-	// The ledger can refuse at once. A request that may be a repetition, or be
-	// moved, or that books nothing, is for Postgres alone.
+	// Where the ledger knows that there is no place, a look at Postgres refuses.
+	// A request that may be a repetition, or be moved, or that books nothing,
+	// is for the judge alone.
 	var reserved quota.Reservation
 	if asksLedger := !o.ValidateOnly && !r.Defer; asksLedger {
 		reserved = s.ledger.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
 		s.seen.LedgerAnswered(reserved.State.String())
 	}
 	if reserved.State == quota.Blocked && o.IdempotencyKey == "" {
-		return Result{}, s.refusal(ctx, who, d.Push.SendAt, reserved.View, uuid.Nil)
+		if err := s.confirmRefusal(ctx, who, d.Push.SendAt); err != nil {
+			return Result{}, err
+		}
 	}
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
@@ -70,6 +73,20 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.arm(ctx, v.Push)
 	}
 	return s.result(ctx, d, v)
+}
+
+// confirmRefusal returns the refusal of a push that, by what Postgres holds at
+// this moment, has no place. It returns nil if there is one after all: the
+// ledger was wrong.
+func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at time.Time) error {
+	view, err := s.look(ctx, who, s.cfg.Policy.Around(at, 2))
+	if err != nil {
+		return fmt.Errorf("confirm refusal: %w", err)
+	}
+	if len(s.cfg.Policy.Violations(view.Bookings, at)) == 0 {
+		return nil
+	}
+	return s.refusal(ctx, who, at, view, uuid.Nil)
 }
 
 // identify gives a push its id: a new one, or one that follows from the

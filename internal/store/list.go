@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // Filter chooses among a tenant's pushes. Zero fields choose all.
@@ -61,31 +60,4 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Posi
 	rows, _ := s.pool.Query(ctx, `SELECT `+pushColumns+` FROM `+from+` p WHERE `+strings.Join(where, ` AND `)+` ORDER BY p.send_at, p.id LIMIT $4`, args...)
 	pushes, err := pgx.CollectRows(rows, collectPush)
 	return pushes, classify(err)
-}
-
-// HeldBooking is a booking and the state of its push.
-type HeldBooking struct {
-	quota.Booking
-	Status push.Status
-}
-
-// Bookings returns the places that a recipient holds strictly between from and
-// until, by time.
-func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time) ([]HeldBooking, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `
-		SELECT id, send_at, status FROM (
-			SELECT * FROM pushes
-			WHERE recipient_key = $1 AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
-			OFFSET 0 -- by the recipient's index, not the tenant's
-		) p
-		WHERE tenant_id = $2 AND recipient = $3
-		ORDER BY send_at, id`, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until)
-	bookings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (HeldBooking, error) {
-		var b HeldBooking
-		err := row.Scan((*[16]byte)(&b.ID), &b.At, (*string)(&b.Status))
-		return b, err
-	})
-	return bookings, classify(err)
 }

@@ -17,6 +17,21 @@ import (
 // lockSQL waits for the locks named by sorted keys, until the transaction ends.
 const lockSQL = `SELECT count(pg_advisory_xact_lock(k)) FROM unnest($1::bigint[]) AS k`
 
+// bookingsSQL reads the bookings of many recipients, each strictly between two
+// times.
+const bookingsSQL = `
+	SELECT q.i, p.id, p.send_at, p.status
+	FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[])
+		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, i)
+	CROSS JOIN LATERAL (
+		SELECT id, send_at, status, tenant_id, recipient FROM pushes
+		WHERE recipient_key = q.recipient_key AND status IN ('scheduled', 'sending', 'sent')
+			AND send_at > q.since AND send_at < q.until
+		OFFSET 0 -- keeps the next line from choosing another index
+	) p
+	WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
+	ORDER BY q.i, p.send_at, p.id`
+
 // question is what the judge has to know about a group of orders: the bookings
 // around their send times, one range for each recipient; the pushes that
 // already bear one of their ids; and those that were made under one of their
@@ -100,18 +115,7 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, lockClause string) 
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(lockSQL, q.locks)
 	b.Queue(`SELECT clock_timestamp()`)
-	b.Queue(`
-		SELECT q.i, p.id, p.send_at
-		FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[])
-			WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, i)
-		CROSS JOIN LATERAL (
-			SELECT id, send_at, tenant_id, recipient FROM pushes
-			WHERE recipient_key = q.recipient_key AND status IN ('scheduled', 'sending', 'sent')
-				AND send_at > q.since AND send_at < q.until
-			OFFSET 0 -- keeps the next line from choosing another index
-		) p
-		WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
-		ORDER BY q.i, p.send_at`, q.keys, q.tenants, q.recipients, q.since, q.until)
+	b.Queue(bookingsSQL, q.keys, q.tenants, q.recipients, q.since, q.until)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, q.ids)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, q.requests)
 	res := c.SendBatch(ctx, b)
@@ -141,7 +145,7 @@ func (q *question) answer(res pgx.BatchResults) (*judge, error) {
 		i int
 		b quota.Booking
 	)
-	if _, err := pgx.ForEachRow(rows, []any{&i, (*[16]byte)(&b.ID), &b.At}, func() error {
+	if _, err := pgx.ForEachRow(rows, []any{&i, (*[16]byte)(&b.ID), &b.At, nil}, func() error {
 		v := &j.views[i-1]
 		v.Bookings = append(v.Bookings, b)
 		return nil

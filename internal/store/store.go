@@ -34,13 +34,14 @@ type Store struct {
 	batches  *groupcommit.Group[Order, []Verdict]
 	claims   *groupcommit.Group[ClaimOrder, Claim]
 	finishes *groupcommit.Group[Finish, bool]
+	looks    *groupcommit.Group[span, []HeldBooking]
 }
 
 // Config bounds the store. Zero values mean the defaults.
 type Config struct {
 	MaxConns int32         // 16
 	Timeout  time.Duration // for one transaction, waiting for a connection included; 5 s
-	// Observe is told the size of every group of "book", "batch", "claim" or "finish";
+	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look";
 	// nil: nobody.
 	Observe func(kind string, size int)
 }
@@ -89,6 +90,9 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	}
 	s.finishes = &groupcommit.Group[Finish, bool]{
 		Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish"),
+	}
+	s.looks = &groupcommit.Group[span, []HeldBooking]{
+		Run: s.lookTogether, MaxWeight: 500, Pause: bookPause, Alone: maybeOne, Observe: s.observe("look"),
 	}
 	return s, nil
 }

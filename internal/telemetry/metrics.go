@@ -50,7 +50,7 @@ func NewMetrics() *Metrics {
 		ledgerErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
 			Help: "Failed exchanges of the ledger with Redis."}),
 		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
-			Help: "Calls that shared a transaction (book, batch, claim, finish) or a pipeline (ledger).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
+			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
 	}
 	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.groups,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -6,36 +6,31 @@
 -- ARGV[1]  push id
 -- ARGV[2]  send time, ms
 -- ARGV[3]  how long a filler may take, ms
--- ARGV[4]  the longest window of the rules, ms
--- ARGV[5…] limit and window (ms) of every rule
+-- ARGV[4…] limit and window (ms) of every rule
 --
--- Answers {"cold"}: not loaded; the caller may fill it.
---         {"free"}: booked. Running it again changes nothing.
---         {"ask"}: this id holds another time; only Postgres knows why.
---         {"blocked", id, time, …}: not booked; all bookings less than twice
---         the longest window away.
+-- Answers cold:    not loaded; the caller may fill it.
+--         free:    booked. Running it again changes nothing.
+--         ask:     this id holds another time; only Postgres knows why.
+--         blocked: not booked; there seems to be no place.
 
 local bookings, filler = KEYS[1], KEYS[2]
-local id, t, longest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4])
+local id, t = ARGV[1], tonumber(ARGV[2])
 
 if not redis.call('ZSCORE', bookings, 'loaded') then
   redis.call('SET', filler, id, 'PX', ARGV[3])
-  return {'cold'}
+  return 'cold'
 end
 
 local held = redis.call('ZSCORE', bookings, id)
 if held then
-  return {tonumber(held) == t and 'free' or 'ask'}
-end
-
-local function between(from, to, ...)
-  return redis.call('ZRANGEBYSCORE', bookings, '(' .. string.format('%.0f', from), '(' .. string.format('%.0f', to), ...)
+  return tonumber(held) == t and 'free' or 'ask'
 end
 
 -- blocks tells whether some run of limit bookings, shorter than the window, leaves no place for t.
 local function blocks(limit, window)
   if limit == 0 then return true end
-  local near = between(t - window, t + window, 'WITHSCORES')
+  local from, to = string.format('(%.0f', t - window), string.format('(%.0f', t + window)
+  local near = redis.call('ZRANGEBYSCORE', bookings, from, to, 'WITHSCORES')
   for last = 2 * limit, #near, 2 do
     local a, b = tonumber(near[last - 2 * limit + 2]), tonumber(near[last])
     if b - a < window and t > b - window and t < a + window then return true end
@@ -43,13 +38,9 @@ local function blocks(limit, window)
   return false
 end
 
-for i = 5, #ARGV, 2 do
-  if blocks(tonumber(ARGV[i]), tonumber(ARGV[i + 1])) then
-    local answer = between(t - 2 * longest, t + 2 * longest, 'WITHSCORES')
-    table.insert(answer, 1, 'blocked')
-    return answer
-  end
+for i = 4, #ARGV, 2 do
+  if blocks(tonumber(ARGV[i]), tonumber(ARGV[i + 1])) then return 'blocked' end
 end
 
 redis.call('ZADD', bookings, t, id)
-return {'free'}
+return 'free'
