@@ -100,12 +100,30 @@ func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
 	if err != nil {
 		return fmt.Errorf("arm %s: %w", w.Push, err)
 	}
-	_, err = q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(taskID(w)), asynq.Queue(q.shard(w)),
-		asynq.ProcessAt(w.At), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
+	err = q.enqueue(ctx, w, payload, taskID(w))
+	if errors.Is(err, asynq.ErrTaskIDConflict) {
+		if err = nil; !q.wakes(w) {
+			err = q.enqueue(ctx, w, payload, fmt.Sprintf("%s:%d", taskID(w), time.Now().Unix()))
+		}
+	}
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("arm %s: %w", w.Push, err)
 	}
 	return nil
+}
+
+func (q *Queue) enqueue(ctx context.Context, w push.WakeUp, payload []byte, id string) error {
+	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(id), asynq.Queue(q.shard(w)),
+		asynq.ProcessAt(w.At), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
+	return err
+}
+
+// wakes reports whether the wake-up that is in the queue will wake somebody.
+// One that asynq takes for active may be that of a killed worker, and come back
+// only after a minute or two; a second one does no harm.
+func (q *Queue) wakes(w push.WakeUp) bool {
+	task, err := q.inspector.GetTaskInfo(q.shard(w), taskID(w))
+	return err == nil && (task.State == asynq.TaskStatePending || task.State == asynq.TaskStateScheduled || task.State == asynq.TaskStateRetry)
 }
 
 // Disarm takes a wake-up out of the queue, if it is still there and has not

@@ -248,3 +248,22 @@ func TestSizesAfterAFlush(t *testing.T) {
 		return sizes(t, q)["scheduled"] == armed && strings.Contains(listed, "push-0") && strings.Contains(listed, "push-1")
 	})
 }
+
+// TestArmedBesideOneThatIsBelievedToRun: asynq gives a killed worker's wake-up
+// back after a minute or two. Who arms it again must not wait for that.
+func TestArmedBesideOneThatIsBelievedToRun(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	begun, dead := make(chan struct{}, 10), make(chan struct{})
+	serve(t, q, func(context.Context, push.WakeUp) error { begun <- struct{}{}; <-dead; return nil })
+	defer close(dead)
+	w := wakeUp(0)
+	arm(t, q, w)
+	<-begun
+	arm(t, q, w)
+	<-begun
+	arm(t, q, w, w) // within the second: it is the same
+	if s := sizes(t, q); s["active"] > 3 {
+		t.Errorf("%v", s)
+	}
+}
