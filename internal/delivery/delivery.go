@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -103,7 +104,9 @@ func wait(ctx context.Context, d time.Duration) error {
 // drains, it does not drop.
 func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
+	faults.Here(faults.ClaimCommitted)
 	result, retry := d.send(ctx, c, began)
+	faults.Here(faults.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
 	f := store.Finish{
 		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
@@ -119,6 +122,7 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	if more, err = d.finish(ctx, c, f); err != nil {
 		return false, err
 	}
+	faults.Here(faults.FinishCommitted)
 	if f.Resolution.Status == push.Failed {
 		d.release(c.Push)
 	}

@@ -101,7 +101,7 @@ func orDefault(d, fallback time.Duration) time.Duration {
 // policy allows it. It never fails: a ledger that can not answer is Cold.
 func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
 	const fillerTTL = 30 * time.Second
-		args := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()}
+	args := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()}
 	for _, rule := range p {
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -78,6 +79,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 // the recipients, which is cheaper than to tell it everything.
 func (s *Service) bookMembers(ctx context.Context, members []Member, order store.Order, planned []int) error {
 	verdicts, err := s.store.Book(ctx, order)
+	faults.Here(faults.BatchCommitted)
 	if !order.DryRun {
 		s.ledger.Forget(recipients(order.Drafts)...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -21,6 +22,7 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 	if err != nil {
 		return p, fmt.Errorf("cancel: %w", err)
 	}
+	faults.Here(faults.CancelCommitted)
 	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
 }
@@ -56,6 +58,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if v.Judgement == store.Refused {
 		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View, id)
 	}
+	faults.Here(faults.MoveCommitted)
 	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends

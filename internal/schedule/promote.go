@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -30,5 +31,8 @@ func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 	n, err := p.Store.Promote(ctx, p.Horizon, p.Lease, portion, func(w []push.WakeUp) error {
 		return p.Queue.Arm(ctx, w)
 	})
+	if n > 0 {
+		faults.Here(faults.PromoteDone)
+	}
 	return n == portion, err
 }

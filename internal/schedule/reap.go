@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -41,6 +42,7 @@ func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
 }
 
 func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
+	faults.Here(faults.ReapFound)
 	const reason = "the attempt was lost: its worker did not report before the lease ended"
 	resolution := r.Retry(l.Push.Channel).After(push.Attempt{Number: l.Attempt, Outcome: push.Unknown, Error: reason}, l.Left, l.Push.ID[:])
 	_, err := r.Store.Finish(ctx, store.Finish{
@@ -49,6 +51,7 @@ func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
 	if err != nil {
 		return err
 	}
+	faults.Here(faults.ReapDone)
 	r.Lost()
 	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "attempt", l.Attempt, "status", resolution.Status)
 	if resolution.Status == push.Failed {

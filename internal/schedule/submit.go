@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -59,6 +60,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 			return Result{}, err
 		}
 	}
+	faults.Here(faults.SubmitReserved)
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
@@ -68,9 +70,12 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		return Result{}, fmt.Errorf("book: %w", err)
 	}
 	v := verdicts[0]
+	faults.Here(faults.BookCommitted)
 	if !o.ValidateOnly {
 		s.tellLedger(who, d.Push.ID, reserved, v)
+		faults.Here(faults.SubmitTold)
 		s.arm(ctx, v.Push)
+		faults.Here(faults.SubmitArmed)
 	}
 	return s.result(ctx, d, v)
 }

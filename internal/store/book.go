@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -87,6 +88,7 @@ func (s *Store) book(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun
 	for i, o := range orders {
 		verdicts[i] = j.order(o)
 	}
+	faults.Here(faults.BookLocked)
 	return verdicts, insert(ctx, c, j.granted)
 }
 
@@ -97,5 +99,7 @@ func insert(ctx context.Context, c *pgxpool.Conn, granted []push.Push) error {
 		b.Queue(insertSQL, insertArgs(granted)...)
 	}
 	b.Queue(`commit`)
-	return c.SendBatch(ctx, b).Close()
+	res := c.SendBatch(ctx, b)
+	faults.Here(faults.BookCommitting)
+	return res.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -45,6 +46,7 @@ func (s *Store) Reschedule(ctx context.Context, o Order) (Verdict, error) {
 		if v, err = j.move(o.Drafts[0], o); err != nil {
 			return err
 		}
+		faults.Here(faults.MoveLocked)
 		return writeMove(ctx, c, v)
 	})
 	return v, err
@@ -63,5 +65,7 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, v Verdict) error {
 			WHERE id = $1`, [16]byte(p.ID), p.SendAt, p.RequestedSendAt, p.ExpiresAt, armed, p.Gen)
 	}
 	b.Queue(`commit`)
-	return c.SendBatch(ctx, b).Close()
+	res := c.SendBatch(ctx, b)
+	faults.Here(faults.MoveCommitting)
+	return res.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -89,6 +90,7 @@ func claim(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) ([]Claim, 
 		claims[i] = found.decide(o)
 		w.add(i, claims[i], d)
 	}
+	faults.Here(faults.ClaimLocked)
 	return claims, w.commit(ctx, c, claims)
 }
 
@@ -239,8 +241,11 @@ func (s *situation) decide(o ClaimOrder) Claim {
 			return Claim{State: Claimed, Push: f.push, Token: f.token, Attempt: f.push.Attempts, StartedAt: f.leaseUntil.Add(-o.Lease), LeaseUntil: f.leaseUntil}
 		}
 	}
-	if p.ID == uuid.Nil || len(d.inFlight) > 0 {
+	if p.ID == uuid.Nil || len(d.inFlight) > 0 && !faults.Off(faults.InFlight) {
 		return Claim{State: Nothing}
+	}
+	if faults.Off(faults.Delivery) {
+		d.sends = nil
 	}
 	free, ok := o.Policy.Next(d.sends, s.now, 0)
 	if !ok || free.After(p.ExpiresAt) {

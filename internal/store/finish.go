@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -109,6 +110,7 @@ func finishRounds(finishes []Finish) (rounds [][]int) {
 // finish runs one round, and notes which recipients have more that waits.
 func finish(ctx context.Context, c *pgxpool.Conn, args []any, more map[uuid.UUID]bool) error {
 	rows, _ := c.Query(ctx, finishSQL, args...)
+	faults.Here(faults.FinishWriting)
 	var (
 		id      uuid.UUID
 		waiting bool

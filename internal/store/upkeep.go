@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -43,6 +44,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 			if armErr = arm(wakeUps); armErr != nil {
 				return errNotArmed // the queue's trouble is no reason to run the transaction again
 			}
+			faults.Here(faults.PromoteArmed)
 			return nil
 		})
 	})

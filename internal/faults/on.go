@@ -1,0 +1,55 @@
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+var (
+	fault = parse(os.Getenv("FAULTS"))
+	off   = Gate(os.Getenv("FAULTS_OFF"))
+)
+
+// injection is what happens at the n-th arrival at a point.
+type injection struct {
+	signal   syscall.Signal
+	at       Point
+	arrivals int64
+	seen     atomic.Int64
+}
+
+// parse reads kill@POINT:N or stop@POINT:N.
+func parse(text string) *injection {
+	if text == "" {
+		return &injection{}
+	}
+	how, where, _ := strings.Cut(text, "@")
+	point, number, _ := strings.Cut(where, ":")
+	n, err := strconv.ParseInt(number, 10, 64)
+	signal, known := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}[how]
+	if err != nil || !known {
+		panic(fmt.Sprintf("FAULTS=%s is not kill@POINT:N or stop@POINT:N", text))
+	}
+	return &injection{signal: signal, at: Point(point), arrivals: n}
+}
+
+// Here marks a point, and carries out what the environment has planned for it.
+func Here(p Point) {
+	if p != fault.at || fault.seen.Add(1) != fault.arrivals {
+		return
+	}
+	fmt.Fprintf(os.Stderr, "faults: %s at %s, arrival %d\n", fault.signal, p, fault.arrivals)
+	_ = syscall.Kill(os.Getpid(), fault.signal)
+	if fault.signal == syscall.SIGKILL {
+		select {} // the signal takes a moment, in which nothing may happen any more
+	}
+}
+
+// Off reports whether a gate is switched off.
+func Off(g Gate) bool { return g == off }
