@@ -18,6 +18,9 @@ const maxError = 300
 // failure turns a request that got no answer into a result. Without a
 // connection nothing was sent; with one, the provider may have acted.
 func failure(err error, connected bool) Result {
+	if errors.Is(err, errHeldUp) {
+		return Result{Outcome: push.Refused, Error: errHeldUp.Error()}
+	}
 	if connected {
 		return Result{Outcome: push.Unknown, Error: printable("no answer: "+reason(err), maxError)}
 	}

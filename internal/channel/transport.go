@@ -23,7 +23,7 @@ func newTransport(timeout time.Duration, allowPrivate bool) *http.Transport {
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:               nil, // a proxy would dial past the guard
-		DialContext:         dialer.DialContext,
+		DialContext:         dialTimely(dialer.DialContext),
 		Protocols:           protocols,
 		TLSHandshakeTimeout: timeout,
 		// Room for a worker's whole concurrency, else each burst dials anew.

@@ -15,6 +15,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -118,10 +119,18 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	defer cancel()
 	// GotConn runs in this goroutine, within RoundTrip; WroteRequest in another.
 	connected := false
+	until, _ := ctx.Deadline()
 	var handed atomic.Pointer[time.Time]
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { connected = true },
-		WroteRequest: func(httptrace.WroteRequestInfo) { now := time.Now(); handed.Store(&now) },
+		GotConn: func(got httptrace.GotConnInfo) {
+			connected = true
+			limit(got, until)
+		},
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			now := time.Now()
+			handed.Store(&now)
+			faults.Here(faults.SendWritten)
+		},
 	})
 	req, err := w.request(ctx, p, attempt)
 	if err != nil {
