@@ -26,7 +26,7 @@ const ticks = 100
 func (l *lab) cpu() usage {
 	u := usage{"load": cpuOf(os.Getpid(), false)}
 	for _, p := range l.running {
-		u[p.kind] += cpuOf(p.cmd.Process.Pid, false)
+		u[p.Name] += cpuOf(p.Pid(), false)
 	}
 	u["redis"] = cpuOf(l.servers.stack.Redis.Pid(), false)
 	postgres := l.servers.stack.Postgres.Pid()

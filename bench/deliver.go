@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // delivery is how fast a backlog was worked off.
@@ -74,7 +76,7 @@ func (l *lab) deliverOurs(ctx context.Context, s *sendquota, provider providerCl
 	if _, err := l.drive(ctx, backlog); err != nil {
 		return delivery{}, err
 	}
-	stop := func(p *process) error { return s.stopWorker(ctx, p) }
+	stop := func(p *process.Process) error { return s.stopWorker(ctx, p) }
 	return l.workOff(ctx, &s.service, provider, s.startWorker, stop, `
 		SELECT count(*) FILTER (WHERE s.ended_at IS NOT NULL), min(s.started_at), max(s.ended_at)
 		FROM sends s WHERE s.started_at > $1`)
@@ -89,7 +91,7 @@ func (l *lab) deliverNaive(ctx context.Context, n *naive, provider providerClien
 	if _, err := l.drive(ctx, backlog); err != nil {
 		return delivery{}, err
 	}
-	start := func() (*process, error) { return n.startWorker(l, provider.url()) }
+	start := func() (*process.Process, error) { return n.startWorker(l, provider.url()) }
 	return l.workOff(ctx, &n.service, provider, start, l.stop, `
 		SELECT count(*) FILTER (WHERE p.status = 'sent'), min(s.started_at), max(p.updated_at)
 		FROM sends s JOIN pushes p ON p.id = s.push_id WHERE s.started_at > $1`)
@@ -98,7 +100,7 @@ func (l *lab) deliverNaive(ctx context.Context, n *naive, provider providerClien
 // workOff starts a worker, waits until the whole backlog is recorded, and asks
 // recorded how many there are since a time, when the first began and when the
 // last was recorded.
-func (l *lab) workOff(ctx context.Context, s *service, provider providerClient, start func() (*process, error), stop func(*process) error, recorded string) (delivery, error) {
+func (l *lab) workOff(ctx context.Context, s *service, provider providerClient, start func() (*process.Process, error), stop func(*process.Process) error, recorded string) (delivery, error) {
 	if err := l.servers.checkpoint(ctx); err != nil {
 		return delivery{}, err
 	}
@@ -118,7 +120,7 @@ func (l *lab) workOff(ctx context.Context, s *service, provider providerClient, 
 		return done == l.backlog, err
 	})
 	if err != nil {
-		return delivery{}, fmt.Errorf("%s: %w\n%s", worker.kind, err, worker.said())
+		return delivery{}, fmt.Errorf("%s: %w\n%s", worker.Name, err, worker.Said())
 	}
 	d := delivery{perSecond: float64(l.backlog) / last.Sub(first).Seconds(), cpu: l.cpu().since(before)}
 	l.report.disturbed(share(d.cpu[strangers], time.Since(began)))

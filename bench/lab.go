@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // measurement fills one or more rows of the report.
@@ -47,7 +49,7 @@ type lab struct {
 	dir      string // temporary
 	self     string // path of this program
 	programs string // folder with api, worker and sendquota
-	running  []*process
+	running  []*process.Process
 	started  int           // processes so far
 	profiles string        // folder for CPU profiles; empty: none are made
 	patience time.Duration // left for waiting until strangers are quiet

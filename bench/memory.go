@@ -157,7 +157,7 @@ func (l *lab) memoryArmed(ctx context.Context, s *sendquota, rdb *redis.Client) 
 		return n == int64(l.backlog), err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("arm: %w\n%s", err, worker.said())
+		return 0, fmt.Errorf("arm: %w\n%s", err, worker.Said())
 	}
 	after, err := l.quietMemory(ctx)
 	if err != nil {

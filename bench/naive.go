@@ -7,6 +7,8 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // The naive system is what one would write first: it looks into Redis and
@@ -79,17 +81,17 @@ func (l *lab) newNaive(ctx context.Context) (*naive, error) {
 	if n.redis, err = l.servers.emptyRedis(ctx, naiveIndex); err != nil {
 		return nil, err
 	}
-	if n.addr, err = freeAddr(); err != nil {
+	if n.addr, err = process.FreeAddr(); err != nil {
 		return nil, err
 	}
 	p, err := l.start("naive api", []string{"ADDR=" + n.addr, "DATABASE_URL=" + n.database, "REDIS_URL=" + n.redis}, l.self, "role-naive-api")
 	if err != nil {
 		return nil, err
 	}
-	return n, p.listens(ctx, n.addr)
+	return n, p.Listens(ctx, n.addr)
 }
 
-func (n *naive) startWorker(l *lab, providerURL string) (*process, error) {
+func (n *naive) startWorker(l *lab, providerURL string) (*process.Process, error) {
 	return l.start("naive worker", []string{"PROVIDER_URL=" + providerURL, "DATABASE_URL=" + n.database, "REDIS_URL=" + n.redis},
 		l.self, "role-naive-worker")
 }

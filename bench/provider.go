@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // provider takes pushes over HTTP and remembers when each arrived. It speaks
@@ -126,7 +128,7 @@ func (p *provider) answer(method, path, id string, at time.Time) []byte {
 type providerClient struct{ addr string }
 
 func (l *lab) startProvider(ctx context.Context) (providerClient, error) {
-	addr, err := freeAddr()
+	addr, err := process.FreeAddr()
 	if err != nil {
 		return providerClient{}, err
 	}
@@ -134,7 +136,7 @@ func (l *lab) startProvider(ctx context.Context) (providerClient, error) {
 	if err != nil {
 		return providerClient{}, err
 	}
-	return providerClient{addr}, p.listens(ctx, addr)
+	return providerClient{addr}, p.Listens(ctx, addr)
 }
 
 func (c providerClient) url() string { return "http://" + c.addr + "/" }

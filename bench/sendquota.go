@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // service is one system under test: a database, a Redis index and an HTTP
@@ -74,10 +76,10 @@ func (l *lab) newSendquota(ctx context.Context, providerURL string) (*sendquota,
 	if s.redis, err = l.servers.emptyRedis(ctx, oursIndex); err != nil {
 		return nil, err
 	}
-	if s.addr, err = freeAddr(); err != nil {
+	if s.addr, err = process.FreeAddr(); err != nil {
 		return nil, err
 	}
-	if s.metrics, err = freeAddr(); err != nil {
+	if s.metrics, err = process.FreeAddr(); err != nil {
 		return nil, err
 	}
 	settings := filepath.Join(l.dir, filepath.Base(s.database)+".yaml")
@@ -99,7 +101,7 @@ func (l *lab) newSendquota(ctx context.Context, providerURL string) (*sendquota,
 	if err != nil {
 		return nil, err
 	}
-	return s, api.listens(ctx, s.addr)
+	return s, api.Listens(ctx, s.addr)
 }
 
 // operate runs the operator's tool.
@@ -123,7 +125,7 @@ func (s *sendquota) audit(ctx context.Context) error {
 
 // startProgram starts one of the two services, or, for a profile, this
 // program in its place.
-func (s *sendquota) startProgram(kind string) (*process, error) {
+func (s *sendquota) startProgram(kind string) (*process.Process, error) {
 	if s.l.profiles == "" {
 		return s.l.start(kind, s.env, filepath.Join(s.l.programs, kind))
 	}
@@ -134,10 +136,10 @@ func (s *sendquota) startProgram(kind string) (*process, error) {
 	return s.l.start(kind, append(s.env, profileVariable+"="+path), s.l.self, "role-"+kind)
 }
 
-func (s *sendquota) startWorker() (*process, error) { return s.startProgram("worker") }
+func (s *sendquota) startWorker() (*process.Process, error) { return s.startProgram("worker") }
 
 // stopWorker ends the worker, after asking how well it gathers calls.
-func (s *sendquota) stopWorker(ctx context.Context, p *process) error {
+func (s *sendquota) stopWorker(ctx context.Context, p *process.Process) error {
 	var err error
 	s.gathered, err = groups(ctx, s.metrics)
 	return errors.Join(err, s.l.stop(p))

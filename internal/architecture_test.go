@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"telemetry":   {},
 	"groupcommit": {},
 	"faults":      {},
+	"process":     {},
 	"quota":       {"groupcommit"},
 	"channel":     {"push", "faults"},
 	"queue":       {"push"},
