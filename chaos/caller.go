@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// caller uses the APIs of a world as a careful program would.
+type caller struct {
+	w    *world
+	http *http.Client
+	turn int // which API is asked next
+}
+
+func (w *world) newCaller() *caller {
+	return &caller{w: w, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
+}
+
+// answer is what an API said.
+type answer struct {
+	status   int
+	replayed bool
+	body     struct {
+		ID       string
+		Type     string
+		Status   any
+		Possibly bool `json:"possibly_delivered"`
+		Accepted int
+		Results  []struct {
+			Status  int
+			Push    struct{ ID string }
+			Problem struct{ Type string }
+		}
+	}
+}
+
+// try asks one of the APIs once. An error means that nobody knows.
+func (c *caller) try(ctx context.Context, method, path, key string, body any) (answer, error) {
+	var (
+		a    answer
+		text []byte
+		err  error
+	)
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return a, err
+		}
+	}
+	c.turn++
+	addr := c.w.addrs[c.turn%len(c.w.addrs)]
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(text))
+	if err != nil {
+		return a, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.w.key)
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+		req.GetBody = nil // else the client tries again by itself
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		c.w.history.count("no answer")
+		return a, err
+	}
+	defer res.Body.Close()
+	a.status, a.replayed = res.StatusCode, res.Header.Get("Idempotency-Replayed") == "true"
+	if err := json.NewDecoder(res.Body).Decode(&a.body); err != nil {
+		c.w.history.count("no answer")
+		return a, err
+	}
+	c.w.history.count(fmt.Sprint(res.StatusCode))
+	if res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "" {
+		c.w.history.count("503 without Retry-After")
+	}
+	return a, nil
+}
+
+// insist asks until there is an answer that settles it, as only those can who
+// have an Idempotency-Key, or ask for what can be asked twice. It gives up after
+// a while.
+func (c *caller) insist(ctx context.Context, method, path, key string, body any) (a answer, tries int) {
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		tries++
+		a, err := c.try(ctx, method, path, key, body)
+		if err == nil && a.status != http.StatusServiceUnavailable {
+			return a, tries
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return answer{}, tries
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (o *op) settle(a answer, tries int) {
+	o.Ended, o.Status, o.Tries = time.Now(), a.status, tries
+	o.Replayed, o.Possibly, o.Problem = a.replayed, a.body.Possibly, problemName(a.body.Type)
+}
+
+func problemName(urn string) string { return strings.TrimPrefix(urn, "urn:sendquota:problem:") }
+
+type object = map[string]any
+
+func pushBody(recipient, channel string, at time.Time) object {
+	b := object{"recipient": recipient, "message": object{"title": "chaos"}, "send_at": at.UTC().Format(time.RFC3339)}
+	if channel != "" {
+		b["channel"] = channel
+	}
+	return b
+}
+
+// submit submits one push. With a key it insists; without one it can not, and
+// may never learn what became of it.
+func (c *caller) submit(ctx context.Context, recipient, channel, key string, at time.Time) op {
+	o := op{Kind: submitted, Recipient: recipient, Channel: channel, At: at.UTC(), Key: key, Began: time.Now()}
+	body := pushBody(recipient, channel, at)
+	if key != "" {
+		a, tries := c.insist(ctx, "POST", "/v1/pushes", key, body)
+		o.settle(a, tries)
+		o.ID = a.body.ID
+	} else {
+		a, err := c.try(ctx, "POST", "/v1/pushes", "", body)
+		if err != nil || a.status == http.StatusServiceUnavailable {
+			a = answer{}
+		}
+		o.settle(a, 1)
+		o.ID = a.body.ID
+	}
+	c.w.history.add(o)
+	return o
+}
+
+// batch submits several at once.
+func (c *caller) batch(ctx context.Context, key string, atomic bool, wanted []op) []op {
+	var pushes []object
+	for _, o := range wanted {
+		pushes = append(pushes, pushBody(o.Recipient, o.Channel, o.At))
+	}
+	began := time.Now()
+	a, tries := c.insist(ctx, "POST", "/v1/pushes/batch", key, object{"pushes": pushes, "atomic": atomic})
+	ops := make([]op, len(wanted))
+	for i, o := range wanted {
+		o.Kind, o.Key, o.Began, o.Ended, o.Tries, o.Batch, o.Replayed = submitted, key, began, time.Now(), tries, true, a.replayed
+		if i < len(a.body.Results) {
+			r := a.body.Results[i]
+			o.Status, o.ID, o.Problem = r.Status, r.Push.ID, problemName(r.Problem.Type)
+		}
+		ops[i] = o
+	}
+	c.w.history.add(ops...)
+	return ops
+}
+
+func (c *caller) cancel(ctx context.Context, of op) op {
+	o := op{Kind: canceled, Recipient: of.Recipient, ID: of.ID, Began: time.Now()}
+	o.settle(c.insist(ctx, "POST", "/v1/pushes/"+of.ID+"/cancel", "", nil))
+	c.w.history.add(o)
+	return o
+}
+
+func (c *caller) move(ctx context.Context, of op, to time.Time) op {
+	o := op{Kind: moved, Recipient: of.Recipient, ID: of.ID, At: to.UTC(), Began: time.Now()}
+	o.settle(c.insist(ctx, "PATCH", "/v1/pushes/"+of.ID, "", object{"send_at": to.UTC().Format(time.RFC3339)}))
+	c.w.history.add(o)
+	return o
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// judgement gathers the broken guarantees of a world.
+type judgement struct {
+	w     *world
+	facts *facts
+	found []string
+}
+
+func (j *judgement) broken(guarantee, format string, args ...any) {
+	j.found = append(j.found, guarantee+": "+fmt.Sprintf(format, args...))
+}
+
+// judge compares what callers were told, what Postgres holds and what the
+// provider got, when everything has settled, and asks the audit.
+func (w *world) judge(ctx context.Context) (*judgement, error) {
+	f, err := w.facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j := &judgement{w: w, facts: f}
+	j.nothingIsLost()
+	j.nothingIsMadeUp()
+	j.windowsHold()
+	j.attemptsAreTrue()
+	j.cancelsHold()
+	j.keysHold()
+	j.auditAgrees(ctx)
+	if len(j.found) > 0 {
+		if err := w.history.write(filepath.Join(w.dir, "history.jsonl")); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// nothingIsLost is I1: what was accepted has ended, and says why.
+func (j *judgement) nothingIsLost() {
+	for _, o := range j.facts.ops {
+		if o.Kind != submitted || o.Status != 201 {
+			continue
+		}
+		r, ok := j.facts.rows[o.ID]
+		switch far := r.SendAt.After(time.Now().Add(time.Minute)); {
+		case !ok:
+			j.broken("I1", "push %s of %s was accepted and is not in Postgres", o.ID, o.Recipient)
+		case far && (r.Status == "scheduled" || r.Status == "canceled"):
+		case r.Status == "scheduled" || r.Status == "sending":
+			j.broken("I1", "push %s of %s, accepted for %s, is still %s", r.ID, r.Recipient, stamp(r.SendAt), r.Status)
+		case (r.Status == "failed" || r.Status == "expired") && r.LastError == "":
+			j.broken("I1", "push %s of %s is %s and does not say why", r.ID, r.Recipient, r.Status)
+		}
+	}
+}
+
+// nothingIsMadeUp is I5: every push in Postgres was accepted, or nobody was
+// told what became of it.
+func (j *judgement) nothingIsMadeUp() {
+	known, unknown := map[string]bool{}, map[string]int{}
+	at := func(recipient string, t time.Time) string { return recipient + stamp(t) }
+	for _, o := range j.facts.ops {
+		switch {
+		case o.Kind == submitted && o.Status == 201:
+			known[o.ID] = true
+		case !o.known():
+			unknown[o.Recipient]++
+		}
+	}
+	for _, r := range j.facts.rows {
+		if !known[r.ID] && unknown[r.Recipient] == 0 {
+			j.broken("I5", "push %s, %s, is in Postgres, but nobody was told that it was accepted", r.ID, at(r.Recipient, r.SendAt))
+		}
+	}
+}
+
+// lag is how much later than it had a request the provider may take it down:
+// the machine is busy. The audit holds the strict line, by Postgres' clock.
+const lag = 4
+
+// windowsHold is I2, by counting in the most stupid way.
+func (j *judgement) windowsHold() {
+	promised, actual := map[string][]time.Time{}, map[string][]time.Time{}
+	for _, r := range j.facts.rows {
+		if r.Status == "scheduled" || r.Status == "sending" || r.Status == "sent" {
+			promised[r.Recipient] = append(promised[r.Recipient], r.SendAt)
+		}
+	}
+	for _, a := range j.facts.arrivals {
+		if a.Taken {
+			actual[a.Recipient] = append(actual[a.Recipient], a.time())
+		}
+	}
+	for _, r := range j.w.rules {
+		j.window("I2 promised", promised, r.limit, r.window)
+		j.window("I2 actual", actual, r.limit, r.window-r.window/lag)
+	}
+}
+
+func (j *judgement) window(what string, times map[string][]time.Time, limit int, window time.Duration) {
+	for recipient, ts := range times {
+		slices.SortFunc(ts, time.Time.Compare)
+		for i := limit; i < len(ts); i++ {
+			if d := ts[i].Sub(ts[i-limit]); d < window {
+				j.broken(what, "%s has %d sends within %s, from %s to %s", recipient, limit+1, d, stamp(ts[i-limit]), stamp(ts[i]))
+			}
+		}
+	}
+}
+
+// attemptsAreTrue is I3: what Postgres says of the attempts is what the
+// provider saw.
+func (j *judgement) attemptsAreTrue() {
+	type attempt struct {
+		push   string
+		number int
+	}
+	seen, taken := map[attempt]int{}, map[attempt]bool{}
+	times := map[string]int{}
+	for _, a := range j.facts.arrivals {
+		at := attempt{a.Push, a.Attempt}
+		if seen[at]++; seen[at] == 2 {
+			j.broken("I3", "attempt %d of push %s reached the provider twice", a.Attempt, a.Push)
+		}
+		if a.Key != a.Push {
+			j.broken("I3", "attempt %d of push %s bears the key %s", a.Attempt, a.Push, a.Key)
+		}
+		if len(j.facts.sends[a.Push]) < a.Attempt {
+			j.broken("I3", "attempt %d of push %s reached the provider and is not recorded", a.Attempt, a.Push)
+		}
+		if a.Taken {
+			taken[at] = true
+			times[a.Push]++
+		}
+	}
+	for id, sends := range j.facts.sends {
+		excused := 1
+		for _, s := range sends {
+			at := attempt{id, s.Attempt}
+			switch {
+			case s.Outcome == "delivered" && !taken[at]:
+				j.broken("I3", "attempt %d of push %s is recorded as delivered, and the provider did not take it", s.Attempt, id)
+			case s.Outcome == "refused" && taken[at]:
+				j.broken("I3", "attempt %d of push %s is recorded as refused, and the provider took it", s.Attempt, id)
+			case s.Outcome == "":
+				j.broken("I3", "attempt %d of push %s has no end", s.Attempt, id)
+			}
+			if s.Outcome == "unknown" || s.lost() {
+				excused++
+			}
+		}
+		if j.facts.rows[id].Channel == "once" {
+			excused = 1
+		}
+		if times[id] > excused {
+			j.broken("I3", "push %s was delivered %d times, and %d attempts had an unknown outcome", id, times[id], excused-1)
+		}
+		if j.facts.rows[id].Status == "sent" && times[id] == 0 {
+			j.broken("I1", "push %s is sent, and the provider never took it", id)
+		}
+	}
+}
+
+// cancelsHold is I4: after the answer nothing arrives, and what had arrived
+// before is owned up to.
+func (j *judgement) cancelsHold() {
+	canceledAt, possibly := map[string]time.Time{}, map[string]bool{}
+	for _, o := range j.facts.ops {
+		if o.Kind == canceled && o.Status == 200 {
+			canceledAt[o.ID], possibly[o.ID] = o.Ended, o.Possibly
+		}
+	}
+	for _, a := range j.facts.arrivals {
+		at, ok := canceledAt[a.Push]
+		switch {
+		case ok && a.time().After(at):
+			j.broken("I4", "push %s reached the provider at %s, after its cancel was confirmed at %s", a.Push, stamp(a.time()), stamp(at))
+		case ok && a.Taken && !possibly[a.Push]:
+			j.broken("I4", "push %s had been delivered when its cancel was confirmed, and the answer did not say so", a.Push)
+		}
+	}
+}
+
+// keysHold is I6: one key, one push.
+func (j *judgement) keysHold() {
+	ids := map[string]string{}
+	for _, o := range j.facts.ops {
+		if o.Kind != submitted || o.Key == "" || o.Batch || o.Status != 201 {
+			continue
+		}
+		if first, ok := ids[o.Key]; ok && first != o.ID {
+			j.broken("I6", "the key %s made the pushes %s and %s", o.Key, first, o.ID)
+		}
+		ids[o.Key] = o.ID
+	}
+}
+
+func (j *judgement) auditAgrees(ctx context.Context) {
+	if out, err := j.w.operate(ctx, "audit"); err != nil {
+		j.broken("audit", "%s (%v)", out, err)
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("15:04:05.000") }

@@ -1,0 +1,138 @@
+// Command chaos proves the guarantees under faults. It builds the programs with
+// the points of the package faults in them, starts Postgres, Redis and a
+// provider of its own, breaks them in every way that a real operation meets, and
+// compares what callers were told, what Postgres holds and what the provider
+// got.
+//
+//	make chaos                 everything, about three minutes
+//	make chaos DURATION=10m    a longer storm
+//	make chaos SEED=42         the choices of an earlier run again
+//
+// It has four parts. The sweep kills or freezes a process at every named point.
+// The mutants switch a gate off and must be caught. The backlog is what an
+// outage of the workers leaves behind. The storm breaks everything in turn
+// under load. Everything stays on loopback. It exits with 1 if a guarantee was
+// broken, or if a fault that belongs to the run was never met.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "role-provider" {
+		exit(runProvider())
+	}
+	exit(chaos())
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// part is one way to look for broken guarantees.
+type part struct {
+	name string
+	run  func(ctx context.Context, l *lab) error
+}
+
+var parts = []part{{"sweep", sweep}, {"mutants", mutants}}
+
+type options struct {
+	duration time.Duration
+	seed     uint64
+	hits     int
+	backlog  int
+	skew     bool
+	only     []string
+	keep     string
+}
+
+func readOptions() (options, error) {
+	var (
+		o    options
+		only string
+	)
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.name
+	}
+	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts")
+	flag.Uint64Var(&o.seed, "seed", 0, "of all choices; 0: another one in every run")
+	flag.IntVar(&o.hits, "hits", 3, "the sweep kills at the first to this arrival at every point")
+	flag.IntVar(&o.backlog, "backlog", 50_000, "pushes that are due when the workers come back")
+	flag.BoolVar(&o.skew, "skew", true, "give workers clocks that are minutes apart; costs a build of everything, the standard library included")
+	flag.StringVar(&only, "only", "", "run only these, with commas: "+strings.Join(names, ","))
+	flag.StringVar(&o.keep, "keep", filepath.Join(".local", "chaos"), "`folder` for the history, the provider's journal and the logs of a run that failed")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	if only != "" {
+		o.only = strings.Split(only, ",")
+	}
+	for _, name := range o.only {
+		if !slices.Contains(names, name) {
+			return o, fmt.Errorf("-only %s: there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	if o.duration < time.Second || o.hits < 1 || o.backlog < 100 {
+		return o, fmt.Errorf("-duration must be at least 1s, -hits at least 1, -backlog at least 100")
+	}
+	if o.seed == 0 {
+		o.seed = rand.Uint64N(1_000_000)
+	}
+	return o, nil
+}
+
+// chaos runs the parts and reports.
+func chaos() error {
+	o, err := readOptions()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	say("seed %d; the same choices again: make chaos SEED=%d DURATION=%s", o.seed, o.seed, o.duration)
+	l, err := openLab(ctx, o)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if len(o.only) > 0 && !slices.Contains(o.only, p.name) {
+			continue
+		}
+		began := time.Now()
+		say("%s …", p.name)
+		if err := p.run(ctx, l); err != nil {
+			_ = l.close(true)
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		l.report.took(p.name, time.Since(began))
+	}
+	l.report.write(os.Stdout)
+	err = l.report.verdict()
+	if closeErr := l.close(err != nil); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// say tells the reader at the terminal what goes on.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
+}
