@@ -55,7 +55,7 @@ func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Log
 
 // Handle sends what is due for the recipient of a wake-up, one push after
 // another, until nothing is left to do now. It fails only if Postgres could
-// not be reached.
+// not be reached, or with [push.Early] if there was nothing to do yet.
 func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
 	for {
 		began := time.Now() // before the lease begins
@@ -65,6 +65,9 @@ func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
 		}
 		switch c.State {
 		case store.Nothing:
+			if early := w.At.Sub(c.Now); early > store.Patience {
+				return push.Early{In: early}
+			}
 			return nil
 		case store.Wait:
 			if err := wait(ctx, c.Wait); err != nil {

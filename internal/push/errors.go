@@ -1,6 +1,9 @@
 package push
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // What callers of the store and of the services above it can tell apart.
 var (
@@ -16,3 +19,12 @@ var (
 	// ErrKeyReused: the Idempotency-Key was used for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
 )
+
+// Early says that a wake-up came before its time, by Postgres' clock, because
+// the queue's clock is ahead. It is to come again.
+type Early struct {
+	In time.Duration // until then
+}
+
+// Error says by how much.
+func (e Early) Error() string { return "woken too early by " + e.In.String() }

@@ -67,5 +67,9 @@ type WakeUp struct {
 	Push         uuid.UUID
 	Gen          int64
 	RecipientKey int64     // see [RecipientKey]
-	At           time.Time // when to wake up
+	At           time.Time // when to wake up, by Postgres' clock
+
+	// In is how far away At was, by Postgres' clock, when the wake-up was made:
+	// for a queue whose clock is another one. It does not travel.
+	In time.Duration `json:"-"`
 }

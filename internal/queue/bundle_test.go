@@ -35,7 +35,7 @@ func open(t testing.TB) *queue.Queue {
 }
 
 func wakeUp(in time.Duration) push.WakeUp {
-	return push.WakeUp{Push: uuid.New(), Gen: 1, RecipientKey: int64(uuid.New().ID()), At: time.Now().UTC().Add(in)}
+	return push.WakeUp{Push: uuid.New(), Gen: 1, RecipientKey: int64(uuid.New().ID()), At: time.Now().UTC().Add(in), In: in}
 }
 
 func arm(t testing.TB, q *queue.Queue, wakeUps ...push.WakeUp) {

@@ -61,6 +61,7 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 			SendAt: now.Truncate(time.Second), RequestedSendAt: now.Truncate(time.Second), TTL: time.Hour}
 		drafts = append(drafts, store.Draft{Push: p})
 		wakeUps = append(wakeUps, push.WakeUp{Push: p.ID, Gen: 1, RecipientKey: push.RecipientKey(tenant, p.Recipient), At: second.Add(time.Duration(i+5) * 99 * time.Millisecond)})
+		wakeUps[i].In = time.Until(wakeUps[i].At)
 	}
 	if _, err := st.Book(t.Context(), store.Order{Drafts: drafts}); err != nil {
 		t.Fatal(err)

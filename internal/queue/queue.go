@@ -114,16 +114,32 @@ func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
 
 func (q *Queue) enqueue(ctx context.Context, w push.WakeUp, payload []byte, id string) error {
 	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(id), asynq.Queue(q.shard(w)),
-		asynq.ProcessAt(w.At), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
+		asynq.ProcessAt(wakeAt(w, time.Now())), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
 	return err
+}
+
+// wakeAt is when asynq is to wake somebody, by the clocks of the workers, which
+// may be wrong: at the time itself, or when as much time has passed by the clock
+// of this process, whichever is earlier. A wake-up that comes too early comes
+// again; one that comes too late makes the push late.
+func wakeAt(w push.WakeUp, now time.Time) time.Time {
+	if here := now.Add(w.In); here.Before(w.At) {
+		return here
+	}
+	return w.At
 }
 
 // wakes reports whether the wake-up that is in the queue will wake somebody.
 // One that asynq takes for active may be that of a killed worker, and come back
-// only after a minute or two; a second one does no harm.
+// only after a minute or two; one that waits may do so by a clock that is wrong.
+// A second one does no harm.
 func (q *Queue) wakes(w push.WakeUp) bool {
 	task, err := q.inspector.GetTaskInfo(q.shard(w), taskID(w))
-	return err == nil && (task.State == asynq.TaskStatePending || task.State == asynq.TaskStateScheduled || task.State == asynq.TaskStateRetry)
+	if err != nil {
+		return false
+	}
+	waits := task.State == asynq.TaskStateScheduled || task.State == asynq.TaskStateRetry
+	return task.State == asynq.TaskStatePending || waits && task.NextProcessAt.Before(wakeAt(w, time.Now()).Add(5*time.Second))
 }
 
 // Disarm takes a wake-up out of the queue, if it is still there and has not

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -35,12 +36,11 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		// defaults are 1 s and 5 s.
 		TaskCheckInterval:        50 * time.Millisecond,
 		DelayedTaskCheckInterval: 50 * time.Millisecond,
-		RetryDelayFunc: func(failures int, _ error, _ *asynq.Task) time.Duration {
-			return min(time.Duration(failures+1)*time.Second, 5*time.Second)
-		},
-		ShutdownTimeout: cfg.Drain,
-		Logger:          &logger{log: cfg.Log},
-		LogLevel:        asynq.WarnLevel,
+		RetryDelayFunc:           again,
+		IsFailure:                func(err error) bool { return !errors.As(err, new(push.Early)) },
+		ShutdownTimeout:          cfg.Drain,
+		Logger:                   &logger{log: cfg.Log},
+		LogLevel:                 asynq.WarnLevel,
 	})
 	err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 		var w push.WakeUp
@@ -55,6 +55,14 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 	<-ctx.Done()
 	server.Shutdown()
 	return nil
+}
+
+// again says when a handler that failed is called again.
+func again(failures int, err error, _ *asynq.Task) time.Duration {
+	if early, ok := errors.AsType[push.Early](err); ok {
+		return early.In
+	}
+	return min(time.Duration(failures+1)*time.Second, 5*time.Second)
 }
 
 // logger hands asynq's own messages on. Without Redis asynq complains many

@@ -89,7 +89,7 @@ func TestArming(t *testing.T) {
 	}
 	now, later := submit("anna", 0), submit("bert", time.Minute)
 	armed := o.queue.take()
-	want := push.WakeUp{Push: now.ID, Gen: 1, RecipientKey: push.RecipientKey(o.tenant, "anna"), At: now.SendAt}
+	want := push.WakeUp{Push: now.ID, Gen: 1, RecipientKey: push.RecipientKey(o.tenant, "anna"), At: now.SendAt, In: now.SendAt.Sub(now.CreatedAt)}
 	if len(armed) != 1 || armed[0] != want {
 		t.Errorf("the submitter armed %+v, want %+v", armed, want)
 	}
@@ -97,7 +97,7 @@ func TestArming(t *testing.T) {
 	if _, err := promoter.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID {
+	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].In < 50*time.Second || armed[0].In > 61*time.Second {
 		t.Errorf("the promoter armed %+v", armed)
 	}
 

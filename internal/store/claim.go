@@ -49,6 +49,7 @@ type Claim struct {
 	StartedAt  time.Time     // by Postgres' clock, as all times here
 	LeaseUntil time.Time     //
 	Wait       time.Duration // for Wait
+	Now        time.Time     // when the claim looked
 }
 
 // Claim takes the oldest due push of the recipient for sending, if the
@@ -82,12 +83,14 @@ func claim(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) ([]Claim, 
 	w := newWriting(found.now)
 	seen := map[int64]bool{}
 	for i, o := range orders {
+		claims[i].Now = found.now
 		if seen[o.RecipientKey] {
 			continue // Nothing: the first one's caller looks again, also for the others
 		}
 		seen[o.RecipientKey] = true
 		d := found.of(o.RecipientKey)
 		claims[i] = found.decide(o)
+		claims[i].Now = found.now
 		w.add(i, claims[i], d)
 	}
 	faults.Here(faults.ClaimLocked)

@@ -36,7 +36,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 						AND (armed_until IS NULL OR armed_until < statement_timestamp())
 					ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED)
 				UPDATE pushes p SET armed_until = clock_timestamp() + $2 FROM due WHERE p.id = due.id
-				RETURNING p.id, p.gen, p.recipient_key, p.next_at`, horizon, lease, limit)
+				RETURNING p.id, p.gen, p.recipient_key, p.next_at, (extract(epoch FROM p.next_at - clock_timestamp()) * 1e6)::bigint`, horizon, lease, limit)
 			var err error
 			if wakeUps, err = pgx.CollectRows(rows, scanWakeUp); err != nil || len(wakeUps) == 0 {
 				return err
@@ -60,8 +60,12 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 var errNotArmed = errors.New("not armed")
 
 func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
-	var w push.WakeUp
-	err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.At)
+	var (
+		w  push.WakeUp
+		us int64
+	)
+	err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.At, &us)
+	w.In = time.Duration(us) * time.Microsecond
 	return w, err
 }
 
@@ -71,7 +75,7 @@ func (s *Store) Due(ctx context.Context, limit int) ([]push.WakeUp, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
-		SELECT id, gen, recipient_key, next_at FROM pushes
+		SELECT id, gen, recipient_key, next_at, 0 FROM pushes
 		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()
 		ORDER BY next_at LIMIT $1`, limit)
 	due, err := pgx.CollectRows(rows, scanWakeUp)

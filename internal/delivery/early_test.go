@@ -1,0 +1,31 @@
+package delivery_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestWokenTooEarly: a queue whose clock is ahead must wake us again, else the
+// push would wait until it is armed anew. A wake-up for a time that has passed
+// is done with.
+func TestWokenTooEarly(t *testing.T) {
+	t.Parallel()
+	d := open(t, nil)
+	p := d.book(t, "anna", "log", thisSecond().Add(time.Minute))
+	w := d.wakeUp("anna")
+	w.At = p.SendAt
+	var early push.Early
+	if err := d.Handle(t.Context(), w); !errors.As(err, &early) || early.In > time.Minute || early.In < 50*time.Second {
+		t.Errorf("%v", err)
+	}
+	w.At = thisSecond()
+	if err := d.Handle(t.Context(), w); err != nil {
+		t.Errorf("%v", err)
+	}
+	if got := d.read(t, p.ID); got.Status != push.Scheduled || len(got.Sends) != 0 {
+		t.Errorf("%+v", got)
+	}
+}

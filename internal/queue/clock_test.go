@@ -1,0 +1,60 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestClocksApart: what is due by Postgres' clock is woken for then, whether
+// the clock of this process is behind or ahead.
+func TestClocksApart(t *testing.T) {
+	t.Parallel()
+	for name, off := range map[string]time.Duration{"behind": -3 * time.Minute, "ahead": 3 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := open(t)
+			calls := make(chan time.Time, 100)
+			due := time.Now().Add(2 * time.Second)
+			serve(t, q, func(_ context.Context, w push.WakeUp) error {
+				calls <- time.Now()
+				if early := time.Until(due); early > 0 { // as the deliverer does, who asks Postgres
+					return push.Early{In: early}
+				}
+				return nil
+			})
+			w := wakeUp(2 * time.Second)
+			w.At = w.At.Add(-off) // Postgres' clock, seen from a process that is off
+			arm(t, q, w)
+			for at := range calls {
+				if late := at.Sub(due); late > time.Second {
+					t.Fatalf("woken %s late", late)
+				} else if late >= 0 {
+					break
+				}
+			}
+			eventually(t, "the queue is empty", func() bool {
+				s := sizes(t, q)
+				return s["pending"]+s["active"]+s["scheduled"]+s["retry"] == 0
+			})
+			if n := len(calls); n > 3 {
+				t.Errorf("woken %d times more", n)
+			}
+		})
+	}
+}
+
+// TestAWakeUpThatWaitsByAWrongClock is armed again beside it.
+func TestAWakeUpThatWaitsByAWrongClock(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	w := wakeUp(time.Hour) // an armer whose clock was an hour ahead
+	arm(t, q, w)
+	w.At, w.In = w.At.Add(-time.Hour), 0
+	arm(t, q, w)
+	if s := sizes(t, q); s["scheduled"] != 1 || s["pending"] != 1 {
+		t.Errorf("%v", s)
+	}
+}
