@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,27 +52,48 @@ type world struct {
 	journal string // what the provider took
 }
 
-// newWorld migrates a database, makes a tenant with a key, and starts a
-// provider. The services are started by the test.
+// setting is in what a world differs from the usual one; zero values: in
+// nothing.
+type setting struct {
+	database, redis string // URLs of servers of its own
+	config          string // the YAML file; PROVIDER stands for the provider's address
+}
+
+const usualConfig = `
+policy:
+  rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit: 3, window: 24h}]
+channels:
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
+  log: {type: log}
+delivery: {lease: 10s}
+`
+
+// newWorld is the usual world.
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	return newWorldIn(t, setting{})
+}
+
+// newWorldIn migrates a database, makes a tenant with a key, and starts a
+// provider. The services are started by the test.
+func newWorldIn(t *testing.T, s setting) *world {
 	t.Helper()
 	bin, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s.database == "" {
+		s.database = testenv.Postgres(t)
+	}
+	if s.redis == "" {
+		s.redis = testenv.Redis(t)
+	}
 	dir := t.TempDir()
 	addr, provider := freeAddr(t), freeAddr(t)
 	w := &world{t: t, bin: bin, api: "http://" + addr, journal: filepath.Join(dir, "journal")}
 	file := filepath.Join(dir, "sendquota.yaml")
-	write(t, file, fmt.Sprintf(`
-policy:
-  rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit: 3, window: 24h}]
-channels:
-  push: {type: webhook, url: "http://%s/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
-  log: {type: log}
-delivery: {lease: 10s}
-`, provider))
-	w.env = append(os.Environ(), "DATABASE_URL="+testenv.Postgres(t), "REDIS_URL="+testenv.Redis(t), "SENDQUOTA_ADDR="+addr,
+	write(t, file, strings.ReplaceAll(cmp.Or(s.config, usualConfig), "PROVIDER", provider))
+	w.env = append(os.Environ(), "DATABASE_URL="+s.database, "REDIS_URL="+s.redis, "SENDQUOTA_ADDR="+addr,
 		"SENDQUOTA_CONFIG="+file, "PUSH_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 
 	self, err := os.Executable()
@@ -184,33 +207,67 @@ func (w *world) until(fact string, holds func() bool) {
 	}
 }
 
+// beside starts another API process of the same world, and returns the world as
+// seen through that.
+func (w *world) beside(env ...string) *world {
+	w.t.Helper()
+	other, addr := *w, freeAddr(w.t)
+	other.api = "http://" + addr
+	other.env = append(append(slices.Clone(w.env), "SENDQUOTA_ADDR="+addr), env...)
+	other.startAPI()
+	return &other
+}
+
 // call sends a request and returns the status and the decoded answer.
 func (w *world) call(method, path string, body any) (int, map[string]any) {
 	w.t.Helper()
+	a, err := w.ask(method, path, body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a.status, a.body
+}
+
+// answer is what an API said.
+type answer struct {
+	status int
+	header http.Header
+	body   object
+}
+
+func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
+
+var client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
+// ask is call for any goroutine, and with headers: names and values by turns.
+func (w *world) ask(method, path string, body any, headers ...string) (answer, error) {
 	var reader io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			w.t.Fatal(err)
+			return answer{}, err
 		}
 		reader = bytes.NewReader(text)
 	}
 	req, err := http.NewRequest(method, w.api+path, reader)
 	if err != nil {
-		w.t.Fatal(err)
+		return answer{}, err
 	}
 	req.Header.Set("Authorization", "Bearer "+w.key)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := client.Do(req)
 	if err != nil {
-		w.t.Fatal(err)
+		return answer{}, err
 	}
 	defer res.Body.Close()
-	var answer map[string]any
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		w.t.Fatalf("%s %s: %v", method, path, err)
+	a := answer{status: res.StatusCode, header: res.Header}
+	if err := json.NewDecoder(res.Body).Decode(&a.body); err != nil {
+		return answer{}, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	return res.StatusCode, answer
+	return a, nil
 }
 
 type syncBuffer struct {
