@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -38,11 +39,11 @@ func (l limits) nearest(times []time.Time, at time.Time, step time.Duration) tim
 	return at
 }
 
-// The rules of the worlds in which people live. Their times lie in three
-// minutes of the future, which have room for a dozen of them.
-var peopleLimits = limits{{1, 10 * time.Second}, {3, 40 * time.Second}}
+// The rules of the worlds in which people live. Their times lie in one minute
+// of the future, which has room for a dozen of them.
+var peopleLimits = limits{{1, 3 * time.Second}, {3, 12 * time.Second}}
 
-const peopleRules = `[{name: first, limit: 1, window: 10s}, {name: second, limit: 3, window: 40s}]`
+const peopleRules = `[{name: first, limit: 1, window: 3s}, {name: second, limit: 3, window: 12s}]`
 
 // person is a recipient whose pushes are submitted, canceled and moved, one
 // after another, now through this API, now through that. It keeps its own
@@ -56,7 +57,7 @@ type person struct {
 	base   time.Time
 	held   map[string]time.Time // places by push id
 	turn   int
-	counts [4]int // of booked, refused, freed, unavailable
+	counts [4]atomic.Int64 // of booked, refused, freed, unavailable
 
 	wronged bool // one complaint is enough: what follows follows from it
 }
@@ -100,10 +101,10 @@ func live(all []*person, things int) (wait func()) {
 }
 
 // tally adds up what people did.
-func tally(all []*person) (sum [4]int) {
+func tally(all []*person) (sum [4]int64) {
 	for _, p := range all {
-		for i, n := range p.counts {
-			sum[i] += n
+		for i := range sum {
+			sum[i] += p.counts[i].Load()
 		}
 	}
 	return sum
@@ -129,7 +130,7 @@ func (p *person) step() {
 	}
 }
 
-func (p *person) anyTime() time.Time { return p.base.Add(time.Duration(rand.N(180)) * time.Second) }
+func (p *person) anyTime() time.Time { return p.base.Add(time.Duration(rand.N(60)) * time.Second) }
 
 func (p *person) anyPush() string {
 	ids := slices.Sorted(maps.Keys(p.held))
@@ -154,7 +155,7 @@ func (p *person) ask(method, path string, body any, headers ...string) answer {
 		case a.status != http.StatusServiceUnavailable:
 			return a
 		}
-		p.counts[unavailable]++
+		p.counts[unavailable].Add(1)
 		if !p.keyed || a.header.Get("Retry-After") == "" || a.body["type"] != "urn:sendquota:problem:unavailable" || time.Now().After(deadline) {
 			p.complain("%s %s: %v, Retry-After %q", method, path, a, a.header.Get("Retry-After"))
 			return a
@@ -171,7 +172,7 @@ func (p *person) submit(at time.Time) {
 	a := p.ask("POST", "/v1/pushes", object{"recipient": p.name, "send_at": at.Format(time.RFC3339), "message": object{}}, headers...)
 	if p.judge("submit", a, http.StatusCreated, at, "") {
 		p.held[a.body["id"].(string)] = at
-		p.counts[booked]++
+		p.counts[booked].Add(1)
 	}
 }
 
@@ -180,7 +181,7 @@ func (p *person) move(id string, to time.Time) bool {
 	ok := p.judge("move", a, http.StatusOK, to, id)
 	if ok {
 		p.held[id] = to
-		p.counts[freed]++
+		p.counts[freed].Add(1)
 	}
 	return ok
 }
@@ -192,7 +193,7 @@ func (p *person) cancel(id string) {
 		return
 	}
 	delete(p.held, id)
-	p.counts[freed]++
+	p.counts[freed].Add(1)
 }
 
 // judge reports whether a place at a time was given, and whether that, and a
@@ -215,7 +216,7 @@ func (p *person) judge(what string, a answer, yes int, at time.Time, moving stri
 	if a.status != http.StatusConflict || a.body["next_available_at"] != next || a.body["previous_available_at"] != previous {
 		p.complain("%s at %s beside %v must be refused, with %s and %s: %v", what, at.Format(time.TimeOnly), clocks(others), previous, next, a)
 	}
-	p.counts[refused]++
+	p.counts[refused].Add(1)
 	return false
 }
 

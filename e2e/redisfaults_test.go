@@ -280,13 +280,13 @@ func (m *movers) check() {
 	for i, one := range m.all {
 		if i%2 == 1 {
 			a := m.submit(m.other, one, one.to.Add(time.Second), http.StatusConflict)
-			if a["next_available_at"] != one.to.Add(10*time.Second).Format(time.RFC3339) || a["previous_available_at"] != one.to.Add(-10*time.Second).Format(time.RFC3339) {
+			if a["next_available_at"] != one.to.Add(3*time.Second).Format(time.RFC3339) || a["previous_available_at"] != one.to.Add(-3*time.Second).Format(time.RFC3339) {
 				m.w.t.Errorf("%s beside %s: %v", one.name, one.to.Format(time.TimeOnly), a)
 			}
 		}
 		m.submit(m.other, one, one.at.Add(time.Second), http.StatusCreated)
 		a := m.submit(m.w, one, one.at, http.StatusConflict)
-		if next := one.at.Add(11 * time.Second).Format(time.RFC3339); a["next_available_at"] != next {
+		if next := one.at.Add(4 * time.Second).Format(time.RFC3339); a["next_available_at"] != next {
 			m.w.t.Errorf("%s: refused until %v, want %s: %v", one.name, a["next_available_at"], next, a)
 		}
 	}
