@@ -98,10 +98,12 @@ var misbehaviors = map[string]http.HandlerFunc{
 	"500":         answers(http.StatusInternalServerError, ""),
 	"503":         answers(http.StatusServiceUnavailable, "2"),
 	"503-no-time": answers(http.StatusServiceUnavailable, ""),
-	"redirect":    func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) },
-	"large":       talks(http.StatusOK),
-	"large-500":   talks(http.StatusInternalServerError),
-	"slow":        func(w http.ResponseWriter, _ *http.Request) { time.Sleep(time.Second); accept(w, "slow") },
+	"redirect": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	},
+	"large":     talks(http.StatusOK),
+	"large-500": talks(http.StatusInternalServerError),
+	"slow":      func(w http.ResponseWriter, _ *http.Request) { time.Sleep(time.Second); accept(w, "slow") },
 }
 
 func answers(status int, retryAfter string) http.HandlerFunc {
