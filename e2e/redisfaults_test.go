@@ -102,7 +102,7 @@ func (f redisFault) test(t *testing.T) {
 	all, moved := people(t, 24, false, w, other), newMovers(w, other)
 	live(all, 6)()
 
-	early := w.accept("early", 6, 3*time.Second)
+	early := w.accept("early", 3*time.Second, object{})
 	moved.settle()
 	w.until("wake-ups wait in Redis", func() bool {
 		return worker.metric(t, `sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(w.taken()) > 0
@@ -116,7 +116,7 @@ func (f redisFault) test(t *testing.T) {
 	f.begin(r)
 	if f.end != nil {
 		w.until("the APIs say what is degraded", func() bool { return w.redisIs("unreachable") && other.redisIs("unreachable") })
-		late := w.accept("late", 6, 0)
+		late := w.accept("late", 0, object{})
 		moved.change()
 		done()
 		w.wantLeft(early, late)
@@ -130,7 +130,7 @@ func (f redisFault) test(t *testing.T) {
 		moved.change()
 	}
 	moved.check()
-	late := w.accept("after", 6, 0)
+	late := w.accept("after", 0, object{})
 	done()
 	w.wantLeft(early, late)
 
@@ -171,13 +171,13 @@ func (w *world) warm(p *person) bool {
 	return metric(w.t, w.api, answers) > before
 }
 
-// accept submits pushes of as many recipients, due in a while, and returns
+// accept submits six pushes of as many recipients, due in a while, and returns
 // their ids and times.
-func (w *world) accept(name string, n int, in time.Duration) map[string]time.Time {
+func (w *world) accept(name string, in time.Duration, message object) map[string]time.Time {
 	w.t.Helper()
 	due := map[string]time.Time{}
-	for i := range n {
-		body := object{"recipient": fmt.Sprint(name, "-", i), "message": object{}}
+	for i := range 6 {
+		body := object{"recipient": fmt.Sprint(name, "-", i), "message": message}
 		if in > 0 {
 			body["send_at"] = time.Now().Add(in).Format(time.RFC3339)
 		}

@@ -186,14 +186,14 @@ func TestLostRepliesToWorkers(t *testing.T) {
 		t.Fatalf("batch: %d %v", status, a)
 	}
 	wire := newWire(t, w.database())
-	wire.swallow(10, "COMMIT", "SELECT 1", fmt.Sprint("SELECT ", pushes)) // of claims, and of finishes alone or all together
+	wire.swallow(4, "COMMIT", "SELECT 1", fmt.Sprint("SELECT ", pushes)) // of claims, and of finishes alone or all together
 	w.start(exec.Command(filepath.Join(w.bin, "worker")), "DATABASE_URL="+wire.url)
 	w.until("all is sent", func() bool {
 		_, a := w.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
 		return len(a["pushes"].([]any)) == pushes
 	})
-	if n := wire.swallowed(); n != 10 {
-		t.Errorf("%d replies were swallowed, want 10", n)
+	if n := wire.swallowed(); n != 4 {
+		t.Errorf("%d replies were swallowed, want 4", n)
 	}
 	once(t, w.taken(), pushes)
 	if out := w.tool("audit"); out != "no violations\n" {

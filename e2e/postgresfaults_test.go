@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// postgresConfig lets an attempt that was lost be made again soon.
+const postgresConfig = `
+policy:
+  rules: ` + peopleRules + `
+channels:
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1500ms, backoff: {first: 200ms, max: 1s}}
+delivery: {lease: 3s, arm_lease: 2s}
+`
+
+// ownPostgres is a Postgres that a test may ruin. The services use it as a
+// role of their own, which can be kept out.
+type ownPostgres struct {
+	t *testing.T
+	*devstack.Server
+	service string // URL for the services
+}
+
+func newOwnPostgres(t *testing.T) *ownPostgres {
+	t.Helper()
+	p := &ownPostgres{t: t, Server: testenv.OwnPostgres(t)}
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User("service")
+	p.service = u.String()
+	p.do(`CREATE ROLE service LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO service; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO service; GRANT ALL ON SCHEMA public TO service`)
+	return p
+}
+
+func (p *ownPostgres) do(sql string) {
+	p.t.Helper()
+	conn, err := pgx.Connect(context.Background(), p.URL)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), sql); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *ownPostgres) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'service'`
+
+// postgresFault is something that happens to Postgres while people do things.
+// One that is not over at once ends when everybody has been told of it.
+type postgresFault struct {
+	name       string
+	begin, end func(p *ownPostgres)
+	again      func(p *ownPostgres) // until people are done
+}
+
+var postgresFaults = []postgresFault{
+	{name: "restarted at once", begin: func(p *ownPostgres) { p.must(p.Kill()); p.must(p.Restart(context.Background())) }},
+	{name: "backends terminated", begin: func(*ownPostgres) {}, again: func(p *ownPostgres) { p.do(terminate) }},
+	{
+		name:  "no connections left",
+		begin: func(p *ownPostgres) { p.do(`ALTER ROLE service CONNECTION LIMIT 0`); p.do(terminate) },
+		end:   func(p *ownPostgres) { p.do(`ALTER ROLE service CONNECTION LIMIT -1`) },
+	},
+	{name: "silent", begin: func(p *ownPostgres) { p.must(p.Pause()) }, end: func(p *ownPostgres) { p.must(p.Resume()) }},
+}
+
+// TestPostgresTrouble: whatever happens to Postgres, callers are told with 503
+// when to come back, repeating a request gives the exact answer, nothing that
+// was accepted is lost or booked twice, and workers carry on by themselves.
+func TestPostgresTrouble(t *testing.T) {
+	t.Parallel()
+	for _, f := range postgresFaults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			f.test(t)
+		})
+	}
+}
+
+func (f postgresFault) test(t *testing.T) {
+	p := newOwnPostgres(t)
+	w := newWorldIn(t, setting{database: p.URL, config: postgresConfig})
+	w.env = append(w.env, "DATABASE_URL="+p.service)
+	w.startAPI()
+	other, worker := w.beside(), w.startWatchedWorker()
+	all := people(t, 24, true, w, other)
+	live(all, 5)()
+	accepted := w.accept("during", 2*time.Second, object{})
+	maps.Copy(accepted, w.accept("under way", 0, object{"do": "slow", "times": 1}))
+	w.until("attempts are under way", func() bool { return len(w.taken()) >= 6 })
+
+	done := live(all, 10)
+	f.begin(p)
+	if f.end != nil {
+		w.until("both APIs say that they are unavailable", func() bool { return w.postgresIsAway() && other.postgresIsAway() })
+		w.until("people are told", func() bool { return tally(all)[unavailable] >= int64(len(all)) })
+		w.until("the worker says so, too", func() bool { return worker.metric(t, `sendquota_up{server="postgres"}`) == 0 })
+		f.end(p)
+	}
+	if f.again != nil {
+		over := make(chan struct{})
+		go func() { done(); close(over) }()
+		w.until("people are done", func() bool {
+			f.again(p)
+			select {
+			case <-over:
+				return true
+			default:
+				return false
+			}
+		})
+	}
+	w.until("the APIs are ready again", func() bool { return w.redisIs("ok") && other.redisIs("ok") })
+	maps.Copy(accepted, w.accept("after", 0, object{}))
+	maps.Copy(accepted, other.accept("after, too", 0, object{}))
+	done()
+	w.until("all that was accepted is sent", func() bool {
+		for id := range accepted {
+			if status := strings.Fields(w.outcomes("/v1/pushes/" + id))[0]; status != "sent" {
+				return false
+			}
+		}
+		return true
+	})
+	live(all, 3)()
+
+	wantAccounts(w, all)
+	w.wantNoBursts()
+	if out := w.tool("audit"); out != "no violations\n" {
+		t.Errorf("audit: %s", out)
+	}
+	n := tally(all)
+	t.Logf("booked, refused, freed, unavailable: %v; the provider was asked %d times for %d pushes", n, len(w.taken()), len(accepted))
+	if n[booked] < 50 || n[refused] < 20 || n[freed] < 20 || f.end != nil && n[unavailable] == 0 {
+		t.Errorf("too little happened to show anything")
+	}
+}
+
+// postgresIsAway asks for readiness, and for something.
+func (w *world) postgresIsAway() bool {
+	ready, err := w.ask("GET", "/readyz", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return ready.status == http.StatusServiceUnavailable && ready.header.Get("Retry-After") != "" && ready.body["status"] == "unavailable" && ready.body["postgres"] == "unreachable"
+}
+
+// wantNoBursts wants no recipient to have got more than the rules allow, even
+// where a push came twice.
+func (w *world) wantNoBursts() {
+	w.t.Helper()
+	got := map[string][]time.Time{}
+	for _, one := range w.taken() {
+		got[one.Recipient] = append(got[one.Recipient], one.At)
+		if one.Key != one.Push {
+			w.t.Errorf("push %s came with key %s", one.Push, one.Key)
+		}
+	}
+	for recipient, times := range got {
+		if !peopleLimits.fit(times) {
+			w.t.Errorf("%s got pushes at %v", recipient, clocks(times))
+		}
+	}
+}
