@@ -115,7 +115,7 @@ func (f postgresFault) test(t *testing.T) {
 	if f.end != nil {
 		w.until("both APIs say that they are unavailable", func() bool { return w.postgresIsAway() && other.postgresIsAway() })
 		w.until("people are told", func() bool { return tally(all)[unavailable] >= int64(len(all)) })
-		w.until("the worker says so, too", func() bool { return worker.metric(t, `sendquota_up{server="postgres"}`) == 0 })
+		w.until("the worker says so, too", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
 		f.end(p)
 	}
 	if f.again != nil {
@@ -131,7 +131,7 @@ func (f postgresFault) test(t *testing.T) {
 			}
 		})
 	}
-	w.until("the APIs are ready again", func() bool { return w.redisIs("ok") && other.redisIs("ok") })
+	w.until("the APIs are ready again", func() bool { return redisIs("ok", w, other) })
 	maps.Copy(accepted, w.accept("after", 0, object{}))
 	maps.Copy(accepted, other.accept("after, too", 0, object{}))
 	done()

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,7 +107,7 @@ func (f redisFault) test(t *testing.T) {
 	early := w.accept("early", 3*time.Second, object{})
 	moved.settle()
 	w.until("wake-ups wait in Redis", func() bool {
-		return worker.metric(t, `sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(w.taken()) > 0
+		return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(w.taken()) > 0
 	})
 	if f.before != nil {
 		f.before(r)
@@ -115,12 +117,12 @@ func (f redisFault) test(t *testing.T) {
 	done := live(all, 6)
 	f.begin(r)
 	if f.end != nil {
-		w.until("the APIs say what is degraded", func() bool { return w.redisIs("unreachable") && other.redisIs("unreachable") })
+		w.until("the APIs say what is degraded", func() bool { return redisIs("unreachable", w, other) })
 		late := w.accept("late", 0, object{})
 		moved.change()
 		done()
 		w.wantLeft(early, late)
-		if worker.metric(t, `sendquota_polling`) != 1 || worker.metric(t, `sendquota_up{server="redis"}`) != 0 {
+		if worker.metric("sendquota_polling") != 1 || worker.metric(redisUp) != 0 {
 			t.Error("the worker's metrics do not say that Redis is away")
 		}
 		done = live(all, 6)
@@ -135,7 +137,7 @@ func (f redisFault) test(t *testing.T) {
 	w.wantLeft(early, late)
 
 	w.until("all is as before", func() bool {
-		return w.redisIs("ok") && other.redisIs("ok") && worker.metric(t, `sendquota_polling`) == 0 && w.warm(all[0]) && other.warm(all[0])
+		return redisIs("ok", w, other) && worker.metric("sendquota_polling") == 0 && w.warm(all[0]) && other.warm(all[0])
 	})
 	live(all, 3)()
 	wantAccounts(w, all)
@@ -148,27 +150,44 @@ func (f redisFault) test(t *testing.T) {
 	once(t, w.taken(), len(w.taken()))
 }
 
-// redisIs asks /readyz and /metrics, which must agree with it.
-func (w *world) redisIs(state string) bool {
-	_, a := w.call("GET", "/readyz", nil)
-	want, up := "ready", 1.0
+// redisIs asks /readyz and /metrics of APIs, which must agree.
+func redisIs(state string, apis ...*world) bool {
+	status, up := "ready", 1.0
 	if state != "ok" {
-		want, up = "degraded", 0
+		status, up = "degraded", 0
 	}
-	return a["redis"] == state && a["status"] == want && metric(w.t, w.api, `sendquota_up{server="redis"}`) == up
+	var running sync.WaitGroup
+	var others atomic.Int64
+	for _, w := range apis {
+		running.Go(func() {
+			a, err := w.ask("GET", "/readyz", nil)
+			if err != nil || a.status != http.StatusOK || a.body["redis"] != state || a.body["status"] != status {
+				others.Add(1)
+			}
+		})
+		running.Go(func() {
+			if metric(w.api, redisUp) != up {
+				others.Add(1)
+			}
+		})
+	}
+	running.Wait()
+	return others.Load() == 0
 }
+
+const redisUp = `sendquota_up{server="redis"}`
 
 // warm reports whether the ledger refuses a place that somebody holds.
 func (w *world) warm(p *person) bool {
 	const answers = `sendquota_ledger_answers_total{state="blocked"}`
-	before := metric(w.t, w.api, answers)
+	before := metric(w.api, answers)
 	for _, at := range p.held {
 		if status, a := w.call("POST", "/v1/pushes", object{"recipient": p.name, "send_at": at.Format(time.RFC3339), "message": object{}}); status != http.StatusConflict {
 			w.t.Fatalf("a held place was given: %v", a)
 		}
 		break
 	}
-	return metric(w.t, w.api, answers) > before
+	return metric(w.api, answers) > before
 }
 
 // accept submits six pushes of as many recipients, due in a while, and returns
@@ -312,25 +331,25 @@ func (w *world) startWatchedWorker() watched {
 	return watched{p, "http://" + addr}
 }
 
-func (p watched) metric(t *testing.T, name string) float64 { return metric(t, p.url, name) }
+func (p watched) metric(name string) float64 { return metric(p.url, name) }
 
-// metric reads one metric with its labels; one that is not there is 0.
-func metric(t *testing.T, url, name string) float64 {
-	t.Helper()
+// metric reads one metric with its labels; 0 if it is not there, and -1 if
+// nothing can be read.
+func metric(url, name string) float64 {
 	res, err := client.Get(url + "/metrics")
 	if err != nil {
-		t.Fatal(err)
+		return -1
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatal(err)
+		return -1
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			if err != nil {
-				t.Fatal(err)
+				return -1
 			}
 			return n
 		}
