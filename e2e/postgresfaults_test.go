@@ -119,17 +119,7 @@ func (f postgresFault) test(t *testing.T) {
 		f.end(p)
 	}
 	if f.again != nil {
-		over := make(chan struct{})
-		go func() { done(); close(over) }()
-		w.until("people are done", func() bool {
-			f.again(p)
-			select {
-			case <-over:
-				return true
-			default:
-				return false
-			}
-		})
+		f.repeat(w, p, all, done)
 	}
 	w.until("the APIs are ready again", func() bool { return redisIs("ok", w, other) })
 	maps.Copy(accepted, w.accept("after", 0, object{}))
@@ -157,7 +147,26 @@ func (f postgresFault) test(t *testing.T) {
 	}
 }
 
-// postgresIsAway asks for readiness, and for something.
+// repeat lets it happen again each time that people have got some more answers,
+// until they are done.
+func (f postgresFault) repeat(w *world, p *ownPostgres, all []*person, done func()) {
+	over := make(chan struct{})
+	go func() { done(); close(over) }()
+	answered := func() int64 { n := tally(all); return n[booked] + n[refused] + n[freed] }
+	w.until("people are done", func() bool {
+		f.again(p)
+		for next := answered() + 20; answered() < next; time.Sleep(time.Millisecond) {
+			select {
+			case <-over:
+				return true
+			default:
+			}
+		}
+		return false
+	})
+}
+
+// postgresIsAway asks for readiness.
 func (w *world) postgresIsAway() bool {
 	ready, err := w.ask("GET", "/readyz", nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -28,6 +29,11 @@ func TestMain(m *testing.M) {
 	if addr := os.Getenv("E2E_PROVIDER"); addr != "" {
 		provide(addr, os.Getenv("E2E_JOURNAL"))
 		return
+	}
+	// The tests wait for other processes more than they compute.
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
+		_ = flag.Set(p.Name, "6")
 	}
 	testenv.Main(m)
 }
