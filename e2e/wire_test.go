@@ -74,8 +74,9 @@ func (w *wire) copy(to io.Writer, from io.Reader, passes func([]byte) bool) {
 			return
 		}
 		w.frozen.RLock()
-		w.frozen.RUnlock() // it has waited for the thaw
-		if !passes(buf[:n]) {
+		ok := passes(buf[:n])
+		w.frozen.RUnlock()
+		if !ok {
 			time.Sleep(100 * time.Millisecond)
 			return
 		}
