@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/queue"
+)
+
+// fault is something that happens to an operation. do returns when it is over.
+type fault struct {
+	name string
+	do   func(ctx context.Context) error
+}
+
+// redisFaults are what can happen to Redis.
+func redisFaults(s *devstack.Server, w *wire) []fault {
+	client := func() *redis.Client {
+		o, _ := redis.ParseURL(s.URL)
+		o.MaxRetries = -1
+		return redis.NewClient(o)
+	}
+	tell := func(ctx context.Context, args ...any) error {
+		c := client()
+		defer c.Close()
+		return c.Do(ctx, args...).Err()
+	}
+	between := func(before []any, d time.Duration, after []any) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if err := tell(ctx, before...); err != nil {
+				return err
+			}
+			_ = pass(ctx, d)
+			return tell(context.WithoutCancel(ctx), after...)
+		}
+	}
+	again := func(ctx context.Context, away time.Duration) error {
+		if err := s.Kill(); err != nil {
+			return err
+		}
+		_ = pass(ctx, away)
+		return s.Restart(context.WithoutCancel(ctx))
+	}
+	return []fault{
+		{"Redis flushed", func(ctx context.Context) error { return tell(ctx, "FLUSHALL") }},
+		{"Redis killed, back empty", func(ctx context.Context) error { return again(ctx, 300*time.Millisecond) }},
+		{"Redis away for longer than workers wait", func(ctx context.Context) error { return again(ctx, 4*time.Second) }},
+		{"Redis frozen", func(ctx context.Context) error { return frozen(ctx, s, 2*time.Second) }},
+		{"Redis out of memory", between([]any{"CONFIG", "SET", "maxmemory", "1"}, 2*time.Second, []any{"CONFIG", "SET", "maxmemory", "0"})},
+		{"Redis refuses scripts", between([]any{"ACL", "SETUSER", "default", "-@scripting"}, 2*time.Second, []any{"ACL", "SETUSER", "default", "+@all"})},
+		{"Redis back from an old snapshot", func(ctx context.Context) error {
+			if err := tell(ctx, "SAVE"); err != nil {
+				return err
+			}
+			_ = pass(ctx, 2*time.Second)
+			return again(ctx, 0)
+		}},
+		{"Redis' replies lost", func(context.Context) error { w.loseReplies(300 * time.Millisecond); return nil }},
+	}
+}
+
+func frozen(ctx context.Context, s *devstack.Server, d time.Duration) error {
+	if err := s.Pause(); err != nil {
+		return err
+	}
+	_ = pass(ctx, d)
+	return s.Resume()
+}
+
+// postgresFaults are what can happen to Postgres. A long run has it silent for
+// as long as an operation may meet.
+func postgresFaults(s *devstack.Server, w *wire, silence time.Duration) []fault {
+	return []fault{
+		{"Postgres killed and restarted at once", func(ctx context.Context) error {
+			if err := s.Kill(); err != nil {
+				return err
+			}
+			return s.Restart(context.WithoutCancel(ctx))
+		}},
+		{"Postgres backends terminated", func(ctx context.Context) error {
+			for range 10 { // in the middle of whatever they do
+				if err := terminate(ctx, s.URL); err != nil {
+					return err
+				}
+				_ = pass(ctx, 50*time.Millisecond)
+			}
+			return nil
+		}},
+		{"Postgres silent", func(ctx context.Context) error { return frozen(ctx, s, silence) }},
+		{"Postgres without a connection left", func(ctx context.Context) error { return exhaust(ctx, s.URL, 2*time.Second) }},
+		{"Postgres' replies lost", func(context.Context) error { w.loseReplies(300 * time.Millisecond); return nil }},
+	}
+}
+
+func terminate(ctx context.Context, url string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sendquota'`)
+	return err
+}
+
+// exhaust takes every connection that there is.
+func exhaust(ctx context.Context, url string, d time.Duration) error {
+	var taken []*pgx.Conn
+	defer func() {
+		for _, c := range taken {
+			_ = c.Close(context.WithoutCancel(ctx))
+		}
+	}()
+	if err := terminate(ctx, url); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(d); time.Now().Before(deadline) && ctx.Err() == nil; {
+		c, err := pgx.Connect(ctx, url)
+		if err != nil {
+			_ = pass(ctx, 10*time.Millisecond)
+			continue
+		}
+		taken = append(taken, c)
+	}
+	return nil
+}
+
+// processFaults are what can happen to the programs.
+func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand) []fault {
+	one := func(ps []*program) *program { return ps[rng.IntN(len(ps))] }
+	quick := func(do func()) func(context.Context) error {
+		return func(context.Context) error { do(); return nil }
+	}
+	return []fault{
+		{"api killed", quick(func() { one(apis).kill() })},
+		{"worker killed", quick(func() { one(workers).kill() })},
+		{"all workers killed", quick(func() {
+			for _, p := range workers {
+				p.kill()
+			}
+		})},
+		{"worker frozen beyond its lease", quick(func() { one(workers).freeze(lease * 2) })},
+		{"api frozen", quick(func() { one(apis).freeze(1500 * time.Millisecond) })},
+		{"worker stopped while it sends", quick(func() { one(workers).restart() })},
+		{"api stopped", quick(func() { one(apis).restart() })},
+		{"all workers away, a backlog", func(ctx context.Context) error {
+			for _, p := range workers {
+				go p.freeze(4 * time.Second)
+			}
+			return pass(ctx, 4500*time.Millisecond)
+		}},
+	}
+}
+
+// outerFaults are what can happen to the provider and to the queue.
+func outerFaults(w *world, redisURL string) []fault {
+	return []fault{
+		{"provider away", func(ctx context.Context) error {
+			w.provider.process.Kill()
+			_ = pass(ctx, time.Second)
+			return w.provider.start(context.WithoutCancel(ctx))
+		}},
+		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, w.database, redisURL) }},
+	}
+}
+
+// strayWakeUps puts wake-ups into the queue that have no business there.
+func strayWakeUps(ctx context.Context, database, redisURL string) error {
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return nil // which is down: another time
+	}
+	defer conn.Close(ctx)
+	rows, _ := conn.Query(ctx, `SELECT id, gen, recipient_key, next_at FROM pushes ORDER BY random() LIMIT 100`)
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.WakeUp, error) {
+		var w push.WakeUp
+		err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.At)
+		return w, err
+	})
+	if err != nil {
+		return nil
+	}
+	var stray []push.WakeUp
+	for i, w := range all {
+		late := w
+		late.In, late.Gen = 3*time.Second, w.Gen+1000
+		unknown := w
+		unknown.Push = uuid.New()
+		stray = append(stray, w, unknown, late) // In is 0: at once, for whenever they are
+		if i%2 == 0 {
+			stale := w
+			stale.Gen = 0
+			stray = append(stray, stale)
+		}
+	}
+	o, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return err
+	}
+	client := redis.NewClient(o)
+	defer client.Close()
+	_ = queue.New(client, 1).Arm(ctx, stray)
+	return nil
+}

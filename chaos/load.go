@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The names of recipients say what the load does with them.
+const (
+	farName  = "far-"  // booked for next year, never sent: their history is checked for linearizability
+	liveName = "live-" // sent within seconds
+)
+
+func isFar(recipient string) bool { return strings.HasPrefix(recipient, farName) }
+
+// load keeps callers busy until ctx ends, and then waits for their last
+// answers.
+func (w *world) load(ctx context.Context, seed uint64) {
+	var wg sync.WaitGroup
+	start := func(n int, work func(ctx context.Context, c *caller, rng *rand.Rand, n int)) {
+		for i := range n {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			wg.Go(func() {
+				for c := w.newCaller(); ctx.Err() == nil; {
+					work(context.WithoutCancel(ctx), c, rng, i)
+					_ = pass(ctx, time.Duration(20+rng.IntN(60))*time.Millisecond)
+				}
+			})
+		}
+	}
+	start(6, w.liveWork)
+	start(12, w.farWork)
+	wg.Wait()
+}
+
+// liveWork does one thing with pushes that are due soon.
+func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
+	soon := func() time.Time {
+		return time.Now().Add(time.Duration(1+rng.IntN(6)) * time.Second).Truncate(time.Second)
+	}
+	recipient := fmt.Sprint(liveName, rng.IntN(300))
+	key := fmt.Sprintf("%d-%x", n, rng.Uint64())
+	switch choice := rng.IntN(100); {
+	case choice < 30:
+		c.submit(ctx, recipient, "push", key, soon())
+	case choice < 50:
+		c.submit(ctx, recipient, "push", "", soon())
+	case choice < 60:
+		c.submit(ctx, recipient, "once", key, soon())
+	case choice < 70:
+		var wanted []op
+		for range 5 {
+			wanted = append(wanted, op{Recipient: fmt.Sprint(liveName, rng.IntN(300)), At: soon().UTC()})
+		}
+		c.batch(ctx, key, choice < 65, wanted)
+	case choice < 80: // a retry that races its twin, on two APIs
+		at, twin := soon(), w.newCaller()
+		twin.turn = c.turn + 1
+		done := make(chan struct{})
+		go func() { defer close(done); twin.submit(ctx, recipient, "push", key, at) }()
+		c.submit(ctx, recipient, "push", key, at)
+		<-done
+	case choice < 92:
+		if o := c.submit(ctx, recipient, "push", key, soon()); o.Status == 201 {
+			time.Sleep(time.Duration(rng.IntN(3000)) * time.Millisecond) // until it waits, is claimed, or is retried
+			c.cancel(ctx, o)
+		}
+	default:
+		if o := c.submit(ctx, recipient, "push", key, soon()); o.Status == 201 {
+			time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
+			c.move(ctx, o, soon())
+		}
+	}
+}
+
+// farWork does one thing with one of few places, next year: two callers share a
+// recipient.
+func (w *world) farWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
+	year := time.Now().AddDate(0, 6, 0).Truncate(24 * time.Hour)
+	somewhen := func() time.Time { return year.Add(time.Duration(rng.IntN(20)) * time.Second) }
+	recipient, key := fmt.Sprint(farName, n/2), ""
+	if rng.IntN(2) == 0 {
+		key = fmt.Sprintf("far-%d-%x", n, rng.Uint64())
+	}
+	o := c.submit(ctx, recipient, "push", key, somewhen())
+	if o.Status != 201 {
+		return
+	}
+	if rng.IntN(3) == 0 {
+		if m := c.move(ctx, o, somewhen()); !m.known() {
+			return
+		}
+	}
+	if rng.IntN(5) > 0 {
+		c.cancel(ctx, o)
+	}
+}
