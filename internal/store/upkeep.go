@@ -20,8 +20,8 @@ import (
 
 // Promote hands up to limit pushes that are due within the horizon, and not
 // believed to be in the queue, to arm, and marks them as armed for the lease
-// once it has succeeded. Two callers at once never get the same push. It
-// returns how many there were.
+// once it has succeeded. It returns how many there were. One caller works at a
+// time, the others get 0; no push is locked while arm waits for its queue.
 func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, arm func([]push.WakeUp) error) (int, error) {
 	var (
 		wakeUps []push.WakeUp
@@ -29,23 +29,15 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 	)
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, `
-				WITH due AS MATERIALIZED (
-					SELECT id FROM pushes
-					WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
-						AND (armed_until IS NULL OR armed_until < statement_timestamp())
-					ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED)
-				UPDATE pushes p SET armed_until = clock_timestamp() + $2 FROM due WHERE p.id = due.id
-				RETURNING p.id, p.gen, p.recipient_key, p.next_at, (extract(epoch FROM p.next_at - clock_timestamp()) * 1e6)::bigint`, horizon, lease, limit)
 			var err error
-			if wakeUps, err = pgx.CollectRows(rows, scanWakeUp); err != nil || len(wakeUps) == 0 {
+			if wakeUps, err = toArm(ctx, tx, horizon, limit); err != nil || len(wakeUps) == 0 {
 				return err
 			}
 			if armErr = arm(wakeUps); armErr != nil {
 				return errNotArmed // the queue's trouble is no reason to run the transaction again
 			}
 			faults.Here(faults.PromoteArmed)
-			return nil
+			return markArmed(ctx, tx, lease, wakeUps)
 		})
 	})
 	if armErr != nil {
@@ -55,6 +47,39 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 		return 0, fmt.Errorf("promote: %w", err)
 	}
 	return len(wakeUps), nil
+}
+
+// toArm returns what is to be armed, unless somebody else is at it.
+func toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int) ([]push.WakeUp, error) {
+	var first bool
+	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, promoting).Scan(&first); err != nil || !first {
+		return nil, err
+	}
+	rows, _ := tx.Query(ctx, `
+		SELECT id, gen, recipient_key, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint FROM pushes
+		WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
+			AND (armed_until IS NULL OR armed_until < statement_timestamp())
+		ORDER BY next_at LIMIT $2`, horizon, limit)
+	return pgx.CollectRows(rows, scanWakeUp)
+}
+
+// promoting is the lock of the one who promotes. Locks of two numbers are apart
+// from those of recipients, which have one.
+const promoting = 1
+
+// markArmed marks what has been armed, but for pushes that have changed, or are
+// just being changed: those are armed again if need be.
+func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []push.WakeUp) error {
+	ids, gens := make([][16]byte, len(wakeUps)), make([]int64, len(wakeUps))
+	for i, w := range wakeUps {
+		ids[i], gens[i] = w.Push, w.Gen
+	}
+	_, err := tx.Exec(ctx, `
+		WITH armed AS MATERIALIZED (
+			SELECT p.id FROM unnest($1::uuid[], $2::bigint[]) AS n (id, gen) JOIN pushes p ON p.id = n.id
+			WHERE p.gen = n.gen AND p.status = 'scheduled' FOR UPDATE OF p SKIP LOCKED)
+		UPDATE pushes p SET armed_until = clock_timestamp() + $3 FROM armed WHERE p.id = armed.id`, ids, gens, lease)
+	return err
 }
 
 var errNotArmed = errors.New("not armed")
