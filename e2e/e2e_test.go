@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -124,33 +123,5 @@ func TestBadSettingsStopTheStart(t *testing.T) {
 				t.Errorf("%s does not say %q:\n%s", name, want, out)
 			}
 		}
-	}
-}
-
-// TestAuditFindsCorruption breaks a rule by hand.
-func TestAuditFindsCorruption(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.startAPI()
-	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
-	for i := range 2 {
-		body := object{"recipient": "anna", "message": object{}, "send_at": at.Add(time.Duration(i) * time.Hour).Format(time.RFC3339)}
-		if status, answer := w.call("POST", "/v1/pushes", body); status != http.StatusCreated {
-			t.Fatalf("submit: %d %v", status, answer)
-		}
-	}
-	w.sql(`UPDATE pushes SET send_at = send_at - interval '1 hour' + interval '30 seconds' WHERE send_at > now() + interval '90 minutes'`)
-	cmd := exec.Command(filepath.Join(w.bin, "sendquota"), "audit", "--json")
-	cmd.Env = w.env
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if ok := asExit(err, &exit); !ok || exit.ExitCode() != 1 {
-		t.Fatalf("audit: %v\n%s", err, out)
-	}
-	var report struct {
-		Violations []struct{ Check, Recipient string }
-	}
-	if err := json.Unmarshal(out, &report); err != nil || len(report.Violations) != 1 || report.Violations[0].Check != "promised-window" {
-		t.Errorf("audit found %s (%v)", out, err)
 	}
 }

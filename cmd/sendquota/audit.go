@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/app"
@@ -13,8 +15,19 @@ import (
 )
 
 type audit struct {
-	Since time.Time `format:"2006-01-02T15:04:05Z07:00" placeholder:"2026-01-31T09:00:00Z" help:"Look only at what was to be sent, or was sent, from then on (RFC 3339). Default: at everything."`
-	JSON  bool      `name:"json" help:"Print one JSON object instead of lines."`
+	Since time.Time `format:"2006-01-02T15:04:05Z07:00" placeholder:"2026-01-31T09:00:00Z" help:"Look only at what was to be sent, or was sent, from then on (RFC 3339), and at all that waits or is under way. Default: at everything."`
+	JSON  bool      `name:"json" help:"Print one JSON object, with all violations, instead of lines."`
+	Limit int       `default:"20" help:"Print at most so many lines for each check; 0: all."`
+}
+
+// Help lists the checks behind the flags.
+func (audit) Help() string {
+	var b strings.Builder
+	b.WriteString("It reads one snapshot of Postgres, and is told nothing by anybody else. The checks:\n")
+	for _, c := range store.Checks {
+		fmt.Fprintf(&b, "\n  %-19s %s", c.Name, c.Meaning)
+	}
+	return b.String()
 }
 
 // exitStatus is an error with an exit status of its own.
@@ -26,32 +39,97 @@ type exitStatus struct {
 func (e exitStatus) ExitCode() int { return e.code }
 
 func (c audit) Run() error {
-	var findings []store.Finding
+	report := reporter(&lines{to: os.Stdout, limit: c.Limit, found: map[string]int{}})
+	if c.JSON {
+		report = &object{to: os.Stdout}
+	}
+	steps := newProgress(os.Stderr)
 	err := withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
-		var err error
-		findings, err = st.Audit(ctx, app.Policy(cfg.Policy), c.Since)
+		_, err := st.AuditEach(ctx, store.AuditScope{Policy: app.Policy(cfg.Policy), Since: c.Since}, report.add, steps.done)
 		return err
 	})
 	if err != nil {
 		return exitStatus{err, 2}
 	}
-	if c.JSON {
-		if findings == nil {
-			findings = []store.Finding{}
-		}
-		if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"violations": findings}); err != nil {
-			return exitStatus{err, 2}
-		}
-	} else {
-		for _, f := range findings {
-			fmt.Printf("%s: push %s of tenant %s for %q: %s\n", f.Check, f.Push, f.Tenant, f.Recipient, f.Detail)
-		}
-	}
-	if len(findings) > 0 {
-		return exitStatus{fmt.Errorf("%d violations", len(findings)), 1}
-	}
-	if !c.JSON {
-		fmt.Println("no violations")
+	violations, err := report.end()
+	switch {
+	case err != nil:
+		return exitStatus{err, 2}
+	case violations > 0:
+		return exitStatus{fmt.Errorf("%d violations", violations), 1}
 	}
 	return nil
+}
+
+// reporter prints what an audit finds.
+type reporter interface {
+	add(f store.Finding)
+	end() (violations int, err error)
+}
+
+// lines is a report to be read: up to limit lines for each check.
+type lines struct {
+	to    io.Writer
+	limit int
+	found map[string]int
+}
+
+func (l *lines) add(f store.Finding) {
+	if l.found[f.Check]++; l.limit == 0 || l.found[f.Check] <= l.limit {
+		_, _ = fmt.Fprintf(l.to, "%s: push %s of tenant %s for %q: %s\n", f.Check, f.Push, f.Tenant, f.Recipient, f.Detail)
+	}
+}
+
+func (l *lines) end() (violations int, err error) {
+	for _, check := range store.CheckNames() {
+		violations += l.found[check]
+		if more := l.found[check] - l.limit; l.limit > 0 && more > 0 {
+			_, _ = fmt.Fprintf(l.to, "%s: and %d more; --json or --limit 0 prints all\n", check, more)
+		}
+	}
+	if violations == 0 {
+		_, err = fmt.Fprintln(l.to, "no violations")
+	}
+	return violations, err
+}
+
+// object is a report for programs. It is printed at the end, so that an audit
+// that could not be made prints nothing.
+type object struct {
+	to  io.Writer
+	all []store.Finding
+}
+
+func (o *object) add(f store.Finding) { o.all = append(o.all, f) }
+
+func (o *object) end() (violations int, err error) {
+	if o.all == nil {
+		o.all = []store.Finding{}
+	}
+	return len(o.all), json.NewEncoder(o.to).Encode(map[string]any{"violations": o.all})
+}
+
+// progress tells what was checked and how long that took, if somebody looks on,
+// or once the audit has become a long one.
+type progress struct {
+	to       io.Writer
+	watched  bool
+	began    time.Time
+	withheld []store.AuditStep
+}
+
+func newProgress(to *os.File) *progress {
+	info, err := to.Stat()
+	return &progress{to: to, watched: err == nil && info.Mode()&os.ModeCharDevice != 0, began: time.Now()}
+}
+
+func (p *progress) done(s store.AuditStep) {
+	const long = 10 * time.Second
+	if p.withheld = append(p.withheld, s); !p.watched && time.Since(p.began) < long {
+		return
+	}
+	for _, s := range p.withheld {
+		fmt.Fprintf(p.to, "checked %s in %s\n", strings.Join(s.Checks, ", "), s.Took.Round(time.Millisecond))
+	}
+	p.withheld = nil
 }

@@ -103,9 +103,18 @@ func open(t testing.TB, policy quota.Policy) *depot {
 	}
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
-	d := &depot{provider: &provider{}, store: st, ledger: quota.NewLedger(rdb, quota.LedgerConfig{}), seen: &metrics{}, tenant: uuid.New()}
+	d := &depot{provider: &provider{}, store: st, ledger: quota.NewLedger(rdb, quota.LedgerConfig{}), seen: &metrics{}, tenant: tenant(t, st)}
 	d.Deliverer = delivery.New(st, d.ledger, channels(t, d.provider), quiet, d.seen, delivery.Config{Policy: policy, Lease: 20 * time.Second})
 	return d
+}
+
+func tenant(t testing.TB, st *store.Store) uuid.UUID {
+	t.Helper()
+	id, _, err := st.CreateTenant(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 func channels(t testing.TB, c channel.Channel) *channel.Set {

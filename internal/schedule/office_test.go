@@ -63,7 +63,11 @@ func (s servers) open(t testing.TB, policy quota.Policy) *office {
 	o.MaxRetries, o.ContextTimeoutEnabled = 1, true
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
-	of := &office{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: uuid.New()}
+	tenant, _, err := st.CreateTenant(t.Context(), uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &office{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: tenant}
 	cfg := quota.LedgerConfig{OnError: func(err error) { t.Error(err) }}
 	if s.redis == noRedis {
 		cfg = quota.LedgerConfig{Pause: time.Hour}

@@ -13,78 +13,99 @@ import (
 
 // Finding is a broken guarantee.
 type Finding struct {
-	Check     string    `json:"check"` // promised-window, actual-window, overlap, overdue, lost
+	Check     string    `json:"check"` // the name of one of [Checks]
 	Tenant    uuid.UUID `json:"tenant"`
 	Recipient string    `json:"recipient"`
 	Push      uuid.UUID `json:"push"`
-	Detail    string    `json:"detail"`
+	Detail    string    `json:"detail"` // names no recipient, address or message
+}
+
+// AuditScope says what an audit looks at. Whatever it says, all that waits or
+// is under way now is looked at.
+type AuditScope struct {
+	Policy quota.Policy
+	Since  time.Time // what was to be sent, or was sent, before is left out; zero: nothing is
+	Until  time.Time // what is to be sent from then on is left out; zero: nothing is
+	Alone  bool      // for a service at work: on one processor, along the indexes; and not at all while another such audit runs
+}
+
+// AuditStep tells that a part of an audit is done.
+type AuditStep struct {
+	Checks []string
+	Took   time.Duration
 }
 
 // auditGrace is how long workers may take before something due counts as
-// forgotten.
+// forgotten, and how far a clock may have gone back.
 const auditGrace = 5 * time.Minute
 
 // Audit looks for broken guarantees in the tables alone, among what was to be
-// sent or was sent since a time.
+// sent or was sent since a time, and returns them all.
 func (s *Store) Audit(ctx context.Context, policy quota.Policy, since time.Time) ([]Finding, error) {
 	var all []Finding
-	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		// Unlike everything else, an audit reads whole tables.
-		_, err := tx.Exec(ctx, `SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`)
-		if err != nil {
+	_, err := s.AuditEach(ctx, AuditScope{Policy: policy, Since: since}, func(f Finding) { all = append(all, f) }, nil)
+	return all, err
+}
+
+// AuditEach looks for broken guarantees in one snapshot of the tables. It tells
+// found of each, and done, unless that is nil, of each step. It reports whether
+// it ran: one that is to be alone does not while another one runs.
+func (s *Store) AuditEach(ctx context.Context, scope AuditScope, found func(Finding), done func(AuditStep)) (ran bool, err error) {
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		args, err := prepareAudit(ctx, tx, scope)
+		if err != nil || args == nil {
 			return err
 		}
-		for _, c := range auditChecks(policy) {
-			rows, _ := tx.Query(ctx, c.sql, append([]any{since}, c.args...)...)
-			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Finding, error) {
-				f := Finding{Check: c.name}
-				err := row.Scan((*[16]byte)(&f.Tenant), &f.Recipient, (*[16]byte)(&f.Push), &f.Detail)
-				return f, err
-			})
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
+		ran = true
+		for _, q := range scope.queries() {
+			began := time.Now()
+			if err := q.run(ctx, tx, args, found); err != nil {
+				return fmt.Errorf("%s: %w", q.checks[0].name, err)
 			}
-			all = append(all, found...)
+			if done != nil {
+				done(AuditStep{Checks: q.names(), Took: time.Since(began)})
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", classify(err))
+		return ran, fmt.Errorf("audit: %w", classify(err))
 	}
-	return all, nil
+	return ran, nil
 }
 
-type auditCheck struct {
-	name, sql string
-	args      []any
-}
+// auditSettings are for a transaction that reads much. Plans are made for the
+// times that are asked for. Without more settings it keeps to the indexes, as
+// all others do: even what has no index of its own, the attempts of some time, is
+// then found by reading an index, not a table.
+const auditSettings = `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '256MB'`
 
-func auditChecks(policy quota.Policy) []auditCheck {
-	checks := []auditCheck{
-		{"overlap", `
-			SELECT tenant_id, recipient, push_id, format('attempt %s began at %s, before the recipient''s previous one ended at %s', attempt, started_at, before)
-			FROM (SELECT *, max(coalesce(ended_at, 'infinity')) OVER (PARTITION BY tenant_id, recipient ORDER BY started_at, push_id, attempt
-				ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM sends WHERE started_at >= $1) s
-			WHERE started_at < before`, nil},
-		{"overdue", `
-			SELECT tenant_id, recipient, id, format('due since %s, expires at %s, and still scheduled', next_at, expires_at)
-			FROM pushes WHERE send_at >= $1 AND status = 'scheduled' AND next_at < clock_timestamp() - $2::interval`, []any{auditGrace}},
-		{"lost", `
-			SELECT tenant_id, recipient, id, format('its attempt''s lease ended at %s, and nobody reaped it', lease_until)
-			FROM pushes WHERE send_at >= $1 AND status = 'sending' AND lease_until < clock_timestamp() - $2::interval`, []any{auditGrace}},
+// wholeTables is for an audit that may read whole tables, with all processors. A
+// parallel hash would need more shared memory than a container usually has.
+const wholeTables = `
+	SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on;
+	SET LOCAL enable_parallel_hash = off`
+
+// auditLock is held by the audit that is to be alone. Locks named by two
+// numbers are apart from those of recipients, which have one.
+const auditLock = `SELECT pg_try_advisory_xact_lock(7321, 1)`
+
+// prepareAudit sets the transaction up and returns the arguments of the
+// queries, or nil if the audit is to be alone and is not.
+func prepareAudit(ctx context.Context, tx pgx.Tx, scope AuditScope) (pgx.NamedArgs, error) {
+	if _, err := tx.Exec(ctx, auditSettings); err != nil {
+		return nil, err
 	}
-	for _, r := range policy {
-		checks = append(checks,
-			auditCheck{"promised-window", `
-			SELECT tenant_id, recipient, id, format('more than %s sends promised within %s, from %s to %s (rule %s)', $2::int, $3::interval, first, send_at, $4::text)
-			FROM (SELECT *, lag(send_at, $2::int) OVER (PARTITION BY tenant_id, recipient ORDER BY send_at, id) AS first
-				FROM pushes WHERE send_at >= $1::timestamptz - $3::interval AND status IN ('scheduled', 'sending', 'sent')) p
-			WHERE send_at >= $1 AND send_at - first < $3::interval`, []any{r.Limit, r.Window, r.Name}},
-			auditCheck{"actual-window", `
-			SELECT tenant_id, recipient, push_id, format('more than %s sends within %s, from %s to %s (rule %s)', $2::int, $3::interval, first, started_at, $4::text)
-			FROM (SELECT *, lag(started_at, $2::int) OVER (PARTITION BY tenant_id, recipient ORDER BY started_at, push_id, attempt) AS first
-				FROM sends WHERE started_at >= $1::timestamptz - $3::interval AND outcome IS DISTINCT FROM 'refused') s
-			WHERE started_at >= $1 AND started_at - first < $3::interval`, []any{r.Limit, r.Window, r.Name}})
+	settings := wholeTables
+	if scope.Alone {
+		alone := false
+		if err := tx.QueryRow(ctx, auditLock).Scan(&alone); err != nil || !alone {
+			return nil, err
+		}
+		settings = `SET LOCAL max_parallel_workers_per_gather = 0`
 	}
-	return checks
+	if _, err := tx.Exec(ctx, settings); err != nil {
+		return nil, err
+	}
+	return scope.args(ctx, tx)
 }

@@ -27,7 +27,9 @@ type bundle struct {
 func setup(t testing.TB) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
-	return &bundle{Store: openURL(t, url, store.Config{}), url: url, db: connect(t, url), watch: connect(t, url), tenant: uuid.New()}
+	b := &bundle{Store: openURL(t, url, store.Config{}), url: url, db: connect(t, url), watch: connect(t, url), tenant: uuid.New()}
+	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, $2)`, b.tenant, b.tenant.String())
+	return b
 }
 
 func connect(t testing.TB, url string) *pgx.Conn {

@@ -1,0 +1,71 @@
+package store_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// fillSQL makes @rows pushes of a tenth as many recipients, nearly all over the
+// last 59 days, and a thousandth for tomorrow: of twenty, one is canceled, one has failed and one was
+// sent at its second attempt.
+const fillSQL = `
+	INSERT INTO tenants (id, name) SELECT ('00000000-0000-4000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'tenant ' || i FROM generate_series(0, 9) i;
+	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, ttl_ms,
+		status, gen, attempts, possibly_delivered, last_error, created_at, updated_at)
+	SELECT id, tenant, ('x' || encode(substr(sha256(uuid_send(tenant) || convert_to(recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint, recipient,
+		'log', '{"title": "hello", "body": "this is a message of a usual length"}', at, at, at, at + interval '1 day', 86400000,
+		CASE WHEN ahead THEN 'scheduled' WHEN kind = 1 THEN 'canceled' WHEN kind = 2 THEN 'failed' ELSE 'sent' END, 2,
+		CASE WHEN ahead OR kind = 1 THEN 0 WHEN kind IN (2, 3) THEN 2 ELSE 1 END, kind = 3 AND NOT ahead,
+		CASE WHEN kind = 2 THEN 'bad' ELSE '' END, at - interval '1 hour', at + interval '10 minutes'
+	FROM (
+		SELECT i % 20 AS kind, at, at > now() AS ahead, 'recipient ' || r AS recipient,
+			(lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || substr(h, 1, 3) || '8' || substr(h, 4, 15))::uuid AS id,
+			('00000000-0000-4000-8000-' || lpad(to_hex(r % 10), 12, '0'))::uuid AS tenant
+		FROM (SELECT i, md5(i::text) AS h, i::bigint * 7919 % (@rows / 10) AS r,
+			date_trunc('second', now() - interval '59 days' + i * interval '59 days' / @rows + CASE WHEN i > @rows * 0.999 THEN interval '1 day' ELSE '0' END) AS at FROM generate_series(1, @rows) i) numbers
+	) rows;
+	INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome)
+	SELECT id, attempt, tenant_id, recipient_key, recipient, channel, began, began + interval '1 minute',
+		CASE WHEN outcome = 'delivered' THEN began + interval '5 ms' END, began + interval '20 ms', outcome
+	FROM (
+		SELECT p.*, attempt, send_at + interval '3 ms' + (attempt - 1) * interval '3 minutes' AS began,
+			CASE WHEN status = 'failed' THEN 'refused' WHEN attempt < attempts THEN 'unknown' ELSE 'delivered' END AS outcome
+		FROM pushes p, generate_series(1, attempts) attempt
+	) attempts ORDER BY began;
+	VACUUM ANALYZE`
+
+// BenchmarkAudit audits three million pushes, or SENDQUOTA_AUDIT_ROWS, with as
+// many attempts: all of them, and as workers do. With -v it says what each step
+// takes.
+func BenchmarkAudit(b *testing.B) {
+	rows := 3_000_000
+	if n, err := strconv.Atoi(os.Getenv("SENDQUOTA_AUDIT_ROWS")); err == nil {
+		rows = n
+	}
+	bundle := setup(b)
+	for _, sql := range strings.Split(strings.ReplaceAll(fillSQL, "@rows", strconv.Itoa(rows)), ";\n") {
+		bundle.exec(b, sql)
+	}
+	recent := time.Now().Add(-threeRules.Reach() - 30*time.Minute)
+	for name, scope := range map[string]store.AuditScope{
+		"everything": {Policy: threeRules},
+		"recent":     {Policy: threeRules, Since: recent, Until: time.Now().Add(24 * time.Hour), Alone: true},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, err := bundle.AuditEach(b.Context(), scope, func(f store.Finding) { b.Fatalf("%+v", f) }, func(s store.AuditStep) {
+					b.Logf("%8s %s", s.Took.Round(time.Millisecond), strings.Join(s.Checks, ", "))
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "pushes/s")
+		})
+	}
+}

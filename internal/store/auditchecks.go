@@ -1,0 +1,37 @@
+package store
+
+// Check is a question that the audit asks.
+type Check struct{ Name, Meaning string }
+
+// Checks lists all that the audit looks for. docs/operations.md is held to it.
+var Checks = []Check{
+	{"promised-window", "More pushes of a recipient are promised within a window than a rule allows."},
+	{"actual-window", "More attempts may have reached a recipient within a window than a rule allows, counted from when the provider had each."},
+	{"overlap", "Two attempts of one recipient were under way at once."},
+	{"overdue", "A push is due, or has expired, for more than five minutes, and still waits."},
+	{"lost", "An attempt's lease ended more than five minutes ago, and nobody ended the attempt."},
+	{"open-attempt", "An attempt has no end, and is not the one that its push is being sent by; or a push is being sent by none."},
+	{"attempts", "A push counts other attempts than are recorded, or their numbers have gaps."},
+	{"orphan", "An attempt belongs to no push, or differs from it in tenant, recipient or channel."},
+	{"outcome", "A push is sent without a delivered attempt, or has failed without any."},
+	{"delivered-again", "A push was tried again, or still waits, although it was known to be delivered."},
+	{"possibly-delivered", "possibly_delivered is not what the outcomes of the attempts say."},
+	{"after-end", "An attempt began when the push had ended, or reached the provider after the push was canceled."},
+	{"early", "A push was sent, or is to be, before its send time."},
+	{"too-late", "A push was sent when it had expired."},
+	{"expired-early", "A push expired before its expiry."},
+	{"no-reason", "A push failed or expired, and its record does not say why."},
+	{"times", "The times of an attempt contradict each other, or lie ahead."},
+	{"recipient-key", "A push is filed under a key that is not its recipient's, so that its bookings are not found."},
+	{"unknown-tenant", "A push belongs to a tenant that does not exist."},
+	{"idempotency", "One Idempotency-Key made pushes from different requests, or for different tenants."},
+}
+
+// CheckNames lists the names of all [Checks].
+func CheckNames() []string {
+	names := make([]string, len(Checks))
+	for i, c := range Checks {
+		names[i] = c.Name
+	}
+	return names
+}

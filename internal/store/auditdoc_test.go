@@ -1,0 +1,41 @@
+package store_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestOperationsListsTheChecks of the audit, each in its words.
+func TestOperationsListsTheChecks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "| check | what it finds |\n|---|---|\n")
+	if !found {
+		t.Fatal("docs/operations.md has no table of checks")
+	}
+	var listed []store.Check
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		if len(cells) != 2 {
+			break
+		}
+		listed = append(listed, store.Check{Name: strings.Trim(cells[0], "`"), Meaning: cells[1]})
+	}
+	if diff := cmp.Diff(store.Checks, listed); diff != "" {
+		t.Errorf("docs/operations.md lists other checks than store.Checks (-want +got):\n%s", diff)
+	}
+	names := store.CheckNames()
+	slices.Sort(names)
+	if len(slices.Compact(names)) != len(store.Checks) {
+		t.Error("two checks have one name")
+	}
+}

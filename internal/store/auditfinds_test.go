@@ -1,0 +1,126 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// perMinute is the policy under which the audited databases were filled.
+var perMinute = quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "hour", Limit: 3, Window: time.Hour}}
+
+// corruptions are what is done to a clean database by hand, and the one check
+// that finds it. $1 is the id of the push in that state; "ahead" is the second
+// push of a recipient, an hour behind the first.
+var corruptions = []struct {
+	check  string
+	status push.Status
+	sql    string
+}{
+	{"promised-window", "ahead", `UPDATE pushes SET send_at = send_at - interval '59 minutes 1 second', next_at = next_at - interval '59 minutes 1 second' WHERE id = $1`},
+	{"actual-window", push.Sent, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, ended_at + interval '59 seconds', ended_at + interval '2 minutes', NULL, ended_at + interval '60 seconds', 'delivered', '', '' FROM sends WHERE push_id = $1; UPDATE sends SET lease_until = ended_at WHERE push_id = $1 AND attempt = 1; UPDATE pushes SET attempts = 2, updated_at = updated_at + interval '1 hour' WHERE id = $1`},
+	{"overlap", push.Failed, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, ended_at - interval '1 microsecond', lease_until, NULL, ended_at, outcome, '', '' FROM sends WHERE push_id = $1; UPDATE pushes SET attempts = 2, updated_at = updated_at + interval '1 second' WHERE id = $1`},
+	{"overdue", push.Scheduled, `UPDATE pushes SET send_at = send_at - interval '1 hour', next_at = now() - interval '301 seconds' WHERE id = $1`},
+	{"overdue", push.Scheduled, `UPDATE pushes SET expires_at = now() - interval '301 seconds', next_at = now() + interval '1 hour' WHERE id = $1`},
+	{"lost", push.Sending, `UPDATE pushes SET lease_until = now() - interval '301 seconds' WHERE id = $1`},
+	{"open-attempt", push.Failed, `UPDATE sends SET ended_at = NULL, outcome = NULL WHERE push_id = $1`},
+	{"open-attempt", push.Scheduled, `UPDATE sends SET ended_at = NULL, outcome = NULL WHERE push_id = $1; UPDATE pushes SET possibly_delivered = false WHERE id = $1`},
+	{"open-attempt", push.Sending, `UPDATE sends SET ended_at = now(), outcome = 'refused' WHERE push_id = $1`},
+	{"open-attempt", push.Sending, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, clock_timestamp(), lease_until, NULL, clock_timestamp(), 'refused', '', '' FROM sends WHERE push_id = $1; UPDATE sends SET started_at = clock_timestamp() WHERE push_id = $1 AND attempt = 1; UPDATE pushes SET attempts = 2 WHERE id = $1`},
+	{"attempts", push.Failed, `UPDATE pushes SET attempts = 2 WHERE id = $1`},
+	{"attempts", push.Canceled, `UPDATE pushes SET attempts = 1 WHERE id = $1`},
+	{"attempts", push.Expired, `INSERT INTO sends SELECT $1::uuid, 2, tenant_id, recipient_key, recipient, channel, send_at, send_at + interval '1 minute', NULL, send_at, 'refused', '', '' FROM pushes WHERE id = $1; UPDATE pushes SET attempts = 1 WHERE id = $1`},
+	{"outcome", push.Sent, `UPDATE sends SET outcome = 'refused', handed_at = NULL WHERE push_id = $1`},
+	{"outcome", push.Failed, `DELETE FROM sends WHERE push_id = $1; UPDATE pushes SET attempts = 0 WHERE id = $1`},
+	{"delivered-again", push.Sent, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, ended_at, lease_until, NULL, ended_at, 'refused', '', '' FROM sends WHERE push_id = $1; UPDATE pushes SET attempts = 2, updated_at = updated_at + interval '1 second' WHERE id = $1`},
+	{"delivered-again", push.Scheduled, `UPDATE sends SET outcome = 'delivered' WHERE push_id = $1`},
+	{"possibly-delivered", push.Scheduled, `UPDATE pushes SET possibly_delivered = false WHERE id = $1`},
+	{"possibly-delivered", push.Canceled, `UPDATE pushes SET possibly_delivered = true WHERE id = $1`},
+	{"possibly-delivered", push.Failed, `UPDATE sends SET outcome = 'delivered' WHERE push_id = $1`},
+	{"after-end", push.Failed, `UPDATE pushes SET updated_at = s.started_at - interval '1 microsecond' FROM sends s WHERE id = $1 AND push_id = id`},
+	{"after-end", push.Sent, `UPDATE pushes SET status = 'canceled', possibly_delivered = true, updated_at = s.started_at + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id; UPDATE sends SET handed_at = started_at + interval '2 seconds' WHERE push_id = $1`},
+	{"early", push.Sent, `UPDATE pushes SET send_at = date_trunc('second', s.started_at) + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id`},
+	{"early", push.Failed, `UPDATE pushes SET send_at = date_trunc('second', s.started_at) + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id`},
+	{"early", push.Sending, `UPDATE pushes SET send_at = date_trunc('second', s.started_at) + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id`},
+	{"early", push.Scheduled, `UPDATE pushes SET send_at = date_trunc('second', next_at) + interval '1 second' WHERE id = $1`},
+	{"too-late", push.Sent, `UPDATE pushes SET expires_at = s.started_at FROM sends s WHERE id = $1 AND push_id = id`},
+	{"too-late", push.Failed, `UPDATE pushes SET expires_at = s.started_at FROM sends s WHERE id = $1 AND push_id = id`},
+	{"expired-early", push.Expired, `UPDATE pushes SET expires_at = updated_at + interval '1 microsecond' WHERE id = $1`},
+	{"no-reason", push.Failed, `UPDATE pushes SET last_error = '' WHERE id = $1`},
+	{"no-reason", push.Expired, `UPDATE pushes SET last_error = '' WHERE id = $1`},
+	{"times", push.Sent, `UPDATE sends SET handed_at = started_at - interval '1 microsecond' WHERE push_id = $1`},
+	{"times", push.Failed, `UPDATE sends SET handed_at = started_at WHERE push_id = $1`},
+	{"times", push.Failed, `UPDATE sends SET lease_until = started_at WHERE push_id = $1`},
+	{"times", push.Failed, `UPDATE sends SET started_at = now() + interval '301 seconds', ended_at = now() + interval '302 seconds', lease_until = now() + interval '400 seconds' WHERE push_id = $1; UPDATE pushes SET updated_at = now() + interval '400 seconds' WHERE id = $1`},
+	{"orphan", push.Sent, `DELETE FROM pushes WHERE id = $1`},
+	{"orphan", push.Sent, `UPDATE sends SET tenant_id = t.id FROM tenants t WHERE push_id = $1 AND t.id <> tenant_id`},
+	{"orphan", push.Sent, `UPDATE sends SET recipient = 'x' WHERE push_id = $1`},
+	{"orphan", push.Sent, `UPDATE sends SET recipient_key = recipient_key + 1 WHERE push_id = $1`},
+	{"orphan", push.Sent, `UPDATE sends SET channel = 'x' WHERE push_id = $1`},
+	{"recipient-key", push.Canceled, `UPDATE pushes SET recipient_key = recipient_key + 1 WHERE id = $1`},
+	{"unknown-tenant", push.Canceled, `UPDATE pushes SET tenant_id = '0b0c9c36-4b1d-4e3c-8a30-000000000001', recipient_key = ('x' || encode(substr(sha256(uuid_send('0b0c9c36-4b1d-4e3c-8a30-000000000001') || convert_to(recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint WHERE id = $1`},
+	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id, idempotency_hash = 'other' FROM pushes o WHERE pushes.id = $1 AND o.recipient = 'keyed'`},
+	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id, idempotency_hash = o.idempotency_hash, tenant_id = t.id, recipient_key = ('x' || encode(substr(sha256(uuid_send(t.id) || convert_to(pushes.recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint FROM pushes o, tenants t WHERE pushes.id = $1 AND o.recipient = 'keyed' AND t.name = 'another'`},
+	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id FROM pushes o WHERE pushes.id = $1 AND o.recipient = 'keyed'`},
+}
+
+// TestAuditFindsCorruption of every kind, each by the check that is for it, and
+// names whose it is.
+func TestAuditFindsCorruption(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if _, _, err := b.CreateTenant(t.Context(), "another"); err != nil {
+		t.Fatal(err)
+	}
+	book(t, b.Store, nil, keyed(b.tenant, "keyed", "k", "request", time.Hour))
+	b.booked(t, "ahead", time.Hour)
+	pushes := map[push.Status]push.Push{"ahead": b.booked(t, "ahead", 2*time.Hour)}
+	for _, status := range push.Statuses {
+		pushes[status] = b.inStatus(t, string(status), status)
+	}
+	b.audit(t, perMinute)
+	found := map[string]bool{}
+	for i, row := range corruptions {
+		for name, scope := range map[string]store.AuditScope{
+			"everything":     {Policy: perMinute},
+			"an hour":        {Policy: perMinute, Since: began.Add(-time.Hour)},
+			"a worker's own": {Policy: perMinute, Since: began.Add(-time.Hour), Until: began.Add(24 * time.Hour), Alone: true},
+		} {
+			t.Run(fmt.Sprint(i, " ", row.check, " in ", name), func(t *testing.T) {
+				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; COMMIT`)
+				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; DROP TABLE pushes_kept, sends_kept; COMMIT`)
+				p := pushes[row.status]
+				b.exec(t, strings.ReplaceAll(row.sql, "$1", "'"+p.ID.String()+"'::uuid")) // several statements take no arguments
+				var findings []store.Finding
+				ran, err := b.AuditEach(t.Context(), scope, func(f store.Finding) { findings = append(findings, f) }, nil)
+				if err != nil || !ran {
+					t.Fatal(ran, err)
+				}
+				for _, f := range findings {
+					if f.Check != row.check || f.Push != p.ID || f.Tenant == uuid.Nil || f.Recipient == "" || f.Detail == "" {
+						t.Errorf("found %+v", f)
+					}
+				}
+				if len(findings) != 1 {
+					t.Errorf("%d findings", len(findings))
+				}
+			})
+			found[row.check] = true
+		}
+	}
+	for _, name := range store.CheckNames() {
+		if !found[name] {
+			t.Errorf("nothing is corrupted for %s", name)
+		}
+	}
+	if len(found) != len(store.Checks) {
+		t.Errorf("%d checks were tried, and there are %d", len(found), len(store.Checks))
+	}
+}

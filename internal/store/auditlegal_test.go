@@ -1,0 +1,248 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// postpone moves a push to so long from when the tests began.
+func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
+	t.Helper()
+	p.SendAt = began.Add(in)
+	p.RequestedSendAt = p.SendAt
+	v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: perMinute})
+	if err != nil || v.Judgement != store.Booked {
+		t.Fatalf("%+v, %v", v, err)
+	}
+}
+
+// ready lets a push that waits for its retry, or has been moved, be tried now,
+// as if that time had come.
+func (b *bundle) ready(t testing.TB, p push.Push) {
+	t.Helper()
+	b.exec(t, `UPDATE pushes SET send_at = least(send_at, date_trunc('second', clock_timestamp())), next_at = clock_timestamp() WHERE id = $1`, p.ID)
+}
+
+// giveUp ends an attempt whose lease has run out, as the reaper does.
+func (b *bundle) giveUp(t testing.TB, c store.Claim, became push.Status) {
+	t.Helper()
+	b.exec(t, `UPDATE sends SET lease_until = clock_timestamp() WHERE push_id = $1 AND attempt = $2`, c.Push.ID, c.Attempt)
+	b.finish(t, c, store.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: became, Reason: "lost"}})
+}
+
+func (b *bundle) cancel(t testing.TB, p push.Push) {
+	t.Helper()
+	if _, err := b.Cancel(t.Context(), p.Tenant, p.ID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lives are ways through the states, each step by the store's own means. The
+// push is due at once.
+var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
+	"sent, as reported twice": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		c := b.claimed(t, p)
+		step()
+		f := sent
+		f.Handed = time.Millisecond
+		b.finish(t, c, f)
+		step()
+		b.finish(t, c, f)
+	},
+	"refused, tried again, refused for good": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		b.finish(t, b.claimed(t, p), tryAgain)
+		step()
+		b.finish(t, b.claimed(t, p), gaveUp)
+	},
+	"unknown, canceled": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		b.finish(t, b.claimed(t, p), lostTrack)
+		step()
+		b.cancel(t, p)
+	},
+	"unknown, moved, sent": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		b.finish(t, b.claimed(t, p), lostTrack)
+		b.postpone(t, p, time.Hour)
+		step()
+		b.ready(t, p)
+		b.finish(t, b.claimed(t, p), sent)
+	},
+	"lost, moved, and delivered after all": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		c := b.claimed(t, p)
+		b.giveUp(t, c, push.Scheduled)
+		step()
+		b.postpone(t, p, time.Hour)
+		step()
+		b.finish(t, c, sent)
+		b.wantStatus(t, p, push.Sent)
+	},
+	"lost, refused, moved, and the lost one delivered after all": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		c := b.claimed(t, p)
+		b.giveUp(t, c, push.Scheduled)
+		b.finish(t, b.claimed(t, p), tryAgain)
+		b.postpone(t, p, time.Hour)
+		step()
+		b.finish(t, c, sent)
+		b.wantStatus(t, p, push.Sent)
+	},
+	"lost, and delivered after all while the next one is under way, which fails": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		first := b.claimed(t, p)
+		b.giveUp(t, first, push.Scheduled)
+		second := b.claimed(t, p)
+		b.finish(t, first, sent)
+		step()
+		b.finish(t, second, gaveUp)
+		b.wantStatus(t, p, push.Sent)
+	},
+	"lost, and delivered twice": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		first := b.claimed(t, p)
+		b.giveUp(t, first, push.Scheduled)
+		second := b.claimed(t, p)
+		b.finish(t, first, sent)
+		b.finish(t, second, sent)
+	},
+	"lost, failed, and delivered after all": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		c := b.claimed(t, p)
+		b.giveUp(t, c, push.Failed)
+		step()
+		b.finish(t, c, sent)
+	},
+	"lost, canceled, and delivered after all": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		c := b.claimed(t, p)
+		b.giveUp(t, c, push.Scheduled)
+		b.cancel(t, p)
+		step()
+		f := sent
+		f.Handed = time.Microsecond
+		b.finish(t, c, f)
+	},
+	"unknown, expired": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		b.finish(t, b.claimed(t, p), lostTrack)
+		b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, p.ID)
+		step()
+		if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 1 {
+			t.Fatal(ended, err)
+		}
+	},
+	"too late when claimed": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, p.ID)
+		step()
+		b.claim(t, p.Recipient, perMinute)
+		b.wantStatus(t, p, push.Expired)
+	},
+	"put off by what was sent before, and moved": func(t *testing.T, b *bundle, p push.Push, step func()) {
+		b.finish(t, b.claimed(t, p), sent)
+		later := book(t, b.Store, perMinute, draft(b.tenant, p.Recipient, time.Minute)).Push
+		b.exec(t, `UPDATE pushes SET send_at = send_at - interval '2 minutes', next_at = next_at - interval '2 minutes' WHERE recipient = $1`, p.Recipient) // as if both were late
+		if c := b.claim(t, p.Recipient, perMinute); c.State != store.Deferred {
+			t.Fatalf("%+v", c)
+		}
+		step()
+		b.postpone(t, later, 3*time.Hour)
+		step()
+		b.cancel(t, later)
+	},
+}
+
+// TestAuditIsSilent in every state that the store can produce.
+func TestAuditIsSilent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	step := func(life string) func() {
+		return func() {
+			t.Helper()
+			for _, since := range []time.Time{{}, began.Add(-time.Minute), time.Now()} {
+				findings, err := b.Audit(t.Context(), perMinute, since)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range findings {
+					if f.Check != "actual-window" { // retries were let through the gate at once
+						t.Errorf("%s: %+v", life, f)
+					}
+				}
+			}
+		}
+	}
+	for life, live := range lives {
+		p := b.booked(t, life, 0)
+		step(life)()
+		live(t, b, p, step(life))
+		step(life)()
+	}
+	for _, policy := range []quota.Policy{nil, {{Name: "three", Limit: 3, Window: time.Minute}}} {
+		b.audit(t, policy)
+	}
+}
+
+// TestAuditIsSilentUnderLoad looks again and again while claims go through the
+// gate, attempts end in every way, some are lost, and some answers come late.
+func TestAuditIsSilentUnderLoad(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	policy := quota.Policy{{Name: "a", Limit: 1, Window: 20 * time.Millisecond}, {Name: "b", Limit: 3, Window: 100 * time.Millisecond}}
+	o := store.Order{}
+	for i := range 80 {
+		o.Drafts = append(o.Drafts, draft(b.tenant, fmt.Sprint("recipient ", i%4), 0))
+	}
+	if _, err := b.Book(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var (
+		workers sync.WaitGroup
+		reaper  sync.Mutex
+	)
+	for i := range 8 {
+		workers.Go(func() {
+			recipient := fmt.Sprint("recipient ", i%4)
+			for b.due(t, push.RecipientKey(b.tenant, recipient)) {
+				switch c := b.claim(t, recipient, policy); c.State {
+				case store.Wait:
+					time.Sleep(c.Wait)
+				case store.Claimed:
+					b.endSomehow(t, c, &reaper)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { workers.Wait(); close(done) }()
+	for audits, over := 0, false; !over; audits++ {
+		select {
+		case <-done:
+			over = true // and look once more
+		default:
+		}
+		findings, err := b.Audit(t.Context(), policy, began.Add(-time.Hour*time.Duration(audits%2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range findings {
+			if f.Check != "promised-window" { // they were booked without a policy
+				t.Errorf("audit %d: %+v", audits, f)
+			}
+		}
+	}
+}
+
+// endSomehow ends an attempt in one of many ways, after a moment. There is one
+// reaper.
+func (b *bundle) endSomehow(t *testing.T, c store.Claim, reaper *sync.Mutex) {
+	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond)
+	end := []store.Finish{sent, sent, tryAgain, gaveUp, lostTrack, {}}[rand.N(6)]
+	if end.Outcome != "" {
+		end.Handed = time.Duration(rand.N(2)) * time.Millisecond
+		b.finish(t, c, end)
+		return
+	}
+	reaper.Lock()
+	b.giveUp(t, c, push.Scheduled)
+	reaper.Unlock()
+	b.finish(t, c, []store.Finish{sent, tryAgain, lostTrack}[rand.N(3)])
+}

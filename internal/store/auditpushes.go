@@ -1,0 +1,80 @@
+package store
+
+// waitingQuery finds what is due and forgotten, by the index pushes_due. Who
+// waits for another attempt of the recipient to end is not forgotten.
+func (s AuditScope) waitingQuery() auditQuery {
+	return auditQuery{
+		who:  `p.tenant_id, p.recipient, p.id`,
+		from: `pushes p`,
+		where: `p.status || '' = 'scheduled' AND p.next_at < now() - @grace::interval AND NOT EXISTS (
+			SELECT FROM pushes o WHERE o.recipient_key = p.recipient_key AND o.status = 'sending' AND o.lease_until > now() - @grace::interval)`,
+		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', p.next_at, p.expires_at)`}},
+	}
+}
+
+// wantedKey is what push.RecipientKey gives.
+const wantedKey = `('x' || encode(substr(sha256(uuid_send(p.tenant_id) || convert_to(p.recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint`
+
+// pushQuery looks at pushes by themselves.
+func (s AuditScope) pushQuery() auditQuery {
+	return auditQuery{
+		who:   `p.tenant_id, p.recipient, p.id`,
+		from:  `pushes p LEFT JOIN tenants t ON t.id = p.tenant_id`,
+		where: s.promisedIn("p", ""),
+		checks: []auditCheck{
+			{"overdue", `p.status = 'scheduled' AND p.expires_at < now() - @grace::interval AND p.next_at >= now() - @grace::interval`,
+				`format('it expired at %s, and is to be tried at %s', p.expires_at, p.next_at)`},
+			{"early", `p.status = 'scheduled' AND p.next_at < p.send_at`,
+				`format('it is to be tried at %s, before its send time, %s', p.next_at, p.send_at)`},
+			{"expired-early", `p.status = 'expired' AND p.updated_at < p.expires_at`,
+				`format('it expired at %s, before its expiry, %s', p.updated_at, p.expires_at)`},
+			{"no-reason", `p.status IN ('failed', 'expired') AND p.last_error = ''`,
+				`format('it is %s, and its record does not say why', p.status)`},
+			{"unknown-tenant", `t.id IS NULL`, `'there is no such tenant'`},
+			{"recipient-key", `p.recipient_key <> ` + wantedKey,
+				`format('its recipient_key is %s, and that of its recipient is %s', p.recipient_key, ` + wantedKey + `)`},
+		},
+	}
+}
+
+// recordQuery holds the record of each push to all of its attempts. None has a
+// number above the push's count (see attemptQuery), so that as many as that have
+// no gaps.
+func (s AuditScope) recordQuery() auditQuery {
+	return auditQuery{
+		who: `tenant_id, recipient, id`,
+		from: `(
+			SELECT p.id, p.tenant_id, p.recipient, p.status, p.attempts, p.possibly_delivered, count(s.push_id) AS rows,
+				bool_or(s.outcome = 'delivered') IS TRUE AS delivered, bool_or(s.outcome = 'unknown') IS TRUE AS unknown,
+				count(s.push_id) FILTER (WHERE s.ended_at IS NULL) AS open
+			FROM pushes p LEFT JOIN sends s ON s.push_id = p.id WHERE ` + s.promisedIn("p", "") + `
+			GROUP BY p.id
+		) p`,
+		where: `true`,
+		checks: []auditCheck{
+			{"attempts", `rows <> attempts`, `format('it counts %s attempts, and %s are recorded', attempts, rows)`},
+			{"open-attempt", `status = 'sending' AND open = 0`, `'it is sending, and no attempt is under way'`},
+			{"outcome", `status = 'sent' AND NOT delivered OR status = 'failed' AND rows = 0`,
+				`format('it is %s, and none of %s attempts made it so', status, rows)`},
+			{"possibly-delivered", `possibly_delivered AND NOT unknown AND NOT delivered OR NOT possibly_delivered AND (unknown OR delivered AND status IN ('failed', 'canceled', 'expired'))`,
+				`format('it is %s, possibly_delivered is %s; an attempt of it was delivered: %s, is unknown: %s', status, possibly_delivered, delivered, unknown)`},
+		},
+	}
+}
+
+// requestQuery compares the pushes that one Idempotency-Key made, one with the
+// next.
+func (s AuditScope) requestQuery() auditQuery {
+	return auditQuery{
+		who: `tenant_id, recipient, id`,
+		from: `(
+			SELECT tenant_id, recipient, id, idempotency_id, idempotency_hash,
+				row_number() OVER w > 1 AND (tenant_id, idempotency_hash) IS DISTINCT FROM (lag(tenant_id) OVER w, lag(idempotency_hash) OVER w) AS differs
+			FROM pushes WHERE idempotency_id IS NOT NULL AND ` + s.promisedIn("pushes", "") + `
+			WINDOW w AS (PARTITION BY idempotency_id ORDER BY created_at, id)
+		) p`,
+		where: `true`,
+		checks: []auditCheck{{"idempotency", `differs OR idempotency_hash IS NULL`,
+			`format('another request made a push under its Idempotency-Key (idempotency_id %s)', idempotency_id)`}},
+	}
+}
