@@ -13,6 +13,8 @@ type Delivery struct {
 
 	ArmLease      time.Duration // how long a push is believed to be in its queue before it is put there again
 	RedisPatience time.Duration // how long Redis may be away before workers ask Postgres what is due
+
+	AuditInterval time.Duration // how often each worker audits what was sent recently; 0: never
 }
 
 func (d *Delivery) fields() []field {
@@ -25,5 +27,6 @@ func (d *Delivery) fields() []field {
 		{"horizon", "90s", "how long before its time a push is put into its queue, 1s or more", duration(&d.Horizon, time.Second, forever)},
 		{"arm_lease", "60s", "how long a push is believed to be in its queue before it is put there again, 1s or more", duration(&d.ArmLease, time.Second, forever)},
 		{"redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1s or more", duration(&d.RedisPatience, time.Second, forever)},
+		{"audit_interval", "15m", "how often each worker audits what was sent recently; 0s: never", duration(&d.AuditInterval, 0, forever)},
 	}
 }

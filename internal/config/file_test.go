@@ -41,6 +41,7 @@ delivery:
   queues: 64
   arm_lease: 2s
   redis_patience: 1m
+  audit_interval: 0s
   horizon: 1s
 `
 
@@ -108,7 +109,7 @@ delivery:
 			`6: policy.rules[2].limit: 100001: must be a whole number from 0 to 100000`,
 			`7: policy.rules[2].window: "8761h": must be a duration from 1ms to 8760h, written like 500ms, 90s or 24h`,
 			`9: channels.Push: the name of a channel must be 1 to 64 of a-z, 0-9, - and _`,
-			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, queues, horizon, arm_lease, redis_patience (did you mean concurrency?)`,
+			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, queues, horizon, arm_lease, redis_patience, audit_interval (did you mean concurrency?)`,
 			`12: delivery.lease: "1ms": must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
 		}},
 		{"rules of null", "policy:\n  rules:\n", []string{`2: policy.rules: null: must be a list; write [] for none, or leave the key out for the default`}},

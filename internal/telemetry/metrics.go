@@ -25,6 +25,11 @@ type Metrics struct {
 	ledgerAnswers *prometheus.CounterVec
 	ledgerErrors  prometheus.Counter
 	groups        *prometheus.HistogramVec
+
+	// Without a value until there was an audit.
+	violations    *prometheus.GaugeVec
+	lastAudit     *prometheus.GaugeVec
+	auditDuration *prometheus.GaugeVec
 }
 
 // NewMetrics registers all metrics.
@@ -51,8 +56,15 @@ func NewMetrics() *Metrics {
 			Help: "Failed exchanges of the ledger with Redis."}),
 		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
 			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
+		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
+			Help: "Broken guarantees that this worker's last audit found, by check."}, []string{"check"}),
+		lastAudit: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_last_success_timestamp_seconds",
+			Help: "When this worker last made an audit, whatever it found."}, nil),
+		auditDuration: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
+			Help: "How long this worker's last audit took."}, nil),
 	}
 	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.groups,
+		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -96,4 +108,13 @@ func (m *Metrics) LedgerFailed() { m.ledgerErrors.Inc() }
 // Grouped records how many calls were worked on together.
 func (m *Metrics) Grouped(kind string, size int) {
 	m.groups.WithLabelValues(kind).Observe(float64(size))
+}
+
+// Audited records what an audit that has just ended found, by check.
+func (m *Metrics) Audited(violations map[string]int, took time.Duration) {
+	for check, n := range violations {
+		m.violations.WithLabelValues(check).Set(float64(n))
+	}
+	m.auditDuration.WithLabelValues().Set(took.Seconds())
+	m.lastAudit.WithLabelValues().SetToCurrentTime()
 }

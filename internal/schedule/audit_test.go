@@ -1,0 +1,120 @@
+package schedule_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// audits are what an auditor has told.
+type audits []map[string]int
+
+func (o *office) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
+	return &schedule.Auditor{Store: o.store, Log: log, Policy: threeRules, Interval: 15 * time.Minute, Audited: func(violations map[string]int, took time.Duration) {
+		if took > 0 {
+			*a = append(*a, violations)
+		}
+	}}
+}
+
+// TestAuditor counts what is broken, also by none, and names pushes but no
+// recipients in the log.
+func TestAuditor(t *testing.T) {
+	t.Parallel()
+	s := newServers(t)
+	o := s.open(t, threeRules)
+	db := o.connect(t, s.postgres)
+	var (
+		told audits
+		log  bytes.Buffer
+	)
+	a := o.auditor(&told, slog.New(slog.NewTextHandler(&log, nil)))
+	pass := func() map[string]int {
+		t.Helper()
+		if full, err := a.Pass(t.Context()); full || err != nil || len(told) == 0 {
+			t.Fatal(full, err, told)
+		}
+		return told[len(told)-1]
+	}
+	bad, far := o.submit(t, time.Hour), o.submit(t, 48*time.Hour)
+	if v := pass(); len(v) != len(store.Checks) || v["early"] != 0 || log.Len() > 0 {
+		t.Errorf("before: %v, %s", v, &log)
+	}
+
+	for _, id := range []any{bad.ID, far.ID} { // the latter is not looked at yet
+		if _, err := db.Exec(t.Context(), `UPDATE pushes SET next_at = send_at - interval '1 minute' WHERE id = $1`, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := pass(); v["early"] != 1 || v["overlap"] != 0 {
+		t.Errorf("after: %v", v)
+	}
+	text := log.String()
+	if strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, bad.ID.String()) || !strings.Contains(text, "check=early") || strings.Contains(text, "anna") {
+		t.Errorf("it logged %s", text)
+	}
+}
+
+// TestAuditorsTakeTurns: one that finds another at work tells nothing.
+func TestAuditorsTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := newServers(t)
+	o := s.open(t, threeRules)
+	db := o.connect(t, s.postgres)
+	var told audits
+	a := o.auditor(&told, quiet)
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(7321, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Pass(t.Context()); err != nil || len(told) != 0 {
+		t.Errorf("beside another: %v, %v", told, err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Pass(t.Context()); err != nil || len(told) != 1 {
+		t.Errorf("alone: %v, %v", told, err)
+	}
+}
+
+// TestAuditorRuns at every interval, and ends with its context.
+func TestAuditorRuns(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	ctx, stop := context.WithCancel(t.Context())
+	n := 0
+	a := &schedule.Auditor{Store: o.store, Log: quiet, Policy: threeRules, Interval: time.Millisecond, Audited: func(map[string]int, time.Duration) {
+		if n++; n == 3 {
+			stop()
+		}
+	}}
+	if err := a.Run(ctx); err != nil || n < 3 {
+		t.Errorf("%d audits, %v", n, err)
+	}
+	a.Interval = time.Hour
+	if err := a.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func (o *office) connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close(context.Background()) })
+	return db
+}
