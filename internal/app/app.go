@@ -61,7 +61,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Observe: func(calls int) { a.metrics.Grouped("ledger", calls) },
 	})
 	a.queue = queue.New(a.rdb, cfg.Delivery.Queues)
-	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.pingRedis}
+	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.queue.Works}
 	return a, nil
 }
 
@@ -70,8 +70,6 @@ func (a *App) Close() error {
 	a.store.Close()
 	return a.rdb.Close()
 }
-
-func (a *App) pingRedis(ctx context.Context) error { return a.rdb.Ping(ctx).Err() }
 
 func (a *App) ledgerFailed(err error) {
 	a.metrics.LedgerFailed()
@@ -90,7 +88,7 @@ func (a *App) Handler() http.Handler {
 	return httpapi.New(service, a.store, httpapi.Config{
 		Log:      a.log,
 		Postgres: a.store.Ping,
-		Redis:    a.pingRedis,
+		Redis:    a.queue.Works,
 		Metrics:  a.metrics.Handler(),
 		Observe:  a.metrics.Requested,
 	})
@@ -143,8 +141,12 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
 	}
 	a.poller = &schedule.Poller{
-		Store: a.store, Ping: a.pingRedis, Handle: deliverer.Handle, Log: a.log,
+		Store: a.store, Works: a.queue.Works, Handle: deliverer.Handle, Log: a.log,
 		Patience: d.RedisPatience, Linger: d.ArmLease, Concurrency: d.Concurrency,
+	}
+	if d.AuditInterval > 0 {
+		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
+		g.Go(func() error { return auditor.Run(ctx) })
 	}
 	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run} {
 		g.Go(func() error { return run(ctx) })

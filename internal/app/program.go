@@ -54,7 +54,7 @@ func (a *App) warn(ctx context.Context) {
 	if err := a.store.Ping(ctx); err != nil {
 		a.log.Warn("Postgres can not be used yet", "error", err)
 	}
-	if err := a.pingRedis(ctx); err != nil {
+	if err := a.queue.Works(ctx); err != nil {
 		a.log.Warn("Redis does not answer yet; everything goes on without it, more slowly", "error", err)
 	}
 }

@@ -142,6 +142,20 @@ func (q *Queue) wakes(w push.WakeUp) bool {
 	return task.State == asynq.TaskStatePending || waits && task.NextProcessAt.Before(wakeAt(w, time.Now()).Add(5*time.Second))
 }
 
+// Works reports whether Redis does what the queue needs of it, in every shard:
+// it runs scripts, and it writes. One that is out of memory, forbids scripts or
+// is a replica answers a ping, but wakes nobody.
+func (q *Queue) Works(ctx context.Context) error {
+	pipe := q.rdb.Pipeline()
+	for _, name := range q.names {
+		pipe.Eval(ctx, `return redis.call('SET', KEYS[1], '', 'PX', 1000)`, []string{"sq:{" + name + "}:works"})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	return nil
+}
+
 // Disarm takes a wake-up out of the queue, if it is still there and has not
 // begun. A wake-up that stays does no harm.
 func (q *Queue) Disarm(w push.WakeUp) {

@@ -11,11 +11,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Poller delivers without a queue: when Redis has not answered for a while, it
+// Poller delivers without a queue: when Redis has not worked for a while, it
 // asks Postgres what is due and has it handled in the same way as a wake-up.
 type Poller struct {
 	Store       *store.Store
-	Ping        func(context.Context) error // asks Redis
+	Works       func(context.Context) error // asks whether Redis does what the queue needs
 	Handle      func(context.Context, push.WakeUp) error
 	Log         *slog.Logger
 	Patience    time.Duration // how long Redis may be away before polling begins
@@ -116,7 +116,7 @@ func (p *Poller) leave(recipient int64) {
 func (p *Poller) givenUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := p.Ping(ctx); err == nil {
+	if err := p.Works(ctx); err == nil {
 		p.away = time.Time{}
 		return p.lingers(ctx)
 	}

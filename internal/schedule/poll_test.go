@@ -49,7 +49,7 @@ func TestPoller(t *testing.T) {
 	var redis error
 	handled := make(chan push.WakeUp, 10)
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Ping: func(context.Context) error { return redis },
+		Store: o.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return redis },
 		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return errors.New("which is logged") },
 	}
 	pass := func(redisIs error, wantPolling bool) {
@@ -93,7 +93,7 @@ func TestPollerHandlesOncePerRecipient(t *testing.T) {
 	handled := make(chan push.WakeUp, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Ping: func(context.Context) error { return errAway },
+		Store: o.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
 		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
 	}
 	for range 3 {
@@ -116,7 +116,7 @@ func TestHangingHandler(t *testing.T) {
 	hangs := push.RecipientKey(o.tenant, "anna")
 	release, handled := make(chan struct{}), make(chan push.WakeUp, 100)
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 2, Ping: func(context.Context) error { return errAway },
+		Store: o.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
 		Handle: func(_ context.Context, w push.WakeUp) error {
 			handled <- w
 			if w.RecipientKey == hangs {
@@ -160,7 +160,7 @@ func TestAllHandlersHang(t *testing.T) {
 	handled := make(chan push.WakeUp, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 2, Ping: func(context.Context) error { return errAway },
+		Store: o.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
 		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
 	}
 	for range 2 {
