@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -40,7 +41,11 @@ func TestMain(m *testing.M) {
 
 // build builds the programs once and returns their folder.
 var build = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sendquota-e2e-%d", os.Getuid())) // the same for every run, so that they do not pile up
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sendquota-e2e-%d-%x", os.Getuid(), sha256.Sum224([]byte(here)))) // the same for every run of a checkout, so that they do not pile up
 	out, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/...").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
