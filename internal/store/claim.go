@@ -116,6 +116,11 @@ type situation struct {
 	recipients map[int64]*due
 }
 
+// longestLease is how long other workers' leases may be, or those of this one
+// before its settings were changed: an attempt counts from its end, but is found
+// by its beginning.
+const longestLease = time.Hour
+
 // look waits for the recipients' locks and reads, in later statements, what is
 // due, what is under way and what was sent.
 func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation, error) {
@@ -125,7 +130,7 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 	)
 	for _, o := range orders {
 		keys = append(keys, o.RecipientKey)
-		reach = max(reach, o.Policy.Reach()+o.Lease)
+		reach = max(reach, o.Policy.Reach()+max(o.Lease, longestLease))
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)

@@ -58,6 +58,14 @@ const finishSQL = `
 	)
 	SELECT id, more_due FROM ended UNION ALL SELECT id, false FROM late`
 
+// settleSQL ends pushes that wait although an attempt of theirs was delivered.
+// Two programs that finish attempts of one push at the same time each decide by
+// what was committed when they began, so each looks again when it is done: the
+// later one sees both.
+const settleSQL = `
+	UPDATE pushes p SET status = 'sent', gen = p.gen + 1, armed_until = NULL, last_error = '', updated_at = clock_timestamp()
+	WHERE p.id = ANY ($1::uuid[]) AND p.status = 'scheduled' AND EXISTS (SELECT FROM sends s WHERE s.push_id = p.id AND s.outcome = 'delivered')`
+
 // Finish ends an attempt, together with others of the moment. It reports
 // whether another push of the recipient waited for that.
 func (s *Store) Finish(ctx context.Context, f Finish) (more bool, err error) {
@@ -71,7 +79,7 @@ func (s *Store) finishTogether(ctx context.Context, finishes []Finish) ([]bool, 
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		rerun = earlier > 0
 		for _, round := range rounds {
-			if err := finish(ctx, c, finishArgs(finishes, round), more); err != nil {
+			if err := finish(ctx, c, finishes, round, more); err != nil {
 				return err
 			}
 		}
@@ -108,17 +116,31 @@ func finishRounds(finishes []Finish) (rounds [][]int) {
 }
 
 // finish runs one round, and notes which recipients have more that waits.
-func finish(ctx context.Context, c *pgxpool.Conn, args []any, more map[uuid.UUID]bool) error {
-	rows, _ := c.Query(ctx, finishSQL, args...)
+func finish(ctx context.Context, c *pgxpool.Conn, finishes []Finish, round []int, more map[uuid.UUID]bool) error {
+	rows, _ := c.Query(ctx, finishSQL, finishArgs(finishes, round)...)
 	faults.Here(faults.FinishWriting)
 	var (
 		id      uuid.UUID
 		waiting bool
 	)
+	ended := map[uuid.UUID]bool{}
 	_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &waiting}, func() error {
 		more[id] = more[id] || waiting
+		ended[id] = true
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	var doubtful [][16]byte
+	for _, i := range round {
+		if f := finishes[i]; f.Outcome == push.Delivered && !ended[f.Push] || f.Outcome != push.Delivered && f.Attempt > 1 && ended[f.Push] {
+			doubtful = append(doubtful, f.Push)
+		}
+	}
+	if len(doubtful) > 0 {
+		_, err = c.Exec(ctx, settleSQL, doubtful)
+	}
 	return err
 }
 
