@@ -142,6 +142,11 @@ func (c *caller) batch(ctx context.Context, key string, atomic bool, wanted []op
 	for _, o := range wanted {
 		pushes = append(pushes, pushBody(o.Recipient, o.Channel, o.At))
 	}
+	return c.submitBatch(ctx, key, atomic, wanted, pushes)
+}
+
+// submitBatch submits these bodies for what is wanted.
+func (c *caller) submitBatch(ctx context.Context, key string, atomic bool, wanted []op, pushes []object) []op {
 	began := time.Now()
 	a, tries := c.insist(ctx, "POST", "/v1/pushes/batch", key, object{"pushes": pushes, "atomic": atomic})
 	ops := make([]op, len(wanted))

@@ -53,8 +53,8 @@ func redisFaults(s *devstack.Server, w *wire) []fault {
 		{"Redis killed, back empty", func(ctx context.Context) error { return again(ctx, 300*time.Millisecond) }},
 		{"Redis away for longer than workers wait", func(ctx context.Context) error { return again(ctx, 4*time.Second) }},
 		{"Redis frozen", func(ctx context.Context) error { return frozen(ctx, s, 2*time.Second) }},
-		{"Redis out of memory", between([]any{"CONFIG", "SET", "maxmemory", "1"}, 2*time.Second, []any{"CONFIG", "SET", "maxmemory", "0"})},
-		{"Redis refuses scripts", between([]any{"ACL", "SETUSER", "default", "-@scripting"}, 2*time.Second, []any{"ACL", "SETUSER", "default", "+@all"})},
+		{"Redis out of memory", between([]any{"CONFIG", "SET", "maxmemory", "1"}, 4*time.Second, []any{"CONFIG", "SET", "maxmemory", "0"})},
+		{"Redis refuses scripts", between([]any{"ACL", "SETUSER", "default", "-@scripting"}, 4*time.Second, []any{"ACL", "SETUSER", "default", "+@all"})},
 		{"Redis back from an old snapshot", func(ctx context.Context) error {
 			if err := tell(ctx, "SAVE"); err != nil {
 				return err

@@ -64,6 +64,12 @@ func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) 
 		go func() { defer close(done); twin.submit(ctx, recipient, "push", key, at) }()
 		c.submit(ctx, recipient, "push", key, at)
 		<-done
+	case choice < 84: // a cancel while it waits to be tried again
+		unclear := fmt.Sprintf("%d-%s", []int{3, 4, 7, 8}[rng.IntN(4)], recipient)
+		if o := c.submit(ctx, unclear, "push", key, time.Now().Truncate(time.Second)); o.Status == 201 {
+			time.Sleep(time.Duration(300+rng.IntN(1500)) * time.Millisecond)
+			c.cancel(ctx, o)
+		}
 	case choice < 92:
 		if o := c.submit(ctx, recipient, "push", key, soon()); o.Status == 201 {
 			time.Sleep(time.Duration(rng.IntN(3000)) * time.Millisecond) // until it waits, is claimed, or is retried

@@ -50,7 +50,7 @@ type part struct {
 	run  func(ctx context.Context, l *lab) error
 }
 
-var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"storm", storm}}
+var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"backlog", backlog}, {"storm", storm}}
 
 type options struct {
 	duration time.Duration

@@ -134,6 +134,7 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
 	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{Policy: a.policy, Lease: d.Lease})
+	lobby := delivery.NewLobby(deliverer, a.store, a.log, d.Concurrency)
 	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease}
 	expirer := &schedule.Expirer{Store: a.store, Ledger: a.ledger, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
@@ -141,18 +142,18 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
 	}
 	a.poller = &schedule.Poller{
-		Store: a.store, Works: a.queue.Works, Handle: deliverer.Handle, Log: a.log,
+		Store: a.store, Works: a.queue.Works, Handle: lobby.Handle, Log: a.log,
 		Patience: d.RedisPatience, Linger: d.ArmLease, Concurrency: d.Concurrency,
 	}
 	if d.AuditInterval > 0 {
 		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
 		g.Go(func() error { return auditor.Run(ctx) })
 	}
-	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run} {
+	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, lobby.Run} {
 		g.Go(func() error { return run(ctx) })
 	}
 	g.Go(func() error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, deliverer.Handle)
+		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, lobby.Handle)
 	})
 }
 

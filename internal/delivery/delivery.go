@@ -54,25 +54,37 @@ func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Log
 }
 
 // Handle sends what is due for the recipient of a wake-up, one push after
-// another, until nothing is left to do now. It fails only if Postgres could
-// not be reached, or with [push.Early] if there was nothing to do yet.
+// another, and waits for what may be sent in less than [store.Patience], until
+// nothing is left to do now. It fails only if Postgres could not be reached, or
+// with [push.Early] if there was nothing to do yet.
 func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
+	for {
+		pause, err := d.pass(ctx, w)
+		if err != nil || pause == 0 {
+			return err
+		}
+		if err := wait(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// pass is Handle up to where there is something to wait for.
+func (d *Deliverer) pass(ctx context.Context, w push.WakeUp) (pause time.Duration, err error) {
 	for {
 		began := time.Now() // before the lease begins
 		c, err := d.store.Claim(ctx, store.ClaimOrder{RecipientKey: w.RecipientKey, Policy: d.cfg.Policy, Lease: d.cfg.Lease})
 		if err != nil {
-			return fmt.Errorf("claim for push %s: %w", w.Push, err)
+			return 0, fmt.Errorf("claim for push %s: %w", w.Push, err)
 		}
 		switch c.State {
 		case store.Nothing:
 			if early := w.At.Sub(c.Now); early > store.Patience {
-				return push.Early{In: early}
+				return 0, push.Early{In: early}
 			}
-			return nil
+			return 0, nil
 		case store.Wait:
-			if err := wait(ctx, c.Wait); err != nil {
-				return err
-			}
+			return c.Wait, nil
 		case store.Deferred:
 			d.seen.Deferred()
 			d.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "until", c.Push.NextAt)
@@ -82,7 +94,7 @@ func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
 		case store.Claimed:
 			more, err := d.attempt(ctx, c, began)
 			if err != nil || !more {
-				return err
+				return 0, err
 			}
 		}
 	}

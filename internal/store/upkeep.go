@@ -94,6 +94,19 @@ func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
 	return w, err
 }
 
+// Unarm has the promoter arm again what was armed for recipients, because
+// whoever was woken will not do it.
+func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
+	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `
+			UPDATE pushes SET armed_until = NULL WHERE id IN (
+				SELECT id FROM pushes
+				WHERE recipient_key = ANY ($1::bigint[]) AND status = 'scheduled' AND armed_until IS NOT NULL
+				OFFSET 0) AND status = 'scheduled'`, recipientKeys)
+		return err
+	})
+}
+
 // Due returns wake-ups for up to limit pushes that are due, the oldest first:
 // what is polled while there is no queue.
 func (s *Store) Due(ctx context.Context, limit int) ([]push.WakeUp, error) {

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The backlog in a world whose window is two seconds instead of a minute: an
+// outage of ten seconds stands for one of five minutes.
+const (
+	backlogWindow = 2 * time.Second
+	perRecipient  = 5
+)
+
+// backlog lets pushes fall due while no worker runs, several for each
+// recipient, and looks at how they leave when one comes back: the first of each
+// recipient as fast as may be, the others a window apart, in their order.
+func backlog(ctx context.Context, l *lab) (err error) {
+	database, err := l.newDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	redis, err := l.newIndex()
+	if err != nil {
+		return err
+	}
+	w, err := l.newWorld(ctx, setting{
+		name: "backlog", database: database, redis: redis, rules: []rule{{1, backlogWindow}},
+		lease: 20 * time.Second, armLease: 20 * time.Second, ttl: 10 * time.Minute, apis: 1,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.stop()) }()
+	if _, err := w.startAPI(ctx, 0); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := w.fallDue(ctx, l.backlog); err != nil {
+		return err
+	}
+	say("%d pushes were accepted in %s; the workers come back", l.backlog, time.Since(began).Round(100*time.Millisecond))
+	back := time.Now()
+	if _, err := w.startWorker(nil); err != nil {
+		return err
+	}
+	if left, err := w.settle(ctx, back.Add(time.Hour), 3*time.Minute); err != nil || left > 0 {
+		return errors.Join(err, fmt.Errorf("%d are left after three minutes", left))
+	}
+	if err := l.judgeBacklog(ctx, w, back); err != nil {
+		return err
+	}
+	j, err := w.judge(ctx)
+	if err != nil {
+		return err
+	}
+	l.report.judged("backlog", j)
+	return nil
+}
+
+// fallDue books pushes whose times, a window apart, have all passed when it
+// returns. One in twenty has expired by then.
+func (w *world) fallDue(ctx context.Context, pushes int) error {
+	recipients := pushes / perRecipient
+	first := time.Now().Add(time.Duration(5+pushes/4000) * time.Second).Truncate(time.Second)
+	last := first.Add((perRecipient - 1) * backlogWindow)
+	var (
+		wg   sync.WaitGroup
+		next = make(chan int)
+	)
+	for range 8 {
+		wg.Go(func() {
+			c := w.newCaller()
+			for n := range next {
+				c.batchOfRecipients(ctx, n, first, last)
+			}
+		})
+	}
+	const each = 100 // recipients in a batch
+	for n := 0; n < recipients; n += each {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	return pass(ctx, time.Until(last.Add(time.Second)))
+}
+
+// batchOfRecipients books all pushes of a hundred recipients.
+func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last time.Time) {
+	var (
+		wanted []op
+		bodies []object
+	)
+	for n := from; n < from+100; n++ {
+		for i := range perRecipient {
+			o := op{Recipient: fmt.Sprint("r", n), At: first.Add(time.Duration(i) * backlogWindow).UTC()}
+			b := pushBody(o.Recipient, "", o.At)
+			if n%20 == 0 && i == perRecipient-1 {
+				b["expires_at"] = last.Add(time.Second).UTC().Format(time.RFC3339)
+			}
+			wanted, bodies = append(wanted, o), append(bodies, b)
+		}
+	}
+	c.submitBatch(ctx, fmt.Sprint("backlog-", from), false, wanted, bodies)
+}
+
+// judgeBacklog compares when each push was sent with when its quota, and the
+// order of its recipient's pushes, allowed it.
+func (l *lab) judgeBacklog(ctx context.Context, w *world, back time.Time) error {
+	conn, err := pgx.Connect(ctx, w.database)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var (
+		first, last, begin    time.Time
+		sent, expired, firsts int
+		disordered            int
+		wait                  []float64
+	)
+	err = conn.QueryRow(ctx, `
+		WITH s AS (
+			SELECT p.recipient, p.send_at, s.started_at, coalesce(s.handed_at, s.ended_at) AS at,
+				lag(coalesce(s.handed_at, s.ended_at)) OVER w AS before, lag(p.send_at) OVER w AS promised_before, row_number() OVER w AS n
+			FROM sends s JOIN pushes p ON p.id = s.push_id WINDOW w AS (PARTITION BY p.recipient ORDER BY s.started_at)
+		)
+		SELECT min(started_at), max(started_at), count(*), count(*) FILTER (WHERE n = 1), coalesce(max(started_at) FILTER (WHERE n = 1), now()),
+			count(*) FILTER (WHERE promised_before > send_at),
+			array_agg(extract(epoch FROM started_at - greatest(send_at, before + $1::interval))::float8) FILTER (WHERE n > 1)
+		FROM s`, backlogWindow).Scan(&first, &last, &sent, &firsts, &begin, &disordered, &wait)
+	if err != nil {
+		return err
+	}
+	if err := conn.QueryRow(ctx, `SELECT count(*) FROM pushes WHERE status = 'expired' AND last_error <> ''`).Scan(&expired); err != nil {
+		return err
+	}
+	slices.Sort(wait)
+	quantile := func(q float64) time.Duration {
+		return time.Duration(wait[int(q*float64(len(wait)-1))] * float64(time.Second)).Round(time.Millisecond)
+	}
+	needs := (perRecipient - 1) * backlogWindow
+	took := last.Sub(back)
+	l.report.sometimes("backlog: sent", sent)
+	l.report.sometimes("backlog: expired, and said so", expired)
+	l.report.measured("backlog: %d due pushes drained in %s, of which the quota needs %s; the first of each of %d recipients left at %.0f/s",
+		l.backlog, took.Round(100*time.Millisecond), needs, firsts, float64(firsts)/begin.Sub(first).Seconds())
+	l.report.measured("backlog: behind what its quota needs, a push left p50 %s, p99 %s, at most %s later", quantile(.5), quantile(.99), quantile(1))
+	if disordered > 0 {
+		l.report.violate("backlog: %d pushes overtook an older one of their recipient", disordered)
+	}
+	if sent+expired != l.backlog/perRecipient/100*100*perRecipient {
+		l.report.violate("backlog: %d sent and %d expired of %d", sent, expired, l.backlog)
+	}
+	// At full speed the whole backlog passes as fast as its first wave did, or as
+	// slowly as the quota demands; a wake-up that was lost comes after a lease.
+	if most := time.Duration(perRecipient)*begin.Sub(back)*2 + needs + 20*time.Second; took > most {
+		l.report.violate("backlog: it took %s to drain, at the pace of its beginning %s would do", took, most)
+	}
+	return nil
+}
