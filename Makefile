@@ -34,6 +34,11 @@ bench: ## Measure against the baselines and write docs/benchmarks.md
 	@$(GO) build -o bin/bench ./bench
 	@exec bin/bench -out docs/benchmarks.md
 
+.PHONY: chaos
+chaos: ## Break everything and prove the guarantees; DURATION=10m for a longer storm, SEED=n for the choices of an earlier run
+	@$(GO) build -o bin/chaos ./chaos
+	@exec bin/chaos $(if $(DURATION),-duration $(DURATION)) $(if $(SEED),-seed $(SEED)) $(CHAOS)
+
 .PHONY: clean
 clean: ## Remove what was built; the data in .local/ stays
 	rm -rf bin

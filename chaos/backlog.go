@@ -68,7 +68,7 @@ func backlog(ctx context.Context, l *lab) (err error) {
 // returns. One in twenty has expired by then.
 func (w *world) fallDue(ctx context.Context, pushes int) error {
 	recipients := pushes / perRecipient
-	first := time.Now().Add(time.Duration(5+pushes/4000) * time.Second).Truncate(time.Second)
+	first := time.Now().Add(time.Duration(2+pushes/2000) * time.Second).Truncate(time.Second)
 	last := first.Add((perRecipient - 1) * backlogWindow)
 	var (
 		wg   sync.WaitGroup

@@ -147,7 +147,7 @@ func (l *lab) conclude(ctx context.Context, w *world, tracks [][]fault) error {
 			return err
 		}
 	}
-	if l.duration >= time.Minute {
+	if l.duration >= scarce {
 		for _, track := range tracks {
 			for _, f := range track {
 				l.report.sometimes(f.name, 0)
@@ -194,14 +194,18 @@ func (l *lab) events(w *world, f *facts) {
 	r.sometimes("answers 503", w.history.counted("503"))
 	r.sometimes("no answer at all", w.history.counted("no answer"))
 	r.sometimes("cancels", canceledOps)
-	r.sometimes("cancels of what may have been delivered", possibly)
 	r.sometimes("moves", movedOps)
 	r.sometimes("attempts of unknown outcome", unknown)
-	r.sometimes("attempts lost and reaped", lost)
 	r.sometimes("attempts beyond the first", again)
 	r.sometimes("pushes deferred by actual sends", w.said(`"msg":"push deferred by its recipient's actual sends"`))
 	r.sometimes("ledgers that did without Redis", w.said(`"msg":"the ledger does without Redis; Postgres decides alone"`))
-	r.sometimes("workers that polled Postgres", w.said(`"msg":"Redis does not answer; polling Postgres for what is due"`))
+	rare := r.meet
+	if l.duration >= scarce {
+		rare = r.sometimes
+	}
+	rare("cancels of what may have been delivered", possibly)
+	rare("attempts lost and reaped", lost)
+	rare("workers that polled Postgres", w.said(`"msg":"Redis does not answer; polling Postgres for what is due"`))
 	r.meet("pushes failed", failed)
 	r.meet("pushes expired", expired)
 	r.meet("callers who never learned", lostForever)
