@@ -22,8 +22,9 @@ type program struct {
 
 	mu      sync.Mutex
 	current *process.Process
-	faults  []string // what happens to the first process, the second, …; the others come to no harm
-	away    bool     // not to be started again
+	began   time.Time // of the current process
+	faults  []string  // what happens to the first process, the second, …; the others come to no harm
+	away    bool      // not to be started again
 	starts  int
 	all     []*process.Process
 	done    chan struct{} // closed when nothing is supervised any more
@@ -56,7 +57,7 @@ func (p *program) start() error {
 	if err != nil {
 		return err
 	}
-	p.current = next
+	p.current, p.began = next, time.Now()
 	p.all = append(p.all, next)
 	return nil
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -206,6 +208,9 @@ func (l *lab) events(w *world, f *facts) {
 	rare("cancels of what may have been delivered", possibly)
 	rare("attempts lost and reaped", lost)
 	rare("workers that polled Postgres", w.said(`"msg":"Redis does not answer; polling Postgres for what is due"`))
+	if l.skew {
+		r.sometimes("workers whose clock is minutes off", w.clocksOff())
+	}
 	r.meet("pushes failed", failed)
 	r.meet("pushes expired", expired)
 	r.meet("callers who never learned", lostForever)
@@ -222,6 +227,18 @@ func (l *lab) events(w *world, f *facts) {
 		}
 		r.measured("storm: first attempts began p50 %s, p90 %s, p99 %s, at most %s after their second", at(.5), at(.9), at(.99), at(1))
 	}
+}
+
+// clocksOff counts the workers whose log says another time than it was.
+func (w *world) clocksOff() (n int) {
+	for _, p := range w.programs {
+		var line struct{ Time time.Time }
+		text, _, _ := strings.Cut(p.process().Log(), "\n")
+		if json.Unmarshal([]byte(text), &line) == nil && line.Time.Sub(p.began).Abs() > 2*time.Minute {
+			n++
+		}
+	}
+	return n
 }
 
 func count(is bool) int {

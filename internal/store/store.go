@@ -92,7 +92,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish"),
 	}
 	s.looks = &groupcommit.Group[span, []HeldBooking]{
-		Run: s.lookTogether, MaxWeight: 500, Pause: bookPause, Alone: maybeOne, Observe: s.observe("look"),
+		Run: s.lookTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look"),
 	}
 	return s, nil
 }
