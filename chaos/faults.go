@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/wire"
 )
 
 // fault is something that happens to an operation. do returns when it is over.
@@ -21,7 +22,7 @@ type fault struct {
 }
 
 // redisFaults are what can happen to Redis.
-func redisFaults(s *devstack.Server, w *wire) []fault {
+func redisFaults(s *devstack.Server, w *wire.Wire) []fault {
 	client := func() *redis.Client {
 		o, _ := redis.ParseURL(s.URL)
 		o.MaxRetries = -1
@@ -62,7 +63,7 @@ func redisFaults(s *devstack.Server, w *wire) []fault {
 			_ = pass(ctx, 2*time.Second)
 			return again(ctx, 0)
 		}},
-		{"Redis' replies lost", func(context.Context) error { w.loseReplies(300 * time.Millisecond); return nil }},
+		{"Redis' replies lost", func(context.Context) error { w.LoseAll(300 * time.Millisecond); return nil }},
 	}
 }
 
@@ -76,7 +77,7 @@ func frozen(ctx context.Context, s *devstack.Server, d time.Duration) error {
 
 // postgresFaults are what can happen to Postgres. A long run has it silent for
 // as long as an operation may meet.
-func postgresFaults(s *devstack.Server, w *wire, silence time.Duration) []fault {
+func postgresFaults(s *devstack.Server, w *wire.Wire, silence time.Duration) []fault {
 	return []fault{
 		{"Postgres killed and restarted at once", func(ctx context.Context) error {
 			if err := s.Kill(); err != nil {
@@ -95,7 +96,7 @@ func postgresFaults(s *devstack.Server, w *wire, silence time.Duration) []fault 
 		}},
 		{"Postgres silent", func(ctx context.Context) error { return frozen(ctx, s, silence) }},
 		{"Postgres without a connection left", func(ctx context.Context) error { return exhaust(ctx, s.URL, 2*time.Second) }},
-		{"Postgres' replies lost", func(context.Context) error { w.loseReplies(300 * time.Millisecond); return nil }},
+		{"Postgres' replies lost", func(context.Context) error { w.LoseAll(300 * time.Millisecond); return nil }},
 	}
 }
 

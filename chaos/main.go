@@ -27,6 +27,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func main() {
@@ -110,6 +112,7 @@ func chaos() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	redis.SetLogger(silence{}) // it is away most of the time
 	say("seed %d; the same choices again: make chaos SEED=%d DURATION=%s", o.seed, o.seed, o.duration)
 	l, err := openLab(ctx, o)
 	if err != nil {
@@ -134,6 +137,11 @@ func chaos() error {
 	}
 	return err
 }
+
+// silence is a Redis client's log that nobody reads.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
 
 // say tells the reader at the terminal what goes on.
 func say(format string, args ...any) {

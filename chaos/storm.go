@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/wire"
 )
 
 // stormLease is the lease of the storm's workers.
@@ -27,16 +29,16 @@ func storm(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
-	toPostgres, databaseURL, err := newWire(stack.DatabaseURL)
+	toPostgres, databaseURL, err := wireTo(stack.DatabaseURL)
 	if err != nil {
 		return err
 	}
-	defer toPostgres.close()
-	toRedis, redisURL, err := newWire(stack.RedisURL)
+	defer toPostgres.Close()
+	toRedis, redisURL, err := wireTo(stack.RedisURL)
 	if err != nil {
 		return err
 	}
-	defer toRedis.close()
+	defer toRedis.Close()
 	if _, err := store.Migrate(ctx, stack.DatabaseURL); err != nil {
 		return err
 	}
@@ -75,6 +77,20 @@ func storm(ctx context.Context, l *lab) (err error) {
 	}
 	l.report.measured("storm: everything had settled %s after the last fault", time.Since(calm).Round(100*time.Millisecond))
 	return l.conclude(ctx, w, tracks)
+}
+
+// wireTo returns a wire to the server of a URL, and the URL by way of it.
+func wireTo(server string) (*wire.Wire, string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return nil, "", err
+	}
+	w, err := wire.New(u.Host)
+	if err != nil {
+		return nil, "", err
+	}
+	u.Host = w.Addr()
+	return w, u.String(), nil
 }
 
 // startAll starts two APIs and three workers. The clock of one worker is three

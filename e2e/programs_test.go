@@ -5,8 +5,8 @@ package e2e
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"

@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"groupcommit": {},
 	"faults":      {},
 	"process":     {},
+	"wire":        {},
 	"quota":       {"groupcommit"},
 	"channel":     {"push", "faults"},
 	"queue":       {"push"},

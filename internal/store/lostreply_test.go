@@ -13,7 +13,7 @@ import (
 )
 
 // onWire is a bundle whose store talks to Postgres through a wire.
-func onWire(t *testing.T) (*bundle, *wire) {
+func onWire(t *testing.T) (*bundle, *lossy) {
 	t.Helper()
 	b := setup(t)
 	w := newWire(t, b.url)
