@@ -78,7 +78,7 @@ func (s *Store) AuditEach(ctx context.Context, scope AuditScope, found func(Find
 // times that are asked for. Without more settings it keeps to the indexes, as
 // all others do: even what has no index of its own, the attempts of some time, is
 // then found by reading an index, not a table.
-const auditSettings = `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '256MB'`
+const auditSettings = `SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '256MB'; SET LOCAL idle_in_transaction_session_timeout = 0`
 
 // wholeTables is for an audit that may read whole tables, with all processors. A
 // parallel hash would need more shared memory than a container usually has.

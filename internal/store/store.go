@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,6 +71,10 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	} {
 		pc.ConnConfig.RuntimeParams[name] = value
 	}
+	// A program that is frozen, or cut off, must not keep its locks.
+	if _, set := pc.ConnConfig.RuntimeParams[idleLimit]; !set {
+		pc.ConnConfig.RuntimeParams[idleLimit] = strconv.FormatInt(2*cfg.Timeout.Milliseconds(), 10) // ms
+	}
 	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
@@ -96,6 +101,10 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	}
 	return s, nil
 }
+
+// idleLimit is the setting of Postgres for how long a transaction may stand
+// still before its locks are taken away from it.
+const idleLimit = "idle_in_transaction_session_timeout"
 
 // maybeOne reports whether one request may have spoiled it for a whole group.
 func maybeOne(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
@@ -157,7 +166,7 @@ func again(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
 		switch pgErr.Code {
-		case "57P01", "57P02", "57P03", "40001", "40P01", "53300", "53200":
+		case "57P01", "57P02", "57P03", "25P03", "40001", "40P01", "53300", "53200":
 			return true
 		}
 		return strings.HasPrefix(pgErr.Code, "08")
