@@ -88,7 +88,7 @@ func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) 
 func (w *world) farWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
 	year := time.Now().AddDate(0, 6, 0).Truncate(24 * time.Hour)
 	somewhen := func() time.Time { return year.Add(time.Duration(rng.IntN(20)) * time.Second) }
-	recipient, key := fmt.Sprint(farName, n/2), ""
+	recipient, key := fmt.Sprint(farName, n/2, "-", time.Now().Format("1504")), "" // another one every minute: long histories take long to check
 	if rng.IntN(2) == 0 {
 		key = fmt.Sprintf("far-%d-%x", n, rng.Uint64())
 	}
