@@ -75,9 +75,10 @@ func frozen(ctx context.Context, s *devstack.Server, d time.Duration) error {
 	return s.Resume()
 }
 
-// postgresFaults are what can happen to Postgres. A long run has it silent for
-// as long as an operation may meet.
-func postgresFaults(s *devstack.Server, w *wire.Wire, silence time.Duration) []fault {
+// postgresFaults are what can happen to Postgres. In a long run it is once in a
+// while silent for as long as an operation may meet.
+func postgresFaults(s *devstack.Server, w *wire.Wire, long bool) []fault {
+	silences := 0
 	return []fault{
 		{"Postgres killed and restarted at once", func(ctx context.Context) error {
 			if err := s.Kill(); err != nil {
@@ -94,7 +95,12 @@ func postgresFaults(s *devstack.Server, w *wire.Wire, silence time.Duration) []f
 			}
 			return nil
 		}},
-		{"Postgres silent", func(ctx context.Context) error { return frozen(ctx, s, silence) }},
+		{"Postgres silent", func(ctx context.Context) error {
+			if silences++; long && silences%8 == 3 {
+				return frozen(ctx, s, 40*time.Second)
+			}
+			return frozen(ctx, s, 3*time.Second)
+		}},
 		{"Postgres without a connection left", func(ctx context.Context) error { return exhaust(ctx, s.URL, 2*time.Second) }},
 		{"Postgres' replies lost", func(context.Context) error { w.LoseAll(300 * time.Millisecond); return nil }},
 	}

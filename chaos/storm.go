@@ -57,12 +57,8 @@ func storm(ctx context.Context, l *lab) (err error) {
 	}
 
 	rng := rand.New(rand.NewPCG(l.seed, 0))
-	silence := 3 * time.Second
-	if l.duration >= 5*time.Minute {
-		silence = 40 * time.Second
-	}
 	tracks := [][]fault{
-		redisFaults(stack.Redis, toRedis), postgresFaults(stack.Postgres, toPostgres, silence),
+		redisFaults(stack.Redis, toRedis), postgresFaults(stack.Postgres, toPostgres, l.duration >= 5*time.Minute),
 		processFaults(apis, workers, stormLease, rng), outerFaults(w, stack.RedisURL),
 	}
 	began := time.Now()
