@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// clean are the facts of four pushes of anna, two seconds apart: one sent at
+// once, one after an attempt of unknown outcome, one canceled, one failed.
+func clean() *judgement {
+	at := func(n int) time.Time { return noon.Add(time.Duration(n) * 2 * time.Second) }
+	f := &facts{rows: map[string]row{}, sends: map[string][]send{}}
+	for n, status := range []string{"sent", "sent", "canceled", "failed"} {
+		id := fmt.Sprint("p", n)
+		f.rows[id] = row{ID: id, Recipient: "anna", Channel: "push", Status: status, SendAt: at(n)}
+		f.ops = append(f.ops, op{Kind: submitted, Recipient: "anna", ID: id, At: at(n), Key: "k" + id, Status: 201})
+	}
+	failed := f.rows["p3"]
+	failed.LastError = "refused"
+	f.rows["p3"] = failed
+	f.ops = append(f.ops, op{Kind: canceled, Recipient: "anna", ID: "p2", Ended: noon, Status: 200})
+	attempt := func(id string, n int, outcome string, start time.Time, taken bool) {
+		end := start.Add(time.Millisecond)
+		f.sends[id] = append(f.sends[id], send{Push: id, Recipient: "anna", Outcome: outcome, Attempt: n, Started: start, Ended: &end, LeaseUntil: start.Add(time.Second)})
+		f.arrivals = append(f.arrivals, arrival{Push: id, Key: id, Recipient: "anna", Attempt: n, At: start.UnixNano(), Taken: taken})
+	}
+	attempt("p0", 1, "delivered", at(0), true)
+	attempt("p1", 1, "unknown", at(1), true)
+	attempt("p1", 2, "delivered", at(2), true)
+	attempt("p3", 1, "refused", at(3), false)
+	return &judgement{w: &world{rules: []rule{{1, 2 * time.Second}}}, facts: f}
+}
+
+func (j *judgement) all() string {
+	j.nothingIsLost()
+	j.nothingIsMadeUp()
+	j.windowsHold()
+	j.attemptsAreTrue()
+	j.cancelsHold()
+	j.keysHold()
+	return strings.Join(j.found, "\n")
+}
+
+// TestTheJudgeFinds breaks each guarantee once. The judge must find that, and
+// nothing where nothing is wrong.
+func TestTheJudgeFinds(t *testing.T) {
+	edit := func(id string, change func(*row)) func(*facts) {
+		return func(f *facts) { r := f.rows[id]; change(&r); f.rows[id] = r }
+	}
+	for _, c := range []struct {
+		name, want string
+		spoil      func(*facts)
+	}{
+		{"nothing", "", func(*facts) {}},
+		{"accepted and gone", "I1: push p0", func(f *facts) { delete(f.rows, "p0") }},
+		{"never ended", "is still scheduled", edit("p0", func(r *row) { r.Status = "scheduled" })},
+		{"no reason", "does not say why", edit("p3", func(r *row) { r.LastError = "" })},
+		{"nobody asked", "I5: push p9", func(f *facts) { f.rows["p9"] = row{ID: "p9", Recipient: "bert", Status: "sent"} }},
+		{"nobody knows", "", func(f *facts) {
+			f.rows["p9"] = row{ID: "p9", Recipient: "bert", Status: "scheduled", SendAt: time.Now().Add(time.Hour)}
+			f.ops = append(f.ops, op{Kind: submitted, Recipient: "bert"})
+		}},
+		{"promised too close", "I2 promised: anna", edit("p1", func(r *row) { r.SendAt = r.SendAt.Add(-time.Second) })},
+		{"sent too close", "I2 actual: anna", func(f *facts) { f.arrivals[1].At -= int64(time.Second) }},
+		{"a little late at the provider", "", func(f *facts) { f.arrivals[0].At += int64(400 * time.Millisecond) }},
+		{"one attempt twice", "reached the provider twice", func(f *facts) { f.arrivals = append(f.arrivals, f.arrivals[3]) }},
+		{"another key", "bears the key", func(f *facts) { f.arrivals[0].Key = "other" }},
+		{"not recorded", "is not recorded", func(f *facts) { f.arrivals[0].Attempt = 2 }},
+		{"not taken", "the provider did not take it", func(f *facts) { f.arrivals[0].Taken = false }},
+		{"taken, not refused", "recorded as refused", func(f *facts) { f.arrivals[3].Taken = true }},
+		{"no end", "has no end", func(f *facts) { f.sends["p3"][0].Outcome = "" }},
+		{"twice without an excuse", "was delivered 2 times", func(f *facts) { f.sends["p1"][0].Outcome = "delivered" }},
+		{"a late answer is an excuse", "", func(f *facts) {
+			s := &f.sends["p1"][0]
+			s.Outcome, s.LeaseUntil = "delivered", *s.Ended
+		}},
+		{"twice, where once was asked for", "was delivered 2 times", edit("p1", func(r *row) { r.Channel = "once" })},
+		{"after the cancel", "after its cancel was confirmed", func(f *facts) {
+			f.arrivals = append(f.arrivals, arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(time.Second).UnixNano()})
+		}},
+		{"before the cancel, unsaid", "did not say so", func(f *facts) {
+			f.arrivals = append(f.arrivals, arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(-time.Second).UnixNano(), Taken: true})
+		}},
+		{"one key, two pushes", "I6: the key", func(f *facts) { f.ops[1].Key = f.ops[0].Key }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := clean()
+			c.spoil(j.facts)
+			if found := j.all(); c.want == "" && found != "" || !strings.Contains(found, c.want) {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
+	}
+}
+
+// TestLinearizable: answers that could have been given in some order, and some
+// that could not.
+func TestLinearizable(t *testing.T) {
+	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
+	do := func(kind, id string, place, began, ended, status int) op {
+		problem := ""
+		if status == 409 {
+			problem = "quota-exceeded"
+		}
+		return op{Kind: kind, ID: id, Recipient: "far-1", At: at(place), Began: at(began), Ended: at(ended), Status: status, Problem: problem}
+	}
+	for _, c := range []struct {
+		name string
+		want porcupine.CheckResult
+		ops  []op
+	}{
+		{"one place, one winner", porcupine.Ok, []op{do(submitted, "a", 0, 1, 5, 201), do(submitted, "", 1, 2, 4, 409)}},
+		{"two winners", porcupine.Illegal, []op{do(submitted, "a", 0, 1, 5, 201), do(submitted, "b", 1, 2, 4, 201)}},
+		{"refused without a reason", porcupine.Illegal, []op{do(submitted, "a", 0, 1, 2, 201), do(submitted, "", 2, 3, 4, 409)}},
+		{"freed by a cancel", porcupine.Ok, []op{do(submitted, "a", 0, 1, 2, 201), do(canceled, "a", 0, 3, 5, 200), do(submitted, "b", 0, 4, 6, 201)}},
+		{"refused after the cancel", porcupine.Illegal, []op{do(submitted, "a", 0, 1, 2, 201), do(canceled, "a", 0, 3, 4, 200), do(submitted, "", 0, 5, 6, 409)}},
+		{"moved away", porcupine.Ok, []op{do(submitted, "a", 0, 1, 2, 201), do(moved, "a", 9, 3, 4, 200), do(submitted, "b", 0, 5, 6, 201)}},
+		{"moved onto another", porcupine.Illegal, []op{do(submitted, "a", 0, 1, 2, 201), do(submitted, "b", 5, 1, 2, 201), do(moved, "a", 4, 3, 4, 200)}},
+		{"perhaps booked, so refused", porcupine.Ok, []op{do(submitted, "", 0, 1, 2, 0), do(submitted, "", 1, 5, 6, 409)}},
+		{"perhaps not booked, so accepted", porcupine.Ok, []op{do(submitted, "", 0, 1, 2, 0), do(submitted, "b", 1, 5, 6, 201)}},
+		{"both at once", porcupine.Illegal, []op{do(submitted, "", 0, 1, 2, 0), do(submitted, "", 1, 5, 6, 409), do(submitted, "b", 1, 7, 8, 201)}},
+		{"an answer that does not exist", porcupine.Illegal, []op{do(canceled, "z", 0, 1, 2, 200)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			slices.Reverse(c.ops)
+			if n, got := linearizable(c.ops, []rule{{1, 2 * time.Second}}, isFar); got != c.want || n != len(c.ops) {
+				t.Errorf("%s after %d operations, want %s", got, n, c.want)
+			}
+		})
+	}
+}
+
+// TestEveryMannerIsMet: the provider behaves as the name of a recipient says at
+// the first attempt, and badly only where it is to.
+func TestEveryMannerIsMet(t *testing.T) {
+	well, badly := simulator{behaviour: "well"}, simulator{behaviour: "badly", seed: "1"}
+	met := map[string]int{}
+	for i, m := range manners {
+		name := fmt.Sprintf("%d-x", i)
+		if got := well.choose(name, "p", 1); got.name != m.name {
+			t.Errorf("%s meets %q, want %q", name, got.name, m.name)
+		}
+		if got := well.choose(name, "p", 2); got.name != manners[0].name {
+			t.Errorf("%s meets %q at the second attempt", name, got.name)
+		}
+	}
+	for i := range 2000 {
+		met[badly.choose("anna", fmt.Sprint(i), 1).name]++
+	}
+	for _, m := range manners {
+		if met[m.name] == 0 {
+			t.Errorf("nobody meets %q", m.name)
+		}
+	}
+}
