@@ -26,7 +26,7 @@ type healthView struct {
 type readyView struct {
 	Status   string `json:"status" enum:"ready,degraded,unavailable" doc:"degraded: without Redis everything works, only slower."`
 	Postgres string `json:"postgres" enum:"ok,unreachable"`
-	Redis    string `json:"redis" enum:"ok,unreachable"`
+	Redis    string `json:"redis" enum:"ok,unreachable" doc:"unreachable: it does not answer, or does not write and run scripts."`
 }
 
 func (a *api) health(c *call) error {
