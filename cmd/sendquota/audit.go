@@ -45,6 +45,9 @@ func (c audit) Run() error {
 	}
 	steps := newProgress(os.Stderr)
 	err := withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
+		if cfg.File == "" {
+			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: the windows of the default policy are tested")
+		}
 		_, err := st.AuditEach(ctx, store.AuditScope{Policy: app.Policy(cfg.Policy), Since: c.Since}, report.add, steps.done)
 		return err
 	})

@@ -23,7 +23,10 @@ type Lobby struct {
 	mu      sync.Mutex
 	waiting map[int64]*waiter // by recipient key
 	closed  bool
-	looking sync.WaitGroup // those who wait, until they have looked again
+	left    []int64         // recipients that are to be woken elsewhere
+	looking sync.WaitGroup  // those who wait, until they have looked again
+	work    context.Context // of those who look; it ends when the lobby closes
+	close   context.CancelFunc
 }
 
 type waiter struct {
@@ -39,7 +42,9 @@ type unarmer interface {
 // NewLobby returns a lobby in front of a deliverer that is to work on so many
 // recipients at the same time.
 func NewLobby(d *Deliverer, st unarmer, log *slog.Logger, concurrency int) *Lobby {
-	return &Lobby{deliverer: d, store: st, log: log, places: make(chan struct{}, concurrency), waiting: map[int64]*waiter{}}
+	l := &Lobby{deliverer: d, store: st, log: log, places: make(chan struct{}, concurrency), waiting: map[int64]*waiter{}}
+	l.work, l.close = context.WithCancel(context.Background())
+	return l
 }
 
 // Handle is [Deliverer.Handle], but for the waiting: it returns, and looks again
@@ -74,18 +79,27 @@ func (l *Lobby) seat(w push.WakeUp, pause time.Duration) bool {
 	return true
 }
 
-// look handles the recipient whose time has come, as often as it takes.
+// look handles the recipient whose time has come, as often as it takes. Once the
+// lobby is closed, that is for others to do.
 func (l *Lobby) look(w push.WakeUp) {
 	defer l.looking.Done()
 	l.mu.Lock()
 	delete(l.waiting, w.RecipientKey)
 	l.mu.Unlock()
-	err := l.Handle(context.Background(), w)
+	err := l.Handle(l.work, w)
+	if err == nil {
+		return
+	}
+	pause := time.Second
 	if early, ok := errors.AsType[push.Early](err); ok {
-		l.seat(w, early.In) // its wake-up is used up
-	} else if err != nil {
+		pause = early.In // its wake-up is used up
+	} else if l.work.Err() == nil {
 		l.log.Warn("a recipient that waited was not handled; it is tried again", "error", err)
-		l.seat(w, time.Second)
+	}
+	if !l.seat(w, pause) {
+		l.mu.Lock()
+		l.left = append(l.left, w.RecipientKey)
+		l.mu.Unlock()
 	}
 }
 
@@ -93,22 +107,22 @@ func (l *Lobby) look(w push.WakeUp) {
 // just now, and has the recipients that still wait woken elsewhere.
 func (l *Lobby) Run(ctx context.Context) error {
 	<-ctx.Done()
-	var left []int64
 	l.mu.Lock()
 	l.closed = true
 	for key, s := range l.waiting {
 		if s.timer.Stop() {
-			left = append(left, key)
+			l.left = append(l.left, key)
 			l.looking.Done()
 		}
 	}
 	l.mu.Unlock()
+	l.close()
 	l.looking.Wait()
-	if len(left) == 0 {
+	if len(l.left) == 0 {
 		return nil
 	}
-	if err := l.store.Unarm(context.WithoutCancel(ctx), left); err != nil {
-		l.log.Warn("recipients that wait are armed again only when their lease ends", "recipients", len(left), "error", err)
+	if err := l.store.Unarm(context.WithoutCancel(ctx), l.left); err != nil {
+		l.log.Warn("recipients that wait are armed again only when their lease ends", "recipients", len(l.left), "error", err)
 	}
 	return nil
 }

@@ -68,6 +68,46 @@ func TestWhoWaitsHoldsNoPlace(t *testing.T) {
 	d.audit(t, policy)
 }
 
+// TestALobbyThatClosesDuringAnAttempt: the attempt is carried to its end, and
+// what comes after it is for others, at once.
+func TestALobbyThatClosesDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+	d := open(t, quota.Policy{{Name: "second", Limit: 1, Window: 1900 * time.Millisecond}})
+	sending, answer := make(chan struct{}, 3), make(chan struct{}, 3)
+	d.answer = func(context.Context, push.Push, int) channel.Result {
+		sending <- struct{}{}
+		<-answer
+		return channel.Result{Outcome: push.Delivered}
+	}
+	for n := range 3 {
+		d.book(t, "anna", "log", thisSecond().Add(time.Duration(n-10)*time.Second))
+	}
+	arm := func([]push.WakeUp) error { return nil }
+	if _, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, arm); err != nil {
+		t.Fatal(err)
+	}
+	l, closes := d.lobby(t)
+	answer <- struct{}{}
+	if err := l.Handle(t.Context(), d.wakeUp("anna")); err != nil {
+		t.Fatal(err)
+	}
+	<-sending
+	<-sending // the second, out of the lobby
+	closed := make(chan struct{})
+	go func() { closes(); close(closed) }()
+	select {
+	case <-closed:
+		t.Error("it closed while an attempt was under way")
+	case <-time.After(50 * time.Millisecond): // it may not, so this is what can be waited for
+	}
+	answer <- struct{}{}
+	<-closed
+	d.sentEventually(t, 2)
+	if n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, arm); n != 1 || err != nil {
+		t.Errorf("%d are to be armed again, %v; want the third", n, err)
+	}
+}
+
 // TestAClosedLobbyLeavesNobodyWaiting: who sits there is armed again by others,
 // and who comes is sent away until then.
 func TestAClosedLobbyLeavesNobodyWaiting(t *testing.T) {

@@ -46,7 +46,8 @@ func (p *Poller) Polling() bool { return p.polling.Load() }
 
 // Pass looks whether Redis answers and, if it has not for too long, has one
 // portion of what is due handled. It does not wait for the handlers: one that
-// hangs delays nobody else. full means that more may be due.
+// hangs delays nobody else. It is never full: what is still due may be waiting
+// for its window, so the next look is at the next tick.
 func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	if !p.givenUp(ctx) {
 		return false, nil
@@ -54,18 +55,18 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	if p.slots == nil {
 		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[int64]bool{}
 	}
-	portion := 10 * p.Concurrency
-	due, err := p.Store.Due(ctx, portion)
+	due, err := p.Store.Due(ctx, 10*p.Concurrency)
 	if err != nil {
 		return false, err
 	}
-	return p.start(ctx, due) > 0 && len(due) == portion, nil
+	p.start(ctx, due)
+	return false, nil
 }
 
 // start starts handlers for what is due, one for a recipient and none for
-// those in flight, and reports how many. While as many run as may, it waits for
+// those in flight. While as many run as may, it waits for
 // one of them, but no longer than until the next pass.
-func (p *Poller) start(ctx context.Context, due []push.WakeUp) (started int) {
+func (p *Poller) start(ctx context.Context, due []push.WakeUp) {
 	patience, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
 	seen := map[int64]bool{}
@@ -76,14 +77,12 @@ func (p *Poller) start(ctx context.Context, due []push.WakeUp) (started int) {
 		seen[w.RecipientKey] = true
 		select {
 		case p.slots <- struct{}{}:
-			started++
 			p.handlers.Go(func() { p.handle(ctx, w) })
 		case <-patience.Done():
 			p.leave(w.RecipientKey)
-			return started
+			return
 		}
 	}
-	return started
 }
 
 func (p *Poller) handle(ctx context.Context, w push.WakeUp) {

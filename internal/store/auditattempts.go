@@ -19,8 +19,9 @@ func (s AuditScope) underWayQuery() auditQuery {
 		checks: []auditCheck{
 			{"open-attempt", `p.status <> 'sending' OR s.attempt <> p.attempts`,
 				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
-			{"lost", `p.status = 'sending' AND p.lease_until < now() - @grace::interval`,
-				`format('the lease of attempt %s ended at %s, and nobody reaped it', s.attempt, p.lease_until)`},
+			{"open-attempt", `p.status = 'sending' AND NOT isfinite(p.lease_until)`, `format('attempt %s has a lease that never ends', s.attempt)`},
+			{"lost", `p.status = 'sending' AND least(p.lease_until, s.lease_until) < now() - @grace::interval`,
+				`format('the lease of attempt %s ended at %s, and nobody reaped it', s.attempt, least(p.lease_until, s.lease_until))`},
 		},
 	}
 }
@@ -35,7 +36,7 @@ func (s AuditScope) attemptQuery() auditQuery {
 			{"orphan", `(s.tenant_id, s.recipient_key, s.recipient, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.recipient, p.channel)`,
 				`format('attempt %s belongs to %s', s.attempt, CASE WHEN p.id IS NULL THEN 'no push' ELSE 'a push of another tenant, recipient or channel' END)`},
 			{"attempts", `s.attempt > p.attempts`, `format('attempt %s is recorded, and the push counts %s', s.attempt, p.attempts)`},
-			{"delivered-again", inTime + ` AND s.attempt < p.attempts OR s.outcome = 'delivered' AND p.status = 'scheduled'`,
+			{"delivered-again", inTime + ` AND (s.attempt < p.attempts OR p.possibly_delivered AND p.status IN ('failed', 'canceled', 'expired')) OR s.outcome = 'delivered' AND p.status = 'scheduled'`,
 				`format('attempt %s was delivered; the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
 			{"after-end", `p.status IN ('sent', 'failed', 'canceled', 'expired') AND s.started_at > p.updated_at OR p.status = 'canceled' AND s.handed_at > p.updated_at`,
 				`format('attempt %s began at %s, the provider had it at %s, and the push was %s at %s', s.attempt, s.started_at, coalesce(s.handed_at::text, 'an unknown time'), p.status, p.updated_at)`},
@@ -43,7 +44,7 @@ func (s AuditScope) attemptQuery() auditQuery {
 				`format('attempt %s began at %s, before the send time, %s', s.attempt, s.started_at, p.send_at)`},
 			{"too-late", decisive + ` AND s.started_at >= p.expires_at`,
 				`format('attempt %s began at %s, and the push expired at %s', s.attempt, s.started_at, p.expires_at)`},
-			{"times", `s.handed_at < s.started_at OR s.handed_at IS NOT NULL AND s.outcome IS DISTINCT FROM 'delivered' OR s.lease_until <= s.started_at OR s.started_at > now() + @grace::interval`,
+			{"times", `s.handed_at < s.started_at OR s.handed_at IS NOT NULL AND s.outcome IS DISTINCT FROM 'delivered' OR s.lease_until <= s.started_at OR NOT isfinite(s.lease_until) OR s.started_at > now() + @grace::interval`,
 				`format('attempt %s: started_at %s, handed_at %s, ended_at %s, lease_until %s', s.attempt, s.started_at, s.handed_at, s.ended_at, s.lease_until)`},
 		},
 	}

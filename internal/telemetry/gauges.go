@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,29 +34,39 @@ type gaugeCollector struct{ Gauges }
 // Describe names no metric in advance, since what can not be read is left out.
 func (gaugeCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads the gauges, each server within two seconds.
+// Collect reads the gauges, both servers at the same time, each within two
+// seconds: one that hangs says nothing about the other.
 func (c gaugeCollector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	pushes, oldest, err := c.Backlog(ctx)
-	if err == nil {
-		gauge(backlogDesc, float64(pushes))
-		gauge(oldestDesc, oldest.Seconds())
-	}
-	gauge(upDesc, up(c.Postgres(ctx)), "postgres")
-	redis := up(c.Redis(ctx))
-	gauge(upDesc, redis, "redis")
-	if redis == 1 {
-		sizes, err := c.QueueSizes()
-		for state, n := range sizes {
-			if err == nil {
+	var both sync.WaitGroup
+	both.Go(func() {
+		answers := c.Postgres(ctx)
+		gauge(upDesc, up(answers), "postgres")
+		if answers != nil {
+			return
+		}
+		if pushes, oldest, err := c.Backlog(ctx); err == nil {
+			gauge(backlogDesc, float64(pushes))
+			gauge(oldestDesc, oldest.Seconds())
+		}
+	})
+	both.Go(func() {
+		answers := c.Redis(ctx)
+		gauge(upDesc, up(answers), "redis")
+		if answers != nil {
+			return
+		}
+		if sizes, err := c.QueueSizes(); err == nil {
+			for state, n := range sizes {
 				gauge(queueDesc, float64(n), state)
 			}
 		}
-	}
+	})
+	both.Wait()
 	if c.Polling != nil {
 		gauge(pollingDesc, map[bool]float64{true: 1}[c.Polling()])
 	}
