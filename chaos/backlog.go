@@ -50,8 +50,12 @@ func backlog(ctx context.Context, l *lab) (err error) {
 	if _, err := w.startWorker(nil); err != nil {
 		return err
 	}
-	if left, err := w.settle(ctx, back.Add(time.Hour), 3*time.Minute); err != nil || left > 0 {
-		return errors.Join(err, fmt.Errorf("%d are left after three minutes", left))
+	left, err := w.settle(ctx, back.Add(time.Hour), 3*time.Minute)
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		l.report.violate("backlog: %d of %d pushes are left after three minutes", left, l.backlog)
 	}
 	if err := l.judgeBacklog(ctx, w, back); err != nil {
 		return err
@@ -102,6 +106,7 @@ func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last ti
 			o := op{Recipient: fmt.Sprint("r", n), At: first.Add(time.Duration(i) * backlogWindow).UTC()}
 			b := pushBody(o.Recipient, "", o.At)
 			if n%20 == 0 && i == perRecipient-1 {
+				o.Brief = true
 				b["expires_at"] = last.Add(time.Second).UTC().Format(time.RFC3339)
 			}
 			wanted, bodies = append(wanted, o), append(bodies, b)

@@ -55,6 +55,8 @@ func (j *judgement) nothingIsLost() {
 		case far && (r.Status == "scheduled" || r.Status == "canceled"):
 		case r.Status == "scheduled" || r.Status == "sending":
 			j.broken("I1", "push %s of %s, accepted for %s, is still %s", r.ID, r.Recipient, stamp(r.SendAt), r.Status)
+		case r.Status == "expired" && !o.Brief:
+			j.broken("I1", "push %s of %s, for %s, was forgotten until it expired at %s", r.ID, r.Recipient, stamp(r.SendAt), stamp(r.ExpiresAt))
 		case (r.Status == "failed" || r.Status == "expired") && r.LastError == "":
 			j.broken("I1", "push %s of %s is %s and does not say why", r.ID, r.Recipient, r.Status)
 		}

@@ -30,6 +30,7 @@ type op struct {
 	Replayed  bool      `json:"replayed,omitempty"`
 	Possibly  bool      `json:"possibly_delivered,omitempty"`
 	Batch     bool      `json:"batch,omitempty"`
+	Brief     bool      `json:"brief,omitempty"` // it was to expire soon
 }
 
 // known reports whether the caller was told what became of it.

@@ -47,6 +47,14 @@ func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) 
 	switch choice := rng.IntN(100); {
 	case choice < 30:
 		c.submit(ctx, recipient, "push", key, soon())
+	case choice < 35: // to be sent within two seconds, or not at all
+		o := op{Kind: submitted, Recipient: recipient, Channel: "push", At: soon().UTC(), Key: key, Began: time.Now(), Brief: true}
+		body := pushBody(recipient, "push", o.At)
+		body["expires_at"] = o.At.Add(2 * time.Second).Format(time.RFC3339)
+		a, tries := c.insist(ctx, "POST", "/v1/pushes", key, body)
+		o.settle(a, tries)
+		o.ID = a.body.ID
+		w.history.add(o)
 	case choice < 50:
 		c.submit(ctx, recipient, "push", "", soon())
 	case choice < 60:

@@ -17,6 +17,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -113,7 +114,7 @@ func chaos() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	redis.SetLogger(silence{}) // it is away most of the time
-	say("seed %d; the same choices again: make chaos SEED=%d DURATION=%s", o.seed, o.seed, o.duration)
+	say("seed %d; the same choices again: bin/chaos %s -seed %d", o.seed, strings.Join(os.Args[1:], " "), o.seed)
 	l, err := openLab(ctx, o)
 	if err != nil {
 		return err
@@ -124,11 +125,15 @@ func chaos() error {
 		}
 		began := time.Now()
 		say("%s …", p.name)
-		if err := p.run(ctx, l); err != nil {
-			_ = l.close(true)
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
+		err := p.run(ctx, l)
 		l.report.took(p.name, time.Since(began))
+		if ctx.Err() != nil {
+			_ = l.close(false)
+			return errors.New("interrupted")
+		}
+		if err != nil {
+			l.report.violate("%s could not be brought to its end: %v", p.name, err)
+		}
 	}
 	l.report.write(os.Stdout)
 	err = l.report.verdict()

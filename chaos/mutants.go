@@ -8,7 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
 	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/wire"
 )
 
 // mutant is a story in which one gate alone stands between a recipient and too
@@ -24,6 +27,9 @@ var allMutants = []mutant{
 	{faults.Judge, flushedLedger, []string{"I2 promised", "promised-window"}},
 	{faults.Delivery, heldUpWorker, []string{"I2 actual", "actual-window"}},
 	{faults.InFlight, slowProvider, []string{"overlap"}},
+	{faults.Confirm, deafRedis, []string{"no order"}},
+	{faults.Rearm, flushedQueue, []string{"still scheduled"}},
+	{faults.Poll, frozenRedis, []string{"still scheduled"}},
 }
 
 // mutants tells every story twice.
@@ -52,20 +58,24 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 	if off {
 		name, env = "without-"+string(m.gate), []string{"FAULTS_OFF=" + string(m.gate)}
 	}
-	w, err := l.smallWorld(ctx, name, env...)
+	w, toRedis, err := l.wiredWorld(ctx, name, env...)
 	if err != nil {
 		return err
 	}
+	defer toRedis.Close()
 	defer func() { err = errors.Join(err, w.stop()) }()
 	if err := m.story(ctx, w); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if _, err := w.settle(ctx, time.Now().Add(time.Minute), 25*time.Second); err != nil {
+	if _, err := w.settle(ctx, time.Now().Add(time.Minute), 12*time.Second); err != nil {
 		return err
 	}
 	j, err := w.judge(ctx)
 	if err != nil {
 		return err
+	}
+	if _, result := linearizable(j.facts.ops, w.rules, isFar); result != porcupine.Ok {
+		j.broken("I5", "what callers were told could have happened in no order (%s)", result)
 	}
 	if !off {
 		l.report.judged(w.name, j)
@@ -135,4 +145,74 @@ func slowProvider(ctx context.Context, w *world) error {
 	}
 	_, err := w.startWorker(nil)
 	return err
+}
+
+// wiredWorld is a small world whose programs reach Redis by a wire.
+func (l *lab) wiredWorld(ctx context.Context, name string, env ...string) (*world, *wire.Wire, error) {
+	w, err := l.smallWorld(ctx, name, env...)
+	if err != nil {
+		return nil, nil, err
+	}
+	toRedis, by, err := wireTo(w.redis)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.env, w.toRedis = append(w.env, "REDIS_URL="+by), toRedis
+	return w, toRedis, nil
+}
+
+// deafRedis gives places back while Redis can not be told, and asks for them
+// when it can be asked: the ledger alone would refuse them.
+func deafRedis(ctx context.Context, w *world) error {
+	if _, err := w.startAPI(ctx, 0); err != nil {
+		return err
+	}
+	c, at := w.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
+	for i := range 5 {
+		name := fmt.Sprint(farName, i)
+		c.submit(ctx, name, "", "", at.Add(time.Minute)) // loads the ledger
+		o := c.submit(ctx, name, "", "", at)
+		w.toRedis.Sever()
+		c.cancel(ctx, o)
+		w.toRedis.Mend()
+		if err := pass(ctx, 1500*time.Millisecond); err != nil { // Redis is left alone for a second
+			return err
+		}
+		c.submit(ctx, name, "", "", at)
+	}
+	return nil
+}
+
+// flushedQueue has Redis forget the wake-ups of pushes that are due soon.
+func flushedQueue(ctx context.Context, w *world) error {
+	if _, err := w.startAPI(ctx, 0); err != nil {
+		return err
+	}
+	if _, err := w.startWorker(nil); err != nil {
+		return err
+	}
+	c, now := w.newCaller(), time.Now().Truncate(time.Second)
+	for i := range 10 {
+		c.submit(ctx, fmt.Sprint("r-", i), "", "", now.Add(4*time.Second))
+	}
+	if err := pass(ctx, 2*time.Second); err != nil { // until they are armed
+		return err
+	}
+	return w.flush(ctx)
+}
+
+// frozenRedis stays so while pushes fall due.
+func frozenRedis(ctx context.Context, w *world) error {
+	if _, err := w.startAPI(ctx, 0); err != nil {
+		return err
+	}
+	if _, err := w.startWorker(nil); err != nil {
+		return err
+	}
+	c, now := w.newCaller(), time.Now().Truncate(time.Second)
+	for i := range 10 {
+		c.submit(ctx, fmt.Sprint("r-", i), "", "", now.Add(4*time.Second))
+	}
+	w.toRedis.Freeze()
+	return nil
 }

@@ -140,7 +140,7 @@ func (l *lab) smallWorld(ctx context.Context, name string, env ...string) (*worl
 	}
 	return l.newWorld(ctx, setting{
 		name: name, database: database, redis: redis, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
-		lease: time.Second, armLease: time.Second, ttl: 15 * time.Second, apis: 1, env: env,
+		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1, env: env,
 	})
 }
 
@@ -180,7 +180,7 @@ func (w *world) smallWork(ctx context.Context) error {
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
 	for i := range 3 {
 		name := fmt.Sprint("late-", i)
-		o := op{Kind: submitted, Recipient: name, At: now.UTC(), Key: name, Began: time.Now()}
+		o := op{Kind: submitted, Recipient: name, At: now.UTC(), Key: name, Began: time.Now(), Brief: true}
 		body := pushBody(name, "", now)
 		body["expires_at"] = at(2).UTC().Format(time.RFC3339)
 		a, tries := c.insist(ctx, "POST", "/v1/pushes", name, body)

@@ -47,4 +47,7 @@ const (
 	Judge    Gate = "judge"     // a booking is tested against those in Postgres
 	Delivery Gate = "delivery"  // a claim is tested against the recipient's actual sends
 	InFlight Gate = "in-flight" // one attempt at a time for a recipient
+	Confirm  Gate = "confirm"   // Postgres confirms what the ledger refuses
+	Rearm    Gate = "rearm"     // what was armed, and not sent, is armed again
+	Poll     Gate = "poll"      // workers do without Redis
 )

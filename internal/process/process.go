@@ -5,11 +5,13 @@ package process
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -122,11 +124,26 @@ func (p *Process) Stop(within time.Duration) error {
 	}
 }
 
-// FreeAddr returns a loopback address on which nobody listens now.
+// The ports of FreeAddr lie below those that Linux gives to whoever asks for
+// any, so that no connection takes one before its program listens there.
+const lowestPort, ports = 30000, 2768
+
+var (
+	firstPort = rand.Int64N(ports)
+	portsUsed atomic.Int64
+)
+
+// FreeAddr returns a loopback address on which nobody listens now, and another
+// one each time.
 func FreeAddr() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range ports {
+		addr := fmt.Sprint("127.0.0.1:", lowestPort+(firstPort+portsUsed.Add(1))%ports)
+		listener, listenErr := net.Listen("tcp", addr)
+		if listenErr == nil {
+			return addr, listener.Close()
+		}
+		err = listenErr
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", fmt.Errorf("no free port: %w", err)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -127,7 +128,7 @@ func (p *Poller) givenUp(ctx context.Context) bool {
 		return true
 	}
 	away := time.Since(p.away)
-	if away < p.Patience {
+	if away < p.Patience || faults.Off(faults.Poll) {
 		return false
 	}
 	p.polling.Store(true)

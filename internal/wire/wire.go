@@ -25,6 +25,7 @@ type Wire struct {
 	left     int      // so many times
 	lost     int      // so many were
 	deafened bool     // all replies are lost
+	severed  bool     // nothing comes through
 }
 
 // New returns a wire to a server, host:port.
@@ -64,12 +65,27 @@ func (w *Wire) Lost() int {
 func (w *Wire) LoseAll(d time.Duration) {
 	w.deafen(true)
 	time.Sleep(d)
+	w.hangUp(false)
+	w.deafen(false)
+}
+
+// Sever ends all connections, and takes no new ones, until Mend.
+func (w *Wire) Sever() { w.hangUp(true) }
+
+// Mend ends a Sever.
+func (w *Wire) Mend() {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.severed = false
+}
+
+func (w *Wire) hangUp(severed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.severed = severed
 	for c := range w.clients {
 		_ = c.Close()
 	}
-	w.mu.Unlock()
-	w.deafen(false)
 }
 
 func (w *Wire) deafen(yes bool) {
@@ -101,8 +117,10 @@ func (w *Wire) carry(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	w.know(client, true)
-	defer w.know(client, false)
+	defer w.forget(client)
+	if !w.know(client) {
+		return
+	}
 	go func() {
 		w.copy(server, client, func([]byte) (bool, bool) { return true, true })
 		_ = server.Close()
@@ -110,14 +128,17 @@ func (w *Wire) carry(client net.Conn) {
 	w.copy(client, server, w.passes)
 }
 
-func (w *Wire) know(client net.Conn, is bool) {
+func (w *Wire) know(client net.Conn) (welcome bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if is {
-		w.clients[client] = true
-	} else {
-		delete(w.clients, client)
-	}
+	w.clients[client] = true
+	return !w.severed
+}
+
+func (w *Wire) forget(client net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.clients, client)
 }
 
 // copy carries bytes until one side hangs up, or the connection is to be lost
