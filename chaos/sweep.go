@@ -104,7 +104,7 @@ func (l *lab) crash(ctx context.Context, c crash) (reached bool, err error) {
 	}
 	victim := api
 	thaw := w.thaw(func() *program { return victim }, c)
-	defer thaw()
+	defer func() { thaw() }()
 	if err := w.smallWork(ctx); err != nil {
 		return false, err
 	}
