@@ -146,7 +146,7 @@ func (p *person) api() *world {
 // ask repeats a keyed request that was answered with 503, through the other
 // API, until it has another answer.
 func (p *person) ask(method, path string, body any, headers ...string) answer {
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		a, err := p.api().ask(method, path, body, headers...)
 		switch {
 		case err != nil:

@@ -71,6 +71,7 @@ const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE 
 type postgresFault struct {
 	name       string
 	begin, end func(p *ownPostgres)
+	lasts      time.Duration        // at least
 	again      func(p *ownPostgres) // until people are done
 }
 
@@ -82,7 +83,11 @@ var postgresFaults = []postgresFault{
 		begin: func(p *ownPostgres) { p.do(`ALTER ROLE service CONNECTION LIMIT 0`); p.do(terminate) },
 		end:   func(p *ownPostgres) { p.do(`ALTER ROLE service CONNECTION LIMIT -1`) },
 	},
-	{name: "silent", begin: func(p *ownPostgres) { p.must(p.Pause()) }, end: func(p *ownPostgres) { p.must(p.Resume()) }},
+	{
+		name: "silent", lasts: 40 * time.Second,
+		begin: func(p *ownPostgres) { p.must(p.Pause()) },
+		end:   func(p *ownPostgres) { p.must(p.Resume()) },
+	},
 }
 
 // TestPostgresTrouble: whatever happens to Postgres, callers are told with 503
@@ -111,11 +116,13 @@ func (f postgresFault) test(t *testing.T) {
 	w.until("attempts are under way", func() bool { return len(w.taken()) >= 6 })
 
 	done := live(all, 10)
+	over := time.After(f.lasts)
 	f.begin(p)
 	if f.end != nil {
 		w.until("both APIs say that they are unavailable", func() bool { return w.postgresIsAway() && other.postgresIsAway() })
 		w.until("people are told", func() bool { return tally(all)[unavailable] >= int64(len(all)) })
 		w.until("the worker says so, too", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
+		<-over
 		f.end(p)
 	}
 	if f.again != nil {
