@@ -4,7 +4,7 @@
 // compares what callers were told, what Postgres holds and what the provider
 // got.
 //
-//	make chaos                 everything, about four minutes
+//	make chaos                 everything, about five minutes
 //	make chaos DURATION=10m    a longer storm
 //	make chaos SEED=42         the choices of an earlier run again
 //

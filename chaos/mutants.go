@@ -185,15 +185,8 @@ func deafRedis(ctx context.Context, w *world) error {
 
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
 func flushedQueue(ctx context.Context, w *world) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
+	if err := w.dueSoon(ctx); err != nil {
 		return err
-	}
-	if _, err := w.startWorker(nil); err != nil {
-		return err
-	}
-	c, now := w.newCaller(), time.Now().Truncate(time.Second)
-	for i := range 10 {
-		c.submit(ctx, fmt.Sprint("r-", i), "", "", now.Add(4*time.Second))
 	}
 	if err := pass(ctx, 2*time.Second); err != nil { // until they are armed
 		return err
@@ -203,16 +196,25 @@ func flushedQueue(ctx context.Context, w *world) error {
 
 // frozenRedis stays so while pushes fall due.
 func frozenRedis(ctx context.Context, w *world) error {
+	if err := w.dueSoon(ctx); err != nil {
+		return err
+	}
+	w.toRedis.Freeze()
+	return nil
+}
+
+// dueSoon starts an API and a worker, and submits pushes that are due in four
+// seconds.
+func (w *world) dueSoon(ctx context.Context) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}
 	if _, err := w.startWorker(nil); err != nil {
 		return err
 	}
-	c, now := w.newCaller(), time.Now().Truncate(time.Second)
+	c, due := w.newCaller(), time.Now().Add(4*time.Second).Truncate(time.Second)
 	for i := range 10 {
-		c.submit(ctx, fmt.Sprint("r-", i), "", "", now.Add(4*time.Second))
+		c.submit(ctx, fmt.Sprint("r-", i), "", "", due)
 	}
-	w.toRedis.Freeze()
 	return nil
 }
