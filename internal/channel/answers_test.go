@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -172,7 +173,7 @@ func TestProviderID(t *testing.T) {
 		{"broken utf-8", "{\"id\":\"a\xff\"}", "a\ufffd"},
 		{"long", `{"id":"` + strings.Repeat("x", 300) + `"}`, strings.Repeat("x", 255)},
 		{"long, not within a character", `{"id":"` + strings.Repeat("ø", 300) + `"}`, strings.Repeat("ø", 127)},
-		{"behind more than is read", `{"pad":"` + strings.Repeat("x", maxAnswer) + `","id":"abc"}`, ""},
+		{"behind more than is read", `{"pad":"` + strings.Repeat("x", outbound.MaxAnswer) + `","id":"abc"}`, ""},
 		{"array", `["id"]`, ""},
 		{"not JSON", "queued", ""},
 		{"empty", "", ""},

@@ -2,7 +2,6 @@ package channel
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -29,7 +28,7 @@ type envelope struct {
 
 // request makes the request of one attempt. It fails only if the push holds
 // invalid JSON.
-func (w *Webhook) request(ctx context.Context, p push.Push, attempt int) (*http.Request, error) {
+func (w *Webhook) request(p push.Push, attempt int) (*http.Request, error) {
 	body, err := encode(p, attempt)
 	if err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func (w *Webhook) request(ctx context.Context, p push.Push, attempt int) (*http.
 	if err := w.sign(req.Header, id, body); err != nil {
 		return nil, err
 	}
-	return req.WithContext(ctx), nil
+	return req, nil
 }
 
 // sign adds the headers of Standard Webhooks, version 1. The timestamp is the

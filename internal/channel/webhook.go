@@ -1,33 +1,22 @@
 package channel
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-const (
-	defaultTimeout = 10 * time.Second
-
-	// No provider's id is longer than this part of an answer.
-	maxAnswer = 64 << 10
-	// After a status line the body brings the provider's id at most. It is not
-	// worth holding a worker for longer.
-	bodyWait = time.Second
-)
+const defaultTimeout = 10 * time.Second
 
 // WebhookConfig is what a [Webhook] is made from. Only Name and URL are
 // required.
@@ -56,9 +45,8 @@ type Webhook struct {
 	url           *url.URL
 	authorization string                    // header value; empty without a user in the URL
 	signer        *standardwebhooks.Webhook // nil without a secret
-	timeout       time.Duration
 	now           func() time.Time
-	transport     *http.Transport
+	client        *outbound.Client
 }
 
 // NewWebhook returns a channel made from cfg. Its errors name the bad setting
@@ -72,12 +60,9 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("channel %s: %w", cfg.Name, err)
 	}
-	w := &Webhook{signer: signer, timeout: cfg.Timeout, now: cfg.Now}
-	if w.timeout < 0 {
-		return nil, fmt.Errorf("channel %s: timeout is %s, must be positive", cfg.Name, w.timeout)
-	}
-	if w.timeout == 0 {
-		w.timeout = defaultTimeout
+	w := &Webhook{signer: signer, now: cfg.Now}
+	if cfg.Timeout < 0 {
+		return nil, fmt.Errorf("channel %s: timeout is %s, must be positive", cfg.Name, cfg.Timeout)
 	}
 	if w.now == nil {
 		w.now = time.Now
@@ -87,7 +72,7 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	w.url = u
-	w.transport = newTransport(w.timeout, cfg.AllowPrivateAddresses)
+	w.client = outbound.New(outbound.Config{Timeout: cmp.Or(cfg.Timeout, defaultTimeout), AllowPrivateAddresses: cfg.AllowPrivateAddresses})
 	return w, nil
 }
 
@@ -115,52 +100,16 @@ func userinfo(u *url.Userinfo) string {
 // Send posts p once. Whatever happens, the provider gets the request at most
 // once, bearing the push's id as idempotency key.
 func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
-	defer cancel()
-	// GotConn runs in this goroutine, within RoundTrip; WroteRequest in another.
-	connected := false
-	until, _ := ctx.Deadline()
-	var handed atomic.Pointer[time.Time]
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(got httptrace.GotConnInfo) {
-			connected = true
-			limit(got, until)
-		},
-		WroteRequest: func(httptrace.WroteRequestInfo) {
-			now := time.Now()
-			handed.Store(&now)
-			faults.Here(faults.SendWritten)
-		},
-	})
-	req, err := w.request(ctx, p, attempt)
+	req, err := w.request(p, attempt)
 	if err != nil {
 		return Result{Outcome: push.Refused, Final: true, Error: err.Error()}
 	}
-	// The bare transport, not a client: it follows no redirect.
-	res, err := w.transport.RoundTrip(req)
+	answer, err := w.client.Do(traced(ctx), req)
 	if err != nil {
-		return failure(err, connected)
+		return noAnswer(err)
 	}
-	result := w.judge(res, readAnswer(res, cancel))
-	if at := handed.Load(); at != nil {
-		result.Handed = *at
-	}
-	return result
+	return w.judge(answer)
 }
 
 // Close gives up the idle connections. Attempts under way go on.
-func (w *Webhook) Close() { w.transport.CloseIdleConnections() }
-
-// readAnswer returns what can be had of the body, and reads it to its end
-// where that is near, so that the connection can be used again. It calls
-// cancel if the body takes too long.
-func readAnswer(res *http.Response, cancel context.CancelFunc) []byte {
-	defer res.Body.Close()
-	if res.Body == http.NoBody || res.StatusCode < 200 {
-		return nil
-	}
-	timer := time.AfterFunc(bodyWait, cancel)
-	defer timer.Stop()
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // the status line alone counts
-	return body
-}
+func (w *Webhook) Close() { w.client.Close() }

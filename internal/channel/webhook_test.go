@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -114,8 +115,7 @@ func TestTLS(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	w := newTestWebhook(t, WebhookConfig{URL: server.URL})
-	w.transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	w.transport.TLSClientConfig.NextProtos = nil
+	w.client = outbound.New(outbound.Config{Timeout: time.Second, AllowPrivateAddresses: true, TLS: server.Client().Transport.(*http.Transport).TLSClientConfig})
 	got := w.Send(t.Context(), testPush(), 1)
 	if diff := cmp.Diff(Result{Outcome: push.Delivered, ProviderMessageID: "HTTP/1.1"}, got, notWhen); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)

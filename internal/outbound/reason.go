@@ -1,4 +1,4 @@
-package channel
+package outbound
 
 import (
 	"context"
@@ -9,29 +9,13 @@ import (
 	"net"
 	"strings"
 	"syscall"
-
-	"github.com/sendquota/sendquota/internal/push"
 )
 
-const maxError = 300
-
-// failure turns a request that got no answer into a result. Without a
-// connection nothing was sent; with one, the provider may have acted.
-func failure(err error, connected bool) Result {
-	if errors.Is(err, errHeldUp) {
-		return Result{Outcome: push.Refused, Error: errHeldUp.Error()}
-	}
-	if connected {
-		return Result{Outcome: push.Unknown, Error: printable("no answer: "+reason(err), maxError)}
-	}
-	return Result{Outcome: push.Refused, Error: printable("no connection: "+reason(err), maxError)}
-}
-
-// reason names what went wrong. It knows the errors that it can vouch for, and
-// passes no other text on: the errors of net/http quote what the provider
+// Reason names what went wrong with a connection or a request. It knows the errors that it can vouch for, and
+// passes no other text on: the errors of net/http quote what the server
 // wrote, which may be our own request, and those of net hold addresses of the
 // inner network.
-func reason(err error) string {
+func Reason(err error) string {
 	var (
 		forbidden *forbiddenAddressError
 		dns       *net.DNSError
@@ -52,18 +36,18 @@ func reason(err error) string {
 	case errors.As(err, &cert):
 		return certReason(cert.Err)
 	case errors.As(err, &record):
-		return "the provider does not speak TLS there"
+		return "the server does not speak TLS there"
 	case errors.As(err, &errno):
 		return errno.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "timed out"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the provider closed the connection"
+		return "the server closed the connection"
 	}
 	return tlsReason(err)
 }
 
-// certReason does not quote the certificate: its names are the provider's text.
+// certReason does not quote the certificate: its names are the server's text.
 func certReason(err error) string {
 	var (
 		host      x509.HostnameError
@@ -72,13 +56,13 @@ func certReason(err error) string {
 	)
 	switch {
 	case errors.As(err, &host):
-		return "the provider's certificate is for another host"
+		return "the server's certificate is for another host"
 	case errors.As(err, &authority):
-		return "the provider's certificate is signed by an unknown authority"
+		return "the server's certificate is signed by an unknown authority"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the provider's certificate has expired or is not yet valid"
+		return "the server's certificate has expired or is not yet valid"
 	}
-	return "the provider's certificate is not valid"
+	return "the server's certificate is not valid"
 }
 
 // tlsReason finds a refusal of the TLS handshake, whose types crypto/tls does

@@ -1,4 +1,4 @@
-package channel
+package outbound
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// guard keeps a channel out of the inner network. It is asked by the dialer
+// guard keeps requests out of the inner network. It is asked by the dialer
 // when the name is resolved and the socket is about to connect, so that no
 // name, redirect or change of DNS leads past it.
 type guard struct {
@@ -23,11 +23,11 @@ type addressClass struct {
 	name   string
 }
 
-// forbiddenAddressError says that a provider lives where it must not.
+// forbiddenAddressError says that a host lives where it must not.
 type forbiddenAddressError struct{ class string }
 
 func (e *forbiddenAddressError) Error() string {
-	return fmt.Sprintf("the provider's address is %s, which is not allowed; see the setting allow_private_addresses", e.class)
+	return fmt.Sprintf("the host's address is %s, which is not allowed; see the setting allow_private_addresses", e.class)
 }
 
 func newGuard() *guard {

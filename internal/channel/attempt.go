@@ -1,0 +1,30 @@
+package channel
+
+import (
+	"context"
+	"errors"
+	"net/http/httptrace"
+
+	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const maxError = 300 // bytes
+
+// traced marks the point at which a push has been written to its provider.
+func traced(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { faults.Here(faults.SendWritten) },
+	})
+}
+
+// noAnswer turns a request that got no answer into a result. What was not sent
+// is refused; of what was sent nobody knows what the provider did.
+func noAnswer(err error) Result {
+	r := Result{Outcome: push.Refused, Error: outbound.Printable(err.Error(), maxError)}
+	if f, ok := errors.AsType[*outbound.Failure](err); ok && f.Sent {
+		r.Outcome = push.Unknown
+	}
+	return r
+}

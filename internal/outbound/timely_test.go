@@ -1,0 +1,98 @@
+package outbound
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// servers are the ways to speak to a server.
+var servers = map[string]func(*httptest.Server) Config{
+	"http": func(s *httptest.Server) Config {
+		s.Start()
+		return Config{}
+	},
+	"https": func(s *httptest.Server) Config {
+		s.StartTLS()
+		return Config{TLS: s.Client().Transport.(*http.Transport).TLSClientConfig}
+	},
+	"http2": func(s *httptest.Server) Config {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+		return Config{HTTP2: true, TLS: s.Client().Transport.(*http.Transport).TLSClientConfig}
+	},
+}
+
+// TestAWorkerThatWasFrozenSendsNothing: it freezes when it has a connection and
+// is about to write. Nothing that a server would act on leaves it.
+func TestAWorkerThatWasFrozenSendsNothing(t *testing.T) {
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			var arrived atomic.Int64
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if body, err := io.ReadAll(r.Body); err == nil && string(body) == "body" {
+					arrived.Add(1)
+				}
+			}))
+			cfg := start(server)
+			defer server.Close()
+			cfg.Timeout, cfg.AllowPrivateAddresses = 300*time.Millisecond, true
+			client := New(cfg)
+			defer client.Close()
+			post := func(frozen time.Duration) error {
+				req, _ := http.NewRequest(http.MethodPost, server.URL, io.NopCloser(strings.NewReader("body")))
+				req.ContentLength = 4
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { time.Sleep(frozen) }})
+				_, err := client.Do(ctx, req)
+				return err
+			}
+			if err := post(0); err != nil {
+				t.Fatalf("the first, which makes the connection: %v", err)
+			}
+			err := post(400 * time.Millisecond)
+			if f, ok := errors.AsType[*Failure](err); !ok || f.Sent || f.Reason != ErrHeldUp.Error() {
+				t.Errorf("frozen: %v", err)
+			}
+			if n := arrived.Load(); n != 1 {
+				t.Errorf("%d requests arrived", n)
+			}
+			if err := post(0); err != nil {
+				t.Errorf("the next: %v", err)
+			}
+		})
+	}
+}
+
+// TestARequestThatHasBegunIsCarriedOn however long it takes.
+func TestARequestThatHasBegunIsCarriedOn(t *testing.T) {
+	body := &timelyBody{ReadCloser: io.NopCloser(bytes.NewReader([]byte("headbody"))), until: time.Now().Add(50 * time.Millisecond)}
+	part := make([]byte, 4)
+	if _, err := body.Read(part); err != nil {
+		t.Fatal(err)
+	}
+	body.until = time.Now()
+	if _, err := body.Read(part); err != nil || string(part) != "body" {
+		t.Errorf("%q, %v", part, err)
+	}
+	if body.giveUp() {
+		t.Error("it is given up, although part of it is sent")
+	}
+	dropped := &timelyBody{ReadCloser: io.NopCloser(bytes.NewReader([]byte("head"))), until: time.Now().Add(time.Hour)}
+	if !dropped.giveUp() {
+		t.Error("it is not given up, although nothing of it is sent")
+	}
+	if n, err := dropped.Read(part); n != 0 || !errors.Is(err, ErrHeldUp) {
+		t.Errorf("given up: %d, %v", n, err)
+	}
+	late := &timelyBody{ReadCloser: io.NopCloser(bytes.NewReader([]byte("head"))), until: time.Now()}
+	if n, err := late.Read(part); n != 0 || !errors.Is(err, ErrHeldUp) {
+		t.Errorf("too late: %d, %v", n, err)
+	}
+}
