@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"wire":        {},
 	"quota":       {"groupcommit"},
 	"outbound":    {},
+	"pace":        {},
 	"channel":     {"push", "outbound", "faults"},
 	"queue":       {"push"},
 	"store":       {"push", "quota", "groupcommit", "faults", "migrations"},
