@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -76,6 +78,11 @@ func (a *App) ledgerFailed(err error) {
 	a.log.Warn("the ledger does without Redis; Postgres decides alone", "error", err)
 }
 
+func (a *App) paceFailed(err error) {
+	a.metrics.PaceFailed()
+	a.log.Warn("channels do without Redis: each worker keeps to a share of their speed", "error", err)
+}
+
 // Handler returns the API as a handler.
 func (a *App) Handler() http.Handler {
 	service := schedule.New(a.store, a.ledger, a.queue, a.log, a.metrics, time.Now, schedule.Config{
@@ -133,8 +140,11 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 // startWorker starts everything that a worker does.
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
-	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{Policy: a.policy, Lease: d.Lease})
-	lobby := delivery.NewLobby(deliverer, a.store, a.log, d.Concurrency)
+	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{
+		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.rdb, uuid.NewString(), a.paceFailed),
+	})
+	lobby := delivery.NewLobby(deliverer, a.store, a.log)
+	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held
 	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease}
 	expirer := &schedule.Expirer{Store: a.store, Ledger: a.ledger, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
@@ -143,7 +153,7 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	}
 	a.poller = &schedule.Poller{
 		Store: a.store, Works: a.queue.Works, Handle: lobby.Handle, Log: a.log,
-		Patience: d.RedisPatience, Linger: d.ArmLease, Concurrency: d.Concurrency,
+		Patience: d.RedisPatience, Linger: d.ArmLease, Concurrency: d.Concurrency, Busy: lobby.Busy,
 	}
 	if d.AuditInterval > 0 {
 		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -32,6 +33,9 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 		e := channel.Entry{Name: c.Name, Channel: channel.NewLog(log), Retry: push.Retry{
 			MaxAttempts: c.MaxAttempts, First: c.Backoff.First, Max: c.Backoff.Max, FailOnUnknown: c.OnUnknown == config.Fail,
 		}}
+		if t := c.Throughput; t.Rate > 0 {
+			e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)
+		}
 		if c.Type == config.Webhook {
 			webhook, err := channel.NewWebhook(channel.WebhookConfig{
 				Name: c.Name, URL: string(c.URL), Secret: string(c.Secret), Timeout: c.Timeout, AllowPrivateAddresses: c.AllowPrivateAddresses,

@@ -44,11 +44,6 @@ func (a *App) warn(ctx context.Context) {
 	if len(a.cfg.APILimits.PerKey)+len(a.cfg.APILimits.PerIP) > 0 {
 		a.log.Warn("api_limits are not enforced by this version")
 	}
-	for _, c := range a.cfg.Channels {
-		if c.Throughput.Rate > 0 {
-			a.log.Warn("throughput is not enforced by this version", "channel", c.Name)
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := a.store.Ping(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -13,6 +14,7 @@ type Entry struct {
 	Name    string
 	Channel Channel
 	Retry   push.Retry
+	Speed   pace.Speed // that the provider can take
 }
 
 // Set is the configured channels in their configured order. It does not

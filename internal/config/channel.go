@@ -36,8 +36,9 @@ type Backoff struct {
 	First, Max time.Duration
 }
 
-// Throughput is the speed that a provider can take: Rate attempts Per time,
-// and Burst at once. All zero: any speed.
+// Throughput is the speed that a provider can take, of all workers together:
+// Rate attempts Per time, evenly spaced, but for Burst at once after a rest. All
+// zero: any speed.
 type Throughput struct {
 	Rate  int
 	Per   time.Duration
@@ -54,7 +55,7 @@ func (c *Channel) fields() []field {
 		{"on_unknown", "retry", "after an attempt of unknown outcome: retry (may deliver twice) or fail (may not deliver)", oneOf(&c.OnUnknown, Retry, Fail)},
 		{"max_attempts", "8", "attempts before a push fails, 1 to 100", integer(&c.MaxAttempts, 1, 100)},
 		{"backoff", "{}", "the wait before another attempt", object(&c.Backoff)},
-		{"throughput", optional, "the speed that the provider can take; without it, any", object(&c.Throughput)},
+		{"throughput", optional, "the speed that the provider can take, over all workers; without it, any", object(&c.Throughput)},
 	}
 }
 
@@ -69,7 +70,7 @@ func (t *Throughput) fields() []field {
 	return []field{
 		{"rate", required, "attempts per time span", integer(&t.Rate, 1, manyPerSpan)},
 		{"per", "1s", "the time span", duration(&t.Per, 1, forever)},
-		{"burst", optional, "attempts at once; without it, rate", integer(&t.Burst, 1, manyPerSpan)},
+		{"burst", "1", "attempts at once after a rest; otherwise they are evenly spaced", integer(&t.Burst, 1, manyPerSpan)},
 	}
 }
 
@@ -132,10 +133,4 @@ func (b *Backoff) check(p place) {
 		return
 	}
 	p.child("max").fault("must be at least backoff.first, which is %s", short(b.First))
-}
-
-func (t *Throughput) check(place) {
-	if t.Burst == 0 {
-		t.Burst = t.Rate
-	}
 }

@@ -55,7 +55,7 @@ func TestWholeFile(t *testing.T) {
 		Policy: Policy{Rules: []Rule{{"burst", 0, time.Millisecond}, {"slow", 100_000, 8760 * time.Hour}}},
 		Channels: []Channel{
 			{"push", Webhook, "https://push.example.com/k$$${X}/send", "not/base64 but long enough", 1500 * time.Millisecond, true, Fail, 3, Backoff{time.Second, 2 * time.Minute}, Throughput{100, 2 * time.Second, 7}},
-			{"a-log", Log, "", "", 1500 * time.Millisecond, false, Retry, 8, Backoff{slow, 15 * time.Minute}, Throughput{5, time.Second, 5}},
+			{"a-log", Log, "", "", 1500 * time.Millisecond, false, Retry, 8, Backoff{slow, 15 * time.Minute}, Throughput{5, time.Second, 1}},
 			{"0", Webhook, "http://localhost:8", "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==", 1500 * time.Millisecond, false, Retry, 8, Backoff{slow, 15 * time.Minute}, Throughput{}},
 		},
 		APILimits: APILimits{

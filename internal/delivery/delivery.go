@@ -23,6 +23,7 @@ type Deliverer struct {
 	store    attempts
 	ledger   *quota.Ledger
 	channels *channel.Set
+	lines    *lines
 	log      *slog.Logger
 	seen     observer
 	cfg      Config
@@ -30,8 +31,10 @@ type Deliverer struct {
 
 // Config is what a Deliverer has to know.
 type Config struct {
-	Policy quota.Policy
-	Lease  time.Duration // how long an attempt may take before it counts as lost
+	Policy      quota.Policy
+	Lease       time.Duration // how long an attempt may take before it counts as lost
+	Concurrency int           // attempts at the same time
+	Pacer       pacer         // nil: this is the only worker, and no channel's speed is limited
 }
 
 // attempts is the part of the store that begins and ends attempts.
@@ -50,7 +53,9 @@ type observer interface {
 
 // New returns a deliverer on top of its parts.
 func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Logger, seen observer, cfg Config) *Deliverer {
-	return &Deliverer{store: st, ledger: ledger, channels: channels, log: log, seen: seen, cfg: cfg}
+	return &Deliverer{
+		store: st, ledger: ledger, channels: channels, lines: newLines(channels, cfg.Pacer, log, cfg.Concurrency), log: log, seen: seen, cfg: cfg,
+	}
 }
 
 // Handle sends what is due for the recipient of a wake-up, one push after
@@ -59,7 +64,7 @@ func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Log
 // with [push.Early] if there was nothing to do yet.
 func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
 	for {
-		pause, err := d.pass(ctx, w)
+		pause, err := d.pass(ctx, w, &turn{})
 		if err != nil || pause == 0 {
 			return err
 		}
@@ -69,13 +74,41 @@ func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
 	}
 }
 
-// pass is Handle up to where there is something to wait for.
-func (d *Deliverer) pass(ctx context.Context, w push.WakeUp) (pause time.Duration, err error) {
+// turn is the right to make one attempt at a channel where pushes have to wait
+// in line. The zero value is none.
+type turn struct{ line *line }
+
+// take ends the turn: it is used, or nobody is there to use it.
+func (t *turn) take() {
+	if t.line != nil {
+		t.line.end()
+		t.line = nil
+	}
+}
+
+// order asks for what may be sent now: with a turn, at its channel; without one,
+// where nobody has to wait in line.
+func (d *Deliverer) order(w push.WakeUp, t *turn) store.ClaimOrder {
+	o := store.ClaimOrder{RecipientKey: w.RecipientKey, Policy: d.cfg.Policy, Lease: d.cfg.Lease}
+	if t.line != nil {
+		o.Channel = t.line.channel
+	} else {
+		o.Without = d.lines.shut()
+	}
+	return o
+}
+
+// pass is Handle up to where there is something to wait for. Where the recipient
+// has to wait in line, it does.
+func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause time.Duration, err error) {
 	for {
 		began := time.Now() // before the lease begins
-		c, err := d.store.Claim(ctx, store.ClaimOrder{RecipientKey: w.RecipientKey, Policy: d.cfg.Policy, Lease: d.cfg.Lease})
+		c, err := d.store.Claim(ctx, d.order(w, t))
 		if err != nil {
 			return 0, fmt.Errorf("claim for push %s: %w", w.Push, err)
+		}
+		for _, name := range c.Left {
+			d.lines.byName[name].join(push.WakeUp{Push: w.Push, RecipientKey: w.RecipientKey, Channel: name, At: c.Now})
 		}
 		switch c.State {
 		case store.Nothing:
@@ -92,7 +125,10 @@ func (d *Deliverer) pass(ctx context.Context, w push.WakeUp) (pause time.Duratio
 			d.log.InfoContext(ctx, "push expired", "push", c.Push.ID)
 			d.release(c.Push)
 		case store.Claimed:
+			end := d.lines.begin(c.Push.Channel)
+			t.take()
 			more, err := d.attempt(ctx, c, began)
+			end()
 			if err != nil || !more {
 				return 0, err
 			}
@@ -168,7 +204,9 @@ func (d *Deliverer) send(ctx context.Context, c store.Claim, began time.Time) (c
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Lease/2)
 	defer cancel()
-	return entry.Channel.Send(ctx, c.Push, c.Attempt), entry.Retry
+	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
+	d.lines.judge(ctx, c.Push.Channel, result)
+	return result, entry.Retry
 }
 
 // finish records an attempt, and tries until its lease is over: an attempt that

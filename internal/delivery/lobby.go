@@ -21,7 +21,7 @@ type Lobby struct {
 	places    chan struct{} // one element for each handler that is at work
 
 	mu      sync.Mutex
-	waiting map[int64]*waiter // by recipient key
+	waiting map[seat]*waiter
 	closed  bool
 	left    []int64         // recipients that are to be woken elsewhere
 	looking sync.WaitGroup  // those who wait, until they have looked again
@@ -39,19 +39,36 @@ type unarmer interface {
 	Unarm(ctx context.Context, recipientKeys []int64) error
 }
 
-// NewLobby returns a lobby in front of a deliverer that is to work on so many
-// recipients at the same time.
-func NewLobby(d *Deliverer, st unarmer, log *slog.Logger, concurrency int) *Lobby {
-	l := &Lobby{deliverer: d, store: st, log: log, places: make(chan struct{}, concurrency), waiting: map[int64]*waiter{}}
+// seat is who waits, and at which channel its wake-up was for.
+type seat struct {
+	recipient int64
+	channel   string
+}
+
+// NewLobby returns a lobby in front of a deliverer.
+func NewLobby(d *Deliverer, st unarmer, log *slog.Logger) *Lobby {
+	l := &Lobby{deliverer: d, store: st, log: log, places: make(chan struct{}, d.cfg.Concurrency), waiting: map[seat]*waiter{}}
 	l.work, l.close = context.WithCancel(context.Background())
 	return l
 }
 
 // Handle is [Deliverer.Handle], but for the waiting: it returns, and looks again
-// by itself.
+// by itself, or when it is the recipient's turn at the channel.
 func (l *Lobby) Handle(ctx context.Context, w push.WakeUp) error {
+	line := l.deliverer.lines.byName[w.Channel]
+	if line == nil || !line.shut() {
+		return l.serve(ctx, w, &turn{})
+	}
+	if !line.join(w) {
+		return push.Early{In: time.Second} // somebody else is to do it
+	}
+	return nil
+}
+
+// serve does what can be done for a recipient now, at one of the places.
+func (l *Lobby) serve(ctx context.Context, w push.WakeUp, t *turn) error {
 	l.places <- struct{}{}
-	pause, err := l.deliverer.pass(ctx, w)
+	pause, err := l.deliverer.pass(ctx, w, t)
 	<-l.places
 	if err == nil && pause > 0 && !l.seat(w, pause) {
 		return push.Early{In: pause} // somebody else is to do it
@@ -67,7 +84,8 @@ func (l *Lobby) seat(w push.WakeUp, pause time.Duration) bool {
 		return false
 	}
 	until := time.Now().Add(pause)
-	if s := l.waiting[w.RecipientKey]; s != nil {
+	key := seat{w.RecipientKey, w.Channel}
+	if s := l.waiting[key]; s != nil {
 		if until.Before(s.until) && s.timer.Stop() {
 			s.until = until
 			s.timer.Reset(pause)
@@ -75,18 +93,37 @@ func (l *Lobby) seat(w push.WakeUp, pause time.Duration) bool {
 		return true
 	}
 	l.looking.Add(1)
-	l.waiting[w.RecipientKey] = &waiter{until, time.AfterFunc(pause, func() { l.look(w) })}
+	l.waiting[key] = &waiter{until, time.AfterFunc(pause, func() { l.look(w) })}
 	return true
 }
 
-// look handles the recipient whose time has come, as often as it takes. Once the
-// lobby is closed, that is for others to do.
+// look handles the recipient whose time has come.
 func (l *Lobby) look(w push.WakeUp) {
 	defer l.looking.Done()
 	l.mu.Lock()
-	delete(l.waiting, w.RecipientKey)
+	delete(l.waiting, seat{w.RecipientKey, w.Channel})
 	l.mu.Unlock()
-	err := l.Handle(l.work, w)
+	l.settle(w, l.Handle(l.work, w))
+}
+
+// turns gives a turn at a channel to those who wait in line, one after another,
+// until one has used it.
+func (l *Lobby) turns(line *line) {
+	defer l.looking.Done()
+	t := &turn{line: line}
+	defer t.take()
+	for t.line != nil {
+		w, ok := line.next()
+		if !ok {
+			return
+		}
+		l.settle(w, l.serve(l.work, w, t))
+	}
+}
+
+// settle sees to it that a recipient who was not handled is, as often as it
+// takes. Once the lobby is closed, that is for others to do.
+func (l *Lobby) settle(w push.WakeUp, err error) {
 	if err == nil {
 		return
 	}
@@ -103,19 +140,26 @@ func (l *Lobby) look(w push.WakeUp) {
 	}
 }
 
-// Run keeps the lobby open until ctx ends. Then it waits for those who look
-// just now, and has the recipients that still wait woken elsewhere.
+// Run keeps the lobby open, and gives turns to those who wait in line, until ctx
+// ends. Then it waits for those who look just now, and has the recipients that
+// still wait woken elsewhere.
 func (l *Lobby) Run(ctx context.Context) error {
-	<-ctx.Done()
-	l.mu.Lock()
-	l.closed = true
-	for key, s := range l.waiting {
-		if s.timer.Stop() {
-			l.left = append(l.left, key)
-			l.looking.Done()
-		}
+	lines := l.deliverer.lines
+	var running sync.WaitGroup
+	for _, line := range lines.all {
+		running.Go(func() {
+			line.run(ctx, lines.pacer, func() {
+				l.looking.Add(1)
+				go l.turns(line)
+			})
+		})
 	}
-	l.mu.Unlock()
+	if lines.pacer != nil {
+		running.Go(func() { _ = lines.pacer.Run(ctx, lines.names(), lines.paused) }) // it fails at nothing
+	}
+	<-ctx.Done()
+	running.Wait()
+	l.empty()
 	l.close()
 	l.looking.Wait()
 	if len(l.left) == 0 {
@@ -125,4 +169,43 @@ func (l *Lobby) Run(ctx context.Context) error {
 		l.log.Warn("recipients that wait are armed again only when their lease ends", "recipients", len(l.left), "error", err)
 	}
 	return nil
+}
+
+// empty closes the lobby and the lines, and notes who is left.
+func (l *Lobby) empty() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for key, s := range l.waiting {
+		if s.timer.Stop() {
+			l.left = append(l.left, key.recipient)
+			l.looking.Done()
+		}
+	}
+	for _, line := range l.deliverer.lines.all {
+		l.left = append(l.left, line.close()...)
+	}
+}
+
+// Busy lists the channels where so many wait in line that there is no hurry to
+// find more: five times as many as there are places.
+func (l *Lobby) Busy() []string { return l.deliverer.lines.long(5 * cap(l.places)) }
+
+// Waiting counts those who wait in line, by channel.
+func (l *Lobby) Waiting() map[string]int {
+	waiting := map[string]int{}
+	for _, line := range l.deliverer.lines.all {
+		waiting[line.channel] = line.len()
+	}
+	return waiting
+}
+
+// Held lists for how long each channel is still left alone, because its provider
+// fails or asked for a pause.
+func (l *Lobby) Held() map[string]time.Duration {
+	held := map[string]time.Duration{}
+	for _, line := range l.deliverer.lines.all {
+		held[line.channel] = line.held()
+	}
+	return held
 }

@@ -16,7 +16,7 @@ import (
 // lobby opens one in front of a depot, with two places.
 func (d *depot) lobby(t *testing.T) (l *delivery.Lobby, closes func()) {
 	t.Helper()
-	l = delivery.NewLobby(d.Deliverer, d.store, quiet, 2)
+	l = delivery.NewLobby(d.Deliverer, d.store, quiet)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()

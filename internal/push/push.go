@@ -67,6 +67,7 @@ type WakeUp struct {
 	Push         uuid.UUID
 	Gen          int64
 	RecipientKey int64     // see [RecipientKey]
+	Channel      string    // of the push; empty: not known
 	At           time.Time // when to wake up, by Postgres' clock
 
 	// In is how far away At was, by Postgres' clock, when the wake-up was made:

@@ -19,9 +19,10 @@ type Poller struct {
 	Works       func(context.Context) error // asks whether Redis does what the queue needs
 	Handle      func(context.Context, push.WakeUp) error
 	Log         *slog.Logger
-	Patience    time.Duration // how long Redis may be away before polling begins
-	Linger      time.Duration // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
-	Concurrency int           // wake-ups handled at the same time
+	Patience    time.Duration   // how long Redis may be away before polling begins
+	Linger      time.Duration   // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
+	Concurrency int             // wake-ups handled at the same time
+	Busy        func() []string // channels that have enough to do for now; nil: there are none
 
 	away    time.Time // since when Redis does not answer; zero: it does
 	back    time.Time // since when Redis answers again while polling goes on; zero: it does not
@@ -56,7 +57,11 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	if p.slots == nil {
 		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[int64]bool{}
 	}
-	due, err := p.Store.Due(ctx, 10*p.Concurrency)
+	var without []string
+	if p.Busy != nil {
+		without = p.Busy()
+	}
+	due, err := p.Store.Due(ctx, 10*p.Concurrency, without)
 	if err != nil {
 		return false, err
 	}

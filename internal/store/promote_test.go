@@ -38,8 +38,8 @@ func TestPromoteArmsWhatIsDueSoon(t *testing.T) {
 		}
 	}
 	want := []push.WakeUp{
-		{Push: soon.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "anna"), At: soon.NextAt},
-		{Push: due.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "bert"), At: due.NextAt},
+		{Push: soon.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "anna"), Channel: soon.Channel, At: soon.NextAt},
+		{Push: due.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "bert"), Channel: due.Channel, At: due.NextAt},
 	}
 	first, second := b.promote(t, 1), b.promote(t, 10)
 	got := append(second, first...)
@@ -205,7 +205,7 @@ func TestDueIsOldestFirst(t *testing.T) {
 	b.booked(t, "later", time.Hour)
 	third, first, second := b.booked(t, "c", -time.Second), b.booked(t, "a", -time.Hour), b.booked(t, "b", -time.Minute)
 	b.promote(t, 10) // which makes no difference
-	due, err := b.Due(t.Context(), 2)
+	due, err := b.Due(t.Context(), 2, nil)
 	if err != nil || len(due) != 2 || due[0].Push != first.ID || due[1].Push != second.ID {
 		t.Errorf("due: %+v, %v", due, err)
 	}

@@ -56,7 +56,7 @@ func toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int) ([]
 		return nil, err
 	}
 	rows, _ := tx.Query(ctx, `
-		SELECT id, gen, recipient_key, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint FROM pushes
+		SELECT id, gen, recipient_key, channel, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint FROM pushes
 		WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
 			AND (armed_until IS NULL OR armed_until < statement_timestamp())
 		ORDER BY next_at LIMIT $2`, horizon, limit)
@@ -92,7 +92,7 @@ func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
 		w  push.WakeUp
 		us int64
 	)
-	err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.At, &us)
+	err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.Channel, &w.At, &us)
 	w.In = time.Duration(us) * time.Microsecond
 	return w, err
 }
@@ -110,15 +110,15 @@ func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 	})
 }
 
-// Due returns wake-ups for up to limit pushes that are due, the oldest first:
-// what is polled while there is no queue.
-func (s *Store) Due(ctx context.Context, limit int) ([]push.WakeUp, error) {
+// Due returns wake-ups for up to limit pushes that are due, the oldest first,
+// but for those of some channels: what is polled while there is no queue.
+func (s *Store) Due(ctx context.Context, limit int, without []string) ([]push.WakeUp, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
-		SELECT id, gen, recipient_key, next_at, 0 FROM pushes
-		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()
-		ORDER BY next_at LIMIT $1`, limit)
+		SELECT id, gen, recipient_key, channel, next_at, 0 FROM pushes
+		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() AND channel <> ALL (coalesce($2::text[], '{}'))
+		ORDER BY next_at LIMIT $1`, limit, without)
 	due, err := pgx.CollectRows(rows, scanWakeUp)
 	return due, classify(err)
 }

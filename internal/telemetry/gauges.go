@@ -15,6 +15,10 @@ type Gauges struct {
 	Postgres   func(context.Context) error
 	Redis      func(context.Context) error
 	Polling    func() bool // whether Redis is given up for now; nil in the API
+
+	// Of a worker, by channel; nil in the API.
+	Waiting func() map[string]int           // who wait for their turn
+	Held    func() map[string]time.Duration // for how long the channel is left alone
 }
 
 var (
@@ -23,6 +27,8 @@ var (
 	queueDesc   = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
 	upDesc      = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
 	pollingDesc = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
+	waitingDesc = prometheus.NewDesc("sendquota_channel_waiting", "Recipients that wait for their turn at a channel, in this worker.", []string{"channel"}, nil)
+	heldDesc    = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
 )
 
 // Watch adds gauges to the metrics. What can not be read is left out, and the
@@ -69,6 +75,14 @@ func (c gaugeCollector) Collect(out chan<- prometheus.Metric) {
 	both.Wait()
 	if c.Polling != nil {
 		gauge(pollingDesc, map[bool]float64{true: 1}[c.Polling()])
+	}
+	if c.Waiting != nil {
+		for channel, n := range c.Waiting() {
+			gauge(waitingDesc, float64(n), channel)
+		}
+		for channel, d := range c.Held() {
+			gauge(heldDesc, d.Seconds(), channel)
+		}
 	}
 }
 

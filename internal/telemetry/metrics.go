@@ -24,6 +24,7 @@ type Metrics struct {
 	expired       prometheus.Counter
 	ledgerAnswers *prometheus.CounterVec
 	ledgerErrors  prometheus.Counter
+	paceErrors    prometheus.Counter
 	groups        *prometheus.HistogramVec
 
 	// Without a value until there was an audit.
@@ -54,6 +55,8 @@ func NewMetrics() *Metrics {
 			Help: "Answers of the Redis ledger: cold (not loaded, or Redis away), free, blocked."}, []string{"state"}),
 		ledgerErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
 			Help: "Failed exchanges of the ledger with Redis."}),
+		paceErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_pace_errors_total",
+			Help: "Failed exchanges with Redis about the speed of channels; until the next that succeeds, a worker keeps to a share of its own."}),
 		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
 			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
 		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
@@ -63,7 +66,7 @@ func NewMetrics() *Metrics {
 		auditDuration: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
 			Help: "How long this worker's last audit took."}, nil),
 	}
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.groups,
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.groups,
 		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -104,6 +107,9 @@ func (m *Metrics) LedgerAnswered(state string) { m.ledgerAnswers.WithLabelValues
 
 // LedgerFailed counts a failed exchange with Redis.
 func (m *Metrics) LedgerFailed() { m.ledgerErrors.Inc() }
+
+// PaceFailed counts a failed exchange with Redis about the speed of channels.
+func (m *Metrics) PaceFailed() { m.paceErrors.Inc() }
 
 // Grouped records how many calls were worked on together.
 func (m *Metrics) Grouped(kind string, size int) {

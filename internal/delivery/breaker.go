@@ -1,0 +1,71 @@
+package delivery
+
+import "time"
+
+// breaker keeps attempts away from a provider that is down, and comes back to it
+// gently.
+//
+// After ten attempts in a row that found the provider in trouble it opens: there
+// are no attempts for a pause. Then it tries again, with one attempt, two, four
+// and so on, until it trusts the provider. The first attempt of these that fails
+// makes it pause again, for twice as long. A provider that asks for a pause gets
+// it, and is tried again in the same way.
+type breaker struct {
+	first, longest time.Duration // pause
+
+	failures int           // in a row, while it is closed
+	pause    time.Duration // the last one
+	until    time.Time     // when the pause ends
+	trial    int           // attempts at a time while it tries again; 0: it is closed
+}
+
+const (
+	failuresToOpen = 10
+	trialsToClose  = 64
+)
+
+// room is how many attempts may be under way at a time, of at most so many, or
+// else how long it is until there may be one.
+func (b *breaker) room(now time.Time, most int) (attempts int, wait time.Duration) {
+	switch {
+	case now.Before(b.until):
+		return 0, b.until.Sub(now)
+	case b.trial > 0:
+		return min(b.trial, most), 0
+	}
+	return most, 0
+}
+
+// closed reports whether attempts are made as if there were no breaker.
+func (b *breaker) closed() bool { return b.trial == 0 }
+
+// ended takes note of an attempt. What began before a pause tells nothing new.
+func (b *breaker) ended(trouble bool, now time.Time) {
+	switch {
+	case now.Before(b.until):
+	case trouble && b.trial > 0:
+		b.open(now, min(2*b.pause, b.longest))
+	case trouble:
+		if b.failures++; b.failures >= failuresToOpen {
+			b.open(now, b.first)
+		}
+	default:
+		b.failures = 0
+		if b.trial *= 2; b.trial > trialsToClose {
+			b.trial, b.pause = 0, 0
+		}
+	}
+}
+
+func (b *breaker) open(now time.Time, pause time.Duration) {
+	b.pause = max(pause, b.first)
+	b.hold(now.Add(b.pause))
+}
+
+// hold makes a pause until then, if none is longer.
+func (b *breaker) hold(until time.Time) {
+	b.failures, b.trial = 0, 1
+	if until.After(b.until) {
+		b.until = until
+	}
+}

@@ -1,0 +1,230 @@
+package delivery
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/pace"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// line is where recipients wait for a turn at a channel that can not take their
+// pushes at once: because its speed is limited, its provider is down or asked
+// for a pause, or because it has its share of the worker's places. Who waits in
+// line holds no place, has not begun an attempt, and holds up no other channel.
+//
+// Each worker has a line of its own for each channel, and takes slots from the
+// pacer that all share. The longest due come first.
+type line struct {
+	channel string
+	speed   pace.Speed
+	most    int // attempts at a time
+	limit   int // of those who wait
+
+	mu      sync.Mutex
+	breaker breaker
+	waiting wakeUps
+	members map[int64]bool // their recipient keys
+	busy    int            // attempts and turns under way
+	closed  bool
+	changed chan struct{} // has an element when there may be something to do
+}
+
+// Those who find no room in a line are woken again when their wake-up is
+// believed to be lost, a minute later. The line holds what can be sent until
+// then, and as much again.
+const (
+	shortestLine = 10_000
+	lineTime     = 2 * time.Minute
+)
+
+// longestHold is how long a channel pauses at most because its provider asked
+// for it; the push itself waits for as long as it was told to.
+const longestHold = time.Hour
+
+func newLine(e channel.Entry, most int) *line {
+	l := &line{
+		channel: e.Name, speed: e.Speed, most: most, limit: shortestLine,
+		breaker: breaker{first: min(e.Retry.First, time.Second), longest: min(e.Retry.Max, 30*time.Second)},
+		members: map[int64]bool{}, changed: make(chan struct{}, 1),
+	}
+	if e.Speed.Every > 0 {
+		l.limit = max(l.limit, int(lineTime/e.Speed.Every))
+	}
+	return l
+}
+
+// shut reports whether pushes have to wait in line.
+func (l *line) shut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.speed.Every > 0 || !l.breaker.closed() || l.busy >= l.most || len(l.waiting) > 0
+}
+
+// len is how many wait in line.
+func (l *line) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
+
+// join has a recipient wait in line. It fails when the line is closed for good.
+// Where the line is full, the recipient is left to be woken again.
+func (l *line) join(w push.WakeUp) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	if !l.members[w.RecipientKey] && len(l.waiting) < l.limit {
+		l.members[w.RecipientKey] = true
+		heap.Push(&l.waiting, w)
+		l.change()
+	}
+	return true
+}
+
+// next takes the first out of the line.
+func (l *line) next() (w push.WakeUp, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return w, false
+	}
+	w = heap.Pop(&l.waiting).(push.WakeUp)
+	delete(l.members, w.RecipientKey)
+	return w, true
+}
+
+// begin counts an attempt or a turn.
+func (l *line) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy++
+}
+
+// end counts it off.
+func (l *line) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy--
+	l.change()
+}
+
+// judge takes note of how an attempt ended, and reports what that changed.
+func (l *line) judge(trouble bool) (opened, closed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, until := l.breaker.closed(), l.breaker.until
+	l.breaker.ended(trouble, time.Now())
+	l.change()
+	return l.breaker.until != until, !before && l.breaker.closed()
+}
+
+// hold leaves the channel alone for a while.
+func (l *line) hold(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.breaker.hold(time.Now().Add(d))
+	l.change()
+}
+
+// held is for how long the channel is still left alone.
+func (l *line) held() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(time.Until(l.breaker.until), 0)
+}
+
+// change has the line looked at.
+func (l *line) change() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run gives turns to those who wait, until ctx ends. A turn has begun when it
+// is given.
+func (l *line) run(ctx context.Context, p pacer, turn func()) {
+	for {
+		n, wait := l.room()
+		switch {
+		case n == 0 && !pause(ctx, l.changed, wait):
+			return
+		case n == 0:
+			continue
+		case l.speed.Every > 0:
+			n, wait = p.Take(ctx, l.channel, l.speed, n)
+			if !pause(ctx, nil, wait) {
+				return
+			}
+			if left, _ := l.room(); left == 0 {
+				continue // the provider went down, or nobody waits any more
+			}
+		}
+		for range n {
+			l.begin()
+			turn()
+		}
+	}
+}
+
+// room is how many turns can be given now, or else how long to wait for that at
+// most; zero: until something changes.
+func (l *line) room() (turns int, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return 0, 0
+	}
+	room, wait := l.breaker.room(time.Now(), l.most)
+	return max(min(room-l.busy, len(l.waiting)), 0), wait
+}
+
+// pause waits for so long, or until something changes; without a time, until
+// then. It reports whether ctx goes on.
+func pause(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
+	var after <-chan time.Time
+	if d > 0 || changed == nil {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		after = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-after:
+	}
+	return ctx.Err() == nil
+}
+
+// close closes the line for good, and returns who still waited.
+func (l *line) close() (recipientKeys []int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for _, w := range l.waiting {
+		recipientKeys = append(recipientKeys, w.RecipientKey)
+	}
+	l.waiting, l.members = nil, nil
+	return recipientKeys
+}
+
+// wakeUps is a heap, the earliest first.
+type wakeUps []push.WakeUp
+
+func (h wakeUps) Len() int           { return len(h) }
+func (h wakeUps) Less(i, j int) bool { return h[i].At.Before(h[j].At) }
+func (h wakeUps) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *wakeUps) Push(w any)        { *h = append(*h, w.(push.WakeUp)) }
+func (h *wakeUps) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	*h = (*h)[:last]
+	return w
+}
