@@ -74,9 +74,11 @@ func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
 	}
 }
 
-// turn is the right to make one attempt at a channel where pushes have to wait
-// in line. The zero value is none.
-type turn struct{ line *line }
+// turn is the right to make one attempt at a channel. The zero value is none.
+type turn struct {
+	line *line
+	open bool // it may be used at any channel where nobody has to wait in line
+}
 
 // take ends the turn: it is used, or nobody is there to use it.
 func (t *turn) take() {
@@ -86,11 +88,11 @@ func (t *turn) take() {
 	}
 }
 
-// order asks for what may be sent now: with a turn, at its channel; without one,
-// where nobody has to wait in line.
+// order asks for what may be sent now: with a turn out of a line, at its channel;
+// otherwise where nobody has to wait in line.
 func (d *Deliverer) order(w push.WakeUp, t *turn) store.ClaimOrder {
 	o := store.ClaimOrder{RecipientKey: w.RecipientKey, Policy: d.cfg.Policy, Lease: d.cfg.Lease}
-	if t.line != nil {
+	if t.line != nil && !t.open {
 		o.Channel = t.line.channel
 	} else {
 		o.Without = d.lines.shut()

@@ -61,7 +61,23 @@ func newLine(e channel.Entry, most int) *line {
 func (l *line) shut() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.speed.Every > 0 || !l.breaker.closed() || l.busy >= l.most || len(l.waiting) > 0
+	return l.behind() || l.busy > l.most
+}
+
+// behind reports whether whoever comes has to get in line.
+func (l *line) behind() bool {
+	return l.speed.Every > 0 || !l.breaker.closed() || len(l.waiting) > 0
+}
+
+// enter begins a turn at once, where nobody has to wait in line.
+func (l *line) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.behind() || l.busy >= l.most {
+		return false
+	}
+	l.busy++
+	return true
 }
 
 // len is how many wait in line.

@@ -56,13 +56,17 @@ func NewLobby(d *Deliverer, st unarmer, log *slog.Logger) *Lobby {
 // by itself, or when it is the recipient's turn at the channel.
 func (l *Lobby) Handle(ctx context.Context, w push.WakeUp) error {
 	line := l.deliverer.lines.byName[w.Channel]
-	if line == nil || !line.shut() {
+	switch {
+	case line == nil:
 		return l.serve(ctx, w, &turn{})
+	case line.enter():
+		t := &turn{line: line, open: true}
+		defer t.take()
+		return l.serve(ctx, w, t)
+	case line.join(w):
+		return nil
 	}
-	if !line.join(w) {
-		return push.Early{In: time.Second} // somebody else is to do it
-	}
-	return nil
+	return push.Early{In: time.Second} // somebody else is to do it
 }
 
 // serve does what can be done for a recipient now, at one of the places.
