@@ -1,0 +1,107 @@
+package store_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// order claims for anna, with what the test adds.
+func (b *bundle) order(t *testing.T, o store.ClaimOrder) store.Claim {
+	t.Helper()
+	o.RecipientKey, o.Lease = push.RecipientKey(b.tenant, "anna"), time.Minute
+	c, err := b.Claim(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// through books a push for anna through a channel.
+func (b *bundle) through(t *testing.T, channel string, ago time.Duration) push.Push {
+	t.Helper()
+	d := draft(b.tenant, "anna", -ago)
+	d.Push.Channel = channel
+	return book(t, b.Store, nil, d).Push
+}
+
+// TestClaimsByChannel: of a recipient's pushes, those of a channel that can take
+// none are left out and named, and those that somebody has a turn for are taken
+// although older ones are due.
+func TestClaimsByChannel(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sms, mail, log := b.through(t, "sms", 3*time.Minute), b.through(t, "mail", 2*time.Minute), b.through(t, "log", time.Minute)
+	both := []string{"fcm", "mail", "sms"}
+
+	c := b.order(t, store.ClaimOrder{Without: both})
+	left := slices.Sorted(slices.Values(c.Left))
+	if c.State != store.Claimed || c.Push.ID != log.ID || !slices.Equal(left, []string{"mail", "sms"}) {
+		t.Fatalf("%+v", c)
+	}
+	// While that is under way, nobody else may send; whoever ends it looks again.
+	if c := b.order(t, store.ClaimOrder{Channel: "mail"}); c.State != store.Nothing {
+		t.Fatalf("%+v", c)
+	}
+	if more := b.finish(t, c, sent); !more {
+		t.Error("the one who had a turn is forgotten")
+	}
+	if c = b.order(t, store.ClaimOrder{Without: both}); c.State != store.Nothing || len(c.Left) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	if c = b.order(t, store.ClaimOrder{Channel: "fcm"}); c.State != store.Nothing {
+		t.Fatalf("%+v", c)
+	}
+	if c = b.order(t, store.ClaimOrder{Channel: "mail"}); c.State != store.Claimed || c.Push.ID != mail.ID || len(c.Left) != 0 {
+		t.Fatalf("%+v", c)
+	}
+	b.finish(t, c, sent)
+	if c = b.order(t, store.ClaimOrder{}); c.State != store.Claimed || c.Push.ID != sms.ID {
+		t.Fatalf("%+v", c)
+	}
+	b.finish(t, c, sent)
+	b.audit(t, nil)
+}
+
+// TestClaimsForOneRecipientTogether: with and without a turn, in one group.
+// Nobody is told that there is nothing, before that is known.
+func TestClaimsForOneRecipientTogether(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 20 {
+		b.through(t, []string{"sms", "log"}[i%2], time.Duration(i+1)*time.Minute)
+	}
+	var claimers sync.WaitGroup
+	for _, o := range []store.ClaimOrder{{Channel: "sms"}, {Without: []string{"sms"}}} {
+		claimers.Go(func() {
+			for sends := 0; sends < 10; {
+				c := b.order(t, o)
+				if c.State == store.Claimed {
+					if channel := c.Push.Channel; (channel == "sms") != (o.Channel == "sms") {
+						t.Errorf("claimed %s", channel)
+					}
+					b.finish(t, c, sent)
+					sends++
+				}
+			}
+		})
+	}
+	claimers.Wait()
+	b.audit(t, nil)
+}
+
+// TestDueWithout leaves out the channels that have enough to do.
+func TestDueWithout(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.through(t, "sms", 2*time.Minute)
+	log := b.through(t, "log", time.Minute)
+	due, err := b.Due(t.Context(), 10, []string{"sms"})
+	if err != nil || len(due) != 1 || due[0].Push != log.ID || due[0].Channel != "log" {
+		t.Errorf("%+v, %v", due, err)
+	}
+}
