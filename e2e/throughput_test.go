@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+)
+
+// throughputConfig has a slow channel and a fast one.
+const throughputConfig = `
+policy:
+  rules: []
+channels:
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 2s, backoff: {first: 100ms, max: 1s}}
+  sms: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 2s, backoff: {first: 100ms, max: 1s},
+        throughput: {rate: 10, per: 1s}}
+delivery: {lease: 5s, arm_lease: 2s}
+`
+
+// TestThroughputOverThreeWorkers: sms leaves at ten per second, evenly, however
+// many workers there are and although one of them is killed; push is not held
+// up, not even for the same recipients. Nothing is lost, and waiting has cost no
+// attempt.
+func TestThroughputOverThreeWorkers(t *testing.T) {
+	t.Parallel()
+	w := newWorldIn(t, setting{config: throughputConfig})
+	w.startAPI()
+	workers := []*program{w.startWorker(), w.startWorker(), w.startWorker()}
+	const each = 60
+	at := time.Now().Add(3 * time.Second).Truncate(time.Second)
+	w.submitAll("sms", each, at)
+	w.submitAll("push", each, at)
+
+	w.until("a third of the sms is sent", func() bool { return len(w.through("sms")) >= each/3 })
+	if err := workers[0].cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	w.until("all sms is sent", func() bool { return len(w.through("sms")) >= each })
+
+	sms, push := w.through("sms"), w.through("push")
+	if len(push) != each || push[each-1].Sub(at) > 2*time.Second {
+		t.Errorf("push was held up: %d, the last after %s", len(push), push[len(push)-1].Sub(at))
+	}
+	for i, from := range sms {
+		within := 0
+		for _, other := range sms[i:] {
+			if other.Sub(from) < time.Second {
+				within++
+			}
+		}
+		if within > 12 { // ten, and those that a busy machine sends late
+			t.Errorf("%d sms within a second", within)
+		}
+	}
+	if took := sms[each-1].Sub(sms[0]); took > each*100*time.Millisecond+6*time.Second {
+		t.Errorf("%d sms took %s", each, took) // with what the killed worker had in line
+	}
+	seen := map[string]int{}
+	for _, one := range w.taken() {
+		seen[one.Push]++
+	}
+	if again := len(w.taken()) - len(seen); len(seen) != 2*each || again > 1 { // the killed worker may have been sending
+		t.Errorf("%d pushes came to the provider, %d of them twice", len(seen), again)
+	}
+	w.until("all are recorded", func() bool {
+		_, a := w.call(http.MethodGet, "/v1/pushes?status=sent&page_size=200", nil)
+		return len(list(a)) == 2*each
+	})
+	if out := w.tool("audit"); out != "no violations\n" {
+		t.Errorf("audit: %s", out)
+	}
+}
+
+func list(a object) []any { pushes, _ := a["pushes"].([]any); return pushes }
+
+// submitAll submits a push for each of so many recipients.
+func (w *world) submitAll(channel string, n int, at time.Time) {
+	w.t.Helper()
+	var pushes []object
+	for i := range n {
+		pushes = append(pushes, object{"recipient": fmt.Sprint("r", i), "channel": channel, "send_at": at.UTC().Format(time.RFC3339),
+			"message": object{"channel": channel}})
+	}
+	status, a := w.call(http.MethodPost, "/v1/pushes/batch", object{"pushes": pushes})
+	if status != http.StatusOK || a["accepted"] != float64(n) {
+		w.t.Fatalf("%d %v", status, a)
+	}
+}
+
+// through is when the provider got what came through a channel.
+func (w *world) through(channel string) (at []time.Time) {
+	w.t.Helper()
+	for _, one := range w.taken() {
+		if string(one.Message) == `{"channel":"`+channel+`"}` {
+			at = append(at, one.At)
+		}
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	return at
+}
