@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"process":     {},
 	"wire":        {},
 	"quota":       {"groupcommit"},
+	"ratelimit":   {"groupcommit"},
 	"outbound":    {},
 	"pace":        {},
 	"channel":     {"push", "outbound", "pace", "faults"},

@@ -1,0 +1,145 @@
+package ratelimit
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Algorithm is the name of a way to limit a speed. The package's
+// documentation tells them apart.
+type Algorithm string
+
+// The algorithms.
+const (
+	FixedWindow   Algorithm = "fixed_window"
+	SlidingLog    Algorithm = "sliding_log"
+	SlidingWindow Algorithm = "sliding_window"
+	TokenBucket   Algorithm = "token_bucket"
+	LeakyBucket   Algorithm = "leaky_bucket"
+)
+
+// Algorithms lists all of them.
+var Algorithms = []Algorithm{FixedWindow, SlidingLog, SlidingWindow, TokenBucket, LeakyBucket}
+
+// bucket reports whether a has a burst.
+func (a Algorithm) bucket() bool { return a == TokenBucket || a == LeakyBucket }
+
+// The bounds of limits.
+const (
+	MaxLimit      = 1_000_000_000         // units of cost
+	MaxLogLimit   = 10_000                // units of cost that SlidingLog may keep, each by itself
+	MinPer        = time.Millisecond      // also of Precision
+	MaxPer        = 365 * 24 * time.Hour  //
+	MaxRefill     = 3650 * 24 * time.Hour // how long an emptied bucket may take to fill again
+	MaxPrecisions = 1000                  // in Per, each kept by itself
+)
+
+// Limit says how much may be used in a time. Two limits that differ in
+// anything are apart: what was used of one is not used of the other.
+type Limit struct {
+	Algorithm Algorithm
+	Limit     int           // units of cost, 1 to MaxLimit; of SlidingLog to MaxLogLimit
+	Per       time.Duration // whole milliseconds, MinPer to MaxPer
+	// Burst is how much may be used at once, of TokenBucket and LeakyBucket
+	// only, 1 to MaxLimit. 0: Limit for a TokenBucket, which starts full, and 1
+	// for a LeakyBucket, which then spaces evenly.
+	Burst int
+	// Precision is the width of the time spans in which SlidingWindow counts:
+	// whole milliseconds, at most Per and at least Per / MaxPrecisions. 0: a
+	// sixtieth of Per, rounded up to a millisecond.
+	Precision time.Duration
+}
+
+// completed fills in what is left to the default.
+func (l Limit) completed() Limit {
+	switch {
+	case l.Algorithm == TokenBucket && l.Burst == 0:
+		l.Burst = l.Limit
+	case l.Algorithm == LeakyBucket && l.Burst == 0:
+		l.Burst = 1
+	case l.Algorithm == SlidingWindow && l.Precision == 0:
+		l.Precision = (l.Per + 60*time.Millisecond - 1) / (60 * time.Millisecond) * time.Millisecond
+	}
+	return l
+}
+
+// capacity is the most that can be used at once, ever.
+func (l Limit) capacity() int {
+	if l.Algorithm.bucket() {
+		return l.Burst
+	}
+	return l.Limit
+}
+
+// Fault is one thing that is wrong with a limit.
+type Fault struct {
+	Field   string // algorithm, limit, per, burst or precision
+	Message string // what is allowed
+	Value   any    // what was there: a string or an int
+}
+
+// Validate finds everything that is wrong with l.
+func (l Limit) Validate() []Fault {
+	var faults []Fault
+	bad := func(field string, value any, format string, args ...any) {
+		faults = append(faults, Fault{Field: field, Message: fmt.Sprintf(format, args...), Value: value})
+	}
+	known := slices.Contains(Algorithms, l.Algorithm)
+	if !known {
+		bad("algorithm", string(l.Algorithm), "must be one of: %s", words())
+	}
+	most := MaxLimit
+	if l.Algorithm == SlidingLog {
+		most = MaxLogLimit
+	}
+	if l.Limit < 1 || l.Limit > most {
+		bad("limit", l.Limit, "must be a whole number from 1 to %d", most)
+	}
+	perOK := l.Per >= MinPer && l.Per <= MaxPer && l.Per%time.Millisecond == 0
+	if !perOK {
+		bad("per", l.Per.String(), "must be whole milliseconds, from 1ms to 8760h")
+	}
+	switch {
+	case l.Burst == 0:
+	case known && !l.Algorithm.bucket():
+		bad("burst", l.Burst, "is for %s and %s only", TokenBucket, LeakyBucket)
+	case l.Burst < 0 || l.Burst > MaxLimit:
+		bad("burst", l.Burst, "must be a whole number from 1 to %d", MaxLimit)
+	case l.Limit > 0 && perOK && l.refill() > MaxRefill:
+		bad("burst", l.Burst, "must be so small that it fills again within 87600h, at %d per %s", l.Limit, l.Per)
+	}
+	switch {
+	case l.Precision == 0:
+	case known && l.Algorithm != SlidingWindow:
+		bad("precision", l.Precision.String(), "is for %s only", SlidingWindow)
+	case l.Precision < MinPer || l.Precision%time.Millisecond != 0:
+		bad("precision", l.Precision.String(), "must be whole milliseconds, 1ms at least")
+	case perOK && l.Precision > l.Per:
+		bad("precision", l.Precision.String(), "must be at most per, which is %s", l.Per)
+	case perOK && l.Precision < l.Per/MaxPrecisions:
+		bad("precision", l.Precision.String(), "must be at least a thousandth of per, which is %s", l.Per)
+	}
+	return faults
+}
+
+func words() string {
+	var all []string
+	for _, a := range Algorithms {
+		all = append(all, string(a))
+	}
+	return strings.Join(all, ", ")
+}
+
+// refill is how long an emptied bucket takes to fill again.
+func (l Limit) refill() time.Duration {
+	hi, lo := bits.Mul64(uint64(l.Burst), uint64(l.Per))
+	if hi >= uint64(l.Limit) {
+		return math.MaxInt64
+	}
+	whole, _ := bits.Div64(hi, lo, uint64(l.Limit))
+	return time.Duration(min(whole, math.MaxInt64))
+}

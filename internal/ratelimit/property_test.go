@@ -1,0 +1,157 @@
+package ratelimit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// start is where the clocks of the tests begin: in a real year, since the
+// numbers must have real lengths, and not on an edge of anything.
+const start = 1_795_000_000_123_457
+
+func limits(algorithms ...Algorithm) *rapid.Generator[Limit] {
+	return rapid.Custom(func(t *rapid.T) Limit {
+		l := Limit{
+			Algorithm: rapid.SampledFrom(algorithms).Draw(t, "algorithm"),
+			Limit:     rapid.OneOf(rapid.IntRange(1, 12), rapid.SampledFrom([]int{97, 1000, 9973})).Draw(t, "limit"),
+			Per: rapid.OneOf(
+				rapid.Map(rapid.Int64Range(1, 300), func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }),
+				rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, MaxPer}),
+			).Draw(t, "per"),
+		}
+		if l.Algorithm != SlidingLog && rapid.IntRange(0, 9).Draw(t, "huge") == 0 {
+			l.Limit = rapid.SampledFrom([]int{MaxLimit, 999_999_937}).Draw(t, "limit")
+		}
+		if l.Algorithm.bucket() && rapid.Bool().Draw(t, "with burst") {
+			l.Burst = rapid.OneOf(rapid.IntRange(1, 12), rapid.Just(l.Limit)).Draw(t, "burst")
+		}
+		if l.Algorithm == SlidingWindow && rapid.Bool().Draw(t, "with precision") {
+			ms := l.Per.Milliseconds()
+			l.Precision = time.Duration(rapid.Int64Range((ms+999)/1000, ms).Draw(t, "precision")) * time.Millisecond
+		}
+		if len(l.Validate()) > 0 { // a burst that takes too long
+			l.Burst = 0
+		}
+		return l
+	})
+}
+
+// costs of a limit are small ones, those near its capacity, and a few that it
+// never has.
+func costs(l Limit) *rapid.Generator[int] {
+	c := l.completed().capacity()
+	return rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, min(c+1, 10_001)), rapid.SampledFrom([]int{c, c + 1, 1_000_000}))
+}
+
+// steps of time are those around which something changes for a limit.
+func steps(l Limit) *rapid.Generator[int64] {
+	per := l.Per.Microseconds()
+	each := max(1, per/int64(l.Limit))
+	return rapid.OneOf(
+		rapid.SampledFrom([]int64{0, 0, 1, 999, 1000, per - 1, per, per + 1, each - 1, each, each + 1, 2*per + each}),
+		rapid.Int64Range(0, 2*per),
+		rapid.Int64Range(0, 3*each),
+	)
+}
+
+// together is one tag with its limits, in Redis and as models.
+type together struct {
+	*puppet
+	tag    string
+	rules  []Rule
+	models []model
+	seen   map[string]int
+}
+
+// decide asks both, and compares all they say.
+func (w *together) decide(t *rapid.T, spend bool, cost int, which ...int) Decision {
+	var rules []Rule
+	want := Decision{Allowed: true}
+	for _, i := range which {
+		rules = append(rules, w.rules[i])
+		want.Allowed = want.Allowed && cost <= w.models[i].free(w.now)
+	}
+	for _, i := range which {
+		want.Results = append(want.Results, resultOf(w.models[i], w.rules[i].Limit, w.now, cost, spend && want.Allowed && cost > 0))
+	}
+	ask := w.Look
+	if spend {
+		ask = w.Take
+	}
+	got, err := ask(t.Context(), w.tag, cost, rules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("at %d, cost %d of %+v (-model +Redis):\n%s", w.now, cost, rules, diff)
+	}
+	for i, r := range got.Results {
+		w.seen[fmt.Sprintf("%s allowed %v", rules[i].Limit.Algorithm, r.Allowed)]++
+	}
+	return got
+}
+
+// TestScriptsAgreeWithModels sends random traffic at one or several limits of
+// two subjects, and compares every field of every answer.
+func TestScriptsAgreeWithModels(t *testing.T) {
+	t.Parallel()
+	p, seen, tags := newPuppet(t), map[string]int{}, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		tags++
+		w := &together{puppet: p, tag: fmt.Sprint("tag-", tags), seen: seen}
+		for _, l := range rapid.SliceOfNDistinct(limits(Algorithms...), 1, 4, rapid.ID).Draw(rt, "limits") {
+			for _, subject := range []string{"anna", "bert"} {
+				w.rules, w.models = append(w.rules, Rule{subject, l}), append(w.models, modelOf(l))
+			}
+		}
+		p.at(t, start)
+		some := rapid.SliceOfNDistinct(rapid.IntRange(0, len(w.rules)-1), 1, 3, rapid.ID)
+		rt.Repeat(map[string]func(*rapid.T){
+			"pass": func(rt *rapid.T) {
+				l := rapid.SampledFrom(w.rules).Draw(rt, "of").Limit
+				p.at(t, p.now+steps(l).Draw(rt, "time"))
+			},
+			"take": func(rt *rapid.T) {
+				which := some.Draw(rt, "rules")
+				w.decide(rt, true, costs(w.rules[which[0]].Limit).Draw(rt, "cost"), which...)
+			},
+			"look": func(rt *rapid.T) {
+				which := some.Draw(rt, "rules")
+				w.decide(rt, false, costs(w.rules[which[0]].Limit).Draw(rt, "cost"), which...)
+			},
+			"use up, and wait": func(rt *rapid.T) {
+				i := rapid.IntRange(0, len(w.rules)-1).Draw(rt, "rule")
+				cost := rapid.IntRange(1, min(5, w.rules[i].Limit.completed().capacity())).Draw(rt, "cost")
+				var d Decision
+				for n := 0; n < 20; n++ {
+					if d = w.decide(rt, true, cost, i); !d.Allowed {
+						break
+					}
+				}
+				if d.Allowed {
+					return // it holds too much
+				}
+				p.at(t, p.now+d.Results[0].RetryAfter.Microseconds()-1)
+				if w.decide(rt, false, cost, i).Allowed {
+					rt.Fatalf("allowed before its time")
+				}
+				p.at(t, p.now+1)
+				if !w.decide(rt, true, cost, i).Allowed {
+					rt.Fatalf("refused when it was its time")
+				}
+			},
+		})
+	})
+	for _, a := range Algorithms {
+		for _, allowed := range []bool{true, false} {
+			if n := seen[fmt.Sprintf("%s allowed %v", a, allowed)]; n < 100 {
+				t.Errorf("only %d decisions of %s were %v", n, a, allowed)
+			}
+		}
+	}
+	t.Log(seen)
+}

@@ -1,0 +1,77 @@
+package ratelimit
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// client connects as the programs do: quick to give up.
+func client(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// strict is a configuration in which no failure goes unnoticed.
+func strict(t testing.TB) Config {
+	return Config{Timeout: 5 * time.Second, OnError: func(err error) { t.Error(err) }}
+}
+
+func newRealLimiter(t testing.TB) (*Limiter, *redis.Client) {
+	t.Helper()
+	rdb := client(t, testenv.Redis(t))
+	return New(rdb, strict(t)), rdb
+}
+
+// puppet is a limiter on a real Redis whose scripts have another head: their
+// clock is a key that the test sets, and keys live for an hour whatever that
+// clock says. All else is the scripts that programs run.
+type puppet struct {
+	*Limiter
+	rdb *redis.Client
+	now int64 // microseconds
+}
+
+func newPuppet(t testing.TB) *puppet {
+	t.Helper()
+	rdb := client(t, testenv.Redis(t))
+	return &puppet{Limiter: newLimiter(rdb, strict(t), puppetHead(t)), rdb: rdb}
+}
+
+// puppetHead is the head with another clock.
+func puppetHead(t testing.TB) string {
+	t.Helper()
+	head := file("head")
+	for _, change := range [][2]string{
+		{"local time = redis.call('TIME')\n", ""},
+		{"time[1] * 1000000 + time[2]\n", "tonumber(redis.call('GET', 'clock'))\n"},
+		{"string.format('%.0f', math.ceil(t / 1000) + 1)", "3600000"},
+	} {
+		if strings.Count(head, change[0]) != 1 {
+			t.Fatalf("the head has not one %q", change[0])
+		}
+		head = strings.Replace(head, change[0], change[1], 1)
+	}
+	return head
+}
+
+// at moves the clock.
+func (p *puppet) at(t testing.TB, now int64) {
+	t.Helper()
+	p.now = now
+	if err := p.rdb.Set(context.Background(), "clock", now, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
