@@ -32,6 +32,10 @@ type Config struct {
 	// nothing about Redis, so tests do not set it.
 	AllowMiniredis bool
 
+	// ClusterNode makes Redis a node of a cluster, still alone and without
+	// slots.
+	ClusterNode bool
+
 	// NoInstall forbids to install packages.
 	NoInstall bool
 

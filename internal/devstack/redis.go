@@ -93,7 +93,10 @@ func (c Config) redisSettings(f *folder, port int, password string) string {
 	// What does not fit must fail loudly: an evicted wake-up is a lost one.
 	set("maxmemory-policy", "noeviction")
 	set("save", `""`)
-	if f.throwAway {
+	switch {
+	case c.ClusterNode:
+		set("cluster-enabled", "yes")
+	case f.throwAway:
 		set("databases", fmt.Sprint(PrivateIndexes))
 	}
 	if password != "" {

@@ -96,8 +96,9 @@ func newLimiter(rdb redis.UniversalClient, cfg Config, head string) *Limiter {
 // rules everything is allowed.
 //
 // If a reply of Redis is lost, the client asks again, and the cost may be
-// charged twice. More than a limit is never allowed. The error is
-// [ErrUnavailable], or says that a limit is not valid or ctx is over.
+// charged twice; if there is no reply at all, it may be charged without a
+// decision. More than a limit is never allowed. The error is [ErrUnavailable],
+// or says that a limit is not valid or ctx is over.
 func (l *Limiter) Take(ctx context.Context, tag string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, "charge", tag, cost, rules)
 }

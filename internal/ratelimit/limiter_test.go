@@ -1,0 +1,390 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/wire"
+)
+
+// rulesOf are the limits, for one subject.
+func rulesOf(subject string, ls ...Limit) []Rule {
+	var rules []Rule
+	for _, l := range ls {
+		rules = append(rules, Rule{subject, l})
+	}
+	return rules
+}
+
+// TestAllOrNone: many take at once from two limits. As many pass as the
+// stricter one allows, and the looser one is charged exactly as often.
+func TestAllOrNone(t *testing.T) {
+	t.Parallel()
+	l, _ := newRealLimiter(t)
+	strict := Limit{Algorithm: SlidingLog, Limit: 37, Per: time.Hour}
+	for _, loose := range []Limit{
+		{Algorithm: TokenBucket, Limit: 1, Per: MaxPer / 100, Burst: 50}, {Algorithm: LeakyBucket, Limit: 1, Per: MaxPer / 100, Burst: 50},
+		{Algorithm: SlidingLog, Limit: 50, Per: time.Hour}, {Algorithm: SlidingWindow, Limit: 50, Per: time.Hour}, {Algorithm: FixedWindow, Limit: 50, Per: MaxPer},
+	} {
+		t.Run(string(loose.Algorithm), func(t *testing.T) {
+			t.Parallel()
+			rules := []Rule{{"anna", loose}, {string(loose.Algorithm), strict}}
+			var passed atomic.Int64
+			var all sync.WaitGroup
+			for range 64 {
+				all.Go(func() {
+					for range 3 {
+						d, err := l.Take(t.Context(), "tag", 1, rules...)
+						if err != nil {
+							t.Error(err)
+						}
+						if d.Allowed {
+							passed.Add(1)
+						}
+						if d.Allowed != (d.Results[0].Allowed && d.Results[1].Allowed) {
+							t.Errorf("%+v", d)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if passed.Load() != 37 {
+				t.Errorf("%d passed", passed.Load())
+			}
+			d, err := l.Look(t.Context(), "tag", 1, rules...)
+			if err != nil || d.Allowed || d.Results[0].Remaining != 50-37 || !d.Results[0].Allowed || d.Results[1].Remaining != 0 {
+				t.Errorf("afterwards: %+v, %v", d, err)
+			}
+		})
+	}
+}
+
+// dump is everything in Redis, with the times at which it expires.
+func dump(t testing.TB, rdb *redis.Client) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, key := range rdb.Keys(t.Context(), "*").Val() {
+		all[key] = fmt.Sprint(rdb.PExpireTime(t.Context(), key).Val(), rdb.Dump(t.Context(), key).Val())
+	}
+	return all
+}
+
+// TestNoTrace: neither a look nor a refusal changes anything.
+func TestNoTrace(t *testing.T) {
+	t.Parallel()
+	l, rdb := newRealLimiter(t)
+	rules := rulesOf("anna", classics()...)
+	for name, take := range map[string]func() (Decision, error){
+		"look":             func() (Decision, error) { return l.Look(t.Context(), "tag", 1, rules...) },
+		"refused":          func() (Decision, error) { return l.Take(t.Context(), "tag", 11, rules...) },
+		"refused by one":   func() (Decision, error) { return l.Take(t.Context(), "tag", 2, rules...) },
+		"a cost of 0":      func() (Decision, error) { return l.Take(t.Context(), "tag", 0, rules...) },
+		"a dry run for 10": func() (Decision, error) { return l.Look(t.Context(), "tag", 10, rules...) },
+	} {
+		if _, err := take(); err != nil {
+			t.Fatal(name, err)
+		}
+		if left := dump(t, rdb); len(left) != 0 {
+			t.Errorf("%s leaves %q", name, slices.Collect(maps.Keys(left)))
+		}
+	}
+	if d, err := l.Take(t.Context(), "tag", 1, rules...); err != nil || !d.Allowed {
+		t.Fatal(d, err)
+	}
+	before := dump(t, rdb)
+	if len(before) != len(rules) {
+		t.Fatalf("%d keys", len(before))
+	}
+	for range 3 {
+		if d, err := l.Take(t.Context(), "tag", 1, rules...); err != nil || d.Allowed {
+			t.Fatal(d, err) // the leaky bucket is full
+		}
+		if _, err := l.Look(t.Context(), "tag", 1, rules...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(before, dump(t, rdb)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNothingStays: keys live as long as they matter, and no longer.
+func TestNothingStays(t *testing.T) {
+	t.Parallel()
+	l, rdb := newRealLimiter(t)
+	var rules []Rule
+	for _, limit := range classics() {
+		limit.Per = time.Second
+		rules = append(rules, Rule{"anna", limit})
+	}
+	for range 2 {
+		for _, rule := range rules {
+			d, err := l.Take(t.Context(), "tag", 1, rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := rdb.PTTL(t.Context(), slotOf("tag")+keyOf(Rule{"anna", rule.Limit.completed()})).Val()
+			if most := d.Results[0].ResetAfter + 3*time.Millisecond; left > most || d.Allowed && left <= 0 && d.Results[0].ResetAfter > 50*time.Millisecond {
+				t.Errorf("%s: lives for %s, and matters for %s", rule.Limit.Algorithm, left, d.Results[0].ResetAfter)
+			}
+		}
+	}
+	for began := time.Now(); rdb.DBSize(t.Context()).Val() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 5*time.Second {
+			t.Fatalf("%q stay", rdb.Keys(t.Context(), "*").Val())
+		}
+	}
+}
+
+// TestNoGarbageUnderLoad: a subject that never rests keeps no more than what
+// matters.
+func TestNoGarbageUnderLoad(t *testing.T) {
+	t.Parallel()
+	p := newPuppet(t)
+	log := Limit{Algorithm: SlidingLog, Limit: 20, Per: time.Second}
+	window := Limit{Algorithm: SlidingWindow, Limit: 20, Per: time.Second, Precision: 10 * time.Millisecond}
+	for n := range int64(1000) {
+		p.at(t, start+n*50_000)
+		if !p.take(t, "anna", log, 1).Allowed || n%2 == 0 && !p.take(t, "anna", window, 1).Allowed {
+			t.Fatal("refused")
+		}
+	}
+	key := func(l Limit) string { return slotOf("story") + keyOf(Rule{"anna", l}) }
+	if n, m := p.rdb.ZCard(t.Context(), key(log)).Val(), p.rdb.HLen(t.Context(), key(window)).Val(); n != 20 || m > 11 {
+		t.Errorf("%d instants and %d buckets are kept", n, m)
+	}
+}
+
+// TestRealClock: the scripts that programs run read Redis' clock, and an answer
+// holds in real time.
+func TestRealClock(t *testing.T) {
+	t.Parallel()
+	l, rdb := newRealLimiter(t)
+	log := Rule{"anna", Limit{Algorithm: SlidingLog, Limit: 1, Per: time.Hour}}
+	before := rdb.Time(t.Context()).Val()
+	if _, err := l.Take(t.Context(), "tag", 1, log); err != nil {
+		t.Fatal(err)
+	}
+	at := time.UnixMicro(int64(rdb.ZRangeWithScores(t.Context(), slotOf("tag")+keyOf(log), 0, 0).Val()[0].Score))
+	if after := rdb.Time(t.Context()).Val(); at.Before(before) || at.After(after) {
+		t.Errorf("written down at %s, and it was between %s and %s", at, before, after)
+	}
+	for _, limit := range classics() {
+		limit.Limit, limit.Per = 1, 200*time.Millisecond
+		for n := 0; n < 3; {
+			d, err := l.Take(t.Context(), "tag", 1, Rule{"bert", limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Allowed {
+				n++
+				continue
+			}
+			time.Sleep(d.Results[0].RetryAfter)
+			if d, err = l.Take(t.Context(), "tag", 1, Rule{"bert", limit}); err != nil || !d.Allowed {
+				t.Fatalf("%s: %+v after waiting as told, %v", limit.Algorithm, d, err)
+			}
+			n++
+		}
+	}
+}
+
+// TestKeysNameNobody also holds them to their shape.
+func TestKeysNameNobody(t *testing.T) {
+	t.Parallel()
+	l, rdb := newRealLimiter(t)
+	shape := regexp.MustCompile(`^sq:limit:\{[A-Za-z0-9_-]{22}\}:[A-Za-z0-9_-]{16}$`)
+	for _, name := range []string{"a", "anna@example.com", strings.Repeat("long", 64), "{}:*", "\x00\xff"} {
+		if _, err := l.Take(t.Context(), name, 1, rulesOf(name, classics()...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := rdb.Keys(t.Context(), "*").Val()
+	if len(keys) != 25 {
+		t.Errorf("%d keys", len(keys))
+	}
+	for _, key := range keys {
+		if !shape.MatchString(key) {
+			t.Errorf("key %q", key)
+		}
+	}
+}
+
+// TestCluster: every algorithm, several together, on three nodes.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
+	t.Cleanup(func() { _ = rdb.Close() })
+	l := New(rdb, strict(t))
+	var passed atomic.Int64
+	var all sync.WaitGroup
+	for n := range 30 {
+		for range 4 {
+			all.Go(func() {
+				limits := classics()
+				for i := range limits {
+					limits[i].Limit, limits[i].Per, limits[i].Burst = 2, MaxPer, 0
+				}
+				limits[4].Burst = 2
+				d, err := l.Take(t.Context(), fmt.Sprint("tag-", n), 1, rulesOf("anna", limits...)...)
+				if err != nil {
+					t.Error(err)
+				}
+				if d.Allowed {
+					passed.Add(1)
+				}
+			})
+		}
+	}
+	all.Wait()
+	if passed.Load() != 60 {
+		t.Errorf("%d passed, of 2 for each of 30 tags", passed.Load())
+	}
+	nodes := atomic.Int64{}
+	if err := rdb.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+		if node.DBSize(ctx).Val() > 0 {
+			nodes.Add(1)
+		}
+		return nil
+	}); err != nil || nodes.Load() != 3 {
+		t.Errorf("keys on %d nodes, %v", nodes.Load(), err)
+	}
+}
+
+// TestWithoutRedis: no decision, and soon. One caller per second finds out that
+// it is still away.
+func TestWithoutRedis(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]struct{ stop, start func(*devstack.Server) error }{
+		"hangs":   {(*devstack.Server).Pause, (*devstack.Server).Resume},
+		"is dead": {(*devstack.Server).Kill, func(s *devstack.Server) error { return s.Restart(context.Background()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := testenv.OwnRedis(t)
+			var clock, failures atomic.Int64
+			l := New(client(t, server.URL), Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
+			rules := rulesOf("anna", classics()...)
+			gone := func(most time.Duration) {
+				t.Helper()
+				began := time.Now()
+				if _, err := l.Take(t.Context(), "tag", 1, rules...); !errors.Is(err, ErrUnavailable) {
+					t.Errorf("error %v", err)
+				}
+				if took := time.Since(began); took > most {
+					t.Errorf("it took %s", took)
+				}
+			}
+			if d, err := l.Look(t.Context(), "tag", 1, rules...); err != nil || !d.Allowed {
+				t.Fatal(d, err)
+			}
+			if err := away.stop(server); err != nil {
+				t.Fatal(err)
+			}
+			gone(2 * time.Second)
+			for range 1000 {
+				gone(time.Second) // it is not asked
+			}
+			if failures.Load() != 1 {
+				t.Errorf("asked %d times", failures.Load())
+			}
+			clock.Add(1)
+			gone(2 * time.Second)
+			if err := away.start(server); err != nil {
+				t.Fatal(err)
+			}
+			clock.Add(1)
+			// One that hung has meanwhile carried out what nobody waits for any more.
+			if d, err := l.Look(t.Context(), "another tag", 1, rules...); err != nil || !d.Allowed {
+				t.Error(d, err)
+			}
+		})
+	}
+}
+
+// TestRedisRefuses: what concerns one subject does not concern others, and
+// scripts that Redis has forgotten are sent again.
+func TestRedisRefuses(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.OwnRedis(t).URL)
+	l := New(rdb, Config{})
+	rules := rulesOf("anna", classics()...)
+	odd := rules[0]
+	rdb.LPush(t.Context(), slotOf("odd")+keyOf(odd), "what is this?")
+	var all sync.WaitGroup
+	for n := range 100 {
+		if n%30 == 0 {
+			rdb.ScriptFlush(t.Context())
+		}
+		all.Go(func() {
+			if _, err := l.Take(t.Context(), "odd", 1, odd); !errors.Is(err, ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "WRONGTYPE") {
+				t.Errorf("odd: %v", err)
+			}
+		})
+		all.Go(func() {
+			if d, err := l.Take(t.Context(), fmt.Sprint(n), 1, rules[n%5:]...); err != nil || !d.Allowed {
+				t.Errorf("%+v, %v", d, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestLostReply: the client asks again. The cost is charged twice, and the
+// limit holds.
+func TestLostReply(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	l := New(client(t, "redis://"+w.Addr()), strict(t))
+	rule := Rule{"anna", Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Hour}}
+	if _, err := l.Look(t.Context(), "tag", 1, rule); err != nil {
+		t.Fatal(err)
+	}
+	w.Lose(1, "*4\r\n:1\r\n:1\r\n") // allowed, and one is used
+	d, err := l.Take(t.Context(), "tag", 1, rule)
+	if lost := w.Lost(); lost != 1 {
+		t.Fatalf("%d replies were lost: nothing was tested", lost)
+	}
+	if err != nil || !d.Allowed || d.Results[0].Remaining != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err = l.Take(t.Context(), "tag", 2, rule); err != nil || d.Allowed {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func TestWrongCalls(t *testing.T) {
+	t.Parallel()
+	l, rdb := newRealLimiter(t)
+	ok := Rule{"anna", classics()[0]}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, take := range map[string]func() (Decision, error){
+		"negative": func() (Decision, error) { return l.Take(t.Context(), "tag", -1, ok) },
+		"invalid":  func() (Decision, error) { return l.Take(t.Context(), "tag", 1, ok, Rule{"anna", Limit{}}) },
+		"over":     func() (Decision, error) { return l.Take(over, "tag", 1, ok) },
+	} {
+		if d, err := take(); err == nil || errors.Is(err, ErrUnavailable) || d.Allowed || rdb.DBSize(t.Context()).Val() > 0 {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+	}
+}
