@@ -35,10 +35,10 @@ var mayImport = map[string][]string{
 	"store":       {"push", "quota", "groupcommit", "faults", "migrations"},
 	"schedule":    {"push", "quota", "store", "faults"},
 	"delivery":    {"push", "quota", "channel", "pace", "store", "faults"},
-	"httpapi":     {"push", "quota", "schedule", "store"},
+	"httpapi":     {"push", "quota", "ratelimit", "schedule", "store"},
 	"devstack":    {"store", "migrations", "config"},
 	"testenv":     {"store", "devstack", "migrations", "config"},
-	"app": {"migrations", "push", "config", "telemetry", "groupcommit", "quota", "pace", "channel", "queue", "store", "schedule",
+	"app": {"migrations", "push", "config", "telemetry", "groupcommit", "quota", "ratelimit", "pace", "channel", "queue", "store", "schedule",
 		"delivery", "httpapi", "devstack"},
 	"cmd": {"app", "config", "devstack", "store", "push", "telemetry"},
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -38,6 +39,7 @@ type App struct {
 	rdb      redis.UniversalClient
 	store    *store.Store
 	ledger   *quota.Ledger
+	limiter  *ratelimit.Limiter
 	queue    *queue.Queue
 	poller   *schedule.Poller
 }
@@ -62,6 +64,10 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		OnError: a.ledgerFailed,
 		Observe: func(calls int) { a.metrics.Grouped("ledger", calls) },
 	})
+	a.limiter = ratelimit.New(a.rdb, ratelimit.Config{
+		OnError: a.limiterFailed,
+		Observe: func(calls int) { a.metrics.Grouped("limits", calls) },
+	})
 	a.queue = queue.New(a.rdb, cfg.Delivery.Queues)
 	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.queue.Works}
 	return a, nil
@@ -83,6 +89,11 @@ func (a *App) paceFailed(err error) {
 	a.log.Warn("channels do without Redis: each worker keeps to a share of their speed", "error", err)
 }
 
+func (a *App) limiterFailed(err error) {
+	a.metrics.LimiterFailed()
+	a.log.Warn("no decision about speed limits", "error", err)
+}
+
 // Handler returns the API as a handler.
 func (a *App) Handler() http.Handler {
 	service := schedule.New(a.store, a.ledger, a.queue, a.log, a.metrics, time.Now, schedule.Config{
@@ -94,6 +105,7 @@ func (a *App) Handler() http.Handler {
 	})
 	return httpapi.New(service, a.store, httpapi.Config{
 		Log:      a.log,
+		Limiter:  a.limiter,
 		Postgres: a.store.Ping,
 		Redis:    a.queue.Works,
 		Metrics:  a.metrics.Handler(),

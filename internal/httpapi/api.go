@@ -21,6 +21,9 @@ type Config struct {
 	Now            func() time.Time // nil: time.Now
 	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
 
+	// Limiter decides about speed limits; nil: nobody does, and asking is a 503.
+	Limiter limiter
+
 	// Postgres and Redis report whether the servers answer, for /readyz;
 	// nil: they do.
 	Postgres, Redis func(ctx context.Context) error
@@ -58,6 +61,9 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	if cfg.RequestTimeout == 0 {
 		cfg.RequestTimeout = 10 * time.Second
 	}
+	if cfg.Limiter == nil {
+		cfg.Limiter = noLimiter{}
+	}
 	a := &api{
 		svc: svc, keys: newKeyring(keys, cfg.Now), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), router: chi.NewMux(),
 	}
@@ -79,6 +85,8 @@ func (a *api) routes() {
 	a.handle(checkDoc(s), push.ScopeQuota, a.check)
 	a.handle(recipientQuotaDoc(s), push.ScopeQuota, a.recipientQuota)
 	a.handle(slotsDoc(s), push.ScopeQuota, a.slots)
+
+	a.handle(takeDoc(s), push.ScopeLimits, a.take)
 
 	a.handle(healthDoc(s), "", a.health)
 	a.handle(readyDoc(s), "", a.ready)

@@ -40,6 +40,7 @@ func TestScopes(t *testing.T) {
 		{push.ScopeWrite, "POST", "/v1/pushes"}, {push.ScopeWrite, "POST", "/v1/pushes/batch"}, {push.ScopeWrite, "POST", id + "/cancel"},
 		{push.ScopeWrite, "PATCH", id}, {push.ScopeRead, "GET", "/v1/pushes"}, {push.ScopeRead, "GET", id},
 		{push.ScopeQuota, "POST", "/v1/quota/check"}, {push.ScopeQuota, "GET", "/v1/recipients/a/quota"}, {push.ScopeQuota, "GET", "/v1/recipients/a/slots"},
+		{push.ScopeLimits, "POST", "/v1/limits/take"},
 	} {
 		for scope, key := range keys {
 			r := w.send(c[1], c[2], "", "Authorization", "Bearer "+key)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -111,6 +112,21 @@ func exampleSlots() any {
 		Blocked:  blockedViews(quota.Policy{exampleRule()}.Blocked([]quota.Booking{b})),
 		Bookings: []bookingView{{ID: exampleID, SendAt: stamp(b.At), Status: string(push.Scheduled)}},
 	}
+}
+
+func exampleTake() any {
+	return json.RawMessage(`{"key": "user-7:reply", "cost": 1, "dry_run": false, "limits": [
+		{"algorithm": "sliding_log", "limit": 5, "per": "60s"}, {"algorithm": "token_bucket", "limit": 100, "per": "1h", "burst": 20}]}`)
+}
+
+func exampleTaken() any {
+	rules := []ratelimit.Rule{
+		{Limit: ratelimit.Limit{Algorithm: ratelimit.SlidingLog, Limit: 5, Per: time.Minute}},
+		{Limit: ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 100, Per: time.Hour, Burst: 20}},
+	}
+	return takenViewOf(rules, ratelimit.Decision{Allowed: true, Results: []ratelimit.Result{
+		{Allowed: true, Limit: 5, Remaining: 4, ResetAfter: time.Minute}, {Allowed: true, Limit: 20, Remaining: 19, ResetAfter: 36 * time.Second},
+	}})
 }
 
 // exampleProblem shows a kind of problem with its members.

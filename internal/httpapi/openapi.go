@@ -18,6 +18,7 @@ import (
 const (
 	tagPushes     = "Pushes"
 	tagQuota      = "Quota"
+	tagLimits     = "Limits"
 	tagOperations = "Operations"
 )
 
@@ -38,6 +39,7 @@ func newOpenAPI() *huma.OpenAPI {
 		Tags: []*huma.Tag{
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
 			{Name: tagQuota, Description: "Look at quotas. Nothing here books anything."},
+			{Name: tagLimits, Description: "Speed limits of your own, for whatever you name."},
 			{Name: tagOperations, Description: "For those who run it. /metrics is for Prometheus."},
 		},
 		Components: &huma.Components{

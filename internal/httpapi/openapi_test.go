@@ -128,6 +128,8 @@ func TestDecoderAgreesWithSchema(t *testing.T) {
 		{newPush{}, func(r *reader) []faultView { return readForm(r).faults }, string(exampleRequest().(json.RawMessage))},
 		{newTime{}, func(r *reader) []faultView { return readMove(r).faults }, `{"send_at":"2026-12-01T09:00:00Z"}`},
 		{question{}, func(r *reader) []faultView { return readQuestion(r).faults }, `{"recipient":"a","channel":"push","category":"","send_at":"2026-12-01T09:00:00Z"}`},
+		{newTake{}, func(r *reader) []faultView { return readTake(r).faults },
+			`{"key":"a","cost":2,"dry_run":true,"limits":[{"algorithm":"token_bucket","limit":5,"per":"1m30s","burst":3},{"algorithm":"sliding_window","limit":5,"per":"1.5s","precision":"10ms"}]}`},
 		{newBatch{}, batchFaults, `{"atomic":true,"pushes":[{"recipient":"a","message":{}},{"recipient":"b","message":{"title":"x"}}]}`},
 	} {
 		schema := schemas.Schema(reflect.TypeOf(c.of), true, "")
@@ -199,6 +201,11 @@ func variants(t *testing.T, good string) []string {
 		if name == "message" {
 			for _, v := range values {
 				with(json.RawMessage(`{"title":` + v + `,"body":"b","data":` + v + `,"other":` + v + `}`))
+			}
+		}
+		if name == "limits" {
+			for _, v := range values {
+				with(json.RawMessage(`[{"algorithm":"fixed_window","limit":5,"per":"1s"},` + v + `,{"algorithm":` + v + `,"limit":` + v + `,"per":` + v + `,"burst":` + v + `,"precision":` + v + `,"foo":` + v + `}]`))
 			}
 		}
 		if name == "pushes" {

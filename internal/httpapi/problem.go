@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -32,7 +33,7 @@ var (
 	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push had a place, but others had none."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
-	unavailable      = kind{"unavailable", 503, "Unavailable", "The database did not answer in time. Retry-After says when to try again."}
+	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
 	internal         = kind{"internal", 500, "Internal error", "Something unforeseen happened; the log has more under the X-Request-Id."}
 )
 
@@ -136,6 +137,7 @@ func plainProblemOf(err error) (problemer, bool) {
 		{push.ErrNotFound, notFound, "there is no such push"},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
 		{push.ErrUnavailable, unavailable, "the database did not answer in time; whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"},
+		{ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, without which there is no decision about speed limits; whether the cost was charged is not known"},
 		{context.DeadlineExceeded, unavailable, "the request took too long; whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"},
 		{context.Canceled, unavailable, "the caller went away"},
 	} {

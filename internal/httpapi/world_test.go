@@ -19,6 +19,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -131,7 +132,9 @@ func newWorld(t *testing.T, policy ...quota.Rule) *world {
 	if policy == nil {
 		policy = testPolicy()
 	}
-	w.api = New(w.service(w.store, policy), w.store, Config{Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Now: w.now})
+	w.api = New(w.service(w.store, policy), w.store, Config{
+		Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Now: w.now, Limiter: ratelimit.New(w.rdb, ratelimit.Config{}),
+	})
 	w.tenant, w.key = w.newTenant("acme", push.Scopes...)
 	_, w.other = w.newTenant("other", push.Scopes...)
 	return w

@@ -10,10 +10,11 @@ type Caller struct {
 
 // The scopes of API keys.
 const (
-	ScopeWrite = "pushes:write" // submit, cancel, reschedule
-	ScopeRead  = "pushes:read"  // read and list pushes
-	ScopeQuota = "quota:read"   // check quotas, see bookings
+	ScopeWrite  = "pushes:write" // submit, cancel, reschedule
+	ScopeRead   = "pushes:read"  // read and list pushes
+	ScopeQuota  = "quota:read"   // check quotas, see bookings
+	ScopeLimits = "limits:take"  // take from speed limits
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
-var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota}
+var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits}

@@ -14,7 +14,7 @@ func TestPromises(t *testing.T) {
 	p, subjects := newPuppet(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		subjects++
-		l := limits(SlidingLog, SlidingWindow, TokenBucket, LeakyBucket).Draw(rt, "limit").completed()
+		l := limits(SlidingLog, SlidingWindow, TokenBucket, LeakyBucket).Draw(rt, "limit").WithDefaults()
 		p.at(t, start)
 		var passed []event
 		for range rapid.IntRange(1, 60).Draw(rt, "events") {

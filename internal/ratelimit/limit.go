@@ -54,8 +54,9 @@ type Limit struct {
 	Precision time.Duration
 }
 
-// completed fills in what is left to the default.
-func (l Limit) completed() Limit {
+// WithDefaults fills in what is left to the default. Take and Look do so by
+// themselves.
+func (l Limit) WithDefaults() Limit {
 	switch {
 	case l.Algorithm == TokenBucket && l.Burst == 0:
 		l.Burst = l.Limit

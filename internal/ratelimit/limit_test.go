@@ -71,7 +71,7 @@ func TestDefaults(t *testing.T) {
 		{Limit{SlidingWindow, 5, time.Minute, 0, time.Minute}, Limit{SlidingWindow, 5, time.Minute, 0, time.Minute}},
 		{Limit{FixedWindow, 5, time.Second, 0, 0}, Limit{FixedWindow, 5, time.Second, 0, 0}},
 	} {
-		if got := tt.given.completed(); got != tt.want {
+		if got := tt.given.WithDefaults(); got != tt.want {
 			t.Errorf("%+v is %+v, want %+v", tt.given, got, tt.want)
 		}
 	}

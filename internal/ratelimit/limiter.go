@@ -129,7 +129,7 @@ func (l *Limiter) decide(ctx context.Context, verb, tag string, cost int, rules 
 	}
 	all := make([]Result, len(rules))
 	for i, r := range rules {
-		r.Limit = r.Limit.completed()
+		r.Limit = r.Limit.WithDefaults()
 		all[i] = d.Results[slices.Index(distinct, r)]
 	}
 	return Decision{d.Allowed, all}, nil
@@ -145,7 +145,7 @@ func check(cost int, rules []Rule) ([]Rule, error) {
 		if faults := r.Limit.Validate(); len(faults) > 0 {
 			return nil, fmt.Errorf("ratelimit: %s %v %s", faults[0].Field, faults[0].Value, faults[0].Message)
 		}
-		r.Limit = r.Limit.completed()
+		r.Limit = r.Limit.WithDefaults()
 		if !slices.Contains(distinct, r) {
 			distinct = append(distinct, r)
 		}

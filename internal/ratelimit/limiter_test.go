@@ -137,7 +137,7 @@ func TestNothingStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			left := rdb.PTTL(t.Context(), slotOf("tag")+keyOf(Rule{"anna", rule.Limit.completed()})).Val()
+			left := rdb.PTTL(t.Context(), slotOf("tag")+keyOf(Rule{"anna", rule.Limit.WithDefaults()})).Val()
 			if most := d.Results[0].ResetAfter + 3*time.Millisecond; left > most || d.Allowed && left <= 0 && d.Results[0].ResetAfter > 50*time.Millisecond {
 				t.Errorf("%s: lives for %s, and matters for %s", rule.Limit.Algorithm, left, d.Results[0].ResetAfter)
 			}

@@ -18,7 +18,7 @@ type model interface {
 }
 
 func modelOf(l Limit) model {
-	per, l := l.Per.Microseconds(), l.completed()
+	per, l := l.Per.Microseconds(), l.WithDefaults()
 	switch l.Algorithm {
 	case FixedWindow:
 		return &fixedModel{limit: l.Limit, per: per}
@@ -34,7 +34,7 @@ func modelOf(l Limit) model {
 
 // resultOf is the answer that a model gives.
 func resultOf(m model, l Limit, now int64, cost int, charge bool) Result {
-	r := Result{Allowed: cost <= m.free(now), Limit: l.completed().capacity()}
+	r := Result{Allowed: cost <= m.free(now), Limit: l.WithDefaults().capacity()}
 	if cost > r.Limit {
 		r.RetryAfter = Never
 	} else {

@@ -43,7 +43,7 @@ func limits(algorithms ...Algorithm) *rapid.Generator[Limit] {
 // costs of a limit are small ones, those near its capacity, and a few that it
 // never has.
 func costs(l Limit) *rapid.Generator[int] {
-	c := l.completed().capacity()
+	c := l.WithDefaults().capacity()
 	return rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, min(c+1, 10_001)), rapid.SampledFrom([]int{c, c + 1, 1_000_000}))
 }
 
@@ -125,7 +125,7 @@ func TestScriptsAgreeWithModels(t *testing.T) {
 			},
 			"use up, and wait": func(rt *rapid.T) {
 				i := rapid.IntRange(0, len(w.rules)-1).Draw(rt, "rule")
-				cost := rapid.IntRange(1, min(5, w.rules[i].Limit.completed().capacity())).Draw(rt, "cost")
+				cost := rapid.IntRange(1, min(5, w.rules[i].Limit.WithDefaults().capacity())).Draw(rt, "cost")
 				var d Decision
 				for n := 0; n < 20; n++ {
 					if d = w.decide(rt, true, cost, i); !d.Allowed {

@@ -137,7 +137,7 @@ func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	p := newPuppet(t)
 	for _, l := range classics() {
-		capacity := l.completed().capacity()
+		capacity := l.WithDefaults().capacity()
 		p.at(t, minute)
 		if !p.take(t, "anna", l, capacity).Allowed {
 			t.Fatalf("%s: all of it is refused", l.Algorithm)
@@ -161,7 +161,7 @@ func TestCostsBeyondAll(t *testing.T) {
 		Limit{Algorithm: TokenBucket, Limit: MaxLimit, Per: MinPer, Burst: MaxLimit}, Limit{Algorithm: SlidingLog, Limit: MaxLogLimit, Per: MaxPer},
 		Limit{Algorithm: FixedWindow, Limit: MaxLimit, Per: MaxPer}, Limit{Algorithm: SlidingWindow, Limit: MaxLimit, Per: MaxPer, Precision: MaxPer},
 	) {
-		capacity := l.completed().capacity()
+		capacity := l.WithDefaults().capacity()
 		for _, cost := range []int{capacity + 1, math.MaxInt} {
 			if r := p.take(t, "anna", l, cost); r.Allowed || r.RetryAfter != Never || r.Remaining != capacity || r.ResetAfter != 0 {
 				t.Errorf("%+v, cost %d: %+v", l, cost, r)

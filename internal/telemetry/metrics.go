@@ -25,6 +25,7 @@ type Metrics struct {
 	ledgerAnswers *prometheus.CounterVec
 	ledgerErrors  prometheus.Counter
 	paceErrors    prometheus.Counter
+	limiterErrors prometheus.Counter
 	groups        *prometheus.HistogramVec
 
 	// Without a value until there was an audit.
@@ -57,8 +58,10 @@ func NewMetrics() *Metrics {
 			Help: "Failed exchanges of the ledger with Redis."}),
 		paceErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_pace_errors_total",
 			Help: "Failed exchanges with Redis about the speed of channels; until the next that succeeds, a worker keeps to a share of its own."}),
+		limiterErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_limiter_errors_total",
+			Help: "Failed exchanges of the speed limiter with Redis."}),
 		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
-			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
+			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger, limits).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
 		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
 			Help: "Broken guarantees that this worker's last audit found, by check."}, []string{"check"}),
 		lastAudit: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_last_success_timestamp_seconds",
@@ -66,7 +69,7 @@ func NewMetrics() *Metrics {
 		auditDuration: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
 			Help: "How long this worker's last audit took."}, nil),
 	}
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.groups,
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.groups,
 		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -110,6 +113,9 @@ func (m *Metrics) LedgerFailed() { m.ledgerErrors.Inc() }
 
 // PaceFailed counts a failed exchange with Redis about the speed of channels.
 func (m *Metrics) PaceFailed() { m.paceErrors.Inc() }
+
+// LimiterFailed counts a failed exchange with Redis about speed limits.
+func (m *Metrics) LimiterFailed() { m.limiterErrors.Inc() }
 
 // Grouped records how many calls were worked on together.
 func (m *Metrics) Grouped(kind string, size int) {

@@ -1,0 +1,187 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// takeBody asks for a cost of limits, each written as algorithm, limit, per
+// and the rest.
+func takeBody(key string, more string, limits ...string) string {
+	var all []string
+	for _, l := range limits {
+		words := append(strings.Fields(l), "")
+		one := fmt.Sprintf(`{"algorithm":%q,"limit":%s,"per":%q`, words[0], words[1], words[2])
+		if words[3] != "" {
+			one += "," + words[3]
+		}
+		all = append(all, one+"}")
+	}
+	return fmt.Sprintf(`{"key":%q,"limits":[%s]%s}`, key, strings.Join(all, ","), more)
+}
+
+// TestTakeLimits follows the issue's own example until it is refused.
+func TestTakeLimits(t *testing.T) {
+	w := newWorld(t)
+	const limits = `"limits": [{"algorithm": "sliding_log", "limit": 5, "per": "60s"}, {"algorithm": "token_bucket", "limit": 100, "per": "1h", "burst": 20}]`
+	body := `{"key": "user-7:reply", "cost": 1, "dry_run": false, ` + limits + `}`
+	w.send("POST", "/v1/limits/take", strings.Replace(body, "false", "true", 1)).must(t, 200).remains(t, true, 5, 20)
+	w.noTrace()
+	first := w.send("POST", "/v1/limits/take", body).must(t, 200)
+	const want = `{"allowed":true,"limits":[` +
+		`{"algorithm":"sliding_log","limit":5,"per_seconds":60,"allowed":true,"remaining":4,"retry_after_ms":0,"reset_after_ms":60000},` +
+		`{"algorithm":"token_bucket","limit":100,"per_seconds":3600,"allowed":true,"remaining":19,"retry_after_ms":0,"reset_after_ms":36000}]}`
+	if strings.TrimSpace(first.text) != want {
+		t.Errorf("got  %s\nwant %s", first.text, want)
+	}
+	w.send("POST", "/v1/limits/take", strings.Replace(body, `"cost": 1`, `"cost": 4`, 1)).must(t, 200).remains(t, true, 0, 15)
+	refused := w.send("POST", "/v1/limits/take", body).must(t, 200).remains(t, false, 0, 15)
+	if refused.at(t, "limits", 0, "allowed") != false || refused.at(t, "limits", 1, "allowed") != true {
+		t.Errorf("%s", refused.text)
+	}
+	if retry := refused.at(t, "limits", 0, "retry_after_ms").(float64); retry < 50_000 || retry > 60_000 {
+		t.Errorf("retry after %v ms", retry)
+	}
+	if r := w.send("POST", "/v1/limits/take", strings.Replace(body, `"cost": 1`, `"cost": 6`, 1)).must(t, 200); r.at(t, "limits", 0, "retry_after_ms") != nil || r.at(t, "limits", 1, "retry_after_ms") != 0.0 {
+		t.Errorf("%s", r.text)
+	}
+
+	// Another key, another tenant and another definition begin anew.
+	w.send("POST", "/v1/limits/take", strings.Replace(body, "user-7", "user-8", 1)).must(t, 200).remains(t, true, 4, 19)
+	w.send("POST", "/v1/limits/take", body, "Authorization", "Bearer "+w.other).must(t, 200).remains(t, true, 4, 19)
+	w.send("POST", "/v1/limits/take", strings.Replace(body, `"limit": 5`, `"limit": 6`, 1)).must(t, 200).remains(t, true, 5, 14)
+}
+
+// remains compares the answer of a take.
+func (r reply) remains(t *testing.T, allowed bool, remaining ...float64) reply {
+	t.Helper()
+	if r.at(t, "allowed") != allowed {
+		t.Errorf("allowed is not %v: %s", allowed, r.text)
+	}
+	for i, n := range remaining {
+		if r.at(t, "limits", i, "remaining") != n {
+			t.Errorf("limit %d does not have %v left: %s", i, n, r.text)
+		}
+	}
+	return r
+}
+
+// TestTakeDefaults: a token bucket starts full, a leaky one spaces evenly, and
+// what is written differently but means the same is the same limit.
+func TestTakeDefaults(t *testing.T) {
+	w := newWorld(t)
+	take := func(limits ...string) reply {
+		return w.send("POST", "/v1/limits/take", takeBody("a", "", limits...)).must(t, 200)
+	}
+	r := take("fixed_window 3 24h", "sliding_log 3 90m", "sliding_window 3 1m", "token_bucket 3 1m", "leaky_bucket 3 1m", "sliding_log 10000 8760h", "fixed_window 1000000000 1ms")
+	r.remains(t, true, 2, 2, 2, 2, 0, 9999)
+	if r.at(t, "limits", 6, "per_seconds") != 0.001 || r.at(t, "limits", 4, "reset_after_ms") != 20_000.0 {
+		t.Errorf("%s", r.text)
+	}
+	take(`token_bucket 3 60s "burst":3`).remains(t, true, 1)
+	take(`leaky_bucket 3 0h1m0s "burst":1`).remains(t, false, 0)
+	take(`sliding_window 3 60s "precision":"1000ms"`).remains(t, true, 1)
+}
+
+// TestTakeAtOnce: as many pass as the limit has.
+func TestTakeAtOnce(t *testing.T) {
+	w := newWorld(t)
+	var passed atomic.Int64
+	var all sync.WaitGroup
+	body := takeBody("a", "", "sliding_log 10 1h", "leaky_bucket 1 1h "+`"burst":12`)
+	for range 40 {
+		all.Go(func() {
+			if r := w.send("POST", "/v1/limits/take", body); r.body["allowed"] == true {
+				passed.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if passed.Load() != 10 {
+		t.Errorf("%d passed", passed.Load())
+	}
+	w.send("POST", "/v1/limits/take", body).must(t, 200).remains(t, false, 0, 2)
+}
+
+func TestTakeFaults(t *testing.T) {
+	w := newWorld(t)
+	ok, many := "fixed_window 1 1s", []string(nil)
+	for n := range 17 {
+		many = append(many, fmt.Sprintf("fixed_window %d 1s", 1+n))
+	}
+	for name, c := range map[string]struct {
+		body string
+		want []string // location, part of the message, value
+	}{
+		"nothing": {`{}`, []string{"body.key", "required", "", "body.limits", "required", ""}},
+		"all wrong": {`{"key":7,"cost":0,"dry_run":"yes","limits":{},"more":1}`, []string{
+			"body.cost", "1 to 1000000", "0", "body.dry_run", "true or false", "yes", "body.key", "string", "7", "body.limits", "array", "{}", "body.more", "unexpected", "1"}},
+		"no limits":       {`{"key":"a","limits":[]}`, []string{"body.limits", "1 to 16 limits, has 0", ""}},
+		"17 limits":       {takeBody("a", "", many...), []string{"body.limits", "has 17", ""}},
+		"key too long":    {takeBody(strings.Repeat("k", 257), "", ok), []string{"body.key", "at most 256", strings.Repeat("k", 256) + "…"}},
+		"key empty":       {takeBody("", "", ok), []string{"body.key", "empty", ""}},
+		"key not printed": {takeBody("a\nb", "", ok), []string{"body.key", "U+000A", "a\nb"}},
+		"cost too high":   {takeBody("a", `,"cost":1000001`, ok), []string{"body.cost", "1 to 1000000", "1.000001e+06"}},
+		"limits": {`{"key":"a","limits":[1,{},{"algorithm":"gcra","limit":1.5,"per":60,"burst":"2","precision":[],"x":{}}]}`, []string{
+			"body.limits[0]", "object", "1",
+			"body.limits[1].algorithm", "required", "", "body.limits[1].limit", "required", "", "body.limits[1].per", "required", "",
+			"body.limits[2].algorithm", "one of: fixed_window", "gcra", "body.limits[2].burst", "whole number", "2", "body.limits[2].limit", "whole number", "1.5",
+			"body.limits[2].per", "string", "60", "body.limits[2].precision", "string", "[]", "body.limits[2].x", "unexpected", "{}"}},
+		"bounds": {takeBody("a", "", "fixed_window 0 0s", "token_bucket 1000000001 8761h "+`"burst":0`, "sliding_log 10001 1us", "sliding_window 1 1m "+`"precision":"0s"`), []string{
+			"body.limits[0].limit", "1 to 1000000000", "0", "body.limits[0].per", "1ms to 8760h", "0s",
+			"body.limits[1].burst", "1 to", "0", "body.limits[1].limit", "1 to", "1.000000001e+09", "body.limits[1].per", "1ms to 8760h", "8761h",
+			"body.limits[2].limit", "1 to 10000", "10001", "body.limits[2].per", "written like", "1us",
+			"body.limits[3].precision", "1ms to 8760h", "0s"}},
+		"of others": {takeBody("a", "", `fixed_window 1 1s "burst":2,"precision":"1ms"`, `leaky_bucket 1 1s "precision":"1ms"`, `sliding_window 1 1s "burst":2,"precision":"2s"`), []string{
+			"body.limits[0].burst", "token_bucket and leaky_bucket only", "2", "body.limits[0].precision", "sliding_window only", "1ms",
+			"body.limits[1].precision", "sliding_window only", "1ms", "body.limits[2].burst", "only", "2", "body.limits[2].precision", "at most per", "2s"}},
+		"fractions": {takeBody("a", "", "fixed_window 1 1.0005s", `sliding_window 1 1h "precision":"1s"`, `token_bucket 1 8760h "burst":11`), []string{
+			"body.limits[0].per", "whole milliseconds", "1.0005s", "body.limits[1].precision", "thousandth", "1s", "body.limits[2].burst", "87600h", "11"}},
+		"the same": {takeBody("a", "", "token_bucket 5 1m", ok, `token_bucket 5 60s "burst":5`), []string{"body.limits[2]", "same limit as limits[0]", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkFaults(t, w.send("POST", "/v1/limits/take", c.body).must(t, 422, "invalid-request"), c.want)
+		})
+	}
+	checkFaults(t, w.send("POST", "/v1/limits/take?dry_run=true", takeBody("a", "", ok)).must(t, 422, "invalid-request"), []string{"query.dry_run", "unexpected", "true"})
+	w.send("POST", "/v1/limits/take", `{"key":"a","limits":[{]}`).must(t, 400, "invalid-request")
+	w.send("POST", "/v1/limits/take", `{"key":"a","limits":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`).must(t, 400, "invalid-request")
+	w.noTrace()
+}
+
+// TestTakeWithoutRedis: who can not decide says so.
+func TestTakeWithoutRedis(t *testing.T) {
+	server := testenv.OwnRedis(t)
+	o, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	for name, cfg := range map[string]Config{"hangs": {Limiter: ratelimit.New(rdb, ratelimit.Config{})}, "none": {}} {
+		h := New(nil, everything{}, cfg)
+		began := time.Now()
+		for range 20 {
+			r := ask(t, h, "POST", "/v1/limits/take", takeBody("a", "", "token_bucket 1 1s"), "Authorization", "Bearer k").must(t, 503, "unavailable")
+			if r.header.Get("Retry-After") != "1" || strings.Contains(r.text, "127.0.0.1") || !strings.Contains(r.text, "Redis") {
+				t.Errorf("%s: %v %s", name, r.header, r.text)
+			}
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s: 20 answers took %s", name, took)
+		}
+	}
+}
