@@ -11,8 +11,19 @@ const (
 	LeakyBucket   = "leaky_bucket"
 )
 
-// manyPerSpan is the most requests or attempts that a speed limit may allow.
-const manyPerSpan = 1_000_000_000
+// manyPerSpan is the most requests or attempts that a speed limit may allow;
+// of a SlidingLog, which keeps each by itself, it is manyInLog.
+const (
+	manyPerSpan = 1_000_000_000
+	manyInLog   = 10_000
+)
+
+// longestSpan is the longest time span of a speed limit, and longestRefill how
+// long the burst of a bucket may take to come back.
+const (
+	longestSpan   = 365 * 24 * time.Hour
+	longestRefill = 10 * longestSpan
+)
 
 // APILimits are the speed limits of API callers. Of several, all must allow a
 // request, or none is charged. Empty: no limit.
@@ -26,7 +37,7 @@ type RateLimit struct {
 	Algorithm string
 	Limit     int
 	Per       time.Duration
-	Burst     int           // requests at once; of TokenBucket and LeakyBucket, 0 for others
+	Burst     int           // requests at once, of TokenBucket and LeakyBucket; 0 for others
 	Precision time.Duration // of SlidingWindow, at most Per; 0: the algorithm's own choice
 }
 
@@ -40,28 +51,52 @@ func (l *APILimits) fields() []field {
 func (l *RateLimit) fields() []field {
 	return []field{
 		{"algorithm", required, "fixed_window, sliding_log, sliding_window, token_bucket or leaky_bucket", oneOf(&l.Algorithm, FixedWindow, SlidingLog, SlidingWindow, TokenBucket, LeakyBucket)},
-		{"limit", required, "requests per time span", integer(&l.Limit, 1, manyPerSpan)},
-		{"per", required, "the time span", duration(&l.Per, 1, forever)},
-		{"burst", optional, "requests at once, for token_bucket and leaky_bucket; without it, limit", integer(&l.Burst, 1, manyPerSpan)},
-		{"precision", optional, "for sliding_window, at most per; without it, the algorithm's own choice", duration(&l.Precision, 1, forever)},
+		{"limit", required, "requests per time span; of sliding_log at most 10000", integer(&l.Limit, 1, manyPerSpan)},
+		{"per", required, "the time span, 1ms to 8760h", duration(&l.Per, time.Millisecond, longestSpan)},
+		{"burst", optional, "requests at once; without it, limit for token_bucket and 1, which spaces evenly, for leaky_bucket", integer(&l.Burst, 1, manyPerSpan)},
+		{"precision", optional, "for sliding_window, at most per and at least a thousandth of it; without it, a sixtieth", duration(&l.Precision, time.Millisecond, longestSpan)},
 	}
 }
 
 func (l *RateLimit) check(p place) {
-	burst, precision := p.child("burst"), p.child("precision")
+	limit, per := p.child("limit"), p.child("per")
+	if l.Algorithm == SlidingLog && l.Limit > manyInLog {
+		limit.fault("must be a whole number from 1 to %d for %s", manyInLog, SlidingLog)
+	}
+	if l.Per%time.Millisecond != 0 {
+		per.fault("must be whole milliseconds")
+	}
+	l.checkBurst(p.child("burst"))
+	l.checkPrecision(p.child("precision"))
+}
+
+func (l *RateLimit) checkBurst(p place) {
 	bucket := l.Algorithm == TokenBucket || l.Algorithm == LeakyBucket
 	switch {
 	case l.Algorithm == "":
 		return // at fault itself
-	case bucket && l.Burst == 0:
+	case !bucket && p.given():
+		p.refuse("is for %s and %s only", TokenBucket, LeakyBucket)
+	case bucket && p.given() && l.Limit > 0 && float64(l.Burst)/float64(l.Limit)*float64(l.Per) > float64(longestRefill):
+		p.fault("must be so small that it comes back within %s, at %d per %s", short(longestRefill), l.Limit, short(l.Per))
+	case l.Algorithm == TokenBucket && l.Burst == 0:
 		l.Burst = l.Limit
-	case !bucket && burst.given():
-		burst.refuse("is for %s and %s only", TokenBucket, LeakyBucket)
+	case l.Algorithm == LeakyBucket && l.Burst == 0:
+		l.Burst = 1
 	}
+}
+
+func (l *RateLimit) checkPrecision(p place) {
 	switch {
-	case precision.given() && l.Algorithm != SlidingWindow:
-		precision.refuse("is for %s only", SlidingWindow)
+	case l.Algorithm == "":
+		return
+	case p.given() && l.Algorithm != SlidingWindow:
+		p.refuse("is for %s only", SlidingWindow)
+	case l.Precision%time.Millisecond != 0:
+		p.fault("must be whole milliseconds")
 	case l.Per > 0 && l.Precision > l.Per:
-		precision.fault("must be at most per, which is %s", short(l.Per))
+		p.fault("must be at most per, which is %s", short(l.Per))
+	case l.Precision > 0 && l.Precision < l.Per/1000:
+		p.fault("must be at least a thousandth of per, which is %s", short(l.Per))
 	}
 }

@@ -60,7 +60,7 @@ func TestWholeFile(t *testing.T) {
 		},
 		APILimits: APILimits{
 			PerKey: []RateLimit{{SlidingWindow, 6000, time.Minute, 0, time.Second}},
-			PerIP:  []RateLimit{{TokenBucket, 200, time.Second, 400, 0}, {LeakyBucket, 200, time.Second, 200, 0}},
+			PerIP:  []RateLimit{{TokenBucket, 200, time.Second, 400, 0}, {LeakyBucket, 200, time.Second, 1, 0}},
 		},
 		Delivery: Delivery{
 			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Queues: 64, Horizon: time.Second,

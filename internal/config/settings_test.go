@@ -32,7 +32,7 @@ func TestSettings(t *testing.T) {
 	for _, want := range []Setting{
 		{"SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error"},
 		{"channels.NAME.backoff.first", "5s", "the first wait; each further one is twice as long"},
-		{"api_limits.per_ip[].limit", "required", "requests per time span"},
+		{"api_limits.per_ip[].limit", "required", "requests per time span; of sliding_log at most 10000"},
 	} {
 		if !slices.Contains(all, want) {
 			t.Errorf("%+v is missing", want)
