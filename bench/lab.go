@@ -29,6 +29,7 @@ func measurements() []measurement {
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},
 		{"memory", "", measureMemory},
+		{"limits", "", measureLimits},
 	}
 }
 

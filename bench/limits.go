@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/goredisstore.v9"
+
+	"github.com/sendquota/sendquota/internal/ratelimit"
+)
+
+// The callers of the limiters, the subjects that they ask about, and how much
+// each of these has in a second, at once and evenly.
+const (
+	limitCallers  = 256
+	limitSubjects = 10_000
+	limitRate     = 100
+)
+
+// limiter is one way to limit speeds.
+type limiter struct {
+	name string
+	take func(ctx context.Context, subject string) error
+}
+
+// measureLimits compares our algorithms with two libraries of GCRA, which is
+// our leaky_bucket. All have as many callers, the same Redis, and clients of
+// the same settings.
+func measureLimits(ctx context.Context, l *lab) error {
+	url, err := l.servers.emptyRedis(ctx, oursIndex)
+	if err != nil {
+		return err
+	}
+	rdb, err := openRedis(url, 64)
+	if err != nil {
+		return err
+	}
+	defer rdb.Close()
+	all, err := limiters(rdb)
+	if err != nil {
+		return err
+	}
+	many, lone := map[string][]float64{}, map[string][]time.Duration{}
+	for n := range l.rounds + 1 {
+		for _, one := range all {
+			if err := l.settle(ctx); err != nil {
+				return err
+			}
+			perSecond, _, err := ask(ctx, one, limitCallers, l.round*2/5)
+			if err != nil {
+				return err
+			}
+			_, latencies, err := ask(ctx, one, 1, l.round/10)
+			if err != nil {
+				return err
+			}
+			if n > 0 { // the first one warms up
+				many[one.name] = append(many[one.name], perSecond)
+				lone[one.name] = append(lone[one.name], quantile(latencies, 0.5))
+				say("  round %d: %s %s/s, alone %s", n, one.name, count(perSecond), micro(lone[one.name][n-1]))
+			}
+		}
+	}
+	l.reportLimits(many, lone)
+	return nil
+}
+
+// limiters are ours and theirs.
+func limiters(rdb *redis.Client) ([]limiter, error) {
+	var all []limiter
+	ours := ratelimit.New(rdb, ratelimit.Config{Timeout: 5 * time.Second})
+	for _, a := range ratelimit.Algorithms {
+		limit := ratelimit.Limit{Algorithm: a, Limit: limitRate, Per: time.Second}
+		if a == ratelimit.LeakyBucket {
+			limit.Burst = limitRate
+		}
+		all = append(all, limiter{string(a), func(ctx context.Context, subject string) error {
+			_, err := ours.Take(ctx, subject, 1, ratelimit.Rule{Subject: subject, Limit: limit})
+			return err
+		}})
+	}
+	rate := redis_rate.NewLimiter(rdb)
+	all = append(all, limiter{"redis_rate", func(ctx context.Context, subject string) error {
+		_, err := rate.Allow(ctx, subject, redis_rate.Limit{Rate: limitRate, Burst: limitRate, Period: time.Second})
+		return err
+	}})
+	store, err := goredisstore.NewCtx(rdb, "throttled:")
+	if err != nil {
+		return nil, err
+	}
+	gcra, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerSec(limitRate), MaxBurst: limitRate - 1})
+	if err != nil {
+		return nil, err
+	}
+	gcra.SetMaxCASAttemptsLimit(100) // by default it gives up where several ask at once
+	return append(all, limiter{"throttled", func(ctx context.Context, subject string) error {
+		_, _, err := gcra.RateLimitCtx(ctx, subject, 1)
+		return err
+	}}), nil
+}
+
+// ask has so many callers ask for a while, each the next as soon as it has the
+// answer to the last.
+func ask(ctx context.Context, l limiter, callers int, d time.Duration) (perSecond float64, latencies []time.Duration, err error) {
+	var (
+		left sync.WaitGroup
+		mu   sync.Mutex
+	)
+	began := time.Now()
+	for range callers {
+		left.Go(func() {
+			var mine []time.Duration
+			var failed error
+			for now := time.Now(); failed == nil && now.Sub(began) < d; {
+				failed = l.take(ctx, strconv.Itoa(rand.IntN(limitSubjects)))
+				after := time.Now()
+				mine, now = append(mine, after.Sub(now)), after
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			latencies = append(latencies, mine...)
+			if failed != nil {
+				err = fmt.Errorf("%s: %w", l.name, failed)
+			}
+		})
+	}
+	left.Wait()
+	return float64(len(latencies)) / time.Since(began).Seconds(), latencies, err
+}
+
+// reportLimits compares with the same algorithm first.
+func (l *lab) reportLimits(many map[string][]float64, lone map[string][]time.Duration) {
+	against := func(ours, theirs string) (all pairs) {
+		for n, speed := range many[ours] {
+			all = append(all, pair{ours: speed, theirs: many[theirs][n]})
+		}
+		return all
+	}
+	for _, theirs := range []string{"redis_rate", "throttled"} {
+		l.report.compare(fmt.Sprintf("Speed limits, leaky_bucket against %s: the same algorithm, %d callers", theirs, limitCallers), against("leaky_bucket", theirs), "decisions/s", 1)
+	}
+	for _, a := range ratelimit.Algorithms {
+		if a != ratelimit.LeakyBucket {
+			l.report.compare(fmt.Sprintf("Speed limits, %s against redis_rate (GCRA)", a), against(string(a), "redis_rate"), "decisions/s", 1)
+		}
+	}
+	alone := func(name string) string { return micro(quantile(lone[name], 0.5)) }
+	text := ""
+	for _, a := range ratelimit.Algorithms {
+		text += fmt.Sprintf("%s %s, ", a, alone(string(a)))
+	}
+	l.report.note("A lone caller had its decision after (p50): %sredis_rate %s, throttled %s.", text, alone("redis_rate"), alone("throttled"))
+}
+
+// micro writes a time in microseconds.
+func micro(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
