@@ -65,7 +65,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Limiter = noLimiter{}
 	}
 	a := &api{
-		svc: svc, keys: newKeyring(keys, cfg.Now), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), router: chi.NewMux(),
+		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

@@ -4,11 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -17,12 +21,14 @@ import (
 // [push.ErrNotFound].
 type authenticator interface {
 	Key(ctx context.Context, hash [32]byte) (push.Caller, error)
+	SeeKey(ctx context.Context, id uuid.UUID) error // notes that a key is in use
 }
 
 // How long the answers of the authenticator are believed, and how many are
-// kept of either kind. A key that is taken back works this much longer.
+// kept of either kind. A key that is revoked works this much longer; one that
+// expires does not.
 const (
-	knownFor    = 10 * time.Second
+	knownFor    = time.Second
 	unknownFor  = time.Second
 	maxRemember = 10_000
 )
@@ -32,7 +38,9 @@ const (
 type keyring struct {
 	keys authenticator
 	now  func() time.Time
+	log  *slog.Logger
 
+	asking  singleflight.Group // requests with the same key ask once
 	mu      sync.RWMutex
 	known   map[[32]byte]remembered
 	unknown map[[32]byte]remembered // apart, so that guessing keys drives out no real one
@@ -43,8 +51,8 @@ type remembered struct {
 	until  time.Time
 }
 
-func newKeyring(keys authenticator, now func() time.Time) *keyring {
-	return &keyring{keys: keys, now: now, known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
+func newKeyring(keys authenticator, now func() time.Time, log *slog.Logger) *keyring {
+	return &keyring{keys: keys, now: now, log: log, known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
 }
 
 // caller finds who makes a request, and whether the key has the scope.
@@ -80,7 +88,8 @@ func bearer(r *http.Request) (string, bool) {
 	return key, strings.EqualFold(scheme, "Bearer") && key != ""
 }
 
-// find asks the memory and then the authenticator.
+// find asks the memory and then the authenticator. Keys are told apart by
+// their SHA-256 alone: how long that takes says nothing about any key.
 func (k *keyring) find(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	k.mu.RLock()
@@ -92,14 +101,37 @@ func (k *keyring) find(ctx context.Context, hash [32]byte) (push.Caller, error) 
 	case now.Before(unknown.until):
 		return push.Caller{}, push.ErrNotFound
 	}
+	asked, err, _ := k.asking.Do(string(hash[:]), func() (any, error) { return k.ask(context.WithoutCancel(ctx), hash) })
+	c, _ := asked.(push.Caller)
+	return c, err
+}
+
+// ask asks the authenticator, and remembers its answer: no longer than the key
+// lives, counted from before the question.
+func (k *keyring) ask(ctx context.Context, hash [32]byte) (push.Caller, error) {
+	now := k.now()
 	c, err := k.keys.Key(ctx, hash)
 	switch {
-	case err == nil:
-		k.remember(k.known, hash, remembered{caller: c, until: now.Add(knownFor)}, now)
 	case errors.Is(err, push.ErrNotFound):
 		k.remember(k.unknown, hash, remembered{until: now.Add(unknownFor)}, now)
+	case err == nil:
+		believed := knownFor
+		if c.Left > 0 {
+			believed = min(believed, c.Left)
+		}
+		k.remember(k.known, hash, remembered{caller: c, until: now.Add(believed)}, now)
+		if c.Unseen {
+			go k.see(ctx, c.Key)
+		}
 	}
 	return c, err
+}
+
+// see notes that a key is in use. No request waits for it, or fails with it.
+func (k *keyring) see(ctx context.Context, id uuid.UUID) {
+	if err := k.keys.SeeKey(ctx, id); err != nil {
+		k.log.DebugContext(ctx, "the last use of a key was not noted", "key", id, "error", err)
+	}
 }
 
 func (k *keyring) remember(in map[[32]byte]remembered, hash [32]byte, what remembered, now time.Time) {

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -63,6 +67,12 @@ type counting struct {
 	known map[[32]byte]push.Caller
 	asked int
 	err   error
+	seen  chan uuid.UUID
+}
+
+func (c *counting) SeeKey(_ context.Context, id uuid.UUID) error {
+	c.seen <- id
+	return errors.New("not noted")
 }
 
 func (c *counting) Key(_ context.Context, hash [32]byte) (push.Caller, error) {
@@ -81,7 +91,7 @@ func TestKeyringRemembers(t *testing.T) {
 	now := time.Now()
 	good, bad := [32]byte{1}, [32]byte{2}
 	c := &counting{known: map[[32]byte]push.Caller{good: {Scopes: []string{"s"}}}}
-	k := newKeyring(c, func() time.Time { return now })
+	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	find := func(hash [32]byte, wantErr error, wantAsked int) {
 		t.Helper()
 		if _, err := k.find(t.Context(), hash); !errors.Is(err, wantErr) || c.asked != wantAsked {
@@ -94,17 +104,70 @@ func TestKeyringRemembers(t *testing.T) {
 	find(bad, push.ErrNotFound, 2)
 	now = now.Add(time.Millisecond)
 	find(bad, push.ErrNotFound, 3)
-	now = now.Add(8999 * time.Millisecond)
-	find(good, nil, 3)
-	now = now.Add(time.Millisecond)
+	find(good, nil, 4) // its second is over, too
+	now = now.Add(999 * time.Millisecond)
 	delete(c.known, good)
-	find(good, push.ErrNotFound, 4)
+	find(good, nil, 4)
+	now = now.Add(time.Millisecond)
+	find(good, push.ErrNotFound, 5)
 
 	// Failures are not remembered.
 	c.err = push.ErrUnavailable
 	now = now.Add(time.Hour)
-	find(good, push.ErrUnavailable, 5)
 	find(good, push.ErrUnavailable, 6)
+	find(good, push.ErrUnavailable, 7)
+}
+
+// TestKeyringEndsWithTheKey: what is remembered does not outlive the key, by
+// however little.
+func TestKeyringEndsWithTheKey(t *testing.T) {
+	now := time.Now()
+	good := [32]byte{1}
+	c := &counting{known: map[[32]byte]push.Caller{good: {Left: 300 * time.Millisecond}}}
+	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	if _, err := k.find(t.Context(), good); err != nil {
+		t.Fatal(err)
+	}
+	c.known = nil // as Postgres will say from then on
+	now = now.Add(300*time.Millisecond - 1)
+	if _, err := k.find(t.Context(), good); err != nil {
+		t.Errorf("in its last nanosecond: %v", err)
+	}
+	now = now.Add(1)
+	if _, err := k.find(t.Context(), good); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+// TestKeyringAsksOnce for many requests with one key, and has one of them note
+// its use; that it can not be noted is nobody's concern.
+func TestKeyringAsksOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		id, good := uuid.New(), [32]byte{1}
+		c := &counting{known: map[[32]byte]push.Caller{good: {Key: id, Unseen: true}}, seen: make(chan uuid.UUID, 64)}
+		slow := slowly{c}
+		k := newKeyring(slow, time.Now, slog.New(slog.DiscardHandler))
+		for range 64 {
+			go func() {
+				if caller, err := k.find(t.Context(), good); err != nil || caller.Key != id {
+					t.Errorf("%+v, %v", caller, err)
+				}
+			}()
+		}
+		time.Sleep(900 * time.Millisecond) // of the bubble
+		synctest.Wait()
+		if c.asked != 1 || len(c.seen) != 1 || <-c.seen != id {
+			t.Errorf("asked %d times, noted %d more", c.asked, len(c.seen))
+		}
+	})
+}
+
+// slowly takes a moment for every answer.
+type slowly struct{ *counting }
+
+func (s slowly) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
+	time.Sleep(100 * time.Millisecond)
+	return s.counting.Key(ctx, hash)
 }
 
 // TestKeyringIsBounded: guesses neither fill the memory nor drive out a key.
@@ -112,7 +175,7 @@ func TestKeyringIsBounded(t *testing.T) {
 	now := time.Now()
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {}}}
-	k := newKeyring(c, func() time.Time { return now })
+	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	if _, err := k.find(t.Context(), good); err != nil {
 		t.Fatal(err)
 	}

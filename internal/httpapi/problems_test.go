@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -52,12 +54,16 @@ func (f failing) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{}, f.err
 }
 
+func (failing) SeeKey(context.Context, uuid.UUID) error { return nil }
+
 // everything is an authenticator that lets everybody in.
 type everything struct{}
 
 func (everything) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{Scopes: push.Scopes}, nil
 }
+
+func (everything) SeeKey(context.Context, uuid.UUID) error { return nil }
 
 // TestPostgresDown: without Postgres every operation answers 503, for the key
 // as for the work.

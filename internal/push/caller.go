@@ -1,11 +1,20 @@
 package push
 
-import "github.com/google/uuid"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Caller is whoever holds an API key: a tenant, and what the key allows.
 type Caller struct {
 	Tenant uuid.UUID
 	Scopes []string
+	Caps   OwnCaps
+
+	Key    uuid.UUID     // the id of the API key, which is no secret
+	Left   time.Duration // how long the key was still valid when it was looked up; 0: for ever
+	Unseen bool          // nobody has noted for a minute that the key is in use
 }
 
 // The scopes of API keys.

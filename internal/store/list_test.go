@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -87,48 +86,5 @@ func TestListPages(t *testing.T) {
 		return slices.Compare(a.ID[:], b.ID[:])
 	}) {
 		t.Errorf("%d pushes, or out of order", len(all))
-	}
-}
-
-// TestKeysOfTenants: only a hash is kept, and its time may end.
-func TestKeysOfTenants(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	id, created, err := b.CreateTenant(t.Context(), "acme")
-	if err != nil || !created {
-		t.Fatal(created, err)
-	}
-	if again, created, err := b.CreateTenant(t.Context(), "acme"); again != id || created || err != nil {
-		t.Errorf("%s, created %v, %v", again, created, err)
-	}
-	if _, err := b.Tenant(t.Context(), "other"); !errors.Is(err, push.ErrNotFound) {
-		t.Errorf("%v", err)
-	}
-	key, err := b.CreateKey(t.Context(), id, []string{push.ScopeRead}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Tenant != id || !slices.Equal(c.Scopes, []string{push.ScopeRead}) {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM api_keys WHERE position($1 IN encode(hash, 'escape') || array_to_string(scopes, ' ')) > 0`, key); n != 0 {
-		t.Error("the key itself is stored")
-	}
-	if _, err := b.Key(t.Context(), store.HashKey(key+"x")); !errors.Is(err, push.ErrNotFound) {
-		t.Errorf("another key: %v", err)
-	}
-	short, err := b.CreateKey(t.Context(), id, push.Scopes, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Key(t.Context(), store.HashKey(short)); err != nil {
-		t.Errorf("a key in its time: %v", err)
-	}
-	b.exec(t, `UPDATE api_keys SET expires_at = clock_timestamp() WHERE expires_at IS NOT NULL`)
-	if _, err := b.Key(t.Context(), store.HashKey(short)); !errors.Is(err, push.ErrNotFound) {
-		t.Errorf("a key whose time is over: %v", err)
-	}
-	if _, err := b.CreateKey(t.Context(), uuid.New(), push.Scopes, 0); err == nil {
-		t.Error("a key for no tenant")
 	}
 }

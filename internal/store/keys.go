@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// APIKey is what is known of an API key. The key itself is kept nowhere.
+type APIKey struct {
+	ID         uuid.UUID
+	Tenant     string // its name
+	Scopes     []string
+	CreatedAt  time.Time
+	ExpiresAt  *time.Time // nil: never
+	LastUsedAt *time.Time // to about a minute; nil: never
+	RevokedAt  *time.Time // nil: it was not
+	State      KeyState   // when it was read
+}
+
+// KeyState says whether an API key opens anything.
+type KeyState string
+
+// The states of a key.
+const (
+	KeyLive    KeyState = "live"
+	KeyExpired KeyState = "expired"
+	KeyRevoked KeyState = "revoked"
+)
+
+// ErrKeyOver: an API key that is revoked or has expired can not be rotated.
+var ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
+
+// CreateKey makes an API key of a tenant and returns it: "sq_" and 256 random
+// bits in base64. Only its SHA-256 is stored. It ends after ttl; 0: never.
+func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string, ttl time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	key, hash := newKey()
+	_, err := s.pool.Exec(ctx, `
+		INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
+		VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $5)`,
+		[16]byte(uuid.New()), [16]byte(tenant), hash[:], scopes, orForever(ttl))
+	if err != nil {
+		return "", fmt.Errorf("create key: %w", classify(err))
+	}
+	return key, nil
+}
+
+// RotateKey makes another API key with the tenant and scopes of an old one,
+// and returns it. The old one lives on for the overlap, if its own end is not
+// nearer. The new one ends after ttl; 0: after the time for which the old one
+// was made. There may be no such key, [push.ErrNotFound], or none that is alive,
+// [ErrKeyOver].
+func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	key, hash := newKey()
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var state KeyState
+		if err := tx.QueryRow(ctx, `SELECT `+keyState+` FROM api_keys k WHERE id = $1 FOR UPDATE`, [16]byte(old)).Scan(&state); err != nil {
+			return err
+		}
+		if state != KeyLive {
+			return ErrKeyOver
+		}
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
+			SELECT $2, tenant_id, $3, scopes, coalesce($4, lifetime), clock_timestamp() + coalesce($4, lifetime) FROM api_keys WHERE id = $1`,
+			[16]byte(old), [16]byte(uuid.New()), hash[:], orForever(ttl)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + $2::interval) WHERE id = $1`, [16]byte(old), overlap)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("rotate key: %w", classify(err))
+	}
+	return key, nil
+}
+
+// newKey returns a key, and what is stored of it.
+func newKey() (string, [32]byte) {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	key := "sq_" + base64.RawURLEncoding.EncodeToString(secret[:])
+	return key, HashKey(key)
+}
+
+// orForever is null, which stands for no end, if ttl is 0.
+func orForever(ttl time.Duration) *time.Duration {
+	if ttl == 0 {
+		return nil
+	}
+	return &ttl
+}
+
+// RevokeKey has an API key refused from now on, and reports whether it was
+// revoked before. There may be no such key: [push.ErrNotFound].
+func (s *Store) RevokeKey(ctx context.Context, id uuid.UUID) (before bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, `
+		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE)
+		UPDATE api_keys k SET revoked_at = coalesce(old.revoked_at, clock_timestamp()) FROM old WHERE k.id = old.id
+		RETURNING old.revoked_at IS NOT NULL`, [16]byte(id)).Scan(&before)
+	if err != nil {
+		return false, fmt.Errorf("revoke key: %w", classify(err))
+	}
+	return before, nil
+}
+
+const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
+
+// Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest
+// first.
+func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]APIKey, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	where, args := ``, []any(nil)
+	if tenant != uuid.Nil {
+		where, args = `WHERE k.tenant_id = $1`, []any{[16]byte(tenant)}
+	}
+	rows, _ := s.pool.Query(ctx, `
+		SELECT k.id, t.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, `+keyState+`
+		FROM api_keys k JOIN tenants t ON t.id = k.tenant_id `+where+` ORDER BY k.created_at, k.id`, args...)
+	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (APIKey, error) {
+		var k APIKey
+		err := row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State)
+		return k, err
+	})
+	return keys, classify(err)
+}
+
+// HashKey returns what is stored of an API key: its SHA-256. The key itself has
+// 256 random bits, so that nothing slower is needed.
+func HashKey(key string) [32]byte { return sha256.Sum256([]byte(key)) }
+
+// Key returns what the API key with this SHA-256 allows, or [push.ErrNotFound]
+// if there is none, its time is over, or it was revoked.
+func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	var (
+		c    push.Caller
+		left *time.Duration
+	)
+	err := s.pool.QueryRow(ctx, `
+		SELECT k.id, k.tenant_id, k.scopes, k.expires_at - n.now, k.last_used_at < n.now - interval '1 minute' IS NOT FALSE, t.pending_cap, t.recipients_cap
+		FROM (SELECT clock_timestamp() AS now OFFSET 0) n, api_keys k JOIN tenants t ON t.id = k.tenant_id
+		WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > n.now)`, hash[:]).
+		Scan((*[16]byte)(&c.Key), (*[16]byte)(&c.Tenant), &c.Scopes, &left, &c.Unseen, &c.Caps.PendingPushes, &c.Caps.RecipientsPerDay)
+	if left != nil {
+		c.Left = *left
+	}
+	return c, classify(err)
+}
+
+// SeeKey notes that an API key is in use, at most once a minute.
+func (s *Store) SeeKey(ctx context.Context, id uuid.UUID) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	_, err := s.pool.Exec(ctx, `
+		UPDATE api_keys SET last_used_at = clock_timestamp()
+		WHERE id = $1 AND last_used_at < clock_timestamp() - interval '1 minute' IS NOT FALSE`, [16]byte(id))
+	return classify(err)
+}

@@ -1,0 +1,217 @@
+package store_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestKeysOfTenants: only a hash is kept, and its time may end.
+func TestKeysOfTenants(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id, created, err := b.CreateTenant(t.Context(), "acme")
+	if err != nil || !created {
+		t.Fatal(created, err)
+	}
+	if again, created, err := b.CreateTenant(t.Context(), "acme"); again != id || created || err != nil {
+		t.Errorf("%s, created %v, %v", again, created, err)
+	}
+	if _, err := b.Tenant(t.Context(), "other"); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	key, err := b.CreateKey(t.Context(), id, []string{push.ScopeRead}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Tenant != id || !slices.Equal(c.Scopes, []string{push.ScopeRead}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM api_keys WHERE position($1 IN encode(hash, 'escape') || array_to_string(scopes, ' ')) > 0`, key); n != 0 {
+		t.Error("the key itself is stored")
+	}
+	if _, err := b.Key(t.Context(), store.HashKey(key+"x")); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("another key: %v", err)
+	}
+	short, err := b.CreateKey(t.Context(), id, push.Scopes, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Key(t.Context(), store.HashKey(short)); err != nil {
+		t.Errorf("a key in its time: %v", err)
+	}
+	b.exec(t, `UPDATE api_keys SET expires_at = clock_timestamp() WHERE expires_at IS NOT NULL`)
+	if _, err := b.Key(t.Context(), store.HashKey(short)); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("a key whose time is over: %v", err)
+	}
+	if _, err := b.CreateKey(t.Context(), uuid.New(), push.Scopes, 0); err == nil {
+		t.Error("a key for no tenant")
+	}
+}
+
+// keyOf finds a key in the list of all.
+func (b *bundle) keyOf(t *testing.T, key string) store.APIKey {
+	t.Helper()
+	c, err := b.Key(t.Context(), store.HashKey(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := b.Keys(t.Context(), c.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(keys, func(k store.APIKey) bool { return k.ID == c.Key })
+	if i < 0 {
+		t.Fatalf("key %s is not among %+v", c.Key, keys)
+	}
+	return keys[i]
+}
+
+// TestRotation: the old key and the new one live at the same time, and then the
+// old one ends.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	old, err := b.CreateKey(t.Context(), b.tenant, []string{push.ScopeRead}, 720*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := b.keyOf(t, old)
+	fresh, err := b.RotateKey(t.Context(), first.ID, time.Hour, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := b.keyOf(t, fresh)
+	if second.ID == first.ID || !slices.Equal(second.Scopes, first.Scopes) || second.Tenant != first.Tenant || second.State != store.KeyLive {
+		t.Errorf("the new key: %+v", second)
+	}
+	if left := time.Until(*second.ExpiresAt); left < 719*time.Hour || left > 720*time.Hour {
+		t.Errorf("the new key has %s left, want what the old one was made for", left)
+	}
+	if left := time.Until(*b.keyOf(t, old).ExpiresAt); left < 59*time.Minute || left > time.Hour {
+		t.Errorf("the old key has %s left, want the overlap", left)
+	}
+
+	// Rotated again, the overlap does not become the life of the next key, and
+	// never makes an end later.
+	third, err := b.RotateKey(t.Context(), first.ID, 48*time.Hour, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := time.Until(*b.keyOf(t, third).ExpiresAt); left < 719*time.Hour {
+		t.Errorf("the third key has %s left", left)
+	}
+	if left := time.Until(*b.keyOf(t, old).ExpiresAt); left > time.Hour {
+		t.Errorf("the old key has %s left again", left)
+	}
+
+	// Without an overlap the old one ends at once; another life can be chosen.
+	fourth, err := b.RotateKey(t.Context(), b.keyOf(t, third).ID, 0, 24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Key(t.Context(), store.HashKey(third)); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("the third key: %v", err)
+	}
+	if left := time.Until(*b.keyOf(t, fourth).ExpiresAt); left > 24*time.Hour {
+		t.Errorf("the fourth key has %s left", left)
+	}
+	endless, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := b.RotateKey(t.Context(), b.keyOf(t, endless).ID, time.Hour, 0)
+	if err != nil || b.keyOf(t, next).ExpiresAt != nil || b.keyOf(t, endless).ExpiresAt == nil {
+		t.Errorf("the rotation of a key without end: %v", err)
+	}
+}
+
+// TestRevoked: a revoked key opens nothing, can not be rotated, and can be
+// revoked again without a change.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := b.keyOf(t, key).ID
+	if before, err := b.RevokeKey(t.Context(), id); err != nil || before {
+		t.Fatal(before, err)
+	}
+	if _, err := b.Key(t.Context(), store.HashKey(key)); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("a revoked key: %v", err)
+	}
+	list, err := b.Keys(t.Context(), b.tenant)
+	if err != nil || len(list) != 1 || list[0].State != store.KeyRevoked || list[0].RevokedAt == nil {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if before, err := b.RevokeKey(t.Context(), id); err != nil || !before {
+		t.Error(before, err)
+	}
+	again, err := b.Keys(t.Context(), uuid.Nil)
+	if err != nil || len(again) != 1 || !again[0].RevokedAt.Equal(*list[0].RevokedAt) {
+		t.Errorf("revoked twice: %+v, %v", again, err)
+	}
+	if _, err := b.RotateKey(t.Context(), id, time.Hour, 0); !errors.Is(err, store.ErrKeyOver) {
+		t.Errorf("rotated: %v", err)
+	}
+	for name, err := range map[string]error{
+		"revoke": func() error { _, err := b.RevokeKey(t.Context(), uuid.New()); return err }(),
+		"rotate": func() error { _, err := b.RotateKey(t.Context(), uuid.New(), 0, 0); return err }(),
+	} {
+		if !errors.Is(err, push.ErrNotFound) {
+			t.Errorf("%s of no key: %v", name, err)
+		}
+	}
+}
+
+// TestSeenOnceAMinute: a key's last use is noted, and not again within a minute.
+func TestSeenOnceAMinute(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := b.keyOf(t, key).ID
+	see := func(wantUnseen bool) time.Time {
+		t.Helper()
+		if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Unseen != wantUnseen {
+			t.Errorf("unseen %v, want %v (%v)", c.Unseen, wantUnseen, err)
+		}
+		if err := b.SeeKey(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		return *b.keyOf(t, key).LastUsedAt
+	}
+	first := see(true)
+	if again := see(false); !again.Equal(first) {
+		t.Errorf("noted at %s and at %s", first, again)
+	}
+	b.exec(t, `UPDATE api_keys SET last_used_at = last_used_at - interval '61 seconds'`)
+	if again := see(true); !again.After(first) {
+		t.Errorf("noted at %s, and a minute later at %s", first, again)
+	}
+}
+
+// TestTheEndOfAKeyIsTold by Postgres' clock.
+func TestTheEndOfAKeyIsTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, ttl := range []time.Duration{0, time.Minute, 100 * 24 * time.Hour} {
+		key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, ttl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Left > ttl || ttl-c.Left > 10*time.Second {
+			t.Errorf("%s left of %s (%v)", c.Left, ttl, err)
+		}
+	}
+}
