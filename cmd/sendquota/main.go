@@ -21,6 +21,9 @@ var commands struct {
 	} `cmd:"" help:"Tenants: the customers of the API."`
 	Keys struct {
 		Create createKey `cmd:"" help:"Make an API key and print it, this once, on standard output."`
+		List   listKeys  `cmd:"" help:"List the keys, without the secrets."`
+		Rotate rotateKey `cmd:"" help:"Make a key with the tenant and scopes of another one, and print it, this once; both live for a while."`
+		Revoke revokeKey `cmd:"" help:"Have a key refused; succeeds if it is already."`
 	} `cmd:"" help:"API keys."`
 	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
 	Dev   dev   `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`

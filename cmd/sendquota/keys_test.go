@@ -48,3 +48,29 @@ func TestCreateKeyFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestRotateKeyFlags: nothing that would not end, or begin in the past.
+func TestRotateKeyFlags(t *testing.T) {
+	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	for _, row := range []struct {
+		args  []string
+		wrong string
+	}{
+		{[]string{id}, ""},
+		{[]string{id, "--overlap", "0s", "--expires", "1h"}, ""},
+		{[]string{id, "--overlap=-1s"}, "--overlap -1s: must not be negative"},
+		{[]string{id, "--expires", "0s"}, "--expires 0s: must be positive"},
+		{[]string{id, "--overlap", ""}, "--overlap"},
+		{[]string{"sq_secret"}, "<id>: invalid UUID"}, // a key is not repeated
+		{nil, "<id>"},
+	} {
+		parser, err := kong.New(new(rotateKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = parser.Parse(row.args)
+		if (err == nil) != (row.wrong == "") || err != nil && !strings.Contains(err.Error(), row.wrong) {
+			t.Errorf("%q: %v, want %q", row.args, err, row.wrong)
+		}
+	}
+}

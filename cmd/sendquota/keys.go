@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+type createKey struct {
+	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
+	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take. Default: all."`
+	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
+}
+
+// Validate is called by kong. A flag that is given without a value, as with a
+// shell variable that is not set, must not be taken for one that is absent.
+func (c createKey) Validate() error {
+	if err := checkExpires(c.Expires); err != nil {
+		return err
+	}
+	if len(c.Scopes) == 0 {
+		return fmt.Errorf("--scopes: is empty; there are: %s", strings.Join(push.Scopes, ", "))
+	}
+	for _, s := range c.Scopes {
+		if !slices.Contains(push.Scopes, s) {
+			return fmt.Errorf("--scopes: unknown scope %q; there are: %s", s, strings.Join(push.Scopes, ", "))
+		}
+	}
+	return nil
+}
+
+func (c createKey) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		tenant, err := tenantNamed(ctx, st, c.Tenant)
+		if err != nil {
+			return err
+		}
+		key, err := st.CreateKey(ctx, tenant, c.Scopes, orZero(c.Expires))
+		if err != nil {
+			return err
+		}
+		return show(ctx, st, key)
+	})
+}
+
+func checkExpires(expires *time.Duration) error {
+	if expires != nil && *expires < time.Second {
+		return fmt.Errorf("--expires %s: must be positive, and a second at least", *expires)
+	}
+	return nil
+}
+
+// orZero is 0 for what was not given.
+func orZero(d *time.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return *d
+}
+
+func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, error) {
+	id, err := st.Tenant(ctx, name)
+	if errors.Is(err, push.ErrNotFound) {
+		return id, fmt.Errorf("there is no tenant %q; make it with: sendquota tenants create %q", name, name)
+	}
+	return id, err
+}
+
+// show prints a new key alone on standard output, for scripts, and its id
+// beside that.
+func show(ctx context.Context, st *store.Store, key string) error {
+	fmt.Println(key)
+	caller, err := st.Key(ctx, store.HashKey(key))
+	if err != nil {
+		return fmt.Errorf("the key was made, but: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, "key %s; it is shown this once\n", caller.Key)
+	return nil
+}
+
+type listKeys struct {
+	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
+	JSON   bool    `name:"json" help:"Print one JSON object."`
+}
+
+func (c listKeys) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		var tenant uuid.UUID // Nil: all
+		if c.Tenant != nil {
+			var err error
+			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
+				return err
+			}
+		}
+		keys, err := st.Keys(ctx, tenant)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return keysAsJSON(os.Stdout, keys)
+		}
+		return keysAsTable(os.Stdout, keys)
+	})
+}
+
+func keysAsTable(w io.Writer, keys []store.APIKey) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ID\tTENANT\tSTATE\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
+	for _, k := range keys {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.State, strings.Join(k.Scopes, ","),
+			moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
+	}
+	return t.Flush()
+}
+
+// moment is a time to be read, or a dash for never.
+func moment(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+type keyView struct {
+	ID         uuid.UUID      `json:"id"`
+	Tenant     string         `json:"tenant"`
+	State      store.KeyState `json:"state"`
+	Scopes     []string       `json:"scopes"`
+	CreatedAt  time.Time      `json:"created_at"`
+	ExpiresAt  *time.Time     `json:"expires_at"`
+	LastUsedAt *time.Time     `json:"last_used_at"`
+	RevokedAt  *time.Time     `json:"revoked_at"`
+}
+
+func keysAsJSON(w io.Writer, keys []store.APIKey) error {
+	views := make([]keyView, len(keys))
+	for i, k := range keys {
+		views[i] = keyView{k.ID, k.Tenant, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt}
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"keys": views})
+}
+
+type revokeKey struct {
+	ID uuid.UUID `arg:"" help:"The key's id, as sendquota keys list shows it."`
+}
+
+func (c revokeKey) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		before, err := st.RevokeKey(ctx, c.ID)
+		if err != nil {
+			return about(c.ID, err)
+		}
+		verb := map[bool]string{true: "was revoked before", false: "is revoked; it is refused within a second"}[before]
+		fmt.Printf("key %s %s\n", c.ID, verb)
+		return nil
+	})
+}
+
+// about explains that there is no key with this id.
+func about(id uuid.UUID, err error) error {
+	if errors.Is(err, push.ErrNotFound) {
+		return fmt.Errorf("there is no key %s; see: sendquota keys list", id)
+	}
+	return err
+}
+
+type rotateKey struct {
+	ID      uuid.UUID      `arg:"" help:"The id of the key to be replaced, as sendquota keys list shows it."`
+	Overlap time.Duration  `default:"24h" placeholder:"24h" help:"How long the old key still lives; 0s: it ends at once."`
+	Expires *time.Duration `placeholder:"720h" help:"How long the new key is valid. Default: as long as the old one was made for."`
+}
+
+// Validate is called by kong.
+func (c rotateKey) Validate() error {
+	if c.Overlap < 0 {
+		return fmt.Errorf("--overlap %s: must not be negative", c.Overlap)
+	}
+	return checkExpires(c.Expires)
+}
+
+func (c rotateKey) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		key, err := st.RotateKey(ctx, c.ID, c.Overlap, orZero(c.Expires))
+		if err != nil {
+			return about(c.ID, err)
+		}
+		return show(ctx, st, key)
+	})
+}
