@@ -18,6 +18,8 @@ var commands struct {
 	Migrate migrate `cmd:"" help:"Apply the migrations that the database lacks. Safe to run from several places at once."`
 	Tenants struct {
 		Create createTenant `cmd:"" help:"Make a tenant; succeeds if it exists."`
+		List   listTenants  `cmd:"" help:"List the tenants and their caps."`
+		Cap    capTenant    `cmd:"" help:"Set how much one tenant may have at a time."`
 	} `cmd:"" help:"Tenants: the customers of the API."`
 	Keys struct {
 		Create createKey `cmd:"" help:"Make an API key and print it, this once, on standard output."`

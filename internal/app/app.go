@@ -102,6 +102,7 @@ func (a *App) Handler() http.Handler {
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
 		ArmLease:   a.cfg.Delivery.ArmLease,
+		Caps:       push.Caps(a.cfg.TenantCaps),
 	})
 	return httpapi.New(service, a.store, httpapi.Config{
 		Log:      a.log,

@@ -15,10 +15,11 @@ type Config struct {
 	File        string     // path of the YAML file; empty: none, all defaults
 
 	// From the file.
-	Policy    Policy
-	Channels  []Channel // in the order of the file, at least one; the first is the default
-	APILimits APILimits
-	Delivery  Delivery
+	Policy     Policy
+	Channels   []Channel // in the order of the file, at least one; the first is the default
+	APILimits  APILimits
+	TenantCaps TenantCaps
+	Delivery   Delivery
 }
 
 // Load reads the settings of the two services, api and worker, which need both
@@ -56,6 +57,7 @@ func (c *Config) fields() []field {
 		{"policy", "{}", "the default policy of every tenant", object(&c.Policy)},
 		{"channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", channels(&c.Channels)},
 		{"api_limits", "{}", "speed limits of API callers", object(&c.APILimits)},
+		{"tenant_caps", "{}", "what each tenant may have at a time", object(&c.TenantCaps)},
 		{"delivery", "{}", "how workers deliver", object(&c.Delivery)},
 	}
 }

@@ -214,11 +214,11 @@ delivery:
 			`7: delivery: is written twice, first in line 1`,
 		}},
 		{"strange keys", "\"a\\nb\": 1\n.policy: 1\nLease: 1\n<<: {delivery: {}}\n? x\n: 1\n", []string{
-			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, delivery`,
-			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, delivery (did you mean policy?)`,
-			`3: Lease: is not a setting; allowed: policy, channels, api_limits, delivery`,
-			`4: "<<": is not a setting; allowed: policy, channels, api_limits, delivery`,
-			`5: "?": is not a setting; allowed: policy, channels, api_limits, delivery`,
+			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, tenant_caps, delivery`,
+			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, tenant_caps, delivery (did you mean policy?)`,
+			`3: Lease: is not a setting; allowed: policy, channels, api_limits, tenant_caps, delivery`,
+			`4: "<<": is not a setting; allowed: policy, channels, api_limits, tenant_caps, delivery`,
+			`5: "?": is not a setting; allowed: policy, channels, api_limits, tenant_caps, delivery`,
 		}},
 		{"anchors, aliases and tags", "delivery:\n  lease: &x 1m\n  horizon: *x\n  queues: !!int 3\n", []string{
 			`2: delivery.lease: an anchor: must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
@@ -226,7 +226,7 @@ delivery:
 			`4: delivery.queues: a tag: must be a whole number from 1 to 64`,
 		}},
 		{"two documents", "policy: {}\n---\npolicy: {}\n", []string{`3: must be one YAML document; here begins a second`}},
-		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, delivery`}},
+		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, tenant_caps, delivery`}},
 		{"not YAML", "policy: {}\nchannels: {a: \"hush\n", []string{`2: is not YAML: could not find end character of double-quoted text`}},
 		{"not YAML either", "policy:\n\trules: []\n", []string{`2: is not YAML: found character '` + "\t" + `' that cannot start any token`}},
 	} {

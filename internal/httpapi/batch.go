@@ -221,14 +221,17 @@ func (e *refusedBatch) Error() string {
 }
 
 func (e *refusedBatch) problem() problemer {
-	without := 0
+	without, kind := 0, tenantCap
 	for _, r := range e.Results {
-		if r.Status == quotaExceeded.Status {
+		switch r.Problem.(type) {
+		case *quotaProblem:
+			without, kind = without+1, quotaExceeded
+		case *capProblem:
 			without++
 		}
 	}
 	detail := fmt.Sprintf("%d of %d pushes find no place, so none was booked", without, len(e.Results))
-	return &batchProblem{Problem: quotaExceeded.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
+	return &batchProblem{Problem: kind.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
 }
 
 func batchDoc(s *sketch) *huma.Operation {

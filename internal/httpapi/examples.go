@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // The documentation's examples are made by the code that makes the answers.
@@ -139,6 +140,8 @@ func exampleProblem(k kind) problemer {
 		return bad.problem()
 	case quotaExceeded:
 		return quotaProblemOf(exampleRefusal())
+	case tenantCap:
+		return capProblemOf(&store.Capped{Cap: store.PendingPushes, Limit: 10_000, Used: 10_000})
 	case notCancelable, notReschedulable:
 		p := k.because("the push is sent and can not be changed any more")
 		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}

@@ -163,7 +163,7 @@ func (s *sketch) bookedBatch(all map[string]*huma.Response) map[string]*huma.Res
 	all["200"].Headers["Idempotency-Replayed"] = &huma.Param{
 		Description: "true, if a request with the same Idempotency-Key made all the accepted pushes before.", Schema: &huma.Schema{Type: huma.TypeString},
 	}
-	all["409"] = s.response("`quota-exceeded`: the batch is atomic and not all of its pushes have a place. Nothing was booked.", Problem{}, nil)
+	all["409"] = s.response("`quota-exceeded`, or `tenant-cap-exceeded` where the tenant's caps alone are in the way: the batch is atomic and not all of its pushes have a place. Nothing was booked.", Problem{}, nil)
 	all["409"].Content = map[string]*huma.MediaType{
 		"application/problem+json": {Schema: s.schema(batchProblem{}), Example: plain(exampleBatchProblem())},
 	}

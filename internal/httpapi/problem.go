@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // kind is one type of problem, as the documentation lists it.
@@ -27,6 +29,7 @@ var (
 	notFound         = kind{"not-found", 404, "Not found", "There is no such thing, or it belongs to another tenant."}
 	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path exists, but not with this method; Allow lists those that do."}
 	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient has no place left at that send time. Repeating the request does not help; another send time does."}
+	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The operator allows this tenant so many pending pushes, or so many recipients on a day, and they are used up. detail says what to do."}
 	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended otherwise."}
 	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push is not waiting for its time any more."}
 	keyReused        = kind{"idempotency-key-reused", 422, "Idempotency-Key reused", "The Idempotency-Key was used for another request."}
@@ -40,7 +43,7 @@ var (
 // kinds lists all problems.
 func kinds() []kind {
 	return []kind{
-		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, notCancelable,
+		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, tenantCap, notCancelable,
 		notReschedulable, keyReused, batchRefused, tooLarge, unsupportedMedia, unavailable, internal,
 	}
 }
@@ -63,6 +66,24 @@ type problemer interface{ problem() *Problem }
 type invalidProblem struct {
 	Problem
 	Errors []faultView `json:"errors" doc:"Every fault of the request."`
+}
+
+// capProblem is the answer to a push for which the tenant has no place.
+type capProblem struct {
+	Problem
+	Cap   string  `json:"cap" enum:"pending_pushes,recipients_per_day" doc:"Pushes that are scheduled or being sent, or distinct recipients of pushes whose send time lies on one day of UTC."`
+	Limit int     `json:"limit" doc:"What the operator allows."`
+	Used  int     `json:"used" doc:"How much is used. Counting stops one above the limit."`
+	Day   *string `json:"day,omitempty" format:"date" doc:"The day that is full, of recipients_per_day."`
+}
+
+func capProblemOf(c *store.Capped) *capProblem {
+	p := &capProblem{Problem: tenantCap.because(c.Error()), Cap: c.Cap, Limit: c.Limit, Used: c.Used}
+	if c.Cap == store.RecipientsPerDay {
+		day := c.Day.Begin().Format(time.DateOnly)
+		p.Day = &day
+	}
+	return p
 }
 
 type pushProblem struct {
@@ -99,6 +120,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		batch   *refusedBatch
 		invalid *schedule.Invalid
 		noPlace *schedule.Refusal
+		capped  *store.Capped
 		other   *refusal
 		about   *aboutPush
 	)
@@ -114,6 +136,8 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return problemOf(f.under("body"))
 	case errors.As(err, &noPlace):
 		return quotaProblemOf(noPlace), true
+	case errors.As(err, &capped):
+		return capProblemOf(capped), true
 	case errors.As(err, &other):
 		p := other.kind.because(other.detail)
 		p.header = other.header

@@ -37,7 +37,7 @@ func (a *api) reschedule(c *call) error {
 		bad.addAll("body", f.faults)
 		return bad.err()
 	}
-	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, f.SendAt)
+	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, f.SendAt, c.caller.Caps)
 	if err != nil {
 		return &aboutPush{error: f.explain("body", err), push: res.Push}
 	}
@@ -85,6 +85,6 @@ func rescheduleDoc(s *sketch) *huma.Operation {
 		Parameters:  []*huma.Param{s.pushID()},
 		RequestBody: s.body(newTime{}, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
 		Responses: s.responses(http.StatusOK, "The push at its new time.", pushView{}, examplePush(push.Scheduled),
-			invalidRequest, notFound, quotaExceeded, notReschedulable, tooLarge, unsupportedMedia),
+			invalidRequest, notFound, quotaExceeded, tenantCap, notReschedulable, tooLarge, unsupportedMedia),
 	}
 }

@@ -70,7 +70,7 @@ func (a *api) counted(err error, pushes int) error {
 // options reads what goes with a submit beside its body.
 func (c *call) options(bad *faults) schedule.Options {
 	q := readQuery(c.r, bad, "validate_only")
-	return schedule.Options{ValidateOnly: q.flag("validate_only"), IdempotencyKey: c.idempotencyKey(bad)}
+	return schedule.Options{ValidateOnly: q.flag("validate_only"), IdempotencyKey: c.idempotencyKey(bad), Caps: c.caller.Caps}
 }
 
 // idempotencyKey reads the header: 1 to 255 printable bytes of ASCII.
@@ -115,6 +115,6 @@ func submitDoc(s *sketch) *huma.Operation {
 		Parameters:  []*huma.Param{s.validateOnly(), s.idempotencyKey()},
 		RequestBody: s.body(newPush{}, exampleRequest()),
 		Responses: s.booked(s.responses(http.StatusCreated, "The push is booked.", pushView{}, examplePush(push.Scheduled),
-			invalidRequest, quotaExceeded, keyReused, tooLarge, unsupportedMedia)),
+			invalidRequest, quotaExceeded, tenantCap, keyReused, tooLarge, unsupportedMedia)),
 	}
 }

@@ -61,7 +61,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		planned = append(planned, i)
 	}
 	if len(planned) > 0 && !(atomic && faulty) {
-		if err := s.bookMembers(ctx, members, order, planned); err != nil {
+		if err := s.bookMembers(ctx, tenant, members, order, planned, o.Caps); err != nil {
 			return err
 		}
 	}
@@ -77,8 +77,8 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 // bookMembers books what was planned. Batches pass the ledger by: it would
 // judge members by others that may themselves be refused. Afterwards it forgets
 // the recipients, which is cheaper than to tell it everything.
-func (s *Service) bookMembers(ctx context.Context, members []Member, order store.Order, planned []int) error {
-	verdicts, err := s.store.Book(ctx, order)
+func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order store.Order, planned []int, caps push.OwnCaps) error {
+	verdicts, err := s.book(ctx, tenant, caps, order)
 	faults.Here(faults.BatchCommitted)
 	if !order.DryRun {
 		s.ledger.Forget(recipients(order.Drafts)...)

@@ -27,10 +27,11 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 	return p, nil
 }
 
-// Reschedule moves a push that still waits to another send time. Its errors
+// Reschedule moves a push that still waits to another send time, under the
+// tenant's own caps: a move can bring a recipient to a full day. Its errors
 // are those of Submit, and [push.ErrNotReschedulable], which comes with the
 // push.
-func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time) (Result, error) {
+func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time, own push.OwnCaps) (Result, error) {
 	p, err := s.store.Push(ctx, tenant, id)
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
@@ -47,7 +48,13 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	case len(bad.Faults) > 0:
 		return Result{}, bad.about("send_at", stamp(to))
 	}
-	v, err := s.store.Reschedule(ctx, store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: s.armAhead()})
+	caps := own.Over(s.cfg.Caps)
+	caps.PendingPushes = 0 // it stays one
+	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: s.armAhead()}
+	if order.Allowance, err = s.tally.allowance(ctx, tenant, caps, order.Drafts); err != nil {
+		return Result{}, fmt.Errorf("reschedule: %w", err)
+	}
+	v, err := s.store.Reschedule(ctx, order)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
 			s.ledger.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
@@ -55,7 +62,10 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
 	}
 	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
-	if v.Judgement == store.Refused {
+	switch v.Judgement {
+	case store.OverCap:
+		return Result{Push: v.Push}, v.Capped
+	case store.Refused:
 		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View, id)
 	}
 	faults.Here(faults.MoveCommitted)

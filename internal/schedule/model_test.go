@@ -202,7 +202,7 @@ func (w *world) move(t *rapid.T) {
 		return
 	}
 	to := began.Add(moments.Draw(t, "to"))
-	res, err := w.office(t).Reschedule(t.Context(), w.tenant, id, to)
+	res, err := w.office(t).Reschedule(t.Context(), w.tenant, id, to, push.OwnCaps{})
 	others := maps.Clone(w.held)
 	delete(others, id)
 	if w.wantAnswer(t, others, to, err) {

@@ -79,7 +79,12 @@ func (s servers) open(t testing.TB, policy quota.Policy) *office {
 
 // service is another one on the same parts, under another policy.
 func (o *office) service(policy quota.Policy) *schedule.Service {
-	return schedule.New(o.store, o.ledger, o.queue, slog.New(slog.DiscardHandler), o.seen, func() time.Time { return began }, schedule.Config{
+	return o.serviceAt(policy, func() time.Time { return began })
+}
+
+// serviceAt is a service with another clock.
+func (o *office) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
+	return schedule.New(o.store, o.ledger, o.queue, slog.New(slog.DiscardHandler), o.seen, now, schedule.Config{
 		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute,
 	})
 }

@@ -31,6 +31,7 @@ type Service struct {
 	seen   observer
 	cfg    Config
 	now    func() time.Time
+	tally  *tally
 }
 
 // Config is what a Service has to know.
@@ -40,6 +41,7 @@ type Config struct {
 	DefaultTTL time.Duration // how long after its send time a push expires
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
 	ArmLease   time.Duration // how long a wake-up is believed to be in the queue
+	Caps       push.Caps     // of every tenant that has none of its own
 }
 
 // armer puts wake-ups into the queue.
@@ -56,7 +58,7 @@ type observer interface {
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
 func New(st *store.Store, ledger *quota.Ledger, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg}
+	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg, tally: newTally(st, now)}
 }
 
 // Channels lists the names of the channels, the default first.

@@ -20,6 +20,7 @@ type Options struct {
 	IdempotencyKey string // empty: none
 	RequestHash    []byte // SHA-256 of the request; used with an IdempotencyKey
 	ValidateOnly   bool   // answer as usual, but book nothing
+	Caps           push.OwnCaps
 }
 
 // Result is a push that was accepted.
@@ -29,7 +30,7 @@ type Result struct {
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
 }
 
-// Submit books one push. Its errors are [*Invalid], [*Refusal],
+// Submit books one push. Its errors are [*Invalid], [*Refusal], [*store.Capped],
 // [push.ErrKeyReused] and [push.ErrUnavailable]; after the last the push may
 // have been booked, and only a request with an Idempotency-Key can be repeated
 // safely.
@@ -64,7 +65,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
-	verdicts, err := s.store.Book(ctx, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, DryRun: o.ValidateOnly, Arm: s.armAhead()})
+	verdicts, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, DryRun: o.ValidateOnly, Arm: s.armAhead()})
 	if err != nil {
 		s.ledger.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
@@ -132,6 +133,8 @@ func (s *Service) result(ctx context.Context, d store.Draft, v store.Verdict) (R
 		return Result{Push: v.Push, Usage: s.cfg.Policy.Usage(view.Bookings, v.Push.SendAt), Replayed: true}, err
 	case store.KeyReused:
 		return Result{}, push.ErrKeyReused
+	case store.OverCap:
+		return Result{}, v.Capped
 	}
 	return Result{}, s.refusal(ctx, who, d.Push.SendAt, v.View, uuid.Nil)
 }
@@ -153,6 +156,7 @@ func (s *Service) observe(o Options, err error) {
 	var (
 		invalid *Invalid
 		refusal *Refusal
+		capped  *store.Capped
 		form    badForm
 	)
 	switch {
@@ -162,6 +166,8 @@ func (s *Service) observe(o Options, err error) {
 		for _, v := range refusal.Violations {
 			s.seen.Submitted("refused", v.Rule.Name)
 		}
+	case errors.As(err, &capped):
+		s.seen.Submitted("capped", capped.Cap)
 	case errors.As(err, &invalid), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
 		s.seen.Submitted("invalid", "")
 	default:

@@ -108,7 +108,7 @@ func TestArming(t *testing.T) {
 	// A move makes the old wake-up stale, and arms a new one if that is near.
 	o.queue.err = nil
 	o.queue.take()
-	res, err := o.Reschedule(t.Context(), o.tenant, later.ID, time.Now())
+	res, err := o.Reschedule(t.Context(), o.tenant, later.ID, time.Now(), push.OwnCaps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,10 @@ func TestAnotherTenantsPushDoesNotExist(t *testing.T) {
 	for name, call := range map[string]func() error{
 		"read":   func() error { _, err := o.Push(t.Context(), stranger, p.ID); return err },
 		"cancel": func() error { _, err := o.Cancel(t.Context(), stranger, p.ID); return err },
-		"move":   func() error { _, err := o.Reschedule(t.Context(), stranger, p.ID, began.Add(2*time.Hour)); return err },
+		"move": func() error {
+			_, err := o.Reschedule(t.Context(), stranger, p.ID, began.Add(2*time.Hour), push.OwnCaps{})
+			return err
+		},
 	} {
 		if err := call(); !errors.Is(err, push.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)

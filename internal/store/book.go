@@ -20,6 +20,8 @@ type Order struct {
 	Atomic bool          // all or none
 	DryRun bool          // judge, but book nothing
 	Arm    time.Duration // the caller enqueues wake-ups itself for pushes due so soon
+
+	Allowance *Allowance // what the tenant's caps leave; nil: anything
 }
 
 // Draft is a push to be booked. If it has a TTL, ExpiresAt follows from it.
@@ -38,15 +40,19 @@ const (
 	Booked                     // a new push
 	Replayed                   // the push that this Idempotency-Key made before
 	KeyReused                  // this Idempotency-Key made a push from another request
+	OverCap                    // a place in the quota, but none under a cap of the tenant
+	Uncounted                  // it would be moved to a day that the allowance does not tell: nothing of the order was booked
 )
 
 // Verdict is the judgement on one draft. Usage is set where the push was
-// booked, and View where it was asked for or shows why there was no place.
+// booked, View where it was asked for or shows why there was no place, and
+// Capped where a cap was in the way, or the count of a day.
 type Verdict struct {
 	Judgement Judgement
 	Push      push.Push
 	Usage     []quota.Usage
 	View      quota.View
+	Capped    *Capped
 }
 
 func (o Order) weight() int { return len(o.Drafts) }

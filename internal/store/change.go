@@ -33,8 +33,8 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, er
 }
 
 // Reschedule moves the push of the order's only draft to the draft's send
-// time, if there is a place: the verdict is [Booked], or [Refused] and the old
-// place is kept. A push that does not wait any more comes with
+// time, if there is a place: the verdict is [Booked], or [Refused] or [OverCap]
+// and the old place is kept. A push that does not wait any more comes with
 // [push.ErrNotReschedulable].
 func (s *Store) Reschedule(ctx context.Context, o Order) (Verdict, error) {
 	var v Verdict

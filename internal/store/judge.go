@@ -25,17 +25,19 @@ type judge struct {
 
 // order judges all drafts of an order. If it is to leave nothing behind, what
 // was granted is taken back. An order under an Idempotency-Key that served
-// another one leaves nothing, even where it has more drafts than that one.
+// another one leaves nothing, even where it has more drafts than that one; nor
+// does one that is to come again with another day counted.
 func (j *judge) order(o Order) []Verdict {
 	before := len(j.granted)
 	verdicts := make([]Verdict, len(o.Drafts))
-	all, reused := true, false
+	all, nothing := true, o.DryRun
+	left := o.Allowance.clone()
 	for i, d := range o.Drafts {
-		verdicts[i] = j.draft(d, o.Policy, o.Arm)
-		reused = reused || verdicts[i].Judgement == KeyReused
+		verdicts[i] = j.draft(d, o, left)
+		nothing = nothing || verdicts[i].Judgement == KeyReused || verdicts[i].Judgement == Uncounted
 		all = all && (verdicts[i].Judgement == Booked || verdicts[i].Judgement == Replayed)
 	}
-	if o.DryRun || reused || o.Atomic && !all {
+	if nothing || o.Atomic && !all {
 		j.takeBack(j.granted[before:])
 		j.granted = j.granted[:before]
 	}
@@ -43,8 +45,8 @@ func (j *judge) order(o Order) []Verdict {
 }
 
 // draft judges one draft: a request seen before, a place, a later place, or none.
-func (j *judge) draft(d Draft, policy quota.Policy, arm time.Duration) Verdict {
-	p := d.Push
+func (j *judge) draft(d Draft, o Order, left *Allowance) Verdict {
+	p, policy := d.Push, o.Policy
 	view := &j.views[j.at[quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}]]
 	if hash, ok := j.requests[p.IdempotencyID]; ok && !bytes.Equal(hash, p.IdempotencyHash) {
 		return Verdict{Judgement: KeyReused}
@@ -65,7 +67,10 @@ func (j *judge) draft(d Draft, policy quota.Policy, arm time.Duration) Verdict {
 		}
 		p.SendAt = next
 	}
-	j.grant(view, &p, arm)
+	if judgement, full := left.take(view, p.SendAt); judgement != Booked {
+		return Verdict{Judgement: judgement, Capped: full}
+	}
+	j.grant(view, &p, o.Arm)
 	return booked(p, d, policy, *view)
 }
 
@@ -92,6 +97,11 @@ func (j *judge) move(d Draft, o Order) (Verdict, error) {
 	view.Bookings = slices.DeleteFunc(view.Bookings, func(b quota.Booking) bool { return b.ID == p.ID })
 	if len(o.Policy.Violations(view.Bookings, d.Push.SendAt)) > 0 && !faults.Off(faults.Judge) {
 		return Verdict{Judgement: Refused, Push: p, View: *view}, nil
+	}
+	if DayOf(p.SendAt) != DayOf(d.Push.SendAt) {
+		if judgement, full := o.Allowance.clone().takeDay(view, d.Push.SendAt); judgement != Booked {
+			return Verdict{Judgement: judgement, Push: p, Capped: full}, nil
+		}
 	}
 	gen, created := p.Gen, p.CreatedAt
 	p.SendAt, p.RequestedSendAt, p.ArmedUntil = d.Push.SendAt, d.Push.RequestedSendAt, time.Time{}

@@ -51,7 +51,7 @@ func newQuestion(orders []Order, rerun bool) *question {
 	q := &question{at: map[quota.Recipient]int{}}
 	for _, o := range orders {
 		for _, d := range o.Drafts {
-			q.add(d, o.Policy)
+			q.add(d, o)
 			if rerun {
 				q.ids = append(q.ids, d.Push.ID)
 			}
@@ -74,10 +74,10 @@ func (q *question) addRequest(id uuid.UUID) {
 }
 
 // add widens the recipient's range by what matters to the draft.
-func (q *question) add(d Draft, p quota.Policy) {
+func (q *question) add(d Draft, o Order) {
 	r := quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
-	near := p.Around(d.Push.SendAt, 2)
-	if reach := d.Latest.Add(p.Reach()); !d.Latest.IsZero() && reach.After(near.Until) {
+	near := o.Allowance.whole(o.Policy.Around(d.Push.SendAt, 2), d.Push.SendAt, d.Latest)
+	if reach := d.Latest.Add(o.Policy.Reach()); !d.Latest.IsZero() && reach.After(near.Until) {
 		near.Until = reach
 	}
 	if !d.Since.IsZero() {

@@ -4,13 +4,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestOnlyWhatMattersIsRead: among a recipient's 5000 pushes ahead and 5000
-// sends behind, and 5000 other recipients' pushes ahead, nothing reads more
+// sends behind, 5000 other recipients' pushes ahead, and 5000 that were sent,
+// nothing reads more
 // than a few rows. What is due is looked for every second.
 func TestOnlyWhatMattersIsRead(t *testing.T) {
 	t.Parallel()
@@ -25,6 +28,21 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 		"bookings": func(t *testing.T, b *bundle) {
 			_, _ = b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began, began.Add(24*time.Hour))
 		},
+		"pending": func(t *testing.T, b *bundle) {
+			if n, err := b.Pending(t.Context(), b.tenant, 21); err != nil || n != 21 {
+				t.Errorf("%d pending, %v", n, err)
+			}
+		},
+		"pending of another": func(t *testing.T, b *bundle) {
+			if n, err := b.Pending(t.Context(), uuid.New(), 21); err != nil || n != 0 {
+				t.Errorf("%d pending, %v", n, err)
+			}
+		},
+		"recipients": func(t *testing.T, b *bundle) {
+			if n, err := b.Recipients(t.Context(), b.tenant, store.DayOf(began), 21); err != nil || n != 1 {
+				t.Errorf("%d recipients, %v", n, err)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,6 +54,9 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 					b.tenant, push.RecipientKey(b.tenant, "anna"), began)
 			}
 			b.exec(t, `UPDATE pushes SET recipient_key = hashtext(recipient) WHERE recipient <> 'anna'`)
+			b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+				SELECT gen_random_uuid(), $1, -i, 's' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
+				FROM generate_series(1, 5000) i, LATERAL (SELECT $2::timestamptz - interval '2 days' - i * interval '1 minute' AS s) s`, b.tenant, began)
 			b.exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
 				SELECT gen_random_uuid(), 1, $1, $2, 'anna', 'log', s, s, s, 'delivered'
 				FROM generate_series(1, 5000) i, LATERAL (SELECT $3::timestamptz - interval '2 days' - i * interval '1 minute' AS s) s`,

@@ -3,8 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // CreateTenant makes a tenant of that name, or finds it: created tells which.
@@ -26,4 +30,46 @@ func (s *Store) Tenant(ctx context.Context, name string) (uuid.UUID, error) {
 	var id uuid.UUID
 	err := s.pool.QueryRow(ctx, `SELECT id FROM tenants WHERE name = $1`, name).Scan((*[16]byte)(&id))
 	return id, classify(err)
+}
+
+// TenantInfo is what is known of a tenant.
+type TenantInfo struct {
+	ID        uuid.UUID
+	Name      string
+	CreatedAt time.Time
+	Caps      push.OwnCaps
+}
+
+// Tenants lists all tenants by name.
+func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, `SELECT id, name, created_at, pending_cap, recipients_cap FROM tenants ORDER BY name`)
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (TenantInfo, error) {
+		var t TenantInfo
+		err := row.Scan((*[16]byte)(&t.ID), &t.Name, &t.CreatedAt, &t.Caps.PendingPushes, &t.Caps.RecipientsPerDay)
+		return t, err
+	})
+	return all, classify(err)
+}
+
+// CapTenant changes the caps of one tenant with the function and returns them,
+// or [push.ErrNotFound].
+func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.OwnCaps)) (push.OwnCaps, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	var caps push.OwnCaps
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, `SELECT pending_cap, recipients_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
+			Scan(&caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
+			return err
+		}
+		change(&caps)
+		_, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay)
+		return err
+	})
+	if err != nil {
+		return caps, fmt.Errorf("cap tenant: %w", classify(err))
+	}
+	return caps, nil
 }

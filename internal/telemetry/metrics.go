@@ -39,7 +39,7 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		submits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_submits_total",
-			Help: "Submitted pushes by outcome (accepted, refused, invalid, unavailable); a refused one counts once for each rule that refused it."}, []string{"outcome", "rule"}),
+			Help: "Submitted pushes by outcome (accepted, refused, capped, invalid, unavailable); a refused one counts once for each rule that refused it."}, []string{"outcome", "rule"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_http_request_duration_seconds",
 			Help: "Time to answer an API request.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}, []string{"route", "method", "status"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_deliveries_total",

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// usual is what stands for a cap that the tenant shares with all others.
+const usual = "default"
+
+type capTenant struct {
+	Name             string  `arg:"" help:"Name of the tenant."`
+	Pending          *string `placeholder:"N" help:"How many pushes may be scheduled or being sent; 0: any number; default: as tenant_caps says."`
+	RecipientsPerDay *string `placeholder:"N" help:"How many recipients may have pushes on one day of UTC; 0: any number; default: as tenant_caps says."`
+}
+
+// Validate is called by kong.
+func (c capTenant) Validate() error {
+	if c.Pending == nil && c.RecipientsPerDay == nil {
+		return errors.New("say --pending, --recipients-per-day or both")
+	}
+	_, pending := capOf("--pending", c.Pending)
+	_, recipients := capOf("--recipients-per-day", c.RecipientsPerDay)
+	return errors.Join(pending, recipients)
+}
+
+// capOf reads a cap; nil is the one that holds for all tenants.
+func capOf(flag string, given *string) (*int, error) {
+	if given == nil || *given == usual {
+		return nil, nil
+	}
+	const most = 1_000_000_000
+	n, err := strconv.Atoi(*given)
+	if err != nil || n < 0 || n > most {
+		return nil, fmt.Errorf("%s %q: must be a whole number from 0 to %d, or %s", flag, *given, most, usual)
+	}
+	return &n, nil
+}
+
+func (c capTenant) Run() error {
+	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
+		own, err := st.CapTenant(ctx, c.Name, func(own *push.OwnCaps) {
+			if c.Pending != nil {
+				own.PendingPushes, _ = capOf("", c.Pending) // checked before
+			}
+			if c.RecipientsPerDay != nil {
+				own.RecipientsPerDay, _ = capOf("", c.RecipientsPerDay)
+			}
+		})
+		if errors.Is(err, push.ErrNotFound) {
+			_, err = tenantNamed(ctx, st, c.Name)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Printf("tenant %s: pending pushes %s, recipients a day %s; it holds within a second\n", c.Name, shownCap(own.PendingPushes), shownCap(own.RecipientsPerDay))
+		return nil
+	})
+}
+
+func shownCap(n *int) string {
+	switch {
+	case n == nil:
+		return usual
+	case *n == 0:
+		return "any"
+	}
+	return strconv.Itoa(*n)
+}
+
+type listTenants struct {
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+func (c listTenants) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		tenants, err := st.Tenants(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return tenantsAsJSON(os.Stdout, tenants)
+		}
+		t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "ID\tNAME\tCREATED\tPENDING CAP\tRECIPIENTS CAP")
+		for _, one := range tenants {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Name, moment(&one.CreatedAt), shownCap(one.Caps.PendingPushes), shownCap(one.Caps.RecipientsPerDay))
+		}
+		return t.Flush()
+	})
+}
+
+// tenantView shows null for a cap that is that of all tenants.
+type tenantView struct {
+	ID               uuid.UUID `json:"id"`
+	Name             string    `json:"name"`
+	CreatedAt        time.Time `json:"created_at"`
+	PendingPushes    *int      `json:"pending_pushes"`
+	RecipientsPerDay *int      `json:"recipients_per_day"`
+}
+
+func tenantsAsJSON(w io.Writer, tenants []store.TenantInfo) error {
+	views := make([]tenantView, len(tenants))
+	for i, t := range tenants {
+		views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.Caps.PendingPushes, t.Caps.RecipientsPerDay}
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"tenants": views})
+}

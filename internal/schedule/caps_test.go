@@ -1,0 +1,306 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// tomorrow is noon of the next UTC day, from which a few hours lead nowhere else.
+var tomorrow = began.Truncate(24 * time.Hour).Add(36 * time.Hour)
+
+func to(recipient string, at time.Time) schedule.Request {
+	return schedule.Request{Recipient: recipient, Message: json.RawMessage(`{}`), SendAt: at}
+}
+
+func pendingCap(n int) push.OwnCaps    { return push.OwnCaps{PendingPushes: &n} }
+func recipientsCap(n int) push.OwnCaps { return push.OwnCaps{RecipientsPerDay: &n} }
+
+// mustCap wants the refusal of a cap.
+func mustCap(t *testing.T, err error, want store.Capped) {
+	t.Helper()
+	var capped *store.Capped
+	if !errors.As(err, &capped) || *capped != want {
+		t.Errorf("%v (%+v), want %+v", err, capped, want)
+	}
+}
+
+// TestCapOfPendingPushes: of a caller who waits for its answers exactly the
+// fourth is refused, wherever it asks, and a canceled push makes room at once.
+func TestCapOfPendingPushes(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	offices := []*schedule.Service{o.serviceAt(threeRules, time.Now), o.serviceAt(threeRules, time.Now)}
+	submit := func(i int, dry bool) (push.Push, error) {
+		res, err := offices[i%2].Submit(t.Context(), o.tenant, to(fmt.Sprintf("r%d", i), tomorrow), schedule.Options{Caps: pendingCap(3), ValidateOnly: dry})
+		return res.Push, err
+	}
+	var booked []push.Push
+	for i := range 3 {
+		if _, err := submit(i, true); err != nil {
+			t.Fatalf("validation of push %d: %v", i, err)
+		}
+		p, err := submit(i, false)
+		if err != nil {
+			t.Fatalf("push %d: %v", i, err)
+		}
+		booked = append(booked, p)
+	}
+	full := store.Capped{Cap: store.PendingPushes, Limit: 3, Used: 3}
+	for i := 3; i < 5; i++ {
+		for _, dry := range []bool{true, false} {
+			_, err := submit(i, dry)
+			mustCap(t, err, full)
+		}
+	}
+	if n := o.seen.of("submitted capped pending_pushes"); n != 2 {
+		t.Errorf("%d refusals were counted", n)
+	}
+	if _, err := o.Cancel(t.Context(), o.tenant, booked[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := submit(5, false); err != nil {
+		t.Errorf("after a cancel: %v", err)
+	}
+	_, err := submit(6, false)
+	mustCap(t, err, full)
+
+	// A move needs no place, another tenant has its own, and so does whoever has no cap.
+	if _, err := o.Reschedule(t.Context(), o.tenant, booked[1].ID, tomorrow.Add(time.Hour), pendingCap(3)); err != nil {
+		t.Errorf("a move: %v", err)
+	}
+	if _, err := o.Submit(t.Context(), uuid.New(), to("r", tomorrow), schedule.Options{Caps: pendingCap(3)}); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	for _, caps := range []push.OwnCaps{{}, pendingCap(0)} {
+		if _, err := o.Submit(t.Context(), o.tenant, to(uuid.NewString(), tomorrow), schedule.Options{Caps: caps}); err != nil {
+			t.Errorf("no cap: %v", err)
+		}
+	}
+}
+
+// TestCapOfRecipientsPerDay: a recipient who has a push on that day takes no
+// place, whenever it is on it, and other days have their own.
+func TestCapOfRecipientsPerDay(t *testing.T) {
+	t.Parallel()
+	o := newServers(t).open(t, nil) // without rules nobody looks at other bookings
+	o.Service = o.serviceAt(nil, time.Now)
+	submit := func(recipient string, at time.Time) (push.Push, error) {
+		res, err := o.Submit(t.Context(), o.tenant, to(recipient, at), schedule.Options{Caps: recipientsCap(2)})
+		return res.Push, err
+	}
+	midnight := tomorrow.Truncate(24 * time.Hour)
+	var anna push.Push
+	for i, s := range []struct {
+		who string
+		at  time.Time
+	}{
+		{"anna", midnight}, {"bert", tomorrow}, {"anna", midnight.Add(24*time.Hour - time.Second)}, {"bert", midnight},
+		{"carl", midnight.Add(-time.Second)}, {"carl", midnight.Add(24 * time.Hour)},
+	} {
+		p, err := submit(s.who, s.at)
+		if err != nil {
+			t.Fatalf("push %d: %v", i, err)
+		}
+		if i == 0 {
+			anna = p
+		}
+	}
+	full := store.Capped{Cap: store.RecipientsPerDay, Limit: 2, Used: 2, Day: store.DayOf(midnight)}
+	for _, at := range []time.Time{midnight, tomorrow, midnight.Add(24*time.Hour - time.Second)} {
+		_, err := submit("carl", at)
+		mustCap(t, err, full)
+	}
+
+	// A move to the full day is refused and keeps the old place; one within it is not.
+	other, err := submit("carl", midnight.Add(30*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = o.Reschedule(t.Context(), o.tenant, other.ID, tomorrow, recipientsCap(2))
+	mustCap(t, err, full)
+	if p := o.read(t, other.ID); !p.SendAt.Equal(other.SendAt) {
+		t.Errorf("a refused move moved it to %s", p.SendAt)
+	}
+	if _, err := o.Reschedule(t.Context(), o.tenant, anna.ID, tomorrow, recipientsCap(2)); err != nil {
+		t.Errorf("a move within the day: %v", err)
+	}
+	// Only when anna has nothing left on that day is there a place.
+	if _, err := o.Cancel(t.Context(), o.tenant, anna.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = submit("carl", tomorrow)
+	mustCap(t, err, full)
+	list, err := o.List(t.Context(), o.tenant, store.Filter{Recipient: "anna", Status: push.Scheduled}, store.Position{}, 10)
+	if err != nil || len(list) != 1 {
+		t.Fatal(len(list), err)
+	}
+	if _, err := o.Cancel(t.Context(), o.tenant, list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := submit("carl", tomorrow); err != nil {
+		t.Errorf("after anna's last push was canceled: %v", err)
+	}
+}
+
+// TestDeferredToAFullDay: a push that a conflict moves is under the cap of the
+// day where it lands, which nobody had counted when it came.
+func TestDeferredToAFullDay(t *testing.T) {
+	t.Parallel()
+	perDay := quota.Policy{{Name: "per-day", Limit: 1, Window: 24 * time.Hour}}
+	o := newServers(t).open(t, perDay)
+	o.Service = o.serviceAt(perDay, time.Now)
+	caps := schedule.Options{Caps: recipientsCap(1)}
+	mustBook := func(r schedule.Request) push.Push {
+		t.Helper()
+		res, err := o.Submit(t.Context(), o.tenant, r, caps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Push
+	}
+	mustBook(to("anna", tomorrow))
+	next := mustBook(to("bert", tomorrow.Add(24*time.Hour)))
+	again := to("anna", tomorrow.Add(time.Minute))
+	again.Defer = true
+	_, err := o.Submit(t.Context(), o.tenant, again, caps)
+	mustCap(t, err, store.Capped{Cap: store.RecipientsPerDay, Limit: 1, Used: 1, Day: store.DayOf(next.SendAt)})
+	if _, err := o.Cancel(t.Context(), o.tenant, next.ID); err != nil {
+		t.Fatal(err)
+	}
+	if p := mustBook(again); !p.SendAt.Equal(tomorrow.Add(24 * time.Hour)) {
+		t.Errorf("deferred to %s", p.SendAt)
+	}
+}
+
+// TestCapsOfBatches: members take places in their order, those that the quota
+// refuses take none, and an atomic batch books all or nothing.
+func TestCapsOfBatches(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.Service = o.serviceAt(threeRules, time.Now)
+	batch := func(atomic, dry bool, caps push.OwnCaps, recipients ...string) []schedule.Member {
+		t.Helper()
+		var members []schedule.Member
+		for _, r := range recipients {
+			members = append(members, schedule.Member{Request: to(r, tomorrow)})
+		}
+		if err := o.SubmitBatch(t.Context(), o.tenant, members, atomic, schedule.Options{Caps: caps, ValidateOnly: dry}); err != nil {
+			t.Fatal(err)
+		}
+		return members
+	}
+	full := store.Capped{Cap: store.PendingPushes, Limit: 3, Used: 3}
+	for _, dry := range []bool{true, false} {
+		got := batch(false, dry, pendingCap(3), "a", "a", "b", "c", "d", "a")
+		var refusal *schedule.Refusal
+		for i, ok := range []bool{true, false, true, true, false, false} {
+			if (got[i].Err == nil) != ok {
+				t.Errorf("dry %v, member %d: %v", dry, i, got[i].Err)
+			}
+		}
+		mustCap(t, got[4].Err, full)
+		if !errors.As(got[1].Err, &refusal) || !errors.As(got[5].Err, &refusal) {
+			t.Errorf("the quota: %v, %v", got[1].Err, got[5].Err)
+		}
+	}
+	for _, m := range batch(true, false, pendingCap(4), "e", "f") {
+		if m.Err == nil {
+			t.Error("an atomic batch with one place was booked")
+		}
+	}
+	day := store.DayOf(tomorrow)
+	got := batch(false, false, recipientsCap(4), "e", "f")
+	if got[0].Err != nil {
+		t.Error(got[0].Err)
+	}
+	mustCap(t, got[1].Err, store.Capped{Cap: store.RecipientsPerDay, Limit: 4, Used: 4, Day: day})
+}
+
+// TestReplaysAreUnderNoCap: what was accepted before is answered again.
+func TestReplaysAreUnderNoCap(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.Service = o.serviceAt(threeRules, time.Now)
+	keyed := schedule.Options{IdempotencyKey: "k", RequestHash: make([]byte, 32), Caps: pendingCap(1)}
+	first, err := o.Submit(t.Context(), o.tenant, to("anna", tomorrow), keyed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := o.Submit(t.Context(), o.tenant, to("anna", tomorrow), keyed)
+	if err != nil || !again.Replayed || again.Push.ID != first.Push.ID {
+		t.Errorf("%+v, %v", again, err)
+	}
+	other := keyed
+	other.IdempotencyKey = "l"
+	_, err = o.Submit(t.Context(), o.tenant, to("bert", tomorrow), other)
+	mustCap(t, err, store.Capped{Cap: store.PendingPushes, Limit: 1, Used: 1})
+}
+
+// TestCrowdUnderACap: requests at the same moment may overshoot the cap
+// together, by their number at most; afterwards it holds.
+func TestCrowdUnderACap(t *testing.T) {
+	t.Parallel()
+	const limit, crowd, each = 40, 8, 20
+	o := open(t)
+	offices := []*schedule.Service{o.serviceAt(threeRules, time.Now), o.serviceAt(threeRules, time.Now)}
+	var (
+		mu     sync.Mutex
+		booked int
+		wg     sync.WaitGroup
+	)
+	for c := range crowd {
+		wg.Go(func() {
+			for i := range each {
+				_, err := offices[c%2].Submit(t.Context(), o.tenant, to(fmt.Sprintf("r%d-%d", c, i), tomorrow), schedule.Options{Caps: pendingCap(limit)})
+				var capped *store.Capped
+				switch {
+				case err == nil:
+					mu.Lock()
+					booked++
+					mu.Unlock()
+				case !errors.As(err, &capped):
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if booked < limit || booked > limit+crowd-1 {
+		t.Errorf("%d were booked, want %d to %d", booked, limit, limit+crowd-1)
+	}
+	_, err := o.Submit(t.Context(), o.tenant, to("late", tomorrow), schedule.Options{Caps: pendingCap(limit)})
+	mustCap(t, err, store.Capped{Cap: store.PendingPushes, Limit: limit, Used: min(booked, limit+1)})
+}
+
+// TestCapsInForce: the operator's cap for one tenant goes before that of all.
+func TestCapsInForce(t *testing.T) {
+	n, none := 5, 0
+	usual := push.Caps{PendingPushes: 7, RecipientsPerDay: 9}
+	for _, row := range []struct {
+		own  push.OwnCaps
+		want push.Caps
+	}{
+		{push.OwnCaps{}, usual},
+		{push.OwnCaps{PendingPushes: &n}, push.Caps{PendingPushes: 5, RecipientsPerDay: 9}},
+		{push.OwnCaps{PendingPushes: &none, RecipientsPerDay: &n}, push.Caps{RecipientsPerDay: 5}},
+	} {
+		if got := row.own.Over(usual); got != row.want {
+			t.Errorf("%+v, want %+v", got, row.want)
+		}
+	}
+	if d := store.DayOf(time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC)); d != -1 || slices.Contains([]store.Day{d}, store.DayOf(time.Unix(0, 0))) {
+		t.Errorf("the last second before 1970 lies on day %d", d)
+	}
+}
