@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,25 @@ import (
 	"time"
 )
 
+// patience is how long clients are waited for, and how many there may be.
+type patience struct {
+	header      time.Duration // for the whole header of a request
+	request     time.Duration // for header and body
+	answer      time.Duration // from the end of the header until the answer is taken
+	idle        time.Duration // between two requests on a connection
+	stop        time.Duration // for requests under way when the program stops
+	headerBytes int
+	connections int
+}
+
+// usual is the patience with everybody; see docs/security.md.
+func (a *App) usual() patience {
+	return patience{
+		header: 5 * time.Second, request: 30 * time.Second, answer: time.Minute, idle: 2 * time.Minute, stop: 15 * time.Second,
+		headerBytes: 32 << 10, connections: cmp.Or(a.cfg.HTTP.MaxConnections, 10_000),
+	}
+}
+
 // serve answers HTTP on addr until ctx ends, and then finishes the requests
 // under way. ready, unless nil, is told the address.
 func (a *App) serve(ctx context.Context, name, addr string, h http.Handler, ready chan<- string) error {
@@ -16,26 +36,38 @@ func (a *App) serve(ctx context.Context, name, addr string, h http.Handler, read
 	if err != nil {
 		return fmt.Errorf("%s: %w (is another program using %s?)", name, err, addr)
 	}
-	server := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      60 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    32 << 10,
-	}
-	stopped := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
-		defer cancel()
-		stopped <- server.Shutdown(ctx)
-	}()
 	a.log.Info(name+" listening", "addr", listener.Addr().String())
 	if ready != nil {
 		ready <- listener.Addr().String()
 	}
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	return a.serveOn(ctx, name, listener, h, a.usual())
+}
+
+// serveOn is serve on a listener, which it closes.
+func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.Handler, p patience) error {
+	d := newDoor(l, p.connections)
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: p.header,
+		ReadTimeout:       p.request,
+		WriteTimeout:      p.answer,
+		IdleTimeout:       p.idle,
+		MaxHeaderBytes:    p.headerBytes,
+		ConnState:         d.watch,
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), p.stop)
+		defer cancel()
+		err := server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) { // a slow client is no reason not to stop cleanly
+			a.log.Warn(name + " stops although clients have not taken their answers")
+			err = server.Close()
+		}
+		stopped <- err
+	}()
+	if err := server.Serve(d); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return <-stopped

@@ -19,6 +19,7 @@ type Config struct {
 	Channels   []Channel // in the order of the file, at least one; the first is the default
 	APILimits  APILimits
 	TenantCaps TenantCaps
+	HTTP       HTTP
 	Delivery   Delivery
 }
 
@@ -58,6 +59,7 @@ func (c *Config) fields() []field {
 		{"channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", channels(&c.Channels)},
 		{"api_limits", "{}", "speed limits of API callers", object(&c.APILimits)},
 		{"tenant_caps", "{}", "what each tenant may have at a time", object(&c.TenantCaps)},
+		{"http", "{}", "how the programs answer", object(&c.HTTP)},
 		{"delivery", "{}", "how workers deliver", object(&c.Delivery)},
 	}
 }

@@ -1,0 +1,357 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// brief is a patience that tests have.
+var brief = patience{
+	header: 300 * time.Millisecond, request: 600 * time.Millisecond, answer: 900 * time.Millisecond, idle: 400 * time.Millisecond,
+	stop: 300 * time.Millisecond, headerBytes: 32 << 10, connections: 100,
+}
+
+// house is an API that listens.
+type house struct {
+	t    *testing.T
+	addr string
+	key  string
+	stop func() error // what serving returned
+}
+
+// openHouse serves the whole API.
+func openHouse(t *testing.T, p patience) *house {
+	t.Helper()
+	database := testenv.Postgres(t)
+	cfg, err := config.Load([]string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, _, err := a.store.CreateTenant(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t}
+	if h.key, err = a.store.CreateKey(t.Context(), tenant, push.Scopes, 0); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.addr = l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- a.serveOn(ctx, "api", l, a.Handler(), p) }()
+	h.stop = func() error { cancel(); err := <-served; served <- err; return err }
+	t.Cleanup(func() {
+		if err := h.stop(); err != nil {
+			t.Error(err)
+		}
+		_ = a.Close()
+	})
+	return h
+}
+
+// dial connects, and sends what is given.
+func (h *house) dial(text string) *wire {
+	h.t.Helper()
+	c, err := net.Dial("tcp", h.addr)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(c, text)
+	return &wire{Conn: c, t: h.t, r: bufio.NewReader(c), began: time.Now()}
+}
+
+// wire is a raw connection.
+type wire struct {
+	net.Conn
+	t     *testing.T
+	r     *bufio.Reader
+	began time.Time
+}
+
+// status reads one answer; 0: the connection ended instead.
+func (w *wire) status() int {
+	res, err := http.ReadResponse(w.r, nil)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
+// over wants the connection to be closed within a time of its beginning, not
+// before another one.
+func (w *wire) over(least, most time.Duration) {
+	w.t.Helper()
+	_, err := io.Copy(io.Discard, w.r)
+	if took := time.Since(w.began); took < least || took > most || err != nil && strings.Contains(err.Error(), "timeout") {
+		w.t.Errorf("it was over after %s, want %s to %s (%v)", took, least, most, err)
+	}
+}
+
+// drip writes a byte every 50 ms, as long as it can.
+func (w *wire) drip(b string) {
+	go func() {
+		for {
+			if _, err := io.WriteString(w, b); err != nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+}
+
+const healthy = "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
+
+func (h *house) post(path, more string) string {
+	return "POST " + path + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + h.key + "\r\nContent-Type: application/json\r\n" + more + "\r\n"
+}
+
+// slack is what a busy machine may add to a time-out.
+const slack = 4 * time.Second
+
+// TestSlowClients: whoever takes too long is cut off, and not before.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, brief)
+	for name, story := range map[string]func(t *testing.T, h *house){
+		"says nothing": func(t *testing.T, h *house) { h.dial("").over(brief.header, brief.header+slack) },
+		"drips its header": func(t *testing.T, h *house) {
+			c := h.dial("GET /healthz HTTP/1.1\r\nX-Slow: ")
+			c.drip("x")
+			c.over(brief.header, brief.header+slack)
+		},
+		"drips its body": func(t *testing.T, h *house) {
+			c := h.dial(h.post("/v1/pushes", "Content-Length: 60000\r\n"))
+			c.drip(" ")
+			if got := c.status(); got != http.StatusBadRequest {
+				t.Errorf("status %d", got)
+			}
+			c.over(brief.request, brief.request+slack)
+		},
+		"drips chunks": func(t *testing.T, h *house) {
+			c := h.dial(h.post("/v1/pushes", "Transfer-Encoding: chunked\r\n"))
+			c.drip("1\r\n \r\n")
+			c.over(brief.request, brief.request+slack)
+		},
+		"drips what nobody wants": func(t *testing.T, h *house) { // it is refused, and the rest not waited for
+			c := h.dial("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n")
+			c.drip(" ")
+			if got := c.status(); got != http.StatusNotFound {
+				t.Errorf("status %d", got)
+			}
+			c.over(0, brief.request+slack)
+		},
+		"promises a body": func(t *testing.T, h *house) {
+			c := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
+			c.over(brief.request, brief.request+slack)
+		},
+		"stays, idle": func(t *testing.T, h *house) {
+			c := h.dial(healthy)
+			if got := c.status(); got != http.StatusOK {
+				t.Errorf("status %d", got)
+			}
+			c.over(brief.idle, brief.idle+slack)
+		},
+		"comes back in time": func(t *testing.T, h *house) {
+			c := h.dial(healthy)
+			for range 4 { // together longer than any time-out
+				if got := c.status(); got != http.StatusOK {
+					t.Errorf("status %d", got)
+				}
+				time.Sleep(brief.idle / 2)
+				_, _ = io.WriteString(c, healthy)
+			}
+		},
+		"does not read": func(t *testing.T, h *house) {
+			c := h.dial("")
+			_ = c.Conn.(*net.TCPConn).SetReadBuffer(1 << 10)
+			for sent := 0; ; sent++ {
+				if sent > 1_000_000 {
+					t.Fatal("nobody minds")
+				}
+				if _, err := io.WriteString(c, "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+					break
+				}
+			}
+			if took := time.Since(c.began); took < brief.answer || took > brief.answer+slack {
+				t.Errorf("it was cut off after %s", took)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			story(t, &house{t: t, addr: h.addr, key: h.key})
+		})
+	}
+}
+
+// TestLargeAndBrokenRequests are refused without being read to their end, and
+// without harm to the next.
+func TestLargeAndBrokenRequests(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, brief)
+	chunk := "10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n"
+	for name, row := range map[string]struct {
+		text   string
+		status []int // one for each answer
+	}{
+		"a huge header":               {"GET /healthz HTTP/1.1\r\nHost: h\r\nX-Huge: " + strings.Repeat("x", 1<<20), []int{431}},
+		"many headers":                {"GET /healthz HTTP/1.1\r\nHost: h\r\n" + strings.Repeat("X-Many: 1\r\n", 10_000), []int{431}},
+		"a huge path":                 {"GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\n", []int{431}},
+		"a body that says it is huge": {h.post("/v1/pushes", "Content-Length: 1000000000000\r\nExpect: 100-continue\r\n"), []int{413}},
+		"a body without end":          {h.post("/v1/pushes/batch", "Transfer-Encoding: chunked\r\n") + strings.Repeat(chunk, 65) + "0\r\n\r\n", []int{413}},
+		"two lengths":                 {h.post("/v1/pushes", "Content-Length: 2\r\nContent-Length: 3\r\n") + "{} ", []int{400}},
+		"a length that is none":       {h.post("/v1/pushes", "Content-Length: -2\r\n"), []int{400}},
+		"an unknown coding":           {h.post("/v1/pushes", "Transfer-Encoding: x, chunked\r\n"), []int{501}},
+		"a space before the colon":    {"GET /healthz HTTP/1.1\r\nHost : h\r\n\r\n", []int{400}},
+		"a folded header":             {"GET /healthz HTTP/1.1\r\nHost: h\r\nX-A: b\r\n\x00c: d\r\n\r\n", []int{400}},
+		"no host":                     {"GET /healthz HTTP/1.1\r\n\r\n", []int{400}},
+		"nonsense":                    {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n", []int{400}},
+		"nonsense behind a request":   {healthy + "nonsense\r\n\r\n" + healthy, []int{200, 400}},
+		"many at once":                {strings.Repeat(healthy, 3), []int{200, 200, 200}},
+		"HTTP/2 without TLS":          {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", []int{405}},
+		"an upgrade to HTTP/2": {"GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n" +
+			"HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", []int{200}}, // it stays HTTP/1.1
+		"a method of its own": {"TRACE /healthz HTTP/1.1\r\nHost: h\r\n\r\n", []int{405}},
+		"a tunnel":            {"CONNECT example.com:443 HTTP/1.1\r\nHost: h\r\n\r\n", []int{405}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &house{t: t, addr: h.addr}
+			c := h.dial("")
+			go func() { _, _ = io.WriteString(c, row.text) }() // it may not be taken to its end
+			for i, want := range row.status {
+				if got := c.status(); got != want {
+					t.Errorf("answer %d has status %d, want %d", i, got, want)
+				}
+			}
+			c.over(0, brief.request+slack)
+			if got := h.dial(healthy).status(); got != http.StatusOK {
+				t.Errorf("the next caller gets %d", got)
+			}
+		})
+	}
+}
+
+// TestDeepNesting is refused quickly, wherever it is, and as a fault of its place.
+func TestDeepNesting(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, brief)
+	for name, row := range map[string]struct {
+		path, body, says string
+	}{
+		"in a message":     {"/v1/pushes", `{"recipient":"r","message":{"a":` + strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000) + `}}`, `"location":"body.message","message":"must not be nested deeper than 100 levels"`},
+		"in metadata":      {"/v1/pushes", `{"recipient":"r","message":{},"metadata":` + strings.Repeat(`{"a":`, 5000) + `1` + strings.Repeat(`}`, 5000) + `}`, `"location":"body.metadata"`},
+		"beyond all bound": {"/v1/pushes/batch", strings.Repeat(`[`, 4<<20), `"location":"body"`},
+		"in a member":      {"/v1/pushes/batch", `{"pushes":[{"x":` + strings.Repeat(`[`, 1<<20) + strings.Repeat(`]`, 1<<20) + `}]}`, `"location":"body`},
+		"in an envelope":   {"/v1/pushes/batch", `{"x":` + strings.Repeat(`{"x":`, 9000) + `1` + strings.Repeat(`}`, 9000) + `}`, `"location":"body.x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &house{t: t, addr: h.addr, key: h.key}
+			c := h.dial(h.post(row.path, fmt.Sprintf("Content-Length: %d\r\n", len(row.body))) + row.body)
+			res, err := http.ReadResponse(c.r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			text, _ := io.ReadAll(res.Body)
+			if (res.StatusCode != 400 && res.StatusCode != 422 && res.StatusCode != 200) || !bytes.Contains(text, []byte(row.says)) {
+				t.Errorf("%d %.400s", res.StatusCode, text)
+			}
+			if took := time.Since(c.began); took > 2*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+// TestTheDoor: beyond the limit, idle connections go and busy ones stay; who
+// finds only busy ones waits, and gets in when one ends.
+func TestTheDoor(t *testing.T) {
+	t.Parallel()
+	p := brief
+	p.connections, p.idle = 3, time.Minute
+	p.header, p.request = 1500*time.Millisecond, 1500*time.Millisecond
+	h := openHouse(t, p)
+	var idle []*wire
+	for range 3 {
+		c := h.dial(healthy)
+		if got := c.status(); got != http.StatusOK {
+			t.Fatalf("status %d", got)
+		}
+		idle = append(idle, c)
+	}
+	fourth := h.dial(healthy)
+	if got := fourth.status(); got != http.StatusOK {
+		t.Errorf("the fourth gets %d", got)
+	}
+	idle[0].over(0, slack) // it had been idle longest
+	for i, c := range idle[1:] {
+		_, _ = io.WriteString(c, healthy)
+		if got := c.status(); got != http.StatusOK {
+			t.Errorf("idle connection %d gets %d", i+1, got)
+		}
+	}
+
+	// Three that drip take all places from the idle ones; the fourth has to wait.
+	for range 3 {
+		h.dial("GET /healthz HTTP/1.1\r\nX-Slow: ")
+	}
+	began := time.Now()
+	if got := h.dial(healthy).status(); got != http.StatusOK {
+		t.Errorf("who waited gets %d", got)
+	}
+	if took := time.Since(began); took < p.header/2 || took > p.header+slack {
+		t.Errorf("it waited %s", took)
+	}
+}
+
+// TestStoppingBesideSlowClients: a client that takes no answer does not keep
+// the program from a clean stop, nor does one that waits at the door.
+func TestStoppingBesideSlowClients(t *testing.T) {
+	t.Parallel()
+	p := brief
+	p.connections, p.request, p.header = 1, time.Minute, time.Minute
+	h := openHouse(t, p)
+	busy := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
+	h.dial(healthy)
+	time.Sleep(100 * time.Millisecond) // nothing tells that the second one waits
+	began := time.Now()
+	if err := h.stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took < p.stop || took > p.stop+slack {
+		t.Errorf("it stopped after %s", took)
+	}
+	busy.over(0, slack)
+	if _, err := net.Dial("tcp", h.addr); err == nil {
+		t.Error("it still listens")
+	}
+}
