@@ -47,12 +47,8 @@ const unmatched = "unmatched"
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.now()
 	x := &exchange{ResponseWriter: w, id: requestID(r), route: unmatched}
-	h := w.Header()
-	h.Set("X-Request-Id", x.id)
-	h.Set("X-Content-Type-Options", "nosniff")
-	if strings.HasPrefix(r.URL.Path, "/v1/") {
-		h.Set("Cache-Control", "no-store")
-	}
+	w.Header().Set("X-Request-Id", x.id)
+	harden(w.Header(), r.URL.Path)
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)
 	defer cancel()
 	defer a.report(x, r, began)

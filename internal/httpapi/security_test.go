@@ -1,0 +1,150 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// routes lists every method and path that the router serves, with the ids of a
+// path filled in.
+func routes(t *testing.T, id string) (all [][2]string) {
+	t.Helper()
+	err := chi.Walk(newTestAPI().router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		all = append(all, [2]string{method, regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(route, id)})
+		return nil
+	})
+	if err != nil || len(all) < 20 {
+		t.Fatal(len(all), err)
+	}
+	return all
+}
+
+// TestHardenedAnswers: every route, also as it fails, and what is no route, has
+// the headers that keep browsers from doing anything with the answer.
+func TestHardenedAnswers(t *testing.T) {
+	w := newWorld(t)
+	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	for _, r := range append(routes(t, id), [2]string{"GET", "/nothing"}, [2]string{"GET", "/v1"}, [2]string{"DELETE", "/v1/pushes"}, [2]string{"GET", "//evil.example/%2e%2e"}) {
+		for _, key := range []string{w.key, ""} {
+			got := w.send(r[0], r[1], "", "Authorization", map[bool]string{true: "Bearer " + key}[key != ""]).header
+			for name, want := range map[string]string{
+				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+				"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+				"Strict-Transport-Security": "", "Access-Control-Allow-Origin": "", "Server": "", "Set-Cookie": "",
+				"Cache-Control": map[bool]string{true: "no-store"}[strings.HasPrefix(r[1], "/v1")],
+			} {
+				if got.Get(name) != want {
+					t.Errorf("%s %s: %s is %q, want %q", r[0], r[1], name, got.Get(name), want)
+				}
+			}
+			policy := got.Get("Content-Security-Policy")
+			if !strings.Contains(policy, "default-src 'none'; frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+				t.Errorf("%s %s: Content-Security-Policy is %q", r[0], r[1], policy)
+			}
+			if len(got["Content-Security-Policy"]) != 1 || got.Get("X-Request-Id") == "" {
+				t.Errorf("%s %s: %v", r[0], r[1], got)
+			}
+		}
+	}
+}
+
+// TestDocsCanNotBeAbused: the reading page may show its own style, has no
+// script, no inline style or handler, and takes nothing from elsewhere.
+func TestDocsCanNotBeAbused(t *testing.T) {
+	r := ask(t, newTestAPI(), "GET", "/docs", "").must(t, 200)
+	if strings.Count(r.text, "<style") != 1 || !strings.Contains(r.header.Get("Content-Security-Policy"), "style-src 'sha256-") {
+		t.Errorf("the style sheet: %s", r.header.Get("Content-Security-Policy"))
+	}
+	// The hash as a browser computes it, over what it really got.
+	if want := styleOnly([]byte(r.text)); r.header.Get("Content-Security-Policy") != want || want == styleOnly(nil) {
+		t.Errorf("the policy is %q, for the page it is %q", r.header.Get("Content-Security-Policy"), want)
+	}
+	for _, bad := range []string{`<script`, `\sstyle=`, `\son[a-z]+=`, `<(img|link|iframe|form|base)\b`, `(src|href)="?(https?:)?//`, `@import`, `url\(`} {
+		if found := regexp.MustCompile(bad).FindString(r.text); found != "" {
+			t.Errorf("the page has %q", found)
+		}
+	}
+}
+
+// TestOtherTenantsSeeNothing goes through every route under /v1 with another
+// tenant's key, and the ids, recipients, tokens and keys of the first.
+func TestOtherTenantsSeeNothing(t *testing.T) {
+	w := newWorld(t)
+	due := w.in(time.Hour)
+	mine := w.send("POST", "/v1/pushes", pushBody("anna-secret", due, `,"metadata":{"a":"meta-secret"}`), "Idempotency-Key", "k").must(t, 201)
+	id := mine.at(t, "id").(string)
+	w.send("POST", "/v1/pushes", pushBody("bert-secret", due, "")).must(t, 201)
+	token := w.send("GET", "/v1/pushes?page_size=1", "").must(t, 200).at(t, "next_page_token").(string)
+
+	bodies := map[string]string{
+		"POST /v1/pushes":        pushBody("anna-secret", due, ""),
+		"POST /v1/pushes/batch":  `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
+		"POST /v1/quota/check":   `{"recipient":"anna-secret","send_at":"` + due + `"}`,
+		"PATCH /v1/pushes/" + id: `{"send_at":"` + w.in(2*time.Hour) + `"}`,
+	}
+	tested := 0
+	for _, r := range routes(t, id) {
+		method, path := r[0], strings.Replace(r[1], "/v1/recipients/"+id, "/v1/recipients/anna-secret", 1)
+		if !strings.HasPrefix(path, "/v1/") {
+			continue
+		}
+		tested++
+		got := w.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+w.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
+		if strings.HasPrefix(path, "/v1/pushes/"+id) {
+			if got.status != http.StatusNotFound {
+				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
+			}
+		} else if got.status/100 != 2 {
+			t.Errorf("%s %s: %d %s", method, path, got.status, got.text) // the tenant's own view, which is empty or new
+		}
+		if strings.Contains(got.text, id) || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
+			t.Errorf("%s %s shows another tenant's: %s", method, path, got.text)
+		}
+	}
+	if tested < 12 {
+		t.Errorf("%d routes only", tested)
+	}
+
+	// The other's bookings of the same name are no obstacle, and its tokens and keys its own.
+	w.send("GET", "/v1/pushes?page_token="+token, "", "Authorization", "Bearer "+w.other).must(t, 422, "invalid-request")
+	replay := w.send("POST", "/v1/pushes", pushBody("carl", due, ""), "Idempotency-Key", "k", "Authorization", "Bearer "+w.other).must(t, 201)
+	if replay.at(t, "id") == id || replay.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("the other tenant got %s", replay.text)
+	}
+	// And nothing was changed.
+	if still := w.send("GET", "/v1/pushes/"+id, "").must(t, 200); still.at(t, "status") != "scheduled" || still.at(t, "send_at") != due {
+		t.Errorf("the push became %s", still.text)
+	}
+}
+
+// TestEveryRouteWantsAKey that has the route's scope, whether or not anything
+// else is right with the request.
+func TestEveryRouteWantsAKey(t *testing.T) {
+	w := newWorld(t)
+	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	_, none := w.newTenant("no scopes", "nothing:at-all")
+	for _, r := range routes(t, id) {
+		if !strings.HasPrefix(r[1], "/v1/") {
+			continue
+		}
+		for authorization, want := range map[string]int{"": 401, "Bearer sq_guessed": 401, "Bearer " + none: 403} {
+			if got := w.send(r[0], r[1], "", "Authorization", authorization).status; got != want {
+				t.Errorf("%s %s: %d, want %d", r[0], r[1], got, want)
+			}
+		}
+	}
+	// A key can do no more than its scopes say, in whatever way it is asked.
+	_, reader := w.newTenant("reader", push.ScopeRead)
+	for _, headers := range [][]string{{"X-HTTP-Method-Override", "POST"}, {"X-Scopes", push.ScopeWrite}, {"X-Forwarded-For", "127.0.0.1"}} {
+		r := w.send("POST", "/v1/pushes", pushBody("r", w.in(time.Hour), ""), append([]string{"Authorization", "Bearer " + reader}, headers...)...)
+		r.must(t, 403, "forbidden")
+	}
+}
