@@ -66,8 +66,9 @@ type world struct {
 // setting is in what a world differs from the usual one; zero values: in
 // nothing.
 type setting struct {
-	database, redis string // URLs of servers of its own
-	config          string // the YAML file; PROVIDER stands for the provider's address
+	database, redis string   // URLs of servers of its own
+	config          string   // the YAML file; PROVIDER stands for the provider's address
+	env             []string // of all programs, besides
 }
 
 const usualConfig = `
@@ -106,6 +107,7 @@ func newWorldIn(t *testing.T, s setting) *world {
 	write(t, file, strings.ReplaceAll(cmp.Or(s.config, usualConfig), "PROVIDER", provider))
 	w.env = append(os.Environ(), "DATABASE_URL="+s.database, "REDIS_URL="+s.redis, "SENDQUOTA_ADDR="+addr,
 		"SENDQUOTA_CONFIG="+file, "PUSH_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	w.env = append(w.env, s.env...)
 
 	self, err := os.Executable()
 	if err != nil {
