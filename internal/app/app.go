@@ -107,6 +107,7 @@ func (a *App) Handler() http.Handler {
 	return httpapi.New(service, a.store, httpapi.Config{
 		Log:      a.log,
 		Limiter:  a.limiter,
+		Callers:  callerLimits(a.cfg.APILimits, a.metrics.LimitsSkipped),
 		Postgres: a.store.Ping,
 		Redis:    a.queue.Works,
 		Metrics:  a.metrics.Handler(),

@@ -13,9 +13,11 @@ import (
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
 // Policy turns the setting into the rules that the quota knows.
@@ -25,6 +27,19 @@ func Policy(c config.Policy) quota.Policy {
 		p[i] = quota.Rule{Name: r.Name, Limit: r.Limit, Window: r.Window}
 	}
 	return p
+}
+
+// callerLimits turns the setting into the limits that the API knows.
+func callerLimits(l config.APILimits, skipped func()) httpapi.CallerLimits {
+	convert := func(from []config.RateLimit) (limits []ratelimit.Limit) {
+		for _, r := range from {
+			limits = append(limits, ratelimit.Limit{
+				Algorithm: ratelimit.Algorithm(r.Algorithm), Limit: r.Limit, Per: r.Per, Burst: r.Burst, Precision: r.Precision,
+			})
+		}
+		return limits
+	}
+	return httpapi.CallerLimits{PerKey: convert(l.PerKey), PerIP: convert(l.PerIP), TrustedProxies: l.TrustedProxies, Skipped: skipped}
 }
 
 func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {

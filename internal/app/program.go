@@ -38,12 +38,8 @@ func Service(run func(*App, context.Context) error) error {
 	return errors.Join(err, a.Close())
 }
 
-// warn says at the start what does not answer, and which settings do nothing
-// yet. The services start all the same, and carry on when servers come back.
+// warn says at the start what does not answer. The services start all the same, and carry on when servers come back.
 func (a *App) warn(ctx context.Context) {
-	if len(a.cfg.APILimits.PerKey)+len(a.cfg.APILimits.PerIP) > 0 {
-		a.log.Warn("api_limits are not enforced by this version")
-	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := a.store.Ping(ctx); err != nil {

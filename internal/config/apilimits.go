@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // The algorithms of speed limits.
 const (
@@ -30,6 +33,9 @@ const (
 type APILimits struct {
 	PerKey []RateLimit // each API key by itself
 	PerIP  []RateLimit // each client address by itself
+
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
 }
 
 // RateLimit allows Limit requests Per time.
@@ -44,7 +50,8 @@ type RateLimit struct {
 func (l *APILimits) fields() []field {
 	return []field{
 		{"per_key", "[]", "limits of each API key", list(&l.PerKey)},
-		{"per_ip", "[]", "limits of each client address", list(&l.PerIP)},
+		{"per_ip", "[]", "limits of each client address, in IPv6 of each /64", list(&l.PerIP)},
+		{"trusted_proxies", "[]", "addresses and networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For is believed", prefixes(&l.TrustedProxies)},
 	}
 }
 

@@ -210,7 +210,7 @@ delivery:
 			`4: api_limits.per_key[1].burst: is for token_bucket and leaky_bucket only`,
 			`5: api_limits.per_key[2].precision: "2s": must be at most per, which is 1s`,
 			`6: api_limits.per_key[3].precision: is for sliding_window only`,
-			`7: api_limits.per_user: is not a setting; allowed: per_key, per_ip`,
+			`7: api_limits.per_user: is not a setting; allowed: per_key, per_ip, trusted_proxies`,
 		}},
 		{"keys twice", "delivery:\n  queues: 1\n  queues: 2\nchannels:\n  a: {type: log}\n  \"a\": {type: log}\ndelivery: {}\n", []string{
 			`3: delivery.queues: is written twice, first in line 2`,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -72,6 +73,36 @@ func address(to *string) reader {
 		}
 		*to = s
 	}}
+}
+
+// prefixes reads a list of networks; an address is one of its own.
+func prefixes(to *[]netip.Prefix) reader {
+	return reader{into: func(p place) {
+		sequence, ok := p.node.(*ast.SequenceNode)
+		if !ok {
+			p.fault("must be a list; write [] for none")
+			return
+		}
+		for i := range sequence.Values {
+			item := p.item(i)
+			s, _ := textOf(item.node)
+			prefix, err := readPrefix(s)
+			if err != nil {
+				item.fault("must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8")
+				continue
+			}
+			*to = append(*to, prefix)
+		}
+	}}
+}
+
+func readPrefix(s string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	prefix, err := netip.ParsePrefix(s)
+	return prefix.Masked(), err
 }
 
 func boolean(to *bool) reader {

@@ -23,6 +23,8 @@ type Config struct {
 
 	// Limiter decides about speed limits; nil: nobody does, and asking is a 503.
 	Limiter limiter
+	// Callers are the speed limits of callers; none by default.
+	Callers CallerLimits
 
 	// Postgres and Redis report whether the servers answer, for /readyz;
 	// nil: they do.
@@ -130,16 +132,6 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 		head.Method = http.MethodHead
 		a.huma.Adapter().Handle(&head, handler)
 	}
-}
-
-// admit finds the caller, before anything else is looked at.
-func (a *api) admit(x *exchange, c *call, scope string) (err error) {
-	if scope == "" {
-		return nil
-	}
-	c.caller, err = a.keys.caller(c.r, scope)
-	x.tenant = c.caller.Tenant
-	return err
 }
 
 // page serves an open page outside of the documentation.

@@ -88,6 +88,14 @@ func bearer(r *http.Request) (string, bool) {
 	return key, strings.EqualFold(scheme, "Bearer") && key != ""
 }
 
+// remembers reports whether it takes no question to know a key.
+func (k *keyring) remembers(hash [32]byte) bool {
+	now := k.now()
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return now.Before(k.known[hash].until) || now.Before(k.unknown[hash].until)
+}
+
 // find asks the memory and then the authenticator. Keys are told apart by
 // their SHA-256 alone: how long that takes says nothing about any key.
 func (k *keyring) find(ctx context.Context, hash [32]byte) (push.Caller, error) {

@@ -96,7 +96,7 @@ func (s *sketch) responses(status int, description string, of, example any, spec
 	if len(special) == 0 {
 		return all
 	}
-	for _, k := range append(special, unauthorized, forbidden, unavailable, internal) {
+	for _, k := range append(special, unauthorized, forbidden, rateLimited, unavailable, internal) {
 		s.addProblem(all, k.Status, k)
 	}
 	if slices.Contains(special, tooLarge) { // there is a body, which may be no JSON
@@ -128,6 +128,8 @@ func headersOf(k kind) []string {
 	switch k {
 	case unauthorized:
 		return []string{"WWW-Authenticate"}
+	case rateLimited:
+		return []string{"Retry-After", "RateLimit", "RateLimit-Policy"}
 	case unavailable:
 		return []string{"Retry-After"}
 	}

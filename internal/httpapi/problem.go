@@ -36,6 +36,7 @@ var (
 	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push had a place, but others had none."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
+	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a speed limit of the API, which the detail names. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers bear as well, how the limits stand."}
 	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
 	internal         = kind{"internal", 500, "Internal error", "Something unforeseen happened; the log has more under the X-Request-Id."}
 )
@@ -44,7 +45,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, tenantCap, notCancelable,
-		notReschedulable, keyReused, batchRefused, tooLarge, unsupportedMedia, unavailable, internal,
+		notReschedulable, keyReused, batchRefused, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 

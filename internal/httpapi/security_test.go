@@ -88,6 +88,7 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 		"POST /v1/pushes":        pushBody("anna-secret", due, ""),
 		"POST /v1/pushes/batch":  `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
 		"POST /v1/quota/check":   `{"recipient":"anna-secret","send_at":"` + due + `"}`,
+		"POST /v1/limits/take":   `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"PATCH /v1/pushes/" + id: `{"send_at":"` + w.in(2*time.Hour) + `"}`,
 	}
 	tested := 0

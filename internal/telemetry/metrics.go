@@ -26,6 +26,7 @@ type Metrics struct {
 	ledgerErrors  prometheus.Counter
 	paceErrors    prometheus.Counter
 	limiterErrors prometheus.Counter
+	limitsSkipped prometheus.Counter
 	groups        *prometheus.HistogramVec
 
 	// Without a value until there was an audit.
@@ -60,6 +61,8 @@ func NewMetrics() *Metrics {
 			Help: "Failed exchanges with Redis about the speed of channels; until the next that succeeds, a worker keeps to a share of its own."}),
 		limiterErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_limiter_errors_total",
 			Help: "Failed exchanges of the speed limiter with Redis."}),
+		limitsSkipped: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_api_limits_skipped_total",
+			Help: "Requests that passed the api_limits without a decision, because Redis did not answer."}),
 		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
 			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger, limits).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
 		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
@@ -69,7 +72,7 @@ func NewMetrics() *Metrics {
 		auditDuration: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
 			Help: "How long this worker's last audit took."}, nil),
 	}
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.groups,
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups,
 		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -116,6 +119,10 @@ func (m *Metrics) PaceFailed() { m.paceErrors.Inc() }
 
 // LimiterFailed counts a failed exchange with Redis about speed limits.
 func (m *Metrics) LimiterFailed() { m.limiterErrors.Inc() }
+
+// LimitsSkipped counts a request that passed the limits of callers because
+// nobody could decide.
+func (m *Metrics) LimitsSkipped() { m.limitsSkipped.Inc() }
 
 // Grouped records how many calls were worked on together.
 func (m *Metrics) Grouped(kind string, size int) {

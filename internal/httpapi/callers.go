@@ -1,0 +1,185 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/ratelimit"
+)
+
+// CallerLimits are the speed limits of callers. All that concern a request must
+// allow it, or none is charged. Refused requests, too, are answered at once and
+// cost nothing; while nobody can decide, callers pass.
+type CallerLimits struct {
+	PerKey []ratelimit.Limit // of each API key
+	PerIP  []ratelimit.Limit // of each client address; in IPv6, of each /64
+
+	// TrustedProxies are those whose word about the client's address counts.
+	TrustedProxies []netip.Prefix
+
+	// Skipped is told of every request that passed without a decision; nil:
+	// nobody.
+	Skipped func()
+}
+
+// callersTag keeps all these limits together, so that those of a key and of an
+// address can be charged in one step.
+const callersTag = "callers"
+
+// admit finds the caller, before anything else is looked at, and charges the
+// limits of callers: also those of whoever has no key, or not the scope.
+func (a *api) admit(x *exchange, c *call, scope string) error {
+	if scope == "" {
+		return nil
+	}
+	address := a.clientAddress(c.r)
+	if key, has := bearer(c.r); has && !a.keys.remembers(sha256.Sum256([]byte(key))) {
+		// To look the key up costs a query. Who may not call does not get so far.
+		if err := a.limit(c, false, address, uuid.Nil); err != nil {
+			return err
+		}
+	}
+	caller, err := a.keys.caller(c.r, scope)
+	c.caller, x.tenant = caller, caller.Tenant
+	if err := a.limit(c, true, address, caller.Key); err != nil {
+		return err
+	}
+	return err
+}
+
+// limit asks the limits that concern a request, or charges them, says in its
+// answer how they stand, and refuses it if one of them does.
+func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
+	rules, names := a.cfg.Callers.rules(address, key)
+	if len(rules) == 0 {
+		return nil
+	}
+	ask := a.cfg.Limiter.Look
+	if charge {
+		ask = a.cfg.Limiter.Take
+	}
+	d, err := ask(c.r.Context(), callersTag, 1, rules...)
+	if err != nil {
+		if charge && a.cfg.Callers.Skipped != nil {
+			a.cfg.Callers.Skipped()
+		}
+		return nil
+	}
+	h := c.w.Header()
+	h["Ratelimit-Policy"], h["Ratelimit"] = []string{policies(rules, names, d)}, []string{standings(names, d)}
+	if d.Allowed {
+		return nil
+	}
+	return limited(rules, names, d)
+}
+
+// rules are the limits that concern a request, and their names.
+func (l CallerLimits) rules(address string, key uuid.UUID) (rules []ratelimit.Rule, names []string) {
+	add := func(name, subject string, limits []ratelimit.Limit) {
+		for i, limit := range limits {
+			rules = append(rules, ratelimit.Rule{Subject: name + " " + subject, Limit: limit})
+			if i > 0 {
+				names = append(names, name+"-"+strconv.Itoa(i+1))
+			} else {
+				names = append(names, name)
+			}
+		}
+	}
+	add("per-ip", address, l.PerIP)
+	if key != uuid.Nil {
+		add("per-key", key.String(), l.PerKey)
+	}
+	return rules, names
+}
+
+// policies are the limits, and standings how they stand, in the form of the
+// IETF's draft RateLimit header fields for HTTP (draft-ietf-httpapi-ratelimit-headers).
+// The quota of a bucket is its burst, and its window the time in which it fills.
+func policies(rules []ratelimit.Rule, names []string, d ratelimit.Decision) string {
+	items := make([]string, len(rules))
+	for i, r := range rules {
+		window := time.Duration(float64(r.Limit.Per) * float64(d.Results[i].Limit) / float64(r.Limit.Limit))
+		items[i] = fmt.Sprintf(`"%s";q=%d;w=%d`, names[i], d.Results[i].Limit, seconds(window))
+	}
+	return strings.Join(items, ", ")
+}
+
+func standings(names []string, d ratelimit.Decision) string {
+	items := make([]string, len(names))
+	for i, r := range d.Results {
+		items[i] = fmt.Sprintf(`"%s";r=%d;t=%d`, names[i], r.Remaining, seconds(r.ResetAfter))
+	}
+	return strings.Join(items, ", ")
+}
+
+// limited refuses a request, and says when it is worth another try.
+func limited(rules []ratelimit.Rule, names []string, d ratelimit.Decision) error {
+	var (
+		used []string
+		wait time.Duration
+	)
+	for i, r := range d.Results {
+		if !r.Allowed {
+			used = append(used, fmt.Sprintf("%s (%d requests per %s)", names[i], rules[i].Limit.Limit, rules[i].Limit.Per))
+			wait = max(wait, r.RetryAfter)
+		}
+	}
+	after := max(seconds(wait), 1)
+	return &refusal{
+		kind: rateLimited, detail: fmt.Sprintf("too many requests: %s; try again after %d s", strings.Join(used, ", "), after),
+		header: http.Header{"Retry-After": {strconv.Itoa(after)}},
+	}
+}
+
+// seconds rounds up: who comes then is not too early.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+// clientAddress is the address that a request comes from, or its network of 64
+// bits in IPv6, where one client has many. X-Forwarded-For counts only as far as
+// trusted proxies wrote it: from its end, up to the first address that is not
+// one of theirs.
+func (a *api) clientAddress(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "unknown"
+	}
+	client := plainAddress(peer.Addr())
+	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		next, ok := readHop(strings.TrimSpace(hop))
+		if !ok || !a.cfg.Callers.trusts(client) {
+			break
+		}
+		client = next
+	}
+	if client.Is6() {
+		network, _ := client.Prefix(64) // it has 128 bits
+		return network.String()
+	}
+	return client.String()
+}
+
+func (l CallerLimits) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(l.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// readHop reads an address as proxies write it: bare, in brackets, or with a
+// port.
+func readHop(hop string) (netip.Addr, bool) {
+	if a, err := netip.ParseAddr(strings.Trim(hop, "[]")); err == nil {
+		return plainAddress(a), true
+	}
+	a, err := netip.ParseAddrPort(hop)
+	return plainAddress(a.Addr()), err == nil
+}
+
+// plainAddress has one form for each address.
+func plainAddress(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

@@ -1,0 +1,265 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// limitCallers gives the world's API speed limits of callers.
+func (w *world) limitCallers(l CallerLimits) {
+	w.api = New(w.service(w.store, testPolicy()), w.store, Config{Now: w.now, Limiter: ratelimit.New(w.rdb, ratelimit.Config{}), Callers: l})
+}
+
+func perHour(n int) []ratelimit.Limit {
+	return []ratelimit.Limit{{Algorithm: ratelimit.SlidingLog, Limit: n, Per: time.Hour}}
+}
+
+// from makes a request from an address, with the tenant's key unless the
+// headers say otherwise.
+func (w *world) from(address string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", "/v1/pushes", nil)
+	r.RemoteAddr = address
+	r.Header.Set("Authorization", "Bearer "+w.key)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	w.api.ServeHTTP(rec, r)
+	return rec
+}
+
+// TestCallersAreLimited by each algorithm: the answers say how the limits
+// stand, and a refusal when to come back, which is true.
+func TestCallersAreLimited(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range ratelimit.Algorithms {
+		t.Run(string(algorithm), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			limit := ratelimit.Limit{Algorithm: algorithm, Limit: 2, Per: 2 * time.Second}
+			if algorithm == ratelimit.LeakyBucket {
+				limit.Burst = 2
+			}
+			w.limitCallers(CallerLimits{PerKey: []ratelimit.Limit{limit}, PerIP: perHour(100)})
+			if algorithm == ratelimit.FixedWindow { // begin with a window
+				time.Sleep(time.Until(time.Now().Truncate(limit.Per).Add(limit.Per)))
+			}
+			for left := 1; left >= 0; left-- {
+				r := w.from("192.0.2.1:1")
+				policy, standing := r.Header().Get("RateLimit-Policy"), r.Header().Get("RateLimit")
+				if r.Code != 200 || policy != `"per-ip";q=100;w=3600, "per-key";q=2;w=2` {
+					t.Fatalf("%d, policy %s", r.Code, policy)
+				}
+				if !strings.HasPrefix(standing, `"per-ip";r=`+strconv.Itoa(98+left)+`;t=3600, "per-key";r=`+strconv.Itoa(left)+";t=") {
+					t.Errorf("standing %s", standing)
+				}
+			}
+			r := w.from("192.0.2.1:1")
+			after, _ := strconv.Atoi(r.Header().Get("Retry-After"))
+			if r.Code != 429 || after < 1 || after > 3 || !strings.Contains(r.Body.String(), `"type":"urn:sendquota:problem:rate-limited"`) ||
+				!strings.Contains(r.Body.String(), "per-key (2 requests per 2s)") {
+				t.Fatalf("%d, Retry-After %d: %s", r.Code, after, r.Body)
+			}
+			if standing := r.Header().Get("RateLimit"); !strings.HasPrefix(standing, `"per-ip";r=98`) {
+				t.Errorf("the refused request was charged: %s", standing)
+			}
+			time.Sleep(time.Duration(after) * time.Second)
+			if r := w.from("192.0.2.1:1"); r.Code != 200 {
+				t.Errorf("after %d s: %d %s", after, r.Code, r.Body)
+			}
+		})
+	}
+}
+
+// TestLimitsOfCallersAreApart by key and by address, and those of one do not
+// pay for the other's refusals.
+func TestLimitsOfCallersAreApart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.limitCallers(CallerLimits{PerKey: perHour(2), PerIP: perHour(3)})
+	other := []string{"Authorization", "Bearer " + w.other}
+	for i, row := range []struct {
+		address string
+		headers []string
+		want    int
+	}{
+		{"192.0.2.1:1", nil, 200},
+		{"192.0.2.1:2", nil, 200},
+		{"192.0.2.1:3", nil, 429}, // the key's two are used
+		{"192.0.2.2:1", nil, 429}, // from wherever
+		{"192.0.2.1:4", other, 200},
+		{"192.0.2.1:5", other, 429}, // the address' three are used, the key's are not
+		{"192.0.2.2:1", other, 200},
+		{"192.0.2.2:1", other, 429},
+		{"192.0.2.2:1", []string{"Authorization", "Bearer sq_guessed"}, 401},
+		{"192.0.2.2:1", []string{"Authorization", ""}, 401},
+		{"192.0.2.2:1", []string{"Authorization", "Bearer sq_guessed"}, 429}, // the address' three are used
+		{"192.0.2.2:1", []string{"Authorization", ""}, 429},
+	} {
+		if r := w.from(row.address, row.headers...); r.Code != row.want {
+			t.Errorf("request %d: %d, want %d: %s", i, r.Code, row.want, r.Body)
+		}
+	}
+	for _, open := range []string{"/healthz", "/openapi.json", "/docs"} {
+		ask(t, w.api, "GET", open, "").must(t, 200)
+	}
+}
+
+// TestClientAddress: X-Forwarded-For counts as far as trusted proxies wrote it.
+func TestClientAddress(t *testing.T) {
+	t.Parallel()
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for _, row := range []struct {
+		peer, forwarded, want string
+	}{
+		{"192.0.2.1:1", "", "192.0.2.1"},
+		{"192.0.2.1:1", "198.51.100.1", "192.0.2.1"},                                      // forged
+		{"192.0.2.1:1", "198.51.100.1, 10.0.0.1", "192.0.2.1"},                            // forged
+		{"10.0.0.1:1", "", "10.0.0.1"},                                                    // a proxy's own
+		{"10.0.0.1:1", "198.51.100.1", "198.51.100.1"},                                    // behind a proxy
+		{"10.0.0.1:1", "203.0.113.9, 198.51.100.1", "198.51.100.1"},                       // forged before the proxy
+		{"10.0.0.1:1", "203.0.113.9, 198.51.100.1, 10.9.9.9", "198.51.100.1"},             // behind two proxies
+		{"10.0.0.1:1", "10.2.2.2, 10.9.9.9", "10.2.2.2"},                                  // all trusted
+		{"10.0.0.1:1", "198.51.100.1, nonsense", "10.0.0.1"},                              // not readable: the last who is known
+		{"10.0.0.1:1", "198.51.100.1, nonsense, 10.3.3.3", "10.3.3.3"},                    //
+		{"10.0.0.1:1", "127.0.0.1", "127.0.0.1"},                                          // a proxy says so
+		{"[::ffff:10.0.0.1]:1", "::ffff:198.51.100.1", "198.51.100.1"},                    // mapped
+		{"10.0.0.1:1", "198.51.100.1:4711", "198.51.100.1"},                               // with a port
+		{"10.0.0.1:1", "[2001:db8:1:2:3::4]:4711", "2001:db8:1:2::/64"},                   //
+		{"10.0.0.1:1", "[2001:db8:1:2:3::4]", "2001:db8:1:2::/64"},                        //
+		{"[2001:db8:1:2:9::1]:1", "198.51.100.1", "2001:db8:1:2::/64"},                    // one client has many
+		{"[fd00::1]:1", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"},                         //
+		{"[fe80::1%eth0]:1", "", "fe80::/64"},                                             //
+		{"10.0.0.1:1", " , ,198.51.100.1", "198.51.100.1"},                                //
+		{"10.0.0.1:1", strings.Repeat("1.1.1.1,", 5000) + "198.51.100.1", "198.51.100.1"}, //
+		{"@", "198.51.100.1", "unknown"},                                                  // a socket without addresses
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = row.peer
+		if row.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", row.forwarded)
+		}
+		a := &api{cfg: Config{Callers: CallerLimits{TrustedProxies: trusted}}}
+		if got := a.clientAddress(r); got != row.want {
+			t.Errorf("%s, forwarded for %.60s: %s, want %s", row.peer, row.forwarded, got, row.want)
+		}
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "10.0.0.1:1"
+	r.Header["X-Forwarded-For"] = []string{"203.0.113.9", "198.51.100.1, 10.1.1.1"}
+	if got := (&api{cfg: Config{Callers: CallerLimits{TrustedProxies: trusted}}}).clientAddress(r); got != "198.51.100.1" {
+		t.Errorf("two headers: %s", got)
+	}
+}
+
+// TestForgedAddressesChangeNothing, whatever header they come in.
+func TestForgedAddressesChangeNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.limitCallers(CallerLimits{PerIP: perHour(1), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	if r := w.from("192.0.2.1:1"); r.Code != 200 {
+		t.Fatal(r.Code)
+	}
+	for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip"} {
+		for _, value := range []string{"198.51.100.7", "10.0.0.1", "127.0.0.1", "for=198.51.100.7"} {
+			if r := w.from("192.0.2.1:1", header, value); r.Code != 429 {
+				t.Errorf("%s: %s gets %d", header, value, r.Code)
+			}
+		}
+	}
+}
+
+// countedKeys counts the questions after keys.
+type countedKeys struct {
+	*store.Store
+	asked atomic.Int64
+}
+
+func (c *countedKeys) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
+	c.asked.Add(1)
+	return c.Store.Key(ctx, hash)
+}
+
+// TestGuessingKeysCostsNoQueries once the address has used up its limit.
+func TestGuessingKeysCostsNoQueries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	keys := &countedKeys{Store: w.store}
+	w.api = New(w.service(w.store, testPolicy()), keys, Config{Limiter: ratelimit.New(w.rdb, ratelimit.Config{}), Callers: CallerLimits{PerIP: perHour(5)}})
+	refused := 0
+	for i := range 50 {
+		if w.from("192.0.2.1:1", "Authorization", fmt.Sprint("Bearer sq_guess", i)).Code == 429 {
+			refused++
+		}
+	}
+	if n := keys.asked.Load(); n != 5 || refused != 45 {
+		t.Errorf("%d questions, %d refused; want 5, 45", n, refused)
+	}
+}
+
+// TestCallersAtTheSameTime: exactly as many pass as may, although two limits
+// stand together, and the wider one is charged exactly so often.
+func TestCallersAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.limitCallers(CallerLimits{PerKey: perHour(20), PerIP: perHour(30)})
+	count := func(headers ...string) int {
+		var (
+			passed  atomic.Int64
+			callers sync.WaitGroup
+		)
+		for range 64 {
+			callers.Go(func() {
+				if w.from("192.0.2.1:1", headers...).Code == 200 {
+					passed.Add(1)
+				}
+			})
+		}
+		callers.Wait()
+		return int(passed.Load())
+	}
+	if n := count(); n != 20 {
+		t.Errorf("%d passed, want 20", n)
+	}
+	if n := count("Authorization", "Bearer "+w.other); n != 10 {
+		t.Errorf("%d of another key passed, want the 10 that are left to the address", n)
+	}
+}
+
+// TestWithoutRedisCallersPass, at once, and it is counted.
+func TestWithoutRedisCallersPass(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var skipped atomic.Int64
+	away := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
+	defer away.Close()
+	w.api = New(w.service(w.store, testPolicy()), w.store, Config{
+		Log: slog.New(slog.DiscardHandler), Limiter: ratelimit.New(away, ratelimit.Config{}),
+		Callers: CallerLimits{PerKey: perHour(1), PerIP: perHour(1), Skipped: func() { skipped.Add(1) }},
+	})
+	began := time.Now()
+	for range 20 {
+		if r := w.from("192.0.2.1:1"); r.Code != http.StatusOK || r.Header().Get("RateLimit") != "" {
+			t.Errorf("%d %v", r.Code, r.Header())
+		}
+	}
+	if took := time.Since(began); took > 2*time.Second || skipped.Load() != 20 {
+		t.Errorf("it took %s, and %d were counted", took, skipped.Load())
+	}
+}
