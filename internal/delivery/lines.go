@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math"
@@ -58,10 +59,11 @@ func (ls *lines) shut() (channels []string) {
 	return channels
 }
 
-// long lists the channels in whose lines so many wait at least.
+// long lists the channels in whose lines so many wait; 0: as many as are sent in
+// ten seconds, and several thousand.
 func (ls *lines) long(enough int) (channels []string) {
 	for _, l := range ls.all {
-		if l.len() >= enough {
+		if l.len() >= cmp.Or(enough, max(l.limit/12, shortestLine/2)) {
 			channels = append(channels, l.channel)
 		}
 	}

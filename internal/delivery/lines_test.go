@@ -284,7 +284,7 @@ func TestAWorkerThatStops(t *testing.T) {
 		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-10*time.Second))
 	}
 	promote := func() (armed int) {
-		n, err := f.store.Promote(t.Context(), time.Minute, time.Minute, 10, func(ws []push.WakeUp) error {
+		n, err := f.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func(ws []push.WakeUp) error {
 			for _, w := range ws {
 				if err := f.workers[0].Handle(t.Context(), w); err != nil {
 					return err
@@ -302,7 +302,7 @@ func TestAWorkerThatStops(t *testing.T) {
 	}
 	eventually(t, "one is sent", func() bool { return len(f.sms.all()) == 1 })
 	f.stop()
-	armed, err := f.store.Promote(t.Context(), time.Minute, time.Minute, 10, func([]push.WakeUp) error { return nil })
+	armed, err := f.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { return nil })
 	if err != nil || armed != 4 {
 		t.Errorf("%d are to be armed again, %v; want the four that waited", armed, err)
 	}

@@ -191,9 +191,9 @@ func (l *Lobby) empty() {
 	}
 }
 
-// Busy lists the channels where so many wait in line that there is no hurry to
-// find more: five times as many as there are places.
-func (l *Lobby) Busy() []string { return l.deliverer.lines.long(5 * cap(l.places)) }
+// Busy lists the channels where so many wait in line that there is no need to
+// find more; 0: so many that the line does not run out for ten seconds.
+func (l *Lobby) Busy(enough int) []string { return l.deliverer.lines.long(enough) }
 
 // Waiting counts those who wait in line, by channel.
 func (l *Lobby) Waiting() map[string]int {

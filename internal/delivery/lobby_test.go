@@ -83,7 +83,7 @@ func TestALobbyThatClosesDuringAnAttempt(t *testing.T) {
 		d.book(t, "anna", "log", thisSecond().Add(time.Duration(n-10)*time.Second))
 	}
 	arm := func([]push.WakeUp) error { return nil }
-	if _, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, arm); err != nil {
+	if _, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, arm); err != nil {
 		t.Fatal(err)
 	}
 	l, closes := d.lobby(t)
@@ -103,7 +103,7 @@ func TestALobbyThatClosesDuringAnAttempt(t *testing.T) {
 	answer <- struct{}{}
 	<-closed
 	d.sentEventually(t, 2)
-	if n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, arm); n != 1 || err != nil {
+	if n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, arm); n != 1 || err != nil {
 		t.Errorf("%d are to be armed again, %v; want the third", n, err)
 	}
 }
@@ -121,7 +121,7 @@ func TestAClosedLobbyLeavesNobodyWaiting(t *testing.T) {
 	}
 	promote := func() (n int) {
 		t.Helper()
-		n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, func([]push.WakeUp) error { return nil })
+		n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}

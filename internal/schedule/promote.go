@@ -18,6 +18,10 @@ type Promoter struct {
 	Log     *slog.Logger
 	Horizon time.Duration // how long before its time a push is armed
 	Lease   time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
+
+	// Busy lists the channels that have enough to do for now: what else is due
+	// there would be woken in vain. Nil: there are none.
+	Busy func() []string
 }
 
 // Run promotes every second until ctx ends.
@@ -28,7 +32,11 @@ func (p *Promoter) Run(ctx context.Context) error {
 // Pass arms one portion of what is due within the horizon.
 func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 	const portion = 500
-	n, err := p.Store.Promote(ctx, p.Horizon, p.Lease, portion, func(w []push.WakeUp) error {
+	var without []string
+	if p.Busy != nil {
+		without = p.Busy()
+	}
+	n, err := p.Store.Promote(ctx, p.Horizon, p.Lease, portion, without, func(w []push.WakeUp) error {
 		return p.Queue.Arm(ctx, w)
 	})
 	if n > 0 {

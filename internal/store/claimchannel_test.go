@@ -105,3 +105,22 @@ func TestDueWithout(t *testing.T) {
 		t.Errorf("%+v, %v", due, err)
 	}
 }
+
+// TestPromoteWithout leaves out what is due through channels that have enough to
+// do, but arms what will be.
+func TestPromoteWithout(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.through(t, "sms", time.Minute)
+	log, soon := b.through(t, "log", time.Minute), b.through(t, "sms", -time.Minute)
+	var armed []string
+	_, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, []string{"sms"}, func(ws []push.WakeUp) error {
+		for _, w := range ws {
+			armed = append(armed, w.Push.String())
+		}
+		return nil
+	})
+	if want := []string{log.ID.String(), soon.ID.String()}; err != nil || !slices.Equal(armed, want) {
+		t.Errorf("armed %v, %v; want %v", armed, err, want)
+	}
+}

@@ -18,7 +18,7 @@ func TestAFrozenProgramKeepsNoLocks(t *testing.T) {
 	frozen := openURL(t, b.url, store.Config{Timeout: 2 * time.Second})
 	asleep, awake, done := make(chan struct{}, 1), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := frozen.Promote(t.Context(), 2*time.Minute, time.Minute, 10, func([]push.WakeUp) error {
+		_, err := frozen.Promote(t.Context(), 2*time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error {
 			asleep <- struct{}{}
 			<-awake
 			return nil
@@ -31,7 +31,7 @@ func TestAFrozenProgramKeepsNoLocks(t *testing.T) {
 	if err := <-done; !errors.Is(err, push.ErrUnavailable) { // it is much too late
 		t.Error(err)
 	}
-	if _, err := frozen.Promote(t.Context(), 2*time.Minute, time.Minute, 10, func([]push.WakeUp) error { return nil }); err != nil {
+	if _, err := frozen.Promote(t.Context(), 2*time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { return nil }); err != nil {
 		t.Errorf("the next time: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // promote arms what is due within 90 seconds and returns it.
 func (b *bundle) promote(t testing.TB, limit int) (armed []push.WakeUp) {
 	t.Helper()
-	n, err := b.Promote(t.Context(), 90*time.Second, time.Minute, limit, func(w []push.WakeUp) error {
+	n, err := b.Promote(t.Context(), 90*time.Second, time.Minute, limit, nil, func(w []push.WakeUp) error {
 		armed = append(armed, w...)
 		return nil
 	})
@@ -81,7 +81,7 @@ func TestTwoPromotersArmEachPushOnce(t *testing.T) {
 	for _, st := range []*store.Store{b.Store, openURL(t, b.url, store.Config{})} {
 		wg.Go(func() {
 			for deadline := time.Now().Add(20 * time.Second); !all() && time.Now().Before(deadline); {
-				_, err := st.Promote(t.Context(), time.Minute, time.Minute, 30, func(wakeUps []push.WakeUp) error {
+				_, err := st.Promote(t.Context(), time.Minute, time.Minute, 30, nil, func(wakeUps []push.WakeUp) error {
 					mu.Lock()
 					defer mu.Unlock()
 					for _, w := range wakeUps {
@@ -114,7 +114,7 @@ func TestASlowQueueHoldsNobodyUp(t *testing.T) {
 	goes, stays := b.booked(t, "anna", time.Minute), b.booked(t, "bert", time.Minute)
 	b.booked(t, "carl", 0)
 	other := openURL(t, b.url, store.Config{})
-	n, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, func([]push.WakeUp) error {
+	n, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error {
 		if n := len((&bundle{Store: other}).promote(t, 10)); n != 0 {
 			t.Errorf("the other promoter got %d", n)
 		}
@@ -164,7 +164,7 @@ func TestFailedArmingLeavesNothingArmed(t *testing.T) {
 		"any": errors.New("full"), "network": &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused")},
 	} {
 		tries := 0
-		_, err := b.Promote(t.Context(), time.Minute, time.Minute, 10, func([]push.WakeUp) error { tries++; return trouble })
+		_, err := b.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { tries++; return trouble })
 		if !errors.Is(err, trouble) || errors.Is(err, push.ErrUnavailable) || tries != 1 {
 			t.Errorf("%s: %v after %d tries", name, err, tries)
 		}

@@ -58,7 +58,7 @@ var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 		_, _ = b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules})
 	},
 	"promote": func(t *testing.T, b *bundle, _ push.Push) {
-		_, _ = b.Promote(t.Context(), time.Hour, time.Minute, 100, func([]push.WakeUp) error { return nil })
+		_, _ = b.Promote(t.Context(), time.Hour, time.Minute, 100, nil, func([]push.WakeUp) error { return nil })
 	},
 	"expire": func(t *testing.T, b *bundle, p push.Push) {
 		b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp(), next_at = clock_timestamp() WHERE id = $1`, p.ID)

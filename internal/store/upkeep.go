@@ -19,10 +19,11 @@ import (
 // clock_timestamp() is volatile: every row would be looked at.
 
 // Promote hands up to limit pushes that are due within the horizon, and not
-// believed to be in the queue, to arm, and marks them as armed for the lease
+// believed to be in the queue, to arm, but for those of some channels that are
+// due already, and marks them as armed for the lease
 // once it has succeeded. It returns how many there were. One caller works at a
 // time, the others get 0; no push is locked while arm waits for its queue.
-func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, arm func([]push.WakeUp) error) (int, error) {
+func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []string, arm func([]push.WakeUp) error) (int, error) {
 	var (
 		wakeUps []push.WakeUp
 		armErr  error
@@ -30,7 +31,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var err error
-			if wakeUps, err = toArm(ctx, tx, horizon, limit); err != nil || len(wakeUps) == 0 {
+			if wakeUps, err = toArm(ctx, tx, horizon, limit, without); err != nil || len(wakeUps) == 0 {
 				return err
 			}
 			if armErr = arm(wakeUps); armErr != nil {
@@ -50,7 +51,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 }
 
 // toArm returns what is to be armed, unless somebody else is at it.
-func toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int) ([]push.WakeUp, error) {
+func toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []string) ([]push.WakeUp, error) {
 	var first bool
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, promoting).Scan(&first); err != nil || !first {
 		return nil, err
@@ -59,7 +60,8 @@ func toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int) ([]
 		SELECT id, gen, recipient_key, channel, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint FROM pushes
 		WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
 			AND (armed_until IS NULL OR armed_until < statement_timestamp())
-		ORDER BY next_at LIMIT $2`, horizon, limit)
+			AND (next_at > statement_timestamp() OR channel <> ALL (coalesce($3::text[], '{}')))
+		ORDER BY next_at LIMIT $2`, horizon, limit, without)
 	return pgx.CollectRows(rows, scanWakeUp)
 }
 
