@@ -23,6 +23,11 @@ build: ## Build bin/api, bin/worker and bin/sendquota
 test: ## Run all tests, on real Postgres and Redis of their own
 	$(GO) test $(RACE) -timeout 10m ./...
 
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' cmd internal | sed -E 's|/[^/]*:func | |' | while read -r folder name; do \
+		echo "$$folder $$name"; $(GO) test ./$$folder -run '^$$' -fuzz "^$$name\$$" -fuzztime $(if $(FUZZTIME),$(FUZZTIME),10s) </dev/null || exit 1; done
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $$($(GO) list -f '{{.Dir}}' ./...)) || exit 1; test -z "$$unformatted" || { echo "gofmt wants: $$unformatted"; exit 1; }

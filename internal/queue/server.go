@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -43,8 +44,8 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		LogLevel:                 asynq.WarnLevel,
 	})
 	err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
-		var w push.WakeUp
-		if err := json.Unmarshal(t.Payload(), &w); err != nil {
+		w, err := readWakeUp(t.Payload())
+		if err != nil {
 			return fmt.Errorf("read wake-up: %w: %w", err, asynq.SkipRetry)
 		}
 		return handle(ctx, w)
@@ -56,6 +57,21 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 	server.Shutdown()
 	return nil
 }
+
+// readWakeUp reads what arm has written. Whoever can write to Redis can forge a
+// wake-up, and has a worker look at Postgres once more than it had to.
+func readWakeUp(payload []byte) (push.WakeUp, error) {
+	var w push.WakeUp
+	if err := json.Unmarshal(payload, &w); err != nil {
+		return push.WakeUp{}, errNoWakeUp // the text of err quotes what is there
+	}
+	if w.Push == uuid.Nil || w.Gen < 1 {
+		return push.WakeUp{}, errNoWakeUp
+	}
+	return w, nil
+}
+
+var errNoWakeUp = errors.New("that is none")
 
 // again says when a handler that failed is called again.
 func again(failures int, err error, _ *asynq.Task) time.Duration {

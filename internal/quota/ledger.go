@@ -105,7 +105,14 @@ func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
 	for _, rule := range p {
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
 	}
-	switch answer, _ := l.do(r, reserveScript, args).Text(); answer {
+	answer, _ := l.do(r, reserveScript, args).Text()
+	return reservation(answer)
+}
+
+// reservation reads the answer of the script. Any other, as of a failure, is
+// that of a ledger that knows nothing.
+func reservation(answer string) Reservation {
+	switch answer {
 	case "cold":
 		return Reservation{Fill: true}
 	case "free":

@@ -1,0 +1,251 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// mustBePlaced wants faults that say where and what, and can be sent.
+func mustBePlaced(t *testing.T, list []faultView) {
+	t.Helper()
+	for _, f := range list {
+		if f.Location == "" || f.Message == "" || !utf8.ValidString(f.Location+f.Message) || len(f.Location) > 200 || len(f.Message) > 500 {
+			t.Errorf("a fault without place or message: %+v", f)
+		}
+		if text, err := json.Marshal(f); err != nil || len(text) > 4000 {
+			t.Errorf("a fault of %d bytes: %v", len(text), err)
+		}
+	}
+}
+
+// FuzzPush holds that a push is at fault, with places, or within all bounds and
+// the same when it is written again.
+func FuzzPush(f *testing.F) {
+	for _, seed := range []string{
+		`{"recipient":"r","message":{}}`, string(exampleRequest().(json.RawMessage)), `{"recipient":"","message":[]}`, `{"recipient":"r","message":{"title":1},"to":"\u0000"}`,
+		`{"recipient":"r","message":{},"send_at":"2026-12-01t09:00:00.5z"}`, `{"recipient":"r","recipient":"s","message":{"a":1,"a":2}}`, `{"x":1}`, `[]`, `{"recipient":"\ud800","message":{}}`,
+		`{"recipient":"r","message":{},"on_conflict":"defer","latest":"9999-12-31T23:59:59Z","metadata":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var bad faults
+		r, isObject := start(text, &bad)
+		if !isObject {
+			return
+		}
+		got := readForm(r)
+		if finish(r, &bad) != nil {
+			return
+		}
+		var all faults
+		all.addAll("body", got.faults)
+		mustBePlaced(t, all.list)
+		if len(got.faults) > 0 {
+			return
+		}
+		if unfit(got.Recipient, 1, maxRecipient) != "" || unfit(got.Channel, 0, maxChannel) != "" || unfit(got.Category, 0, maxCategory) != "" || unfit(got.To, 0, maxTo) != "" ||
+			!json.Valid(got.Message) || got.Metadata != nil && !json.Valid(got.Metadata) {
+			t.Fatalf("accepted: %+v", got.Request)
+		}
+		again := readForm(newReader(written(t, got.Request)))
+		if diff := cmp.Diff(got.Request, again.Request); diff != "" || len(again.faults) > 0 {
+			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, again.faults)
+		}
+	})
+}
+
+// written writes a request as a caller would, with message and metadata as they
+// came.
+func written(t *testing.T, r schedule.Request) []byte {
+	t.Helper()
+	b := append([]byte(`{"message":`), r.Message...)
+	if r.Metadata != nil {
+		b = append(append(b, `,"metadata":`...), r.Metadata...)
+	}
+	for name, text := range map[string]string{"recipient": r.Recipient, "channel": r.Channel, "category": r.Category, "to": r.To} {
+		value, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = append(append(b, `,"`+name+`":`...), value...)
+	}
+	for name, at := range map[string]time.Time{"send_at": r.SendAt, "expires_at": r.ExpiresAt, "latest": r.Latest} {
+		if !at.IsZero() {
+			b = append(b, `,"`+name+`":"`+at.Format(time.RFC3339Nano)+`"`...)
+		}
+	}
+	if r.Defer {
+		b = append(b, `,"on_conflict":"defer"`...)
+	}
+	return append(b, '}')
+}
+
+// FuzzBatch holds that a batch has as many members as its array, or a fault.
+func FuzzBatch(f *testing.F) {
+	for _, seed := range []string{
+		string(exampleBatchRequest().(json.RawMessage)), `{"pushes":[]}`, `{"pushes":{}}`, `{"pushes":[1,[],"x"],"atomic":1}`, `{"pushes":[{}],"pushes":[{},{}]}`, `{}`,
+		`{"pushes":[` + strings.Repeat(`1,`, maxMembers) + `1]}`, `{"pushes":[{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var bad faults
+		r, isObject := start(text, &bad)
+		if !isObject {
+			return
+		}
+		b := readBatch(r)
+		if finish(r, &bad) != nil {
+			return
+		}
+		for i := range b.forms {
+			bad.addAll(place(i), b.forms[i].faults)
+		}
+		var envelope faults
+		envelope.addAll("body", b.faults)
+		mustBePlaced(t, append(bad.list, envelope.list...))
+		var plain struct{ Pushes []json.RawMessage }
+		if len(b.faults) == 0 && json.Unmarshal(text, &plain) == nil && strings.Count(string(text), `ushes"`) == 1 && !bytes.ContainsRune(text, '\\') &&
+			len(plain.Pushes) != len(b.forms) {
+			t.Errorf("%d members of %d", len(b.forms), len(plain.Pushes))
+		}
+		if len(b.forms) > maxMembers || len(b.forms) == 0 && len(b.faults) == 0 {
+			t.Errorf("%d members, %d faults", len(b.forms), len(b.faults))
+		}
+	})
+}
+
+// FuzzTime holds that a time of a request is one of RFC 3339, is UTC, and is the
+// same when it is written again.
+func FuzzTime(f *testing.F) {
+	for _, seed := range []string{"2026-12-01T09:00:00Z", "2026-12-01t09:00:00.123456789+01:00", "2026-12-01T9:00:00Z", "2026-12-01T09:00:00,5Z", "2026-12-01T09:00:00+25:00", "2026-12-01T09:00:00",
+		"0001-01-01T00:00:00Z", "9999-12-31T23:59:59-01:00", "2026-02-30T00:00:00Z", "2026-06-30T23:59:60Z", "", "Z", "2026-12-01T09:00:00-00:00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, message := parseTime(s)
+		if message != "" {
+			return
+		}
+		if got.IsZero() || got.Location() != time.UTC || got.Year() < 1 || got.Year() > 9999 {
+			t.Errorf("%q is %v", s, got)
+		}
+		if plain, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s)); err != nil || plain.Sub(got).Abs() > time.Nanosecond {
+			t.Errorf("%q is %v, and otherwise %v (%v)", s, got, plain, err)
+		}
+		if again, message := parseTime(got.Format(time.RFC3339Nano)); message != "" || !again.Equal(got) {
+			t.Errorf("%q is %v, and written again %v (%s)", s, got, again, message)
+		}
+	})
+}
+
+// FuzzQuery holds that parameters are at fault, with their names, or within
+// their bounds.
+func FuzzQuery(f *testing.F) {
+	for _, seed := range []string{"", "recipient=a&page_size=5", "page_size=0x10", "status=sent&status=sent", "from=2026-12-01T09:00:00Z", "from=2026-12-01T09:00:00%2B01:00", "validate_only", "validate_only=true", "%zz=1", "a;b=1", "recipient=%00", "\xff=\xff", "page_size=9223372036854775808"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		var bad faults
+		q := readQuery(&http.Request{URL: &url.URL{RawQuery: raw}}, &bad, "recipient", "status", "from", "page_size", "validate_only")
+		recipient, status, size, flag := q.text("recipient", maxRecipient), q.oneOf("status", statusNames()...), q.int("page_size", 50, 1, 500), q.flag("validate_only")
+		from := q.time("from", time.Time{})
+		mustBePlaced(t, bad.list)
+		for _, one := range bad.list {
+			if !strings.HasPrefix(one.Location, "query") {
+				t.Errorf("a fault of the query at %s", one.Location)
+			}
+		}
+		if len(bad.list) > 0 {
+			return
+		}
+		if unfit(recipient, 0, maxRecipient) != "" || size < 1 || size > 500 || status != "" && !strings.Contains(strings.Join(statusNames(), " "), status) {
+			t.Errorf("accepted: %q %q %d", recipient, status, size)
+		}
+		if values, err := url.ParseQuery(raw); err != nil || flag != (values.Get("validate_only") == "true") || from.IsZero() != (values.Get("from") == "") {
+			t.Errorf("%q: %v %v %v", raw, flag, from, err)
+		}
+	})
+}
+
+// FuzzHeaders holds what may get into the log, the database and the hash of a
+// key from headers.
+func FuzzHeaders(f *testing.F) {
+	for _, seed := range [][3]string{{"req-1", "k", "Bearer sq_x"}, {"a\nb", "\x00", "bearer  x "}, {strings.Repeat("x", 65), strings.Repeat("k", 256), "Basic x"}, {"ä", "ä", "Bearer"}, {"", "", ""}} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	f.Fuzz(func(t *testing.T, id, key, authorization string) {
+		r := httptest.NewRequest("POST", "/v1/pushes", nil)
+		r.Header["X-Request-Id"], r.Header["Idempotency-Key"], r.Header["Authorization"] = []string{id}, []string{key}, []string{authorization}
+		if got := requestID(r); len(got) == 0 || len(got) > 64 || strings.ContainsFunc(got, notInID) {
+			t.Errorf("request id %q", got)
+		}
+		var bad faults
+		got := (&call{r: r}).idempotencyKey(&bad)
+		mustBePlaced(t, bad.list)
+		if len(bad.list) == 0 && (got != key || len(got) == 0 || len(got) > 255 || printableASCII(got) != got) {
+			t.Errorf("idempotency key %q", got)
+		}
+		if secret, ok := bearer(r); ok && (secret == "" || strings.HasPrefix(secret, " ") || strings.HasSuffix(secret, " ") || !strings.Contains(authorization, secret)) {
+			t.Errorf("key %q of %q", secret, authorization)
+		}
+		if err := checkMedia(http.Header{"Content-Type": {id}, "Content-Encoding": {key}}); err == nil && key != "" && !strings.EqualFold(key, "identity") {
+			t.Errorf("the coding %q is accepted", key)
+		}
+	})
+}
+
+// FuzzAPI holds that no request at all makes the API fail unforeseen, and that
+// what it answers is JSON with its hardening.
+func FuzzAPI(f *testing.F) {
+	for _, seed := range [][4]string{{"POST", "/v1/pushes", "", "{"}, {"POST", "/v1/pushes/batch", "atomic=1", `{"pushes":[]}`}, {"PATCH", "/v1/pushes/" + exampleID, "", `{"send_at":1}`},
+		{"GET", "/v1/recipients/%2f/slots", "from=x", ""}, {"GET", "/v1/pushes/%zz", "", ""}, {"BREW", "/../v1", "%", "\xff"}, {"POST", "/v1/quota/check", "", `{"recipient":""}`}} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	api := New(nothingBooked(f), everything{}, Config{})
+	f.Fuzz(func(t *testing.T, method, path, query, body string) {
+		r := httptest.NewRequest("GET", "/", strings.NewReader(body))
+		r.Method, r.URL, r.Header = method, &url.URL{Path: path, RawQuery: query}, http.Header{"Authorization": {"Bearer k"}}
+		rec := httptest.NewRecorder()
+		api.ServeHTTP(rec, r)
+		if rec.Code == http.StatusInternalServerError || rec.Code == 0 {
+			t.Errorf("%d %s", rec.Code, rec.Body)
+		}
+		if h := rec.Header(); strings.Contains(h.Get("Content-Type"), "json") && rec.Body.Len() > 0 && !json.Valid(rec.Body.Bytes()) || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%v %s", h, rec.Body)
+		}
+	})
+}
+
+// nothingBooked is a service whose Postgres is not there: what gets so far is
+// answered with 503.
+func nothingBooked(f *testing.F) *schedule.Service {
+	st, err := store.Open(f.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: time.Millisecond})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(st.Close)
+	w := &world{}
+	w.rdb = deadRedis(f)
+	return w.service(st, testPolicy())
+}
+
+func deadRedis(f *testing.F) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialTimeout: time.Millisecond, DialerRetries: 1})
+	f.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
