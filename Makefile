@@ -3,6 +3,7 @@
 
 GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The race detector needs a C compiler; a machine without one tests without it.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
@@ -33,6 +34,10 @@ lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l $$($(GO) list -f '{{.Dir}}' ./...)) || exit 1; test -z "$$unformatted" || { echo "gofmt wants: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+
+.PHONY: vuln
+vuln: ## Ask the Go vulnerability database about what is really called
+	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: bench
 bench: ## Measure against the baselines and write docs/benchmarks.md

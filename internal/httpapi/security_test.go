@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -147,5 +150,69 @@ func TestEveryRouteWantsAKey(t *testing.T) {
 	for _, headers := range [][]string{{"X-HTTP-Method-Override", "POST"}, {"X-Scopes", push.ScopeWrite}, {"X-Forwarded-For", "127.0.0.1"}} {
 		r := w.send("POST", "/v1/pushes", pushBody("r", w.in(time.Hour), ""), append([]string{"Authorization", "Bearer " + reader}, headers...)...)
 		r.must(t, 403, "forbidden")
+	}
+}
+
+// TestTextIsNeverSQL: what looks like SQL is a text like any other, wherever a
+// caller can put one.
+func TestTextIsNeverSQL(t *testing.T) {
+	w := newWorld(t)
+	for i, evil := range []string{`'; DROP TABLE pushes; --`, `' OR '1'='1`, `$1`, `%`, `_`, `\'; SELECT pg_sleep(9)--`, `") UNION SELECT hash FROM api_keys --`, `{"$gt":""}`} {
+		text, err := json.Marshal(evil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := `{"recipient":` + string(text) + `,"category":` + string(text) + `,"to":` + string(text) + `,"message":{"body":` + string(text) + `},"send_at":"` + w.in(time.Hour) + `"}`
+		id := w.send("POST", "/v1/pushes", body, "Idempotency-Key", evil).must(t, 201).at(t, "id").(string)
+		got := w.send("GET", "/v1/pushes/"+id, "").must(t, 200)
+		if got.at(t, "recipient") != evil || got.at(t, "category") != evil || got.at(t, "to") != evil || got.at(t, "message", "body") != evil {
+			t.Errorf("%q came back as %s", evil, got.text)
+		}
+		for _, filter := range []string{"recipient", "category"} {
+			list := w.send("GET", "/v1/pushes?"+filter+"="+url.QueryEscape(evil), "").must(t, 200).at(t, "pushes").([]any)
+			if len(list) != 1 || list[0].(map[string]any)["id"] != id {
+				t.Errorf("%s=%q lists %d pushes", filter, evil, len(list))
+			}
+		}
+		slots := w.send("GET", "/v1/recipients/"+url.PathEscape(evil)+"/slots", "").must(t, 200)
+		if n := len(slots.at(t, "bookings").([]any)); n != 1 {
+			t.Errorf("%q has %d bookings", evil, n)
+		}
+		for _, param := range []string{"status", "from", "page_size", "page_token", evil} {
+			w.send("GET", "/v1/pushes?"+url.QueryEscape(param)+"="+url.QueryEscape(evil), "").must(t, 422, "invalid-request")
+		}
+		w.send("GET", "/v1/pushes/"+url.PathEscape(evil), "").must(t, 422, "invalid-request")
+		w.send("GET", "/v1/pushes", "", "Authorization", "Bearer "+evil).must(t, 401, "unauthorized")
+		if rows, _ := w.traces(); rows != i+1 {
+			t.Fatalf("%d rows after %d pushes", rows, i+1)
+		}
+	}
+}
+
+// TestLogLinesCanNotBeForged: whatever a caller writes anywhere, each line of the
+// log is one object that we wrote.
+func TestLogLinesCanNotBeForged(t *testing.T) {
+	w := newWorld(t)
+	const evil = "x\r\n{\"level\":\"ERROR\",\"msg\":\"forged\"}\x1b[31m\u2028\x00"
+	for _, r := range [][2]string{{"GET", "/v1/pushes"}, {evil, "/v1/pushes"}, {"GET", "/forged"}, {"POST", "/v1/pushes"}} {
+		req := httptest.NewRequest("GET", r[1], strings.NewReader(evil))
+		req.Method, req.URL.Path, req.URL.RawQuery, req.Host = r[0], r[1]+evil, evil, evil
+		for _, name := range []string{"X-Request-Id", "User-Agent", "Idempotency-Key", "Referer", "X-Forwarded-For", "Content-Type"} {
+			req.Header[name] = []string{evil}
+		}
+		req.Header.Set("Authorization", "Bearer "+w.key)
+		w.api.ServeHTTP(httptest.NewRecorder(), req)
+	}
+	text := w.log.String()
+	lines := 0
+	for line := range strings.Lines(text) {
+		lines++
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry["msg"] != "request" {
+			t.Errorf("%v: %q", err, line)
+		}
+	}
+	if lines != 4 || strings.Contains(text, "forged") {
+		t.Errorf("%d lines:\n%s", lines, text)
 	}
 }
