@@ -45,6 +45,7 @@ type subject struct {
 
 type count struct {
 	used  int
+	full  bool      // Postgres said so, not the tally's own adding
 	until time.Time // when it is not believed any more
 }
 
@@ -53,9 +54,10 @@ const (
 	// Nobody books twenty thousand pushes a second.
 	perPlace = 50 * time.Microsecond
 
-	// A count under a larger cap takes so long that it is believed for
-	// costShare times as long, also where it left no place: one tenant's counting
-	// must not be what Postgres is busy with.
+	// One tenant's counting must not be what Postgres is busy with. Where a count
+	// left no place it is believed so long for each that is used, unless one is
+	// given back here; and under a larger cap, costShare times as long as it took.
+	perUsed   = 20 * time.Microsecond
 	largeCap  = 10_000
 	costShare = 10
 
@@ -105,7 +107,7 @@ func (t *tally) used(ctx context.Context, s subject, limit, n int) (int, error) 
 	t.mu.Lock()
 	c := t.counts[s]
 	t.mu.Unlock()
-	if t.now().Before(c.until) && (c.used+n <= limit || limit > largeCap) {
+	if t.now().Before(c.until) && (c.full || c.used+n <= limit || limit > largeCap) {
 		return c.used, nil
 	}
 	asked, err, _ := t.asking.Do(fmt.Sprint(s, limit), func() (any, error) { return t.count(context.WithoutCancel(ctx), s, limit) })
@@ -126,6 +128,10 @@ func (t *tally) count(ctx context.Context, s subject, limit int) (used int, err 
 	}
 	now := t.now()
 	believed := min(time.Duration(max(limit-used, 0))*perPlace, time.Second)
+	full := used >= limit
+	if full {
+		believed = time.Duration(used) * perUsed
+	}
 	if limit > largeCap {
 		believed = max(believed, costShare*now.Sub(began))
 	}
@@ -134,12 +140,11 @@ func (t *tally) count(ctx context.Context, s subject, limit int) (used int, err 
 	if len(t.counts) >= maxCounts {
 		maps.DeleteFunc(t.counts, func(_ subject, c count) bool { return !now.Before(c.until) })
 	}
-	t.counts[s] = count{used, began.Add(believed)}
+	t.counts[s] = count{used, full, began.Add(believed)}
 	return used, nil
 }
 
-// add tells the tally what was booked. A recipient's second push on a day is
-// added as well: that is found out when the places seem to run out.
+// add tells the tally what was booked.
 func (t *tally) add(tenant uuid.UUID, booked []store.Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,9 +157,19 @@ func (t *tally) add(tenant uuid.UUID, booked []store.Verdict) {
 	for _, v := range booked {
 		if v.Judgement == store.Booked {
 			more(subject{tenant: tenant, pending: true})
+		}
+		if v.Newcomer {
 			more(subject{tenant: tenant, day: store.DayOf(v.Push.SendAt)})
 		}
 	}
+}
+
+// forget has the tally ask again about a tenant that gave a place back.
+func (t *tally) forget(tenant uuid.UUID, day store.Day) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.counts, subject{tenant: tenant, pending: true})
+	delete(t.counts, subject{tenant: tenant, day: day})
 }
 
 // book has an order booked under the tenant's caps. Where a conflict would move

@@ -23,6 +23,7 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 		return p, fmt.Errorf("cancel: %w", err)
 	}
 	faults.Here(faults.CancelCommitted)
+	s.tally.forget(tenant, store.DayOf(p.SendAt))
 	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
 }
@@ -36,7 +37,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
 	}
-	now, bad := s.now().UTC(), &Invalid{}
+	now, bad, old := s.now().UTC(), &Invalid{}, store.DayOf(p.SendAt)
 	p.SendAt = s.sendTime(to, now, bad)
 	p.RequestedSendAt = p.SendAt
 	if p.TTL == 0 {
@@ -69,6 +70,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View, id)
 	}
 	faults.Here(faults.MoveCommitted)
+	s.tally.forget(tenant, old)
 	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends

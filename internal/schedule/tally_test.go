@@ -79,7 +79,16 @@ func TestTallyAsksSeldom(t *testing.T) {
 	c.used = 100
 	booked(10)
 	ask(100, 1, 100, 1)
-	ask(100, 1, 100, 1)
+	now = now.Add(2*time.Millisecond - 1)
+	c.used = 99
+	ask(100, 1, 100, 0) // it is full for two milliseconds
+	now = now.Add(1)
+	ask(100, 1, 99, 1)
+	c.used = 100
+	ask(100, 2, 100, 1)
+	c.used = 99
+	tl.forget(tenant, store.DayOf(time.Time{})) // or until something is given back
+	ask(100, 1, 99, 1)
 
 	// What takes long is not asked for all the time, even when nothing is left.
 	tenant, c.used = uuid.New(), 20_001
@@ -89,6 +98,19 @@ func TestTallyAsksSeldom(t *testing.T) {
 	ask(20_000, 1, 20_001, 0)
 	now = now.Add(time.Millisecond)
 	ask(20_000, 1, 20_001, 1)
+
+	// Of the places of a day, only newcomers take one.
+	tenant, c.used, c.takes = uuid.New(), 0, nil
+	day := push.Caps{RecipientsPerDay: 1000}
+	for _, v := range []store.Verdict{{Judgement: store.Booked, Newcomer: true}, {Judgement: store.Booked}, {Judgement: store.Replayed}} {
+		if _, err := tl.allowance(t.Context(), tenant, day, make([]store.Draft, 1)); err != nil {
+			t.Fatal(err)
+		}
+		tl.add(tenant, []store.Verdict{v})
+	}
+	if a, err := tl.allowance(t.Context(), tenant, day, make([]store.Draft, 1)); err != nil || a.Days[store.DayOf(time.Time{})] != 1 {
+		t.Errorf("one newcomer among three is %+v (%v)", a, err)
+	}
 
 	c.err = errors.New("Postgres is gone")
 	if _, err := tl.allowance(t.Context(), uuid.New(), push.Caps{RecipientsPerDay: 1}, make([]store.Draft, 1)); !errors.Is(err, c.err) {

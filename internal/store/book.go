@@ -53,6 +53,7 @@ type Verdict struct {
 	Usage     []quota.Usage
 	View      quota.View
 	Capped    *Capped
+	Newcomer  bool // booked, and a place of the day's recipients taken
 }
 
 func (o Order) weight() int { return len(o.Drafts) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,7 +91,7 @@ func (a *Allowance) take(view *quota.View, at time.Time) (Judgement, *Capped) {
 // takeDay is take for the cap of the day alone. A recipient who has another
 // push on that day takes no place.
 func (a *Allowance) takeDay(view *quota.View, at time.Time) (Judgement, *Capped) {
-	if a == nil || a.RecipientsPerDay == 0 || bookedOn(view, DayOf(at)) {
+	if !a.newcomer(view, at) {
 		return Booked, nil
 	}
 	day := DayOf(at)
@@ -106,13 +107,10 @@ func (a *Allowance) takeDay(view *quota.View, at time.Time) (Judgement, *Capped)
 	return Booked, nil
 }
 
-func bookedOn(view *quota.View, day Day) bool {
-	for _, b := range view.Bookings {
-		if DayOf(b.At) == day {
-			return true
-		}
-	}
-	return false
+// newcomer reports whether a push at a time takes a place of its day.
+func (a *Allowance) newcomer(view *quota.View, at time.Time) bool {
+	return a != nil && a.RecipientsPerDay > 0 &&
+		!slices.ContainsFunc(view.Bookings, func(b quota.Booking) bool { return DayOf(b.At) == DayOf(at) })
 }
 
 // whole widens a view to the day of a send time, and to all days up to latest,

@@ -67,11 +67,14 @@ func (j *judge) draft(d Draft, o Order, left *Allowance) Verdict {
 		}
 		p.SendAt = next
 	}
+	newcomer := left.newcomer(view, p.SendAt)
 	if judgement, full := left.take(view, p.SendAt); judgement != Booked {
 		return Verdict{Judgement: judgement, Capped: full}
 	}
 	j.grant(view, &p, o.Arm)
-	return booked(p, d, policy, *view)
+	v := booked(p, d, policy, *view)
+	v.Newcomer = newcomer
+	return v
 }
 
 // booked tells of a push that is among the bookings of the view.
