@@ -14,6 +14,7 @@ func FuzzServerURLs(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"postgres://u:p@h/db", "redis://h:1/3"}, {"postgresql://h", "rediss://u:p@h"}, {"mysql://h", "redis://u:p@a:1,b:2, c:3"}, {"postgres://", "a:1,redis://:p@b:2,c:3"},
 		{"", "http://x"}, {"h", "redis://h?db=%zz"}, {"postgres://%", "redis://h:1?protocol=9"}, {"postgres://h", "redis://h:1/07"}, {"postgres://h", "redis://h:1?db=5"}, {"postgres://h", "a:1,b:2,"},
+		{"postgres://h", "redis://h?0"}, {"postgres://h", "rediss://h?skip_verify=true"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

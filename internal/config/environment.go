@@ -107,9 +107,10 @@ func isRedisNode(node, scheme string) bool {
 	return scheme == "redis" && isAddress(node) && !strings.HasPrefix(node, ":")
 }
 
+// isRedisURL knows of one option, which TLS within a private network may need.
 func isRedisURL(s, scheme string, lastDB int) bool {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != scheme || u.Hostname() == "" {
+	if err != nil || u.Scheme != scheme || u.Hostname() == "" || u.Fragment != "" || u.RawQuery != "" && u.RawQuery != "skip_verify=true" {
 		return false
 	}
 	path := strings.Trim(u.Path, "/")
