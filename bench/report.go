@@ -78,14 +78,18 @@ func (r *report) add(one row) {
 	say("  %s: %s against %s", one.name, one.ours, one.theirs)
 }
 
-// compare adds a comparison in rounds. wanted is the least ratio.
+// compare adds a comparison in rounds. wanted is the least ratio; 0: any.
 func (r *report) compare(name string, rounds pairs, unit string, wanted float64) {
 	ratio, least, most := rounds.ratios()
 	shown := math.Floor(ratio*100) / 100 // 1.296 is not 1.3
+	wants, ok := fmt.Sprintf("≥ %.1f", wanted), yes(ratio >= wanted)
+	if wanted == 0 {
+		wants, ok = "—", "—"
+	}
 	r.add(row{
 		measurement: r.measuring, name: name,
 		ours: count(rounds.ours()) + " " + unit, theirs: count(rounds.theirs()) + " " + unit,
-		ratio: fmt.Sprintf("%.2f (%.2f..%.2f)", shown, least, most), wanted: fmt.Sprintf("≥ %.1f", wanted), ok: yes(ratio >= wanted),
+		ratio: fmt.Sprintf("%.2f (%.2f..%.2f)", shown, least, most), wanted: wants, ok: ok,
 	})
 	say("    ratio %.2f (%.2f..%.2f), wanted %.1f", shown, least, most, wanted)
 }

@@ -195,6 +195,14 @@ func TestRulesApart(t *testing.T) {
 			}
 		}
 	}
+	for _, l := range classics()[:3] {
+		twice := []Rule{{"twice", l}, {"twice", l}}
+		for left := 9; left > 6; left-- {
+			if d, err := p.Take(t.Context(), "a", 1, twice...); err != nil || d.Results[0].Remaining != left || d.Results[1] != d.Results[0] {
+				t.Errorf("the same %s twice: %+v, %v; want %d left", l.Algorithm, d, err, left)
+			}
+		}
+	}
 	if d, err := p.Take(t.Context(), "a", 1); err != nil || !d.Allowed {
 		t.Errorf("no rule: %+v, %v", d, err)
 	}

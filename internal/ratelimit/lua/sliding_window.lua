@@ -7,15 +7,15 @@
 function algorithms.sliding_window(key, cost)
   local limit, per, width = number(), number(), number()
   local current, oldest = math.floor(now / width), math.floor((now - per) / width)
-  local counts, buckets, old, used, newest = {}, {}, {}, 0, nil
+  local old, used, newest = {}, 0, oldest - 1
   local all = redis.call('HGETALL', key)
   for i = 1, #all, 2 do
-    local bucket, n = tonumber(all[i]), tonumber(all[i + 1])
+    local bucket = tonumber(all[i])
     if bucket < oldest then
       old[#old + 1] = all[i]
     else
-      buckets[#buckets + 1], counts[bucket] = bucket, n
-      used, newest = used + n, math.max(newest or bucket, bucket)
+      used = used + all[i + 1]
+      if bucket > newest then newest = bucket end
     end
   end
 
@@ -25,6 +25,11 @@ function algorithms.sliding_window(key, cost)
   local function wait()
     local excess = used + cost - limit
     if excess <= 0 or excess > used then return 0 end
+    local buckets, counts = {}, {}
+    for i = 1, #all, 2 do
+      local bucket = tonumber(all[i])
+      if bucket >= oldest then buckets[#buckets + 1], counts[bucket] = bucket, all[i + 1] end
+    end
     table.sort(buckets)
     for _, bucket in ipairs(buckets) do
       excess = excess - counts[bucket]
@@ -38,9 +43,9 @@ function algorithms.sliding_window(key, cost)
     charge = function()
       if #old > 0 then redis.call('HDEL', key, unpack(old)) end
       redis.call('HINCRBY', key, string.format('%.0f', current), cost)
-      used, newest = used + cost, math.max(newest or current, current)
+      used, newest = used + cost, math.max(newest, current)
       redis.call('PEXPIRE', key, px(left(newest)))
     end,
-    answer = function() return used, waiting, newest and left(newest) or 0 end,
+    answer = function() return used, waiting, newest < oldest and 0 or left(newest) end,
   }
 end
