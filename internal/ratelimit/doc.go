@@ -16,7 +16,7 @@
 //   - [FixedWindow] counts what comes between two multiples of Per since 1970:
 //     with a Per of a minute, from full minute to full minute. Little memory;
 //     but twice the limit passes around an edge.
-//   - [SlidingLog] remembers the instant of every unit. In no half-open time
+//   - [SlidingLog] remembers the instant of every use. In no half-open time
 //     span [t, t+Per) are there more than Limit. Exact, and expensive.
 //   - [SlidingWindow] counts in buckets of Precision, and takes all in a bucket
 //     for as late as its end. In no time span of Per are there more than Limit;
@@ -41,7 +41,7 @@
 // ResetAfter is the shortest time after which the subject is as if never seen:
 //
 //   - [FixedWindow]: until the window ends;
-//   - [SlidingLog]: until Per after the last unit;
+//   - [SlidingLog]: until Per after the last use;
 //   - [SlidingWindow]: until Per after the end of the last bucket;
 //   - [TokenBucket], [LeakyBucket]: until the bucket is full, or empty, again.
 //

@@ -31,7 +31,7 @@ func (a Algorithm) bucket() bool { return a == TokenBucket || a == LeakyBucket }
 // The bounds of limits.
 const (
 	MaxLimit      = 1_000_000_000         // units of cost
-	MaxLogLimit   = 10_000                // units of cost that SlidingLog may keep, each by itself
+	MaxLogLimit   = 10_000                // units of cost of SlidingLog, which may keep each by itself
 	MinPer        = time.Millisecond      // also of Precision
 	MaxPer        = 365 * 24 * time.Hour  //
 	MaxRefill     = 3650 * 24 * time.Hour // how long an emptied bucket may take to fill again

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -59,7 +60,7 @@ type Limiter struct {
 // Config bounds the limiter's waiting. Zero values mean the defaults.
 type Config struct {
 	Timeout time.Duration    // for one exchange with Redis; 250 ms
-	Pause   time.Duration    // how long Redis is left alone after it did not answer; 1 s
+	Pause   time.Duration    // how long Redis is left alone after it failed; 1 s
 	OnError func(error)      // told of every failure; nil: nobody
 	Observe func(calls int)  // told the size of every pipeline; nil: nobody
 	Now     func() time.Time // for Pause only; nil: time.Now
@@ -170,8 +171,9 @@ func (l *Limiter) plan(verb, tag string, cost int, rules []Rule) call {
 // overflows.
 func chargeable(l Limit, cost int) int { return min(cost, l.capacity()+1) }
 
-// run runs a call together with those of others. After Redis did not answer it
-// is left alone for a moment, so that its absence costs most callers no time.
+// run runs a call together with those of others. After Redis failed it is left
+// alone for a moment, so that its absence costs most callers no time, and is
+// told of once.
 func (l *Limiter) run(c call) ([]int64, error) {
 	if l.cfg.Now().UnixNano() < l.downUntil.Load() {
 		return nil, ErrUnavailable
@@ -181,8 +183,7 @@ func (l *Limiter) run(c call) ([]int64, error) {
 	if err == nil {
 		return answer, nil
 	}
-	var said redis.Error // Redis is there, and refuses this
-	if !errors.As(err, &said) {
+	if !ofOneKey(err) {
 		l.downUntil.Store(l.cfg.Now().Add(l.cfg.Pause).UnixNano())
 	}
 	err = fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -190,6 +191,12 @@ func (l *Limiter) run(c call) ([]int64, error) {
 		l.cfg.OnError(err)
 	}
 	return nil, err
+}
+
+// ofOneKey reports whether others may have more luck: a script failed over what
+// stands at its keys. Whatever else Redis says it will say to everybody.
+func ofOneKey(err error) bool {
+	return redis.HasErrorPrefix(err, "WRONGTYPE") || redis.HasErrorPrefix(err, "ERR") && strings.Contains(err.Error(), "user_script")
 }
 
 // read turns a script's answer into a decision.

@@ -323,8 +323,10 @@ func TestRedisRefuses(t *testing.T) {
 	rdb := client(t, testenv.OwnRedis(t).URL)
 	l := New(rdb, Config{})
 	rules := rulesOf("anna", classics()...)
-	odd := rules[0]
+	odd, strange := rules[0], rules[3]
+	strange.Limit = strange.Limit.WithDefaults()
 	rdb.LPush(t.Context(), slotOf("odd")+keyOf(odd), "what is this?")
+	rdb.Set(t.Context(), slotOf("odd")+keyOf(strange), "and this?", 0)
 	var all sync.WaitGroup
 	for n := range 100 {
 		if n%30 == 0 {
@@ -334,6 +336,9 @@ func TestRedisRefuses(t *testing.T) {
 			if _, err := l.Take(t.Context(), "odd", 1, odd); !errors.Is(err, ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "WRONGTYPE") {
 				t.Errorf("odd: %v", err)
 			}
+			if _, err := l.Take(t.Context(), "odd", 1, strange); !errors.Is(err, ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "user_script") {
+				t.Errorf("strange: %v", err)
+			}
 		})
 		all.Go(func() {
 			if d, err := l.Take(t.Context(), fmt.Sprint(n), 1, rules[n%5:]...); err != nil || !d.Allowed {
@@ -342,6 +347,27 @@ func TestRedisRefuses(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestRedisIsFull: nothing is charged, not even in part, and all are told so at
+// once.
+func TestRedisIsFull(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.OwnRedis(t).URL)
+	var failures atomic.Int64
+	l := New(rdb, Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(0, 0) }})
+	rules := rulesOf("anna", classics()...)
+	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if d, err := l.Take(t.Context(), "tag", 1, rules...); !errors.Is(err, ErrUnavailable) || d.Allowed {
+			t.Errorf("%+v, %v", d, err)
+		}
+	}
+	if n := rdb.DBSize(t.Context()).Val(); n != 0 || failures.Load() != 1 {
+		t.Errorf("%d keys, told of %d failures", n, failures.Load())
+	}
 }
 
 // TestLostReply: the client asks again. The cost is charged twice, and the
