@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -196,7 +195,7 @@ func (l *Limiter) run(c call) ([]int64, error) {
 // ofOneKey reports whether others may have more luck: a script failed over what
 // stands at its keys. Whatever else Redis says it will say to everybody.
 func ofOneKey(err error) bool {
-	return redis.HasErrorPrefix(err, "WRONGTYPE") || redis.HasErrorPrefix(err, "ERR") && strings.Contains(err.Error(), "user_script")
+	return redis.HasErrorPrefix(err, "WRONGTYPE") || redis.HasErrorPrefix(err, "user_script") || redis.HasErrorPrefix(err, "Error running script")
 }
 
 // read turns a script's answer into a decision.

@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzReadTake: whatever is accepted can be decided, and whatever is not has
+// faults that say what is wrong.
+func FuzzReadTake(f *testing.F) {
+	for _, seed := range []string{
+		string(exampleTake().(json.RawMessage)), `{}`, `{"key":"a","limits":[{}]}`, `{"key":"a","limits":[1,{"per":[]}],"cost":1e9}`,
+		`{"key":"a","limits":[{"algorithm":"sliding_window","limit":1,"per":"1.5s","precision":"1m"}],"limits":[]}`, `{"limits":null,"key":null,"cost":null,"dry_run":null}`,
+		`{"key":"a","limits":[{"algorithm":"leaky_bucket","limit":1000000000,"per":"8760h","burst":1000000000}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := newReader(body)
+		if r.peek() != '{' {
+			return
+		}
+		got := readTake(r)
+		if r.err != nil {
+			return
+		}
+		for _, one := range got.faults {
+			if one.Message == "" {
+				t.Errorf("a fault that says nothing: %+v", one)
+			}
+		}
+		if len(got.faults) > 0 {
+			return
+		}
+		if got.key == "" || got.cost < 1 || got.cost > maxCost || len(got.rules) < 1 || len(got.rules) > maxLimits {
+			t.Errorf("accepted: %+v", got)
+		}
+		for i, rule := range got.rules {
+			if faults := rule.Limit.Validate(); len(faults) > 0 || rule.Subject != got.key {
+				t.Errorf("accepted as limit %d: %+v, %v", i, rule, faults)
+			}
+		}
+	})
+}
