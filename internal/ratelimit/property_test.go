@@ -103,7 +103,7 @@ func TestScriptsAgreeWithModels(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tags++
 		w := &together{puppet: p, tag: fmt.Sprint("tag-", tags), seen: seen}
-		for _, l := range rapid.SliceOfNDistinct(limits(Algorithms...), 1, 4, rapid.ID).Draw(rt, "limits") {
+		for _, l := range rapid.SliceOfNDistinct(limits(Algorithms...), 1, 4, Limit.WithDefaults).Draw(rt, "limits") {
 			for _, subject := range []string{"anna", "bert"} {
 				w.rules, w.models = append(w.rules, Rule{subject, l}), append(w.models, modelOf(l))
 			}

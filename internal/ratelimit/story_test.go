@@ -82,6 +82,11 @@ func TestAnswers(t *testing.T) {
 			{10 * s, 2, yes(3, 1, 60*s)}, {20 * s, 1, yes(3, 0, 60*s)}, {30 * s, 1, no(3, 0, 40*s, 50*s)}, {30 * s, 3, no(3, 0, 50*s, 50*s)},
 			{70*s - 1000, 1, no(3, 0, 1000, 10*s+1000)}, {70 * s, 2, yes(3, 0, 60*s)},
 		}},
+		"sliding_log, many": {Limit{Algorithm: SlidingLog, Limit: 8, Per: time.Minute}, []answer{
+			{10 * s, 1, yes(8, 7, 60*s)}, {20 * s, 2, yes(8, 5, 60*s)}, {30 * s, 2, yes(8, 3, 60*s)}, {40 * s, 1, yes(8, 2, 60*s)}, {50 * s, 2, yes(8, 0, 60*s)},
+			{51 * s, 1, no(8, 0, 19*s, 59*s)}, {51 * s, 2, no(8, 0, 29*s, 59*s)}, {51 * s, 3, no(8, 0, 29*s, 59*s)}, {51 * s, 4, no(8, 0, 39*s, 59*s)},
+			{51 * s, 5, no(8, 0, 39*s, 59*s)}, {51 * s, 6, no(8, 0, 49*s, 59*s)}, {51 * s, 8, no(8, 0, 59*s, 59*s)}, {70 * s, 3, no(8, 1, 10*s, 40*s)},
+		}},
 		"sliding_window": {Limit{Algorithm: SlidingWindow, Limit: 3, Per: time.Minute, Precision: 10 * s}, []answer{
 			{12 * s, 2, yes(3, 1, 68*s)}, {25 * s, 1, yes(3, 0, 65*s)}, {30 * s, 1, no(3, 0, 50*s, 60*s)}, {30 * s, 3, no(3, 0, 60*s, 60*s)},
 			{80*s - 1000, 1, no(3, 0, 1000, 10*s+1000)}, {80 * s, 2, yes(3, 0, 70*s)},
