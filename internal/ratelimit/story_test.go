@@ -113,6 +113,35 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestManyUses: which of hundreds of uses has to be forgotten first, when some
+// are already that nobody has swept up yet.
+func TestManyUses(t *testing.T) {
+	t.Parallel()
+	p := newPuppet(t)
+	for _, l := range []Limit{
+		{Algorithm: SlidingLog, Limit: 1200, Per: 7 * time.Second}, {Algorithm: SlidingWindow, Limit: 1200, Per: 7 * time.Second, Precision: 10 * time.Millisecond},
+	} {
+		m := modelOf(l)
+		for n := range int64(600) { // in as many buckets, which Redis then keeps in no order
+			p.at(t, minute+n*10_000)
+			if r := p.take(t, "anna", l, 2); !r.Allowed {
+				t.Fatalf("%s: %+v", l.Algorithm, r)
+			}
+			m.take(p.now, 2)
+		}
+		p.at(t, minute+7_500_500)
+		for cost := 0; cost <= 1200; cost += 17 {
+			d, err := p.Look(t.Context(), "story", cost, Rule{"anna", l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(resultOf(m, l, p.now, cost, false), d.Results[0]); diff != "" {
+				t.Errorf("%s, cost %d (-model +Redis):\n%s", l.Algorithm, cost, diff)
+			}
+		}
+	}
+}
+
 // TestNoDrift: three per second, taken as soon as they are allowed, are three
 // thousand in a thousand seconds, though a third of a second is no whole number
 // of microseconds.
