@@ -149,8 +149,12 @@ func TestCapOfRecipientsPerDay(t *testing.T) {
 	if _, err := o.Cancel(t.Context(), o.tenant, list[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := submit("carl", tomorrow); err != nil {
-		t.Errorf("after anna's last push was canceled: %v", err)
+	last, err := submit("carl", tomorrow)
+	if err != nil {
+		t.Fatalf("after anna's last push was canceled: %v", err)
+	}
+	if _, err := o.Reschedule(t.Context(), o.tenant, last.ID, midnight, recipientsCap(2)); err != nil {
+		t.Errorf("a move within the full day of the only push: %v", err)
 	}
 }
 
@@ -181,6 +185,17 @@ func TestDeferredToAFullDay(t *testing.T) {
 	}
 	if p := mustBook(again); !p.SendAt.Equal(tomorrow.Add(24 * time.Hour)) {
 		t.Errorf("deferred to %s", p.SendAt)
+	}
+
+	// In a batch, too: what stands before it is booked once.
+	again = to("anna", tomorrow)
+	again.Defer = true
+	members := []schedule.Member{{Request: to("carl", tomorrow.Add(72*time.Hour))}, {Request: again}}
+	if err := o.SubmitBatch(t.Context(), o.tenant, members, false, caps); err != nil {
+		t.Fatal(err)
+	}
+	if members[0].Err != nil || members[1].Err != nil || !members[1].Result.Push.SendAt.Equal(tomorrow.Add(48*time.Hour)) {
+		t.Errorf("%+v", members)
 	}
 }
 
