@@ -19,11 +19,12 @@ type Caller struct {
 
 // The scopes of API keys.
 const (
-	ScopeWrite  = "pushes:write" // submit, cancel, reschedule
-	ScopeRead   = "pushes:read"  // read and list pushes
-	ScopeQuota  = "quota:read"   // check quotas, see bookings
-	ScopeLimits = "limits:take"  // take from speed limits
+	ScopeWrite  = "pushes:write"    // submit, cancel, reschedule
+	ScopeRead   = "pushes:read"     // read and list pushes
+	ScopeQuota  = "quota:read"      // check quotas, see bookings
+	ScopeLimits = "limits:take"     // take from speed limits
+	ScopeHooks  = "webhooks:manage" // make, test and remove webhooks, see and repeat what they were sent
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
-var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits}
+var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks}

@@ -18,6 +18,10 @@ var (
 	ErrNotReschedulable = errors.New("the push can not be rescheduled any more")
 	// ErrKeyReused: the Idempotency-Key was used for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
+	// ErrTooManyWebhooks: the tenant has as many as it may.
+	ErrTooManyWebhooks = errors.New("the tenant has as many webhooks as it may")
+	// ErrWebhookOff: the webhook is switched off, so that nothing is sent to it.
+	ErrWebhookOff = errors.New("the webhook is switched off")
 )
 
 // Early says that a wake-up came before its time, by Postgres' clock, because

@@ -96,15 +96,20 @@ func (s *Store) book(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun
 		verdicts[i] = j.order(o)
 	}
 	faults.Here(faults.BookLocked)
-	return verdicts, insert(ctx, c, j.granted)
+	return verdicts, insert(ctx, c, j)
 }
 
 // insert stores the granted pushes and commits, in one exchange.
-func insert(ctx context.Context, c *pgxpool.Conn, granted []push.Push) error {
+func insert(ctx context.Context, c *pgxpool.Conn, j *judge) error {
 	b := &pgx.Batch{}
-	if len(granted) > 0 {
-		b.Queue(insertSQL, insertArgs(granted)...)
+	if len(j.granted) > 0 {
+		b.Queue(insertSQL, insertArgs(j.granted)...)
 	}
+	var near nearLimits
+	for i, p := range j.granted {
+		near.add(p, j.usage[i])
+	}
+	near.queue(b)
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)
 	faults.Here(faults.BookCommitting)

@@ -63,6 +63,9 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, v Verdict) error {
 			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, armed_until = $5,
 				gen = $6, updated_at = clock_timestamp()
 			WHERE id = $1`, [16]byte(p.ID), p.SendAt, p.RequestedSendAt, p.ExpiresAt, armed, p.Gen)
+		var near nearLimits
+		near.add(p, v.Usage)
+		near.queue(b)
 	}
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)

@@ -21,6 +21,7 @@ type judge struct {
 	existing map[uuid.UUID]push.Push
 	requests map[uuid.UUID][]byte // the hash of the request that bore an Idempotency-Key, by its id
 	granted  []push.Push
+	usage    [][]quota.Usage // how full the rules are with each of the granted
 }
 
 // order judges all drafts of an order. If it is to leave nothing behind, what
@@ -39,7 +40,7 @@ func (j *judge) order(o Order) []Verdict {
 	}
 	if nothing || o.Atomic && !all {
 		j.takeBack(j.granted[before:])
-		j.granted = j.granted[:before]
+		j.granted, j.usage = j.granted[:before], j.usage[:before]
 	}
 	return verdicts
 }
@@ -74,6 +75,7 @@ func (j *judge) draft(d Draft, o Order, left *Allowance) Verdict {
 	j.grant(view, &p, o.Arm)
 	v := booked(p, d, policy, *view)
 	v.Newcomer = newcomer
+	j.usage = append(j.usage, v.Usage)
 	return v
 }
 

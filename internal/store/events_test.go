@@ -1,0 +1,279 @@
+package store_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// hook makes a webhook of the bundle's tenant that wants these events; none:
+// all.
+func (b *bundle) hook(t testing.TB, events ...push.Event) store.Webhook {
+	t.Helper()
+	if events == nil {
+		events = push.Events
+	}
+	w, err := b.CreateWebhook(t.Context(), store.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com/hook", Events: events}, "whsec_c2VjcmV0", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// told are the events of a push that a webhook is to get, in order.
+func (b *bundle) told(t testing.TB, w store.Webhook, p push.Push) []string {
+	t.Helper()
+	rows, _ := b.watch.Query(t.Context(), `SELECT event FROM webhook_deliveries WHERE webhook_id = $1 AND push_id = $2 ORDER BY seq`, w.ID, p.ID)
+	events, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// TestEveryChangeIsToldOnce: whoever changes a push, and however, its webhooks
+// are told what a tenant cares for, once, and nothing else.
+func TestEveryChangeIsToldOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.hook(t)
+	for name, c := range map[string]struct {
+		live func(t *testing.T, p push.Push)
+		want []string
+	}{
+		"booked":  {func(*testing.T, push.Push) {}, []string{"push.scheduled"}},
+		"claimed": {func(t *testing.T, p push.Push) { b.claimed(t, p) }, []string{"push.scheduled"}},
+		"sent":    {func(t *testing.T, p push.Push) { b.finish(t, b.claimed(t, p), sent) }, []string{"push.scheduled", "push.sent"}},
+		"failed":  {func(t *testing.T, p push.Push) { b.finish(t, b.claimed(t, p), gaveUp) }, []string{"push.scheduled", "push.failed"}},
+		"refused, and sent": {func(t *testing.T, p push.Push) {
+			b.finish(t, b.claimed(t, p), tryAgain)
+			b.finish(t, b.claimed(t, p), sent)
+		}, []string{"push.scheduled", "push.deferred", "push.sent"}},
+		"reaped, and sent after all": {func(t *testing.T, p push.Push) {
+			c := b.claimed(t, p)
+			b.finish(t, c, lostTrack)
+			b.finish(t, c, sent)
+			b.finish(t, c, sent)
+		}, []string{"push.scheduled", "push.deferred", "push.sent"}},
+		"finished twice": {func(t *testing.T, p push.Push) {
+			c := b.claimed(t, p)
+			b.finish(t, c, gaveUp)
+			b.finish(t, c, gaveUp)
+		}, []string{"push.scheduled", "push.failed"}},
+		"canceled twice": {func(t *testing.T, p push.Push) {
+			for range 2 {
+				if _, err := b.Cancel(t.Context(), p.Tenant, p.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, []string{"push.scheduled", "push.canceled"}},
+		"put off by an actual send": {func(t *testing.T, p push.Push) {
+			b.finish(t, b.claimed(t, p), sent)
+			next := b.booked(t, p.Recipient, 0)
+			if c := b.claim(t, p.Recipient, threeRules); c.State != store.Deferred {
+				t.Fatalf("%+v", c)
+			}
+			if diff := cmp.Diff([]string{"push.scheduled", "push.deferred"}, b.told(t, w, next)); diff != "" {
+				t.Error(diff)
+			}
+		}, []string{"push.scheduled", "push.sent"}},
+		"moved": {func(t *testing.T, p push.Push) {
+			p.SendAt, p.RequestedSendAt = p.SendAt.Add(time.Hour), p.SendAt.Add(time.Hour)
+			if _, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}}); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"push.scheduled", "push.scheduled"}},
+		"expired at a claim": {func(t *testing.T, p push.Push) {
+			b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, p.ID)
+			b.claim(t, p.Recipient, nil)
+		}, []string{"push.scheduled", "push.expired"}},
+		"expired by the clock": {func(t *testing.T, p push.Push) {
+			b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, p.ID)
+			for range 2 {
+				if _, err := b.Expire(t.Context(), 1000); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, []string{"push.scheduled", "push.expired"}},
+		"put into the queue, and out": {func(t *testing.T, p push.Push) {
+			if _, err := b.Promote(t.Context(), time.Hour, time.Minute, 1000, func([]push.WakeUp) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Unarm(t.Context(), []int64{push.RecipientKey(p.Tenant, p.Recipient)}); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"push.scheduled"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := b.booked(t, name, 0)
+			c.live(t, p)
+			if diff := cmp.Diff(c.want, b.told(t, w, p)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestWhatDidNotHappenIsNotTold: nothing is left of what was refused, rehearsed
+// or rolled back.
+func TestWhatDidNotHappenIsNotTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.hook(t)
+	p := b.booked(t, "a", time.Hour)
+	before := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`)
+
+	near := []store.Draft{draft(b.tenant, "b", time.Hour), draft(b.tenant, "b", time.Hour+time.Second)}
+	for _, o := range []store.Order{
+		{Drafts: near[:1], DryRun: true},
+		{Drafts: near, Atomic: true},
+		{Drafts: []store.Draft{draft(b.tenant, "a", time.Hour)}},
+	} {
+		o.Policy = quota.Policy{{Name: "one", Limit: 1, Window: time.Minute}, {Name: "two", Limit: 2, Window: time.Hour}}
+		if _, err := b.Book(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.exec(t, `BEGIN`)
+	b.exec(t, `UPDATE pushes SET status = 'canceled' WHERE id = $1`, p.ID)
+	if n := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`); n != before+1 {
+		t.Errorf("within the transaction %d events, want %d", n, before+1)
+	}
+	b.exec(t, `ROLLBACK`)
+	if n := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`); n != before {
+		t.Errorf("%d events, want %d", n, before)
+	}
+}
+
+// TestOnlyWhoWantsItIsTold: by tenant, by event, and while it is on.
+func TestOnlyWhoWantsItIsTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	all, ends, off, gone := b.hook(t), b.hook(t, push.EventSent, push.EventCanceled), b.hook(t), b.hook(t)
+	b.exec(t, `UPDATE webhooks SET disabled_at = now() WHERE id = $1`, off.ID)
+	if err := b.DeleteWebhook(t.Context(), b.tenant, gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	stranger := &bundle{Store: b.Store, db: b.db, watch: b.watch, tenant: uuid.New()}
+	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'stranger')`, stranger.tenant)
+	theirs := stranger.hook(t)
+
+	p := b.booked(t, "a", 0)
+	b.finish(t, b.claimed(t, p), sent)
+	for _, c := range []struct {
+		hook store.Webhook
+		want []string
+	}{{all, []string{"push.scheduled", "push.sent"}}, {ends, []string{"push.sent"}}, {off, nil}, {gone, nil}, {theirs, nil}} {
+		if got := b.told(t, c.hook, p); !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}
+
+// TestNearLimit: a booking after which a rule of several sends has four fifths
+// of them used is told behind the booking itself, in its transaction.
+func TestNearLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w, deaf := b.hook(t), b.hook(t, push.EventSent)
+	policy := quota.Policy{{Name: "single", Limit: 1, Window: time.Second}, {Name: "five", Limit: 5, Window: time.Hour}, {Name: "ten", Limit: 10, Window: 24 * time.Hour}}
+	var used []string
+	for i := range 9 {
+		in := 2*time.Hour + time.Duration(i)*15*time.Minute // an hour holds 4 of them
+		d := draft(b.tenant, "a", in)
+		if v := book(t, b.Store, policy, d); v.Judgement != store.Booked {
+			t.Fatalf("%d: %+v", i, v)
+		}
+		told := b.told(t, w, d.Push)
+		if told[0] != "push.scheduled" || len(b.told(t, deaf, d.Push)) > 0 {
+			t.Errorf("%d: told %v", i, told)
+		}
+		rows, _ := b.watch.Query(t.Context(), `SELECT (payload->'data'->>'rule') || ' ' || (payload->'data'->>'used') || ' of ' || (payload->'data'->>'limit')
+			FROM webhook_deliveries WHERE push_id = $1 AND event = 'quota.near_limit' ORDER BY seq`, d.Push.ID)
+		near, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range near {
+			used = append(used, strconv.Itoa(i+1)+": "+n)
+		}
+	}
+	want := []string{"4: five 4 of 5", "5: five 4 of 5", "6: five 4 of 5", "7: five 4 of 5", "8: five 4 of 5", "8: ten 8 of 10", "9: five 4 of 5", "9: ten 9 of 10"}
+	if diff := cmp.Diff(want, used); diff != "" {
+		t.Error(diff)
+	}
+	// A move is a booking, too.
+	d := draft(b.tenant, "a", 100*time.Hour)
+	book(t, b.Store, policy, d)
+	d.Push.SendAt, d.Push.RequestedSendAt = began.Add(2*time.Hour+7*time.Minute), began.Add(2*time.Hour+7*time.Minute)
+	if _, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"push.scheduled", "push.scheduled", "quota.near_limit", "quota.near_limit"}, b.told(t, w, d.Push)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLargeGroupsAreTold: a statement that changes hundreds of pushes is told
+// of as quickly as one that changes a few.
+func TestLargeGroupsAreTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.hook(t)
+	var drafts []store.Draft
+	for i := range 1000 {
+		drafts = append(drafts, draft(b.tenant, strconv.Itoa(i), 0))
+	}
+	if _, err := b.Book(t.Context(), store.Order{Drafts: drafts}); err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, `UPDATE pushes SET expires_at = now() WHERE tenant_id = $1`, b.tenant)
+	if _, err := b.Expire(t.Context(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []push.Event{push.EventScheduled, push.EventExpired} {
+		if n := ask[int](t, b.db, `SELECT count(DISTINCT push_id) FROM webhook_deliveries WHERE webhook_id = $1 AND event = $2`, w.ID, string(event)); n != 1000 {
+			t.Errorf("%s of %d pushes", event, n)
+		}
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`); n != 2000 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// TestPayload: an event is an object of Standard Webhooks with the push as it
+// has become.
+func TestPayload(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.hook(t)
+	p := b.booked(t, "a", 0)
+	b.finish(t, b.claimed(t, p), tryAgain)
+	p = b.read(t, p)
+	var got struct {
+		Type      string
+		Timestamp time.Time
+		Data      map[string]any
+	}
+	text := ask[string](t, b.db, `SELECT payload FROM webhook_deliveries WHERE event = 'push.deferred'`)
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Type != "push.deferred" || !got.Timestamp.Equal(p.UpdatedAt) || got.Data["id"] != p.ID.String() || got.Data["status"] != "scheduled" ||
+		got.Data["last_error"] != "busy" || got.Data["next_attempt_at"] != p.NextAt.Format(time.RFC3339Nano) {
+		t.Errorf("%s", text)
+	}
+	if _, ok := got.Data["message"]; ok {
+		t.Errorf("the message leaves the house: %s", text)
+	}
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Webhook is an endpoint of a tenant that is told events.
+type Webhook struct {
+	ID             uuid.UUID
+	Tenant         uuid.UUID
+	URL            string
+	Events         []push.Event
+	CreatedAt      time.Time
+	Failures       int       // since the last success
+	FailingSince   time.Time // zero: the last attempt succeeded, or there was none
+	DisabledAt     time.Time // when it was switched off; zero: it is on
+	DisabledReason string
+}
+
+const webhookColumns = `id, tenant_id, url, events, created_at, failures, failing_since, disabled_at, disabled_reason`
+
+func collectWebhook(row pgx.CollectableRow) (Webhook, error) {
+	var (
+		w               Webhook
+		failing, ceased pgtype.Timestamptz
+	)
+	err := row.Scan((*[16]byte)(&w.ID), (*[16]byte)(&w.Tenant), &w.URL, &w.Events, &w.CreatedAt, &w.Failures, &failing, &ceased, &w.DisabledReason)
+	w.FailingSince, w.DisabledAt = failing.Time, ceased.Time
+	return w, err
+}
+
+// CreateWebhook makes a webhook, whose requests the secret signs, unless its
+// tenant has as many as it may: [push.ErrTooManyWebhooks].
+func (s *Store) CreateWebhook(ctx context.Context, w Webhook, secret string, most int) (Webhook, error) {
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			var others int
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(w.Tenant)); err != nil { // one at a time
+				return err
+			}
+			err := tx.QueryRow(ctx, `SELECT count(*) FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL AND id <> $2`,
+				[16]byte(w.Tenant), [16]byte(w.ID)).Scan(&others)
+			if err != nil {
+				return err
+			}
+			if others >= most {
+				return push.ErrTooManyWebhooks
+			}
+			_, err = tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
+				[16]byte(w.ID), [16]byte(w.Tenant), w.URL, w.Events, secret)
+			return err
+		})
+	})
+	if err != nil {
+		return Webhook{}, err
+	}
+	return s.Webhook(ctx, w.Tenant, w.ID)
+}
+
+// Webhook returns a tenant's webhook, or [push.ErrNotFound].
+func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (Webhook, error) {
+	return s.oneWebhook(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, [16]byte(id), [16]byte(tenant))
+}
+
+// Webhooks lists a tenant's webhooks, the oldest first.
+func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) ([]Webhook, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, [16]byte(tenant))
+	hooks, err := pgx.CollectRows(rows, collectWebhook)
+	return hooks, classify(err)
+}
+
+// DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to
+// it, and what was is swept away.
+func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
+	_, err := s.oneWebhook(ctx, `
+		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
+	return err
+}
+
+// EnableWebhook switches a webhook on again, and forgets that it failed. What
+// waited when it was switched off is sent.
+func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (Webhook, error) {
+	return s.oneWebhook(ctx, `
+		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
+}
+
+// RotateWebhookSecret gives a webhook a new secret. For the time of overlap,
+// requests are signed with the old one as well.
+func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (Webhook, error) {
+	return s.oneWebhook(ctx, `
+		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant), secret, overlap)
+}
+
+// oneWebhook runs a statement that returns a webhook, or [push.ErrNotFound].
+func (s *Store) oneWebhook(ctx context.Context, sql string, args ...any) (Webhook, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, sql, args...)
+	w, err := pgx.CollectExactlyOneRow(rows, collectWebhook)
+	return w, classify(err)
+}
+
+// WebhookBacklog counts the deliveries that are due and still wait, says how
+// long the oldest has waited, and how many webhooks are switched off.
+func (s *Store) WebhookBacklog(ctx context.Context) (deliveries int, oldest time.Duration, off int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	var us int64
+	err = s.pool.QueryRow(ctx, `
+		SELECT count(d.next_at), (coalesce(extract(epoch FROM clock_timestamp() - min(d.next_at)), 0) * 1e6)::bigint,
+			(SELECT count(*) FROM webhooks WHERE disabled_at IS NOT NULL AND deleted_at IS NULL)
+		FROM webhooks w LEFT JOIN webhook_deliveries d
+			ON d.webhook_id = w.id AND d.status IN ('waiting', 'sending') AND d.next_at <= statement_timestamp()
+		WHERE w.disabled_at IS NULL AND w.deleted_at IS NULL`).Scan(&deliveries, &us, &off)
+	return deliveries, time.Duration(us) * time.Microsecond, off, classify(err)
+}
