@@ -11,11 +11,15 @@ import (
 // Dialer returns a dialer that takes at most timeout and, unless private
 // addresses are allowed, reaches public ones only.
 func Dialer(timeout time.Duration, allowPrivate bool) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return newDialer(timeout, allowPrivate).DialContext
+}
+
+func newDialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	dialer := &net.Dialer{Timeout: timeout}
 	if !allowPrivate {
 		dialer.ControlContext = newGuard().control
 	}
-	return dialer.DialContext
+	return dialer
 }
 
 // newTransport returns a transport that sends each request at most once, to
