@@ -35,11 +35,12 @@ var mayImport = map[string][]string{
 	"store":       {"push", "quota", "groupcommit", "faults", "migrations"},
 	"schedule":    {"push", "quota", "store", "faults"},
 	"delivery":    {"push", "quota", "channel", "pace", "store", "faults"},
-	"httpapi":     {"push", "quota", "ratelimit", "schedule", "store"},
+	"notify":      {"push", "groupcommit", "outbound", "store"},
+	"httpapi":     {"push", "quota", "ratelimit", "schedule", "store", "notify"},
 	"devstack":    {"store", "migrations", "config"},
 	"testenv":     {"store", "devstack", "migrations", "config"},
 	"app": {"migrations", "push", "config", "telemetry", "groupcommit", "quota", "ratelimit", "pace", "channel", "queue", "store", "schedule",
-		"delivery", "httpapi", "devstack"},
+		"delivery", "notify", "httpapi", "devstack"},
 	"cmd": {"app", "config", "devstack", "store", "push", "telemetry"},
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
@@ -69,7 +70,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Observe: func(calls int) { a.metrics.Grouped("limits", calls) },
 	})
 	a.queue = queue.New(a.rdb, cfg.Delivery.Queues)
-	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.queue.Works}
+	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.queue.Works}
 	return a, nil
 }
 
@@ -104,7 +105,11 @@ func (a *App) Handler() http.Handler {
 		ArmLease:   a.cfg.Delivery.ArmLease,
 		Caps:       push.Caps(a.cfg.TenantCaps),
 	})
+	webhooks := notify.NewWebhooks(a.store, notify.WebhooksConfig{
+		MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
+	})
 	return httpapi.New(service, a.store, httpapi.Config{
+		Webhooks: webhooks,
 		Log:      a.log,
 		Limiter:  a.limiter,
 		Callers:  callerLimits(a.cfg.APILimits, a.metrics.LimitsSkipped),
@@ -175,7 +180,12 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
 		g.Go(func() error { return auditor.Run(ctx) })
 	}
-	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, lobby.Run} {
+	hooks := a.cfg.Webhooks
+	notifier := notify.New(a.store, a.log, a.metrics, time.Now, notify.Config{
+		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
+	})
+	sweeper := &schedule.Sweeper{Store: a.store, Log: a.log, Keep: hooks.Retention}
+	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, lobby.Run, notifier.Run, sweeper.Run} {
 		g.Go(func() error { return run(ctx) })
 	}
 	g.Go(func() error {

@@ -21,6 +21,7 @@ type Config struct {
 	TenantCaps TenantCaps
 	HTTP       HTTP
 	Delivery   Delivery
+	Webhooks   Webhooks
 }
 
 // Load reads the settings of the two services, api and worker, which need both
@@ -61,6 +62,7 @@ func (c *Config) fields() []field {
 		{"tenant_caps", "{}", "what each tenant may have at a time", object(&c.TenantCaps)},
 		{"http", "{}", "how the programs answer", object(&c.HTTP)},
 		{"delivery", "{}", "how workers deliver", object(&c.Delivery)},
+		{"webhooks", "{}", "how tenants are told what becomes of their pushes", object(&c.Webhooks)},
 	}
 }
 

@@ -45,6 +45,7 @@ delivery:
   redis_patience: 1m
   audit_interval: 0s
   horizon: 1s
+webhooks: {max_per_tenant: 0, timeout: 100ms, disable_after: 1h, retention: 48h, allow_private_addresses: true}
 `
 
 func TestWholeFile(t *testing.T) {
@@ -70,6 +71,7 @@ func TestWholeFile(t *testing.T) {
 			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Queues: 64, Horizon: time.Second,
 			ArmLease: 2 * time.Second, RedisPatience: time.Minute,
 		},
+		Webhooks: Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -218,11 +220,11 @@ delivery:
 			`7: delivery: is written twice, first in line 1`,
 		}},
 		{"strange keys", "\"a\\nb\": 1\n.policy: 1\nLease: 1\n<<: {delivery: {}}\n? x\n: 1\n", []string{
-			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery`,
-			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery (did you mean policy?)`,
-			`3: Lease: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery`,
-			`4: "<<": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery`,
-			`5: "?": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery`,
+			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
+			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks (did you mean policy?)`,
+			`3: Lease: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
+			`4: "<<": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
+			`5: "?": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
 		}},
 		{"anchors, aliases and tags", "delivery:\n  lease: &x 1m\n  horizon: *x\n  queues: !!int 3\n", []string{
 			`2: delivery.lease: an anchor: must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
@@ -230,7 +232,7 @@ delivery:
 			`4: delivery.queues: a tag: must be a whole number from 1 to 64`,
 		}},
 		{"two documents", "policy: {}\n---\npolicy: {}\n", []string{`3: must be one YAML document; here begins a second`}},
-		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, tenant_caps, http, delivery`}},
+		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, tenant_caps, http, delivery, webhooks`}},
 		{"not YAML", "policy: {}\nchannels: {a: \"hush\n", []string{`2: is not YAML: could not find end character of double-quoted text`}},
 		{"not YAML either", "policy:\n\trules: []\n", []string{`2: is not YAML: found character '` + "\t" + `' that cannot start any token`}},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 
+	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -25,6 +26,9 @@ type Config struct {
 	Limiter limiter
 	// Callers are the speed limits of callers; none by default.
 	Callers CallerLimits
+	// Webhooks are those of the tenants; only the paths below /v1/webhooks need
+	// them.
+	Webhooks *notify.Webhooks
 
 	// Postgres and Redis report whether the servers answer, for /readyz;
 	// nil: they do.

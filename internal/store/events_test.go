@@ -106,7 +106,7 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 			}
 		}, []string{"push.scheduled", "push.expired"}},
 		"put into the queue, and out": {func(t *testing.T, p push.Push) {
-			if _, err := b.Promote(t.Context(), time.Hour, time.Minute, 1000, func([]push.WakeUp) error { return nil }); err != nil {
+			if _, err := b.Promote(t.Context(), time.Hour, time.Minute, 1000, nil, func([]push.WakeUp) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.Unarm(t.Context(), []int64{push.RecipientKey(p.Tenant, p.Recipient)}); err != nil {

@@ -10,8 +10,9 @@ import (
 
 // Gauges are read when the metrics are asked for.
 type Gauges struct {
-	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error) // pushes that are due and wait
-	QueueSizes func() (map[string]int, error)                                      // wake-ups by state
+	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
+	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
+	Webhooks   func(context.Context) (due int, oldest time.Duration, off int, err error) // events that are due, and webhooks that are switched off
 	Postgres   func(context.Context) error
 	Redis      func(context.Context) error
 	Polling    func() bool // whether Redis is given up for now; nil in the API
@@ -26,6 +27,9 @@ var (
 	oldestDesc  = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
 	queueDesc   = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
 	upDesc      = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
+	webhookDesc = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Events that are due to be told to webhooks.", nil, nil)
+	awaitedDesc = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
+	offDesc     = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
 	pollingDesc = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
 	waitingDesc = prometheus.NewDesc("sendquota_channel_waiting", "Recipients that wait for their turn at a channel, in this worker.", []string{"channel"}, nil)
 	heldDesc    = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
@@ -58,6 +62,11 @@ func (c gaugeCollector) Collect(out chan<- prometheus.Metric) {
 		if pushes, oldest, err := c.Backlog(ctx); err == nil {
 			gauge(backlogDesc, float64(pushes))
 			gauge(oldestDesc, oldest.Seconds())
+		}
+		if due, oldest, off, err := c.Webhooks(ctx); err == nil {
+			gauge(webhookDesc, float64(due))
+			gauge(awaitedDesc, oldest.Seconds())
+			gauge(offDesc, float64(off))
 		}
 	})
 	both.Go(func() {

@@ -28,6 +28,7 @@ type Metrics struct {
 	limiterErrors prometheus.Counter
 	limitsSkipped prometheus.Counter
 	groups        *prometheus.HistogramVec
+	notified      *prometheus.CounterVec
 
 	// Without a value until there was an audit.
 	violations    *prometheus.GaugeVec
@@ -65,6 +66,8 @@ func NewMetrics() *Metrics {
 			Help: "Requests that passed the api_limits without a decision, because Redis did not answer."}),
 		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
 			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger, limits).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
+		notified: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_webhook_deliveries_total",
+			Help: "Attempts to tell a webhook an event by outcome (delivered, failed and to be repeated, given_up)."}, []string{"outcome"}),
 		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
 			Help: "Broken guarantees that this worker's last audit found, by check."}, []string{"check"}),
 		lastAudit: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_last_success_timestamp_seconds",
@@ -72,7 +75,7 @@ func NewMetrics() *Metrics {
 		auditDuration: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
 			Help: "How long this worker's last audit took."}, nil),
 	}
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups,
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
 		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -128,6 +131,9 @@ func (m *Metrics) LimitsSkipped() { m.limitsSkipped.Inc() }
 func (m *Metrics) Grouped(kind string, size int) {
 	m.groups.WithLabelValues(kind).Observe(float64(size))
 }
+
+// Notified counts an attempt to tell a webhook an event.
+func (m *Metrics) Notified(outcome string) { m.notified.WithLabelValues(outcome).Inc() }
 
 // Audited records what an audit that has just ended found, by check.
 func (m *Metrics) Audited(violations map[string]int, took time.Duration) {

@@ -1,0 +1,109 @@
+package notify
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestAnswers is the table of what an answer means for an event.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status     int
+		retryAfter string
+		attempt    int
+		want       string
+		atLeast    time.Duration
+		atMost     time.Duration
+	}{
+		"200":                            {200, "", 1, "delivered", 0, 0},
+		"204":                            {204, "", 11, "delivered", 0, 0},
+		"the first failure":              {500, "", 1, "failed", 4500 * time.Millisecond, 5500 * time.Millisecond},
+		"the third":                      {404, "", 3, "failed", 108 * time.Second, 132 * time.Second},
+		"the tenth":                      {503, "", 10, "failed", 432 * time.Minute, 528 * time.Minute},
+		"the last":                       {503, "", 11, "given_up", 0, 0},
+		"it asks to wait":                {429, "90", 1, "failed", 90 * time.Second, 90 * time.Second},
+		"it asks to wait less":           {429, "1", 1, "failed", 4500 * time.Millisecond, 5500 * time.Millisecond},
+		"it asks to wait for a month":    {503, "2592000", 1, "failed", 8 * time.Hour, 8 * time.Hour},
+		"it asks for nonsense":           {503, "soon", 1, "failed", 4500 * time.Millisecond, 5500 * time.Millisecond},
+		"a redirect":                     {301, "", 1, "failed", 4500 * time.Millisecond, 5500 * time.Millisecond},
+		"410 ends the delivery and more": {410, "60", 1, "given_up", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEndpoint(t, func(rw http.ResponseWriter, _ delivery, _ int) int {
+				if c.retryAfter != "" {
+					rw.Header().Set("Retry-After", c.retryAfter)
+				}
+				return c.status
+			})
+			n := New(nil, nil, nil, time.Now, Config{Timeout: 5 * time.Second, AllowPrivateAddresses: true})
+			defer n.client.Close()
+			payload := []byte(`{"a": 1}`)
+			got := n.attempt(t.Context(), store.Outgoing{ID: uuid.New(), URL: e.URL, Secret: newSecret(), Attempt: c.attempt, Payload: payload})
+			if outcome(got) != c.want || got.Status != c.status || got.Gone != (c.status == 410) || (got.Error == "") != got.Delivered || got.Retry < c.atLeast || got.Retry > c.atMost {
+				t.Errorf("%+v, want %+v", got, c)
+			}
+			if body := e.seen()[0].body; !bytes.Equal(body, payload) {
+				t.Errorf("got %s", body)
+			}
+		})
+	}
+}
+
+// TestBackoffLastsADay, whatever chance says.
+func TestBackoffLastsADay(t *testing.T) {
+	for range 1000 {
+		id := uuid.New()
+		var all time.Duration
+		for i, pause := range Backoff() {
+			all += spread(pause, id, i+1)
+			if got := spread(pause, id, i+1); got < pause*9/10 || got > pause*11/10 {
+				t.Fatalf("%s became %s", pause, got)
+			}
+		}
+		if all < 21*time.Hour || all > 27*time.Hour {
+			t.Fatalf("it is given up after %s", all)
+		}
+	}
+}
+
+// TestURLFault: every bad URL is named as such.
+func TestURLFault(t *testing.T) {
+	public := NewWebhooks(nil, WebhooksConfig{})
+	private := NewWebhooks(nil, WebhooksConfig{AllowPrivateAddresses: true})
+	for url, want := range map[string]struct{ public, private bool }{
+		"https://example.com/hook?a=b":       {true, true},
+		"http://example.com:8080":            {true, true},
+		"http://127.0.0.1:8080/":             {false, true},
+		"http://2130706433/":                 {false, true},
+		"http://[::ffff:10.0.0.1]/":          {false, true},
+		"http://metadata.localhost/":         {false, true},
+		"http://169.254.169.254/latest":      {false, true},
+		"https://user:password@example.com/": {},
+		"https://example.com/#fragment":      {},
+		"ftp://example.com/":                 {},
+		"//example.com/":                     {},
+		"example.com":                        {},
+		"https://":                           {},
+		"https://:443/":                      {},
+		"https://exa mple.com":               {},
+		"https://[::1":                       {},
+		"":                                   {},
+		"https://example.com/\x7f":           {},
+		"file:///etc/passwd":                 {},
+		"https://example.com/" + string(bytes.Repeat([]byte("a"), 2048)): {},
+	} {
+		if got := public.URLFault(url); (got == "") != want.public {
+			t.Errorf("%s: %q", url, got)
+		}
+		if got := private.URLFault(url); (got == "") != want.private {
+			t.Errorf("%s, private allowed: %q", url, got)
+		}
+	}
+}

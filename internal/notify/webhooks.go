@@ -1,0 +1,150 @@
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// Overlap is how long a secret that was replaced still signs.
+const Overlap = 24 * time.Hour
+
+// maxReplayed is how many deliveries one request replays.
+const maxReplayed = 10_000
+
+// maxURL is how many bytes the URL of a webhook may have.
+const maxURL = 2048
+
+// Webhooks is what tenants do with their webhooks. Another tenant's webhook is
+// [push.ErrNotFound] everywhere.
+type Webhooks struct {
+	store *store.Store
+	cfg   WebhooksConfig
+}
+
+// WebhooksConfig bounds what tenants may set up.
+type WebhooksConfig struct {
+	MaxPerTenant          int
+	AllowPrivateAddresses bool
+}
+
+// NewWebhooks returns the webhooks in a store.
+func NewWebhooks(st *store.Store, cfg WebhooksConfig) *Webhooks {
+	return &Webhooks{store: st, cfg: cfg}
+}
+
+// URLFault says what is wrong with the URL of a webhook, or nothing.
+func (s *Webhooks) URLFault(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case len(raw) > maxURL:
+		return "must have at most 2048 bytes"
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return "must be an absolute URL with https:// or http:// and a host"
+	case u.User != nil:
+		return "must have no user and password; the signature proves who calls"
+	case u.Fragment != "":
+		return "must have no fragment; it is never sent"
+	case s.cfg.AllowPrivateAddresses:
+		return ""
+	}
+	return outbound.HostFault(u.Hostname())
+}
+
+// Create makes a webhook for a URL without fault, and returns it with its
+// secret, which is never shown again.
+func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []push.Event) (w store.Webhook, secret string, err error) {
+	secret = newSecret()
+	w, err = s.store.CreateWebhook(ctx, store.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
+	return w, secret, err
+}
+
+// Rotate gives a webhook a new secret, and returns it. For the time of
+// [Overlap], requests are signed with both.
+func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w store.Webhook, secret string, err error) {
+	secret = newSecret()
+	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, Overlap)
+	return w, secret, err
+}
+
+// newSecret makes 256 random bits, in the form of Standard Webhooks.
+func newSecret() string {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(secret[:])
+}
+
+// MaxPerTenant is how many webhooks a tenant may have.
+func (s *Webhooks) MaxPerTenant() int { return s.cfg.MaxPerTenant }
+
+// Get returns a webhook.
+func (s *Webhooks) Get(ctx context.Context, tenant, id uuid.UUID) (store.Webhook, error) {
+	return s.store.Webhook(ctx, tenant, id)
+}
+
+// List returns a tenant's webhooks, the oldest first.
+func (s *Webhooks) List(ctx context.Context, tenant uuid.UUID) ([]store.Webhook, error) {
+	return s.store.Webhooks(ctx, tenant)
+}
+
+// Delete ends a webhook, and whatever waits for it.
+func (s *Webhooks) Delete(ctx context.Context, tenant, id uuid.UUID) error {
+	return s.store.DeleteWebhook(ctx, tenant, id)
+}
+
+// Enable switches a webhook on again.
+func (s *Webhooks) Enable(ctx context.Context, tenant, id uuid.UUID) (store.Webhook, error) {
+	return s.store.EnableWebhook(ctx, tenant, id)
+}
+
+// Test sends a webhook an event of its own, whatever events it asked for. To
+// one that is switched off nothing is sent: [push.ErrWebhookOff].
+func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (store.Delivery, error) {
+	w, err := s.switchedOn(ctx, tenant, id)
+	if err != nil {
+		return store.Delivery{}, err
+	}
+	return s.store.AddTestDelivery(ctx, w)
+}
+
+// Deliveries returns what a webhook was sent, or is to be, the newest first;
+// see [store.Store.Deliveries].
+func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f store.DeliveryFilter, before int64, limit int) ([]store.Delivery, error) {
+	if _, err := s.store.Webhook(ctx, tenant, id); err != nil {
+		return nil, err
+	}
+	return s.store.Deliveries(ctx, id, f, before, limit)
+}
+
+// Replay sends an event again.
+func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (store.Delivery, error) {
+	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
+		return store.Delivery{}, err
+	}
+	return s.store.Replay(ctx, id, delivery)
+}
+
+// ReplayFailed sends again what was given up of the events since a time, up to
+// ten thousand of them, the oldest first. It returns how many those are.
+func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since time.Time) (int, error) {
+	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
+		return 0, err
+	}
+	return s.store.ReplayFailed(ctx, id, since, maxReplayed)
+}
+
+func (s *Webhooks) switchedOn(ctx context.Context, tenant, id uuid.UUID) (store.Webhook, error) {
+	w, err := s.store.Webhook(ctx, tenant, id)
+	if err == nil && !w.DisabledAt.IsZero() {
+		err = push.ErrWebhookOff
+	}
+	return w, err
+}

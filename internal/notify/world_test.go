@@ -1,0 +1,250 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// world is a store with a tenant and its webhooks, and what a notifier said.
+type world struct {
+	*store.Store
+	t        *testing.T
+	db       *pgx.Conn
+	webhooks *Webhooks
+	tenant   uuid.UUID
+	log      lockedBuffer
+	outcomes counter
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	url := testenv.Postgres(t)
+	st, err := store.Open(t.Context(), url, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	w := &world{Store: st, t: t, webhooks: NewWebhooks(st, WebhooksConfig{MaxPerTenant: 10, AllowPrivateAddresses: true})}
+	if w.db, err = pgx.Connect(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.db.Close(context.Background()) })
+	w.tenant = w.newTenant("acme")
+	return w
+}
+
+func (w *world) newTenant(name string) uuid.UUID {
+	w.t.Helper()
+	id, _, err := w.CreateTenant(w.t.Context(), name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+// hook makes a webhook that wants all events.
+func (w *world) hook(tenant uuid.UUID, url string) (store.Webhook, string) {
+	w.t.Helper()
+	hook, secret, err := w.webhooks.Create(w.t.Context(), tenant, url, push.Events)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return hook, secret
+}
+
+// quick is a notifier's configuration whose pauses are short.
+func quick() Config {
+	ms := time.Millisecond
+	return Config{Timeout: 5 * time.Second, AllowPrivateAddresses: true, DisableAfter: time.Hour, Backoff: []time.Duration{ms, ms, ms, ms, ms, ms, ms, ms, ms, ms, ms, ms}}
+}
+
+// run lets a notifier work until the test ends, or until it is stopped.
+func (w *world) run(box outbox, cfg Config) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	n := New(box, slog.New(slog.NewJSONHandler(&w.log, nil)), &w.outcomes, time.Now, cfg)
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// book books a push that is due at once.
+func (w *world) book(tenant uuid.UUID, recipient string) push.Push {
+	w.t.Helper()
+	now := time.Now().UTC().Truncate(time.Second)
+	v, err := w.Book(w.t.Context(), store.Order{Drafts: []store.Draft{{Push: push.Push{
+		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`),
+		SendAt: now, RequestedSendAt: now, TTL: time.Hour,
+	}}}})
+	if err != nil || v[0].Judgement != store.Booked {
+		w.t.Fatalf("%+v, %v", v, err)
+	}
+	return v[0].Push
+}
+
+// send claims and finishes a push.
+func (w *world) send(p push.Push) {
+	w.t.Helper()
+	c, err := w.Claim(w.t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+	if err != nil || c.State != store.Claimed {
+		w.t.Fatalf("%+v, %v", c, err)
+	}
+	_, err = w.Finish(w.t.Context(), store.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// only returns the webhook's only delivery.
+func (w *world) only(hook store.Webhook) store.Delivery {
+	w.t.Helper()
+	d, err := w.Deliveries(w.t.Context(), hook.ID, store.DeliveryFilter{}, 0, 2)
+	if err != nil || len(d) != 1 {
+		w.t.Fatalf("%+v, %v", d, err)
+	}
+	return d[0]
+}
+
+// eventually waits for a fact.
+func (w *world) eventually(what string, fact func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !fact(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("never came true: %s\n%s", what, w.log.String())
+		}
+	}
+}
+
+// delivery is a request that an endpoint got.
+type delivery struct {
+	id     string
+	event  string
+	about  string // the push
+	header http.Header
+	body   []byte
+	status int // what it was answered
+}
+
+// endpoint notes what it gets, and answers as it is told.
+type endpoint struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []delivery
+}
+
+func newEndpoint(t *testing.T, answer func(http.ResponseWriter, delivery, int) (status int)) *endpoint {
+	t.Helper()
+	e := &endpoint{}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var event struct {
+			Type string
+			Data struct {
+				ID string
+			}
+		}
+		_ = json.Unmarshal(body, &event)
+		d := delivery{id: r.Header.Get("Webhook-Id"), event: event.Type, about: event.Data.ID, header: r.Header, body: body}
+		e.mu.Lock()
+		earlier := 0
+		for _, one := range e.got {
+			if one.id == d.id {
+				earlier++
+			}
+		}
+		e.mu.Unlock()
+		d.status = answer(rw, d, earlier)
+		e.mu.Lock()
+		e.got = append(e.got, d)
+		e.mu.Unlock()
+		if d.status > 0 {
+			rw.WriteHeader(d.status)
+		}
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// always answers with a status.
+func always(status int) func(http.ResponseWriter, delivery, int) int {
+	return func(http.ResponseWriter, delivery, int) int { return status }
+}
+
+func (e *endpoint) seen() []delivery {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]delivery(nil), e.got...)
+}
+
+// accepted are those that were answered with 200, by push.
+func (e *endpoint) accepted() map[string][]string {
+	events := map[string][]string{}
+	for _, d := range e.seen() {
+		if d.status == 200 {
+			events[d.about] = append(events[d.about], d.event)
+		}
+	}
+	return events
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// counter counts outcomes.
+type counter struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *counter) Notified(outcome string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[string]int{}
+	}
+	c.n[outcome]++
+}
+
+func (c *counter) of(outcome string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[outcome]
+}

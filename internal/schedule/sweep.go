@@ -1,0 +1,28 @@
+package schedule
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// Sweeper removes what webhooks were sent long ago.
+type Sweeper struct {
+	Store *store.Store
+	Log   *slog.Logger
+	Keep  time.Duration // how long it is kept
+}
+
+// Run sweeps every ten seconds until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) error {
+	return every(ctx, 10*time.Second, s.Log, "sweep", s.Pass)
+}
+
+// Pass removes one portion.
+func (s *Sweeper) Pass(ctx context.Context) (full bool, err error) {
+	const portion = 500
+	n, err := s.Store.SweepDeliveries(ctx, s.Keep, portion)
+	return n >= portion, err
+}
