@@ -93,6 +93,16 @@ func (a *api) routes() {
 	a.handle(slotsDoc(s), push.ScopeQuota, a.slots)
 
 	a.handle(takeDoc(s), push.ScopeLimits, a.take)
+	a.handle(createWebhookDoc(s), push.ScopeHooks, a.createWebhook)
+	a.handle(listWebhooksDoc(s), push.ScopeHooks, a.listWebhooks)
+	a.handle(getWebhookDoc(s), push.ScopeHooks, a.getWebhook)
+	a.handle(deleteWebhookDoc(s), push.ScopeHooks, a.deleteWebhook)
+	a.handle(testWebhookDoc(s), push.ScopeHooks, a.testWebhook)
+	a.handle(rotateSecretDoc(s), push.ScopeHooks, a.rotateSecret)
+	a.handle(enableWebhookDoc(s), push.ScopeHooks, a.enableWebhook)
+	a.handle(listDeliveriesDoc(s), push.ScopeHooks, a.listDeliveries)
+	a.handle(replayDoc(s), push.ScopeHooks, a.replay)
+	a.handle(replayFailedDoc(s), push.ScopeHooks, a.replayFailed)
 
 	a.handle(healthDoc(s), "", a.health)
 	a.handle(readyDoc(s), "", a.ready)
@@ -174,7 +184,7 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
 	}
 	allow := http.Header{}
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch} {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		if a.router.Match(chi.NewRouteContext(), method, path) {
 			allow.Add("Allow", method)
 		}

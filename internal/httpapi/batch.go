@@ -145,7 +145,10 @@ func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err erro
 	return b, o, nil
 }
 
-func place(i int) string { return "body.pushes[" + strconv.Itoa(i) + "]" }
+func place(i int) string { return item("body.pushes", i) }
+
+// item is the location of an element of an array.
+func item(array string, i int) string { return array + "[" + strconv.Itoa(i) + "]" }
 
 // checkBatch refuses a batch as a whole, if its envelope is faulty, or if it
 // is atomic and any member is. Where other faults are answered anyway, those

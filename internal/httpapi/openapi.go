@@ -19,6 +19,7 @@ const (
 	tagPushes     = "Pushes"
 	tagQuota      = "Quota"
 	tagLimits     = "Limits"
+	tagWebhooks   = "Webhooks"
 	tagOperations = "Operations"
 )
 
@@ -40,6 +41,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
 			{Name: tagQuota, Description: "Look at quotas. Nothing here books anything."},
 			{Name: tagLimits, Description: "Speed limits of your own, for whatever you name."},
+			{Name: tagWebhooks, Description: "Be told what becomes of pushes, by signed requests to an endpoint of your own."},
 			{Name: tagOperations, Description: "For those who run it. /metrics is for Prometheus."},
 		},
 		Components: &huma.Components{
@@ -204,6 +206,12 @@ func (s *sketch) int(name, description string, fallback, least, most float64) *h
 
 func (s *sketch) pushID() *huma.Param {
 	p := s.param("path", "id", "The push's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
+	p.Example = exampleID
+	return p
+}
+
+func (s *sketch) webhookID() *huma.Param {
+	p := s.param("path", "id", "The webhook's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
 	p.Example = exampleID
 	return p
 }

@@ -130,6 +130,8 @@ func TestDecoderAgreesWithSchema(t *testing.T) {
 		{question{}, func(r *reader) []faultView { return readQuestion(r).faults }, `{"recipient":"a","channel":"push","category":"","send_at":"2026-12-01T09:00:00Z"}`},
 		{newTake{}, func(r *reader) []faultView { return readTake(r).faults },
 			`{"key":"a","cost":2,"dry_run":true,"limits":[{"algorithm":"token_bucket","limit":5,"per":"1m30s","burst":3},{"algorithm":"sliding_window","limit":5,"per":"1.5s","precision":"10ms"}]}`},
+		{newWebhook{}, func(r *reader) []faultView { return readWebhook(r).faults }, `{"url":"https://example.com","events":["push.sent","push.failed"]}`},
+		{sinceForm{}, func(r *reader) []faultView { _, f := readSince(r); return f.faults }, `{"since":"2026-12-01T09:00:00Z"}`},
 		{newBatch{}, batchFaults, `{"atomic":true,"pushes":[{"recipient":"a","message":{}},{"recipient":"b","message":{"title":"x"}}]}`},
 	} {
 		schema := schemas.Schema(reflect.TypeOf(c.of), true, "")
@@ -235,7 +237,7 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("no %s", op.OperationID)
 		}
 	}
-	for _, foreign := range []string{"http://", "https://", "<script", "src=", "@import", "url("} {
+	for _, foreign := range []string{`="http://`, `="https://`, "<link", "<script", "src=", "@import", "url("} {
 		if strings.Contains(r.text, foreign) {
 			t.Errorf("the page needs %s", foreign)
 		}

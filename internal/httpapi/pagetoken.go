@@ -13,20 +13,20 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// A page token is the position behind which the page begins (the send time in
-// Unix seconds, the id), and a seal that binds it to the tenant and the
-// filters, so that a token of another list is noticed. It is no secret: a
-// position tells nothing, and every page is the tenant's own anyway.
+// A page token is the position behind which the page begins, and a seal that
+// binds it to the tenant and to the list with its filters, so that a token of
+// another list is noticed. It is no secret: a position tells nothing, and every
+// page is the tenant's own anyway.
 const (
 	positionSize = 8 + 16
 	sealSize     = 16
 )
 
-// pageToken writes a position.
+// pageToken writes a position in a list of pushes: the send time in Unix
+// seconds, the id.
 func pageToken(p store.Position, tenant uuid.UUID, f store.Filter) string {
-	token := binary.BigEndian.AppendUint64(nil, uint64(p.SendAt.Unix()))
-	token = append(token, p.ID[:]...)
-	return base64.RawURLEncoding.EncodeToString(append(token, seal(token, tenant, f)...))
+	position := binary.BigEndian.AppendUint64(nil, uint64(p.SendAt.Unix()))
+	return sealed(append(position, p.ID[:]...), tenant, pushList(f))
 }
 
 // readPageToken reads a position. It is false if the token was not made for
@@ -35,19 +35,34 @@ func readPageToken(token string, tenant uuid.UUID, f store.Filter) (store.Positi
 	if token == "" {
 		return store.Position{}, true
 	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) != positionSize+sealSize || !hmac.Equal(b[positionSize:], seal(b[:positionSize], tenant, f)) {
+	b, ok := unsealed(token, positionSize, tenant, pushList(f))
+	if !ok {
 		return store.Position{}, false
 	}
-	return store.Position{
-		SendAt: time.Unix(int64(binary.BigEndian.Uint64(b)), 0).UTC(),
-		ID:     uuid.UUID(b[8:positionSize]),
-	}, true
+	return store.Position{SendAt: time.Unix(int64(binary.BigEndian.Uint64(b)), 0).UTC(), ID: uuid.UUID(b[8:])}, true
 }
 
-func seal(position []byte, tenant uuid.UUID, f store.Filter) []byte {
+func pushList(f store.Filter) string {
+	return fmt.Sprintf("%q %q %q %q %s %s", f.Recipient, f.Channel, f.Category, f.Status, stamp(f.From), stamp(f.Until))
+}
+
+// sealed makes a token of a position in a list.
+func sealed(position []byte, tenant uuid.UUID, list string) string {
+	return base64.RawURLEncoding.EncodeToString(append(position, seal(position, tenant, list)...))
+}
+
+// unsealed returns the position in a token, if it was made for that list.
+func unsealed(token string, size int, tenant uuid.UUID, list string) (position []byte, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) != size+sealSize || !hmac.Equal(b[size:], seal(b[:size], tenant, list)) {
+		return nil, false
+	}
+	return b[:size], true
+}
+
+func seal(position []byte, tenant uuid.UUID, list string) []byte {
 	h := hmac.New(sha256.New, tenant[:])
 	h.Write(position)
-	fmt.Fprintf(h, "%q %q %q %q %s %s", f.Recipient, f.Channel, f.Category, f.Status, stamp(f.From), stamp(f.Until))
+	fmt.Fprint(h, list)
 	return h.Sum(nil)[:sealSize]
 }

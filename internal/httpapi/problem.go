@@ -34,6 +34,8 @@ var (
 	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push is not waiting for its time any more."}
 	keyReused        = kind{"idempotency-key-reused", 422, "Idempotency-Key reused", "The Idempotency-Key was used for another request."}
 	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push had a place, but others had none."}
+	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has as many webhooks as it may; delete one first."}
+	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is switched off, so that nothing is sent to it; enable it first."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
 	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a speed limit of the API, which the detail names. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers bear as well, how the limits stand."}
@@ -45,7 +47,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, tenantCap, notCancelable,
-		notReschedulable, keyReused, batchRefused, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, keyReused, batchRefused, tooManyWebhooks, webhookDisabled, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -160,6 +162,8 @@ func plainProblemOf(err error) (problemer, bool) {
 	}{
 		{push.ErrKeyReused, keyReused, "this Idempotency-Key was used before, with another body or on another path"},
 		{push.ErrNotFound, notFound, "there is no such push"},
+		{push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has as many webhooks as it may; delete one first"},
+		{push.ErrWebhookOff, webhookDisabled, "the webhook is switched off, so that nothing is sent to it; enable it first"},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
 		{push.ErrUnavailable, unavailable, "the database did not answer in time; whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"},
 		{ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, without which there is no decision about speed limits; whether the cost was charged is not known"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -75,14 +76,17 @@ func TestPostgresDown(t *testing.T) {
 	}
 	t.Cleanup(down.Close)
 	svc := w.service(down, testPolicy())
-	const id = "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	const id, hook = "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", "/v1/webhooks/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	body := pushBody("user-1", w.in(time.Hour), "")
 	for name, keys := range map[string]authenticator{"keys too": down, "keys known": everything{}} {
-		h := New(svc, keys, Config{})
+		h := New(svc, keys, Config{Webhooks: notify.NewWebhooks(down, notify.WebhooksConfig{})})
 		for _, c := range [][3]string{
 			{"POST", "/v1/pushes", body}, {"POST", "/v1/pushes/batch", `{"pushes":[` + body + `]}`}, {"GET", "/v1/pushes", ""}, {"GET", id, ""},
 			{"POST", id + "/cancel", ""}, {"PATCH", id, `{"send_at":"` + w.in(time.Hour) + `"}`}, {"POST", "/v1/quota/check", `{"recipient":"a"}`},
 			{"GET", "/v1/recipients/a/quota", ""}, {"GET", "/v1/recipients/a/slots", ""},
+			{"POST", "/v1/webhooks", `{"url":"https://example.com"}`}, {"GET", "/v1/webhooks", ""}, {"GET", hook, ""}, {"DELETE", hook, ""},
+			{"POST", hook + "/test", ""}, {"POST", hook + "/enable", ""}, {"POST", hook + "/rotate-secret", ""}, {"GET", hook + "/deliveries", ""},
+			{"POST", hook + "/deliveries/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01/replay", ""}, {"POST", hook + "/replay", `{"since":"` + w.in(0) + `"}`},
 		} {
 			t.Run(name+" "+c[0]+" "+c[1], func(t *testing.T) {
 				t.Parallel()

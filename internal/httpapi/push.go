@@ -139,11 +139,14 @@ func (a *api) get(c *call) error {
 }
 
 // pushID reads the id in the path.
-func (c *call) pushID(bad *faults) uuid.UUID {
-	given := c.param("id")
+func (c *call) pushID(bad *faults) uuid.UUID { return c.pathID("id", bad) }
+
+// pathID reads an id in the path.
+func (c *call) pathID(name string, bad *faults) uuid.UUID {
+	given := c.param(name)
 	id, err := uuid.Parse(given)
 	if err != nil || len(given) != 36 {
-		bad.add("path.id", "must be a UUID", shown(given))
+		bad.add("path."+name, "must be a UUID", shown(given))
 	}
 	return id
 }

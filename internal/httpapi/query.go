@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // query reads the parameters behind the question mark and collects what is
@@ -93,6 +95,16 @@ func (q query) int(name string, fallback, least, most int) int {
 		return fallback
 	}
 	return n
+}
+
+// id reads a UUID.
+func (q query) id(name string) uuid.UUID {
+	v := q.values.Get(name)
+	id, err := uuid.Parse(v)
+	if v != "" && (err != nil || len(v) != 36) {
+		q.bad(name, "must be a UUID", v)
+	}
+	return id
 }
 
 // flag reads true or false. Unlike a filter it must not be empty: what does

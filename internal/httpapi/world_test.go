@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
@@ -132,8 +133,9 @@ func newWorld(t *testing.T, policy ...quota.Rule) *world {
 	if policy == nil {
 		policy = testPolicy()
 	}
+	webhooks := notify.NewWebhooks(w.store, notify.WebhooksConfig{MaxPerTenant: 3})
 	w.api = New(w.service(w.store, policy), w.store, Config{
-		Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Now: w.now, Limiter: ratelimit.New(w.rdb, ratelimit.Config{}),
+		Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Now: w.now, Webhooks: webhooks, Limiter: ratelimit.New(w.rdb, ratelimit.Config{}),
 	})
 	w.tenant, w.key = w.newTenant("acme", push.Scopes...)
 	_, w.other = w.newTenant("other", push.Scopes...)

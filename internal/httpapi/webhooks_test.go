@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestWebhooksWalk goes the way of a tenant with its webhook.
+func TestWebhooksWalk(t *testing.T) {
+	w := newWorld(t)
+
+	// It is made, and shows its secret this once.
+	created := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook?a=b","events":["push.sent","push.scheduled"]}`).must(t, 201)
+	path, secret := created.header.Get("Location"), created.at(t, "secret").(string)
+	id := created.at(t, "id").(string)
+	if path != "/v1/webhooks/"+id || !strings.HasPrefix(secret, "whsec_") || len(secret) != 50 {
+		t.Errorf("%s, secret %s", path, secret)
+	}
+	for name, want := range map[string]any{
+		"url": "https://example.com/hook?a=b", "status": "enabled", "failures": 0.0, "disabled_at": nil, "failing_since": nil, "events": []any{"push.sent", "push.scheduled"},
+	} {
+		if diff := cmp.Diff(want, created.at(t, name)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	all := w.send("POST", "/v1/webhooks", `{"url":"http://example.com"}`).must(t, 201)
+	if got := all.at(t, "events").([]any); len(got) != len(push.Events) {
+		t.Errorf("all events are %v", got)
+	}
+	for _, r := range []reply{w.send("GET", path, ""), w.send("GET", "/v1/webhooks", "")} {
+		if r.must(t, 200); strings.Contains(r.text, "secret") || !strings.Contains(r.text, id) {
+			t.Errorf("%s", r.text)
+		}
+	}
+
+	// The number is bounded.
+	w.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 201)
+	w.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 409, "too-many-webhooks")
+
+	// What happens is told, in the form in which the push is read.
+	p := w.send("POST", "/v1/pushes", pushBody("user-1", w.in(time.Hour), `,"category":"c","metadata":{"a":1.50}`)).must(t, 201)
+	pushID := p.at(t, "id").(string)
+	d := w.send("GET", path+"/deliveries", "").must(t, 200)
+	if d.at(t, "deliveries", 0, "event") != "push.scheduled" || d.at(t, "deliveries", 0, "push_id") != pushID || d.at(t, "deliveries", 0, "status") != "waiting" ||
+		d.at(t, "deliveries", 0, "last_status") != nil || d.at(t, "deliveries", 0, "ended_at") != nil || d.at(t, "next_page_token") != "" {
+		t.Errorf("%s", d.text)
+	}
+	read := w.send("GET", "/v1/pushes/"+pushID, "").must(t, 200).body
+	for _, private := range []string{"message", "sends"} {
+		delete(read, private)
+	}
+	read["next_attempt_at"], read["last_error"] = nil, "" // absent there
+	if diff := cmp.Diff(read, d.at(t, "deliveries", 0, "payload", "data")); diff != "" {
+		t.Error(diff)
+	}
+
+	// A test, a page token, filters.
+	w.send("POST", path+"/test", "").must(t, 202).at(t, "payload", "data", "webhook_id")
+	first := w.send("GET", path+"/deliveries?page_size=1", "").must(t, 200)
+	if first.at(t, "deliveries", 0, "event") != "webhook.test" || first.at(t, "deliveries", 0, "push_id") != nil {
+		t.Errorf("%s", first.text)
+	}
+	token := first.at(t, "next_page_token").(string)
+	second := w.send("GET", path+"/deliveries?page_size=1&page_token="+token, "").must(t, 200)
+	if second.at(t, "deliveries", 0, "push_id") != pushID || second.at(t, "next_page_token") != "" {
+		t.Errorf("%s", second.text)
+	}
+	w.send("GET", path+"/deliveries?event=push.sent&page_token="+token, "").must(t, 422, "invalid-request")
+	w.send("GET", all.header.Get("Location")+"/deliveries?page_token="+token, "").must(t, 422, "invalid-request")
+	for query, n := range map[string]int{"event=webhook.test": 1, "push=" + pushID: 1, "status=delivered": 0, "status=waiting&event=": 2} {
+		if got := w.send("GET", path+"/deliveries?"+query, "").must(t, 200).at(t, "deliveries").([]any); len(got) != n {
+			t.Errorf("%s: %d", query, len(got))
+		}
+	}
+
+	// A replay, of one and of all that failed.
+	one := second.at(t, "deliveries", 0, "id").(string)
+	w.exec(`UPDATE webhook_deliveries SET status = 'failed', attempts = 11, ended_at = now(), last_status = 500, last_error = 'no' WHERE id = $1`, one)
+	ended := w.send("GET", path+"/deliveries?status=failed", "").must(t, 200)
+	if ended.at(t, "deliveries", 0, "last_status") != 500.0 || ended.at(t, "deliveries", 0, "next_attempt_at") != nil || ended.at(t, "deliveries", 0, "ended_at") == nil {
+		t.Errorf("%s", ended.text)
+	}
+	if r := w.send("POST", path+"/replay", `{"since":"`+w.in(time.Hour)+`"}`).must(t, 202); r.at(t, "replayed") != 0.0 {
+		t.Errorf("%s", r.text)
+	}
+	if r := w.send("POST", path+"/replay", `{"since":"`+w.in(-time.Hour)+`"}`).must(t, 202); r.at(t, "replayed") != 1.0 {
+		t.Errorf("%s", r.text)
+	}
+	if r := w.send("POST", path+"/deliveries/"+one+"/replay", "{}").must(t, 202); r.at(t, "status") != "waiting" || r.at(t, "attempts") != 0.0 {
+		t.Errorf("%s", r.text)
+	}
+
+	// A new secret; switched off and on.
+	if r := w.send("POST", path+"/rotate-secret", "").must(t, 200); r.at(t, "secret") == secret {
+		t.Errorf("%s", r.text)
+	}
+	w.exec(`UPDATE webhooks SET disabled_at = '2026-01-01Z', disabled_reason = 'no', failures = 5, failing_since = '2025-12-01Z' WHERE id = $1`, id)
+	off := w.send("GET", path, "").must(t, 200)
+	if off.at(t, "status") != "disabled" || off.at(t, "disabled_at") != "2026-01-01T00:00:00Z" || off.at(t, "disabled_reason") != "no" || off.at(t, "failing_since") != "2025-12-01T00:00:00Z" {
+		t.Errorf("%s", off.text)
+	}
+	for _, action := range []string{"/test", "/deliveries/" + one + "/replay"} {
+		w.send("POST", path+action, "").must(t, 409, "webhook-disabled")
+	}
+	w.send("POST", path+"/replay", `{"since":"`+w.in(0)+`"}`).must(t, 409, "webhook-disabled")
+	if on := w.send("POST", path+"/enable", "").must(t, 200); on.at(t, "status") != "enabled" || on.at(t, "failures") != 0.0 {
+		t.Errorf("%s", on.text)
+	}
+
+	// It ends.
+	if r := w.send("DELETE", path, "").must(t, 204); r.text != "" || r.header.Get("Content-Type") != "" {
+		t.Errorf("%v %q", r.header, r.text)
+	}
+	w.send("DELETE", path, "").must(t, 404, "not-found")
+	w.send("GET", path+"/deliveries", "").must(t, 404, "not-found")
+	w.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 201)
+	if strings.Contains(w.log.String(), "whsec_") || strings.Contains(w.log.String(), "example.com") {
+		t.Errorf("the log: %s", w.log.String())
+	}
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.db.Exec(w.t.Context(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestOthersWebhooks: another tenant's webhook is not there, and a key needs
+// the scope.
+func TestOthersWebhooks(t *testing.T) {
+	w := newWorld(t)
+	path := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
+	delivery := w.send("POST", path+"/test", "").must(t, 202).at(t, "id").(string)
+	_, narrow := w.newTenant("narrow", push.ScopeWrite, push.ScopeRead, push.ScopeQuota)
+	since := `{"since":"2026-01-01T00:00:00Z"}`
+	for _, c := range [][3]string{
+		{"GET", path, ""}, {"POST", path + "/test", ""}, {"POST", path + "/enable", ""}, {"POST", path + "/rotate-secret", ""}, {"GET", path + "/deliveries", ""},
+		{"POST", path + "/deliveries/" + delivery + "/replay", ""}, {"POST", path + "/replay", since}, {"DELETE", path, ""},
+	} {
+		r := w.send(c[0], c[1], c[2], "Authorization", "Bearer "+w.other).must(t, 404, "not-found")
+		if !strings.Contains(r.text, "there is no such webhook") {
+			t.Errorf("%v: %s", c, r.text)
+		}
+		w.send(c[0], c[1], c[2], "Authorization", "Bearer "+narrow).must(t, 403, "forbidden")
+	}
+	mine := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`, "Authorization", "Bearer "+w.other).must(t, 201).header.Get("Location")
+	w.send("POST", mine+"/deliveries/"+delivery+"/replay", "", "Authorization", "Bearer "+w.other).must(t, 404, "not-found")
+	if got := w.send("GET", "/v1/webhooks", "").must(t, 200).at(t, "webhooks").([]any); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+	w.send("GET", path, "").must(t, 200)
+}
+
+// TestWebhookFaults: every fault at once, with its place, and nothing is made.
+func TestWebhookFaults(t *testing.T) {
+	w := newWorld(t)
+	path := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
+	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	for _, c := range []struct {
+		method, target, body string
+		status               int
+		want                 []string // locations and parts of the messages
+	}{
+		{"POST", "/v1/webhooks", ``, 400, []string{"body", "ends too early"}},
+		{"POST", "/v1/webhooks", `[]`, 422, []string{"body", "must be an object"}},
+		{"POST", "/v1/webhooks", `{}`, 422, []string{"body.url", "is required"}},
+		{"POST", "/v1/webhooks?x=1", `{"url":"http://10.0.0.1/","events":["push.sent","push.opened",5,"push.sent"],"secret":"whsec_x","foo":1}`, 422, []string{
+			"body.events[1]", "must be one of: push.scheduled", "body.events[2]", "must be a string", "body.events", "twice", "body.foo", "unexpected",
+			"body.secret", "made here", "body.url", "public host; the address of this one is private", "query.x", "unexpected"}},
+		{"POST", "/v1/webhooks", `{"url":5,"events":[]}`, 422, []string{"body.events", "must not be empty", "body.url", "must be a string"}},
+		{"POST", "/v1/webhooks", `{"url":"https://u:p@example.com","events":null}`, 422, []string{"body.events", "must be an array", "body.url", "no user and password"}},
+		{"POST", "/v1/webhooks", `{"url":"http://0x7f000001:8080/"}`, 422, []string{"body.url", "loopback"}},
+		{"POST", "/v1/webhooks", `{"url":"http://[::ffff:169.254.169.254]/"}`, 422, []string{"body.url", "metadata"}},
+		{"POST", "/v1/webhooks", `{"url":"gopher://example.com"}`, 422, []string{"body.url", "https:// or http://"}},
+		{"POST", "/v1/webhooks", `{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`, 422, []string{"body.url", "at most 2048 bytes"}},
+		{"GET", "/v1/webhooks?a=b", ``, 422, []string{"query.a", "unexpected"}},
+		{"GET", "/v1/webhooks/x?a=b", ``, 422, []string{"path.id", "UUID", "query.a", "unexpected"}},
+		{"DELETE", "/v1/webhooks/x", `{"a":1}`, 422, []string{"body.a", "unexpected", "path.id", "UUID"}},
+		{"POST", path + "/test", `{"event":"x"}`, 422, []string{"body.event", "unexpected"}},
+		{"GET", path + "/deliveries?status=lost&event=x&push=y&page_size=0&page_token=z", ``, 422, []string{
+			"query.event", "webhook.test", "query.page_size", "1 to 500", "query.push", "UUID", "query.status", "waiting, sending, delivered, failed"}},
+		{"GET", path + "/deliveries?page_token=z", ``, 422, []string{"query.page_token", "not a token"}},
+		{"POST", path + "/deliveries/x/replay", ``, 422, []string{"path.delivery", "UUID"}},
+		{"POST", path + "/replay", `{}`, 422, []string{"body.since", "required"}},
+		{"POST", path + "/replay", `{"since":"yesterday","until":1}`, 422, []string{"body.since", "must be a time", "body.until", "unexpected"}},
+		{"POST", path + "/deliveries/" + id + "/replay", ``, 404, nil},
+	} {
+		r := w.send(c.method, c.target, c.body)
+		if r.status != c.status {
+			t.Errorf("%s %s %s: %d %s", c.method, c.target, c.body, r.status, r.text)
+			continue
+		}
+		var got []string
+		errs, _ := r.body["errors"].([]any)
+		for _, e := range errs {
+			m := e.(map[string]any)
+			got = append(got, fmt.Sprint(m["location"], "|", m["message"]))
+		}
+		slices.Sort(got)
+		ok := len(got) == len(c.want)/2
+		for i := range got {
+			location, message, _ := strings.Cut(got[i], "|")
+			ok = ok && location == c.want[2*i] && strings.Contains(message, c.want[2*i+1])
+		}
+		if !ok {
+			t.Errorf("%s %s %s: %q, want %q", c.method, c.target, c.body, got, c.want)
+		}
+	}
+	if got := w.send("GET", "/v1/webhooks", "").must(t, 200).at(t, "webhooks").([]any); len(got) != 1 {
+		t.Errorf("%d webhooks are there", len(got))
+	}
+}
