@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+const webhookConfig = `
+policy:
+  rules: [{name: spaced, limit: 1, window: 1s}, {name: per-day, limit: 5, window: 24h}]
+channels:
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
+delivery: {lease: 10s}
+webhooks: {timeout: 1s, allow_private_addresses: true}
+`
+
+// listener is the endpoint of a tenant. It takes every fifth event only when
+// that comes a second time, and lets the very first request hang.
+type listener struct {
+	*httptest.Server
+	hangs chan struct{} // closed when the first request is there
+
+	mu       sync.Mutex
+	verifier *standardwebhooks.Webhook
+	requests map[string]int      // by webhook-id
+	told     map[string][]string // by push: the events that were taken, each once
+	bad      []string
+}
+
+func newListener(t *testing.T) *listener {
+	l := &listener{hangs: make(chan struct{}), requests: map[string]int{}, told: map[string][]string{}}
+	first := true
+	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		l.mu.Lock()
+		hang := first
+		first = false
+		status := l.take(r, body)
+		l.mu.Unlock()
+		if hang {
+			close(l.hangs)
+			<-r.Context().Done()
+			return
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(l.Close)
+	return l
+}
+
+func (l *listener) take(r *http.Request, body []byte) (status int) {
+	if err := l.verifier.Verify(body, r.Header); err != nil {
+		l.bad = append(l.bad, err.Error())
+	}
+	var event struct {
+		Type string
+		Data struct {
+			ID     string
+			PushID string `json:"push_id"`
+		}
+	}
+	_ = json.Unmarshal(body, &event)
+	id := r.Header.Get("Webhook-Id")
+	l.requests[id]++
+	switch n := l.requests[id]; {
+	case n == 1 && len(l.requests)%5 == 1:
+		return http.StatusInternalServerError
+	case n <= 2:
+		push := event.Data.ID + event.Data.PushID
+		if !slices.Contains(l.told[push], event.Type) || event.Type == "push.deferred" {
+			l.told[push] = append(l.told[push], event.Type)
+		}
+	}
+	return http.StatusNoContent
+}
+
+// of are the events of a push, in the order in which they were taken.
+func (l *listener) of(push string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.told[push], " ")
+}
+
+// TestWebhooks: all that can become of a push is told, signed and in order, by
+// real programs, to an endpoint that fails again and again, and though the
+// worker is killed in the middle.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	w := newWorldIn(t, setting{config: webhookConfig})
+	w.startAPI()
+	l := newListener(t)
+	status, hook := w.call("POST", "/v1/webhooks", object{"url": l.URL})
+	if status != http.StatusCreated {
+		t.Fatalf("%d %v", status, hook)
+	}
+	var err error
+	if l.verifier, err = standardwebhooks.NewWebhook(hook["secret"].(string)); err != nil {
+		t.Fatal(err)
+	}
+
+	want := map[string]string{}
+	submit := func(events string, push object) string {
+		t.Helper()
+		status, p := w.call("POST", "/v1/pushes", push)
+		if status != http.StatusCreated {
+			t.Fatalf("%d %v", status, p)
+		}
+		want[p["id"].(string)] = events
+		return p["id"].(string)
+	}
+	soon := time.Now().UTC().Truncate(time.Second).Add(2 * time.Second)
+	submit("push.scheduled push.expired", object{"recipient": "expired", "message": object{}, "expires_at": soon.Format(time.RFC3339)})
+	id := submit("push.scheduled push.canceled", object{"recipient": "canceled", "message": object{}, "send_at": soon.Add(time.Hour).Format(time.RFC3339)})
+	if status, answer := w.call("POST", "/v1/pushes/"+id+"/cancel", nil); status != http.StatusOK {
+		t.Fatalf("%d %v", status, answer)
+	}
+	for i := range 5 {
+		events := "push.scheduled"
+		if i >= 3 {
+			events = "push.scheduled quota.near_limit"
+		}
+		submit(events, object{"recipient": "busy", "message": object{}, "send_at": soon.Add(time.Duration(i+1) * time.Hour).Format(time.RFC3339)})
+	}
+	w.until("it is too late for the first", func() bool { return time.Now().After(soon) })
+
+	killed := w.startWorker()
+	<-l.hangs
+	_ = killed.cmd.Process.Kill()
+	<-killed.exited
+	submit("push.scheduled push.failed", object{"recipient": "failed", "message": object{"do": "404"}})
+	submit("push.scheduled push.deferred push.sent", object{"recipient": "deferred", "message": object{"do": "503-no-time", "times": 1}})
+	for i := range 10 {
+		submit("push.scheduled push.sent", object{"recipient": fmt.Sprint("sent", i), "message": object{}})
+	}
+	w.startWorker()
+	missing := func() []string {
+		var ids []string
+		for id, events := range want {
+			if l.of(id) != events {
+				ids = append(ids, fmt.Sprintf("%s: %q, want %q", id, l.of(id), events))
+			}
+		}
+		return ids
+	}
+	deadline := time.Now().Add(60 * time.Second)
+	for len(missing()) > 0 && time.Now().Before(deadline) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if rest := missing(); len(rest) > 0 {
+		t.Errorf("not told as it was: %s", strings.Join(rest, "\n"))
+	}
+	w.until("all of them are known to be delivered", func() bool {
+		_, list := w.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=waiting", nil)
+		_, more := w.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=sending", nil)
+		return len(list["deliveries"].([]any))+len(more["deliveries"].([]any)) == 0
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.bad) > 0 {
+		t.Errorf("%d bad signatures: %s", len(l.bad), l.bad[0])
+	}
+	if len(l.told) != len(want) {
+		t.Errorf("told of %d pushes, want %d", len(l.told), len(want))
+	}
+	if repeated := slices.Max(slices.Collect(maps.Values(l.requests))); repeated < 2 {
+		t.Error("nothing was ever repeated: nothing was tested")
+	}
+	if out := w.tool("audit"); out != "no violations\n" {
+		t.Errorf("audit: %s", out)
+	}
+}
