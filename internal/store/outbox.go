@@ -43,8 +43,8 @@ const dueWebhooksSQL = `
 			WHERE d.status IN ('waiting', 'sending') AND d.webhook_id > o.webhook_id ORDER BY d.webhook_id, d.next_at LIMIT 1) n
 	)
 	SELECT w.id FROM open o JOIN webhooks w ON w.id = o.webhook_id
-	WHERE o.next_at <= statement_timestamp() AND w.disabled_at IS NULL AND w.deleted_at IS NULL
-		AND (SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.status = 'sending' AND d.next_at > statement_timestamp())
+	WHERE o.next_at <= statement_timestamp() AND coalesce(w.disabled_at, w.deleted_at) IS NULL
+		AND (SELECT count(*) FILTER (WHERE d.next_at > statement_timestamp()) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.status || '' = 'sending')
 			< CASE WHEN w.failing_since IS NULL THEN $2 ELSE 1 END
 	ORDER BY o.next_at LIMIT $1
 	FOR NO KEY UPDATE OF w SKIP LOCKED`
@@ -60,8 +60,8 @@ const claimDeliveriesSQL = `
 			row_number() OVER (PARTITION BY w.id, before.next_at IS NULL ORDER BY d.next_at, d.seq) AS place
 		FROM unnest($1::uuid[]) AS k (id) JOIN webhooks w ON w.id = k.id
 		CROSS JOIN LATERAL (
-			SELECT count(*) AS n FROM webhook_deliveries d
-			WHERE d.webhook_id = w.id AND d.status = 'sending' AND d.next_at > statement_timestamp()) busy
+			SELECT count(*) FILTER (WHERE d.next_at > statement_timestamp()) AS n FROM webhook_deliveries d
+			WHERE d.webhook_id = w.id AND d.status || '' = 'sending') busy
 		CROSS JOIN LATERAL (
 			SELECT id, push_id, seq, next_at FROM webhook_deliveries d
 			WHERE d.webhook_id = w.id AND d.status IN ('waiting', 'sending') AND d.next_at <= statement_timestamp()
