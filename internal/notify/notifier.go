@@ -80,17 +80,21 @@ func (n *Notifier) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		more, err := n.pass(ctx, &attempts)
-		if err != nil && ctx.Err() == nil {
+		wait, wake := ticker.C, n.wake
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			n.log.ErrorContext(ctx, "looking for events failed; it is tried again", "error", err)
-		}
-		if more && err == nil && ctx.Err() == nil {
+			wait, wake = time.After(time.Second), nil
+		case more:
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
-		case <-n.wake:
+		case <-wait:
+		case <-wake:
 		}
 	}
 }
