@@ -119,7 +119,7 @@ BEGIN
                 WHEN status <> 'scheduled' AND status <> lag(status) OVER push THEN 'push.' || status
                 WHEN status <> 'scheduled' THEN NULL
                 WHEN (send_at, requested_send_at) <> (lag(send_at) OVER push, lag(requested_send_at) OVER push) THEN 'push.scheduled'
-                WHEN lag(status) OVER push = 'sending' OR next_at <> lag(next_at) OVER push THEN 'push.deferred'
+                WHEN next_at <> lag(next_at) OVER push THEN 'push.deferred'
             END AS event
             FROM (
                 SELECT 0 AS step, id, status, send_at, requested_send_at, next_at FROM before UNION ALL

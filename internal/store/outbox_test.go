@@ -230,6 +230,10 @@ func TestOneEndpointDoesNotTakeTheTurnsOfAnother(t *testing.T) {
 	if len(of(claimed, bad)) != 1 || len(of(claimed, good)) != 2 {
 		t.Errorf("%d of the one that fails, %d of the other", len(of(claimed, bad)), len(of(claimed, good)))
 	}
+	b.settle(t, never, ended(of(claimed, good)[0], true))
+	if claimed = b.outgoing(t); len(claimed) != 1 {
+		t.Errorf("%d while one of two is under way", len(claimed))
+	}
 }
 
 // TestSwitchingOff: by time and number of failures, or at once when the
