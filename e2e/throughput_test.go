@@ -40,7 +40,7 @@ func TestThroughputOverThreeWorkers(t *testing.T) {
 	w.until("all sms is sent", func() bool { return len(w.through("sms")) >= each })
 
 	sms, push := w.through("sms"), w.through("push")
-	if len(push) != each || push[each-1].Sub(at) > 2*time.Second {
+	if len(push) != each || push[each-1].After(sms[each/2]) {
 		t.Errorf("push was held up: %d, the last after %s", len(push), push[len(push)-1].Sub(at))
 	}
 	for i, from := range sms {
@@ -50,7 +50,7 @@ func TestThroughputOverThreeWorkers(t *testing.T) {
 				within++
 			}
 		}
-		if within > 12 { // ten, and those that a busy machine sends late
+		if within > 15 { // ten, and those that a busy machine sends late
 			t.Errorf("%d sms within a second", within)
 		}
 	}

@@ -87,29 +87,36 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 	w.send("POST", "/v1/pushes", pushBody("bert-secret", due, "")).must(t, 201)
 	token := w.send("GET", "/v1/pushes?page_size=1", "").must(t, 200).at(t, "next_page_token").(string)
 
+	hook := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/secret-path"}`).must(t, 201).at(t, "id").(string)
+	delivery := w.send("POST", "/v1/webhooks/"+hook+"/test", "").must(t, 202).at(t, "id").(string)
+
 	bodies := map[string]string{
-		"POST /v1/pushes":        pushBody("anna-secret", due, ""),
-		"POST /v1/pushes/batch":  `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
-		"POST /v1/quota/check":   `{"recipient":"anna-secret","send_at":"` + due + `"}`,
-		"POST /v1/limits/take":   `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
-		"PATCH /v1/pushes/" + id: `{"send_at":"` + w.in(2*time.Hour) + `"}`,
+		"POST /v1/pushes":                       pushBody("anna-secret", due, ""),
+		"POST /v1/pushes/batch":                 `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
+		"POST /v1/quota/check":                  `{"recipient":"anna-secret","send_at":"` + due + `"}`,
+		"POST /v1/limits/take":                  `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
+		"POST /v1/webhooks":                     `{"url":"https://example.com/other"}`,
+		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + w.in(-time.Hour) + `"}`,
+		"PATCH /v1/pushes/" + id:                `{"send_at":"` + w.in(2*time.Hour) + `"}`,
 	}
 	tested := 0
 	for _, r := range routes(t, id) {
 		method, path := r[0], strings.Replace(r[1], "/v1/recipients/"+id, "/v1/recipients/anna-secret", 1)
+		path = strings.Replace(path, "/v1/webhooks/"+id, "/v1/webhooks/"+hook, 1)
+		path = strings.Replace(path, "/deliveries/"+id, "/deliveries/"+delivery, 1)
 		if !strings.HasPrefix(path, "/v1/") {
 			continue
 		}
 		tested++
 		got := w.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+w.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
-		if strings.HasPrefix(path, "/v1/pushes/"+id) {
+		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
 			}
 		} else if got.status/100 != 2 {
 			t.Errorf("%s %s: %d %s", method, path, got.status, got.text) // the tenant's own view, which is empty or new
 		}
-		if strings.Contains(got.text, id) || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
+		if strings.Contains(got.text, id) || strings.Contains(got.text, hook) || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
 			t.Errorf("%s %s shows another tenant's: %s", method, path, got.text)
 		}
 	}

@@ -451,8 +451,8 @@ func TestManyWebhooksAtOnce(t *testing.T) {
 	}
 }
 
-// TestRotation: both secrets sign for the time of overlap.
-func TestRotation(t *testing.T) {
+// TestSecretRotation: both secrets sign for the time of overlap.
+func TestSecretRotation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.hook(t)
