@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
@@ -12,12 +13,12 @@ import (
 
 const maxProviderID = 255 // bytes
 
-// judge turns the provider's answer into a result. The status line decides.
-func (w *Webhook) judge(a outbound.Answer) Result {
-	wait, asked := outbound.RetryAfter(a.Header, w.now())
+// judge turns a provider's answer into a result, by its status line.
+func judge(a outbound.Answer, now time.Time) Result {
+	wait, asked := outbound.RetryAfter(a.Header, now)
 	switch code := a.Status; {
 	case code >= 200 && code < 300:
-		return Result{Outcome: push.Delivered, ProviderMessageID: providerID(a.Body), Handed: a.Handed}
+		return Result{Outcome: push.Delivered, Handed: a.Handed}
 	case code >= 300 && code < 400:
 		return Result{Outcome: push.Refused, Final: true, Error: said(code) + "; redirects are not followed"}
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests,
@@ -32,6 +33,33 @@ func (w *Webhook) judge(a outbound.Answer) Result {
 // said names the status in words of our own: the provider's may hold anything.
 func said(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("the provider answered %d %s", code, http.StatusText(code)))
+}
+
+// meaning is what a code of a provider's own stands for. What is not for good
+// is for the operator to mend, or for time.
+type meaning struct {
+	text         string // in words of our own
+	final        bool
+	unregistered bool
+}
+
+// because refines a refusal by the provider's own code. Such a provider also
+// answers 4xx to what is the operator's fault, not the push's, so a refusal is
+// for good only where the code's meaning says so. A code without a meaning is
+// not shown.
+func (r Result) because(code string, codes map[string]meaning) Result {
+	if r.Outcome != push.Refused {
+		return r
+	}
+	m, known := codes[code]
+	r.Final, r.Unregistered = m.final, m.unregistered
+	if known {
+		r.Error += ", " + code + ": " + m.text
+	}
+	if m.unregistered {
+		r.Error = "unregistered: " + r.Error
+	}
+	return r
 }
 
 // providerID finds the provider's own id in its answer: the field id, or else

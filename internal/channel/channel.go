@@ -2,6 +2,7 @@ package channel
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -9,6 +10,11 @@ import (
 
 // Channel is a configured way out.
 type Channel interface {
+	// Check says what the provider would surely refuse about a push, to an
+	// address and with a message: nothing, if there is nothing that can be known
+	// beforehand. It asks nobody.
+	Check(to string, message json.RawMessage) []Fault
+
 	// Send makes one attempt to hand p to the provider; attempt is 1 for the
 	// first. It returns within the channel's own timeout, or earlier when ctx
 	// ends, and is safe for concurrent use. A failure is a Result, not an
@@ -16,10 +22,18 @@ type Channel interface {
 	Send(ctx context.Context, p push.Push, attempt int) Result
 }
 
+// Fault is one thing about a push that its provider would refuse.
+type Fault struct {
+	Field   string // as in the request's JSON: "to", "message.body"
+	Message string // what is allowed; it quotes nothing
+	Value   any    // what was there, for the caller's eyes only; nil where it says nothing
+}
+
 // Result says what became of one attempt.
 type Result struct {
 	Outcome           push.Outcome
 	Final             bool          // refused for good: trying again is pointless
+	Unregistered      bool          // refused for good, because nobody is at the address any more: it should not be used again
 	RetryAfter        time.Duration // the provider asked to wait so long, at most 400 days; 0 if it did not
 	Handed            time.Time     // when the provider had all of the message; zero: not known
 	ProviderMessageID string        // the provider's own id of the message, where it gave one; at most 255 printable bytes

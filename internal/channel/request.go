@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -34,22 +36,9 @@ func (w *Webhook) request(p push.Push, attempt int) (*http.Request, error) {
 		return nil, err
 	}
 	id := p.ID.String()
-	req := &http.Request{
-		Method: http.MethodPost,
-		URL:    w.url,
-		Header: http.Header{
-			"Content-Type":    {"application/json"},
-			"User-Agent":      {"sendquota/1"},
-			"Idempotency-Key": {id},
-			"Webhook-Id":      {id},
-		},
-		Body:          io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)),
-		// The transport sends a request that bears an Idempotency-Key a second
-		// time, unasked, when a reused connection dies, unless it has no way to
-		// get at the body again. An attempt is one request: keep it nil.
-		GetBody: nil,
-	}
+	req := post(w.url, "application/json", body)
+	req.Header["Idempotency-Key"] = []string{id}
+	req.Header["Webhook-Id"] = []string{id}
 	if w.authorization != "" {
 		req.Header["Authorization"] = []string{w.authorization}
 	}
@@ -59,29 +48,48 @@ func (w *Webhook) request(p push.Push, attempt int) (*http.Request, error) {
 	return req, nil
 }
 
+// post makes a request of a body. Its URL is not changed.
+func post(to *url.URL, contentType string, body []byte) *http.Request {
+	return &http.Request{
+		Method: http.MethodPost,
+		URL:    to,
+		Header: http.Header{
+			"Content-Type": {contentType},
+			"User-Agent":   {"sendquota/1"},
+		},
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		// The transport sends a request that bears an Idempotency-Key a second
+		// time, unasked, when a reused connection dies, unless it has no way to
+		// get at the body again. An attempt is one request: keep it nil.
+		GetBody: nil,
+	}
+}
+
 // sign adds the headers of Standard Webhooks, version 1. The timestamp is the
-// attempt's, so that a retry is not too old for the receiver.
+// attempt's, so that a retry is not too old for the receiver. While secrets are
+// rotated there is a signature with each: the receiver takes the one it knows.
 func (w *Webhook) sign(h http.Header, id string, body []byte) error {
-	if w.signer == nil {
+	if len(w.signers) == 0 {
 		return nil
 	}
 	now := w.now()
-	signature, err := w.signer.Sign(id, now, body)
-	if err != nil {
-		return errors.New("the request could not be signed")
+	signatures := make([]string, len(w.signers))
+	for i, signer := range w.signers {
+		var err error
+		if signatures[i], err = signer.Sign(id, now, body); err != nil {
+			return errors.New("the request could not be signed")
+		}
 	}
 	h["Webhook-Timestamp"] = []string{strconv.FormatInt(now.Unix(), 10)}
-	h["Webhook-Signature"] = []string{signature}
+	h["Webhook-Signature"] = []string{strings.Join(signatures, " ")}
 	return nil
 }
 
 // encode keeps message and metadata as they came, but for white space: no
 // number is rounded, no character escaped.
 func encode(p push.Push, attempt int) ([]byte, error) {
-	buf := bytes.NewBuffer(make([]byte, 0, 512+len(p.Message)+len(p.Metadata)))
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(envelope{
+	body, err := encodeJSON(envelope{
 		ID:        p.ID.String(),
 		Recipient: p.Recipient,
 		To:        p.To,
@@ -95,7 +103,7 @@ func encode(p push.Push, attempt int) ([]byte, error) {
 	if err != nil { // its text may quote the message
 		return nil, errors.New("the message or its metadata is not valid JSON")
 	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	return body, nil
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {

@@ -101,6 +101,26 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// TestTwoSecretsDuringRotation: receivers that know either accept the request.
+func TestTwoSecretsDuringRotation(t *testing.T) {
+	const old, current = "the key of last year", "the key of this year"
+	provider := newProvider(t, answers(200, ""))
+	newTestWebhook(t, WebhookConfig{URL: provider.url(), Secret: current, PreviousSecret: old}).Send(t.Context(), testPush(), 1)
+	requests, _ := provider.seen()
+	for key, want := range map[string]bool{old: true, current: true, "the key of next year": false} {
+		receiver, err := standardwebhooks.NewWebhookRaw([]byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := receiver.Verify(requests[0].body, requests[0].Header); (err == nil) != want {
+			t.Errorf("with %s: %v", key, err)
+		}
+	}
+	if n := strings.Count(requests[0].Header.Get("Webhook-Signature"), "v1,"); n != 2 {
+		t.Errorf("%d signatures", n)
+	}
+}
+
 func TestWithoutSecretNothingIsSigned(t *testing.T) {
 	provider := newProvider(t, answers(200, ""))
 	w, err := NewWebhook(WebhookConfig{URL: provider.url(), AllowPrivateAddresses: true})

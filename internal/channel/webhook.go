@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -29,6 +30,9 @@ type WebhookConfig struct {
 	// Without it nothing is signed.
 	Secret string
 
+	// PreviousSecret signs as well, while receivers change from it to Secret.
+	PreviousSecret string
+
 	// Timeout bounds a whole attempt, from the dial to the end of the answer;
 	// 10 s if it is zero.
 	Timeout time.Duration
@@ -43,8 +47,8 @@ type WebhookConfig struct {
 // Webhook is a channel that posts each push as JSON to one URL.
 type Webhook struct {
 	url           *url.URL
-	authorization string                    // header value; empty without a user in the URL
-	signer        *standardwebhooks.Webhook // nil without a secret
+	authorization string                      // header value; empty without a user in the URL
+	signers       []*standardwebhooks.Webhook // one for each secret
 	now           func() time.Time
 	client        *outbound.Client
 }
@@ -56,11 +60,17 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("channel %s: url is not an absolute http or https URL", cfg.Name)
 	}
-	signer, err := newSigner(cfg.Secret)
-	if err != nil {
-		return nil, fmt.Errorf("channel %s: %w", cfg.Name, err)
+	w := &Webhook{now: cfg.Now}
+	for _, one := range []struct{ setting, secret string }{{"secret", cfg.Secret}, {"previous_secret", cfg.PreviousSecret}} {
+		if one.secret == "" {
+			continue
+		}
+		signer, err := newSigner(one.secret)
+		if err != nil {
+			return nil, fmt.Errorf("channel %s: %s %w", cfg.Name, one.setting, err)
+		}
+		w.signers = append(w.signers, signer)
 	}
-	w := &Webhook{signer: signer, now: cfg.Now}
 	if cfg.Timeout < 0 {
 		return nil, fmt.Errorf("channel %s: timeout is %s, must be positive", cfg.Name, cfg.Timeout)
 	}
@@ -76,18 +86,14 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	return w, nil
 }
 
-// newSigner returns nil without a secret.
 func newSigner(secret string) (*standardwebhooks.Webhook, error) {
 	encoded, isEncoded := strings.CutPrefix(secret, "whsec_")
-	switch {
-	case secret == "":
-		return nil, nil
-	case !isEncoded:
+	if !isEncoded {
 		return standardwebhooks.NewWebhookRaw([]byte(secret))
 	}
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(key) == 0 {
-		return nil, errors.New("secret starts with whsec_, but no valid base64 follows")
+		return nil, errors.New("starts with whsec_, but no valid base64 follows")
 	}
 	return standardwebhooks.NewWebhookRaw(key)
 }
@@ -96,6 +102,10 @@ func userinfo(u *url.Userinfo) string {
 	password, _ := u.Password()
 	return u.Username() + ":" + password
 }
+
+// Check finds nothing: what an address or a message must look like is the
+// receiver's own affair.
+func (w *Webhook) Check(string, json.RawMessage) []Fault { return nil }
 
 // Send posts p once. Whatever happens, the provider gets the request at most
 // once, bearing the push's id as idempotency key.
@@ -108,7 +118,11 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	return w.judge(answer)
+	r := judge(answer, w.now())
+	if r.Outcome == push.Delivered {
+		r.ProviderMessageID = providerID(answer.Body)
+	}
+	return r
 }
 
 // Close gives up the idle connections. Attempts under way go on.

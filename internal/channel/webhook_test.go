@@ -134,6 +134,7 @@ func TestBadSettings(t *testing.T) {
 		{"broken url", "url", WebhookConfig{URL: "http://u:" + markPassword + "/x@host"}},
 		{"broken secret", "secret", WebhookConfig{URL: "http://host", Secret: "whsec_" + markSecret + "!"}},
 		{"empty secret", "secret", WebhookConfig{URL: "http://host", Secret: "whsec_"}},
+		{"broken previous secret", "previous_secret", WebhookConfig{URL: "http://host", PreviousSecret: "whsec_" + markSecret + "!"}},
 		{"negative timeout", "timeout", WebhookConfig{URL: "http://host", Timeout: -1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

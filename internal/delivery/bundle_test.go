@@ -38,6 +38,8 @@ type taken struct {
 	at      time.Time
 }
 
+func (p *provider) Check(string, json.RawMessage) []channel.Fault { return nil }
+
 func (p *provider) Send(ctx context.Context, m push.Push, attempt int) channel.Result {
 	p.mu.Lock()
 	p.took = append(p.took, taken{m, attempt, time.Now()})

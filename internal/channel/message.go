@@ -1,0 +1,77 @@
+package channel
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// message is a push's message by its members, whose names are exact. What is
+// no JSON object has none.
+type message map[string]json.RawMessage
+
+func open(raw json.RawMessage) message {
+	var m message
+	_ = json.Unmarshal(raw, &m)
+	return m
+}
+
+// text returns a member that is a string; anything else is no text.
+func (m message) text(name string) string {
+	var s string
+	_ = json.Unmarshal(m[name], &s)
+	return s
+}
+
+// object returns a member that is an object, and whether it is one or absent.
+func (m message) object(name string) (message, bool) {
+	if m[name] == nil {
+		return nil, true
+	}
+	o := open(m[name])
+	return o, o != nil
+}
+
+// unfit refuses a push that was booked for another channel, or by other rules,
+// before anything of it reaches a provider: its address may become part of a
+// path or a header.
+func unfit(c Channel, p push.Push) (Result, bool) {
+	faults := c.Check(p.To, p.Message)
+	if len(faults) == 0 {
+		return Result{}, false
+	}
+	texts := make([]string, len(faults))
+	for i, f := range faults {
+		texts[i] = f.Field + " " + f.Message
+	}
+	return Result{Outcome: push.Refused, Final: true, Error: outbound.Printable("not sent: "+strings.Join(texts, "; "), maxError)}, true
+}
+
+// wrongAddress is the fault of an address that is missing or of another form.
+func wrongAddress(to, form string) Fault {
+	f := Fault{Field: "to", Message: "must be " + form}
+	if to != "" {
+		f.Value = to
+	}
+	return f
+}
+
+// tooLong is the fault of a message that is beyond a provider's limit.
+func tooLong(field string, most, has int, unit string) Fault {
+	return Fault{Field: field, Message: fmt.Sprintf("must have at most %d %s, has %d", most, unit, has)}
+}
+
+// encodeJSON is json.Marshal that leaves characters as they are.
+func encodeJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
