@@ -29,7 +29,7 @@ func (m message) text(name string) string {
 
 // object returns a member that is an object, and whether it is one or absent.
 func (m message) object(name string) (message, bool) {
-	if m[name] == nil {
+	if m[name] == nil || string(m[name]) == "null" {
 		return nil, true
 	}
 	o := open(m[name])

@@ -23,6 +23,8 @@ const (
 	markMetadata  = "MARKMETADATA"
 	markRecipient = "MARKRECIPIENT"
 	markTo        = "MARKADDRESS"
+	markNumber    = "+4599887766"
+	markDevice    = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef"
 	markSecret    = "MARKSECRET"
 	markUser      = "MARKUSER"
 	markPassword  = "MARKPASSWORD"
@@ -30,7 +32,7 @@ const (
 )
 
 func marks() []string {
-	return []string{markMessage, markMetadata, markRecipient, markTo, markSecret, markUser, markPassword, markQuery}
+	return []string{markMessage, markMetadata, markRecipient, markTo, markNumber, markDevice, markSecret, markUser, markPassword, markQuery}
 }
 
 func testPush() push.Push {
@@ -40,7 +42,7 @@ func testPush() push.Push {
 		Channel:   "push",
 		Category:  "marketing",
 		To:        markTo,
-		Message:   json.RawMessage(`{"title":"` + markMessage + `"}`),
+		Message:   json.RawMessage(`{"title":"` + markMessage + `","body":"` + markMessage + `"}`),
 		Metadata:  json.RawMessage(`{"campaign":"` + markMetadata + `"}`),
 		SendAt:    time.Date(2026, 12, 1, 9, 0, 0, 0, time.FixedZone("", 3600)),
 	}

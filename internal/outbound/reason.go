@@ -75,5 +75,5 @@ func tlsReason(err error) string {
 	if strings.HasPrefix(err.Error(), "tls: ") {
 		return err.Error()
 	}
-	return "the connection broke, or what came is not HTTP"
+	return "the connection broke, or what came makes no sense"
 }

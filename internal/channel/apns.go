@@ -1,0 +1,158 @@
+package channel
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// deviceToken is the form of what APNs gives an app, whose length may grow.
+var deviceToken = regexp.MustCompile(`^([0-9a-fA-F]{2}){32,}$`)
+
+// APNsConfig is what an [APNs] is made from.
+type APNsConfig struct {
+	Connection
+
+	Key     string // the text of the .p8 file; required, as the next three are
+	KeyID   string // of the key, ten characters
+	TeamID  string // of the developer account, ten characters
+	Topic   string // the app's bundle id
+	BaseURL string // Apple's own, for production, if it is empty
+}
+
+// APNs is a channel to Apple's devices through Apple's Push Notification
+// service, over HTTP/2.
+//
+// https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
+type APNs struct {
+	cfg    APNsConfig
+	url    *url.URL
+	tokens *appleTokens
+	client *outbound.Client
+	codes  map[string]meaning
+}
+
+// NewAPNs returns a channel made from cfg. Its errors quote nothing of the key.
+func NewAPNs(cfg APNsConfig) (*APNs, error) {
+	cfg.Connection = cfg.settled()
+	u, err := parseURL(cmp.Or(cfg.BaseURL, "https://api.push.apple.com"))
+	if err != nil || u.Scheme != "https" {
+		return nil, cfg.fault("base_url", "is not an absolute https URL")
+	}
+	for _, one := range []struct{ setting, value string }{{"key_id", cfg.KeyID}, {"team_id", cfg.TeamID}, {"topic", cfg.Topic}} {
+		if one.value == "" {
+			return nil, cfg.fault(one.setting, "is missing")
+		}
+	}
+	tokens, err := newAppleTokens(cfg.Key, cfg.KeyID, cfg.TeamID, cfg.Now)
+	if err != nil {
+		return nil, cfg.fault("key", err.Error())
+	}
+	return &APNs{cfg: cfg, url: u.JoinPath("3", "device"), tokens: tokens, client: cfg.client(true), codes: apnsReasons()}, nil
+}
+
+// Check wants a device token and a message that a device can show: a title or
+// a body. Data and aps, for the app and for details of showing it, are objects.
+func (a *APNs) Check(to string, raw json.RawMessage) []Fault {
+	var faults []Fault
+	if !deviceToken.MatchString(to) {
+		faults = append(faults, wrongAddress(to, "a device token of APNs: at least 64 hexadecimal digits"))
+	}
+	m := open(raw)
+	if m.text("title") == "" && m.text("body") == "" {
+		faults = append(faults, Fault{Field: "message", Message: "must have a title or a body"})
+	}
+	data, ok := m.object("data")
+	if !ok {
+		faults = append(faults, Fault{Field: "message.data", Message: "must be an object"})
+	}
+	if _, taken := data["aps"]; taken {
+		faults = append(faults, Fault{Field: "message.data.aps", Message: "must not be there; write message.aps"})
+	}
+	if _, ok := m.object("aps"); !ok {
+		faults = append(faults, Fault{Field: "message.aps", Message: "must be an object"})
+	}
+	if payload, err := payload(m); err == nil && len(payload) > maxPayload {
+		faults = append(faults, tooLong("message", maxPayload, len(payload), "bytes as a payload of APNs"))
+	}
+	return faults
+}
+
+// payload is what the device gets: the data with aps in its midst.
+func payload(m message) ([]byte, error) {
+	whole, aps := map[string]any{}, map[string]any{}
+	data, _ := m.object("data")
+	for key, value := range data {
+		whole[key] = value
+	}
+	details, _ := m.object("aps")
+	for key, value := range details {
+		aps[key] = value
+	}
+	alert := map[string]string{}
+	for _, name := range []string{"title", "body"} {
+		if text := m.text(name); text != "" {
+			alert[name] = text
+		}
+	}
+	aps["alert"], whole["aps"] = alert, aps
+	return encodeJSON(whole)
+}
+
+// Send asks APNs once to take a notification.
+func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
+	if r, bad := unfit(a, p); bad {
+		return r
+	}
+	body, err := payload(open(p.Message))
+	if err != nil { // its text may quote the message
+		return Result{Outcome: push.Refused, Final: true, Error: "the message is not valid JSON"}
+	}
+	token, err := a.tokens.get()
+	if err != nil {
+		return Result{Outcome: push.Refused, Error: err.Error()}
+	}
+	req := post(a.url.JoinPath(p.To), "application/json", body)
+	for name, value := range map[string]string{
+		"Authorization": "bearer " + token, "Apns-Topic": a.cfg.Topic, "Apns-Id": p.ID.String(),
+		"Apns-Push-Type": "alert", "Apns-Priority": "10",
+	} {
+		req.Header.Set(name, value)
+	}
+	if !p.ExpiresAt.IsZero() {
+		req.Header.Set("Apns-Expiration", strconv.FormatInt(p.ExpiresAt.Unix(), 10))
+	}
+	answer, err := a.client.Do(traced(ctx), req)
+	if err != nil {
+		return noAnswer(err)
+	}
+	return a.judge(answer, token)
+}
+
+// judge also gives up a provider token that was refused, so that the next
+// attempt makes another.
+func (a *APNs) judge(answer outbound.Answer, token string) Result {
+	r := judge(answer, a.cfg.Now())
+	if r.Outcome == push.Delivered {
+		r.ProviderMessageID = outbound.Printable(answer.Header.Get("Apns-Id"), maxProviderID)
+		return r
+	}
+	var said struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(answer.Body, &said) // without a reason the status line stands alone
+	if answer.Status == http.StatusForbidden {
+		a.tokens.forget(token)
+	}
+	return r.because(said.Reason, a.codes)
+}
+
+// Close gives up the idle connections. Attempts under way go on.
+func (a *APNs) Close() { a.client.Close() }

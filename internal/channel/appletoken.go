@@ -1,0 +1,68 @@
+package channel
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Apple refuses a provider token that is older than an hour, and whoever makes
+// new ones more often than every twenty minutes.
+const (
+	oldestToken  = 40 * time.Minute
+	renewedAfter = 20 * time.Minute
+)
+
+// appleTokens makes the provider tokens of a key of Apple's developer account.
+//
+// https://developer.apple.com/documentation/usernotifications/establishing-a-token-based-connection-to-apns
+type appleTokens struct {
+	key           *ecdsa.PrivateKey
+	keyID, teamID string
+	now           func() time.Time
+
+	mu    sync.Mutex
+	token string
+	made  time.Time
+}
+
+// newAppleTokens takes the text of a .p8 file. Its errors quote nothing of it.
+func newAppleTokens(pem, keyID, teamID string, now func() time.Time) (*appleTokens, error) {
+	key, err := jwt.ParseECPrivateKeyFromPEM([]byte(pem))
+	if err != nil || key.Curve != elliptic.P256() {
+		return nil, errors.New("is not the text of a .p8 file: a PKCS #8 key for P-256, in PEM")
+	}
+	return &appleTokens{key: key, keyID: keyID, teamID: teamID, now: now}, nil
+}
+
+// get returns the token, and makes a new one when it is time.
+func (a *appleTokens) get() (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	if age := now.Sub(a.made); a.token != "" && age >= 0 && age < oldestToken {
+		return a.token, nil
+	}
+	t := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": a.teamID, "iat": now.Unix()})
+	t.Header["kid"] = a.keyID
+	token, err := t.SignedString(a.key)
+	if err != nil {
+		return "", errors.New("the provider token could not be signed")
+	}
+	a.token, a.made = token, now
+	return token, nil
+}
+
+// forget gives up a token that was refused, unless it is so young that another
+// would be refused for being made too soon.
+func (a *appleTokens) forget(token string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.token == token && a.now().Sub(a.made) >= renewedAfter {
+		a.token = ""
+	}
+}

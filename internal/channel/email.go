@@ -1,0 +1,126 @@
+package channel
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"net"
+	"net/mail"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// How an [Email] protects its connection.
+const (
+	StartTLS = "starttls" // begins in the clear, and goes on over TLS or not at all
+	TLS      = "tls"      // from the first byte
+	NoTLS    = "none"
+)
+
+// EmailConfig is what an [Email] is made from. Host and From are required.
+type EmailConfig struct {
+	Connection
+
+	Host     string
+	Port     int    // 587 if it is zero
+	Security string // StartTLS if it is empty
+
+	// Who signs in; without a user nobody does. A password is sent over TLS only.
+	Username, Password string
+
+	From            string // an address, which may have a name: "Shop <shop@example.com>"
+	ReplyTo         string // the same; may be empty
+	MessageIDDomain string // what stands behind the @ of message ids; From's if it is empty
+}
+
+// Email is a channel of e-mail through an SMTP server.
+type Email struct {
+	cfg     EmailConfig
+	address string // of the server, host:port
+	from    *mail.Address
+	replyTo *mail.Address // nil: none
+	tls     *tls.Config
+}
+
+// NewEmail returns a channel made from cfg.
+func NewEmail(cfg EmailConfig) (*Email, error) {
+	cfg.Connection = cfg.settled()
+	cfg.Security = cmp.Or(cfg.Security, StartTLS)
+	e := &Email{address: net.JoinHostPort(cfg.Host, strconv.Itoa(cmp.Or(cfg.Port, 587)))}
+	var err error
+	switch {
+	case cfg.Host == "":
+		return nil, cfg.fault("host", "is missing")
+	case cfg.Security == NoTLS && cfg.Password != "":
+		return nil, cfg.fault("password", "must not be sent without TLS")
+	}
+	if e.from, err = mail.ParseAddress(cfg.From); err != nil {
+		return nil, cfg.fault("from", "is not an e-mail address")
+	}
+	if cfg.ReplyTo != "" {
+		if e.replyTo, err = mail.ParseAddress(cfg.ReplyTo); err != nil {
+			return nil, cfg.fault("reply_to", "is not an e-mail address")
+		}
+	}
+	_, domain, _ := strings.Cut(e.from.Address, "@")
+	cfg.MessageIDDomain = cmp.Or(cfg.MessageIDDomain, domain)
+	e.cfg = cfg
+	e.tls = &tls.Config{ServerName: cfg.Host, RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}
+	return e, nil
+}
+
+// Check wants one address without a name, and a text in message.body or
+// message.html; the subject, which is the title, is one line.
+func (e *Email) Check(to string, raw json.RawMessage) []Fault {
+	var faults []Fault
+	if !isMailbox(to) {
+		faults = append(faults, wrongAddress(to, "one e-mail address in ASCII, without a name, such as anna@example.com"))
+	}
+	m := open(raw)
+	if m["html"] != nil && m["html"][0] != '"' {
+		faults = append(faults, Fault{Field: "message.html", Message: "must be a string"})
+	} else if m.text("body") == "" && m.text("html") == "" {
+		faults = append(faults, Fault{Field: "message.body", Message: "must be a text, or message.html must"})
+	}
+	if strings.ContainsFunc(m.text("title"), unicode.IsControl) {
+		faults = append(faults, Fault{Field: "message.title", Message: "must be one line, as it is the subject"})
+	}
+	return faults
+}
+
+// isMailbox says whether s is an address as it stands in an envelope, and
+// nothing but one: no name, no list, no comment, no quotes, nothing that could
+// end a line.
+func isMailbox(s string) bool {
+	a, err := mail.ParseAddress(s)
+	if err != nil || a.Address != s || len(s) > 254 {
+		return false
+	}
+	local, _, _ := strings.Cut(s, "@")
+	return len(local) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// Send hands the message to the server once, over a connection of its own.
+func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
+	if r, bad := unfit(e, p); bad {
+		return r
+	}
+	text, err := e.compose(p)
+	if err != nil { // its text may quote the message
+		return Result{Outcome: push.Refused, Final: true, Error: "not sent: the message can not be written as an e-mail"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	defer cancel()
+	conn, err := outbound.Dialer(e.cfg.Timeout, e.cfg.AllowPrivateAddresses)(ctx, "tcp", e.address)
+	if err != nil {
+		return Result{Outcome: push.Refused, Error: "no connection: " + outbound.Reason(err)}
+	}
+	line := newMailLine(ctx, conn)
+	defer line.Close()
+	return e.judge(e.deliver(ctx, line, p.To, text))
+}

@@ -1,0 +1,79 @@
+package channel
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"regexp"
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// An enhanced status code (RFC 3463) begins the text of a reply; the name under
+// which a server has put a message into its queue ends that of the last one.
+var (
+	enhanced = regexp.MustCompile(`^([245]\.[0-9]{1,3}\.[0-9]{1,3})\b`)
+	queuedAs = regexp.MustCompile(`(?i)queued as ([0-9A-Za-z.-]{1,64})`)
+)
+
+// gone are the enhanced codes that say that nobody lives at an address (RFC
+// 3463 and 7505).
+func gone(code string) bool {
+	switch code {
+	case "5.1.1", "5.1.6", "5.1.10":
+		return true
+	}
+	return false
+}
+
+// judge turns a conversation into a result.
+func (e *Email) judge(d delivery) Result {
+	if d.err == nil {
+		r := Result{Outcome: push.Delivered, Handed: d.handed}
+		if id := queuedAs.FindStringSubmatch(d.reply); id != nil {
+			r.ProviderMessageID = id[1]
+		}
+		return r
+	}
+	reply, replied := errors.AsType[*textproto.Error](d.err)
+	switch {
+	case replied:
+		return judgeReply(d.at, reply)
+	case errors.Is(d.err, outbound.ErrHeldUp):
+		return Result{Outcome: push.Refused, Error: outbound.ErrHeldUp.Error()}
+	case d.at == stepEnd:
+		return Result{Outcome: push.Unknown, Error: "no answer: " + mailReason(d.err)}
+	}
+	return Result{Outcome: push.Refused, Error: fmt.Sprintf("not handed over, at %s: %s", d.at, mailReason(d.err))}
+}
+
+// judgeReply takes a server at its word. A 5 that is about the recipient or the
+// message is for good; one about us (how we greet, sign in, or who we are) is
+// for the operator to mend, and so is one that calls the command itself wrong.
+func judgeReply(at step, reply *textproto.Error) Result {
+	code := enhanced.FindString(reply.Msg)
+	r := Result{Outcome: push.Refused, Error: strings.Join(strings.Fields(fmt.Sprintf("the mail server answered %d %s to %s", reply.Code, code, at)), " ")}
+	if class := reply.Code / 100; at == stepEnd && class != 4 && class != 5 {
+		r.Outcome = push.Unknown
+		return r
+	}
+	r.Final = (at == stepRCPT || at == stepDATA || at == stepEnd) && reply.Code/10 == 55
+	if r.Unregistered = r.Final && at == stepRCPT && gone(code); r.Unregistered {
+		r.Error = "unregistered: " + r.Error
+	}
+	return r
+}
+
+// mailReason names what went wrong, from a fixed list.
+func mailReason(err error) string {
+	protocol, wrong := errors.AsType[textproto.ProtocolError](err)
+	switch {
+	case wrong && protocol != "":
+		return "the server does not speak SMTP"
+	case errors.Is(err, errNoStartTLS), errors.Is(err, errNoLogin), errors.Is(err, errTooMuch):
+		return err.Error()
+	}
+	return outbound.Reason(err)
+}

@@ -1,0 +1,133 @@
+package channel
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail/smtp"
+
+	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/outbound"
+)
+
+// step is where a conversation with a mail server stands.
+type step string
+
+// The steps. Only the dot at the end of the message hands it over: before it
+// the server must not deliver anything (RFC 5321, 4.1.1.4).
+const (
+	stepGreeting step = "greeting"
+	stepSTARTTLS step = "STARTTLS"
+	stepAUTH     step = "AUTH"
+	stepMAIL     step = "MAIL"
+	stepRCPT     step = "RCPT"
+	stepDATA     step = "DATA"
+	stepEnd      step = "the end of the message"
+)
+
+var (
+	errNoStartTLS = errors.New("the server does not offer STARTTLS, which the setting tls demands")
+	errNoLogin    = errors.New("the server offers neither PLAIN nor LOGIN to sign in")
+)
+
+// delivery says how far a conversation came.
+type delivery struct {
+	at     step      // the last step that was taken
+	handed time.Time // when the dot had been written
+	reply  string    // to the dot, where the server took the message
+	err    error
+}
+
+// deliver hands a message over. The order of the steps is SMTP's.
+func (e *Email) deliver(ctx context.Context, line *mailLine, to string, text []byte) delivery {
+	c, err := e.hello(ctx, line)
+	if err != nil {
+		return delivery{at: stepGreeting, err: err}
+	}
+	for _, one := range []struct {
+		at step
+		do func() error
+	}{
+		{stepSTARTTLS, func() error { return e.secure(c) }},
+		{stepAUTH, func() error { return e.login(c) }},
+		{stepMAIL, func() error { return c.Mail("<" + e.from.Address + ">") }},
+		{stepRCPT, func() error { return c.Rcpt("<" + to + ">") }},
+	} {
+		if err := one.do(); err != nil {
+			return delivery{at: one.at, err: err}
+		}
+	}
+	w, err := c.Data()
+	if err != nil {
+		return delivery{at: stepDATA, err: err}
+	}
+	if _, err = w.Write(text); err == nil {
+		err = c.Text.W.Flush()
+	}
+	// A worker that was frozen must not end a message that counts as lost.
+	if until, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(until) {
+		err = outbound.ErrHeldUp
+	}
+	if err != nil {
+		return delivery{at: stepDATA, err: err}
+	}
+	err = w.Close()
+	faults.Here(faults.SendWritten)
+	if reply, ok := errors.AsType[*textproto.Error](err); ok && reply.Code/100 == 2 {
+		err = nil // taken, if with another word than the usual
+	}
+	d := delivery{at: stepEnd, handed: line.wrote, err: err}
+	if w, ok := w.(*smtp.DataCloser); ok && err == nil {
+		d.reply = w.ServerResponse()
+		_ = line.SetDeadline(time.Now().Add(time.Second)) // it is polite to say goodbye, and no more
+		_ = c.Quit()
+	}
+	return d
+}
+
+func (e *Email) hello(ctx context.Context, line *mailLine) (*smtp.Client, error) {
+	var conn net.Conn = line
+	if e.cfg.Security == TLS {
+		secured := tls.Client(line, e.tls)
+		if err := secured.HandshakeContext(ctx); err != nil {
+			return nil, err
+		}
+		conn = secured
+	}
+	c, err := smtp.NewClient(conn, e.cfg.Host)
+	if err != nil {
+		return nil, err
+	}
+	c.SkipSMTPUTF8(true) // addresses are ASCII
+	return c, c.Hello(e.cfg.MessageIDDomain)
+}
+
+func (e *Email) secure(c *smtp.Client) error {
+	if e.cfg.Security != StartTLS {
+		return nil
+	}
+	if ok, _ := c.Extension("STARTTLS"); !ok {
+		return errNoStartTLS
+	}
+	return c.StartTLS(e.tls)
+}
+
+func (e *Email) login(c *smtp.Client) error {
+	if e.cfg.Username == "" {
+		return nil
+	}
+	_, offered := c.Extension("AUTH")
+	switch ways := strings.Fields(strings.ToUpper(offered)); {
+	case slices.Contains(ways, "PLAIN"):
+		return c.Auth(smtp.PlainAuth("", e.cfg.Username, e.cfg.Password, e.cfg.Host, false))
+	case slices.Contains(ways, "LOGIN"):
+		return c.Auth(smtp.LoginAuth(e.cfg.Username, e.cfg.Password, e.cfg.Host, false))
+	}
+	return errNoLogin
+}

@@ -1,0 +1,40 @@
+package channel
+
+import (
+	"bytes"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// compose writes a push as an e-mail. Its message id is the same on every
+// attempt, so that whoever gets it twice can tell.
+func (e *Email) compose(p push.Push) ([]byte, error) {
+	in, m := open(p.Message), gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	m.FromMailAddress(e.from)
+	if e.replyTo != nil {
+		m.ReplyToMailAddress(e.replyTo)
+	}
+	if err := m.To(p.To); err != nil {
+		return nil, err
+	}
+	if title := in.text("title"); title != "" {
+		m.Subject(title)
+	}
+	m.SetMessageIDWithValue(p.ID.String() + "@" + e.cfg.MessageIDDomain)
+	m.SetDateWithValue(e.cfg.Now())
+	text, html := in.text("body"), in.text("html")
+	switch {
+	case html == "":
+		m.SetBodyString(gomail.TypeTextPlain, text)
+	case text == "":
+		m.SetBodyString(gomail.TypeTextHTML, html)
+	default:
+		m.SetBodyString(gomail.TypeTextPlain, text)
+		m.AddAlternativeString(gomail.TypeTextHTML, html)
+	}
+	var buf bytes.Buffer
+	_, err := m.WriteTo(&buf)
+	return buf.Bytes(), err
+}

@@ -1,0 +1,212 @@
+package channel
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	maxPayload = 4096                // bytes, for FCM and APNs
+	maxFCMLife = 28 * 24 * time.Hour // longer Google keeps no message
+)
+
+// registrationToken is the form of what FCM gives an app.
+var registrationToken = regexp.MustCompile(`^[A-Za-z0-9_:-]{32,}$`)
+
+// FCMConfig is what an [FCM] is made from.
+type FCMConfig struct {
+	Connection
+
+	Credentials string // the JSON of a service account; required
+	ProjectID   string // the service account's own if it is empty
+	BaseURL     string // Google's own if it is empty
+	TokenURL    string // that of the credentials if it is empty
+}
+
+// FCM is a channel to Android, Apple and web apps through Firebase Cloud
+// Messaging, HTTP v1.
+//
+// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send
+type FCM struct {
+	cfg    FCMConfig
+	url    *url.URL
+	tokens *googleTokens
+	client *outbound.Client
+	codes  map[string]meaning
+}
+
+// NewFCM returns a channel made from cfg. Its errors quote nothing of the
+// credentials.
+func NewFCM(cfg FCMConfig) (*FCM, error) {
+	cfg.Connection = cfg.settled()
+	u, err := parseURL(cmp.Or(cfg.BaseURL, "https://fcm.googleapis.com"))
+	if err != nil {
+		return nil, cfg.fault("base_url", err.Error())
+	}
+	f := &FCM{cfg: cfg, client: cfg.client(false), codes: fcmCodes()}
+	if f.tokens, err = newGoogleTokens(cfg.Credentials, cfg.TokenURL, cfg.client(false), cfg.Now); err != nil {
+		return nil, cfg.fault("credentials", err.Error())
+	}
+	project := cmp.Or(cfg.ProjectID, f.tokens.account.ProjectID)
+	if project == "" {
+		return nil, cfg.fault("project_id", "is neither set nor part of the credentials")
+	}
+	f.url = u.JoinPath("v1", "projects", project, "messages:send")
+	return f, nil
+}
+
+// Check wants a registration token and a message that FCM can carry: a title,
+// a body, or data, which is an object.
+func (f *FCM) Check(to string, raw json.RawMessage) []Fault {
+	var faults []Fault
+	if !registrationToken.MatchString(to) {
+		faults = append(faults, wrongAddress(to, "a registration token of FCM: at least 32 of a-z, A-Z, 0-9, _, : and -"))
+	}
+	m := open(raw)
+	data, ok := m.object("data")
+	switch {
+	case !ok:
+		faults = append(faults, Fault{Field: "message.data", Message: "must be an object"})
+	case m.text("title") == "" && m.text("body") == "" && len(data) == 0:
+		faults = append(faults, Fault{Field: "message", Message: "must have a title, a body or data"})
+	}
+	size := len(m.text("title")) + len(m.text("body"))
+	for key, value := range stringValues(data) {
+		size += len(key) + len(value)
+		if reservedKey(key) {
+			faults = append(faults, Fault{Field: "message.data", Message: "must not have the keys from, gcm or message_type, nor any that begins with google or gcm."})
+		}
+	}
+	if size > maxPayload {
+		faults = append(faults, tooLong("message", maxPayload, size, "bytes of title, body and data"))
+	}
+	return faults
+}
+
+// reservedKey says whether FCM wants a key of the data for itself.
+func reservedKey(key string) bool {
+	switch key {
+	case "from", "gcm", "message_type":
+		return true
+	}
+	return strings.HasPrefix(key, "google") || strings.HasPrefix(key, "gcm.")
+}
+
+// stringValues makes texts of all values, as FCM wants them: what is no string
+// becomes its JSON.
+func stringValues(data message) map[string]string {
+	if len(data) == 0 {
+		return nil
+	}
+	values := make(map[string]string, len(data))
+	for key, raw := range data {
+		if raw[0] == '"' {
+			values[key] = data.text(key)
+			continue
+		}
+		values[key] = string(raw)
+	}
+	return values
+}
+
+// Send asks FCM once to take a message. Before that it may have to get an
+// access token; where it gets none, nothing was sent.
+func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
+	if r, bad := unfit(f, p); bad {
+		return r
+	}
+	body, err := f.body(p)
+	if err != nil { // its text may quote the message
+		return Result{Outcome: push.Refused, Final: true, Error: "the message is not valid JSON"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.Timeout)
+	defer cancel()
+	token, err := f.tokens.get(ctx)
+	if err != nil {
+		return Result{Outcome: push.Refused, Error: outbound.Printable(err.Error(), maxError)}
+	}
+	req := post(f.url, "application/json", body)
+	req.Header.Set("Authorization", "Bearer "+token)
+	answer, err := f.client.Do(traced(ctx), req)
+	if err != nil {
+		return noAnswer(err)
+	}
+	return f.judge(answer, token)
+}
+
+// fcmMessage is FCM's Message resource, as far as it is used.
+type fcmMessage struct {
+	Token        string            `json:"token"`
+	Notification *fcmNotification  `json:"notification,omitempty"`
+	Data         map[string]string `json:"data,omitempty"`
+	Android      *fcmAndroid       `json:"android,omitempty"`
+	APNs         *fcmHeaders       `json:"apns,omitempty"`
+	Webpush      *fcmHeaders       `json:"webpush,omitempty"`
+}
+
+type fcmNotification struct {
+	Title string `json:"title,omitempty"`
+	Body  string `json:"body,omitempty"`
+}
+
+type fcmAndroid struct {
+	TTL string `json:"ttl"`
+}
+
+type fcmHeaders struct {
+	Headers map[string]string `json:"headers"`
+}
+
+// body makes the request's body. What expires must not be shown later by any
+// of the three systems that FCM hands it on to.
+func (f *FCM) body(p push.Push) ([]byte, error) {
+	in := open(p.Message)
+	data, _ := in.object("data")
+	m := fcmMessage{Token: p.To, Data: stringValues(data)}
+	if n := (fcmNotification{in.text("title"), in.text("body")}); n != (fcmNotification{}) {
+		m.Notification = &n
+	}
+	if !p.ExpiresAt.IsZero() {
+		left := int(min(max(0, p.ExpiresAt.Sub(f.cfg.Now())), maxFCMLife) / time.Second)
+		m.Android = &fcmAndroid{TTL: fmt.Sprintf("%ds", left)}
+		m.APNs = &fcmHeaders{map[string]string{"apns-expiration": strconv.FormatInt(p.ExpiresAt.Unix(), 10)}}
+		m.Webpush = &fcmHeaders{map[string]string{"TTL": strconv.Itoa(left)}}
+	}
+	return encodeJSON(map[string]fcmMessage{"message": m})
+}
+
+// judge also gives up an access token that was refused, so that the next
+// attempt gets another.
+func (f *FCM) judge(a outbound.Answer, token string) Result {
+	r := judge(a, f.cfg.Now())
+	if r.Outcome == push.Delivered {
+		var taken struct {
+			Name string `json:"name"`
+		}
+		_ = json.Unmarshal(a.Body, &taken)
+		r.ProviderMessageID = outbound.Printable(taken.Name, maxProviderID)
+		return r
+	}
+	code := fcmCode(a.Body)
+	if a.Status == http.StatusUnauthorized && code != "THIRD_PARTY_AUTH_ERROR" {
+		f.tokens.forget(token)
+	}
+	return r.because(code, f.codes)
+}
+
+// Close gives up the idle connections. Attempts under way go on.
+func (f *FCM) Close() {
+	f.client.Close()
+	f.tokens.client.Close()
+}

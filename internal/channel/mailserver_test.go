@@ -1,0 +1,264 @@
+package channel
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What a mail server may do instead of replying.
+const (
+	mailHangs  = "\x00hang"
+	mailResets = "\x00reset"
+	mailDrops  = "\x00drop"
+	mailEchoes = "\x00echo" // replies with all that it was sent
+	mailSleeps = "\x00sleep"
+)
+
+// mailScript says what a mail server replies at a step, where that is not what
+// a server does that takes everything. The steps are greeting, STARTTLS, dot,
+// and the commands.
+type mailScript map[string]string
+
+// mailServer is an SMTP server on loopback that speaks EHLO, STARTTLS, AUTH
+// PLAIN and LOGIN, MAIL, RCPT, DATA and QUIT, in that order only.
+type mailServer struct {
+	listener net.Listener
+	script   mailScript
+	ehlo     []string // what it offers
+	cert     tls.Certificate
+	roots    *x509.CertPool
+	implicit bool // TLS from the first byte
+	stop     chan struct{}
+
+	mu    sync.Mutex
+	conns []net.Conn
+	got   []letter
+}
+
+// letter is what came over one connection.
+type letter struct {
+	secure     bool
+	user, pass string
+	from, to   string
+	commands   []string // the words that begin them
+	data       string
+	whole      bool // its end came
+}
+
+func newMailServer(t *testing.T, script mailScript) *mailServer {
+	t.Helper()
+	s := &mailServer{script: script, ehlo: []string{"8BITMIME", "SMTPUTF8", "STARTTLS", "AUTH PLAIN LOGIN"}, stop: make(chan struct{})}
+	s.cert, s.roots = testCertificate(t)
+	var err error
+	if s.listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			c, err := s.listener.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.conns = append(s.conns, c)
+			s.mu.Unlock()
+			running.Go(func() { s.serve(c.(*net.TCPConn)) })
+		}
+	})
+	t.Cleanup(func() {
+		close(s.stop)
+		s.listener.Close()
+		s.mu.Lock()
+		for _, c := range s.conns {
+			c.Close()
+		}
+		s.mu.Unlock()
+		running.Wait()
+	})
+	return s
+}
+
+func (s *mailServer) port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// messages returns the messages that came to their end.
+func (s *mailServer) messages() []letter {
+	return slices.DeleteFunc(s.all(), func(m letter) bool { return !m.whole })
+}
+
+// all returns all that came, one for each connection that has ended or handed
+// a message over.
+func (s *mailServer) all() []letter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
+}
+
+// session is one connection.
+type session struct {
+	*mailServer
+	raw  *net.TCPConn
+	conn net.Conn
+	in   *bufio.Reader
+	sent bytes.Buffer // all that the client said
+	mail letter
+	kept bool
+}
+
+func (s *mailServer) serve(raw *net.TCPConn) {
+	c := &session{mailServer: s, raw: raw, conn: raw}
+	defer func() { c.conn.Close() }()
+	defer c.keep()
+	if s.implicit && !c.secure() {
+		return
+	}
+	c.in = bufio.NewReader(c.conn)
+	if !c.reply("greeting", "220 mail.example ESMTP") {
+		return
+	}
+	for c.command() {
+	}
+}
+
+func (c *session) keep() {
+	if c.kept {
+		return
+	}
+	c.kept = true
+	c.mu.Lock()
+	c.got = append(c.got, c.mail)
+	c.mu.Unlock()
+}
+
+func (c *session) secure() bool {
+	secured := tls.Server(c.conn, &tls.Config{Certificates: []tls.Certificate{c.cert}})
+	if secured.Handshake() != nil {
+		return false
+	}
+	c.conn, c.in, c.mail.secure = secured, bufio.NewReader(secured), true
+	return true
+}
+
+// reply says what the script has for the step, or else what is usual. It
+// reports whether the conversation goes on.
+func (c *session) reply(step, usual string) bool {
+	text, scripted := c.script[step]
+	if !scripted {
+		text = usual
+	}
+	text, wait, _ := strings.Cut(text, "\x00")
+	switch wait {
+	case "hang":
+		io.WriteString(c.conn, text)
+		<-c.stop
+		return false
+	case "reset":
+		c.raw.SetLinger(0)
+		c.raw.Close()
+		return false
+	case "drop":
+		return false
+	case "echo":
+		io.WriteString(c.conn, text+c.sent.String()+"\r\n")
+		return false
+	case "sleep":
+		time.Sleep(400 * time.Millisecond)
+		text = usual
+	}
+	_, err := io.WriteString(c.conn, text+"\r\n")
+	return err == nil && (!scripted || text == usual || step != "greeting")
+}
+
+func (c *session) line() (string, bool) {
+	line, err := c.in.ReadString('\n')
+	c.sent.WriteString(line)
+	return strings.TrimSuffix(line, "\r\n"), err == nil
+}
+
+// command reads a command and replies to it. It reports whether the
+// conversation goes on.
+func (c *session) command() bool {
+	line, ok := c.line()
+	if !ok {
+		return false
+	}
+	word, rest, _ := strings.Cut(line, " ")
+	c.mail.commands = append(c.mail.commands, word)
+	switch word {
+	case "EHLO":
+		lines := "250-mail.example greets " + rest
+		offered := c.ehlo
+		if c.mail.secure {
+			offered = slices.DeleteFunc(slices.Clone(offered), func(s string) bool { return s == "STARTTLS" })
+		}
+		for i, ext := range offered {
+			sep := "-"
+			if i == len(offered)-1 {
+				sep = " "
+			}
+			lines += "\r\n250" + sep + ext
+		}
+		return c.reply("EHLO", lines)
+	case "STARTTLS":
+		return c.reply("STARTTLS", "220 go ahead") && (c.script["STARTTLS"] != "" || c.secure())
+	case "AUTH":
+		return c.auth(rest)
+	case "MAIL":
+		c.mail.from = rest
+		return c.reply("MAIL", "250 2.1.0 Ok")
+	case "RCPT":
+		c.mail.to = rest
+		return c.reply("RCPT", "250 2.1.5 Ok")
+	case "DATA":
+		return c.reply("DATA", "354 End data with <CR><LF>.<CR><LF>") && (strings.HasPrefix(c.script["DATA"], "5") || strings.HasPrefix(c.script["DATA"], "4") || c.data())
+	case "QUIT":
+		return c.reply("QUIT", "221 2.0.0 Bye") && false
+	}
+	return c.reply(word, "502 5.5.2 "+word+" is not known")
+}
+
+func (c *session) auth(rest string) bool {
+	ask := func(prompt string) string {
+		fmt.Fprintf(c.conn, "334 %s\r\n", base64.StdEncoding.EncodeToString([]byte(prompt)))
+		line, _ := c.line()
+		text, _ := base64.StdEncoding.DecodeString(line)
+		return string(text)
+	}
+	switch way, initial, _ := strings.Cut(rest, " "); way {
+	case "PLAIN":
+		text, _ := base64.StdEncoding.DecodeString(initial)
+		parts := strings.Split(string(text)+"\x00\x00\x00", "\x00")
+		c.mail.user, c.mail.pass = parts[1], parts[2]
+	case "LOGIN":
+		c.mail.user, c.mail.pass = ask("Username:"), ask("Password:")
+	}
+	return c.reply("AUTH", "235 2.7.0 Authentication successful")
+}
+
+func (c *session) data() bool {
+	var text strings.Builder
+	for {
+		line, ok := c.line()
+		if !ok {
+			return false
+		}
+		if line == "." {
+			break
+		}
+		text.WriteString(strings.TrimPrefix(line, ".") + "\r\n")
+	}
+	c.mail.data, c.mail.whole = text.String(), true
+	c.keep()
+	return c.reply("dot", "250 2.0.0 Ok: queued as 4Z")
+}

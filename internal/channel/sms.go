@@ -1,0 +1,135 @@
+package channel
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	maxSMS      = 1600                // characters, over all segments
+	maxValidity = 36000 * time.Second // for longer Twilio keeps no message
+)
+
+// e164 is the form of a telephone number with its country: no country has
+// numbers shorter than seven digits in all, none longer than fifteen.
+var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
+
+// SMSConfig is what an [SMS] is made from.
+type SMSConfig struct {
+	Connection
+
+	AccountSID string // required
+	User       string // who signs in: an API key's SID; the account itself if it is empty
+	Password   string // its secret, or the account's auth token; required
+
+	// Who sends: one of them is required.
+	From                string // a number in E.164 form, or another sender that Twilio knows
+	MessagingServiceSID string
+
+	StatusCallback string // a URL that Twilio tells what became of a message; may be empty
+	BaseURL        string // Twilio's own if it is empty
+}
+
+// SMS is a channel of text messages through Twilio's Messages API.
+//
+// https://www.twilio.com/docs/messaging/api/message-resource#create-a-message-resource
+type SMS struct {
+	cfg           SMSConfig
+	url           *url.URL
+	authorization string // header value
+	client        *outbound.Client
+	codes         map[string]meaning
+}
+
+// NewSMS returns a channel made from cfg.
+func NewSMS(cfg SMSConfig) (*SMS, error) {
+	cfg.Connection = cfg.settled()
+	u, err := parseURL(cmp.Or(cfg.BaseURL, "https://api.twilio.com"))
+	switch {
+	case err != nil:
+		return nil, cfg.fault("base_url", err.Error())
+	case cfg.AccountSID == "" || cfg.Password == "":
+		return nil, cfg.fault("account_sid", "or what proves it is missing")
+	case (cfg.From == "") == (cfg.MessagingServiceSID == ""):
+		return nil, cfg.fault("from", "or messaging_service_sid: one of them is needed")
+	}
+	credentials := cmp.Or(cfg.User, cfg.AccountSID) + ":" + cfg.Password
+	return &SMS{
+		cfg: cfg, url: u.JoinPath("2010-04-01", "Accounts", cfg.AccountSID, "Messages.json"),
+		authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials)), client: cfg.client(false), codes: twilioCodes(),
+	}, nil
+}
+
+// Check wants a telephone number, and a text that is not too long.
+func (s *SMS) Check(to string, m json.RawMessage) []Fault {
+	var faults []Fault
+	if !e164.MatchString(to) {
+		faults = append(faults, wrongAddress(to, "a telephone number in E.164 form, such as +4512345678"))
+	}
+	body := open(m).text("body")
+	switch n := utf8.RuneCountInString(body); {
+	case n == 0:
+		faults = append(faults, Fault{Field: "message.body", Message: "must be a text, which is all that an SMS holds"})
+	case n > maxSMS:
+		faults = append(faults, tooLong("message.body", maxSMS, n, "characters"))
+	}
+	return faults
+}
+
+// Send asks Twilio once to take a message.
+func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
+	if r, bad := unfit(s, p); bad {
+		return r
+	}
+	req := post(s.url, "application/x-www-form-urlencoded", []byte(s.form(p).Encode()))
+	req.Header.Set("Authorization", s.authorization)
+	// For what lies between; Twilio itself repeats what it is told twice.
+	req.Header.Set("I-Twilio-Idempotency-Token", p.ID.String())
+	answer, err := s.client.Do(traced(ctx), req)
+	if err != nil {
+		return noAnswer(err)
+	}
+	return s.judge(answer)
+}
+
+func (s *SMS) form(p push.Push) url.Values {
+	form := url.Values{"To": {p.To}, "Body": {open(p.Message).text("body")}}
+	for name, value := range map[string]string{
+		"From": s.cfg.From, "MessagingServiceSid": s.cfg.MessagingServiceSID, "StatusCallback": s.cfg.StatusCallback,
+	} {
+		if value != "" {
+			form.Set(name, value)
+		}
+	}
+	// What expires must not leave Twilio's own queue later either.
+	if left := p.ExpiresAt.Sub(s.cfg.Now()); !p.ExpiresAt.IsZero() && left < maxValidity {
+		form.Set("ValidityPeriod", strconv.Itoa(max(1, int(left/time.Second))))
+	}
+	return form
+}
+
+func (s *SMS) judge(a outbound.Answer) Result {
+	var said struct {
+		SID  string `json:"sid"`
+		Code int    `json:"code"`
+	}
+	_ = json.Unmarshal(a.Body, &said) // without details the status line stands alone
+	r := judge(a, s.cfg.Now())
+	if r.Outcome == push.Delivered {
+		r.ProviderMessageID = outbound.Printable(said.SID, maxProviderID)
+	}
+	return r.because(strconv.Itoa(said.Code), s.codes)
+}
+
+// Close gives up the idle connections. Attempts under way go on.
+func (s *SMS) Close() { s.client.Close() }
