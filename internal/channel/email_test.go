@@ -225,7 +225,7 @@ func TestEveryStepOfAConversation(t *testing.T) {
 		t.Run(tt.step+" "+strings.Trim(tt.reply, "\x00"), func(t *testing.T) {
 			t.Parallel()
 			server := newMailServer(t, mailScript{tt.step: tt.reply})
-			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)})
+			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(700 * time.Millisecond)})
 			got := e.Send(t.Context(), emailPush(`{"body":"`+markMessage+`"}`), 1)
 			if diff := cmp.Diff(fmt.Sprint(tt.want.outcome, tt.want.final, tt.want.unregistered), fmt.Sprint(got.Outcome, got.Final, got.Unregistered)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

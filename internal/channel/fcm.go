@@ -81,12 +81,13 @@ func (f *FCM) Check(to string, raw json.RawMessage) []Fault {
 	case m.text("title") == "" && m.text("body") == "" && len(data) == 0:
 		faults = append(faults, Fault{Field: "message", Message: "must have a title, a body or data"})
 	}
-	size := len(m.text("title")) + len(m.text("body"))
+	size, reserved := len(m.text("title"))+len(m.text("body")), false
 	for key, value := range stringValues(data) {
 		size += len(key) + len(value)
-		if reservedKey(key) {
-			faults = append(faults, Fault{Field: "message.data", Message: "must not have the keys from, gcm or message_type, nor any that begins with google or gcm."})
-		}
+		reserved = reserved || isReserved(key)
+	}
+	if reserved {
+		faults = append(faults, Fault{Field: "message.data", Message: "must not have the keys from, gcm or message_type, nor any that begins with google or gcm."})
 	}
 	if size > maxPayload {
 		faults = append(faults, tooLong("message", maxPayload, size, "bytes of title, body and data"))
@@ -94,8 +95,8 @@ func (f *FCM) Check(to string, raw json.RawMessage) []Fault {
 	return faults
 }
 
-// reservedKey says whether FCM wants a key of the data for itself.
-func reservedKey(key string) bool {
+// isReserved says whether FCM wants a key of the data for itself.
+func isReserved(key string) bool {
 	switch key {
 	case "from", "gcm", "message_type":
 		return true
