@@ -58,9 +58,10 @@ func (p *provider) all() []taken {
 
 // metrics notes what it is told.
 type metrics struct {
-	mu        sync.Mutex
-	attempted []attempted
-	deferred  int
+	mu           sync.Mutex
+	attempted    []attempted
+	unregistered []string
+	deferred     int
 }
 
 type attempted struct {
@@ -73,6 +74,12 @@ func (m *metrics) Attempted(channel, outcome string, first bool, late time.Durat
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.attempted = append(m.attempted, attempted{channel, outcome, first, late})
+}
+
+func (m *metrics) Unregistered(channel string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unregistered = append(m.unregistered, channel)
 }
 
 func (m *metrics) Deferred() {

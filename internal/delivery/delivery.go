@@ -48,6 +48,7 @@ type observer interface {
 	// Attempted is told of every attempt that ended, whether it was the
 	// push's first, and how long after the promised time it began.
 	Attempted(channel, outcome string, first bool, late time.Duration)
+	Unregistered(channel string)
 	Deferred()
 }
 
@@ -170,6 +171,9 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	}
 	late := c.StartedAt.Sub(c.Push.SendAt)
 	d.seen.Attempted(c.Push.Channel, string(result.Outcome), c.Attempt == 1, late)
+	if result.Unregistered {
+		d.seen.Unregistered(c.Push.Channel)
+	}
 	d.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
 		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
 	if more, err = d.finish(ctx, c, f); err != nil {

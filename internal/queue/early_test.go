@@ -23,6 +23,8 @@ import (
 type unobserved struct{}
 
 func (unobserved) Attempted(string, string, bool, time.Duration) {}
+
+func (unobserved) Unregistered(string) {}
 func (unobserved) Deferred()                                     {}
 
 // TestEarlyWakeUpsSendNothingEarly: asynq cuts the time of a wake-up to its

@@ -19,6 +19,7 @@ type Metrics struct {
 	requests      *prometheus.HistogramVec
 	attempts      *prometheus.CounterVec
 	lateness      prometheus.Histogram
+	unregistered  *prometheus.CounterVec
 	deferrals     prometheus.Counter
 	lost          prometheus.Counter
 	expired       prometheus.Counter
@@ -48,6 +49,8 @@ func NewMetrics() *Metrics {
 			Help: "Delivery attempts by channel and outcome (delivered, refused, unknown)."}, []string{"channel", "outcome"}),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "sendquota_lateness_seconds",
 			Help: "How long after its promised time the first attempt of a push began.", Buckets: []float64{.005, .01, .025, .05, .1, .2, .3, .5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200}}),
+		unregistered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_unregistered_addresses_total",
+			Help: "Pushes to addresses at which, as the provider says, nobody is any more, by channel."}, []string{"channel"}),
 		deferrals: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_deferrals_total",
 			Help: "Due pushes put off because the recipient's actual sends left no place."}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_lost_attempts_total",
@@ -75,7 +78,7 @@ func NewMetrics() *Metrics {
 		auditDuration: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
 			Help: "How long this worker's last audit took."}, nil),
 	}
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.unregistered, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
 		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -101,6 +104,9 @@ func (m *Metrics) Attempted(channel, outcome string, first bool, late time.Durat
 		m.lateness.Observe(late.Seconds())
 	}
 }
+
+// Unregistered counts a push to an address at which nobody is any more.
+func (m *Metrics) Unregistered(channel string) { m.unregistered.WithLabelValues(channel).Inc() }
 
 // Deferred counts a due push that was put off.
 func (m *Metrics) Deferred() { m.deferrals.Inc() }
