@@ -31,7 +31,8 @@ func newInbox(out io.Writer) (*inbox, error) {
 // channel returns the settings of a channel that sends to the inbox.
 func (i *inbox) channel(d config.Delivery) config.Channel {
 	return config.Channel{
-		Name: "push", Type: config.Webhook, URL: config.Secret("http://" + i.listener.Addr().String() + "/"), AllowPrivateAddresses: true,
+		Name: "push", Type: config.Webhook, AllowPrivateAddresses: true,
+		Webhook: config.WebhookSettings{URL: config.Secret("http://" + i.listener.Addr().String() + "/")},
 		Timeout: min(10*time.Second, d.Lease/2), OnUnknown: config.Retry, MaxAttempts: 8,
 		Backoff: config.Backoff{First: 5 * time.Second, Max: 15 * time.Minute},
 	}

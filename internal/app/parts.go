@@ -11,11 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/httpapi"
-	"github.com/sendquota/sendquota/internal/pace"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
@@ -40,29 +37,6 @@ func callerLimits(l config.APILimits, skipped func()) httpapi.CallerLimits {
 		return limits
 	}
 	return httpapi.CallerLimits{PerKey: convert(l.PerKey), PerIP: convert(l.PerIP), TrustedProxies: l.TrustedProxies, Skipped: skipped}
-}
-
-func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
-	var entries []channel.Entry
-	for _, c := range cs {
-		e := channel.Entry{Name: c.Name, Channel: channel.NewLog(log), Retry: push.Retry{
-			MaxAttempts: c.MaxAttempts, First: c.Backoff.First, Max: c.Backoff.Max, FailOnUnknown: c.OnUnknown == config.Fail,
-		}}
-		if t := c.Throughput; t.Rate > 0 {
-			e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)
-		}
-		if c.Type == config.Webhook {
-			webhook, err := channel.NewWebhook(channel.WebhookConfig{
-				Name: c.Name, URL: string(c.URL), Secret: string(c.Secret), Timeout: c.Timeout, AllowPrivateAddresses: c.AllowPrivateAddresses,
-			})
-			if err != nil {
-				return nil, fmt.Errorf("channel %s: %w", c.Name, err)
-			}
-			e.Channel = webhook
-		}
-		entries = append(entries, e)
-	}
-	return channel.NewSet(entries...)
 }
 
 // openRedis makes a client for one server or, where several are named, for a

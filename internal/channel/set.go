@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -64,6 +65,16 @@ func (s *Set) Default() string { return s.entries[0].Name }
 func (s *Set) Get(name string) (Entry, bool) {
 	e, ok := s.byName[name]
 	return e, ok
+}
+
+// Check says what the provider behind the channel of that name would surely
+// refuse; of a channel that there is not, nothing is known.
+func (s *Set) Check(name, to string, message json.RawMessage) []Fault {
+	e, ok := s.byName[name]
+	if !ok {
+		return nil
+	}
+	return e.Channel.Check(to, message)
 }
 
 // Names returns the names of all channels in their configured order.

@@ -1,13 +1,14 @@
 package config
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // The types of channels.
 const (
 	Webhook = "webhook" // posts to a URL
+	SMS     = "sms"     // text messages through Twilio
+	Email   = "email"   // over SMTP
+	FCM     = "fcm"     // notifications through Firebase Cloud Messaging
+	APNs    = "apns"    // notifications through Apple's service
 	Log     = "log"     // writes to the log of the worker
 )
 
@@ -17,18 +18,23 @@ const (
 	Fail  = "fail"  // give up: at most once
 )
 
-// Channel is a way out.
+// Channel is a way out. Of the settings that belong to a type, only those of its
+// own are filled in.
 type Channel struct {
 	Name                  string
-	Type                  string        // Webhook or Log
-	URL                   Secret        // of a webhook: absolute, http or https; its path may be a secret
-	Secret                Secret        // signs what a webhook gets: whsec_ and base64, or used as it is; empty: unsigned
+	Type                  string        // Webhook, SMS, Email, FCM, APNs or Log
 	Timeout               time.Duration // of one attempt; at most half of Delivery.Lease
-	AllowPrivateAddresses bool          // may a webhook go to loopback and private networks
+	AllowPrivateAddresses bool          // may it go to loopback and private networks
 	OnUnknown             string        // after an attempt of unknown outcome: Retry or Fail
 	MaxAttempts           int           // at least 1
 	Backoff               Backoff
 	Throughput            Throughput
+
+	Webhook WebhookSettings
+	SMS     SMSSettings
+	Email   EmailSettings
+	FCM     FCMSettings
+	APNs    APNsSettings
 }
 
 // Backoff is the wait before another attempt: it doubles from First up to Max.
@@ -45,13 +51,12 @@ type Throughput struct {
 	Burst int
 }
 
+// fields are the settings of every channel.
 func (c *Channel) fields() []field {
 	return []field{
-		{"type", required, "webhook or log", channelType(&c.Type)},
-		{"url", optional, "where a webhook posts to, http or https; may use ${ENV_NAME}", expanded(&c.URL, checkWebhookURL)},
-		{"secret", optional, "signs what a webhook gets (Standard Webhooks): whsec_ and base64, or at least 16 bytes used as they are; may use ${ENV_NAME}", expanded(&c.Secret, checkSigningSecret)},
+		{"type", required, "webhook, sms, email, fcm, apns or log", oneOf(&c.Type, Webhook, SMS, Email, FCM, APNs, Log)},
 		{"timeout", "10s", "of one attempt; at most half of delivery.lease, to which the default gives way", duration(&c.Timeout, 1, forever)},
-		{"allow_private_addresses", "false", "whether a webhook may go to loopback and private networks", boolean(&c.AllowPrivateAddresses)},
+		{"allow_private_addresses", "false", "whether it may go to loopback and private networks", boolean(&c.AllowPrivateAddresses)},
 		{"on_unknown", "retry", "after an attempt of unknown outcome: retry (may deliver twice) or fail (may not deliver)", oneOf(&c.OnUnknown, Retry, Fail)},
 		{"max_attempts", "8", "attempts before a push fails, 1 to 100", integer(&c.MaxAttempts, 1, 100)},
 		{"backoff", "{}", "the wait before another attempt", object(&c.Backoff)},
@@ -76,7 +81,7 @@ func (t *Throughput) fields() []field {
 
 // channels reads a mapping with a channel under each name, and keeps its order.
 func channels(to *[]Channel) reader {
-	return reader{step: ".NAME", fields: new(Channel).fields(), into: func(p place) {
+	return reader{step: ".NAME", fields: new(Channel).everything(), into: func(p place) {
 		if !p.isMapping("from names to channels") {
 			return
 		}
@@ -91,37 +96,9 @@ func channels(to *[]Channel) reader {
 			if !nameShape.MatchString(channel.Name) {
 				entry.refuse("the name of a channel must be 1 to 64 of a-z, 0-9, - and _")
 			}
-			object(channel).into(entry)
+			channel.read(entry)
 		}
 	}}
-}
-
-func channelType(to *string) reader {
-	planned := []string{"sms", "email", "fcm", "apns"}
-	known := oneOf(to, Webhook, Log)
-	return reader{into: func(p place) {
-		if s, _ := textOf(p.node); slices.Contains(planned, s) {
-			p.fault("is not supported by this version; allowed: %s, %s", Webhook, Log)
-			return
-		}
-		known.into(p)
-	}}
-}
-
-func (c *Channel) check(p place) {
-	url, secret := p.child("url"), p.child("secret")
-	switch c.Type {
-	case Webhook:
-		if !url.given() {
-			url.refuse("is required for type %s", Webhook)
-		}
-	case Log:
-		for _, odd := range []place{url, secret} {
-			if odd.given() {
-				odd.refuse("is not for type %s", Log)
-			}
-		}
-	}
 }
 
 func (b *Backoff) check(p place) {

@@ -66,7 +66,7 @@ func TestLoadReadsTheEnvironmentAndTheFile(t *testing.T) {
 	want.Addr, want.MetricsAddr, want.LogLevel = ":9", "[::1]:10", slog.LevelWarn
 	want.Policy.Rules = []Rule{}
 	want.Channels[0].Name, want.Channels[0].Type = "push", Webhook
-	want.Channels[0].URL, want.Channels[0].Secret = "https://x.test", "0123456789abcdef"
+	want.Channels[0].Webhook.URL, want.Channels[0].Webhook.Secret = "https://x.test", "0123456789abcdef"
 	// cmp formats a Secret as redacted, but compares what it is.
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -11,5 +11,6 @@
 // and variables (of the environment); Settings lists them for documentation.
 //
 // The package opens nothing but the file. It does not connect to what the
-// settings name, and knows none of the packages that use them.
+// settings name nor open other files that they name, and knows none of the
+// packages that use them.
 package config

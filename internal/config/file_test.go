@@ -24,7 +24,7 @@ policy:
       limit: 100000
       window: 8760h
 channels:
-  push: {type: webhook, url: "https://push.example.com/${PATH_KEY}/send", secret: "${PUSH_SECRET}", timeout: 1.5s, allow_private_addresses: true, on_unknown: fail,
+  push: {type: webhook, url: "https://push.example.com/${PATH_KEY}/send", secret: "${PUSH_SECRET}", previous_secret: the secret of last year, timeout: 1.5s, allow_private_addresses: true, on_unknown: fail,
          max_attempts: 3, backoff: {first: 1s, max: 2m}, throughput: {rate: 100, per: 2s, burst: 7}}
   a-log: {type: log, throughput: {rate: 5}}
   "0":   {type: webhook, url: http://localhost:8, secret: whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==}
@@ -57,9 +57,11 @@ func TestWholeFile(t *testing.T) {
 	want := Config{
 		Policy: Policy{Rules: []Rule{{"burst", 0, time.Millisecond}, {"slow", 100_000, 8760 * time.Hour}}},
 		Channels: []Channel{
-			{"push", Webhook, "https://push.example.com/k$$${X}/send", "not/base64 but long enough", 1500 * time.Millisecond, true, Fail, 3, Backoff{time.Second, 2 * time.Minute}, Throughput{100, 2 * time.Second, 7}},
-			{"a-log", Log, "", "", 1500 * time.Millisecond, false, Retry, 8, Backoff{slow, 15 * time.Minute}, Throughput{5, time.Second, 1}},
-			{"0", Webhook, "http://localhost:8", "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==", 1500 * time.Millisecond, false, Retry, 8, Backoff{slow, 15 * time.Minute}, Throughput{}},
+			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7},
+				Webhook: WebhookSettings{"https://push.example.com/k$$${X}/send", "not/base64 but long enough", "the secret of last year"}},
+			{Name: "a-log", Type: Log, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Throughput: Throughput{5, time.Second, 1}},
+			{Name: "0", Type: Webhook, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute},
+				Webhook: WebhookSettings{URL: "http://localhost:8", Secret: "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng=="}},
 		},
 		APILimits: APILimits{
 			PerKey: []RateLimit{{SlidingWindow, 6000, time.Minute, 0, time.Second}},
@@ -142,13 +144,13 @@ delivery:
 		}},
 		{"no channels", "channels: {}", []string{`1: channels: a mapping: must have at least one channel; leave the key out for the default`}},
 		{"channels as a list", "channels: [log]", []string{`1: channels: a list: must be a mapping from names to channels`}},
-		{"types", "channels:\n  a: {type: sms}\n  b: {type: fax}\n  c: {}\n  d:\n  e: https://h/hush\n  f: hush\n", []string{
-			`2: channels.a.type: "sms": is not supported by this version; allowed: webhook, log`,
-			`3: channels.b.type: "fax": must be one of webhook, log`,
-			`4: channels.c.type: is required (webhook or log)`,
-			`5: channels.d: null: must be a mapping with the keys type, url, secret, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput; leave the key out for the default`,
-			`6: channels.e: https://…: must be a mapping with the keys type, url, secret, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput`,
-			`7: channels.f: must be a mapping with the keys type, url, secret, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput`,
+		{"types", "channels:\n  a: {type: SMS}\n  b: {type: fax}\n  c: {}\n  d:\n  e: https://h/hush\n  f: hush\n", []string{
+			`2: channels.a.type: "SMS": must be one of webhook, sms, email, fcm, apns, log`,
+			`3: channels.b.type: "fax": must be one of webhook, sms, email, fcm, apns, log`,
+			`4: channels.c.type: is required (webhook, sms, email, fcm, apns or log)`,
+			`5: channels.d: null: must be a mapping with a type and the settings of that type; leave the key out for the default`,
+			`6: channels.e: https://…: must be a mapping with a type and the settings of that type`,
+			`7: channels.f: must be a mapping with a type and the settings of that type`,
 		}},
 		{"webhooks", `channels:
   a: {type: webhook}
@@ -158,7 +160,7 @@ delivery:
   e: {type: webhook, url: "ftp://h/hush", secret: 1234567890123456}
   f: {type: webhook, url: "http://h", secret: "ends with a line break\n"}
 `, []string{
-			`2: channels.a.url: is required for type webhook`,
+			`2: channels.a.url: is required (where it posts to, http or https; may use ${ENV_NAME})`,
 			`3: channels.b.url: must be an absolute URL with http:// or https:// and a host`,
 			`4: channels.c.url: https://…: must have no user and password; use secret to prove who calls`,
 			`4: channels.c.secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used as it is`,

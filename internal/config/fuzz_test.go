@@ -8,7 +8,7 @@ import (
 // FuzzYAML holds that any file at all is either at fault, or gives a Config
 // that keeps what its doc comments promise.
 func FuzzYAML(f *testing.F) {
-	for _, seed := range []string{"", whole, "policy: {rules: []}", "channels: {a: {type: log}}", "? [a]\n: &x *x\n", "<<: *x", "- !!str", "a: |\n  b", "{", "%YAML 1.2\n---\n"} {
+	for _, seed := range []string{"", whole, everyType, "policy: {rules: []}", "channels: {a: {type: log}}", "? [a]\n: &x *x\n", "<<: *x", "- !!str", "a: |\n  b", "{", "%YAML 1.2\n---\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -33,7 +33,7 @@ func validate(t *testing.T, c Config) {
 		names[r.Name] = true
 	}
 	for _, ch := range c.Channels {
-		if ch.Name == "" || (ch.Type == Webhook) == (ch.URL == "") || ch.Timeout <= 0 || ch.Timeout > c.Delivery.Lease/2 ||
+		if ch.Name == "" || (ch.Type == Webhook) == (ch.Webhook.URL == "") || ch.Timeout <= 0 || ch.Timeout > c.Delivery.Lease/2 ||
 			ch.MaxAttempts < 1 || ch.Backoff.First <= 0 || ch.Backoff.Max < ch.Backoff.First || (ch.Throughput.Rate == 0) != (ch.Throughput.Burst == 0) {
 			t.Errorf("channel %+v", ch)
 		}

@@ -91,13 +91,28 @@ func (p place) expand(raw string) (expanded string, ok bool) {
 	return expanded, ok
 }
 
+func checkURL(s string) string {
+	if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return "must be an absolute URL with http:// or https:// and a host"
+	}
+	return ""
+}
+
 func checkWebhookURL(s string) string {
+	wrong := checkURL(s)
 	u, err := url.Parse(s)
 	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return "must be an absolute URL with http:// or https:// and a host"
+	case wrong != "" || err != nil:
+		return wrong
 	case u.User != nil:
 		return "must have no user and password; use secret to prove who calls"
+	}
+	return ""
+}
+
+func checkNotEmpty(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "must not be empty"
 	}
 	return ""
 }

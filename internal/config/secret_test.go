@@ -17,11 +17,17 @@ func TestConfigDoesNotPrintItsSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(c.Channels[0].Secret) != hush || !strings.Contains(string(c.DatabaseURL), hush) {
+	if string(c.Channels[0].Webhook.Secret) != hush || !strings.Contains(string(c.DatabaseURL), hush) {
 		t.Fatal("the secrets themselves are lost")
 	}
+	printed(t, c, &c, c.Channels, c.Channels[0], c.DatabaseURL, &c.DatabaseURL)
+}
+
+// printed prints in every way, and looks for what must not be there.
+func printed(t *testing.T, values ...any) {
+	t.Helper()
 	var out bytes.Buffer
-	for _, v := range []any{c, &c, c.Channels, c.Channels[0], c.DatabaseURL, &c.DatabaseURL} {
+	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
@@ -59,7 +65,7 @@ func TestExpansion(t *testing.T) {
 		{"${SHORT}", "", "channels.push.secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used as it is"},
 	} {
 		c, faults := read("channels:\n  push: {type: webhook, url: 'http://h', secret: '"+tt.secret+"'}", "KEY="+hush, "NESTED=${KEY}", "EMPTY=", "SHORT=hush")
-		switch got := string(c.Channels[0].Secret); {
+		switch got := string(c.Channels[0].Webhook.Secret); {
 		case got != tt.want:
 			t.Errorf("%s: got %q, want %q", tt.secret, got, tt.want)
 		case tt.wrong == "" && faults != nil:

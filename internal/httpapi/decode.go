@@ -25,14 +25,21 @@ func (f *fields) bad(name, message string, raw []byte) {
 	f.faults = append(f.faults, faultView{Location: name, Message: message, Value: shownJSON(raw)})
 }
 
-// faulty reports whether a field was already found wrong.
+// faulty reports whether a field was already found wrong, or a part of it, or
+// what it is part of.
 func (f *fields) faulty(name string) bool {
 	for _, one := range f.faults {
-		if rest, ok := strings.CutPrefix(one.Location, name); ok && (rest == "" || rest[0] == '.') {
+		if within(one.Location, name) || within(name, one.Location) {
 			return true
 		}
 	}
 	return false
+}
+
+// within reports whether a location is another one or lies under it.
+func within(location, other string) bool {
+	rest, ok := strings.CutPrefix(location, other)
+	return ok && other != "" && (rest == "" || rest[0] == '.')
 }
 
 // unknown faults a member that the object does not have.

@@ -32,7 +32,7 @@ type newPush struct {
 	Channel    string         `json:"channel,omitempty" maxLength:"64" doc:"The way out. Default: the first channel that is configured." example:"push"`
 	Category   string         `json:"category,omitempty" maxLength:"64" doc:"A word of your own, at most 64 printable bytes." example:"marketing"`
 	SendAt     string         `json:"send_at,omitempty" format:"date-time" doc:"When to send, with a zone. A fraction of a second is rounded up. Default: now." example:"2026-12-01T09:00:00+01:00"`
-	To         string         `json:"to,omitempty" maxLength:"512" doc:"The address, where the channel needs one." example:"+4512345678"`
+	To         string         `json:"to,omitempty" maxLength:"512" doc:"The address, where the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token." example:"+4512345678"`
 	ExpiresAt  string         `json:"expires_at,omitempty" format:"date-time" doc:"From then on it is not sent any more. Default: 24 hours, or as configured, after its send time." example:"2026-12-01T12:00:00Z"`
 	OnConflict string         `json:"on_conflict,omitempty" enum:"reject,defer" default:"reject" doc:"What to do if the quota has no place at send_at: reject, or defer to the next free time."`
 	Latest     string         `json:"latest,omitempty" format:"date-time" doc:"Do not defer to a time after this." example:"2026-12-02T09:00:00Z"`
@@ -136,16 +136,23 @@ func (f *form) complete(v validator) {
 func (f *form) blame(found []schedule.Fault) {
 	unread := *f
 	for _, one := range found {
-		if unread.faulty(one.Field) {
+		if unread.faulty(one.Field) || unread.faulty("channel") && dependsOnChannel(one.Field) {
 			continue
 		}
 		value := one.Value
+		if text, ok := value.(string); ok {
+			value = shown(text)
+		}
 		if written := f.written(one.Field); written != "" {
 			value = written
 		}
 		f.faults = append(f.faults, faultView{Location: one.Field, Message: one.Message, Value: value})
 	}
 }
+
+// dependsOnChannel tells of a field whose faults mean nothing for a push whose
+// channel could not be read.
+func dependsOnChannel(field string) bool { return field == "to" || within(field, "message") }
 
 // written is how a time was written.
 func (f *form) written(field string) string {

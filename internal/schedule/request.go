@@ -61,6 +61,9 @@ func (s *Service) plan(tenant uuid.UUID, r Request) (store.Draft, error) {
 		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, bad), Category: r.Category, To: r.To,
 		Message: r.Message, Metadata: r.Metadata, ExpiresAt: r.ExpiresAt,
 	}
+	if s.cfg.Check != nil {
+		bad.Faults = append(bad.Faults, s.cfg.Check(p.Channel, p.To, p.Message)...)
+	}
 	p.SendAt = s.sendTime(r.SendAt, now, bad)
 	p.RequestedSendAt = p.SendAt
 	latest := now.Add(s.cfg.MaxHorizon).Truncate(quota.Second)

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -42,6 +43,10 @@ type Config struct {
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
 	ArmLease   time.Duration // how long a wake-up is believed to be in the queue
 	Caps       push.Caps     // of every tenant that has none of its own
+
+	// Check says what the provider behind a channel would surely refuse; nil:
+	// nothing is known of any.
+	Check func(channel, to string, message json.RawMessage) []Fault
 }
 
 // armer puts wake-ups into the queue.

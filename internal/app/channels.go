@@ -1,0 +1,104 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/pace"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// channels makes the configured ways out, or says of each why it can not be
+// made.
+func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
+	var (
+		entries []channel.Entry
+		faults  []error
+	)
+	for _, c := range cs {
+		out, err := newChannel(c, log)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		e := channel.Entry{Name: c.Name, Channel: out, Retry: push.Retry{
+			MaxAttempts: c.MaxAttempts, First: c.Backoff.First, Max: c.Backoff.Max, FailOnUnknown: c.OnUnknown == config.Fail,
+		}}
+		if t := c.Throughput; t.Rate > 0 {
+			e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)
+		}
+		entries = append(entries, e)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return channel.NewSet(entries...)
+}
+
+func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {
+	to := channel.Connection{Name: c.Name, Timeout: c.Timeout, AllowPrivateAddresses: c.AllowPrivateAddresses}
+	switch c.Type {
+	case config.Webhook:
+		return channel.NewWebhook(channel.WebhookConfig{
+			Name: c.Name, URL: string(c.Webhook.URL), Secret: string(c.Webhook.Secret), PreviousSecret: string(c.Webhook.PreviousSecret),
+			Timeout: c.Timeout, AllowPrivateAddresses: c.AllowPrivateAddresses,
+		})
+	case config.SMS:
+		s := c.SMS
+		return channel.NewSMS(channel.SMSConfig{
+			Connection: to, AccountSID: string(s.AccountSID), User: string(s.APIKeySID), Password: string(s.AuthToken + s.APIKeySecret), // one of them
+			From: s.From, MessagingServiceSID: s.MessagingServiceSID, StatusCallback: string(s.StatusCallback), BaseURL: s.BaseURL,
+		})
+	case config.Email:
+		e := c.Email
+		return channel.NewEmail(channel.EmailConfig{
+			Connection: to, Host: e.Host, Port: e.Port, Security: e.TLS, Username: string(e.Username), Password: string(e.Password),
+			From: e.From, ReplyTo: e.ReplyTo, MessageIDDomain: e.MessageIDDomain,
+		})
+	case config.FCM:
+		credentials, err := textOrFile(c, "credentials_file", c.FCM.Credentials, c.FCM.CredentialsFile)
+		if err != nil {
+			return nil, err
+		}
+		return channel.NewFCM(channel.FCMConfig{
+			Connection: to, Credentials: credentials, ProjectID: c.FCM.ProjectID, BaseURL: c.FCM.BaseURL, TokenURL: c.FCM.TokenURL,
+		})
+	case config.APNs:
+		key, err := textOrFile(c, "key_file", c.APNs.Key, c.APNs.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		return channel.NewAPNs(channel.APNsConfig{
+			Connection: to, Key: key, KeyID: c.APNs.KeyID, TeamID: c.APNs.TeamID, Topic: c.APNs.Topic, BaseURL: c.APNs.BaseURL,
+		})
+	}
+	return channel.NewLog(log), nil
+}
+
+// textOrFile returns a secret that was given as it is, or else reads the file
+// that holds it.
+func textOrFile(c config.Channel, setting string, text config.Secret, path string) (string, error) {
+	if path == "" {
+		return string(text), nil
+	}
+	read, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("channel %s: %s: %w", c.Name, setting, err)
+	}
+	return string(read), nil
+}
+
+// check asks a channel what its provider would surely refuse.
+func (a *App) check(name, to string, message json.RawMessage) []schedule.Fault {
+	var faults []schedule.Fault
+	for _, f := range a.channels.Check(name, to, message) {
+		faults = append(faults, schedule.Fault(f))
+	}
+	return faults
+}

@@ -1,0 +1,18 @@
+package config
+
+// WebhookSettings are those of a channel that posts to a URL.
+type WebhookSettings struct {
+	URL            Secret // absolute, http or https; its path may be a secret
+	Secret         Secret // signs: whsec_ and base64, or used as it is; empty: unsigned
+	PreviousSecret Secret // signs as well, while secrets are rotated
+}
+
+func (w *WebhookSettings) fields() []field {
+	return []field{
+		{"url", required, "where it posts to, http or https; may use ${ENV_NAME}", expanded(&w.URL, checkWebhookURL)},
+		{"secret", optional, "signs what it posts (Standard Webhooks): whsec_ and base64, or at least 16 bytes used as they are; may use ${ENV_NAME}", expanded(&w.Secret, checkSigningSecret)},
+		{"previous_secret", optional, "signs as well, until all receivers know the secret that replaces it; may use ${ENV_NAME}", expanded(&w.PreviousSecret, checkSigningSecret)},
+	}
+}
+
+func (c *Channel) checkWebhook(p place) { p.together("previous_secret", "secret") }
