@@ -27,6 +27,7 @@ func TestOutcomes(t *testing.T) {
 		"delivered":        {channel.Result{Outcome: push.Delivered, ProviderMessageID: "m-1"}, push.Sent, "", false, false},
 		"refused":          {channel.Result{Outcome: push.Refused, Error: "busy"}, push.Scheduled, "busy", false, false},
 		"refused for good": {channel.Result{Outcome: push.Refused, Final: true, Error: "bad"}, push.Failed, "bad", false, true},
+		"unregistered":     {channel.Result{Outcome: push.Refused, Final: true, Unregistered: true, Error: "unregistered: gone"}, push.Failed, "unregistered: gone", false, true},
 		"unknown":          {channel.Result{Outcome: push.Unknown, Error: "reset"}, push.Scheduled, "reset", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +51,9 @@ func TestOutcomes(t *testing.T) {
 			want := attempted{"log", string(row.result.Outcome), true, got.Sends[0].StartedAt.Sub(p.SendAt)}
 			if len(d.seen.attempted) != 1 || d.seen.attempted[0] != want {
 				t.Errorf("told the metrics %+v, want %+v", d.seen.attempted, want)
+			}
+			if n := len(d.seen.unregistered); (n == 1) != row.result.Unregistered {
+				t.Errorf("told the metrics of %d addresses at which nobody is", n)
 			}
 			if free := d.ledger.Reserve(anna, quota.Booking{ID: uuid.New(), At: p.SendAt}, policy).State == quota.Free; free != row.free {
 				t.Errorf("its place is free: %v", free)

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// newProviderWorld is a world whose channel sms is one of text messages.
+func newProviderWorld(t *testing.T) *world {
+	w := newWorld(t)
+	check := func(name, to string, message json.RawMessage) (faults []schedule.Fault) {
+		if name != "sms" {
+			return nil
+		}
+		for _, f := range new(channel.SMS).Check(to, message) {
+			faults = append(faults, schedule.Fault(f))
+		}
+		return faults
+	}
+	service := schedule.New(w.store, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
+		schedule.Config{Policy: testPolicy(), Channels: []string{"push", "sms"}, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, ArmLease: time.Minute, Check: check})
+	w.api = New(service, w.store, Config{Log: slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: w.now})
+	return w
+}
+
+// faultsOf lists the faults of a problem with what was there.
+func faultsOf(t *testing.T, problem any) []string {
+	t.Helper()
+	var all []string
+	errs, _ := problem.(map[string]any)["errors"].([]any)
+	for _, e := range errs {
+		one := e.(map[string]any)
+		all = append(all, fmt.Sprint(one["location"], ": ", one["value"]))
+	}
+	return all
+}
+
+// TestWhatAProviderWouldRefuse is refused with everything else that is wrong,
+// however it is submitted, and booked nowhere.
+func TestWhatAProviderWouldRefuse(t *testing.T) {
+	w := newProviderWorld(t)
+	const number = "4570MARKNUMBER"
+	long := strings.Repeat("4", 400)
+	for _, tt := range []struct {
+		name, target, body string
+		want               []string
+	}{
+		{"one", "/v1/pushes", `{"recipient":"a","channel":"sms","to":"` + number + `","message":{}}`, []string{"body.to: " + number, "body.message.body: <nil>"}},
+		{"validated", "/v1/pushes?validate_only=true", `{"recipient":"a","channel":"sms","to":"` + number + `","message":{"body":"x"}}`, []string{"body.to: " + number}},
+		{"no address", "/v1/pushes", `{"recipient":"a","channel":"sms","message":{"body":"x"}}`, []string{"body.to: <nil>"}},
+		{"long", "/v1/pushes", `{"recipient":"a","channel":"sms","to":"` + long + `","message":{"body":"x"}}`, []string{"body.to: " + long[:256] + "…"}},
+		{"with a fault of the schedule", "/v1/pushes", `{"recipient":"a","channel":"sms","to":"x","message":{"body":"x"},"send_at":"2020-01-01T00:00:00Z"}`, []string{"body.to: x", "body.send_at: 2020-01-01T00:00:00Z"}},
+		{"with a fault of form", "/v1/pushes", `{"recipient":"","channel":"sms","to":"x","message":{"title":1}}`, []string{"body.recipient: ", "body.message.title: 1", "body.to: x", "body.message.body: <nil>"}},
+		{"a body of another kind", "/v1/pushes", `{"recipient":"a","channel":"sms","to":"+4512345678","message":{"body":1}}`, []string{"body.message.body: 1"}},
+		{"no message", "/v1/pushes", `{"recipient":"a","channel":"sms","to":"x"}`, []string{"body.message: <nil>", "body.to: x"}},
+		{"an address of another kind", "/v1/pushes", `{"recipient":"a","channel":"sms","to":5,"message":{"body":"x"}}`, []string{"body.to: 5"}},
+		{"an unknown channel", "/v1/pushes", `{"recipient":"a","channel":"fax","to":"x","message":{}}`, []string{"body.channel: fax"}},
+		{"an atomic batch", "/v1/pushes/batch", `{"atomic":true,"pushes":[{"recipient":"a","message":{}},{"recipient":"b","channel":"sms","to":"x","message":{"body":"x"}}]}`, []string{"body.pushes[1].to: x"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := w.send("POST", tt.target, tt.body)
+			if diff := cmp.Diff(tt.want, faultsOf(t, any(got.body))); got.status != 422 || diff != "" {
+				t.Errorf("%d, faults (-want +got):\n%s", got.status, diff)
+			}
+		})
+	}
+
+	got := w.send("POST", "/v1/pushes/batch", `{"pushes":[{"recipient":"a","message":{}},{"recipient":"b","channel":"sms","to":"`+number+`","message":{"body":"x"}},`+
+		`{"recipient":"c","channel":"sms","to":"+4512345678","message":{"body":"x"}}]}`)
+	results, _ := got.body["results"].([]any)
+	if got.status != 200 || len(results) != 3 || got.body["accepted"] != 2.0 {
+		t.Fatalf("%d %s", got.status, got.text)
+	}
+	if diff := cmp.Diff([]string{"body.pushes[1].to: " + number}, faultsOf(t, results[1].(map[string]any)["problem"])); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+	if strings.Contains(w.log.String(), "MARKNUMBER") {
+		t.Errorf("an address in the log: %s", w.log.String())
+	}
+}
+
+// TestAChannelThatCanNotBeRead has no faults that depend on it.
+func TestAChannelThatCanNotBeRead(t *testing.T) {
+	w := newProviderWorld(t)
+	got := w.send("POST", "/v1/pushes", `{"recipient":"a","channel":7,"to":"x","message":{}}`)
+	if diff := cmp.Diff([]string{"body.channel: 7"}, faultsOf(t, any(got.body))); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
