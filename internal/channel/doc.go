@@ -1,6 +1,7 @@
 // Package channel holds the ways out: a channel hands one push to one provider
-// and says what became of it. All channels share one method, [Channel], and
-// one table of provider answers in the tests: learn one, know all.
+// and says what became of it. All channels share one contract, [Channel], and
+// one table of provider answers in the tests: learn one, know all. What each
+// sends, and what it makes of a provider's own codes, is in docs/channels.md.
 //
 // # Outcomes
 //
@@ -11,7 +12,8 @@
 //     endless body after it changes nothing.
 //   - refused: surely not delivered. Either no connection was ever made, so
 //     nothing was sent, or the provider said no. Final says that it would say
-//     no again.
+//     no again: it said so, and the operator can not mend it. Unregistered
+//     says that it is because nobody is at the address any more.
 //   - unknown: everything else. From the moment a connection stands, a
 //     timeout, a reset or an unreadable answer leaves open what the provider
 //     has done.
