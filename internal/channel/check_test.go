@@ -46,6 +46,7 @@ func TestCheck(t *testing.T) {
 		{"email", "anna@example.com", `{"body":"","html":""}`, []string{"message.body"}},
 		{"email", "anna@example.com", `{"body":"x","html":1}`, []string{"message.html"}},
 		{"email", "anna@example.com", `{"body":"x","title":"a\r\nBcc: b@example.com"}`, []string{"message.title"}},
+		{"email", "anna@example.com", `{"body":"x","title":"` + strings.Repeat("x", 901) + `"}`, []string{"message.title"}},
 		{"email", "", `{"body":"x"}`, []string{"to"}},
 		{"email", "anna", `{"body":"x"}`, []string{"to: anna"}},
 		{"email", "anna@", `{"body":"x"}`, []string{"to: anna@"}},

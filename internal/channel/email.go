@@ -15,6 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// maxSubject keeps the subject on one line of at most 998 bytes (RFC 5322,
+// 2.1.1) where it has no space to be folded at.
+const maxSubject = 900 // bytes
+
 // How an [Email] protects its connection.
 const (
 	StartTLS = "starttls" // begins in the clear, and goes on over TLS or not at all
@@ -87,8 +91,11 @@ func (e *Email) Check(to string, raw json.RawMessage) []Fault {
 	} else if m.text("body") == "" && m.text("html") == "" {
 		faults = append(faults, Fault{Field: "message.body", Message: "must be a text, or message.html must"})
 	}
-	if strings.ContainsFunc(m.text("title"), unicode.IsControl) {
+	switch title := m.text("title"); {
+	case strings.ContainsFunc(title, unicode.IsControl):
 		faults = append(faults, Fault{Field: "message.title", Message: "must be one line, as it is the subject"})
+	case len(title) > maxSubject:
+		faults = append(faults, tooLong("message.title", maxSubject, len(title), "bytes, as it is the subject,"))
 	}
 	return faults
 }

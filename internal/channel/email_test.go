@@ -1,13 +1,16 @@
 package channel
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
+	"net"
 	netmail "net/mail"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +97,7 @@ func TestEmail(t *testing.T) {
 		{"text", `{"title":"Sale","body":"One\n.\n..two\næøå"}`, "Sale", []string{"text/plain: One\n.\n..two\næøå"}},
 		{"HTML", `{"title":"Grüße, 世界","html":"<b>Now</b>"}`, "Grüße, 世界", []string{"text/html: <b>Now</b>"}},
 		{"both", `{"body":"Now","html":"<b>Now</b>","data":1}`, "", []string{"text/plain: Now", "text/html: <b>Now</b>"}},
+		{"a long subject", `{"title":"` + strings.Repeat("x", 900) + `","body":"x"}`, strings.Repeat("x", 900), []string{"text/plain: x"}},
 		{"a long line", `{"body":"` + strings.Repeat("ab ", 2000) + `."}`, "", []string{"text/plain: " + strings.Repeat("ab ", 2000) + "."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -269,21 +273,52 @@ func TestNoPasswordInTheClear(t *testing.T) {
 	}
 }
 
+// late is a context whose time is over although nobody was told yet, as for a
+// worker that was frozen.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+
 // TestAFrozenWorkerEndsNoMessage: it wakes when its attempt counts as lost.
 func TestAFrozenWorkerEndsNoMessage(t *testing.T) {
 	server := newMailServer(t, nil)
-	e := newTestEmail(t, server, EmailConfig{Connection: testConnection(300 * time.Millisecond)})
-	if got := e.Send(t.Context(), emailPush(`{"body":"x"}`), 1); got.Outcome != push.Delivered {
-		t.Fatal(got)
+	e := newTestEmail(t, server, EmailConfig{Connection: testConnection(0)})
+	conn, err := net.Dial("tcp", e.address)
+	if err != nil {
+		t.Fatal(err)
 	}
-	// As if the clock, but not the connection, had moved on meanwhile.
-	server.script = mailScript{"DATA": mailSleeps}
-	got := e.Send(t.Context(), emailPush(`{"body":"x"}`), 1)
-	if got.Outcome != push.Refused || got.Final {
-		t.Errorf("got %+v", got)
+	line := newMailLine(t.Context(), conn)
+	got := e.judge(e.deliver(late{t.Context()}, line, testMailbox, []byte("Subject: x\r\n\r\nx\r\n")))
+	line.Close()
+	if diff := cmp.Diff(Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
 	}
-	if n := len(server.messages()); n != 1 {
-		t.Errorf("the server got %d whole messages", n)
+	for len(server.all()) == 0 { // until the server has seen the end of the connection
+		time.Sleep(time.Millisecond)
+	}
+	if m := server.all()[0]; m.whole || !slices.Contains(m.commands, "DATA") {
+		t.Errorf("the server got %+v", m)
+	}
+}
+
+// TestCanceledEmail: whoever stops waiting before the end of the message knows
+// that it was not delivered; after it, not.
+func TestCanceledEmail(t *testing.T) {
+	for step, want := range map[string]push.Outcome{"RCPT": push.Refused, "dot": push.Unknown} {
+		t.Run(step, func(t *testing.T) {
+			server := newMailServer(t, mailScript{step: mailHangs})
+			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(30 * time.Second)})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan Result)
+			go func() { done <- e.Send(ctx, emailPush(`{"body":"x"}`), 1) }()
+			for server.waiting.Load() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+			if got := <-done; got.Outcome != want || got.Final {
+				t.Errorf("got %+v, want %s", got, want)
+			}
+		})
 	}
 }
 

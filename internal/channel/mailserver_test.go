@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // What a mail server may do instead of replying.
@@ -22,7 +22,6 @@ const (
 	mailResets = "\x00reset"
 	mailDrops  = "\x00drop"
 	mailEchoes = "\x00echo" // replies with all that it was sent
-	mailSleeps = "\x00sleep"
 )
 
 // mailScript says what a mail server replies at a step, where that is not what
@@ -40,6 +39,7 @@ type mailServer struct {
 	roots    *x509.CertPool
 	implicit bool // TLS from the first byte
 	stop     chan struct{}
+	waiting  atomic.Int64 // connections on which it hangs
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -161,6 +161,7 @@ func (c *session) reply(step, usual string) bool {
 	switch wait {
 	case "hang":
 		io.WriteString(c.conn, text)
+		c.waiting.Add(1)
 		<-c.stop
 		return false
 	case "reset":
@@ -172,12 +173,9 @@ func (c *session) reply(step, usual string) bool {
 	case "echo":
 		io.WriteString(c.conn, text+c.sent.String()+"\r\n")
 		return false
-	case "sleep":
-		time.Sleep(400 * time.Millisecond)
-		text = usual
 	}
 	_, err := io.WriteString(c.conn, text+"\r\n")
-	return err == nil && (!scripted || text == usual || step != "greeting")
+	return err == nil && (!scripted || step != "greeting")
 }
 
 func (c *session) line() (string, bool) {
