@@ -95,7 +95,7 @@ func (e *Email) Check(to string, raw json.RawMessage) []Fault {
 	case strings.ContainsFunc(title, unicode.IsControl):
 		faults = append(faults, Fault{Field: "message.title", Message: "must be one line, as it is the subject"})
 	case len(title) > maxSubject:
-		faults = append(faults, tooLong("message.title", maxSubject, len(title), "bytes, as it is the subject,"))
+		faults = append(faults, tooLong("message.title", maxSubject, len(title), "bytes"))
 	}
 	return faults
 }

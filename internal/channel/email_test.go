@@ -59,11 +59,7 @@ func TestConversation(t *testing.T) {
 		{"LOGIN", StartTLS, []string{"STARTTLS", "AUTH LOGIN XOAUTH2"}, markUser, "EHLO STARTTLS EHLO AUTH MAIL RCPT DATA QUIT"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server := newMailServer(t, nil)
-			server.implicit = tt.security == TLS
-			if tt.ehlo != nil {
-				server.ehlo = tt.ehlo
-			}
+			server := newMailServer(t, mailSetup{ehlo: tt.ehlo, implicit: tt.security == TLS})
 			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(0), Security: tt.security})
 			began := time.Now()
 			got := e.Send(t.Context(), emailPush(`{"title":"Sale","body":"Now"}`), 1)
@@ -101,7 +97,7 @@ func TestEmail(t *testing.T) {
 		{"a long line", `{"body":"` + strings.Repeat("ab ", 2000) + `."}`, "", []string{"text/plain: " + strings.Repeat("ab ", 2000) + "."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server := newMailServer(t, nil)
+			server := newMailServer(t, mailSetup{})
 			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(0), ReplyTo: "Help <help@example.com>", MessageIDDomain: "mail.example.com"})
 			p := emailPush(tt.message)
 			for attempt := range 2 {
@@ -228,8 +224,8 @@ func TestEveryStepOfAConversation(t *testing.T) {
 	} {
 		t.Run(tt.step+" "+strings.Trim(tt.reply, "\x00"), func(t *testing.T) {
 			t.Parallel()
-			server := newMailServer(t, mailScript{tt.step: tt.reply})
-			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(700 * time.Millisecond)})
+			server := newMailServer(t, mailSetup{script: mailScript{tt.step: tt.reply}})
+			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)})
 			got := e.Send(t.Context(), emailPush(`{"body":"`+markMessage+`"}`), 1)
 			if diff := cmp.Diff(fmt.Sprint(tt.want.outcome, tt.want.final, tt.want.unregistered), fmt.Sprint(got.Outcome, got.Final, got.Unregistered)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -249,17 +245,20 @@ func TestEveryStepOfAConversation(t *testing.T) {
 // said that matters.
 func TestNoPasswordInTheClear(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		change func(*mailServer)
-		want   string
+		name  string
+		ehlo  []string
+		trust bool
+		want  string
 	}{
-		{"STARTTLS is not offered", func(s *mailServer) { s.ehlo = []string{"AUTH PLAIN"} }, "not handed over, at STARTTLS: the server does not offer STARTTLS, which the setting tls demands"},
-		{"another's certificate", func(s *mailServer) { s.roots = nil }, "not handed over, at STARTTLS: the server's certificate is signed by an unknown authority"},
-		{"no way to sign in", func(s *mailServer) { s.ehlo = []string{"STARTTLS", "AUTH GSSAPI"} }, "not handed over, at AUTH: the server offers neither PLAIN nor LOGIN to sign in"},
+		{"STARTTLS is not offered", []string{"AUTH PLAIN"}, true, "not handed over, at STARTTLS: the server does not offer STARTTLS, which the setting tls demands"},
+		{"another's certificate", nil, false, "not handed over, at STARTTLS: the server's certificate is signed by an unknown authority"},
+		{"no way to sign in", []string{"STARTTLS", "AUTH GSSAPI"}, true, "not handed over, at AUTH: the server offers neither PLAIN nor LOGIN to sign in"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server := newMailServer(t, nil)
-			tt.change(server)
+			server := newMailServer(t, mailSetup{ehlo: tt.ehlo})
+			if !tt.trust {
+				server.roots = nil
+			}
 			got := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
 			if diff := cmp.Diff(Result{Outcome: push.Refused, Error: tt.want}, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
@@ -281,7 +280,7 @@ func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Milliseco
 
 // TestAFrozenWorkerEndsNoMessage: it wakes when its attempt counts as lost.
 func TestAFrozenWorkerEndsNoMessage(t *testing.T) {
-	server := newMailServer(t, nil)
+	server := newMailServer(t, mailSetup{})
 	e := newTestEmail(t, server, EmailConfig{Connection: testConnection(0)})
 	conn, err := net.Dial("tcp", e.address)
 	if err != nil {
@@ -306,7 +305,7 @@ func TestAFrozenWorkerEndsNoMessage(t *testing.T) {
 func TestCanceledEmail(t *testing.T) {
 	for step, want := range map[string]push.Outcome{"RCPT": push.Refused, "dot": push.Unknown} {
 		t.Run(step, func(t *testing.T) {
-			server := newMailServer(t, mailScript{step: mailHangs})
+			server := newMailServer(t, mailSetup{script: mailScript{step: mailHangs}})
 			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(30 * time.Second)})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan Result)

@@ -32,18 +32,23 @@ type mailScript map[string]string
 // mailServer is an SMTP server on loopback that speaks EHLO, STARTTLS, AUTH
 // PLAIN and LOGIN, MAIL, RCPT, DATA and QUIT, in that order only.
 type mailServer struct {
+	mailSetup
 	listener net.Listener
-	script   mailScript
-	ehlo     []string // what it offers
 	cert     tls.Certificate
 	roots    *x509.CertPool
-	implicit bool // TLS from the first byte
 	stop     chan struct{}
 	waiting  atomic.Int64 // connections on which it hangs
 
 	mu    sync.Mutex
 	conns []net.Conn
 	got   []letter
+}
+
+// mailSetup is what a mail server does.
+type mailSetup struct {
+	script   mailScript
+	ehlo     []string // what it offers; nil: all that it can
+	implicit bool     // TLS from the first byte
 }
 
 // letter is what came over one connection.
@@ -56,9 +61,12 @@ type letter struct {
 	whole      bool // its end came
 }
 
-func newMailServer(t *testing.T, script mailScript) *mailServer {
+func newMailServer(t *testing.T, setup mailSetup) *mailServer {
 	t.Helper()
-	s := &mailServer{script: script, ehlo: []string{"8BITMIME", "SMTPUTF8", "STARTTLS", "AUTH PLAIN LOGIN"}, stop: make(chan struct{})}
+	if setup.ehlo == nil {
+		setup.ehlo = []string{"8BITMIME", "SMTPUTF8", "STARTTLS", "AUTH PLAIN LOGIN"}
+	}
+	s := &mailServer{mailSetup: setup, stop: make(chan struct{})}
 	s.cert, s.roots = testCertificate(t)
 	var err error
 	if s.listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {

@@ -67,8 +67,9 @@ func startEmail(t *testing.T, r row) (Channel, func() int) {
 	if r.behavior == nil {
 		script = mailScript{"greeting": mailAnswers()[r.name]}
 	}
-	server := newMailServer(t, script)
-	e := newTestEmail(t, server, EmailConfig{Connection: testConnection(r.timeout)})
+	server := newMailServer(t, mailSetup{script: script})
+	// A conversation over TLS needs longer than a request to begin.
+	e := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * r.timeout)})
 	return e, func() int { return len(server.messages()) }
 }
 
