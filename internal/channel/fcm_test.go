@@ -141,7 +141,7 @@ func TestWithoutAccessTokenNothingIsSent(t *testing.T) {
 		"refused": {func(w http.ResponseWriter, _ string) {
 			http.Error(w, `{"error":"invalid_grant","error_description":"`+markSecret+`"}`, 400)
 		}, "no access token: invalid_grant: the service account or its key is gone, or the clock is wrong"},
-		"down":     {func(w http.ResponseWriter, _ string) { http.Error(w, markSecret, 503) }, "no access token: the provider answered 503 Service Unavailable"},
+		"down":     {func(w http.ResponseWriter, _ string) { http.Error(w, markSecret, http.StatusServiceUnavailable) }, "no access token: the provider answered 503 Service Unavailable"},
 		"drops":    {func(http.ResponseWriter, string) { panic(http.ErrAbortHandler) }, "no access token: no answer: the server closed the connection"},
 		"hangs":    {func(http.ResponseWriter, string) { time.Sleep(time.Second) }, "no access token: "},
 		"nonsense": {func(w http.ResponseWriter, token string) { fmt.Fprint(w, token) }, "no access token: there is none in the answer"},
