@@ -15,8 +15,9 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// newProviderWorld is a world whose channel sms is one of text messages.
-func newProviderWorld(t *testing.T) *world {
+// newProviderWorld is a world whose channel sms is one of text messages; the
+// first of its channels is the default.
+func newProviderWorld(t *testing.T, channels ...string) *world {
 	w := newWorld(t)
 	check := func(name, to string, message json.RawMessage) (faults []schedule.Fault) {
 		if name != "sms" {
@@ -28,7 +29,7 @@ func newProviderWorld(t *testing.T) *world {
 		return faults
 	}
 	service := schedule.New(w.store, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
-		schedule.Config{Policy: testPolicy(), Channels: []string{"push", "sms"}, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, ArmLease: time.Minute, Check: check})
+		schedule.Config{Policy: testPolicy(), Channels: channels, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, ArmLease: time.Minute, Check: check})
 	w.api = New(service, w.store, Config{Log: slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: w.now})
 	return w
 }
@@ -48,7 +49,7 @@ func faultsOf(t *testing.T, problem any) []string {
 // TestWhatAProviderWouldRefuse is refused with everything else that is wrong,
 // however it is submitted, and booked nowhere.
 func TestWhatAProviderWouldRefuse(t *testing.T) {
-	w := newProviderWorld(t)
+	w := newProviderWorld(t, "push", "sms")
 	const number = "4570MARKNUMBER"
 	long := strings.Repeat("4", 400)
 	for _, tt := range []struct {
@@ -91,7 +92,7 @@ func TestWhatAProviderWouldRefuse(t *testing.T) {
 
 // TestAChannelThatCanNotBeRead has no faults that depend on it.
 func TestAChannelThatCanNotBeRead(t *testing.T) {
-	w := newProviderWorld(t)
+	w := newProviderWorld(t, "sms", "push")
 	got := w.send("POST", "/v1/pushes", `{"recipient":"a","channel":7,"to":"x","message":{}}`)
 	if diff := cmp.Diff([]string{"body.channel: 7"}, faultsOf(t, any(got.body))); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
