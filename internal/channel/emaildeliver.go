@@ -63,6 +63,11 @@ func (e *Email) deliver(ctx context.Context, line *mailLine, to string, text []b
 			return delivery{at: one.at, err: err}
 		}
 	}
+	return handOver(ctx, line, c, text)
+}
+
+// handOver sends the message, to whom it is addressed by now.
+func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) delivery {
 	w, err := c.Data()
 	if err != nil {
 		return delivery{at: stepDATA, err: err}

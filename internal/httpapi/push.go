@@ -29,7 +29,7 @@ type pushView struct {
 	To                string          `json:"to,omitempty"`
 	Message           json.RawMessage `json:"message"`
 	Metadata          json.RawMessage `json:"metadata"`
-	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended."`
+	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered where the provider says that nobody is at the address any more."`
 	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived."`
 	CreatedAt         string          `json:"created_at" format:"date-time"`
 	UpdatedAt         string          `json:"updated_at" format:"date-time"`
