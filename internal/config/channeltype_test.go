@@ -85,7 +85,7 @@ func TestBadTypes(t *testing.T) {
 			`base_url: "http://h": must begin with https://, unless allow_private_addresses is true`,
 		}},
 		{`{type: sms, account_sid: a, auth_token: x, api_key_sid: b, api_key_secret: c, from: "+45 12", base_url: "https://u:hush@h"}`, []string{
-			`from: "+45 12": must be a number in E.164 form such as +4512345678, a short code, or a name of at most 11 letters, digits and spaces`,
+			`from: "+45 12": must be a number in E.164 form such as +4512345678, a short code, or a name of at most 11 letters, digits and spaces, with a letter`,
 			"base_url: https://…: must have no user, no query and no fragment",
 			"api_key_sid: is not allowed beside auth_token",
 		}},
@@ -95,6 +95,11 @@ func TestBadTypes(t *testing.T) {
 			"acount_sid: is not a setting; allowed: type, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput, account_sid, auth_token, " +
 				"api_key_sid, api_key_secret, from, messaging_service_sid, status_callback, base_url (did you mean account_sid?)",
 		}},
+		{`{type: sms, account_sid: a, auth_token: x, from: "4512345678"}`, []string{
+			`from: "4512345678": must be a number in E.164 form such as +4512345678, a short code, or a name of at most 11 letters, digits and spaces, with a letter`,
+		}},
+		{`{type: sms, account_sid: a, auth_token: x, from: "12345"}`, nil},
+		{`{type: sms, account_sid: a, auth_token: x, from: "Shop 24"}`, nil},
 		{`{type: email}`, []string{
 			"host: is required (the SMTP server's name or address)",
 			`from: is required (the sender, such as "Shop <shop@example.com>")`,
