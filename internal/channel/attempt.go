@@ -15,9 +15,12 @@ const maxError = 300 // bytes
 // traced marks the point at which a push has been written to its provider.
 func traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { faults.Here(faults.SendWritten) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { written() },
 	})
 }
+
+// written is that point.
+func written() { faults.Here(faults.SendWritten) }
 
 // noAnswer turns a request that got no answer into a result. What was not sent
 // is refused; of what was sent nobody knows what the provider did.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/wneessen/go-mail/smtp"
 
-	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/outbound"
 )
 
@@ -83,7 +82,7 @@ func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) 
 		return delivery{at: stepDATA, err: err}
 	}
 	err = w.Close()
-	faults.Here(faults.SendWritten)
+	written()
 	if reply, ok := errors.AsType[*textproto.Error](err); ok && reply.Code/100 == 2 {
 		err = nil // taken, if with another word than the usual
 	}
