@@ -18,7 +18,8 @@ import (
 )
 
 type dev struct {
-	Dir string `default:".local" help:"Where the data is kept between runs."`
+	Dir             string `default:".local" help:"Where the data is kept between runs."`
+	PrivateWebhooks bool   `help:"Let webhooks of tenants go to loopback and private networks, to try them with a server on this machine."`
 }
 
 // Run starts what is missing, prints how to try it, and serves until it is
@@ -46,6 +47,7 @@ func (c dev) Run() error {
 
 // serve runs the programs on servers that are there, whose data is kept or not.
 func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
+	cfg.Webhooks.AllowPrivateAddresses = cfg.Webhooks.AllowPrivateAddresses || c.PrivateWebhooks
 	logPath := filepath.Join(c.Dir, "sendquota.log")
 	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -69,7 +71,6 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 		}
 		g.Go(func() error { return inbox.run(ctx) })
 		cfg.Channels = append([]config.Channel{inbox.channel(cfg.Delivery)}, cfg.Channels...)
-		cfg.Webhooks.AllowPrivateAddresses = true // where else would who tries it listen?
 	}
 	a, err := app.Open(ctx, cfg, log)
 	if err != nil {

@@ -56,7 +56,10 @@ func (s *Webhooks) URLFault(raw string) string {
 	case s.cfg.AllowPrivateAddresses:
 		return ""
 	}
-	return outbound.HostFault(u.Hostname())
+	if fault := outbound.HostFault(u.Hostname()); fault != "" {
+		return fault + " (the operator can allow it: webhooks.allow_private_addresses)"
+	}
+	return ""
 }
 
 // Create makes a webhook for a URL without fault, and returns it with its
