@@ -208,6 +208,7 @@ delivery:
     - {algorithm: sliding_window, limit: 1, per: 1s, precision: 2s}
     - {algorithm: sliding_log, limit: 1, per: 1s, precision: 1s}
   per_user: []
+  trusted_proxies: [10.0.0.0/8, fd00::/33, "1.2.3.4", nonsense, 7, 10.0.0.0/99]
 `, []string{
 			`3: api_limits.per_key[0].algorithm: "gcra": must be one of fixed_window, sliding_log, sliding_window, token_bucket, leaky_bucket`,
 			`3: api_limits.per_key[0].limit: 0: must be a whole number from 1 to 1000000000`,
@@ -215,6 +216,9 @@ delivery:
 			`5: api_limits.per_key[2].precision: "2s": must be at most per, which is 1s`,
 			`6: api_limits.per_key[3].precision: is for sliding_window only`,
 			`7: api_limits.per_user: is not a setting; allowed: per_key, per_ip, trusted_proxies`,
+			`8: api_limits.trusted_proxies[3]: "nonsense": must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
+			`8: api_limits.trusted_proxies[4]: 7: must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
+			`8: api_limits.trusted_proxies[5]: "10.0.0.0/99": must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
 		}},
 		{"keys twice", "delivery:\n  queues: 1\n  queues: 2\nchannels:\n  a: {type: log}\n  \"a\": {type: log}\ndelivery: {}\n", []string{
 			`3: delivery.queues: is written twice, first in line 2`,
