@@ -13,9 +13,9 @@
 //
 // All times are exact to the microsecond.
 //
-//   - [FixedWindow] counts what comes between two multiples of Per since 1970:
-//     with a Per of a minute, from full minute to full minute. Little memory;
-//     but twice the limit passes around an edge.
+//   - [FixedWindow] counts from a first use on for as long as Per, and then from
+//     the next one on. Little memory; but nearly twice the limit passes around
+//     the edge between two windows.
 //   - [SlidingLog] remembers the instant of every use. In no half-open time
 //     span [t, t+Per) are there more than Limit. Exact, and expensive.
 //   - [SlidingWindow] counts in buckets of Precision, and takes all in a bucket

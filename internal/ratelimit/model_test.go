@@ -57,23 +57,23 @@ func until(m model, now int64, cost int) time.Duration {
 	return micros(int64(sort.Search(most, func(w int) bool { return m.free(now+int64(w)) >= cost })))
 }
 
-// fixedModel counts what falls into one window.
+// fixedModel counts from a first use on.
 type fixedModel struct {
-	limit       int
-	per, window int64
-	used        int
+	limit     int
+	per, ends int64
+	used      int
 }
 
 func (m *fixedModel) free(now int64) int {
-	if now/m.per > m.window {
+	if now >= m.ends {
 		return m.limit
 	}
 	return m.limit - m.used
 }
 
 func (m *fixedModel) take(now int64, cost int) {
-	if now/m.per > m.window {
-		m.window, m.used = now/m.per, 0
+	if now >= m.ends {
+		m.ends, m.used = now+m.per, 0
 	}
 	m.used += cost
 }

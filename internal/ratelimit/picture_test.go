@@ -43,11 +43,11 @@ const (
 // too fast.
 func pictureTraffic() []float64 {
 	var at []float64
-	for n := range 5 {
+	for n := range 6 {
 		at = append(at, 1+2*float64(n))
 	}
 	for n := range 14 {
-		at = append(at, 18.35+0.25*float64(n))
+		at = append(at, 19.1+0.25*float64(n))
 	}
 	for n := range 8 {
 		at = append(at, 33.5+0.25*float64(n))
@@ -74,20 +74,16 @@ func draw(t *testing.T, p *puppet) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 %d" width="960" height="%d" role="img" aria-labelledby="t d" font-family="system-ui, sans-serif" font-size="13">`, bottom+52, bottom+52)
 	line(`<title id="t">Five rate limits under the same traffic</title>`)
-	line(`<desc id="d">Each lane shows which requests pass with 6 per 10 seconds. Over the edge between two windows the fixed window lets 12 pass within 4 seconds; the others do not.</desc>`)
+	line(`<desc id="d">Each lane shows which requests pass with 6 per 10 seconds. Over the edge between two windows the fixed window lets 11 pass within 4 seconds; the others do not.</desc>`)
 	line(`<style>
 text{fill:#1f2328}.soft{fill:#59636e}.yes{fill:#0969da}.no{fill:none;stroke:#d1242f;stroke-width:1.2}.over{fill:#d1242f;font-weight:600}.edge{stroke:#8c959f;stroke-dasharray:3 3}.base{stroke:#d1d9e0}.all{fill:#59636e}
 @media(prefers-color-scheme:dark){text{fill:#f0f6fc}.soft{fill:#9198a1}.yes{fill:#4493f8}.no{stroke:#f85149}.over{fill:#f85149}.edge{stroke:#656c76}.base{stroke:#3d444d}.all{fill:#9198a1}}
 </style>`)
 	line(`<text x="16" y="28" font-size="16" font-weight="600">6 per 10 s, five ways, the same requests</text>`)
 	line(`<rect class="yes" x="16" y="44" width="3" height="16"/><text x="26" y="57">passes</text><path class="no" d="M84 50l6 6m0-6l-6 6"/><text x="96" y="57">refused</text>`)
-	line(`<path class="edge" d="M160 44v16"/><text x="168" y="57">edge between two fixed windows</text><text class="soft" x="%d" y="57" text-anchor="end">most in 4 s</text><text class="soft" x="%d" y="57" text-anchor="end">in 10 s</text>`, right0+57, right0+115)
+	line(`<path class="edge" d="M160 44v16"/><text x="168" y="57">a fixed window begins</text><text class="soft" x="%d" y="57" text-anchor="end">most in 4 s</text><text class="soft" x="%d" y="57" text-anchor="end">in 10 s</text>`, right0+57, right0+115)
 	for s := 0; s <= pictureSeconds; s += 5 {
-		x := left0 + s*perSecond
-		if s%10 == 0 {
-			line(`<path class="edge" d="M%d 72V%d"/>`, x, bottom)
-		}
-		line(`<text class="soft" x="%d" y="%d" text-anchor="middle">%d s</text>`, x, bottom+20, s)
+		line(`<text class="soft" x="%d" y="%d" text-anchor="middle">%d s</text>`, left0+s*perSecond, bottom+20, s)
 	}
 	for _, phase := range []struct {
 		at   float64
@@ -98,6 +94,11 @@ text{fill:#1f2328}.soft{fill:#59636e}.yes{fill:#0969da}.no{fill:none;stroke:#d12
 	lane(line, 0, "requests", pictureTraffic(), nil, "all")
 	for i, a := range Algorithms {
 		passed, refused := p.sort(t, Limit{Algorithm: a, Limit: pictureLimit, Per: picturePer})
+		if a == FixedWindow {
+			for _, s := range edges(passed) {
+				line(`<path class="edge" d="M%.2f 72V%d"/>`, left0+s*perSecond, bottom)
+			}
+		}
 		lane(line, i+1, string(a), passed, refused, "yes")
 	}
 	line("</svg>")
@@ -119,6 +120,16 @@ func (p *puppet) sort(t *testing.T, l Limit) (passed, refused []float64) {
 	return passed, refused
 }
 
+// edges are when fixed windows begin: with a first use that no window holds.
+func edges(passed []float64) (at []float64) {
+	for _, s := range passed {
+		if len(at) == 0 || s >= at[len(at)-1]+picturePer.Seconds() {
+			at = append(at, s)
+		}
+	}
+	return at
+}
+
 // lane draws one line of marks, with its name and its fullest time span.
 func lane(line func(string, ...any), i int, name string, passed, refused []float64, class string) {
 	y := laneTop + i*laneStep + 18
@@ -133,7 +144,7 @@ func lane(line func(string, ...any), i int, name string, passed, refused []float
 		return
 	}
 	short, style := fullest(passed, 4), ""
-	if short >= 2*pictureLimit {
+	if short > 3*pictureLimit/2 {
 		style = ` class="over"`
 	}
 	line(`<text%s x="%d" y="%d" text-anchor="end">%d</text>`, style, right0+57, y-4, short)

@@ -31,24 +31,28 @@ func (p *puppet) take(t testing.TB, subject string, l Limit, cost int) Result {
 // minute is a full minute.
 const minute = start/60_000_000*60_000_000 + 60_000_000
 
-// TestBoundaryBurst: ten come in the last millisecond of a minute and ten in
-// the first of the next. The fixed window lets all of them through, twice what
-// it promises for a minute; none of the others does.
+// TestBoundaryBurst: somebody comes once, and with ten in the last millisecond
+// of the minute that begins so, and with ten in the first of the next. The fixed
+// window lets nearly twice pass what it promises for a minute; none of the
+// others does.
 func TestBoundaryBurst(t *testing.T) {
 	t.Parallel()
 	p := newPuppet(t)
 	passed := map[Algorithm]int{}
-	for _, at := range []int64{minute - 1000, minute} {
-		p.at(t, at)
+	for _, moment := range []struct {
+		at    int64
+		comes int
+	}{{minute, 1}, {minute + 60_000_000 - 1000, 10}, {minute + 60_000_000, 10}} {
+		p.at(t, moment.at)
 		for _, l := range classics() {
-			for range 10 {
-				if p.take(t, "anna", l, 1).Allowed {
+			for range moment.comes {
+				if p.take(t, "anna", l, 1).Allowed && moment.comes > 1 {
 					passed[l.Algorithm]++
 				}
 			}
 		}
 	}
-	want := map[Algorithm]int{FixedWindow: 20, SlidingLog: 10, SlidingWindow: 10, TokenBucket: 10, LeakyBucket: 1}
+	want := map[Algorithm]int{FixedWindow: 19, SlidingLog: 10, SlidingWindow: 9, TokenBucket: 10, LeakyBucket: 1}
 	if diff := cmp.Diff(want, passed); diff != "" {
 		t.Errorf("passed within 2 ms (-want +got):\n%s", diff)
 	}
@@ -75,8 +79,8 @@ func TestAnswers(t *testing.T) {
 		answers []answer
 	}{
 		"fixed_window": {Limit{Algorithm: FixedWindow, Limit: 3, Per: time.Minute}, []answer{
-			{10 * s, 2, yes(3, 1, 50*s)}, {20 * s, 2, no(3, 1, 40*s, 40*s)}, {20 * s, 1, yes(3, 0, 40*s)},
-			{60*s - 1000, 1, no(3, 0, 1000, 1000)}, {60 * s, 3, yes(3, 0, 60*s)},
+			{10 * s, 2, yes(3, 1, 60*s)}, {20 * s, 2, no(3, 1, 50*s, 50*s)}, {20 * s, 1, yes(3, 0, 50*s)},
+			{70*s - 1000, 1, no(3, 0, 1000, 1000)}, {90 * s, 3, yes(3, 0, 60*s)},
 		}},
 		"sliding_log": {Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Minute}, []answer{
 			{10 * s, 2, yes(3, 1, 60*s)}, {20 * s, 1, yes(3, 0, 60*s)}, {30 * s, 1, no(3, 0, 40*s, 50*s)}, {30 * s, 3, no(3, 0, 50*s, 50*s)},
