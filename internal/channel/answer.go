@@ -25,9 +25,9 @@ func judge(a outbound.Answer, now time.Time) Result {
 		code == http.StatusServiceUnavailable && asked:
 		return Result{Outcome: push.Refused, RetryAfter: wait, Error: said(code)}
 	case code >= 400 && code < 500:
-		return Result{Outcome: push.Refused, Final: true, Error: said(code)}
+		return Result{Outcome: push.Refused, Final: true, Down: code == http.StatusUnauthorized || code == http.StatusForbidden, Error: said(code)}
 	}
-	return Result{Outcome: push.Unknown, Error: said(a.Status)}
+	return Result{Outcome: push.Unknown, Down: true, Error: said(a.Status)}
 }
 
 // said names the status in words of our own: the provider's may hold anything.
@@ -53,6 +53,7 @@ func (r Result) because(code string, codes map[string]meaning) Result {
 	}
 	m, known := codes[code]
 	r.Final, r.Unregistered = m.final, m.unregistered
+	r.Down = r.Down && !m.final
 	if known {
 		r.Error += ", " + code + ": " + m.text
 	}

@@ -117,7 +117,7 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	token, err := a.tokens.get()
 	if err != nil {
-		return Result{Outcome: push.Refused, Error: err.Error()}
+		return down(err.Error())
 	}
 	req := post(a.url.JoinPath(p.To), "application/json", body)
 	for name, value := range map[string]string{

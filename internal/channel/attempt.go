@@ -25,9 +25,15 @@ func written() { faults.Here(faults.SendWritten) }
 // noAnswer turns a request that got no answer into a result. What was not sent
 // is refused; of what was sent nobody knows what the provider did.
 func noAnswer(err error) Result {
-	r := Result{Outcome: push.Refused, Error: outbound.Printable(err.Error(), maxError)}
+	r := down(err.Error())
 	if f, ok := errors.AsType[*outbound.Failure](err); ok && f.Sent {
 		r.Outcome = push.Unknown
 	}
 	return r
+}
+
+// down is the result of an attempt that did not get as far as the push: any
+// other would have ended so.
+func down(reason string) Result {
+	return Result{Outcome: push.Refused, Down: reason != outbound.ErrHeldUp.Error(), Error: outbound.Printable(reason, maxError)}
 }

@@ -125,7 +125,7 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	defer cancel()
 	conn, err := outbound.Dialer(e.cfg.Timeout, e.cfg.AllowPrivateAddresses)(ctx, "tcp", e.address)
 	if err != nil {
-		return Result{Outcome: push.Refused, Error: "no connection: " + outbound.Reason(err)}
+		return down("no connection: " + outbound.Reason(err))
 	}
 	line := newMailLine(ctx, conn)
 	defer line.Close()

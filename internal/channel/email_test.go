@@ -260,7 +260,7 @@ func TestNoPasswordInTheClear(t *testing.T) {
 				server.roots = nil
 			}
 			got := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
-			if diff := cmp.Diff(Result{Outcome: push.Refused, Error: tt.want}, got); diff != "" {
+			if diff := cmp.Diff(Result{Outcome: push.Refused, Down: true, Error: tt.want}, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			for _, m := range server.all() {

@@ -42,11 +42,11 @@ func (e *Email) judge(d delivery) Result {
 	case replied:
 		return judgeReply(d.at, reply)
 	case errors.Is(d.err, outbound.ErrHeldUp):
-		return Result{Outcome: push.Refused, Error: outbound.ErrHeldUp.Error()}
+		return down(outbound.ErrHeldUp.Error())
 	case d.at == stepEnd:
-		return Result{Outcome: push.Unknown, Error: "no answer: " + mailReason(d.err)}
+		return Result{Outcome: push.Unknown, Down: true, Error: "no answer: " + mailReason(d.err)}
 	}
-	return Result{Outcome: push.Refused, Error: fmt.Sprintf("not handed over, at %s: %s", d.at, mailReason(d.err))}
+	return down(fmt.Sprintf("not handed over, at %s: %s", d.at, mailReason(d.err)))
 }
 
 // judgeReply takes a server at its word. A 5 that is about the recipient or the
@@ -56,10 +56,12 @@ func judgeReply(at step, reply *textproto.Error) Result {
 	code := enhanced.FindString(reply.Msg)
 	r := Result{Outcome: push.Refused, Error: strings.Join(strings.Fields(fmt.Sprintf("the mail server answered %d %s to %s", reply.Code, code, at)), " ")}
 	if class := reply.Code / 100; at == stepEnd && class != 4 && class != 5 {
-		r.Outcome = push.Unknown
+		r.Outcome, r.Down = push.Unknown, true
 		return r
 	}
-	r.Final = (at == stepRCPT || at == stepDATA || at == stepEnd) && reply.Code/10 == 55
+	aboutPush := at == stepRCPT || at == stepDATA || at == stepEnd
+	r.Down = !aboutPush || reply.Code == 421 // which ends the service
+	r.Final = aboutPush && reply.Code/10 == 55
 	if r.Unregistered = r.Final && at == stepRCPT && gone(code); r.Unregistered {
 		r.Error = "unregistered: " + r.Error
 	}

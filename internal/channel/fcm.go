@@ -135,7 +135,7 @@ func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	defer cancel()
 	token, err := f.tokens.get(ctx)
 	if err != nil {
-		return Result{Outcome: push.Refused, Error: outbound.Printable(err.Error(), maxError)}
+		return down(err.Error())
 	}
 	req := post(f.url, "application/json", body)
 	req.Header.Set("Authorization", "Bearer "+token)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -119,6 +120,7 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 		return noAnswer(err)
 	}
 	r := judge(answer, w.now())
+	r.Down = r.Down && answer.Status != http.StatusForbidden // which may be about the recipient
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = providerID(answer.Body)
 	}

@@ -40,7 +40,7 @@ func settingsTable() string {
 	b.WriteString("\n| setting | default | meaning |\n|---|---|---|\n")
 	for _, s := range Settings() {
 		switch s.Default {
-		case "{}", "[]":
+		case "{}":
 			continue // a section; its settings follow
 		case "":
 			fmt.Fprintf(&b, "| `%s` | | %s |\n", s.Name, s.Meaning)

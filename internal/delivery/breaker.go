@@ -5,8 +5,9 @@ import "time"
 // breaker keeps attempts away from a provider that is down, and comes back to it
 // gently.
 //
-// After ten attempts in a row that found the provider in trouble it opens: there
-// are no attempts for a pause. Then it tries again, with one attempt, two, four
+// After ten attempts in a row that found the provider down it opens: there are
+// no attempts for a pause. What a provider refuses of one push, or does not take
+// for now, is no such attempt: it works. Then it tries again, with one attempt, two, four
 // and so on, until it trusts the provider. The first attempt of these that fails
 // makes it pause again, for twice as long. A provider that asks for a pause gets
 // it, and is tried again in the same way.

@@ -84,7 +84,7 @@ type turn struct {
 // take ends the turn: it is used, or nobody is there to use it.
 func (t *turn) take() {
 	if t.line != nil {
-		t.line.end()
+		t.line.count(-1, -1)
 		t.line = nil
 	}
 }

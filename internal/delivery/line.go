@@ -3,6 +3,7 @@ package delivery
 import (
 	"container/heap"
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type line struct {
 	waiting wakeUps
 	members map[int64]bool // their recipient keys
 	busy    int            // attempts and turns under way
+	turns   int            // of these, turns that nobody has used yet
 	closed  bool
 	changed chan struct{} // has an element when there may be something to do
 }
@@ -40,6 +42,11 @@ const (
 	shortestLine = 10_000
 	lineTime     = 2 * time.Minute
 )
+
+// unusedTime is for how long turns may be given before they are used. If the
+// worker or Postgres stands still, no more turns pile up: they would all be used
+// at once when it goes on.
+const unusedTime = 100 * time.Millisecond
 
 // longestHold is how long a channel pauses at most because its provider asked
 // for it; the push itself waits for as long as it was told to.
@@ -77,6 +84,7 @@ func (l *line) enter() bool {
 		return false
 	}
 	l.busy++
+	l.turns++
 	return true
 }
 
@@ -103,30 +111,29 @@ func (l *line) join(w push.WakeUp) bool {
 	return true
 }
 
-// next takes the first out of the line.
+// next takes the first out of the line; while a provider is tried again, anyone:
+// the first may be what it can not stand.
 func (l *line) next() (w push.WakeUp, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) == 0 {
 		return w, false
 	}
-	w = heap.Pop(&l.waiting).(push.WakeUp)
+	i := 0
+	if !l.breaker.closed() {
+		i = rand.IntN(len(l.waiting))
+	}
+	w = heap.Remove(&l.waiting, i).(push.WakeUp)
 	delete(l.members, w.RecipientKey)
 	return w, true
 }
 
-// begin counts an attempt or a turn.
-func (l *line) begin() {
+// count counts attempts and turns that begin, or end.
+func (l *line) count(busy, turns int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.busy++
-}
-
-// end counts it off.
-func (l *line) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.busy--
+	l.busy += busy
+	l.turns += turns
 	l.change()
 }
 
@@ -183,7 +190,7 @@ func (l *line) run(ctx context.Context, p pacer, turn func()) {
 			}
 		}
 		for range n {
-			l.begin()
+			l.count(1, 1)
 			turn()
 		}
 	}
@@ -198,7 +205,11 @@ func (l *line) room() (turns int, wait time.Duration) {
 		return 0, 0
 	}
 	room, wait := l.breaker.room(time.Now(), l.most)
-	return max(min(room-l.busy, len(l.waiting)), 0), wait
+	room -= l.busy
+	if l.speed.Every > 0 {
+		room = min(room, max(int(unusedTime/l.speed.Every), l.speed.Burst, 1)-l.turns)
+	}
+	return max(min(room, len(l.waiting)), 0), wait
 }
 
 // pause waits for so long, or until something changes; without a time, until

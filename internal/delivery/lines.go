@@ -77,8 +77,8 @@ func (ls *lines) begin(channel string) (end func()) {
 	if l == nil {
 		return func() {} // it is not configured any more
 	}
-	l.begin()
-	return l.end
+	l.count(1, 0)
+	return func() { l.count(-1, 0) }
 }
 
 // judge takes note of what an attempt says about its provider.
@@ -96,7 +96,7 @@ func (ls *lines) judge(ctx context.Context, name string, r channel.Result) {
 		ls.log.WarnContext(ctx, "the provider asked for a pause; its channel waits", "channel", name, "for", d)
 		return
 	}
-	opened, closed := l.judge(r.Outcome == push.Unknown || r.Outcome == push.Refused && !r.Final)
+	opened, closed := l.judge(r.Down || r.Outcome == push.Unknown)
 	switch {
 	case opened:
 		ls.log.WarnContext(ctx, "the provider fails; its channel is left alone for a while", "channel", name, "for", l.held(), "error", r.Error)

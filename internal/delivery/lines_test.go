@@ -194,7 +194,7 @@ func TestAProviderThatIsDown(t *testing.T) {
 	down.Store(true)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
 		if down.Load() {
-			return channel.Result{Outcome: push.Refused, Error: "no connection: connection refused"}
+			return channel.Result{Outcome: push.Refused, Down: true, Error: "no connection: connection refused"}
 		}
 		return channel.Result{Outcome: push.Delivered}
 	}

@@ -23,7 +23,7 @@ type Lobby struct {
 	mu      sync.Mutex
 	waiting map[seat]*waiter
 	closed  bool
-	left    []int64         // recipients that are to be woken elsewhere
+	left    []int64         // recipients that are to be woken elsewhere, since the lobby is closed
 	looking sync.WaitGroup  // those who wait, until they have looked again
 	work    context.Context // of those who look; it ends when the lobby closes
 	close   context.CancelFunc
@@ -145,8 +145,8 @@ func (l *Lobby) settle(w push.WakeUp, err error) {
 }
 
 // Run keeps the lobby open, and gives turns to those who wait in line, until ctx
-// ends. Then it waits for those who look just now, and has the recipients that
-// still wait woken elsewhere.
+// ends. Then it has those who wait woken elsewhere, waits for those who look just
+// now, and does the same with what they leave.
 func (l *Lobby) Run(ctx context.Context) error {
 	lines := l.deliverer.lines
 	var running sync.WaitGroup
@@ -163,32 +163,38 @@ func (l *Lobby) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	running.Wait()
-	l.empty()
+	l.leave(l.empty())
 	l.close()
 	l.looking.Wait()
-	if len(l.left) == 0 {
-		return nil
-	}
-	if err := l.store.Unarm(context.WithoutCancel(ctx), l.left); err != nil {
-		l.log.Warn("recipients that wait are armed again only when their lease ends", "recipients", len(l.left), "error", err)
-	}
+	l.leave(l.left)
 	return nil
 }
 
-// empty closes the lobby and the lines, and notes who is left.
-func (l *Lobby) empty() {
+// leave has recipients woken elsewhere.
+func (l *Lobby) leave(recipientKeys []int64) {
+	if len(recipientKeys) == 0 {
+		return
+	}
+	if err := l.store.Unarm(context.Background(), recipientKeys); err != nil {
+		l.log.Warn("recipients that wait are armed again only when their lease ends", "recipients", len(recipientKeys), "error", err)
+	}
+}
+
+// empty closes the lobby and the lines, and returns who waited.
+func (l *Lobby) empty() (recipientKeys []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 	for key, s := range l.waiting {
 		if s.timer.Stop() {
-			l.left = append(l.left, key.recipient)
+			recipientKeys = append(recipientKeys, key.recipient)
 			l.looking.Done()
 		}
 	}
 	for _, line := range l.deliverer.lines.all {
-		l.left = append(l.left, line.close()...)
+		recipientKeys = append(recipientKeys, line.close()...)
 	}
+	return recipientKeys
 }
 
 // Busy lists the channels where so many wait in line that there is no need to
