@@ -102,8 +102,15 @@ func (d *Deliverer) order(w push.WakeUp, t *turn) store.ClaimOrder {
 }
 
 // pass is Handle up to where there is something to wait for. Where the recipient
-// has to wait in line, it does.
+// has to wait in line, it does; if the line is closed for good, somebody else is
+// to look.
 func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause time.Duration, err error) {
+	closed := false
+	defer func() {
+		if closed && err == nil && pause == 0 {
+			err = push.Early{In: time.Second}
+		}
+	}()
 	for {
 		began := time.Now() // before the lease begins
 		c, err := d.store.Claim(ctx, d.order(w, t))
@@ -111,7 +118,7 @@ func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause tim
 			return 0, fmt.Errorf("claim for push %s: %w", w.Push, err)
 		}
 		for _, name := range c.Left {
-			d.lines.byName[name].join(push.WakeUp{Push: w.Push, RecipientKey: w.RecipientKey, Channel: name, At: c.Now})
+			closed = !d.lines.byName[name].join(push.WakeUp{Push: w.Push, RecipientKey: w.RecipientKey, Channel: name, At: c.Now}) || closed
 		}
 		switch c.State {
 		case store.Nothing:

@@ -185,8 +185,8 @@ func (l *line) run(ctx context.Context, p pacer, turn func()) {
 			if !pause(ctx, nil, wait) {
 				return
 			}
-			if left, _ := l.room(); left == 0 {
-				continue // the provider went down, or nobody waits any more
+			if left, _ := l.room(); left == 0 || n == 0 {
+				continue // the provider went down, or nobody waits any more; or there was no slot
 			}
 		}
 		for range n {

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -367,4 +368,51 @@ func TestAHangingProviderLeavesRoom(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("it took %s", took)
 	}
+}
+
+// TestALineThatClosesDuringAnAttempt: the recipient of the attempt has to wait
+// in that line as well. Its wake-up comes again, elsewhere.
+func TestALineThatClosesDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 1, nil, pace.PerSpan(100, time.Second, 1), testenv.Redis(t))
+	sending, answer := make(chan struct{}, 1), make(chan struct{})
+	f.answer = func(context.Context, push.Push, int) channel.Result {
+		sending <- struct{}{}
+		<-answer
+		return channel.Result{Outcome: push.Delivered}
+	}
+	f.book(t, "anna", "log", thisSecond().Add(-10*time.Second))
+	f.book(t, "anna", "sms", thisSecond().Add(-9*time.Second))
+	handled := make(chan error, 1)
+	w := f.wakeUp("anna")
+	w.Channel = "log"
+	go func() { handled <- f.workers[0].Handle(t.Context(), w) }()
+	<-sending
+	w.Channel = "sms"
+	if err := f.workers[0].Handle(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its turn comes, and finds it busy", func() bool { return f.workers[0].Waiting()["sms"] == 0 })
+	f.flagged(t, "anna")
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	nobody := f.wakeUp("nobody")
+	nobody.Channel = "sms"
+	eventually(t, "the worker stops", func() bool {
+		return errors.As(f.workers[0].Handle(t.Context(), nobody), new(push.Early))
+	})
+	close(answer)
+	if err := <-handled; !errors.As(err, new(push.Early)) {
+		t.Errorf("the handler returned %v, and nobody looks after the sms", err)
+	}
+	<-stopped
+}
+
+// flagged waits until an attempt knows that another push of the recipient waits.
+func (f *fleet) flagged(t *testing.T, recipient string) {
+	t.Helper()
+	eventually(t, "the attempt is told", func() bool {
+		c, err := f.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(f.tenant, recipient), Channel: "sms", Lease: time.Minute})
+		return err == nil && c.State == store.Nothing
+	})
 }

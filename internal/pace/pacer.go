@@ -31,9 +31,9 @@ type Pacer struct {
 	failed func(error)
 
 	mu        sync.Mutex
-	workers   int       // that were at work when Redis was last asked; 0: it never answered
-	downUntil time.Time // until then Redis is left alone
-	shares    map[string]time.Time
+	workers   int                  // that were at work when Redis was last asked; 0: it never answered
+	downUntil time.Time            // until then Redis is left alone
+	shares    map[string]time.Time // when each channel's last slot of this worker's own share is, or was
 }
 
 const (
@@ -67,18 +67,19 @@ func New(rdb redis.UniversalClient, worker string, failed func(error)) *Pacer {
 	return &Pacer{rdb: rdb, worker: worker, failed: failed, shares: map[string]time.Time{}}
 }
 
-// Take takes up to so many of a channel's next slots, one at least, and returns
-// how long it is until the first; all may be used then. It never fails: without
-// Redis it takes the next slot of this worker's share.
+// Take takes up to so many of a channel's next slots, and returns how long it is
+// until the first; all may be used then. Where it takes none, it is to be asked
+// again after that time. It never fails: without Redis it takes the next slot of
+// this worker's share.
 func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (slots int, wait time.Duration) {
 	if now := time.Now(); now.After(p.resting()) {
 		slots, wait, err := p.take(ctx, channel, s, wanted)
 		if err == nil {
-			return slots, wait
+			return slots, max(wait, p.used(channel).Add(s.Every).Sub(now))
 		}
 		p.fail(fmt.Errorf("take slots of channel %s: %w", channel, err))
 	}
-	return 1, p.share(channel, s, time.Now())
+	return p.share(channel, s, time.Now())
 }
 
 func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (int, time.Duration, error) {
@@ -92,20 +93,34 @@ func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (
 	return int(answer[0]), time.Duration(answer[1]) * time.Microsecond, nil
 }
 
-// share takes the next slot of this worker's own share.
-func (p *Pacer) share(channel string, s Speed, now time.Time) (wait time.Duration) {
+// share takes the next slot of this worker's own share, unless that is so far
+// away that Redis may be back before.
+func (p *Pacer) share(channel string, s Speed, now time.Time) (slots int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	workers := p.workers
 	if workers == 0 {
 		workers = unknownWorkers
 	}
-	slot := now.Add(s.Every) // after whatever was sent last
-	if last := p.shares[channel].Add(2 * time.Duration(workers) * s.Every); last.After(slot) {
-		slot = last
+	every := 2 * time.Duration(workers) * s.Every
+	last, known := p.shares[channel]
+	if !known { // the first slot is one of the channel's intervals away: after whatever was sent last
+		last = now.Add(s.Every - every)
+		p.shares[channel] = last
 	}
-	p.shares[channel] = slot
-	return slot.Sub(now)
+	wait = max(last.Add(every).Sub(now), 0)
+	if wait > rest {
+		return 0, rest
+	}
+	p.shares[channel] = now.Add(wait)
+	return 1, wait
+}
+
+// used is when a slot of the share was last used.
+func (p *Pacer) used(channel string) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.shares[channel]
 }
 
 // resting is until when Redis is left alone.

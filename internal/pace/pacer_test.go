@@ -157,8 +157,41 @@ func TestWithoutRedis(t *testing.T) {
 	}
 	unknowing := pace.New(rdb, "c", func(error) {})
 	_, _ = unknowing.Take(t.Context(), "sms", speed, 1)
-	if _, wait := unknowing.Take(t.Context(), "sms", speed, 1); wait < 1900*time.Millisecond {
-		t.Errorf("a worker that knows of nobody sends again after %s", wait)
+	if slots, wait := unknowing.Take(t.Context(), "sms", speed, 1); slots != 0 || wait != time.Second {
+		t.Errorf("a worker that knows of nobody gets %d slots in %s, and its next is 2 s away", slots, wait)
+	}
+}
+
+// TestRedisComesBack: a slow channel does not wait for a slot of the share that
+// is far away, and the first slot keeps its distance from what was sent before.
+func TestRedisComesBack(t *testing.T) {
+	t.Parallel()
+	own := testenv.OwnRedis(t)
+	if err := own.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p := pace.New(client(t, own.URL), "a", func(error) {})
+	speed := pace.PerSpan(2, time.Second, 1)
+	var sent []time.Time
+	next := func() {
+		for slots := 0; slots == 0; {
+			var wait time.Duration
+			slots, wait = p.Take(t.Context(), "sms", speed, 1)
+			time.Sleep(wait)
+		}
+		sent = append(sent, time.Now())
+	}
+	next()
+	if err := own.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		next()
+	}
+	for i, at := range sent[1:] {
+		if gap := at.Sub(sent[i]); gap < speed.Every-20*time.Millisecond || gap > 4*time.Second {
+			t.Errorf("slot %d came %s after the one before", i+1, gap)
+		}
 	}
 }
 

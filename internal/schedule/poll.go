@@ -31,7 +31,14 @@ type Poller struct {
 	handlers sync.WaitGroup
 	slots    chan struct{} // one element for each running handler
 	mu       sync.Mutex
-	inFlight map[int64]bool // the recipient keys that are being handled
+	inFlight map[polled]bool // what is being handled
+}
+
+// polled is a recipient, and the channel that one of its pushes is for: it may
+// have to wait in line at one, and be sent through another.
+type polled struct {
+	recipient int64
+	channel   string
 }
 
 // pollInterval is how often Postgres is asked.
@@ -55,7 +62,7 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 		return false, nil
 	}
 	if p.slots == nil {
-		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[int64]bool{}
+		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[polled]bool{}
 	}
 	var without []string
 	if p.Busy != nil {
@@ -69,50 +76,51 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	return false, nil
 }
 
-// start starts handlers for what is due, one for a recipient and none for
-// those in flight. While as many run as may, it waits for
+// start starts handlers for what is due, one for a recipient at a channel and
+// none for those in flight. While as many run as may, it waits for
 // one of them, but no longer than until the next pass.
 func (p *Poller) start(ctx context.Context, due []push.WakeUp) {
 	patience, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
-	seen := map[int64]bool{}
+	seen := map[polled]bool{}
 	for _, w := range due {
-		if seen[w.RecipientKey] || !p.take(w.RecipientKey) {
+		key := polled{w.RecipientKey, w.Channel}
+		if seen[key] || !p.take(key) {
 			continue
 		}
-		seen[w.RecipientKey] = true
+		seen[key] = true
 		select {
 		case p.slots <- struct{}{}:
 			p.handlers.Go(func() { p.handle(ctx, w) })
 		case <-patience.Done():
-			p.leave(w.RecipientKey)
+			p.leave(key)
 			return
 		}
 	}
 }
 
 func (p *Poller) handle(ctx context.Context, w push.WakeUp) {
-	defer func() { p.leave(w.RecipientKey); <-p.slots }()
+	defer func() { p.leave(polled{w.RecipientKey, w.Channel}); <-p.slots }()
 	if err := p.Handle(ctx, w); err != nil && ctx.Err() == nil {
 		p.Log.WarnContext(ctx, "polled push not handled", "push", w.Push, "error", err)
 	}
 }
 
-// take claims a recipient for one handler, unless another has it.
-func (p *Poller) take(recipient int64) bool {
+// take claims a recipient at a channel for one handler, unless another has it.
+func (p *Poller) take(key polled) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inFlight[recipient] {
+	if p.inFlight[key] {
 		return false
 	}
-	p.inFlight[recipient] = true
+	p.inFlight[key] = true
 	return true
 }
 
-func (p *Poller) leave(recipient int64) {
+func (p *Poller) leave(key polled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.inFlight, recipient)
+	delete(p.inFlight, key)
 }
 
 // givenUp decides whether to do without Redis: once it has been away for too

@@ -16,8 +16,13 @@ import (
 // due books a push that nobody has armed.
 func (o *office) due(t testing.TB, recipient string) {
 	t.Helper()
+	o.dueThrough(t, recipient, "log")
+}
+
+func (o *office) dueThrough(t testing.TB, recipient, channel string) {
+	t.Helper()
 	d := store.Draft{Push: push.Push{
-		ID: uuid.New(), Tenant: o.tenant, Recipient: recipient, Channel: "log", Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour,
+		ID: uuid.New(), Tenant: o.tenant, Recipient: recipient, Channel: channel, Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour,
 	}}
 	if _, err := o.store.Book(t.Context(), store.Order{Drafts: []store.Draft{d}}); err != nil {
 		t.Fatal(err)
@@ -106,6 +111,26 @@ func TestPollerHandlesOncePerRecipient(t *testing.T) {
 	}
 	stop()
 	_ = p.Run(ctx) // waits for the handlers
+}
+
+// TestPollerHandlesEachChannel of a recipient: one may have to wait in line
+// there, and be sent through another.
+func TestPollerHandlesEachChannel(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.due(t, "anna")
+	o.dueThrough(t, "anna", "sms")
+	handled := make(chan push.WakeUp, 10)
+	p := &schedule.Poller{
+		Store: o.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
+		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return nil },
+	}
+	if _, err := p.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := next(t, handled), next(t, handled); a.Channel == b.Channel {
+		t.Errorf("handled %+v, %+v", a, b)
+	}
 }
 
 // TestHangingHandler: it delays nobody else, and is waited for at the end.
