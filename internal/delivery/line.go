@@ -3,6 +3,7 @@ package delivery
 import (
 	"container/heap"
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ import (
 type line struct {
 	channel string
 	speed   pace.Speed
-	most    int // attempts at a time
+	places  *places
 	limit   int // of those who wait
 
 	mu      sync.Mutex
@@ -48,13 +49,16 @@ const (
 // at once when it goes on.
 const unusedTime = 100 * time.Millisecond
 
+// placesWait is how often a line looks whether other channels have left places.
+const placesWait = 20 * time.Millisecond
+
 // longestHold is how long a channel pauses at most because its provider asked
 // for it; the push itself waits for as long as it was told to.
 const longestHold = time.Hour
 
-func newLine(e channel.Entry, most int) *line {
+func newLine(e channel.Entry, p *places) *line {
 	l := &line{
-		channel: e.Name, speed: e.Speed, most: most, limit: shortestLine,
+		channel: e.Name, speed: e.Speed, places: p, limit: shortestLine,
 		breaker: breaker{first: min(e.Retry.First, time.Second), longest: min(e.Retry.Max, 30*time.Second)},
 		members: map[int64]bool{}, changed: make(chan struct{}, 1),
 	}
@@ -68,7 +72,7 @@ func newLine(e channel.Entry, most int) *line {
 func (l *line) shut() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.behind() || l.busy > l.most
+	return l.behind() || l.places.left(l.busy) < 0
 }
 
 // behind reports whether whoever comes has to get in line.
@@ -80,12 +84,18 @@ func (l *line) behind() bool {
 func (l *line) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.behind() || l.busy >= l.most {
+	if l.behind() || l.places.left(l.busy) <= 0 {
 		return false
 	}
-	l.busy++
+	l.occupy(1)
 	l.turns++
 	return true
+}
+
+// occupy counts attempts and turns, with their places.
+func (l *line) occupy(n int) {
+	l.places.change(l.busy, l.busy+n)
+	l.busy += n
 }
 
 // len is how many wait in line.
@@ -132,7 +142,7 @@ func (l *line) next() (w push.WakeUp, ok bool) {
 func (l *line) count(busy, turns int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.busy += busy
+	l.occupy(busy)
 	l.turns += turns
 	l.change()
 }
@@ -204,12 +214,15 @@ func (l *line) room() (turns int, wait time.Duration) {
 	if len(l.waiting) == 0 {
 		return 0, 0
 	}
-	room, wait := l.breaker.room(time.Now(), l.most)
-	room -= l.busy
+	tried, wait := l.breaker.room(time.Now(), math.MaxInt)
+	room := min(tried-l.busy, len(l.waiting))
 	if l.speed.Every > 0 {
 		room = min(room, max(int(unusedTime/l.speed.Every), l.speed.Burst, 1)-l.turns)
 	}
-	return max(min(room, len(l.waiting)), 0), wait
+	if room > 0 && l.places.left(l.busy) <= 0 {
+		return 0, placesWait
+	}
+	return max(min(room, l.places.left(l.busy)), 0), wait
 }
 
 // pause waits for so long, or until something changes; without a time, until

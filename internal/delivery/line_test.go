@@ -29,7 +29,7 @@ func TestTurnsDoNotPileUp(t *testing.T) {
 	}{"slow": {pace.PerSpan(10, time.Second, 1), 1}, "fast": {pace.PerSpan(100, time.Second, 1), 10}, "in bursts": {pace.PerSpan(10, time.Second, 5), 5}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLine(channel.Entry{Name: "sms", Speed: row.speed, Retry: push.Retry{First: time.Second, Max: time.Second}}, 1000)
+				l := newLine(channel.Entry{Name: "sms", Speed: row.speed, Retry: push.Retry{First: time.Second, Max: time.Second}}, newPlaces(1000, 1))
 				for i := range 100 {
 					l.join(push.WakeUp{RecipientKey: int64(i)})
 				}
@@ -57,7 +57,7 @@ func TestTurnsDoNotPileUp(t *testing.T) {
 // TestAnybodyIsTried while a provider comes back, and the longest due otherwise.
 func TestAnybodyIsTried(t *testing.T) {
 	t.Parallel()
-	l := newLine(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, 1000)
+	l := newLine(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newPlaces(1000, 1))
 	began := time.Now()
 	for i := range 100 {
 		l.join(push.WakeUp{RecipientKey: int64(i), At: began.Add(time.Duration(i))})
@@ -77,4 +77,34 @@ func TestAnybodyIsTried(t *testing.T) {
 	if others == 0 {
 		t.Error("the same are tried first, always")
 	}
+}
+
+// TestPlaces: two providers that hang leave room for the third, and no channel
+// takes another's own places.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	shared := newPlaces(40, 3) // three each of their own, and 31 for all
+	var ls []*line
+	for _, name := range []string{"a", "b", "c"} {
+		ls = append(ls, newLine(channel.Entry{Name: name, Retry: push.Retry{First: time.Second, Max: time.Second}}, shared))
+	}
+	enter := func(i, want int) {
+		t.Helper()
+		n := 0
+		for ls[i].enter() {
+			n++
+		}
+		if n != want {
+			t.Errorf("channel %d gets %d places, want %d", i, n, want)
+		}
+	}
+	ls[1].enter()
+	enter(0, 34)
+	enter(1, 2)
+	enter(2, 3)
+	for range 34 {
+		ls[0].count(-1, -1)
+	}
+	enter(2, 31)
+	enter(0, 3)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/channel"
@@ -27,22 +26,17 @@ type lines struct {
 	log    *slog.Logger
 }
 
-// newLines makes a line for each channel. Where there are several, none may use
-// more than three quarters of the worker's places, so that a provider that
-// hangs leaves room for the others.
-func newLines(channels *channel.Set, p pacer, log *slog.Logger, places int) *lines {
+// newLines makes a line for each channel of a worker with so many places.
+func newLines(channels *channel.Set, p pacer, log *slog.Logger, all int) *lines {
 	ls := &lines{byName: map[string]*line{}, pacer: p, log: log}
 	names := channels.Names()
-	most := math.MaxInt
-	if len(names) > 1 {
-		most = max(places*3/4, 1)
-	}
+	shared := newPlaces(all, len(names))
 	for _, name := range names {
 		e, _ := channels.Get(name)
 		if e.Speed.Every > 0 && p == nil {
 			panic("delivery: the speed of channel " + name + " is limited, and there is no pacer")
 		}
-		l := newLine(e, most)
+		l := newLine(e, shared)
 		ls.all = append(ls.all, l)
 		ls.byName[name] = l
 	}
@@ -93,13 +87,13 @@ func (ls *lines) judge(ctx context.Context, name string, r channel.Result) {
 		if ls.pacer != nil {
 			ls.pacer.Pause(ctx, name, d)
 		}
-		ls.log.WarnContext(ctx, "the provider asked for a pause; its channel waits", "channel", name, "for", d)
+		ls.log.WarnContext(ctx, "the provider asked for a pause; its channel waits", "channel", name, "for", d.String())
 		return
 	}
 	opened, closed := l.judge(r.Down || r.Outcome == push.Unknown)
 	switch {
 	case opened:
-		ls.log.WarnContext(ctx, "the provider fails; its channel is left alone for a while", "channel", name, "for", l.held(), "error", r.Error)
+		ls.log.WarnContext(ctx, "the provider fails; its channel is left alone for a while", "channel", name, "for", l.held().Round(time.Millisecond).String(), "error", r.Error)
 	case closed:
 		ls.log.InfoContext(ctx, "the provider works again", "channel", name)
 	}

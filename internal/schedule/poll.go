@@ -145,7 +145,7 @@ func (p *Poller) givenUp(ctx context.Context) bool {
 		return false
 	}
 	p.polling.Store(true)
-	p.Log.WarnContext(ctx, "Redis does not answer; polling Postgres for what is due", "for", away)
+	p.Log.WarnContext(ctx, "Redis does not answer; polling Postgres for what is due", "for", away.Round(time.Millisecond).String())
 	return true
 }
 
@@ -156,7 +156,7 @@ func (p *Poller) lingers(ctx context.Context) bool {
 	}
 	if p.back.IsZero() {
 		p.back = time.Now()
-		p.Log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", p.Linger)
+		p.Log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", p.Linger.String())
 	}
 	if time.Since(p.back) < p.Linger {
 		return true
