@@ -157,10 +157,13 @@ const nextInLineSQL = `
 
 // healthSQL notes for each webhook how its attempts went, and switches off
 // those that failed for too long. One success outweighs the failures beside it.
+// A late failure, which ended nothing, says nothing.
 const healthSQL = `
 	WITH n AS (
-		SELECT id, bool_or(delivered) AS well, bool_or(gone) AS gone, count(*) AS failures
-		FROM unnest($1::uuid[], $2::bool[], $3::bool[]) AS n (id, delivered, gone) GROUP BY id
+		SELECT n.id, bool_or(n.delivered) AS well, bool_or(n.gone) AS gone, count(*) AS failures
+		FROM unnest($1::uuid[], $2::bool[], $3::bool[], $6::uuid[], $7::int[], $8::text[]) AS n (id, delivered, gone, delivery, attempt, status)
+		JOIN webhook_deliveries d ON d.id = n.delivery AND (n.delivered OR d.attempts = n.attempt AND d.status = n.status)
+		GROUP BY n.id
 	), judged AS (
 		SELECT w.id, n.well, w.failures + n.failures AS failures, coalesce(w.failing_since, statement_timestamp()) AS since, CASE
 			WHEN n.gone THEN 'the endpoint answered 410 Gone'
@@ -192,7 +195,7 @@ func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, 
 			b.Queue(`SELECT count(*) FROM (SELECT FROM webhooks WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`, a.hooks)
 			b.Queue(settleDeliveriesSQL, a.ids, a.attempts, a.statuses, a.retries, a.codes, a.errors)
 			b.Queue(nextInLineSQL, a.ids)
-			b.Queue(healthSQL, a.hooks, a.delivered, a.gone, off.After, off.Failures)
+			b.Queue(healthSQL, a.hooks, a.delivered, a.gone, off.After, off.Failures, a.ids, a.attempts, a.statuses)
 			res := tx.SendBatch(ctx, b)
 			defer res.Close()
 			for range 3 {

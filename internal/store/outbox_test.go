@@ -193,6 +193,9 @@ func TestALostAttemptIsRepeated(t *testing.T) {
 	if got := state(); got != "delivered" {
 		t.Errorf("it was delivered late, and is %s", got)
 	}
+	if n := ask[int](t, b.db, `SELECT failures FROM webhooks`); n != 0 {
+		t.Errorf("late failures are counted against the endpoint: %d", n)
+	}
 }
 
 // TestOneEndpointDoesNotTakeTheTurnsOfAnother: an endpoint that fails is tried
