@@ -241,6 +241,21 @@ func TestEveryStepOfAConversation(t *testing.T) {
 	}
 }
 
+// TestGoodbye: a server that refuses is left as politely as one that accepts;
+// servers note those who just hang up.
+func TestGoodbye(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"AUTH", "MAIL", "RCPT", "DATA"} {
+		server := newMailServer(t, mailSetup{script: mailScript{step: "550 no"}})
+		newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
+		for deadline := time.Now().Add(5 * time.Second); len(server.all()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		}
+		if all := server.all(); len(all) != 1 || !all[0].quit {
+			t.Errorf("refused at %s: %+v", step, all)
+		}
+	}
+}
+
 // TestNoPasswordInTheClear, and no message: where TLS can not be had, nothing is
 // said that matters.
 func TestNoPasswordInTheClear(t *testing.T) {

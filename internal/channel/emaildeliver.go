@@ -59,6 +59,7 @@ func (e *Email) deliver(ctx context.Context, line *mailLine, to string, text []b
 		{stepRCPT, func() error { return c.Rcpt("<" + to + ">") }},
 	} {
 		if err := one.do(); err != nil {
+			goodbye(line, c, err)
 			return delivery{at: one.at, err: err}
 		}
 	}
@@ -69,6 +70,7 @@ func (e *Email) deliver(ctx context.Context, line *mailLine, to string, text []b
 func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) delivery {
 	w, err := c.Data()
 	if err != nil {
+		goodbye(line, c, err)
 		return delivery{at: stepDATA, err: err}
 	}
 	if _, err = w.Write(text); err == nil {
@@ -89,10 +91,18 @@ func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) 
 	d := delivery{at: stepEnd, handed: line.wrote, err: err}
 	if w, ok := w.(*smtp.DataCloser); ok && err == nil {
 		d.reply = w.ServerResponse()
-		_ = line.SetDeadline(time.Now().Add(time.Second)) // it is polite to say goodbye, and no more
+	}
+	goodbye(line, c, err)
+	return d
+}
+
+// goodbye ends a conversation in which the server has answered last, as
+// RFC 5321, 4.1.1.10, wants it. It is polite, and no more.
+func goodbye(line *mailLine, c *smtp.Client, err error) {
+	if _, answered := errors.AsType[*textproto.Error](err); err == nil || answered {
+		_ = line.SetDeadline(time.Now().Add(time.Second))
 		_ = c.Quit()
 	}
-	return d
 }
 
 func (e *Email) hello(ctx context.Context, line *mailLine) (*smtp.Client, error) {

@@ -53,6 +53,7 @@ type mailSetup struct {
 
 // letter is what came over one connection.
 type letter struct {
+	quit       bool // the client said goodbye; not noted after a whole message
 	secure     bool
 	user, pass string
 	from, to   string
@@ -229,6 +230,7 @@ func (c *session) command() bool {
 	case "DATA":
 		return c.reply("DATA", "354 End data with <CR><LF>.<CR><LF>") && (strings.HasPrefix(c.script["DATA"], "5") || strings.HasPrefix(c.script["DATA"], "4") || c.data())
 	case "QUIT":
+		c.mail.quit = true
 		return c.reply("QUIT", "221 2.0.0 Bye") && false
 	}
 	return c.reply(word, "502 5.5.2 "+word+" is not known")
