@@ -42,9 +42,11 @@ type newPush struct {
 // messageView is the schema of a message.
 type messageView struct {
 	_     struct{} `additionalProperties:"true"`
-	Title string   `json:"title,omitempty" example:"Sale"`
-	Body  string   `json:"body,omitempty" example:"Everything must go."`
-	Data  any      `json:"data,omitempty" doc:"Any JSON."`
+	Title string   `json:"title,omitempty" doc:"Of a notification; the subject of an e-mail. Not sent by SMS." example:"Sale"`
+	Body  string   `json:"body,omitempty" doc:"The text." example:"Everything must go."`
+	HTML  any      `json:"html,omitempty" doc:"Of an e-mail: the text in HTML, a string, beside body or instead of it."`
+	APS   any      `json:"aps,omitempty" doc:"Through APNs: what is added to aps, such as sound and badge."`
+	Data  any      `json:"data,omitempty" doc:"Any JSON. Through FCM and APNs, an object: its members are for the app."`
 }
 
 // readForm reads one push.

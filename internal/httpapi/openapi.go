@@ -104,6 +104,14 @@ func (s *sketch) responses(status int, description string, of, example any, spec
 	if slices.Contains(special, tooLarge) { // there is a body, which may be no JSON
 		s.addProblem(all, http.StatusBadRequest, invalidRequest)
 	}
+	for _, res := range all {
+		for name, says := range map[string]string{
+			"RateLimit-Policy": "The limits of callers, where the operator has set any: q at once, which comes back in w seconds.",
+			"RateLimit":        "How they stand: r is left, and all of it is back in t seconds.",
+		} {
+			res.Headers[name] = &huma.Param{Description: says, Schema: &huma.Schema{Type: huma.TypeString}}
+		}
+	}
 	return all
 }
 
@@ -131,7 +139,7 @@ func headersOf(k kind) []string {
 	case unauthorized:
 		return []string{"WWW-Authenticate"}
 	case rateLimited:
-		return []string{"Retry-After", "RateLimit", "RateLimit-Policy"}
+		return []string{"Retry-After"}
 	case unavailable:
 		return []string{"Retry-After"}
 	}
