@@ -2,9 +2,7 @@ package channel
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/outbound"
@@ -15,24 +13,20 @@ const maxProviderID = 255 // bytes
 
 // judge turns a provider's answer into a result, by its status line.
 func judge(a outbound.Answer, now time.Time) Result {
+	said := outbound.Said("the provider", a.Status)
 	wait, asked := outbound.RetryAfter(a.Header, now)
 	switch code := a.Status; {
 	case code >= 200 && code < 300:
 		return Result{Outcome: push.Delivered, Handed: a.Handed}
 	case code >= 300 && code < 400:
-		return Result{Outcome: push.Refused, Final: true, Error: said(code) + "; redirects are not followed"}
+		return Result{Outcome: push.Refused, Final: true, Error: said + "; redirects are not followed"}
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests,
 		code == http.StatusServiceUnavailable && asked:
-		return Result{Outcome: push.Refused, RetryAfter: wait, Error: said(code)}
+		return Result{Outcome: push.Refused, RetryAfter: wait, Error: said}
 	case code >= 400 && code < 500:
-		return Result{Outcome: push.Refused, Final: true, Down: code == http.StatusUnauthorized || code == http.StatusForbidden, Error: said(code)}
+		return Result{Outcome: push.Refused, Final: true, Down: code == http.StatusUnauthorized || code == http.StatusForbidden, Error: said}
 	}
-	return Result{Outcome: push.Unknown, Down: true, Error: said(a.Status)}
-}
-
-// said names the status in words of our own: the provider's may hold anything.
-func said(code int) string {
-	return strings.TrimSpace(fmt.Sprintf("the provider answered %d %s", code, http.StatusText(code)))
+	return Result{Outcome: push.Unknown, Down: true, Error: said}
 }
 
 // meaning is what a code of a provider's own stands for. What is not for good

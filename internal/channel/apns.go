@@ -119,7 +119,7 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return down(err.Error())
 	}
-	req := post(a.url.JoinPath(p.To), "application/json", body)
+	req := outbound.Post(a.url.JoinPath(p.To), "application/json", body)
 	for name, value := range map[string]string{
 		"Authorization": "bearer " + token, "Apns-Topic": a.cfg.Topic, "Apns-Id": p.ID.String(),
 		"Apns-Push-Type": "alert", "Apns-Priority": "10",

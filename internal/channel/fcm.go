@@ -137,7 +137,7 @@ func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return down(err.Error())
 	}
-	req := post(f.url, "application/json", body)
+	req := outbound.Post(f.url, "application/json", body)
 	req.Header.Set("Authorization", "Bearer "+token)
 	answer, err := f.client.Do(traced(ctx), req)
 	if err != nil {

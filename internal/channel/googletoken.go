@@ -115,7 +115,7 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion}}
-	a, err := g.client.Do(ctx, post(g.url, "application/x-www-form-urlencoded", []byte(form.Encode())))
+	a, err := g.client.Do(ctx, outbound.Post(g.url, "application/x-www-form-urlencoded", []byte(form.Encode())))
 	if err != nil {
 		return "", fmt.Errorf("no access token: %w", err)
 	}
@@ -129,7 +129,7 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 	case a.Status != 200 && got.Error == "invalid_grant":
 		return "", errors.New("no access token: invalid_grant: the service account or its key is gone, or the clock is wrong")
 	case a.Status != 200:
-		return "", errors.New("no access token: " + said(a.Status))
+		return "", errors.New("no access token: " + outbound.Said("the provider", a.Status))
 	case got.Token == "":
 		return "", errors.New("no access token: there is none in the answer")
 	}

@@ -1,16 +1,12 @@
 package channel
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -36,54 +32,12 @@ func (w *Webhook) request(p push.Push, attempt int) (*http.Request, error) {
 		return nil, err
 	}
 	id := p.ID.String()
-	req := post(w.url, "application/json", body)
+	req := outbound.Post(w.url, "application/json", body)
 	req.Header["Idempotency-Key"] = []string{id}
-	req.Header["Webhook-Id"] = []string{id}
 	if w.authorization != "" {
 		req.Header["Authorization"] = []string{w.authorization}
 	}
-	if err := w.sign(req.Header, id, body); err != nil {
-		return nil, err
-	}
-	return req, nil
-}
-
-// post makes a request of a body. Its URL is not changed.
-func post(to *url.URL, contentType string, body []byte) *http.Request {
-	return &http.Request{
-		Method: http.MethodPost,
-		URL:    to,
-		Header: http.Header{
-			"Content-Type": {contentType},
-			"User-Agent":   {"sendquota/1"},
-		},
-		Body:          io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)),
-		// The transport sends a request that bears an Idempotency-Key a second
-		// time, unasked, when a reused connection dies, unless it has no way to
-		// get at the body again. An attempt is one request: keep it nil.
-		GetBody: nil,
-	}
-}
-
-// sign adds the headers of Standard Webhooks, version 1. The timestamp is the
-// attempt's, so that a retry is not too old for the receiver. While secrets are
-// rotated there is a signature with each: the receiver takes the one it knows.
-func (w *Webhook) sign(h http.Header, id string, body []byte) error {
-	if len(w.signers) == 0 {
-		return nil
-	}
-	now := w.now()
-	signatures := make([]string, len(w.signers))
-	for i, signer := range w.signers {
-		var err error
-		if signatures[i], err = signer.Sign(id, now, body); err != nil {
-			return errors.New("the request could not be signed")
-		}
-	}
-	h["Webhook-Timestamp"] = []string{strconv.FormatInt(now.Unix(), 10)}
-	h["Webhook-Signature"] = []string{strings.Join(signatures, " ")}
-	return nil
+	return req, outbound.Sign(req.Header, id, w.now(), body, w.signers...)
 }
 
 // encode keeps message and metadata as they came, but for white space: no

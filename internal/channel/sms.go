@@ -91,7 +91,7 @@ func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 	if r, bad := unfit(s, p); bad {
 		return r
 	}
-	req := post(s.url, "application/x-www-form-urlencoded", []byte(s.form(p).Encode()))
+	req := outbound.Post(s.url, "application/x-www-form-urlencoded", []byte(s.form(p).Encode()))
 	req.Header.Set("Authorization", s.authorization)
 	// For what lies between; Twilio itself repeats what it is told twice.
 	req.Header.Set("I-Twilio-Idempotency-Token", p.ID.String())

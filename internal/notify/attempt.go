@@ -1,15 +1,10 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -41,7 +36,10 @@ func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settleme
 		s.Delivered = true
 		return s
 	default:
-		s.Error = said(s.Status)
+		s.Error = outbound.Said("the endpoint", s.Status)
+		if s.Status >= 300 && s.Status < 400 {
+			s.Error += "; redirects are not followed"
+		}
 		s.Gone = s.Status == http.StatusGone
 	}
 	if s.GaveUp = s.Gone || d.Attempt > len(n.cfg.Backoff); !s.GaveUp {
@@ -50,25 +48,14 @@ func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settleme
 	return s
 }
 
-// said names the status in words of our own: the endpoint's may hold anything.
-func said(code int) string {
-	text := strings.TrimSpace(fmt.Sprintf("the endpoint answered %d %s", code, http.StatusText(code)))
-	if code >= 300 && code < 400 {
-		text += "; redirects are not followed"
-	}
-	return text
-}
-
-// request builds the request of Standard Webhooks. The webhook-id is the same
-// on every attempt, the timestamp is the attempt's own. While a secret is being
+// request builds the request of Standard Webhooks. While a secret is being
 // replaced, the old one signs as well.
 func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
 	u, err := url.Parse(d.URL)
 	if err != nil {
 		return nil, errors.New("the webhook's URL can not be read") // the parser's text would quote it
 	}
-	id, now := d.ID.String(), n.now()
-	var signatures []string
+	var signers []*standardwebhooks.Webhook
 	for _, secret := range []string{d.Secret, d.OldSecret} {
 		if secret == "" {
 			continue
@@ -77,23 +64,8 @@ func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
 		if err != nil {
 			return nil, errors.New("the request could not be signed")
 		}
-		signature, err := signer.Sign(id, now, d.Payload)
-		if err != nil {
-			return nil, errors.New("the request could not be signed")
-		}
-		signatures = append(signatures, signature)
+		signers = append(signers, signer)
 	}
-	return &http.Request{
-		Method: http.MethodPost,
-		URL:    u,
-		Header: http.Header{
-			"Content-Type":      {"application/json"},
-			"User-Agent":        {"sendquota/1"},
-			"Webhook-Id":        {id},
-			"Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)},
-			"Webhook-Signature": {strings.Join(signatures, " ")},
-		},
-		Body:          io.NopCloser(bytes.NewReader(d.Payload)),
-		ContentLength: int64(len(d.Payload)),
-	}, nil
+	req := outbound.Post(u, "application/json", d.Payload)
+	return req, outbound.Sign(req.Header, d.ID.String(), n.now(), d.Payload, signers...)
 }

@@ -1,0 +1,60 @@
+package outbound
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// Post makes a request of a body. Its URL is not changed.
+func Post(to *url.URL, contentType string, body []byte) *http.Request {
+	return &http.Request{
+		Method: http.MethodPost,
+		URL:    to,
+		Header: http.Header{
+			"Content-Type": {contentType},
+			"User-Agent":   {"sendquota/1"},
+		},
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		// The transport sends a request that bears an Idempotency-Key a second
+		// time, unasked, when a reused connection dies, unless it has no way to
+		// get at the body again. An attempt is one request: keep it nil.
+		GetBody: nil,
+	}
+}
+
+// Sign adds the headers of Standard Webhooks, version 1. The id is the same on
+// every attempt; the timestamp is the attempt's, so that a retry is not too old
+// for the receiver. While secrets are rotated there is a signature with each:
+// the receiver takes the one it knows. Without a signer there is only the id.
+func Sign(h http.Header, id string, now time.Time, body []byte, signers ...*standardwebhooks.Webhook) error {
+	h["Webhook-Id"] = []string{id}
+	if len(signers) == 0 {
+		return nil
+	}
+	signatures := make([]string, len(signers))
+	for i, signer := range signers {
+		var err error
+		if signatures[i], err = signer.Sign(id, now, body); err != nil {
+			return errors.New("the request could not be signed")
+		}
+	}
+	h["Webhook-Timestamp"] = []string{strconv.FormatInt(now.Unix(), 10)}
+	h["Webhook-Signature"] = []string{strings.Join(signatures, " ")}
+	return nil
+}
+
+// Said tells what who answered, and names the status in words of our own: those
+// of the answer may hold anything.
+func Said(who string, status int) string {
+	return strings.TrimSpace(fmt.Sprintf("%s answered %d %s", who, status, http.StatusText(status)))
+}
