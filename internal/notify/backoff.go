@@ -1,10 +1,11 @@
 package notify
 
 import (
-	"hash/fnv"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // Backoff lists the pauses between the attempts to deliver an event; after the
@@ -16,12 +17,7 @@ func Backoff() []time.Duration {
 	}
 }
 
-// spread makes a pause up to a tenth shorter or longer, so that events that
-// failed together do not come back together. The same delivery and attempt
-// always give the same.
+// spread makes a pause up to a tenth shorter or longer.
 func spread(pause time.Duration, id uuid.UUID, attempt int) time.Duration {
-	h := fnv.New32a()
-	h.Write(id[:])
-	h.Write([]byte{byte(attempt)})
-	return pause + time.Duration(float64(pause)*0.2*(float64(h.Sum32())/(1<<32)-0.5))
+	return pause - pause/10 + push.Spread(pause, id[:], attempt)
 }

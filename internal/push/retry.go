@@ -49,16 +49,22 @@ func (r Retry) After(a Attempt, left time.Duration, seed []byte) Resolution {
 	return Resolution{Status: Scheduled, Delay: delay, Reason: a.Error}
 }
 
-// backoff doubles from First to Max and takes off up to a fifth, so that
-// pushes that failed together do not come back together.
+// backoff doubles from First to Max and takes off up to a fifth.
 func (r Retry) backoff(attempt int, seed []byte) time.Duration {
 	d := r.First
 	for i := 1; i < attempt && d < r.Max; i++ {
 		d *= 2
 	}
 	d = min(d, r.Max)
+	return d - Spread(d, seed, attempt)
+}
+
+// Spread is a part of a pause, up to a fifth, by which to change it, so that
+// what failed together does not come back together. The same seed and attempt
+// always give the same.
+func Spread(pause time.Duration, seed []byte, attempt int) time.Duration {
 	h := fnv.New32a()
 	h.Write(seed)
 	h.Write([]byte{byte(attempt)})
-	return d - time.Duration(float64(d)*0.2*float64(h.Sum32())/(1<<32))
+	return time.Duration(float64(pause) * 0.2 * float64(h.Sum32()) / (1 << 32))
 }
