@@ -46,8 +46,7 @@ func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {
 	switch c.Type {
 	case config.Webhook:
 		return channel.NewWebhook(channel.WebhookConfig{
-			Name: c.Name, URL: string(c.Webhook.URL), Secret: string(c.Webhook.Secret), PreviousSecret: string(c.Webhook.PreviousSecret),
-			Timeout: c.Timeout, AllowPrivateAddresses: c.AllowPrivateAddresses,
+			Connection: to, URL: string(c.Webhook.URL), Secret: string(c.Webhook.Secret), PreviousSecret: string(c.Webhook.PreviousSecret),
 		})
 	case config.SMS:
 		s := c.SMS

@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func testAnswer(t *testing.T, s subject, r row) {
-	channel, requests := s.start(t, r)
+	channel, requests := s.start(t, r, testConnection(r.timeout))
 	began := time.Now()
 	got := channel.Send(t.Context(), s.push(), 1)
 	if took := time.Since(began); took > 10*time.Second {
@@ -168,7 +168,9 @@ func checkError(t *testing.T, text string) {
 // newTestWebhook fills in what tests on loopback need.
 func newTestWebhook(t testing.TB, cfg WebhookConfig) *Webhook {
 	t.Helper()
-	cfg.Name, cfg.AllowPrivateAddresses = "push", true
+	if cfg.Name == "" {
+		cfg.Name, cfg.AllowPrivateAddresses = "push", true
+	}
 	if cfg.Secret == "" {
 		cfg.Secret = markSecret
 	}

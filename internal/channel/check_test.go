@@ -109,7 +109,7 @@ func TestWhatDoesNotFitIsNotSent(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			c, requests := s.start(t, row{name: "200", behavior: answers(200, "")})
+			c, requests := s.start(t, row{name: "200", behavior: answers(200, "")}, testConnection(0))
 			for _, p := range []push.Push{
 				{To: "../" + markTo + "\r\nX: y", Message: json.RawMessage(`{"body":"x"}`)},
 				{To: s.to, Message: json.RawMessage(`{"` + markMessage)},

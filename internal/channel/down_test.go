@@ -10,7 +10,7 @@ import (
 func TestDown(t *testing.T) {
 	t.Parallel()
 	fate := func(t *testing.T, s subject, b behavior) Result {
-		c, _ := s.start(t, row{name: "down", behavior: b, timeout: time.Second})
+		c, _ := s.start(t, row{name: "down", behavior: b}, testConnection(time.Second))
 		return c.Send(t.Context(), s.push(), 1)
 	}
 	for _, s := range subjects() {
@@ -50,7 +50,7 @@ func TestDown(t *testing.T) {
 			})
 		}
 	}
-	nobody := newTestWebhook(t, WebhookConfig{URL: "http://127.0.0.1:1", Timeout: time.Second})
+	nobody := newTestWebhook(t, WebhookConfig{Connection: testConnection(time.Second), URL: "http://127.0.0.1:1"})
 	if got := nobody.Send(t.Context(), testPush(), 1); !got.Down {
 		t.Errorf("nobody there: %+v", got)
 	}

@@ -23,7 +23,7 @@ func TestHandedIsWhenTheProviderHadIt(t *testing.T) {
 		time.Sleep(slow)
 	}))
 	t.Cleanup(server.Close)
-	w, err := NewWebhook(WebhookConfig{Name: "push", URL: server.URL, AllowPrivateAddresses: true})
+	w, err := NewWebhook(WebhookConfig{Connection: testConnection(0), URL: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestPrivateAddressesAreNotDialed(t *testing.T) {
 		"240.0.0.1":          "reserved",
 	} {
 		t.Run(host, func(t *testing.T) {
-			w, err := NewWebhook(WebhookConfig{Name: "push", URL: "http://" + host + ":" + port})
+			w, err := NewWebhook(WebhookConfig{URL: "http://" + host + ":" + port})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -123,7 +123,7 @@ func TestTwoSecretsDuringRotation(t *testing.T) {
 
 func TestWithoutSecretNothingIsSigned(t *testing.T) {
 	provider := newProvider(t, answers(200, ""))
-	w, err := NewWebhook(WebhookConfig{URL: provider.url(), AllowPrivateAddresses: true})
+	w, err := NewWebhook(WebhookConfig{Connection: testConnection(0), URL: provider.url()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestWithoutSecretNothingIsSigned(t *testing.T) {
 func TestEveryAttemptBearsTheSameKey(t *testing.T) {
 	provider := newProvider(t, answers(500, ""))
 	now := testNow()
-	w := newTestWebhook(t, WebhookConfig{URL: provider.url(), Now: func() time.Time { return now }})
+	w := newTestWebhook(t, WebhookConfig{Connection: Connection{Now: func() time.Time { return now }}, URL: provider.url()})
 	stamps := map[string]bool{}
 	for attempt := range 3 {
 		w.Send(t.Context(), testPush(), attempt+1)

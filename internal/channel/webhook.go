@@ -1,7 +1,6 @@
 package channel
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -20,11 +19,11 @@ import (
 
 const defaultTimeout = 10 * time.Second
 
-// WebhookConfig is what a [Webhook] is made from. Only Name and URL are
-// required.
+// WebhookConfig is what a [Webhook] is made from.
 type WebhookConfig struct {
-	Name string // of the channel, for messages about its settings
-	URL  string // http or https; a user and password in it become basic authentication
+	Connection
+
+	URL string // http or https; a user and password in it become basic authentication; required
 
 	// Secret signs the requests as Standard Webhooks demands: "whsec_" and
 	// base64, or any other text, whose bytes are then the key as they stand.
@@ -33,16 +32,6 @@ type WebhookConfig struct {
 
 	// PreviousSecret signs as well, while receivers change from it to Secret.
 	PreviousSecret string
-
-	// Timeout bounds a whole attempt, from the dial to the end of the answer;
-	// 10 s if it is zero.
-	Timeout time.Duration
-
-	// AllowPrivateAddresses lets the provider live at an address that is not
-	// public, such as loopback.
-	AllowPrivateAddresses bool
-
-	Now func() time.Time // time.Now if it is nil
 }
 
 // Webhook is a channel that posts each push as JSON to one URL.
@@ -57,33 +46,29 @@ type Webhook struct {
 // NewWebhook returns a channel made from cfg. Its errors name the bad setting
 // but not the value of a URL or a secret.
 func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
+	cfg.Connection = cfg.settled()
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("channel %s: url is not an absolute http or https URL", cfg.Name)
+		return nil, cfg.fault("url", errNoURL.Error())
 	}
-	w := &Webhook{now: cfg.Now}
+	w := &Webhook{url: u, now: cfg.Now, client: cfg.client(false)}
 	for _, one := range []struct{ setting, secret string }{{"secret", cfg.Secret}, {"previous_secret", cfg.PreviousSecret}} {
 		if one.secret == "" {
 			continue
 		}
 		signer, err := newSigner(one.secret)
 		if err != nil {
-			return nil, fmt.Errorf("channel %s: %s %w", cfg.Name, one.setting, err)
+			return nil, cfg.fault(one.setting, err.Error())
 		}
 		w.signers = append(w.signers, signer)
 	}
 	if cfg.Timeout < 0 {
-		return nil, fmt.Errorf("channel %s: timeout is %s, must be positive", cfg.Name, cfg.Timeout)
-	}
-	if w.now == nil {
-		w.now = time.Now
+		return nil, cfg.fault("timeout", fmt.Sprintf("is %s, must be positive", cfg.Timeout))
 	}
 	if u.User != nil {
 		w.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(userinfo(u.User)))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
-	w.url = u
-	w.client = outbound.New(outbound.Config{Timeout: cmp.Or(cfg.Timeout, defaultTimeout), AllowPrivateAddresses: cfg.AllowPrivateAddresses})
 	return w, nil
 }
 

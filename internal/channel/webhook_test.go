@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -74,7 +73,7 @@ func TestNoConnectionIsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := strings.Replace(tt.url, "://", "://"+markUser+":"+markPassword+"@", 1) + "/?" + markQuery
-			got := newTestWebhook(t, WebhookConfig{URL: url, Timeout: time.Second}).Send(t.Context(), testPush(), 1)
+			got := newTestWebhook(t, WebhookConfig{Connection: testConnection(time.Second), URL: url}).Send(t.Context(), testPush(), 1)
 			if got.Outcome != push.Refused || got.Final || !strings.Contains(got.Error, tt.want) {
 				t.Errorf("got %+v, want refused, not for good, for %q", got, tt.want)
 			}
@@ -108,14 +107,10 @@ func TestCancel(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := http2Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"id":"` + r.Proto + `"}`))
 	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-	w := newTestWebhook(t, WebhookConfig{URL: server.URL})
-	w.client = outbound.New(outbound.Config{Timeout: time.Second, AllowPrivateAddresses: true, TLS: server.Client().Transport.(*http.Transport).TLSClientConfig})
+	w := newTestWebhook(t, WebhookConfig{Connection: Connection{Timeout: time.Second, Roots: roots(server)}, URL: server.URL})
 	got := w.Send(t.Context(), testPush(), 1)
 	if diff := cmp.Diff(Result{Outcome: push.Delivered, ProviderMessageID: "HTTP/1.1"}, got, notWhen); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -135,7 +130,7 @@ func TestBadSettings(t *testing.T) {
 		{"broken secret", "secret", WebhookConfig{URL: "http://host", Secret: "whsec_" + markSecret + "!"}},
 		{"empty secret", "secret", WebhookConfig{URL: "http://host", Secret: "whsec_"}},
 		{"broken previous secret", "previous_secret", WebhookConfig{URL: "http://host", PreviousSecret: "whsec_" + markSecret + "!"}},
-		{"negative timeout", "timeout", WebhookConfig{URL: "http://host", Timeout: -1}},
+		{"negative timeout", "timeout", WebhookConfig{URL: "http://host", Connection: Connection{Timeout: -1}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.cfg.Name = "sms"
