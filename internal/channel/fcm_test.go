@@ -60,6 +60,32 @@ func TestFCMRequest(t *testing.T) {
 	}
 }
 
+// TestFCMKeepsNothingForLongerThanItCan: Google refuses a life of more than 28
+// days for good, and APNs' header is no life but an end.
+func TestFCMKeepsNothingForLongerThanItCan(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, tt := range map[string]struct {
+		left time.Duration
+		want string
+	}{
+		"expired":      {-time.Second, `"android":{"ttl":"0s"},"apns":{"headers":{"apns-expiration":"1796111999"}},"webpush":{"headers":{"TTL":"0"}}}}`},
+		"just":         {28 * day, `"android":{"ttl":"2419200s"},"apns":{"headers":{"apns-expiration":"1798531200"}},"webpush":{"headers":{"TTL":"2419200"}}}}`},
+		"a bit longer": {28*day + time.Second, `"android":{"ttl":"2419200s"},"apns":{"headers":{"apns-expiration":"1798531201"}},"webpush":{"headers":{"TTL":"2419200"}}}}`},
+		"60 days":      {60 * day, `"android":{"ttl":"2419200s"},"apns":{"headers":{"apns-expiration":"1801296000"}},"webpush":{"headers":{"TTL":"2419200"}}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			provider := newProvider(t, answers(200, "{}"))
+			p := fcmPush()
+			p.ExpiresAt = testNow().Add(tt.left)
+			newTestFCM(t, newGoogle(t), FCMConfig{Connection: testConnection(0), BaseURL: provider.url()}).Send(t.Context(), p, 1)
+			requests, _ := provider.seen()
+			if got := string(requests[0].body); !strings.HasSuffix(got, tt.want) {
+				t.Errorf("got %s, want %s at its end", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestFCMDataAlone(t *testing.T) {
 	provider := newProvider(t, answers(200, "{}"))
 	p := fcmPush()
