@@ -73,6 +73,17 @@ func TestBackoffLastsADay(t *testing.T) {
 	}
 }
 
+// TestBackoffSpreads: events that failed together do not come back together.
+func TestBackoffSpreads(t *testing.T) {
+	seen := map[time.Duration]bool{}
+	for range 1000 {
+		seen[spread(time.Minute, uuid.New(), 1).Round(time.Second)] = true
+	}
+	if len(seen) < 12 { // of 54 s to 66 s
+		t.Errorf("1000 events come back in %d different seconds", len(seen))
+	}
+}
+
 // TestURLFault: every bad URL is named as such.
 func TestURLFault(t *testing.T) {
 	public := NewWebhooks(nil, WebhooksConfig{})
