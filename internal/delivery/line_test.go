@@ -54,6 +54,29 @@ func TestTurnsDoNotPileUp(t *testing.T) {
 	}
 }
 
+// TestNobodyStandsTwice: a recipient that is woken again keeps its place, and
+// gets in line again once it has had its turn.
+func TestNobodyStandsTwice(t *testing.T) {
+	t.Parallel()
+	l := newLine(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, 1000)
+	began := time.Now()
+	for i := range 3 {
+		l.join(push.WakeUp{RecipientKey: 1, At: began.Add(time.Duration(i))})
+	}
+	l.join(push.WakeUp{RecipientKey: 2, At: began.Add(time.Second)})
+	if n := l.len(); n != 2 {
+		t.Errorf("%d stand in line, want 2", n)
+	}
+	for want := range int64(2) {
+		if w, _ := l.next(); w.RecipientKey != want+1 {
+			t.Errorf("%d comes, want %d", w.RecipientKey, want+1)
+		}
+	}
+	if l.join(push.WakeUp{RecipientKey: 1}); l.len() != 1 {
+		t.Error("who has had a turn gets no other")
+	}
+}
+
 // TestAnybodyIsTried while a provider comes back, and the longest due otherwise.
 func TestAnybodyIsTried(t *testing.T) {
 	t.Parallel()
