@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -100,20 +101,38 @@ func TestFCMDataAlone(t *testing.T) {
 	}
 }
 
+// asker is the context of somebody who says when it begins to wait.
+type asker struct {
+	context.Context
+	waits chan<- bool
+}
+
+func (a asker) Done() <-chan struct{} {
+	a.waits <- true
+	return a.Context.Done()
+}
+
 // TestAccessTokenServesUntilItExpires, and is got once for all that ask.
 func TestAccessTokenServesUntilItExpires(t *testing.T) {
+	const askers = 16
 	var (
 		mu  sync.Mutex
 		now = testNow()
 	)
 	clock := func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	provider, g := newProvider(t, answers(200, "{}")), newGoogle(t)
+	g, waits := newGoogle(t), make(chan bool, askers)
 	g.now = clock
 	g.answer = func(w http.ResponseWriter, token string) {
-		time.Sleep(50 * time.Millisecond) // so that all the others wait
+		for range askers { // all wait for this answer
+			select {
+			case <-waits:
+			case <-t.Context().Done():
+				return
+			}
+		}
 		fmt.Fprintf(w, `{"access_token":%q,"expires_in":600}`, token)
 	}
-	f := newTestFCM(t, g, FCMConfig{Connection: Connection{Name: "push", AllowPrivateAddresses: true, Now: clock}, BaseURL: provider.url()})
+	f := newTestFCM(t, g, FCMConfig{Connection: Connection{Name: "push", AllowPrivateAddresses: true, Now: clock}})
 	for _, step := range []struct {
 		in   time.Duration
 		want int64
@@ -121,15 +140,16 @@ func TestAccessTokenServesUntilItExpires(t *testing.T) {
 		mu.Lock()
 		now = now.Add(step.in)
 		mu.Unlock()
-		var sends sync.WaitGroup
-		for range 16 {
-			sends.Go(func() {
-				if got := f.Send(t.Context(), fcmPush(), 1); got.Outcome != push.Delivered {
-					t.Errorf("got %+v", got)
+		var asking sync.WaitGroup
+		for range askers {
+			asking.Go(func() {
+				token, err := f.tokens.get(asker{t.Context(), waits})
+				if want := fmt.Sprintf("%s-token-%d", markSecret, step.want); token != want || err != nil {
+					t.Errorf("got %q, %v, want %q", token, err, want)
 				}
 			})
 		}
-		sends.Wait()
+		asking.Wait()
 		if n := g.exchanges.Load(); n != step.want {
 			t.Errorf("after %s: %d exchanges, want %d", step.in, n, step.want)
 		}
