@@ -49,6 +49,7 @@ type Email struct {
 	from    *mail.Address
 	replyTo *mail.Address // nil: none
 	tls     *tls.Config
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // NewEmail returns a channel made from cfg.
@@ -74,6 +75,7 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	_, domain, _ := strings.Cut(e.from.Address, "@")
 	cfg.MessageIDDomain = cmp.Or(cfg.MessageIDDomain, domain)
 	e.cfg = cfg
+	e.dial = outbound.Dialer(cfg.Timeout, cfg.AllowPrivateAddresses)
 	e.tls = &tls.Config{ServerName: cfg.Host, RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}
 	return e, nil
 }
@@ -123,7 +125,7 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	conn, err := outbound.Dialer(e.cfg.Timeout, e.cfg.AllowPrivateAddresses)(ctx, "tcp", e.address)
+	conn, err := e.dial(ctx, "tcp", e.address)
 	if err != nil {
 		return down("no connection: " + outbound.Reason(err))
 	}

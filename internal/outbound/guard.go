@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"sync"
 	"syscall"
 )
 
@@ -29,6 +30,10 @@ type forbiddenAddressError struct{ class string }
 func (e *forbiddenAddressError) Error() string {
 	return fmt.Sprintf("the host's address is %s, which is not allowed; see the setting allow_private_addresses", e.class)
 }
+
+// theGuard is the one of all clients: it never changes, and takes thirty ranges
+// to make.
+var theGuard = sync.OnceValue(newGuard)
 
 func newGuard() *guard {
 	g := &guard{public6: netip.MustParsePrefix("2000::/3"), nat64: netip.MustParsePrefix("64:ff9b::/96")}

@@ -67,14 +67,14 @@ func TestAddressClasses(t *testing.T) {
 		"fec0::1":                "reserved",
 		"ff02::1":                "multicast",
 	} {
-		if got := newGuard().classOf(netip.MustParseAddr(address)); got != want {
+		if got := theGuard().classOf(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is %q, want %q", address, got, want)
 		}
 	}
 }
 
 func TestControl(t *testing.T) {
-	g := newGuard()
+	g := theGuard()
 	for _, address := range []string{"127.0.0.1:80", "[::1]:443", "[fe80::1%eth0]:80", "localhost:80", "/var/run/socket", ""} {
 		if g.control(t.Context(), "tcp", address, nil) == nil {
 			t.Errorf("%q is allowed", address)

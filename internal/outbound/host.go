@@ -31,7 +31,7 @@ func HostFault(host string) string {
 			return "must have a host that is a name or a valid address"
 		}
 	}
-	if class := newGuard().classOf(a); class != "" {
+	if class := theGuard().classOf(a); class != "" {
 		return notPublic(class)
 	}
 	return ""

@@ -17,7 +17,7 @@ func Dialer(timeout time.Duration, allowPrivate bool) func(ctx context.Context, 
 func newDialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	dialer := &net.Dialer{Timeout: timeout}
 	if !allowPrivate {
-		dialer.ControlContext = newGuard().control
+		dialer.ControlContext = theGuard().control
 	}
 	return dialer
 }
