@@ -73,9 +73,16 @@ func (b *Backoff) fields() []field {
 
 func (t *Throughput) fields() []field {
 	return []field{
-		{"rate", required, "attempts per time span", integer(&t.Rate, 1, manyPerSpan)},
-		{"per", "1s", "the time span", duration(&t.Per, 1, forever)},
+		{"rate", required, "attempts per time span, at most 1000000 a second", integer(&t.Rate, 1, manyPerSpan)},
+		{"per", "1s", "the time span, 1µs at least", duration(&t.Per, time.Microsecond, forever)},
 		{"burst", "1", "attempts at once after a rest; otherwise they are evenly spaced", integer(&t.Burst, 1, manyPerSpan)},
+	}
+}
+
+// check refuses what the pacer can not keep, which counts in microseconds.
+func (t *Throughput) check(p place) {
+	if most := t.Per.Microseconds(); most > 0 && int64(t.Rate) > most {
+		p.child("rate").fault("must be at most 1000000 a second, which is %d per %s", most, short(t.Per))
 	}
 }
 

@@ -191,12 +191,26 @@ delivery:
 			`6: channels.log.max_attempts: 101: must be a whole number from 1 to 100`,
 			`7: channels.log.timeout: "0s": must be a duration above 0, written like 500ms, 90s or 24h`,
 			`8: channels.log.backoff.first: "20m": must be at most backoff.max, which is 15m`,
-			`9: channels.log.throughput.rate: is required (attempts per time span)`,
-			`9: channels.log.throughput.per: "0s": must be a duration above 0, written like 500ms, 90s or 24h`,
+			`9: channels.log.throughput.rate: is required (attempts per time span, at most 1000000 a second)`,
+			`9: channels.log.throughput.per: "0s": must be a duration of at least 1µs, written like 500ms, 90s or 24h`,
 			`9: channels.log.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
 			`10: channels.b.backoff.first: "2s": must be at most backoff.max, which is 1s`,
 			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst`,
 			`11: channels.c.backoff.max: "1s": must be at least backoff.first, which is 5s`,
+		}},
+		{"speeds that can not be kept", `channels:
+  a: {type: log, throughput: {rate: 1000000}}
+  b: {type: log, throughput: {rate: 1000001}}
+  c: {type: log, throughput: {rate: 1000000000, per: 1000s}}
+  d: {type: log, throughput: {rate: 3, per: 2500ns}}
+  e: {type: log, throughput: {rate: 1000000000, per: 999s, burst: 0}}
+  f: {type: log, throughput: {rate: 1, per: 999ns}}
+`, []string{
+			`3: channels.b.throughput.rate: 1000001: must be at most 1000000 a second, which is 1000000 per 1s`,
+			`5: channels.d.throughput.rate: 3: must be at most 1000000 a second, which is 2 per 2.5µs`,
+			`6: channels.e.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
+			`6: channels.e.throughput.rate: 1000000000: must be at most 1000000 a second, which is 999000000 per 16m39s`,
+			`7: channels.f.throughput.per: "999ns": must be a duration of at least 1µs, written like 500ms, 90s or 24h`,
 		}},
 		{"timeout beyond half a lease", "delivery: {lease: 1m1s}\nchannels:\n  a: {type: log, timeout: 30.5s}\n  b: {type: log,\n      timeout: 31s}\n", []string{
 			`5: channels.b.timeout: "31s": must be at most half of delivery.lease, which is 1m1s`,

@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // FuzzYAML holds that any file at all is either at fault, or gives a Config
@@ -34,7 +35,8 @@ func validate(t *testing.T, c Config) {
 	}
 	for _, ch := range c.Channels {
 		if ch.Name == "" || (ch.Type == Webhook) == (ch.Webhook.URL == "") || ch.Timeout <= 0 || ch.Timeout > c.Delivery.Lease/2 ||
-			ch.MaxAttempts < 1 || ch.Backoff.First <= 0 || ch.Backoff.Max < ch.Backoff.First || (ch.Throughput.Rate == 0) != (ch.Throughput.Burst == 0) {
+			ch.MaxAttempts < 1 || ch.Backoff.First <= 0 || ch.Backoff.Max < ch.Backoff.First || (ch.Throughput.Rate == 0) != (ch.Throughput.Burst == 0) ||
+			ch.Throughput.Rate > 0 && ch.Throughput.Per/time.Duration(ch.Throughput.Rate) < time.Microsecond {
 			t.Errorf("channel %+v", ch)
 		}
 	}
