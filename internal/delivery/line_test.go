@@ -58,7 +58,7 @@ func TestTurnsDoNotPileUp(t *testing.T) {
 // gets in line again once it has had its turn.
 func TestNobodyStandsTwice(t *testing.T) {
 	t.Parallel()
-	l := newLine(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, 1000)
+	l := newLine(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newPlaces(1000, 1))
 	began := time.Now()
 	for i := range 3 {
 		l.join(push.WakeUp{RecipientKey: 1, At: began.Add(time.Duration(i))})
