@@ -317,17 +317,26 @@ func TestSpeedWithoutRedis(t *testing.T) {
 		f.due(t, fmt.Sprint("warm", i), "sms")
 	}
 	eventually(t, "it works with Redis", func() bool { return len(f.sms.all()) == 6 })
-	workers := func() int { // that Redis knows of
-		o, err := redis.ParseURL(server.URL)
+	o, err := redis.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer rdb.Close()
+	heard := func() []redis.Z { // of workers, the longest ago first
+		workers, err := rdb.ZRangeWithScores(t.Context(), "sq:pace:workers", 0, -1).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		rdb := redis.NewClient(o)
-		defer rdb.Close()
-		return int(rdb.ZCard(t.Context(), "sq:pace:workers").Val())
+		return workers
 	}
-	eventually(t, "the workers know of each other", func() bool { return workers() == 3 })
-	time.Sleep(300 * time.Millisecond) // and have been told
+	eventually(t, "all workers are there", func() bool { return len(heard()) == 3 })
+	// Each look says how many there are. Who looks for the second time from now on
+	// has the answer of the first, by which all were there.
+	for range 2 {
+		last := heard()[2].Score
+		eventually(t, "each has looked again", func() bool { return heard()[0].Score > last })
+	}
 	kill(t, server)
 	for i := range 30 {
 		f.due(t, fmt.Sprint("r", i), "sms")
