@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,22 @@ type house struct {
 	addr string
 	key  string
 	stop func() error // what serving returned
+
+	came, asked *atomic.Int64 // connections that were accepted, if only to wait at the door, and requests
+}
+
+// entrance is a listener that counts who comes.
+type entrance struct {
+	net.Listener
+	came *atomic.Int64
+}
+
+func (e entrance) Accept() (net.Conn, error) {
+	c, err := e.Listener.Accept()
+	if err == nil {
+		e.came.Add(1)
+	}
+	return c, err
 }
 
 // openHouse serves the whole API.
@@ -50,7 +67,7 @@ func openHouse(t *testing.T, p patience) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t}
+	h := &house{t: t, came: new(atomic.Int64), asked: new(atomic.Int64)}
 	if h.key, err = a.store.CreateKey(t.Context(), tenant, push.Scopes, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +76,14 @@ func openHouse(t *testing.T, p patience) *house {
 		t.Fatal(err)
 	}
 	h.addr = l.Addr().String()
+	api := a.Handler()
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.asked.Add(1)
+		api.ServeHTTP(w, r)
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- a.serveOn(ctx, "api", l, a.Handler(), p) }()
+	go func() { served <- a.serveOn(ctx, "api", entrance{l, h.came}, handler, p) }()
 	h.stop = func() error { cancel(); err := <-served; served <- err; return err }
 	t.Cleanup(func() {
 		if err := h.stop(); err != nil {
@@ -130,6 +152,16 @@ const healthy = "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
 
 func (h *house) post(path, more string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + h.key + "\r\nContent-Type: application/json\r\n" + more + "\r\n"
+}
+
+// await waits for a fact.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+	}
 }
 
 // slack is what a busy machine may add to a time-out.
@@ -344,8 +376,9 @@ func TestStoppingBesideSlowClients(t *testing.T) {
 	p.connections, p.request, p.header = 1, time.Minute, time.Minute
 	h := openHouse(t, p)
 	busy := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
+	await(t, "the first one is served", func() bool { return h.asked.Load() == 1 })
 	h.dial(healthy)
-	time.Sleep(100 * time.Millisecond) // nothing tells that the second one waits
+	await(t, "the second one stands at the door", func() bool { return h.came.Load() == 2 })
 	began := time.Now()
 	if err := h.stop(); err != nil {
 		t.Error(err)
