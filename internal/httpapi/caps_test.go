@@ -51,6 +51,12 @@ func TestCaps(t *testing.T) {
 		t.Errorf("batch: %s", r.text)
 	}
 
+	allow(1, 0)
+	r = w.send("POST", "/v1/pushes", pushBody("d", at(0), "")).must(t, 409, "tenant-cap-exceeded")
+	if detail := r.at(t, "detail").(string); !strings.Contains(detail, "limit 1, used 2 or more") {
+		t.Errorf("under a cap that was lowered: %q", detail)
+	}
+
 	allow(0, 3)
 	r = w.send("POST", "/v1/pushes", pushBody("d", at(time.Hour), "")).must(t, 409, "tenant-cap-exceeded")
 	if got := fmt.Sprint(r.at(t, "cap"), " ", r.at(t, "limit"), " ", r.at(t, "used"), " ", r.at(t, "day")); got != "recipients_per_day 3 3 "+noon.Format(time.DateOnly) {

@@ -263,40 +263,111 @@ func TestReplaysAreUnderNoCap(t *testing.T) {
 	mustCap(t, err, store.Capped{Cap: store.PendingPushes, Limit: 1, Used: 1})
 }
 
-// TestCrowdUnderACap: requests at the same moment may overshoot the cap
-// together, by their number at most; afterwards it holds.
+// TestCrowdUnderACap: requests at the same moment meet the cap exactly in one
+// process; several overshoot it together, by the number of these requests at
+// most, and afterwards it holds.
 func TestCrowdUnderACap(t *testing.T) {
 	t.Parallel()
 	const limit, crowd, each = 40, 8, 20
+	for _, caps := range []push.OwnCaps{pendingCap(limit), recipientsCap(limit)} {
+		for _, processes := range []int{1, 2} {
+			o := open(t)
+			var offices []*schedule.Service
+			for range processes {
+				offices = append(offices, o.serviceAt(threeRules, time.Now))
+			}
+			booked := crowdAt(t, crowd, func(c int) error {
+				for i := range each {
+					_, err := offices[c%processes].Submit(t.Context(), o.tenant, to(fmt.Sprintf("r%d-%d", c, i), tomorrow), schedule.Options{Caps: caps})
+					var capped *store.Capped
+					if errors.As(err, &capped) && capped.Used >= limit {
+						continue
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}, o)
+			most := limit + (processes-1)*(crowd-1)
+			if booked < limit || booked > most {
+				t.Errorf("%+v: %d processes booked %d, want %d to %d", caps, processes, booked, limit, most)
+			}
+			_, err := o.Submit(t.Context(), o.tenant, to("late", tomorrow), schedule.Options{Caps: caps})
+			var capped *store.Capped
+			if !errors.As(err, &capped) || capped.Used != min(booked, limit+1) {
+				t.Errorf("afterwards: %v", err)
+			}
+		}
+	}
+}
+
+// TestCrowdOfAFreshTenant: of twenty at once three have a place, and of the
+// batches and moves among a crowd none finds one more.
+func TestCrowdOfAFreshTenant(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		o := open(t)
+		o.Service = o.serviceAt(threeRules, time.Now)
+		booked := crowdAt(t, 20, func(c int) error {
+			_, err := o.Submit(t.Context(), o.tenant, to(fmt.Sprint(c), tomorrow), schedule.Options{Caps: pendingCap(3)})
+			if capped := (*store.Capped)(nil); err == nil || errors.As(err, &capped) && *capped == (store.Capped{Cap: store.PendingPushes, Limit: 3, Used: 3}) {
+				return nil
+			}
+			return err
+		}, o)
+		if booked != 3 {
+			t.Errorf("%d of 20 were booked, want 3", booked)
+		}
+	}
+
 	o := open(t)
-	offices := []*schedule.Service{o.serviceAt(threeRules, time.Now), o.serviceAt(threeRules, time.Now)}
-	var (
-		mu     sync.Mutex
-		booked int
-		wg     sync.WaitGroup
-	)
+	o.Service = o.serviceAt(threeRules, time.Now)
+	var elsewhere []push.Push
+	for i := range 8 {
+		res, err := o.Submit(t.Context(), o.tenant, to(fmt.Sprintf("m%d", i), tomorrow.Add(24*time.Hour)), schedule.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		elsewhere = append(elsewhere, res.Push)
+	}
+	crowdAt(t, 16, func(c int) error {
+		if c < 8 {
+			_, err := o.Reschedule(t.Context(), o.tenant, elsewhere[c].ID, tomorrow, recipientsCap(10))
+			if capped := (*store.Capped)(nil); err != nil && !errors.As(err, &capped) {
+				return err
+			}
+			return nil
+		}
+		members := []schedule.Member{{Request: to(fmt.Sprintf("a%d", c), tomorrow)}, {Request: to(fmt.Sprintf("b%d", c), tomorrow)}}
+		return o.SubmitBatch(t.Context(), o.tenant, members, false, schedule.Options{Caps: recipientsCap(10)})
+	}, o)
+	if n, err := o.store.Recipients(t.Context(), o.tenant, store.DayOf(tomorrow), 100); err != nil || n != 10 {
+		t.Errorf("%d recipients on the day, want 10 (%v)", n, err)
+	}
+}
+
+// crowdAt has so many do something at once, and says how many pushes are
+// pending then.
+func crowdAt(t *testing.T, crowd int, do func(c int) error, o *office) int {
+	t.Helper()
+	var wg sync.WaitGroup
+	start := make(chan struct{})
 	for c := range crowd {
 		wg.Go(func() {
-			for i := range each {
-				_, err := offices[c%2].Submit(t.Context(), o.tenant, to(fmt.Sprintf("r%d-%d", c, i), tomorrow), schedule.Options{Caps: pendingCap(limit)})
-				var capped *store.Capped
-				switch {
-				case err == nil:
-					mu.Lock()
-					booked++
-					mu.Unlock()
-				case !errors.As(err, &capped):
-					t.Error(err)
-				}
+			<-start
+			if err := do(c); err != nil {
+				t.Error(err)
 			}
 		})
 	}
+	close(start)
 	wg.Wait()
-	if booked < limit || booked > limit+crowd-1 {
-		t.Errorf("%d were booked, want %d to %d", booked, limit, limit+crowd-1)
+	n, err := o.store.Pending(t.Context(), o.tenant, 1000)
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, err := o.Submit(t.Context(), o.tenant, to("late", tomorrow), schedule.Options{Caps: pendingCap(limit)})
-	mustCap(t, err, store.Capped{Cap: store.PendingPushes, Limit: limit, Used: min(booked, limit+1)})
+	return n
 }
 
 // TestCapsInForce: the operator's cap for one tenant goes before that of all.

@@ -51,11 +51,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	}
 	caps := own.Over(s.cfg.Caps)
 	caps.PendingPushes = 0 // it stays one
-	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: s.armAhead()}
-	if order.Allowance, err = s.tally.allowance(ctx, tenant, caps, order.Drafts); err != nil {
-		return Result{}, fmt.Errorf("reschedule: %w", err)
-	}
-	v, err := s.store.Reschedule(ctx, order)
+	v, err := s.move(ctx, caps, p)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
 			s.ledger.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
@@ -75,6 +71,25 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil
+}
+
+// move is a move of a push under caps.
+func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Verdict, error) {
+	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: s.armAhead()}
+	held, err := s.tally.hold(ctx, p.Tenant, caps, 1, landings(order.Drafts))
+	if err != nil {
+		return store.Verdict{}, err
+	}
+	if held != nil {
+		order.Allowance = held.Allowance
+	}
+	v, err := s.store.Reschedule(ctx, order)
+	if err != nil {
+		held.doubt()
+	} else {
+		held.settle([]store.Verdict{v})
+	}
+	return v, err
 }
 
 // about blames the one field that the caller sent.

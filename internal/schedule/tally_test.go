@@ -3,7 +3,9 @@ package schedule
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,27 +40,36 @@ func TestTallyAsksSeldom(t *testing.T) {
 	now, tenant := time.Now(), uuid.New()
 	c := &clerk{}
 	tl := newTally(c, func() time.Time { return now })
+	take := func(limit, wanted int) *hold {
+		t.Helper()
+		h, err := tl.hold(t.Context(), tenant, push.Caps{PendingPushes: limit}, wanted, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
 	ask := func(limit, wanted, wantUsed, wantAsked int) {
 		t.Helper()
 		before := c.asked
-		a, err := tl.allowance(t.Context(), tenant, push.Caps{PendingPushes: limit}, make([]store.Draft, wanted))
-		if err != nil || a.Pending != wantUsed || c.asked-before != wantAsked {
-			t.Errorf("used %+v after %d questions, want %d after %d (%v)", a, c.asked-before, wantUsed, wantAsked, err)
+		h := take(limit, wanted)
+		defer h.release()
+		if h.Pending != wantUsed || c.asked-before != wantAsked {
+			t.Errorf("used %+v after %d questions, want %d after %d", h.Pending, c.asked-before, wantUsed, wantAsked)
 		}
 	}
-	booked := func(n int) {
-		for range n {
-			tl.add(tenant, []store.Verdict{{Judgement: store.Booked}, {Judgement: store.Refused}, {Judgement: store.OverCap}})
-		}
+	booked := func(limit, n int) {
+		t.Helper()
+		verdicts := slices.Repeat([]store.Verdict{{Judgement: store.Booked}, {Judgement: store.Refused}, {Judgement: store.OverCap}}, n)
+		take(limit, n).settle(verdicts)
 	}
-	if a, err := tl.allowance(t.Context(), tenant, push.Caps{}, make([]store.Draft, 1)); a != nil || err != nil || c.asked != 0 {
-		t.Errorf("no caps: %+v, %v, %d questions", a, err, c.asked)
+	if h, err := tl.hold(t.Context(), tenant, push.Caps{}, 1, nil); h != nil || err != nil || c.asked != 0 {
+		t.Errorf("no caps: %+v, %v, %d questions", h, err, c.asked)
 	}
 	ask(100_000, 1, 0, 1)
 	if c.most != 100_001 {
 		t.Errorf("it counts to %d", c.most)
 	}
-	booked(900)
+	booked(100_000, 900)
 	now = now.Add(time.Second - 1)
 	ask(100_000, 100, 900, 0)
 	now = now.Add(1)
@@ -74,10 +85,10 @@ func TestTallyAsksSeldom(t *testing.T) {
 	ask(100, 11, 90, 1)
 	now = now.Add(500 * time.Microsecond)
 	ask(100, 1, 90, 1)
-	booked(10)
+	booked(100, 10)
 	ask(100, 1, 90, 1) // what seems full is looked at
 	c.used = 100
-	booked(10)
+	booked(100, 10)
 	ask(100, 1, 100, 1)
 	now = now.Add(2*time.Millisecond - 1)
 	c.used = 99
@@ -102,18 +113,20 @@ func TestTallyAsksSeldom(t *testing.T) {
 	// Of the places of a day, only newcomers take one.
 	tenant, c.used, c.takes = uuid.New(), 0, nil
 	day := push.Caps{RecipientsPerDay: 1000}
+	today := map[store.Day]int{store.DayOf(time.Time{}): 1}
 	for _, v := range []store.Verdict{{Judgement: store.Booked, Newcomer: true}, {Judgement: store.Booked}, {Judgement: store.Replayed}} {
-		if _, err := tl.allowance(t.Context(), tenant, day, make([]store.Draft, 1)); err != nil {
+		h, err := tl.hold(t.Context(), tenant, day, 1, today)
+		if err != nil {
 			t.Fatal(err)
 		}
-		tl.add(tenant, []store.Verdict{v})
+		h.settle([]store.Verdict{v})
 	}
-	if a, err := tl.allowance(t.Context(), tenant, day, make([]store.Draft, 1)); err != nil || a.Days[store.DayOf(time.Time{})] != 1 {
-		t.Errorf("one newcomer among three is %+v (%v)", a, err)
+	if h, err := tl.hold(t.Context(), tenant, day, 1, today); err != nil || h.Days[store.DayOf(time.Time{})] != 1 {
+		t.Errorf("one newcomer among three is %+v (%v)", h, err)
 	}
 
 	c.err = errors.New("Postgres is gone")
-	if _, err := tl.allowance(t.Context(), uuid.New(), push.Caps{RecipientsPerDay: 1}, make([]store.Draft, 1)); !errors.Is(err, c.err) {
+	if _, err := tl.hold(t.Context(), uuid.New(), push.Caps{RecipientsPerDay: 1}, 1, today); !errors.Is(err, c.err) {
 		t.Errorf("%v", err)
 	}
 }
@@ -126,11 +139,87 @@ func TestTallyForgets(t *testing.T) {
 		if i == maxCounts {
 			now = now.Add(time.Second)
 		}
-		if _, err := tl.allowance(t.Context(), uuid.New(), push.Caps{PendingPushes: 1_000_000}, make([]store.Draft, 1)); err != nil {
+		h, err := tl.hold(t.Context(), uuid.New(), push.Caps{PendingPushes: 1_000_000}, 1, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
+		h.release()
 	}
-	if n := len(tl.counts); n != 1 {
+	if n := len(tl.places); n != 1 {
 		t.Errorf("%d counts are remembered", n)
 	}
+}
+
+// TestHeldPlaces: who finds too few places waits for those who hold some, and
+// then takes what these gave back; what may have been booked counts, whatever
+// Postgres said meanwhile.
+func TestHeldPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tenant, c := uuid.New(), &clerk{used: 97}
+		tl := newTally(c, time.Now)
+		take := func(n int) *hold {
+			h, err := tl.hold(t.Context(), tenant, push.Caps{PendingPushes: 100}, n, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			return h
+		}
+		want := func(h *hold, used, took int) {
+			t.Helper()
+			if got := h.took[subject{tenant: tenant, pending: true}]; h.Pending != used || got != took {
+				t.Errorf("took %d at %d used, want %d at %d", got, h.Pending, took, used)
+			}
+		}
+		first, second := take(1), take(1)
+		want(first, 97, 1)
+		want(second, 98, 1)
+		var third, fourth *hold
+		go func() { third = take(3) }()
+		synctest.Wait()
+		go func() { fourth = take(1) }()
+		synctest.Wait()
+		if third != nil || fourth != nil {
+			t.Fatal("places were given twice")
+		}
+
+		// The second booked nothing, and nobody can tell of the first: Postgres has not seen it.
+		second.release()
+		synctest.Wait()
+		if third != nil {
+			t.Fatal("the third did not wait for all others")
+		}
+		c.used = 98
+		first.doubt()
+		synctest.Wait()
+		want(third, 98, 2)
+		if fourth != nil {
+			t.Fatal("the fourth did not wait for the third")
+		}
+		c.used = 100
+		third.settle([]store.Verdict{{Judgement: store.Booked}, {Judgement: store.Booked}})
+		synctest.Wait()
+		want(fourth, 100, 0)
+		fourth.release()
+
+		// A booking that ends while Postgres counts may not be in the count.
+		tenant, c.used = uuid.New(), 98
+		first = take(1)
+		time.Sleep(time.Millisecond)
+		c.takes = func() { first.settle([]store.Verdict{{Judgement: store.Booked}}); c.takes = nil }
+		want(take(1), 99, 1)
+
+		// Who goes away while it waits leaves nothing behind.
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			if h, err := tl.hold(ctx, tenant, push.Caps{PendingPushes: 100}, 1, nil); h != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("%+v, %v", h, err)
+			}
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if users := tl.places[subject{tenant: tenant, pending: true}].users; users != 1 {
+			t.Errorf("%d hold places, want 1", users)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,7 +21,7 @@ const (
 )
 
 // Allowance is what a tenant may have and, as its caller has counted, what it
-// has. The judge goes by it. All drafts of an order with one are of one tenant.
+// has or others may be getting. The judge goes by it. All drafts of an order with one are of one tenant.
 type Allowance struct {
 	push.Caps
 	Pending int         // pushes that are scheduled or being sent
@@ -55,11 +56,18 @@ type Capped struct {
 // Error says it in one sentence.
 func (c *Capped) Error() string {
 	if c.Cap == PendingPushes {
-		return fmt.Sprintf("the tenant's cap %s (pushes that are scheduled or being sent) is used up: limit %d, used %d; wait until some are sent, "+
-			"cancel others, or ask the operator for more", c.Cap, c.Limit, c.Used)
+		return fmt.Sprintf("the tenant's cap %s (pushes that are scheduled or being sent) is used up: limit %d, used %s; wait until some are sent, "+
+			"cancel others, or ask the operator for more", c.Cap, c.Limit, c.used())
 	}
-	return fmt.Sprintf("the tenant's cap %s (recipients of pushes with a send time on %s, UTC) is used up: limit %d, used %d; send to the same "+
-		"recipients, choose another day, or ask the operator for more", c.Cap, c.Day.Begin().Format(time.DateOnly), c.Limit, c.Used)
+	return fmt.Sprintf("the tenant's cap %s (recipients of pushes with a send time on %s, UTC) is used up: limit %d, used %s; send to the same "+
+		"recipients, choose another day, or ask the operator for more", c.Cap, c.Day.Begin().Format(time.DateOnly), c.Limit, c.used())
+}
+
+func (c *Capped) used() string {
+	if c.Used > c.Limit {
+		return fmt.Sprintf("%d or more", c.Used)
+	}
+	return strconv.Itoa(c.Used)
 }
 
 // clone is for the judge, which counts on in it.

@@ -103,7 +103,8 @@ func (j *judge) move(d Draft, o Order) (Verdict, error) {
 	if len(o.Policy.Violations(view.Bookings, d.Push.SendAt)) > 0 && !faults.Off(faults.Judge) {
 		return Verdict{Judgement: Refused, Push: p, View: *view}, nil
 	}
-	if DayOf(p.SendAt) != DayOf(d.Push.SendAt) {
+	newcomer := DayOf(p.SendAt) != DayOf(d.Push.SendAt) && o.Allowance.newcomer(view, d.Push.SendAt)
+	if newcomer {
 		if judgement, full := o.Allowance.clone().takeDay(view, d.Push.SendAt); judgement != Booked {
 			return Verdict{Judgement: judgement, Push: p, Capped: full}, nil
 		}
@@ -112,7 +113,7 @@ func (j *judge) move(d Draft, o Order) (Verdict, error) {
 	p.SendAt, p.RequestedSendAt, p.ArmedUntil = d.Push.SendAt, d.Push.RequestedSendAt, time.Time{}
 	j.grant(view, &p, o.Arm)
 	p.Gen, p.CreatedAt = gen+1, created
-	return Verdict{Judgement: Booked, Push: p, Usage: o.Policy.Usage(view.Bookings, p.SendAt)}, nil
+	return Verdict{Judgement: Booked, Push: p, Usage: o.Policy.Usage(view.Bookings, p.SendAt), Newcomer: newcomer}, nil
 }
 
 // grant completes the push and adds it to what is to be stored.
