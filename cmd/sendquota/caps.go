@@ -45,7 +45,7 @@ func capOf(flag string, given *string) (*int, error) {
 	const most = 1_000_000_000
 	n, err := strconv.Atoi(*given)
 	if err != nil || n < 0 || n > most {
-		return nil, fmt.Errorf("%s %q: must be a whole number from 0 to %d, or %s", flag, *given, most, usual)
+		return nil, fmt.Errorf("%s %s: must be a whole number from 0 to %d, or %s", flag, brief(*given), most, usual)
 	}
 	return &n, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,9 +18,17 @@ type createTenant struct {
 // Validate is called by kong.
 func (c createTenant) Validate() error {
 	if c.Name == "" || len([]rune(c.Name)) > 100 || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Errorf("name %q: must be 1 to 100 printable characters", c.Name)
+		return fmt.Errorf("name %s: must be 1 to 100 printable characters", brief(c.Name))
 	}
 	return nil
+}
+
+// brief quotes what was given, the beginning of it where it is long.
+func brief(given string) string {
+	if runes := []rune(given); len(runes) > 100 {
+		return fmt.Sprintf("%q… (%d characters)", string(runes[:40]), len(runes))
+	}
+	return strconv.Quote(given)
 }
 
 func (c createTenant) Run() error {
