@@ -34,9 +34,14 @@ func TestTheLifeOfAKey(t *testing.T) {
 	w.until("its use is noted", func() bool { return w.keys()[0]["last_used_at"] != nil })
 
 	// Rotation: two live keys, and then one.
-	second := strings.TrimSuffix(w.tool("keys", "rotate", first["id"].(string), "--overlap", "2s", "--expires", "1h"), "\n")
+	second := strings.TrimSuffix(w.tool("keys", "rotate", first["id"].(string), "--overlap", "4s", "--expires", "1h"), "\n")
 	if !strings.HasPrefix(second, "sq_") || strings.ContainsAny(second, " \n") || !opens(second) || !opens(w.key) {
 		t.Errorf("the old key opens: %v, the new one, %q: %v", opens(w.key), second, opens(second))
+	}
+	again := exec.Command(filepath.Join(w.bin, "sendquota"), "keys", "rotate", first["id"].(string))
+	again.Env = w.env
+	if out, err := again.CombinedOutput(); err == nil || !strings.Contains(string(out), w.keys()[1]["id"].(string)) || w.keys()[0]["successor"] != w.keys()[1]["id"] {
+		t.Errorf("rotated twice: %v, %s", err, out)
 	}
 	w.until("the old key ends", func() bool { return !opens(w.key) })
 

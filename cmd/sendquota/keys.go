@@ -36,7 +36,7 @@ func (c createKey) Validate() error {
 	}
 	for _, s := range c.Scopes {
 		if !slices.Contains(push.Scopes, s) {
-			return fmt.Errorf("--scopes: unknown scope %q; there are: %s", s, strings.Join(push.Scopes, ", "))
+			return fmt.Errorf("--scopes: unknown scope %s; there are: %s", brief(s), strings.Join(push.Scopes, ", "))
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ func orZero(d *time.Duration) time.Duration {
 func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, error) {
 	id, err := st.Tenant(ctx, name)
 	if errors.Is(err, push.ErrNotFound) {
-		return id, fmt.Errorf("there is no tenant %q; make it with: sendquota tenants create %q", name, name)
+		return id, fmt.Errorf("there is no tenant %s; make it with: sendquota tenants create %s", brief(name), brief(name))
 	}
 	return id, err
 }
@@ -118,10 +118,10 @@ func (c listKeys) Run() error {
 
 func keysAsTable(w io.Writer, keys []store.APIKey) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tTENANT\tSTATE\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tREVOKED")
+	fmt.Fprintln(t, "ID\tTENANT\tSTATE\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tREVOKED\tSUCCESSOR")
 	for _, k := range keys {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.State, strings.Join(k.Scopes, ","),
-			moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.State, strings.Join(k.Scopes, ","),
+			moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt), idOrDash(k.Successor))
 	}
 	return t.Flush()
 }
@@ -134,6 +134,13 @@ func moment(at *time.Time) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
+func idOrDash(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return "-"
+	}
+	return id.String()
+}
+
 type keyView struct {
 	ID         uuid.UUID      `json:"id"`
 	Tenant     string         `json:"tenant"`
@@ -143,25 +150,45 @@ type keyView struct {
 	ExpiresAt  *time.Time     `json:"expires_at"`
 	LastUsedAt *time.Time     `json:"last_used_at"`
 	RevokedAt  *time.Time     `json:"revoked_at"`
+	Successor  *uuid.UUID     `json:"successor"` // what its last rotation made
 }
 
 func keysAsJSON(w io.Writer, keys []store.APIKey) error {
 	views := make([]keyView, len(keys))
 	for i, k := range keys {
-		views[i] = keyView{k.ID, k.Tenant, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt}
+		views[i] = keyView{k.ID, k.Tenant, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, nil}
+		if k.Successor != uuid.Nil {
+			views[i].Successor = &keys[i].Successor
+		}
 	}
 	return json.NewEncoder(w).Encode(map[string]any{"keys": views})
 }
 
+// keyID is the id of a key on the command line.
+type keyID struct{ uuid.UUID }
+
+// UnmarshalText reads an id. What may be a key itself is not repeated: it is
+// longer than an id, or has its beginning.
+func (id *keyID) UnmarshalText(text []byte) (err error) {
+	if id.UUID, err = uuid.ParseBytes(text); err == nil {
+		return nil
+	}
+	const expected = "expected the id of a key, a UUID as sendquota keys list shows it"
+	if given := string(text); len(given) <= 40 && !strings.Contains(given, "sq_") {
+		return fmt.Errorf("%q: %s", given, expected)
+	}
+	return errors.New(expected + ", not the key itself")
+}
+
 type revokeKey struct {
-	ID uuid.UUID `arg:"" help:"The key's id, as sendquota keys list shows it."`
+	ID keyID `arg:"" help:"The key's id, as sendquota keys list shows it."`
 }
 
 func (c revokeKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		before, err := st.RevokeKey(ctx, c.ID)
+		before, err := st.RevokeKey(ctx, c.ID.UUID)
 		if err != nil {
-			return about(c.ID, err)
+			return about(c.ID.UUID, err)
 		}
 		verb := map[bool]string{true: "was revoked before", false: "is revoked; it is refused within a second"}[before]
 		fmt.Printf("key %s %s\n", c.ID, verb)
@@ -178,7 +205,7 @@ func about(id uuid.UUID, err error) error {
 }
 
 type rotateKey struct {
-	ID      uuid.UUID      `arg:"" help:"The id of the key to be replaced, as sendquota keys list shows it."`
+	ID      keyID          `arg:"" help:"The id of the key to be replaced, as sendquota keys list shows it."`
 	Overlap time.Duration  `default:"24h" placeholder:"24h" help:"How long the old key still lives; 0s: it ends at once."`
 	Expires *time.Duration `placeholder:"720h" help:"How long the new key is valid. Default: as long as the old one was made for."`
 }
@@ -193,9 +220,9 @@ func (c rotateKey) Validate() error {
 
 func (c rotateKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		key, err := st.RotateKey(ctx, c.ID, c.Overlap, orZero(c.Expires))
+		key, err := st.RotateKey(ctx, c.ID.UUID, c.Overlap, orZero(c.Expires))
 		if err != nil {
-			return about(c.ID, err)
+			return about(c.ID.UUID, err)
 		}
 		return show(ctx, st, key)
 	})

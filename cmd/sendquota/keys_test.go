@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestCreateKeyFlags: what is absent means all scopes and no end; what is given
@@ -61,7 +64,9 @@ func TestRotateKeyFlags(t *testing.T) {
 		{[]string{id, "--overlap=-1s"}, "--overlap -1s: must not be negative"},
 		{[]string{id, "--expires", "0s"}, "--expires 0s: must be positive"},
 		{[]string{id, "--overlap", ""}, "--overlap"},
-		{[]string{"sq_secret"}, "<id>: invalid UUID"}, // a key is not repeated
+		{[]string{"nonsense"}, `"nonsense": expected the id of a key, a UUID as sendquota keys list shows it`},
+		{[]string{"sq_secret"}, "<id>: expected the id of a key, a UUID as sendquota keys list shows it, not the key itself"},
+		{[]string{strings.Repeat("x", 43)}, "<id>: expected the id of a key"},
 		{nil, "<id>"},
 	} {
 		parser, err := kong.New(new(rotateKey))
@@ -71,6 +76,27 @@ func TestRotateKeyFlags(t *testing.T) {
 		_, err = parser.Parse(row.args)
 		if (err == nil) != (row.wrong == "") || err != nil && !strings.Contains(err.Error(), row.wrong) {
 			t.Errorf("%q: %v, want %q", row.args, err, row.wrong)
+		}
+	}
+}
+
+// TestKeysAreShown with the key that replaced them.
+func TestKeysAreShown(t *testing.T) {
+	old, fresh := uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02")
+	keys := []store.APIKey{{ID: old, Tenant: "acme", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}
+	var table, list strings.Builder
+	if err := errors.Join(keysAsTable(&table, keys), keysAsJSON(&list, keys)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(table.String(), "\n")
+	for i, end := range []string{"SUCCESSOR", fresh.String(), "-"} {
+		if !strings.HasSuffix(lines[i], "  "+end) {
+			t.Errorf("line %q, want at its end %s", lines[i], end)
+		}
+	}
+	for _, want := range []string{`"successor":"` + fresh.String() + `"`, `"successor":null`} {
+		if strings.Count(list.String(), want) != 1 {
+			t.Errorf("%s has no %s", list.String(), want)
 		}
 	}
 }

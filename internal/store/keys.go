@@ -7,10 +7,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -25,6 +27,7 @@ type APIKey struct {
 	LastUsedAt *time.Time // to about a minute; nil: never
 	RevokedAt  *time.Time // nil: it was not
 	State      KeyState   // when it was read
+	Successor  uuid.UUID  // the key that its last rotation made; Nil: it was not rotated
 }
 
 // KeyState says whether an API key opens anything.
@@ -40,8 +43,18 @@ const (
 // ErrKeyOver: an API key that is revoked or has expired can not be rotated.
 var ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
 
+// ReplacedError says that an API key was rotated, and that the key which
+// replaces it is alive. Two live keys are what a rotation is for.
+type ReplacedError struct{ Key, Successor uuid.UUID }
+
+// Error says it, and what to do.
+func (e *ReplacedError) Error() string {
+	return fmt.Sprintf("the key %s was rotated before, and the key %s that replaces it is live; use or rotate that one, or revoke it first", e.Key, e.Successor)
+}
+
 // CreateKey makes an API key of a tenant and returns it: "sq_" and 256 random
-// bits in base64. Only its SHA-256 is stored. It ends after ttl; 0: never.
+// bits in base64. Only its SHA-256 is stored. It ends after ttl; 0: never. A
+// scope that is named twice is stored once.
 func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string, ttl time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -49,7 +62,7 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 	_, err := s.pool.Exec(ctx, `
 		INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
 		VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $5)`,
-		[16]byte(uuid.New()), [16]byte(tenant), hash[:], scopes, orForever(ttl))
+		[16]byte(uuid.New()), [16]byte(tenant), hash[:], once(scopes), orForever(ttl))
 	if err != nil {
 		return "", fmt.Errorf("create key: %w", classify(err))
 	}
@@ -59,33 +72,65 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 // RotateKey makes another API key with the tenant and scopes of an old one,
 // and returns it. The old one lives on for the overlap, if its own end is not
 // nearer. The new one ends after ttl; 0: after the time for which the old one
-// was made. There may be no such key, [push.ErrNotFound], or none that is alive,
-// [ErrKeyOver].
+// was made. There may be no such key, [push.ErrNotFound], none that is alive,
+// [ErrKeyOver], or a live one that replaces it already, [*ReplacedError].
 func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	key, hash := newKey()
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var state KeyState
-		if err := tx.QueryRow(ctx, `SELECT `+keyState+` FROM api_keys k WHERE id = $1 FOR UPDATE`, [16]byte(old)).Scan(&state); err != nil {
+		if err := rotatable(ctx, tx, old); err != nil {
 			return err
 		}
-		if state != KeyLive {
-			return ErrKeyOver
-		}
+		fresh := uuid.New()
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
 			SELECT $2, tenant_id, $3, scopes, coalesce($4, lifetime), clock_timestamp() + coalesce($4, lifetime) FROM api_keys WHERE id = $1`,
-			[16]byte(old), [16]byte(uuid.New()), hash[:], orForever(ttl)); err != nil {
+			[16]byte(old), [16]byte(fresh), hash[:], orForever(ttl)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + $2::interval) WHERE id = $1`, [16]byte(old), overlap)
+		_, err := tx.Exec(ctx, `UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + $2::interval), successor = $3 WHERE id = $1`,
+			[16]byte(old), overlap, [16]byte(fresh))
 		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("rotate key: %w", classify(err))
 	}
 	return key, nil
+}
+
+// rotatable locks a key and says why it can not be rotated, if so. The successor
+// is read after the lock: one statement would not see what it had waited for.
+func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	var (
+		state     KeyState
+		successor pgtype.UUID
+	)
+	err := tx.QueryRow(ctx, `SELECT `+keyState+`, successor FROM api_keys k WHERE id = $1 FOR UPDATE`, [16]byte(id)).Scan(&state, &successor)
+	switch {
+	case err != nil:
+		return err
+	case state != KeyLive:
+		return ErrKeyOver
+	case !successor.Valid:
+		return nil
+	}
+	err = tx.QueryRow(ctx, `SELECT `+keyState+` FROM api_keys k WHERE id = $1`, successor).Scan(&state)
+	if err == nil && state == KeyLive {
+		err = &ReplacedError{id, successor.Bytes}
+	}
+	return err
+}
+
+// once leaves out what a list has named before.
+func once(names []string) []string {
+	var list []string
+	for _, name := range names {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // newKey returns a key, and what is stored of it.
@@ -131,11 +176,15 @@ func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]APIKey, error) {
 		where, args = `WHERE k.tenant_id = $1`, []any{[16]byte(tenant)}
 	}
 	rows, _ := s.pool.Query(ctx, `
-		SELECT k.id, t.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, `+keyState+`
+		SELECT k.id, t.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, `+keyState+`, k.successor
 		FROM api_keys k JOIN tenants t ON t.id = k.tenant_id `+where+` ORDER BY k.created_at, k.id`, args...)
 	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (APIKey, error) {
-		var k APIKey
-		err := row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State)
+		var (
+			k         APIKey
+			successor pgtype.UUID
+		)
+		err := row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, &successor)
+		k.Successor = successor.Bytes
 		return k, err
 	})
 	return keys, classify(err)

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func TestKeysOfTenants(t *testing.T) {
 	if _, err := b.Tenant(t.Context(), "other"); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	key, err := b.CreateKey(t.Context(), id, []string{push.ScopeRead}, 0)
+	key, err := b.CreateKey(t.Context(), id, []string{push.ScopeRead, push.ScopeRead}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +99,20 @@ func TestRotation(t *testing.T) {
 		t.Errorf("the old key has %s left, want the overlap", left)
 	}
 
-	// Rotated again, the overlap does not become the life of the next key, and
-	// never makes an end later.
+	// Rotated again, it names its successor, as long as that lives.
+	var replaced *store.ReplacedError
+	if _, err := b.RotateKey(t.Context(), first.ID, time.Hour, 0); !errors.As(err, &replaced) || *replaced != (store.ReplacedError{Key: first.ID, Successor: second.ID}) {
+		t.Errorf("rotated twice: %v", err)
+	}
+	if b.keyOf(t, old).Successor != second.ID || b.keyOf(t, fresh).Successor != uuid.Nil {
+		t.Errorf("listed: %+v, %+v", b.keyOf(t, old), b.keyOf(t, fresh))
+	}
+	if _, err := b.RevokeKey(t.Context(), second.ID); err != nil {
+		t.Fatal(err)
+	}
+
+	// Then the overlap does not become the life of the next key, and never makes
+	// an end later.
 	third, err := b.RotateKey(t.Context(), first.ID, 48*time.Hour, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +142,30 @@ func TestRotation(t *testing.T) {
 	next, err := b.RotateKey(t.Context(), b.keyOf(t, endless).ID, time.Hour, 0)
 	if err != nil || b.keyOf(t, next).ExpiresAt != nil || b.keyOf(t, endless).ExpiresAt == nil {
 		t.Errorf("the rotation of a key without end: %v", err)
+	}
+}
+
+// TestRotatedAtOnce: of a crowd that rotates one key, one gets another key.
+func TestRotatedAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := b.keyOf(t, key).ID
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			var replaced *store.ReplacedError
+			if _, err := b.RotateKey(t.Context(), id, time.Hour, 0); err != nil && !errors.As(err, &replaced) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if keys, err := b.Keys(t.Context(), b.tenant); err != nil || len(keys) != 2 {
+		t.Errorf("%d keys, want 2 (%v)", len(keys), err)
 	}
 }
 
