@@ -3,6 +3,7 @@ package notify
 import (
 	"bytes"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,15 @@ func TestURLFault(t *testing.T) {
 		"https://exa mple.com":               {},
 		"https://[::1":                       {},
 		"":                                   {},
+		"https://example.com:65535/":         {true, true},
+		"https://example.com:/":              {true, true},
+		"https://example.com:65536/":         {},
+		"https://example.com:99999999999/":   {},
+		"https://example.com:0/":             {},
+		"https://[2606:4700::1111%25eth0]/":  {},
+		"https://[::1%25eth0]/":              {},
+		"https://bücher.example/":            {false, true},
+		"https://1.2.3.256/":                 {false, true},
 		"https://example.com/\x7f":           {},
 		"file:///etc/passwd":                 {},
 		"https://example.com/" + string(bytes.Repeat([]byte("a"), 2048)): {},
@@ -115,6 +125,9 @@ func TestURLFault(t *testing.T) {
 		}
 		if got := private.URLFault(url); (got == "") != want.private {
 			t.Errorf("%s, private allowed: %q", url, got)
+		}
+		if got := public.URLFault(url); strings.Contains(got, "the operator can allow it") != strings.Contains(got, "public host") {
+			t.Errorf("%s: the hint does not fit: %q", url, got)
 		}
 	}
 }

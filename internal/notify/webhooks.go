@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,13 +55,25 @@ func (s *Webhooks) URLFault(raw string) string {
 		return "must have no user and password; the signature proves who calls"
 	case u.Fragment != "":
 		return "must have no fragment; it is never sent"
+	case !validPort(u.Port()):
+		return "must have a port from 1 to 65535, or none"
+	case strings.Contains(u.Hostname(), "%"):
+		return "must have an address without a zone; zones have a meaning on one machine only"
 	case s.cfg.AllowPrivateAddresses:
 		return ""
 	}
-	if fault := outbound.HostFault(u.Hostname()); fault != "" {
-		return fault + " (the operator can allow it: webhooks.allow_private_addresses)"
+	fault, private := outbound.HostFault(u.Hostname())
+	if private {
+		fault += " (the operator can allow it: webhooks.allow_private_addresses)"
 	}
-	return ""
+	return fault
+}
+
+// validPort reports whether the port of a URL, which is made of digits or
+// absent, is one.
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // Create makes a webhook for a URL without fault, and returns it with its

@@ -8,33 +8,34 @@ import (
 )
 
 // HostFault says why no request to the host of a URL can be allowed, or
-// nothing: what can be known without looking it up. An address is recognized
+// nothing: what can be known without looking it up; and whether it is only that
+// the host is not public. An address is recognized
 // in every form that resolvers take: decimal, octal, hex, shortened, mapped.
 // What a name leads to is only judged when it is dialed, each time.
-func HostFault(host string) string {
+func HostFault(host string) (fault string, private bool) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, c := range []byte(host) {
 		if c <= ' ' || c > '~' {
-			return "must have a host in ASCII; write an international name in punycode"
+			return "must have a host in ASCII; write an international name in punycode", false
 		}
 	}
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return notPublic("loopback")
+		return notPublic("loopback"), true
 	}
 	a, err := netip.ParseAddr(host)
 	if err != nil {
 		var numeric bool
 		if a, numeric = legacyAddress(host); !numeric {
-			return ""
+			return "", false
 		}
 		if !a.IsValid() {
-			return "must have a host that is a name or a valid address"
+			return "must have a host that is a name or a valid address", false
 		}
 	}
 	if class := theGuard().classOf(a); class != "" {
-		return notPublic(class)
+		return notPublic(class), true
 	}
-	return ""
+	return "", false
 }
 
 func notPublic(class string) string {

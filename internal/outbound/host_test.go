@@ -51,9 +51,12 @@ func TestHostFault(t *testing.T) {
 		"exa mple.com":             "ASCII",
 		"bücher.example":           "ASCII",
 	} {
-		got := HostFault(host)
+		got, private := HostFault(host)
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", host, got, want)
+		}
+		if private != strings.Contains(got, "must have a public host") {
+			t.Errorf("%s: %q, but private is %v", host, got, private)
 		}
 	}
 }
