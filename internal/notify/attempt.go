@@ -31,7 +31,7 @@ func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settleme
 	}
 	switch {
 	case err != nil:
-		s.Error = err.Error()
+		s.Error = n.failed(err)
 	case s.Status >= 200 && s.Status < 300:
 		s.Delivered = true
 		return s
@@ -46,6 +46,15 @@ func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settleme
 		s.Retry = max(spread(n.cfg.Backoff[d.Attempt-1], d.ID, d.Attempt), min(asked, maxRetryAfter))
 	}
 	return s
+}
+
+// failed says why there was no answer. Unless private addresses are allowed, a
+// tenant does not learn which names of the inner network lead where, or exist.
+func (n *Notifier) failed(err error) string {
+	if f, ok := errors.AsType[*outbound.Failure](err); ok && f.NotFound && !n.cfg.AllowPrivateAddresses {
+		return "no connection: the host has no public address"
+	}
+	return err.Error()
 }
 
 // request builds the request of Standard Webhooks. While a secret is being

@@ -57,6 +57,30 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestInnerNetworkStaysUnknown: whether a name of the inner network exists, and
+// where it leads, is told only where webhooks may go there.
+func TestInnerNetworkStaysUnknown(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		url     string
+		private bool
+		want    string
+	}{
+		{"http://127.0.0.1:1/", false, "no connection: the host has no public address"},
+		{"http://localhost:1/", false, "no connection: the host has no public address"},
+		{"http://169.254.169.254/", false, "no connection: the host has no public address"},
+		{"http://nobody.invalid/", false, "no connection: the host has no public address"},
+		{"http://127.0.0.1:1/", true, "no connection: connection refused"},
+	} {
+		n := New(nil, nil, nil, time.Now, Config{Timeout: 5 * time.Second, AllowPrivateAddresses: row.private, Backoff: Backoff()})
+		got := n.attempt(t.Context(), store.Outgoing{ID: uuid.New(), URL: row.url, Secret: newSecret(), Attempt: 1})
+		n.client.Close()
+		if got.Error != row.want {
+			t.Errorf("%s, private allowed %v: %q", row.url, row.private, got.Error)
+		}
+	}
+}
+
 // TestBackoffLastsADay, whatever chance says.
 func TestBackoffLastsADay(t *testing.T) {
 	for range 1000 {

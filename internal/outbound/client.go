@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -50,8 +51,9 @@ type Answer struct {
 
 // Failure is a request without an answer.
 type Failure struct {
-	Sent   bool   // the request may have arrived; otherwise it surely has not
-	Reason string // from a fixed list: safe to show
+	Sent     bool   // the request may have arrived; otherwise it surely has not
+	NotFound bool   // the host has no address, or none that may be dialed
+	Reason   string // from a fixed list: safe to show to the operator
 }
 
 func (f *Failure) Error() string { return f.Reason }
@@ -96,11 +98,19 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 func failure(err error, connected, tooLate bool) *Failure {
 	switch {
 	case !connected:
-		return &Failure{Reason: "no connection: " + Reason(err)}
+		return &Failure{NotFound: notFound(err), Reason: "no connection: " + Reason(err)}
 	case tooLate:
 		return &Failure{Reason: ErrHeldUp.Error()}
 	}
 	return &Failure{Sent: true, Reason: "no answer: " + Reason(err)}
+}
+
+func notFound(err error) bool {
+	var (
+		forbidden *forbiddenAddressError
+		dns       *net.DNSError
+	)
+	return errors.As(err, &forbidden) || errors.As(err, &dns) && dns.IsNotFound
 }
 
 // readBody returns what can be had of the body, and reads it to its end where
