@@ -21,7 +21,7 @@ type deliveryView struct {
 	PushID        *string              `json:"push_id" format:"uuid" nullable:"true" doc:"Which push it is about; null for a test."`
 	Status        store.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts over a day or a 410."`
 	Attempts      int                  `json:"attempts"`
-	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While it waits: when it is tried, or whether it still has to wait for an earlier event of the push."`
+	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While it waits: when it is tried, or whether it still has to wait for an earlier event of the push; null while the webhook is disabled."`
 	LastStatus    *int                 `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
 	LastError     string               `json:"last_error" doc:"Why the last attempt failed."`
 	CreatedAt     string               `json:"created_at" format:"date-time"`

@@ -106,11 +106,18 @@ func TestWebhooksWalk(t *testing.T) {
 	if off.at(t, "status") != "disabled" || off.at(t, "disabled_at") != "2026-01-01T00:00:00Z" || off.at(t, "disabled_reason") != "no" || off.at(t, "failing_since") != "2025-12-01T00:00:00Z" {
 		t.Errorf("%s", off.text)
 	}
+	next := func() any {
+		t.Helper()
+		return w.send("GET", path+"/deliveries?status=waiting", "").must(t, 200).at(t, "deliveries", 0).(map[string]any)["next_attempt_at"]
+	}
+	if at := next(); at != nil {
+		t.Errorf("while it is off, the next attempt is at %v", at)
+	}
 	for _, action := range []string{"/test", "/deliveries/" + one + "/replay"} {
 		w.send("POST", path+action, "").must(t, 409, "webhook-disabled")
 	}
 	w.send("POST", path+"/replay", `{"since":"`+w.in(0)+`"}`).must(t, 409, "webhook-disabled")
-	if on := w.send("POST", path+"/enable", "").must(t, 200); on.at(t, "status") != "enabled" || on.at(t, "failures") != 0.0 {
+	if on := w.send("POST", path+"/enable", "").must(t, 200); on.at(t, "status") != "enabled" || on.at(t, "failures") != 0.0 || next() == nil {
 		t.Errorf("%s", on.text)
 	}
 

@@ -133,12 +133,19 @@ func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (store.Delive
 }
 
 // Deliveries returns what a webhook was sent, or is to be, the newest first;
-// see [store.Store.Deliveries].
+// see [store.Store.Deliveries]. While it is switched off none is tried next.
 func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f store.DeliveryFilter, before int64, limit int) ([]store.Delivery, error) {
-	if _, err := s.store.Webhook(ctx, tenant, id); err != nil {
+	w, err := s.store.Webhook(ctx, tenant, id)
+	if err != nil {
 		return nil, err
 	}
-	return s.store.Deliveries(ctx, id, f, before, limit)
+	deliveries, err := s.store.Deliveries(ctx, id, f, before, limit)
+	if !w.DisabledAt.IsZero() {
+		for i := range deliveries {
+			deliveries[i].NextAt = time.Time{}
+		}
+	}
+	return deliveries, err
 }
 
 // Replay sends an event again.
