@@ -41,6 +41,7 @@ type App struct {
 	store    *store.Store
 	ledger   *quota.Ledger
 	limiter  *ratelimit.Limiter
+	callers  httpapi.CallerLimits
 	queue    *queue.Queue
 	poller   *schedule.Poller
 }
@@ -51,6 +52,9 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a := &App{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), policy: Policy(cfg.Policy)}
 	var err error
 	if a.channels, err = channels(cfg.Channels, log); err != nil {
+		return nil, err
+	}
+	if a.callers, err = callerLimits(cfg.APILimits, a.metrics.LimitsSkipped); err != nil {
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
@@ -113,7 +117,7 @@ func (a *App) Handler() http.Handler {
 		Webhooks: webhooks,
 		Log:      a.log,
 		Limiter:  a.limiter,
-		Callers:  callerLimits(a.cfg.APILimits, a.metrics.LimitsSkipped),
+		Callers:  a.callers,
 		Postgres: a.store.Ping,
 		Redis:    a.queue.Works,
 		Metrics:  a.metrics.Handler(),

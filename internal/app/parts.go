@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"log/slog"
 	"strings"
 	"time"
@@ -26,17 +27,28 @@ func Policy(c config.Policy) quota.Policy {
 	return p
 }
 
-// callerLimits turns the setting into the limits that the API knows.
-func callerLimits(l config.APILimits, skipped func()) httpapi.CallerLimits {
-	convert := func(from []config.RateLimit) (limits []ratelimit.Limit) {
-		for _, r := range from {
-			limits = append(limits, ratelimit.Limit{
-				Algorithm: ratelimit.Algorithm(r.Algorithm), Limit: r.Limit, Per: r.Per, Burst: r.Burst, Precision: r.Precision,
-			})
+// callerLimits turns the setting into the limits that the API knows. One that
+// could not be kept, or that stands twice, is an error.
+func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, err error) {
+	c = httpapi.CallerLimits{TrustedProxies: l.TrustedProxies, Skipped: skipped}
+	var faults []error
+	for _, list := range []struct {
+		name string
+		from []config.RateLimit
+		to   *[]ratelimit.Limit
+	}{{"per_key", l.PerKey, &c.PerKey}, {"per_ip", l.PerIP, &c.PerIP}} {
+		for i, r := range list.from {
+			limit := ratelimit.Limit{Algorithm: ratelimit.Algorithm(r.Algorithm), Limit: r.Limit, Per: r.Per, Burst: r.Burst, Precision: r.Precision}.WithDefaults()
+			for _, f := range limit.Validate() {
+				faults = append(faults, fmt.Errorf("api_limits.%s[%d].%s: %v: %s", list.name, i, f.Field, f.Value, f.Message))
+			}
+			if j := slices.Index(*list.to, limit); j >= 0 {
+				faults = append(faults, fmt.Errorf("api_limits.%s[%d]: is the same limit as %s[%d]", list.name, i, list.name, j))
+			}
+			*list.to = append(*list.to, limit)
 		}
-		return limits
 	}
-	return httpapi.CallerLimits{PerKey: convert(l.PerKey), PerIP: convert(l.PerIP), TrustedProxies: l.TrustedProxies, Skipped: skipped}
+	return c, errors.Join(faults...)
 }
 
 // openRedis makes a client for one server or, where several are named, for a
