@@ -104,7 +104,7 @@ func (c dev) demoKey(ctx context.Context, cfg config.Config) (string, error) {
 	path := filepath.Join(c.Dir, "demo-key")
 	if old, err := os.ReadFile(path); err == nil {
 		caller, err := st.Key(ctx, store.HashKey(string(old)))
-		if err == nil && caller.Tenant == tenant {
+		if err == nil && caller.Tenant == tenant && len(caller.Scopes) == len(push.Scopes) { // an older key lacks newer scopes
 			return string(old), nil
 		}
 	}
