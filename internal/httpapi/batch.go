@@ -125,15 +125,8 @@ func (a *api) batch(c *call) error {
 func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err error) {
 	var bad faults
 	o = c.options(&bad)
-	body, err := c.body(maxBatchBody)
+	body, err := c.object(maxBatchBody, &bad, func(r *reader) { b = readBatch(r) })
 	if err != nil {
-		return b, o, err
-	}
-	r, isObject := start(body, &bad)
-	if isObject {
-		b = readBatch(r)
-	}
-	if err := finish(r, &bad); err != nil {
 		return b, o, err
 	}
 	if err := a.checkBatch(&b, &bad); err != nil {

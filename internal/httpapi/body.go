@@ -104,6 +104,20 @@ func checkMedia(h http.Header) error {
 	return &refusal{kind: unsupportedMedia, detail: "send the body as application/json, in UTF-8"}
 }
 
+// object reads a body of at most limit bytes, and hands the object that it is to
+// read. What is no object is a fault; what is no JSON ends the request, together
+// with the faults that were found outside of the body.
+func (c *call) object(limit int64, bad *faults, read func(*reader)) (body []byte, err error) {
+	if body, err = c.body(limit); err != nil {
+		return nil, err
+	}
+	r, isObject := start(body, bad)
+	if isObject {
+		read(r)
+	}
+	return body, finish(r, bad)
+}
+
 // start returns a reader that stands before the body's object, or behind a
 // value of another kind. A syntax error is for finish to tell.
 func start(body []byte, bad *faults) (r *reader, isObject bool) {

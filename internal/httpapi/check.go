@@ -26,16 +26,8 @@ type checkView struct {
 func (a *api) check(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
-	body, err := c.body(maxBody)
-	if err != nil {
-		return err
-	}
-	r, isObject := start(body, &bad)
 	var f form
-	if isObject {
-		f = readQuestion(r)
-	}
-	if err := finish(r, &bad); err != nil {
+	if _, err := c.object(maxBody, &bad, func(r *reader) { f = readQuestion(r) }); err != nil {
 		return err
 	}
 	if len(bad.list)+len(f.faults) > 0 {

@@ -76,16 +76,8 @@ type limitView struct {
 func (a *api) take(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
-	body, err := c.body(maxBody)
-	if err != nil {
-		return err
-	}
-	r, isObject := start(body, &bad)
 	var f takeForm
-	if isObject {
-		f = readTake(r)
-	}
-	if err := finish(r, &bad); err != nil {
+	if _, err := c.object(maxBody, &bad, func(r *reader) { f = readTake(r) }); err != nil {
 		return err
 	}
 	bad.addAll("body", f.faults)

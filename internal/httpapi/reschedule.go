@@ -18,16 +18,11 @@ func (a *api) reschedule(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
 	id := c.pushID(&bad)
-	body, err := c.body(maxBody)
-	if err != nil {
-		return err
-	}
-	r, isObject := start(body, &bad)
-	var f form
-	if isObject {
-		f = readMove(r)
-	}
-	if err := finish(r, &bad); err != nil {
+	var (
+		f        form
+		isObject bool
+	)
+	if _, err := c.object(maxBody, &bad, func(r *reader) { f, isObject = readMove(r), true }); err != nil {
 		return err
 	}
 	if len(bad.list)+len(f.faults) > 0 {

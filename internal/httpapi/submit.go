@@ -36,15 +36,8 @@ func (a *api) submit(c *call) error {
 func (a *api) readSubmit(c *call) (f form, o schedule.Options, err error) {
 	var bad faults
 	o = c.options(&bad)
-	body, err := c.body(maxBody)
+	body, err := c.object(maxBody, &bad, func(r *reader) { f = readForm(r) })
 	if err != nil {
-		return f, o, err
-	}
-	r, isObject := start(body, &bad)
-	if isObject {
-		f = readForm(r)
-	}
-	if err := finish(r, &bad); err != nil {
 		return f, o, err
 	}
 	if len(bad.list)+len(f.faults) > 0 {

@@ -153,19 +153,11 @@ func (a *api) replayFailed(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
 	id := c.pathID("id", &bad)
-	body, err := c.body(maxBody)
-	if err != nil {
-		return err
-	}
-	r, isObject := start(body, &bad)
 	var (
 		since time.Time
 		f     fields
 	)
-	if isObject {
-		since, f = readSince(r)
-	}
-	if err := finish(r, &bad); err != nil {
+	if _, err := c.object(maxBody, &bad, func(r *reader) { since, f = readSince(r) }); err != nil {
 		return err
 	}
 	bad.addAll("body", f.faults)

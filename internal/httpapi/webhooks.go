@@ -121,16 +121,11 @@ func eventNames(events ...push.Event) []string {
 func (a *api) createWebhook(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
-	body, err := c.body(maxBody)
-	if err != nil {
-		return err
-	}
-	r, isObject := start(body, &bad)
-	var f webhookForm
-	if isObject {
-		f = readWebhook(r)
-	}
-	if err := finish(r, &bad); err != nil {
+	var (
+		f        webhookForm
+		isObject bool
+	)
+	if _, err := c.object(maxBody, &bad, func(r *reader) { f, isObject = readWebhook(r), true }); err != nil {
 		return err
 	}
 	if isObject && !f.faulty("url") {
