@@ -49,7 +49,7 @@ type ReplacedError struct{ Key, Successor uuid.UUID }
 
 // Error says it, and what to do.
 func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("the key %s was rotated before, and the key %s that replaces it is live; use or rotate that one, or revoke it first", e.Key, e.Successor)
+	return fmt.Sprintf("the key %s was rotated, and the key %s replaces it; as long as both are live, neither can be rotated: revoke one first", e.Key, e.Successor)
 }
 
 // CreateKey makes an API key of a tenant and returns it: "sq_" and 256 random
@@ -73,7 +73,8 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 // and returns it. The old one lives on for the overlap, if its own end is not
 // nearer. The new one ends after ttl; 0: after the time for which the old one
 // was made. There may be no such key, [push.ErrNotFound], none that is alive,
-// [ErrKeyOver], or a live one that replaces it already, [*ReplacedError].
+// [ErrKeyOver], or another live one that it replaces or is replaced by,
+// [*ReplacedError].
 func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -99,8 +100,9 @@ func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.
 	return key, nil
 }
 
-// rotatable locks a key and says why it can not be rotated, if so. The successor
-// is read after the lock: one statement would not see what it had waited for.
+// rotatable locks a key and says why it can not be rotated, if so. What it
+// replaces, and what replaces it, is read after the lock: one statement would not
+// see what it had waited for.
 func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	var (
 		state     KeyState
@@ -112,13 +114,19 @@ func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 		return err
 	case state != KeyLive:
 		return ErrKeyOver
-	case !successor.Valid:
-		return nil
 	}
-	err = tx.QueryRow(ctx, `SELECT `+keyState+` FROM api_keys k WHERE id = $1`, successor).Scan(&state)
-	if err == nil && state == KeyLive {
-		err = &ReplacedError{id, successor.Bytes}
-	}
+	rows, _ := tx.Query(ctx, `SELECT id, successor IS NOT DISTINCT FROM $1 FROM api_keys k WHERE (id = $2 OR successor = $1) AND `+keyState+` = $3`,
+		[16]byte(id), successor, KeyLive)
+	var (
+		other    uuid.UUID
+		replaced bool
+	)
+	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&other), &replaced}, func() error {
+		if replaced {
+			return &ReplacedError{other, id}
+		}
+		return &ReplacedError{id, other}
+	})
 	return err
 }
 

@@ -124,6 +124,14 @@ func TestRotation(t *testing.T) {
 		t.Errorf("the old key has %s left again", left)
 	}
 
+	// Nor is there a third live key when the successor is rotated.
+	if _, err := b.RotateKey(t.Context(), b.keyOf(t, third).ID, 0, 0); !errors.As(err, &replaced) || *replaced != (store.ReplacedError{Key: first.ID, Successor: b.keyOf(t, third).ID}) {
+		t.Errorf("the successor was rotated: %v", err)
+	}
+	if _, err := b.RevokeKey(t.Context(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+
 	// Without an overlap the old one ends at once; another life can be chosen.
 	fourth, err := b.RotateKey(t.Context(), b.keyOf(t, third).ID, 0, 24*time.Hour)
 	if err != nil {
