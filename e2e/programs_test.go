@@ -154,13 +154,13 @@ func (w *world) tool(args ...string) string {
 type program struct {
 	cmd    *exec.Cmd
 	exited chan error
-	log    *syncBuffer
+	log    *testenv.Buffer
 }
 
 // start starts a command; it is killed when the test ends.
 func (w *world) start(cmd *exec.Cmd, env ...string) *program {
 	w.t.Helper()
-	p := &program{cmd: cmd, exited: make(chan error, 1), log: &syncBuffer{}}
+	p := &program{cmd: cmd, exited: make(chan error, 1), log: &testenv.Buffer{}}
 	cmd.Env = append(append([]string{}, w.env...), env...)
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	if err := cmd.Start(); err != nil {
@@ -280,21 +280,4 @@ func (w *world) ask(method, path string, body any, headers ...string) (answer, e
 		return answer{}, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return a, nil
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

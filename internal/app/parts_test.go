@@ -1,14 +1,13 @@
 package app
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 func TestRedisOptions(t *testing.T) {
@@ -45,24 +44,6 @@ func TestBadRedisURL(t *testing.T) {
 	}
 }
 
-// lockedBuffer is written to by the client's goroutines.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
 // TestRedisRefusesConnections: the client says so at once, and complains to our
 // log alone.
 func TestRedisRefusesConnections(t *testing.T) {
@@ -70,7 +51,7 @@ func TestRedisRefusesConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text lockedBuffer
+	var text testenv.Buffer
 	a, err := Open(t.Context(), cfg, slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)

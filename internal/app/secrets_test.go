@@ -146,7 +146,7 @@ func TestNothingSecretIsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var logged lockedBuffer
+	var logged testenv.Buffer
 	logger := slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	a, err := Open(t.Context(), cfg, logger)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestUnforeseen: what nobody expects is logged with the request's id, and
@@ -29,7 +30,7 @@ func TestUnforeseen(t *testing.T) {
 		"panic": failing{nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log lockedBuffer
+			var log testenv.Buffer
 			h := New(nil, keys, Config{Log: slog.New(slog.NewJSONHandler(&log, nil))})
 			r := ask(t, h, "GET", "/v1/pushes", "", "Authorization", "Bearer k", "X-Request-Id", "req-1").must(t, 500, "internal")
 			if strings.Contains(r.text, "secret") {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -47,7 +46,7 @@ type world struct {
 	tenant uuid.UUID
 	key    string
 	other  string // another tenant's key
-	log    lockedBuffer
+	log    testenv.Buffer
 	seen   submits
 
 	mu    sync.Mutex
@@ -65,23 +64,6 @@ func (w *world) advance(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ahead += d
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 type noQueue struct{}

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -29,7 +28,7 @@ type world struct {
 	db       *pgx.Conn
 	webhooks *Webhooks
 	tenant   uuid.UUID
-	log      lockedBuffer
+	log      testenv.Buffer
 	outcomes counter
 }
 
@@ -209,23 +208,6 @@ func (e *endpoint) accepted() map[string][]string {
 		}
 	}
 	return events
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // counter counts outcomes.
