@@ -1,0 +1,172 @@
+// Package bulkhead shares something bounded (connections, bytes of memory, work
+// for Redis) among tenants, so that none of them can take it all. Each has at most
+// a part of it, and when it is used up, tenants that wait take turns.
+//
+// It bounds how much is in use at a time. It is not for speed limits, which
+// package ratelimit keeps.
+package bulkhead
+
+import (
+	"container/list"
+	"context"
+	"sync"
+)
+
+// Bulkhead lends units to tenants, which are named by values of type K. It is
+// safe for concurrent use.
+type Bulkhead[K comparable] struct {
+	total, each int64
+
+	mu      sync.Mutex
+	used    int64
+	tenants map[K]*tenant[K] // those that use or want units
+	turns   list.List        // of *tenant: those that wait, the next one to be served first
+}
+
+// tenant is what one tenant uses and waits for.
+type tenant[K comparable] struct {
+	key     K
+	used    int64
+	waiting list.List     // of *waiter, the first come first
+	turn    *list.Element // in turns; nil: nobody waits
+}
+
+// waiter wants units.
+type waiter struct {
+	units   int64
+	granted chan struct{}
+}
+
+// New returns a bulkhead that lends total units, and each tenant at most so many
+// of them.
+func New[K comparable](total, each int64) *Bulkhead[K] {
+	return &Bulkhead[K]{total: total, each: min(total, each), tenants: map[K]*tenant[K]{}}
+}
+
+// Acquire waits until the tenant may have so many units, and lends them. A request
+// for more than a tenant may ever have is lent all that it may have. Release the
+// loan when they are not used any more. It fails only if ctx ends before, with its
+// error.
+func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K], error) {
+	units = min(units, b.each)
+	if units <= 0 {
+		return &Loan[K]{}, nil
+	}
+	b.mu.Lock()
+	t := b.tenants[key]
+	if t == nil {
+		t = &tenant[K]{key: key}
+		b.tenants[key] = t
+	}
+	loan := &Loan[K]{from: b, to: t, units: units}
+	if t.turn == nil && b.turns.Len() == 0 && b.fits(t, units) {
+		b.lend(t, units)
+		b.mu.Unlock()
+		return loan, nil
+	}
+	w := &waiter{units: units, granted: make(chan struct{})}
+	place := t.waiting.PushBack(w)
+	if t.turn == nil {
+		t.turn = b.turns.PushBack(t)
+	}
+	b.serve() // those before it may wait only for units of their own tenants
+	b.mu.Unlock()
+	select {
+	case <-w.granted:
+		return loan, nil
+	case <-ctx.Done():
+		return loan.orGiveUp(ctx, w, place)
+	}
+}
+
+// orGiveUp ends the wait of a loan, unless the units were lent at the last moment.
+func (l *Loan[K]) orGiveUp(ctx context.Context, w *waiter, place *list.Element) (*Loan[K], error) {
+	b := l.from
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.granted:
+		return l, nil
+	default:
+	}
+	l.to.waiting.Remove(place)
+	b.settle(l.to)
+	b.serve() // it may have been in the way of others
+	return nil, ctx.Err()
+}
+
+// fits reports whether units can be lent now.
+func (b *Bulkhead[K]) fits(t *tenant[K], units int64) bool {
+	return t.used+units <= b.each && b.used+units <= b.total
+}
+
+func (b *Bulkhead[K]) lend(t *tenant[K], units int64) {
+	t.used += units
+	b.used += units
+}
+
+// serve lends to tenants in turn, one request of each at a time. A tenant that has
+// all that it may have is passed over. One whose request is too large for what is
+// left keeps its turn, or smaller requests would pass it for ever.
+func (b *Bulkhead[K]) serve() {
+	for e := b.turns.Front(); e != nil; {
+		t := e.Value.(*tenant[K])
+		first := t.waiting.Front()
+		w := first.Value.(*waiter)
+		switch {
+		case t.used+w.units > b.each:
+			e = e.Next()
+		case b.used+w.units > b.total:
+			return
+		default:
+			b.lend(t, w.units)
+			t.waiting.Remove(first)
+			close(w.granted)
+			b.turns.MoveToBack(e)
+			b.settle(t)
+			e = b.turns.Front()
+		}
+	}
+}
+
+// settle forgets a tenant that neither has nor wants anything, and takes one that
+// does not wait out of the turns.
+func (b *Bulkhead[K]) settle(t *tenant[K]) {
+	if t.turn != nil && t.waiting.Len() == 0 {
+		b.turns.Remove(t.turn)
+		t.turn = nil
+	}
+	if t.turn == nil && t.used == 0 {
+		delete(b.tenants, t.key)
+	}
+}
+
+// Loan is units that were lent. It is not safe for concurrent use.
+type Loan[K comparable] struct {
+	from  *Bulkhead[K]
+	to    *tenant[K]
+	units int64
+}
+
+// Shrink gives units back until so many are left. It does nothing if there are no
+// more than these.
+func (l *Loan[K]) Shrink(units int64) {
+	if units >= l.units {
+		return
+	}
+	b := l.from
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lend(l.to, units-l.units)
+	l.units = units
+	b.settle(l.to)
+	b.serve()
+}
+
+// Release gives all units back. A loan can be released more than once; a nil loan
+// has no units.
+func (l *Loan[K]) Release() {
+	if l != nil {
+		l.Shrink(0)
+	}
+}

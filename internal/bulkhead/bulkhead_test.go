@@ -1,0 +1,197 @@
+package bulkhead
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func acquire(t *testing.T, b *Bulkhead[string], tenant string, units int64) *Loan[string] {
+	t.Helper()
+	l, err := b.Acquire(t.Context(), tenant, units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// later acquires units in a goroutine of its own, and says who got them.
+func later(t *testing.T, b *Bulkhead[string], tenant string, units int64, got chan<- string) {
+	t.Helper()
+	go func() {
+		l, err := b.Acquire(t.Context(), tenant, units)
+		if err != nil {
+			return
+		}
+		got <- tenant
+		<-t.Context().Done()
+		l.Release()
+	}()
+	synctest.Wait()
+}
+
+// TestBulkhead_EachTenantHasItsPart: one that has all it may have waits, and
+// nobody waits for it.
+func TestBulkhead_EachTenantHasItsPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := New[string](10, 6), make(chan string, 10)
+		greedy := acquire(t, b, "a", 6)
+		later(t, b, "a", 1, got)
+		later(t, b, "b", 4, got)
+		if len(got) != 1 || <-got != "b" {
+			t.Error("b did not get what is left")
+		}
+		greedy.Shrink(5)
+		synctest.Wait()
+		if len(got) != 1 || <-got != "a" {
+			t.Error("a did not get what it gave back")
+		}
+	})
+}
+
+// TestBulkhead_TenantsTakeTurns: a hundred requests of one tenant are no reason
+// for another to wait for more than one of them.
+func TestBulkhead_TenantsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := New[string](2, 2), make(chan string, 200)
+		all := acquire(t, b, "c", 2)
+		for range 100 {
+			later(t, b, "a", 1, got)
+		}
+		later(t, b, "b", 1, got)
+		all.Release()
+		synctest.Wait()
+		if len(got) != 2 {
+			t.Fatalf("%d got a unit, want 2", len(got))
+		}
+		if first, second := <-got, <-got; first == second {
+			t.Errorf("%s got both units", first)
+		}
+	})
+}
+
+// TestBulkhead_LargeRequestKeepsItsTurn: small requests do not pass it for ever.
+func TestBulkhead_LargeRequestKeepsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := New[string](10, 10), make(chan string, 10)
+		one, two := acquire(t, b, "a", 5), acquire(t, b, "b", 4)
+		later(t, b, "large", 8, got)
+		later(t, b, "small", 1, got)
+		if len(got) != 0 {
+			t.Fatalf("%s passed the large request", <-got)
+		}
+		two.Release()
+		synctest.Wait()
+		if len(got) != 0 {
+			t.Fatalf("%s passed the large request", <-got)
+		}
+		one.Release()
+		synctest.Wait()
+		if len(got) != 2 {
+			t.Errorf("%d were served, want both", len(got))
+		}
+	})
+}
+
+// TestBulkhead_MoreThanThereIs is lent all that a tenant may have.
+func TestBulkhead_MoreThanThereIs(t *testing.T) {
+	b := New[string](10, 6)
+	l := acquire(t, b, "a", 1000)
+	if b.used != 6 {
+		t.Errorf("%d units are lent, want 6", b.used)
+	}
+	l.Release()
+	l.Release()
+	(*Loan[string])(nil).Release()
+	acquire(t, b, "nothing", 0).Release()
+	if b.used != 0 || len(b.tenants) != 0 {
+		t.Errorf("%d units are still lent, to %d tenants", b.used, len(b.tenants))
+	}
+}
+
+// TestBulkhead_GivingUp leaves nothing behind, and lets those behind it pass.
+func TestBulkhead_GivingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := New[string](10, 10), make(chan string, 10)
+		half := acquire(t, b, "a", 5)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() {
+			_, err := b.Acquire(ctx, "large", 8)
+			failed <- err
+		}()
+		synctest.Wait()
+		later(t, b, "small", 1, got)
+		if err := <-failed; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it gave up with %v", err)
+		}
+		synctest.Wait()
+		if len(got) != 1 {
+			t.Error("the request behind it still waits")
+		}
+		half.Release()
+	})
+}
+
+// TestBulkhead_Storm: whatever comes, the bounds hold, and at the end nothing is
+// lent and nobody is remembered.
+func TestBulkhead_Storm(t *testing.T) {
+	const total, each = 20, 8
+	b := New[int](total, each)
+	var (
+		wg     sync.WaitGroup
+		used   atomic.Int64
+		byEach [5]atomic.Int64
+		lent   atomic.Int64
+	)
+	for i := range 64 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(i)))
+			for range 300 {
+				tenant, units := r.IntN(5), 1+r.Int64N(each)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(2000))*time.Microsecond)
+				l, err := b.Acquire(ctx, tenant, units)
+				cancel()
+				if err != nil {
+					continue
+				}
+				lent.Add(1)
+				if used.Add(units) > total || byEach[tenant].Add(units) > each {
+					t.Error("more is lent than there is")
+				}
+				if kept := units / 2; r.IntN(2) == 0 {
+					used.Add(kept - units)
+					byEach[tenant].Add(kept - units)
+					l.Shrink(kept)
+					units = kept
+				}
+				used.Add(-units)
+				byEach[tenant].Add(-units)
+				l.Release()
+			}
+		})
+	}
+	wg.Wait()
+	if lent.Load() == 0 {
+		t.Error("nothing was ever lent: nothing was tested")
+	}
+	if b.used != 0 || len(b.tenants) != 0 || b.turns.Len() != 0 {
+		t.Errorf("left behind: %d units, %d tenants, %d turns", b.used, len(b.tenants), b.turns.Len())
+	}
+}
+
+func BenchmarkBulkhead(b *testing.B) {
+	h := New[int](1<<20, 1<<20)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			l, _ := h.Acquire(b.Context(), 1, 100)
+			l.Release()
+		}
+	})
+}
