@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -88,11 +89,16 @@ func (b *batchForm) readPushes(r *reader) {
 	n := 0
 	b.forms = nil
 	for range r.elements {
-		if n++; n <= maxMembers {
-			b.forms = append(b.forms, readForm(r))
-		} else {
+		if n++; n > maxMembers {
 			r.value()
+			continue
 		}
+		from := r.offset()
+		f := readForm(r)
+		if n := r.offset() - from; n > maxBody {
+			f.bad("", fmt.Sprintf("must have at most %d bytes, has %d", maxBody, n), nil)
+		}
+		b.forms = append(b.forms, f)
 	}
 	if n == 0 || n > maxMembers {
 		b.faults = append(b.faults, faultView{Location: "pushes", Message: fmt.Sprintf("must have 1 to %d pushes, has %d", maxMembers, n)})
@@ -187,6 +193,9 @@ func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) erro
 	for i, m := range members {
 		if m.Err != nil {
 			v.Refused++
+			if refusal, ok := errors.AsType[*schedule.Refusal](m.Err); ok {
+				fewConflicts(refusal, max(quota.MaxConflicts/10, 10*quota.MaxConflicts/len(members)))
+			}
 			p, foreseen := problemOf(b.forms[i].explain(place(i), m.Err))
 			if !foreseen {
 				return m.Err

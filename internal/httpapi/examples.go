@@ -110,7 +110,7 @@ func exampleRecipient() any {
 func exampleSlots() any {
 	b := quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}
 	return slotsView{
-		Blocked:  blockedViews(quota.Policy{exampleRule()}.Blocked([]quota.Booking{b})),
+		Blocked:  blockedViews(quota.Policy{exampleRule()}.Blocked(quota.NewTimeline([]quota.Booking{b}))),
 		Bookings: []bookingView{{ID: exampleID, SendAt: stamp(b.At), Status: string(push.Scheduled)}},
 	}
 }

@@ -211,6 +211,11 @@ func TestLimits(t *testing.T) {
 	}
 	w.send("POST", "/v1/pushes/batch?validate_only=true", batch(4194304)).must(t, 200)
 	w.send("POST", "/v1/pushes/batch?validate_only=true", batch(4194305)).must(t, 413, "too-large")
+	w.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+sized(65536)+`]}`).must(t, 200)
+	huge := w.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+sized(65537)+`,`+pushBody("user-2", w.in(time.Hour), "")+`]}`).must(t, 200)
+	if huge.at(t, "accepted") != 1.0 || huge.at(t, "results", 0, "problem", "errors", 0, "location") != "body.pushes[0]" {
+		t.Errorf("a member larger than a body: %s", huge.text)
+	}
 	w.noTrace()
 
 	longest := strings.Repeat("ü", 64) // 128 bytes

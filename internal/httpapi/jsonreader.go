@@ -50,6 +50,9 @@ func (r *reader) fail(err error) {
 		1+bytes.Count(before, []byte{'\n'}), 1+utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):]), why)
 }
 
+// offset is where the reader stands in the text.
+func (r *reader) offset() int64 { return r.json.InputOffset() }
+
 // peek returns the kind of what comes next, a byte like '{' or '"'.
 func (r *reader) peek() jsontext.Kind { return r.json.PeekKind() }
 

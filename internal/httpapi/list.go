@@ -18,7 +18,7 @@ const (
 // pageView is one page of a list.
 type pageView struct {
 	Pushes        []*pushView `json:"pushes"`
-	NextPageToken string      `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end."`
+	NextPageToken string      `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end of the list, and only there: a page may have fewer pushes than page_size, or none, before it."`
 }
 
 // list answers with a page of the tenant's pushes, by send time.
@@ -38,18 +38,16 @@ func (a *api) list(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	pushes, err := a.svc.List(c.r.Context(), c.caller.Tenant, f, after, size+1)
+	page, err := a.svc.List(c.r.Context(), c.caller.Tenant, f, after, size)
 	if err != nil {
 		return err
 	}
-	v := pageView{Pushes: make([]*pushView, 0, len(pushes))}
-	for i, p := range pushes {
-		if i == size {
-			last := pushes[size-1]
-			v.NextPageToken = pageToken(store.Position{SendAt: last.SendAt, ID: last.ID}, c.caller.Tenant, f)
-			break
-		}
-		v.Pushes = append(v.Pushes, viewOf(p))
+	v := pageView{Pushes: make([]*pushView, len(page.Pushes))}
+	for i, p := range page.Pushes {
+		v.Pushes[i] = viewOf(p)
+	}
+	if page.Next != nil {
+		v.NextPageToken = pageToken(*page.Next, c.caller.Tenant, f)
 	}
 	return a.answer(c.w, http.StatusOK, v)
 }
@@ -65,8 +63,9 @@ func statusNames() []string {
 func listDoc(s *sketch) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-pushes", Method: http.MethodGet, Path: submitPath, Tags: []string{tagPushes},
-		Summary:     "List pushes",
-		Description: "By send time. Filters can be combined; an empty one counts as absent.",
+		Summary: "List pushes",
+		Description: "By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and when " +
+			"10,000 pushes were looked at for those that fit: the list goes on as long as there is a next_page_token.",
 		Parameters: []*huma.Param{
 			s.query("recipient", "Only this recipient's.", "user-42"),
 			s.enum("status", "Only those in this state.", statusNames()...),
@@ -74,7 +73,7 @@ func listDoc(s *sketch) *huma.Operation {
 			s.query("category", "Only those of this category.", "marketing"),
 			s.time("from", "Only those with a send time not before this."),
 			s.time("until", "Only those with a send time before this."),
-			s.int("page_size", "How many pushes to answer with.", defaultPageSize, 1, maxPageSize),
+			s.int("page_size", "How many pushes to answer with, at most.", defaultPageSize, 1, maxPageSize),
 			s.query("page_token", "The next_page_token of the page before. It goes with the same filters.", ""),
 		},
 		Responses: s.responses(http.StatusOK, "A page of pushes.", pageView{}, examplePage(), invalidRequest),

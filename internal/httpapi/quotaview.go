@@ -10,7 +10,8 @@ type violationView struct {
 	Rule          string         `json:"rule"`
 	Limit         int            `json:"limit"`
 	WindowSeconds float64        `json:"window_seconds"`
-	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill it. A rule of limit 0 has none."`
+	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill it, by time: the nearest hundred at most, and ten in the answer to a large batch. A rule of limit 0 has none."`
+	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
 }
 
 // conflictView is a send that is in the way.
@@ -27,6 +28,13 @@ type quotaProblem struct {
 	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time before it; null where none lies in the future."`
 }
 
+// fewConflicts leaves so many conflicts of each rule, those nearest to the time.
+func fewConflicts(r *schedule.Refusal, most int) {
+	for i := range r.Violations {
+		r.Violations[i].Keep(most, r.SendAt)
+	}
+}
+
 func quotaProblemOf(r *schedule.Refusal) *quotaProblem {
 	return &quotaProblem{
 		Problem: quotaExceeded.because(r.Error()), Violations: violationViews(r.Violations),
@@ -41,7 +49,7 @@ func violationViews(violations []quota.Violation) []violationView {
 		for k, b := range v.Conflicts {
 			conflicts[k] = conflictView{ID: b.ID.String(), SendAt: stamp(b.At)}
 		}
-		views[i] = violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: v.Rule.Window.Seconds(), Conflicts: conflicts}
+		views[i] = violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: v.Rule.Window.Seconds(), Conflicts: conflicts, Omitted: v.Omitted}
 	}
 	return views
 }

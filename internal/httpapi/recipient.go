@@ -69,6 +69,7 @@ const (
 type slotsView struct {
 	Blocked  []blockedView `json:"blocked" doc:"Where nothing can be booked. The intervals are open at both ends: a send exactly at from or until is legal, where no other interval covers it."`
 	Bookings []bookingView `json:"bookings"`
+	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Where the picture ends early, because it would show more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is whole."`
 }
 
 // blockedView is a stretch of time without a place.
@@ -103,12 +104,12 @@ func (a *api) slots(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	blocked, held, err := a.svc.Slots(c.r.Context(), who, from, until)
+	slots, err := a.svc.Slots(c.r.Context(), who, from, until)
 	if err != nil {
 		return err
 	}
-	v := slotsView{Blocked: blockedViews(blocked), Bookings: make([]bookingView, len(held))}
-	for i, h := range held {
+	v := slotsView{Blocked: blockedViews(slots.Blocked), Bookings: make([]bookingView, len(slots.Bookings)), NextFrom: maybe(slots.Next)}
+	for i, h := range slots.Bookings {
 		v.Bookings[i] = bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
 	}
 	return a.answer(c.w, http.StatusOK, v)

@@ -293,7 +293,7 @@ func TestListPages(t *testing.T) {
 	for query, n := range map[string]int{
 		"recipient=user-0": 4, "recipient=user-1&status=canceled": 1, "status=scheduled": 6, "channel=sms": 0, "channel=push": 7,
 		"from=" + w.in(3*time.Hour+time.Minute): 4, "until=" + w.in(3*time.Hour+time.Minute): 3, "recipient=nobody": 0, "": 7,
-		"from=" + url.QueryEscape(w.now().Add(3*time.Hour).In(time.FixedZone("", 7200)).Format(time.RFC3339)) + "&recipient=user-0": 3,
+		"from=" + url.QueryEscape(w.now().Add(2*time.Hour+time.Minute).In(time.FixedZone("", 7200)).Format(time.RFC3339)) + "&recipient=user-0": 3,
 		"from=0001-01-01T00:00:00Z": 7, "until=0001-01-01T00:00:00Z": 0, "page_size=7": 7,
 	} {
 		r := w.send("GET", "/v1/pushes?"+query, "").must(t, 200)

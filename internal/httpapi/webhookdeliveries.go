@@ -37,7 +37,7 @@ func (*deliveryView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 
 type deliveriesView struct {
 	Deliveries    []deliveryView `json:"deliveries"`
-	NextPageToken string         `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end."`
+	NextPageToken string         `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end of the list, and only there."`
 }
 
 func deliveryViewOf(d store.Delivery) deliveryView {
@@ -76,17 +76,16 @@ func (a *api) listDeliveries(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	deliveries, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, id, f, before, size+1)
+	page, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, id, f, before, size)
 	if err != nil {
 		return noSuch("webhook", err)
 	}
-	v := deliveriesView{Deliveries: make([]deliveryView, 0, len(deliveries))}
-	for i, d := range deliveries {
-		if i == size {
-			v.NextPageToken = deliveriesToken(deliveries[size-1].Seq, c.caller.Tenant, id, f)
-			break
-		}
-		v.Deliveries = append(v.Deliveries, deliveryViewOf(d))
+	v := deliveriesView{Deliveries: make([]deliveryView, len(page.Deliveries))}
+	for i, d := range page.Deliveries {
+		v.Deliveries[i] = deliveryViewOf(d)
+	}
+	if page.Next != 0 {
+		v.NextPageToken = deliveriesToken(page.Next, c.caller.Tenant, id, f)
 	}
 	return a.answer(c.w, http.StatusOK, v)
 }
@@ -212,13 +211,13 @@ func listDeliveriesDoc(s *sketch) *huma.Operation {
 		OperationID: "list-webhook-deliveries", Method: http.MethodGet, Path: webhooksPath + "/{id}/deliveries", Tags: []string{tagWebhooks},
 		Summary: "List what a webhook was sent",
 		Description: "And what it is to be sent, the newest first. Filters can be combined; an empty one counts as absent. " +
-			"Deliveries are kept for a week, or as configured.",
+			"Deliveries are kept for a week, or as configured. As with pushes, a page may end early: the list goes on as long as there is a next_page_token.",
 		Parameters: []*huma.Param{
 			s.webhookID(),
 			s.enum("status", "Only those in this state.", deliveryStatuses()...),
 			s.enum("event", "Only this event.", toldEvents()...),
 			s.param("query", "push", "Only those about this push.", &huma.Schema{Type: huma.TypeString, Format: "uuid"}),
-			s.int("page_size", "How many deliveries to answer with.", defaultPageSize, 1, maxPageSize),
+			s.int("page_size", "How many deliveries to answer with, at most.", defaultPageSize, 1, maxPageSize),
 			s.query("page_token", "The next_page_token of the page before. It goes with the same filters.", ""),
 		},
 		Responses: s.responses(http.StatusOK, "A page of deliveries.", deliveriesView{}, deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, invalidRequest, notFound),

@@ -282,7 +282,7 @@ func TestWhatWasNotRecordedIsSentAgain(t *testing.T) {
 	if !slices.Equal(told, []string{"push.scheduled", "push.scheduled", "push.sent"}) || e.seen()[0].id != e.seen()[1].id {
 		t.Errorf("told %v", told)
 	}
-	if d, err := w.Deliveries(t.Context(), hook.ID, store.DeliveryFilter{}, 0, 10); err != nil || d[1].Attempts != 2 {
+	if d, err := w.Deliveries(t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 10); err != nil || d.Deliveries[1].Attempts != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -134,18 +134,18 @@ func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (store.Delive
 
 // Deliveries returns what a webhook was sent, or is to be, the newest first;
 // see [store.Store.Deliveries]. While it is switched off none is tried next.
-func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f store.DeliveryFilter, before int64, limit int) ([]store.Delivery, error) {
+func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f store.DeliveryFilter, before int64, limit int) (store.DeliveryPage, error) {
 	w, err := s.store.Webhook(ctx, tenant, id)
 	if err != nil {
-		return nil, err
+		return store.DeliveryPage{}, err
 	}
-	deliveries, err := s.store.Deliveries(ctx, id, f, before, limit)
+	page, err := s.store.Deliveries(ctx, tenant, id, f, before, limit)
 	if !w.DisabledAt.IsZero() {
-		for i := range deliveries {
-			deliveries[i].NextAt = time.Time{}
+		for i := range page.Deliveries {
+			page.Deliveries[i].NextAt = time.Time{}
 		}
 	}
-	return deliveries, err
+	return page, err
 }
 
 // Replay sends an event again.
@@ -153,7 +153,7 @@ func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (
 	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
 		return store.Delivery{}, err
 	}
-	return s.store.Replay(ctx, id, delivery)
+	return s.store.Replay(ctx, tenant, id, delivery)
 }
 
 // ReplayFailed sends again what was given up of the events since a time, up to
@@ -162,7 +162,7 @@ func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since
 	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
 		return 0, err
 	}
-	return s.store.ReplayFailed(ctx, id, since, maxReplayed)
+	return s.store.ReplayFailed(ctx, tenant, id, since, maxReplayed)
 }
 
 func (s *Webhooks) switchedOn(ctx context.Context, tenant, id uuid.UUID) (store.Webhook, error) {

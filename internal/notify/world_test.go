@@ -121,11 +121,11 @@ func (w *world) send(p push.Push) {
 // only returns the webhook's only delivery.
 func (w *world) only(hook store.Webhook) store.Delivery {
 	w.t.Helper()
-	d, err := w.Deliveries(w.t.Context(), hook.ID, store.DeliveryFilter{}, 0, 2)
-	if err != nil || len(d) != 1 {
+	d, err := w.Deliveries(w.t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 2)
+	if err != nil || len(d.Deliveries) != 1 {
 		w.t.Fatalf("%+v, %v", d, err)
 	}
-	return d[0]
+	return d.Deliveries[0]
 }
 
 // eventually waits for a fact.

@@ -134,6 +134,12 @@ func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
 	l.do(r, fillScript, args)
 }
 
+// Skip notes that the recipient has too many bookings to be kept here, so that for
+// a while nobody tries to fill them in.
+func (l *Ledger) Skip(r Recipient) {
+	l.do(r, skipScript, []any{l.cfg.TTL.Milliseconds()})
+}
+
 // Hold tells the ledger that Postgres has booked b, or moved a push there.
 func (l *Ledger) Hold(r Recipient, b Booking) {
 	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()})

@@ -68,7 +68,7 @@ func TestLuaGoAndOracleAgree(t *testing.T) {
 				if got.State != want || got.Fill != fill {
 					t.Fatalf("Lua says %s, fill %v; the oracle %s, %v: %v", got.State, got.Fill, want, fill, calendar{p, before})
 				}
-				if allowed := len(p.Violations(before, b.At)) == 0; m.loaded && !held && allowed != (want == quota.Free) {
+				if allowed := len(p.Violations(quota.NewTimeline(before), b.At)) == 0; m.loaded && !held && allowed != (want == quota.Free) {
 					t.Fatalf("Go says allowed %v, the oracle %s: %v", allowed, want, calendar{p, before})
 				}
 				if fill && rapid.Bool().Draw(t, "fills") {

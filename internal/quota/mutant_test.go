@@ -41,7 +41,7 @@ var mutants = map[string]verdict{
 	"one too few":  runs(blocks, -1),
 	"one too many": runs(blocks, +1),
 	"a run that t does not belong to": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
-		all := quota.Insert(slices.Clone(bookings), quota.Booking{At: t})
+		all := insert(slices.Clone(bookings), quota.Booking{At: t})
 		for i := r.Limit; i < len(all); i++ {
 			if all[i].At.Sub(all[i-r.Limit].At) < r.Window {
 				return true
@@ -110,7 +110,7 @@ func TestMutantsAreCaught(t *testing.T) {
 	right := map[string]verdict{
 		"the runs of this file": runs(blocks, 0),
 		"Violations": func(r quota.Rule, bookings []quota.Booking, at time.Time) bool {
-			return len(quota.Policy{r}.Violations(bookings, at)) > 0
+			return len(quota.Policy{r}.Violations(quota.NewTimeline(bookings), at)) > 0
 		},
 	}
 	for name, v := range right {

@@ -127,7 +127,7 @@ func calendars(unit time.Duration, leastLimit int) *rapid.Generator[calendar] {
 		legal := rapid.Bool().Draw(t, "legal")
 		for i, at := range rapid.SliceOfN(moments(unit), 0, 10).Draw(t, "times") {
 			if !legal || oracleFree(c.policy, c.bookings, at) {
-				c.bookings = quota.Insert(c.bookings, booking(i, at))
+				c.bookings = insert(c.bookings, booking(i, at))
 			}
 		}
 		return c
@@ -136,4 +136,9 @@ func calendars(unit time.Duration, leastLimit int) *rapid.Generator[calendar] {
 
 func booking(i int, at time.Time) quota.Booking {
 	return quota.Booking{ID: uuid.UUID{15: byte(i + 1)}, At: at}
+}
+
+// insert puts b into bookings sorted by time, behind its equals.
+func insert(bookings []quota.Booking, b quota.Booking) []quota.Booking {
+	return quota.NewTimeline(bookings).Insert(b).Bookings()
 }

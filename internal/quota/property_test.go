@@ -16,7 +16,7 @@ func TestViolationsAreWhatTheOracleFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
 		at := moments(grain).Draw(t, "at")
-		violations := c.policy.Violations(c.bookings, at)
+		violations := c.policy.Violations(quota.NewTimeline(c.bookings), at)
 		for _, r := range c.policy {
 			i := slices.IndexFunc(violations, func(v quota.Violation) bool { return v.Rule == r })
 			if broken := oracleBroken(r, c.bookings, at); broken != (i >= 0) {
@@ -49,7 +49,7 @@ func TestBlockedIntervalsCoverWhatCanNotBeBooked(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
-		blocked := c.policy.Blocked(c.bookings)
+		blocked := c.policy.Blocked(quota.NewTimeline(c.bookings))
 		if !slices.IsSortedFunc(blocked, func(a, b quota.Interval) int { return a.From.Compare(b.From) }) {
 			t.Fatalf("not sorted: %v", blocked)
 		}
@@ -74,14 +74,14 @@ func TestFreeTimesAreLegalAndNearest(t *testing.T) {
 		for !oracleFree(c.policy, c.bookings, up) {
 			up = up.Add(step)
 		}
-		if next, ok := c.policy.Next(c.bookings, asked, step); !ok || !next.Equal(up) {
+		if next, ok := c.policy.Next(quota.NewTimeline(c.bookings), asked, step); !ok || !next.Equal(up) {
 			t.Fatalf("%v: next after %s by %s is %s (%v), want %s", c, asked.Sub(noon), step, next.Sub(noon), ok, up.Sub(noon))
 		}
 		down := asked.Truncate(step)
 		for !oracleFree(c.policy, c.bookings, down) {
 			down = down.Add(-step)
 		}
-		if previous, ok := c.policy.Previous(c.bookings, asked, step); !ok || !previous.Equal(down) {
+		if previous, ok := c.policy.Previous(quota.NewTimeline(c.bookings), asked, step); !ok || !previous.Equal(down) {
 			t.Fatalf("%v: previous before %s by %s is %s (%v), want %s", c, asked.Sub(noon), step, previous.Sub(noon), ok, down.Sub(noon))
 		}
 	})
@@ -94,12 +94,12 @@ func TestFreeTimesWithoutSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 1).Draw(t, "calendar")
 		asked := moments(grain).Draw(t, "asked")
-		onGrain, _ := c.policy.Next(c.bookings, asked, grain)
-		if next, ok := c.policy.Next(c.bookings, asked, 0); !ok || !next.Equal(onGrain) {
+		onGrain, _ := c.policy.Next(quota.NewTimeline(c.bookings), asked, grain)
+		if next, ok := c.policy.Next(quota.NewTimeline(c.bookings), asked, 0); !ok || !next.Equal(onGrain) {
 			t.Fatalf("%v: next after %s is %s (%v), want %s", c, asked.Sub(noon), next.Sub(noon), ok, onGrain.Sub(noon))
 		}
-		onGrain, _ = c.policy.Previous(c.bookings, asked, grain)
-		if previous, ok := c.policy.Previous(c.bookings, asked, 0); !ok || !previous.Equal(onGrain) {
+		onGrain, _ = c.policy.Previous(quota.NewTimeline(c.bookings), asked, grain)
+		if previous, ok := c.policy.Previous(quota.NewTimeline(c.bookings), asked, 0); !ok || !previous.Equal(onGrain) {
 			t.Fatalf("%v: previous before %s is %s (%v), want %s", c, asked.Sub(noon), previous.Sub(noon), ok, onGrain.Sub(noon))
 		}
 	})
@@ -110,7 +110,7 @@ func TestUsageIsTheFullestWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
 		at := moments(grain).Draw(t, "at")
-		for i, u := range c.policy.Usage(c.bookings, at) {
+		for i, u := range c.policy.Usage(quota.NewTimeline(c.bookings), at) {
 			r := c.policy[i]
 			used := oracleUsed(r, c.bookings, at)
 			if u != (quota.Usage{Rule: r, Used: used, Remaining: max(0, r.Limit-used)}) {
@@ -129,7 +129,7 @@ func TestInsertKeepsTheOrder(t *testing.T) {
 		var bookings []quota.Booking
 		times := rapid.SliceOfN(moments(10*time.Second), 0, 20).Draw(t, "times")
 		for i, at := range times {
-			bookings = quota.Insert(bookings, booking(i, at))
+			bookings = insert(bookings, booking(i, at))
 		}
 		if len(bookings) != len(times) || !slices.IsSortedFunc(bookings, earlierFirst) {
 			t.Fatalf("%v", bookings)

@@ -33,7 +33,7 @@ func booked(t testing.TB, clocks ...string) []quota.Booking {
 	t.Helper()
 	var bookings []quota.Booking
 	for i, c := range clocks {
-		bookings = quota.Insert(bookings, booking(i, at(t, c)))
+		bookings = insert(bookings, booking(i, at(t, c)))
 	}
 	return bookings
 }
@@ -97,7 +97,7 @@ func TestDecisions(t *testing.T) {
 		{"whole seconds meet only in their own", per(1, 300*time.Millisecond), []string{"10:00:01"}, "10:00:01", []string{"rule"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			violations := row.policy.Violations(booked(t, row.booked...), at(t, row.asked))
+			violations := row.policy.Violations(quota.NewTimeline(booked(t, row.booked...)), at(t, row.asked))
 			var broken []string
 			for _, v := range violations {
 				broken = append(broken, v.Rule.Name)
@@ -114,16 +114,16 @@ func TestDecisions(t *testing.T) {
 
 func TestLimitZeroHasNoFreeTimeAndNoConflicts(t *testing.T) {
 	p, bookings := per(0, time.Minute), booked(t, "10:00")
-	if v := p.Violations(bookings, at(t, "10:00")); len(v) != 1 || len(v[0].Conflicts) != 0 {
+	if v := p.Violations(quota.NewTimeline(bookings), at(t, "10:00")); len(v) != 1 || len(v[0].Conflicts) != 0 {
 		t.Errorf("violations %+v", v)
 	}
-	if next, ok := p.Next(bookings, noon, time.Second); ok {
+	if next, ok := p.Next(quota.NewTimeline(bookings), noon, time.Second); ok {
 		t.Errorf("next %s", next)
 	}
-	if previous, ok := p.Previous(bookings, noon, time.Second); ok {
+	if previous, ok := p.Previous(quota.NewTimeline(bookings), noon, time.Second); ok {
 		t.Errorf("previous %s", previous)
 	}
-	d, complete := p.Decide(quota.View{Bookings: bookings}, noon, noon.Add(-time.Hour))
+	d, complete := p.Decide(quota.View{Timeline: quota.NewTimeline(bookings)}, noon, noon.Add(-time.Hour))
 	if d.Allowed() || !d.Next.IsZero() || !d.Previous.IsZero() || !complete {
 		t.Errorf("decision %+v, complete %v", d, complete)
 	}

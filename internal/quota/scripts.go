@@ -17,10 +17,14 @@ var fillLua string
 //go:embed lua/change.lua
 var changeLua string
 
+//go:embed lua/skip.lua
+var skipLua string
+
 var (
 	reserveScript = redis.NewScript(reserveLua)
 	fillScript    = redis.NewScript(fillLua)
 	changeScript  = redis.NewScript(changeLua)
+	skipScript    = redis.NewScript(skipLua)
 )
 
 // call is one run of a script. Every script can be run twice with the same

@@ -9,19 +9,31 @@ const Second = time.Second
 // between From and Until. A zero From or Until means without end.
 type View struct {
 	From, Until time.Time
-	Bookings    []Booking
+	Timeline
 }
+
+var (
+	beginningOfTime = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	endOfTime       = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+)
+
+// longest is how far a view reaches at most: further than any window and horizon,
+// and not so far that times overflow.
+const longest = 100 * 365 * 24 * time.Hour
 
 // Around returns the empty view that reaches far enough around t to decide
 // about t, and times further out the larger it is: 1 suffices for the decision
 // itself.
 func (p Policy) Around(t time.Time, times int) View {
-	reach := p.Reach() * time.Duration(times)
+	reach := longest
+	if p.Reach() < longest/time.Duration(times) {
+		reach = p.Reach() * time.Duration(times)
+	}
 	return View{From: t.Add(-reach), Until: t.Add(reach)}
 }
 
-// shows reports whether the view has all bookings that matter to t.
-func (v View) shows(t time.Time, reach time.Duration) bool {
+// Shows reports whether the view has all bookings that matter to t.
+func (v View) Shows(t time.Time, reach time.Duration) bool {
 	return (v.From.IsZero() || !t.Add(-reach).Before(v.From)) &&
 		(v.Until.IsZero() || !t.Add(reach).After(v.Until))
 }
@@ -31,17 +43,56 @@ func (v View) shows(t time.Time, reach time.Duration) bool {
 // but after now. It is incomplete if the view ends before they are found; ask
 // again with a wider view.
 func (p Policy) Decide(v View, t, now time.Time) (d Decision, complete bool) {
-	d.Violations = p.Violations(v.Bookings, t)
+	return (&Decider{Policy: p, Now: now}).Decide(v, t)
+}
+
+// Decider decides as [Policy.Decide] does, about many times of one view: where
+// the whole time between two of them is blocked, the free times around it are
+// looked for once. It must be told when the view has changed.
+type Decider struct {
+	Policy Policy
+	Now    time.Time
+
+	next, previous stretch
+}
+
+// stretch is a time in which nothing is free between two times; free is the free
+// time at its end, if there is any.
+type stretch struct {
+	from, until time.Time
+	free        bool
+}
+
+// covers reports whether the stretch says what is free next to t.
+func (s stretch) covers(t time.Time) bool {
+	return s.free && !t.Before(s.from) && !t.After(s.until)
+}
+
+// Changed says that the view is another one now.
+func (x *Decider) Changed() { x.next, x.previous = stretch{}, stretch{} }
+
+// Decide is [Policy.Decide].
+func (x *Decider) Decide(v View, t time.Time) (d Decision, complete bool) {
+	p := x.Policy
+	d.Violations = p.Violations(v.Timeline, t)
+	complete = v.Shows(t, p.Reach())
 	if d.Allowed() {
 		d.Next, d.Previous = t, t
-		return d, v.shows(t, p.Reach())
+		return d, complete
 	}
-	complete = v.shows(t, p.Reach())
-	if next, ok := p.Next(v.Bookings, t, Second); ok {
-		d.Next, complete = next, complete && v.shows(next, p.Reach())
+	if !x.next.covers(t) {
+		next, ok := p.Next(v.Timeline, t, Second)
+		x.next = stretch{from: t, until: next, free: ok}
 	}
-	if previous, ok := p.Previous(v.Bookings, t, Second); ok && previous.After(now) {
-		d.Previous, complete = previous, complete && v.shows(previous, p.Reach())
+	if !x.previous.covers(t) {
+		previous, ok := p.Previous(v.Timeline, t, Second)
+		x.previous = stretch{from: previous, until: t, free: ok}
+	}
+	if x.next.free {
+		d.Next, complete = x.next.until, complete && v.Shows(x.next.until, p.Reach())
+	}
+	if x.previous.free && x.previous.from.After(x.Now) {
+		d.Previous, complete = x.previous.from, complete && v.Shows(x.previous.from, p.Reach())
 	}
 	return d, complete
 }

@@ -14,13 +14,13 @@ import (
 
 // cut returns what a view from … until shows of a calendar.
 func cut(bookings []quota.Booking, from, until time.Time) quota.View {
-	v := quota.View{From: from, Until: until}
+	var seen []quota.Booking
 	for _, b := range bookings {
 		if b.At.After(from) && b.At.Before(until) {
-			v.Bookings = append(v.Bookings, b)
+			seen = append(seen, b)
 		}
 	}
-	return v
+	return quota.View{From: from, Until: until, Timeline: quota.NewTimeline(seen)}
 }
 
 // TestCompleteDecisionsStandWhateverLiesBeyond compares what is said from a
@@ -32,7 +32,7 @@ func TestCompleteDecisionsStandWhateverLiesBeyond(t *testing.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
 		asked := moments(time.Second).Draw(t, "asked")
 		now := noon.Add(-span).Add(moments(time.Second).Draw(t, "now").Sub(noon))
-		all, ok := c.policy.Decide(quota.View{Bookings: c.bookings}, asked, now)
+		all, ok := c.policy.Decide(quota.View{Timeline: quota.NewTimeline(c.bookings)}, asked, now)
 		if !ok {
 			t.Fatalf("%v: a view of everything is incomplete", c)
 		}
@@ -83,8 +83,8 @@ func TestOnceAroundSufficesForTheDecision(t *testing.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
 		asked := moments(grain).Draw(t, "asked")
 		around := c.policy.Around(asked, 1)
-		part := c.policy.Violations(cut(c.bookings, around.From, around.Until).Bookings, asked)
-		if diff := cmp.Diff(c.policy.Violations(c.bookings, asked), part); diff != "" {
+		part := c.policy.Violations(cut(c.bookings, around.From, around.Until).Timeline, asked)
+		if diff := cmp.Diff(c.policy.Violations(quota.NewTimeline(c.bookings), asked), part); diff != "" {
 			t.Fatalf("%v at %s:\n%s", c, asked.Sub(noon), diff)
 		}
 	})
@@ -97,7 +97,7 @@ func TestDecideOffersOnlyWholeSecondsAhead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 1).Draw(t, "calendar")
 		asked, now := moments(time.Second).Draw(t, "asked"), moments(time.Second).Draw(t, "now")
-		d, _ := c.policy.Decide(quota.View{Bookings: c.bookings}, asked, now)
+		d, _ := c.policy.Decide(quota.View{Timeline: quota.NewTimeline(c.bookings)}, asked, now)
 		if d.Allowed() {
 			return
 		}

@@ -38,7 +38,7 @@ type Member struct {
 // Err. It fails, and books nothing, if Postgres could not be reached or a
 // member's id was used by another request: [push.ErrKeyReused].
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
-	order := store.Order{Policy: s.cfg.Policy, Atomic: atomic, DryRun: o.ValidateOnly, Arm: s.armAhead()}
+	order := store.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly, Arm: s.armAhead()}
 	var planned []int
 	faulty := false
 	for i := range members {
@@ -90,9 +90,11 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 		return push.ErrKeyReused
 	}
 	var booked []push.Push
+	known := newExplanations(order.Drafts)
 	for n, i := range planned {
 		m := &members[i]
-		if m.Result, m.Err = s.result(ctx, order.Drafts[n], verdicts[n]); errors.Is(m.Err, push.ErrUnavailable) {
+		x := known.recipient(quota.Recipient{Tenant: tenant, ID: m.Request.Recipient})
+		if m.Result, m.Err = s.result(ctx, x, order.Drafts[n], verdicts[n]); errors.Is(m.Err, push.ErrUnavailable) {
 			return m.Err
 		}
 		if m.Err == nil && !m.Result.Replayed {

@@ -143,10 +143,10 @@ func TestCapOfRecipientsPerDay(t *testing.T) {
 	_, err = submit("carl", tomorrow)
 	mustCap(t, err, full)
 	list, err := o.List(t.Context(), o.tenant, store.Filter{Recipient: "anna", Status: push.Scheduled}, store.Position{}, 10)
-	if err != nil || len(list) != 1 {
-		t.Fatal(len(list), err)
+	if err != nil || len(list.Pushes) != 1 {
+		t.Fatal(len(list.Pushes), err)
 	}
-	if _, err := o.Cancel(t.Context(), o.tenant, list[0].ID); err != nil {
+	if _, err := o.Cancel(t.Context(), o.tenant, list.Pushes[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	last, err := submit("carl", tomorrow)

@@ -63,7 +63,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	case store.OverCap:
 		return Result{Push: v.Push}, v.Capped
 	case store.Refused:
-		return Result{Push: v.Push}, s.refusal(ctx, who, p.SendAt, v.View, id)
+		return Result{Push: v.Push}, s.refusal(ctx, &explained{who: who, batch: map[uuid.UUID]bool{id: true}}, p.SendAt, v)
 	}
 	faults.Here(faults.MoveCommitted)
 	s.tally.forget(tenant, old)
@@ -75,7 +75,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 
 // move is a move of a push under caps.
 func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Verdict, error) {
-	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Arm: s.armAhead()}
+	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
 	held, err := s.tally.hold(ctx, p.Tenant, caps, 1, landings(order.Drafts))
 	if err != nil {
 		return store.Verdict{}, err

@@ -105,7 +105,8 @@ func TestTheSameRequestManyTimesAtOnce(t *testing.T) {
 	if first != 1 {
 		t.Errorf("%d were told that theirs was the first", first)
 	}
-	list, err := offices[0].List(t.Context(), offices[0].tenant, filterAll, positionFirst, 10)
+	page, err := offices[0].List(t.Context(), offices[0].tenant, filterAll, positionFirst, 10)
+	list := page.Pushes
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d pushes, %v", len(list), err)
 	}

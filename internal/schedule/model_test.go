@@ -225,16 +225,16 @@ func (w *world) look(t *rapid.T) {
 	w.wantDecision(t, w.held, at, refusal.Decision)
 
 	until := at.Add(30 * time.Second)
-	blocked, held, err := w.office(t).Slots(t.Context(), anna, at, until)
+	slots, err := w.office(t).Slots(t.Context(), anna, at, until)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for s := at; !s.After(until); s = s.Add(time.Second) {
-		if covered := slices.ContainsFunc(blocked, func(i quota.Interval) bool { return i.Covers(s) }); covered == w.held.free(w.policy, s) {
+		if covered := slices.ContainsFunc(slots.Blocked, func(i quota.Interval) bool { return i.Covers(s) }); covered == w.held.free(w.policy, s) {
 			t.Fatalf("%v: blocked at %s: %v", w, s.Sub(began), covered)
 		}
 	}
-	for _, h := range held {
+	for _, h := range slots.Bookings {
 		if !w.held[h.ID].Equal(h.At) || h.At.Before(at) || h.At.After(until) {
 			t.Fatalf("%v: slots show %+v", w, h)
 		}

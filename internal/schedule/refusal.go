@@ -3,13 +3,13 @@ package schedule
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Refusal is a push that finds no place in its recipient's quota: why, and
@@ -40,65 +40,133 @@ func reason(v quota.Violation, at time.Time) string {
 	return fmt.Sprintf("already has %d %s within %s of %s (rule %s)", v.Rule.Limit, sends, v.Rule.Window, at.Format(time.RFC3339), v.Rule.Name)
 }
 
-// refuse explains a refusal from what the ledger or the judge saw, and looks
-// further if the nearest free times lie beyond that. A push that is to be moved
-// is no obstacle to itself; uuid.Nil: none is.
-func (s *Service) refuse(ctx context.Context, r quota.Recipient, at time.Time, view quota.View, moving uuid.UUID) (*Refusal, error) {
-	d, err := s.decide(ctx, r, at, view, moving)
-	if err != nil {
-		return nil, err
-	}
-	return &Refusal{Recipient: r.ID, SendAt: at, Decision: d}, nil
+// explained is what is known of a recipient while refusals are explained. It is
+// read once for several of them.
+type explained struct {
+	who    quota.Recipient
+	batch  map[uuid.UUID]bool // pushes that are no obstacle: one that is to be moved, members of a batch
+	booked []quota.Booking    // but for these members, which were booked before the refused one, and may have been taken back since
+
+	view    quota.View
+	cut     bool // there are too many bookings to read more
+	decider *quota.Decider
 }
 
-// decide widens the view until the decision is complete.
-func (s *Service) decide(ctx context.Context, r quota.Recipient, at time.Time, view quota.View, moving uuid.UUID) (quota.Decision, error) {
-	for times := 8; ; times *= 8 {
-		d, complete := s.cfg.Policy.Decide(view, at, s.now())
-		if complete {
+// refusal explains why a draft was refused. What Postgres has said under the lock
+// stands. If it did not look far enough for the free times, it is asked again.
+func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v store.Verdict) error {
+	d := v.Decision
+	if !v.Complete {
+		x.add(v.Granted)
+		wide, err := s.decide(ctx, x, at, 8)
+		if err != nil {
+			return fmt.Errorf("explain refusal: %w", err)
+		}
+		d.Next, d.Previous = wide.Next, wide.Previous
+	}
+	return &Refusal{Recipient: x.who.ID, SendAt: at, Decision: d}
+}
+
+// add notes what was booked by now for members of a batch: more with each member.
+func (x *explained) add(booked []quota.Booking) {
+	for _, b := range booked[len(x.booked):] {
+		x.booked = append(x.booked, b)
+		if x.decider != nil {
+			x.view.Timeline = x.view.Insert(b)
+			x.decider.Changed()
+		}
+	}
+}
+
+// decide decides about a time by what lies so many times the policy's reach around
+// it, or further, until that is enough.
+func (s *Service) decide(ctx context.Context, x *explained, at time.Time, times int) (quota.Decision, error) {
+	for ; ; times *= 8 {
+		if x.decider == nil || !x.view.Shows(at, s.cfg.Policy.Reach()) {
+			if err := s.look(ctx, x, s.cfg.Policy.Around(at, times)); err != nil {
+				return quota.Decision{}, err
+			}
+		}
+		d, complete := x.decider.Decide(x.view, at)
+		if complete || x.cut {
 			return d, nil
 		}
-		var err error
-		if view, err = s.widen(ctx, r, view, s.cfg.Policy.Around(at, times), moving); err != nil {
-			return d, err
-		}
+		x.decider = nil
 	}
 }
 
-// widen adds what lies beyond the view. It keeps what the view shows: that
-// decided, though Postgres may say otherwise by now, or never have stored the
-// refused batch's other members.
-func (s *Service) widen(ctx context.Context, r quota.Recipient, view, wider quota.View, moving uuid.UUID) (quota.View, error) {
-	found, err := s.look(ctx, r, wider)
+// look reads a view, together with what was read before.
+func (s *Service) look(ctx context.Context, x *explained, view quota.View) error {
+	if x.view.From.Before(view.From) && !x.view.From.IsZero() {
+		view.From = x.view.From
+	}
+	if x.view.Until.After(view.Until) {
+		view.Until = x.view.Until
+	}
+	held, complete, err := s.bookings(ctx, x.who, view.From, view.Until)
 	if err != nil {
-		return view, err
+		return err
 	}
-	var before, behind []quota.Booking
-	for _, b := range found.Bookings {
-		switch {
-		case b.ID == moving:
-		case !b.At.After(view.From):
-			before = append(before, b)
-		case !b.At.Before(view.Until):
-			behind = append(behind, b)
+	x.cut, view.Until = complete.Before(view.Until), complete
+	bookings := make([]quota.Booking, 0, len(held))
+	for _, h := range held {
+		if !x.batch[h.ID] {
+			bookings = append(bookings, h.Booking)
 		}
 	}
-	wider.Bookings = slices.Concat(before, view.Bookings, behind)
-	if view.From.Before(wider.From) {
-		wider.From = view.From
+	view.Timeline = quota.NewTimeline(bookings)
+	for _, b := range x.booked {
+		view.Timeline = view.Insert(b)
 	}
-	if view.Until.After(wider.Until) {
-		wider.Until = view.Until
-	}
-	return wider, nil
+	x.view, x.decider = view, &quota.Decider{Policy: s.cfg.Policy, Now: s.now()}
+	return nil
 }
 
-// look fills a view from Postgres.
-func (s *Service) look(ctx context.Context, r quota.Recipient, view quota.View) (quota.View, error) {
-	held, err := s.store.Bookings(ctx, r, view.From, view.Until)
-	view.Bookings = make([]quota.Booking, len(held))
-	for i, h := range held {
-		view.Bookings[i] = h.Booking
+// bookings reads a recipient's bookings: together with others if they are few, as
+// they nearly always are.
+func (s *Service) bookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []store.HeldBooking, complete time.Time, err error) {
+	held, all, err := s.store.Glance(ctx, r, from, until)
+	if err != nil || all {
+		return held, until, err
 	}
-	return view, err
+	return s.store.Bookings(ctx, r, from, until)
+}
+
+// usage says how full every rule is around a time.
+func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([]quota.Usage, error) {
+	x := &explained{who: r}
+	if err := s.look(ctx, x, s.cfg.Policy.Around(at, 1)); err != nil {
+		return nil, err
+	}
+	return s.cfg.Policy.Usage(x.view.Timeline, at), nil
+}
+
+// explanations are kept while a batch is answered.
+type explanations struct {
+	of    map[quota.Recipient]*explained
+	batch map[uuid.UUID]bool
+}
+
+func newExplanations(drafts []store.Draft) explanations {
+	e := explanations{map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}}
+	for _, d := range drafts {
+		e.batch[d.Push.ID] = true
+	}
+	return e
+}
+
+// recipient returns what is known of a recipient. It forgets all others once very much
+// was read.
+func (e explanations) recipient(r quota.Recipient) *explained {
+	if e.of[r] == nil {
+		read := 0
+		for _, x := range e.of {
+			read += x.view.Len()
+		}
+		if read > store.MaxBookings {
+			clear(e.of)
+		}
+		e.of[r] = &explained{who: r, batch: e.batch}
+	}
+	return e.of[r]
 }

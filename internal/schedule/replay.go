@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -30,5 +31,5 @@ func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, membe
 	case !bytes.Equal(old.IdempotencyHash, o.RequestHash):
 		return Result{}, push.ErrKeyReused
 	}
-	return s.result(ctx, store.Draft{Push: old}, store.Verdict{Judgement: store.Replayed, Push: old})
+	return s.result(ctx, &explained{who: quota.Recipient{Tenant: tenant, ID: old.Recipient}}, store.Draft{Push: old}, store.Verdict{Judgement: store.Replayed, Push: old})
 }

@@ -65,7 +65,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
-	verdicts, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, DryRun: o.ValidateOnly, Arm: s.armAhead()})
+	verdicts, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
 	if err != nil {
 		s.ledger.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
@@ -78,21 +78,31 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.arm(ctx, v.Push)
 		faults.Here(faults.SubmitArmed)
 	}
-	return s.result(ctx, d, v)
+	return s.result(ctx, &explained{who: who}, d, v)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at
-// this moment, has no place. It returns nil if there is one after all: the
-// ledger was wrong.
+// this moment, has no place. It returns nil if there is one after all, for the cache
+// was wrong; or if this is not known without reading much, for the transaction to say.
 func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at time.Time) error {
-	view, err := s.look(ctx, who, s.cfg.Policy.Around(at, 2))
+	around := s.cfg.Policy.Around(at, 2)
+	held, all, err := s.store.Glance(ctx, who, around.From, around.Until)
 	if err != nil {
 		return fmt.Errorf("confirm refusal: %w", err)
 	}
-	if len(s.cfg.Policy.Violations(view.Bookings, at)) == 0 && !faults.Off(faults.Confirm) {
+	if !all {
 		return nil
 	}
-	return s.refusal(ctx, who, at, view, uuid.Nil)
+	bookings := make([]quota.Booking, len(held))
+	for i, h := range held {
+		bookings[i] = h.Booking
+	}
+	around.Timeline = quota.NewTimeline(bookings)
+	d, complete := s.cfg.Policy.Decide(around, at, s.now())
+	if d.Allowed() && !faults.Off(faults.Confirm) {
+		return nil
+	}
+	return s.refusal(ctx, &explained{who: who}, at, store.Verdict{Decision: d, Complete: complete})
 }
 
 // identify gives a push its id: a new one, or one that follows from the
@@ -110,8 +120,10 @@ func identify(p *push.Push, o Options, member string) {
 // tellLedger brings the ledger in line with what Postgres has decided.
 func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Verdict) {
 	switch booked := v.Judgement == store.Booked; {
+	case reserved.Fill && v.Crowded:
+		s.ledger.Skip(who)
 	case reserved.Fill && (booked || v.Judgement == store.Refused):
-		s.ledger.Fill(who, id, v.View.Bookings)
+		s.ledger.Fill(who, id, v.View.Bookings())
 	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
 		s.ledger.Forget(who) // it was wrong
 	case reserved.State == quota.Cold && booked:
@@ -120,32 +132,23 @@ func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.R
 }
 
 // result turns a verdict into an answer.
-func (s *Service) result(ctx context.Context, d store.Draft, v store.Verdict) (Result, error) {
-	who := quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
+func (s *Service) result(ctx context.Context, x *explained, d store.Draft, v store.Verdict) (Result, error) {
+	who := x.who
 	switch v.Judgement {
 	case store.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case store.Replayed:
-		view, err := s.look(ctx, who, s.cfg.Policy.Around(v.Push.SendAt, 1))
+		usage, err := s.usage(ctx, who, v.Push.SendAt)
 		if err == nil && v.Push.Attempts > 0 {
 			v.Push, err = s.store.Push(ctx, who.Tenant, v.Push.ID) // with its sends
 		}
-		return Result{Push: v.Push, Usage: s.cfg.Policy.Usage(view.Bookings, v.Push.SendAt), Replayed: true}, err
+		return Result{Push: v.Push, Usage: usage, Replayed: true}, err
 	case store.KeyReused:
 		return Result{}, push.ErrKeyReused
 	case store.OverCap:
 		return Result{}, v.Capped
 	}
-	return Result{}, s.refusal(ctx, who, d.Push.SendAt, v.View, uuid.Nil)
-}
-
-// refusal is refuse with one kind of result.
-func (s *Service) refusal(ctx context.Context, r quota.Recipient, at time.Time, view quota.View, moving uuid.UUID) error {
-	refusal, err := s.refuse(ctx, r, at, view, moving)
-	if err != nil {
-		return fmt.Errorf("explain refusal: %w", err)
-	}
-	return refusal
+	return Result{}, s.refusal(ctx, x, d.Push.SendAt, v)
 }
 
 // observe counts a submit's outcome; one that only validates is no submit.

@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -19,16 +21,19 @@ type Order struct {
 	Policy quota.Policy
 	Atomic bool          // all or none
 	DryRun bool          // judge, but book nothing
+	Now    time.Time     // free times before are not offered to what is refused
 	Arm    time.Duration // the caller enqueues wake-ups itself for pushes due so soon
 
 	Allowance *Allowance // what the tenant's caps leave; nil: anything
+
+	mayExist bool // an earlier transaction may have booked it
 }
 
 // Draft is a push to be booked. If it has a TTL, ExpiresAt follows from it.
 type Draft struct {
 	Push   push.Push
 	Latest time.Time // a conflict moves the push to the next free time up to here; zero: it is refused
-	Since  time.Time // the verdict's view is to show all bookings from here on; zero: only where it matters
+	Since  time.Time // the verdict's view is to show all bookings from here on; zero: it need not show any
 }
 
 // Judgement is what became of a draft.
@@ -42,52 +47,119 @@ const (
 	KeyReused                  // this Idempotency-Key made a push from another request
 	OverCap                    // a place in the quota, but none under a cap of the tenant
 	Uncounted                  // it would be moved to a day that the allowance does not tell: nothing of the order was booked
+	notShared                  // not for a transaction that tenants share; see [Store.Book]
 )
 
 // Verdict is the judgement on one draft. Usage is set where the push was
-// booked, View where it was asked for or shows why there was no place, and
-// Capped where a cap was in the way, or the count of a day.
+// booked, and Capped where a cap was in the way, or the count of a day.
 type Verdict struct {
 	Judgement Judgement
 	Push      push.Push
 	Usage     []quota.Usage
-	View      quota.View
 	Capped    *Capped
 	Newcomer  bool // booked, and a place of the day's recipients taken
+
+	// Of a draft with Since, booked or refused: all bookings from then on. Crowded
+	// says that there are too many to show.
+	View    quota.View
+	Crowded bool
+
+	// Of a refused draft: why. The free times are set only if Complete. Granted is
+	// what the order had booked for the same recipient before, which may have been
+	// taken back since.
+	Decision quota.Decision
+	Complete bool
+	Granted  []quota.Booking
 }
 
 func (o Order) weight() int { return len(o.Drafts) }
 
+func (o Order) tenant() uuid.UUID { return o.Drafts[0].Push.Tenant }
+
 // Book judges an order against all that is committed, and commits what it
-// grants, together with other orders of the moment. It returns a verdict for
-// each draft, or push.ErrUnavailable, after which it is unknown whether the
-// order was booked; the same ids can then be booked again.
+// grants, together with other orders of the moment. All its drafts are of one
+// tenant. It returns a verdict for each draft, or push.ErrUnavailable, after which
+// it is unknown whether the order was booked; the same ids can then be booked again.
+//
+// Orders of all tenants share transactions, which therefore wait for no lock and
+// read few bookings of each recipient. An order that needs more time than that
+// shares transactions with others of its tenant only.
 func (s *Store) Book(ctx context.Context, o Order) ([]Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(o.Drafts) > 1 {
-		return s.batches.Do(o)
+	if len(o.Drafts) > 1 || s.crowds.knows(o.Drafts[0].recipient()) {
+		return s.ownBookings.do(o)
 	}
-	return s.bookings.Do(o)
+	verdicts, err := s.bookings.Do(o)
+	if err == nil && verdicts[0].Judgement == notShared {
+		o.mayExist = true
+		return s.ownBookings.do(o)
+	}
+	return verdicts, err
 }
 
-// bookTogether books orders in one transaction.
-func (s *Store) bookTogether(ctx context.Context, orders []Order) ([][]Verdict, error) {
+func (d Draft) recipient() quota.Recipient {
+	return quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
+}
+
+// bookShared books single drafts of several tenants in one transaction. It passes
+// over those whose recipient is locked, or has many bookings.
+func (s *Store) bookShared(ctx context.Context, orders []Order) ([][]Verdict, error) {
 	var verdicts [][]Verdict
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
-		var err error
-		verdicts, err = s.book(ctx, c, orders, earlier > 0)
-		return err
+		q, locks := newQuestion(orders, earlier > 0), tryLockSQL
+		q.limit(sharedRows)
+		if earlier > 0 {
+			locks = lockSQL // an earlier run may not have ended yet
+		}
+		j, err := q.ask(ctx, c, locks, "")
+		if err != nil {
+			return err
+		}
+		verdicts = j.shared(orders)
+		if err := j.reading.close(); err != nil {
+			return err
+		}
+		faults.Here(faults.BookLocked)
+		return insert(ctx, c, j, nil)
 	})
 	return verdicts, err
 }
 
-// book is one run of the transaction. The locks are taken in one statement and
-// the bookings read in a later one: a single statement would read a snapshot
+// bookOwn books orders of one tenant in one transaction.
+func (s *Store) bookOwn(ctx context.Context, orders []Order) ([][]Verdict, error) {
+	var verdicts [][]Verdict
+	for {
+		err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+			var err error
+			verdicts, err = s.bookOwnOnce(ctx, c, orders, earlier > 0)
+			return err
+		})
+		if !errors.Is(err, errCrowded) {
+			return verdicts, err
+		}
+		for i := range orders {
+			orders[i].mayExist = true
+		}
+	}
+}
+
+// errCrowded: a recipient turned out to have many bookings. The transaction is to
+// be run again, now that this is known.
+var errCrowded = errors.New("a recipient has many bookings")
+
+// bookOwnOnce is one run of the transaction. The locks are taken in one statement
+// and the bookings read in a later one: a single statement would read a snapshot
 // from before its wait for the locks.
-func (s *Store) book(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun bool) ([][]Verdict, error) {
-	j, err := newQuestion(orders, rerun).ask(ctx, c, "")
+func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun bool) ([][]Verdict, error) {
+	q := newQuestion(orders, rerun)
+	q.limit(ownRows)
+	crowds, err := s.crowds.prepare(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	j, err := q.ask(ctx, c, lockSQL, "")
 	if err != nil {
 		return nil, err
 	}
@@ -95,15 +167,27 @@ func (s *Store) book(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun
 	for i, o := range orders {
 		verdicts[i] = j.order(o)
 	}
+	if err := j.reading.close(); err != nil {
+		return nil, err
+	}
+	if len(j.crowded) > 0 {
+		s.crowds.note(j.crowded)
+		return nil, errCrowded
+	}
 	faults.Here(faults.BookLocked)
-	return verdicts, insert(ctx, c, j)
+	if err := insert(ctx, c, j, crowds); err != nil {
+		return nil, err
+	}
+	s.crowds.keep(crowds, j)
+	return verdicts, nil
 }
 
 // insert stores the granted pushes and commits, in one exchange.
-func insert(ctx context.Context, c *pgxpool.Conn, j *judge) error {
+func insert(ctx context.Context, c *pgxpool.Conn, j *judge, crowds *heldCrowds) error {
 	b := &pgx.Batch{}
 	if len(j.granted) > 0 {
 		b.Queue(insertSQL, insertArgs(j.granted)...)
+		crowds.queueChanged(b, j.granted)
 	}
 	var near nearLimits
 	for i, p := range j.granted {

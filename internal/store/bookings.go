@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,46 +18,56 @@ type HeldBooking struct {
 	Status push.Status
 }
 
-// span asks for a recipient's bookings strictly between two times.
+// span asks for a recipient's bookings strictly between two times, and for one
+// more than so many at most; 0: for all.
 type span struct {
 	recipient   quota.Recipient
 	from, until time.Time
+	most        int
+	known       bool // nothing has to be read
+	keep        bool // its view outlives the transaction
 }
 
-// Bookings returns the places that a recipient holds strictly between from and
-// until, by time. It sees what was committed when it was asked, takes no lock,
-// and works together with others of the moment.
-func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time) ([]HeldBooking, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return s.looks.Do(span{r, from, until})
-}
+func (s span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
 
-func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]HeldBooking, error) {
-	var held [][]HeldBooking
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		var err error
-		held, err = bookings(ctx, c, spans)
-		return err
-	})
-	return held, err
-}
+// bookingsSQL reads the bookings of many recipients.
+const bookingsSQL = `
+	SELECT q.i, p.id, p.send_at, p.status
+	FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::bigint[])
+		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, most, i)
+	CROSS JOIN LATERAL (
+		SELECT id, send_at, status, tenant_id, recipient FROM pushes
+		WHERE recipient_key = q.recipient_key AND status IN ('scheduled', 'sending', 'sent')
+			AND send_at > q.since AND send_at < q.until
+		LIMIT q.most -- also keeps the next line from choosing another index
+	) p
+	WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
+	ORDER BY q.i, p.send_at, p.id`
 
-func bookings(ctx context.Context, c *pgxpool.Conn, spans []span) ([][]HeldBooking, error) {
+func spanArgs(spans []span) []any {
 	var (
 		keys         = make([]int64, len(spans))
 		tenants      = make([][16]byte, len(spans))
 		recipients   = make([]string, len(spans))
 		since, until = make([]time.Time, len(spans)), make([]time.Time, len(spans))
+		most         = make([]*int64, len(spans)) // null: all
 	)
 	for i, sp := range spans {
-		keys[i] = push.RecipientKey(sp.recipient.Tenant, sp.recipient.ID)
-		tenants[i], recipients[i] = sp.recipient.Tenant, sp.recipient.ID
+		keys[i], tenants[i], recipients[i] = sp.key(), sp.recipient.Tenant, sp.recipient.ID
 		since[i], until[i] = sp.from, sp.until
+		switch {
+		case sp.known:
+			most[i] = new(int64)
+		case sp.most > 0:
+			most[i] = new(int64(sp.most) + 1)
+		}
 	}
-	rows, _ := c.Query(ctx, bookingsSQL, keys, tenants, recipients, since, until)
-	held := make([][]HeldBooking, len(spans))
+	return []any{keys, tenants, recipients, since, until, most}
+}
+
+// collectBookings returns the bookings of each of so many spans.
+func collectBookings(rows pgx.Rows, spans int) ([][]HeldBooking, error) {
+	held := make([][]HeldBooking, spans)
 	var (
 		i int
 		b HeldBooking
@@ -66,4 +77,77 @@ func bookings(ctx context.Context, c *pgxpool.Conn, spans []span) ([][]HeldBooki
 		return nil
 	})
 	return held, err
+}
+
+func bookingsOf(held []HeldBooking) []quota.Booking {
+	if len(held) == 0 {
+		return nil
+	}
+	bookings := make([]quota.Booking, len(held))
+	for i, h := range held {
+		bookings[i] = h.Booking
+	}
+	return bookings
+}
+
+// Glance returns the places that a recipient holds strictly between from and
+// until, by time. It sees what was committed when it was asked, takes no lock,
+// and works together with others of the moment. It is false if there are so many
+// that others would have to wait; see [Store.Bookings].
+func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.Time) ([]HeldBooking, bool, error) {
+	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
+		return nil, false, err
+	}
+	held, err := s.looks.Do(span{recipient: r, from: from, until: until, most: sharedRows})
+	return held, err == nil && len(held) <= sharedRows, err
+}
+
+func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]HeldBooking, error) {
+	var held [][]HeldBooking
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, bookingsSQL, spanArgs(spans)...)
+		var err error
+		held, err = collectBookings(rows, len(spans))
+		return err
+	})
+	return held, err
+}
+
+// MaxBookings is how many bookings [Store.Bookings] returns at most: twice as many as
+// a rule may allow in a window, and more.
+const MaxBookings = 250_000
+
+// inOrderSQL reads bookings of one recipient, the first of them by time. The index has
+// those of each status in order.
+const inOrderSQL = `
+	SELECT p.id, p.send_at, p.status
+	FROM unnest('{scheduled,sending,sent}'::text[]) AS s (status)
+	CROSS JOIN LATERAL (
+		SELECT id, send_at, status, tenant_id, recipient FROM pushes
+		WHERE recipient_key = $1 AND status = s.status AND send_at > $4 AND send_at < $5
+		ORDER BY send_at LIMIT $6
+	) p
+	WHERE p.tenant_id = $2 AND p.recipient = $3
+	ORDER BY p.send_at, p.id LIMIT $6`
+
+// Bookings returns the places that a recipient holds strictly between from and
+// until, by time. It sees what was committed when it was asked, and takes no lock.
+// If there are more than [MaxBookings], it returns the first of them, and the time
+// before which they are complete; otherwise that is until.
+func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []HeldBooking, complete time.Time, err error) {
+	err = s.read(ctx, r.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, inOrderSQL, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until, MaxBookings+1)
+		var b HeldBooking
+		held = nil
+		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
+			held = append(held, b)
+			return nil
+		})
+		return err
+	})
+	if complete = until; len(held) > MaxBookings {
+		complete = held[MaxBookings].At
+		held = slices.DeleteFunc(held, func(b HeldBooking) bool { return !b.At.Before(complete) })
+	}
+	return held, complete, err
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -117,8 +117,7 @@ func (a *Allowance) takeDay(view *quota.View, at time.Time) (Judgement, *Capped)
 
 // newcomer reports whether a push at a time takes a place of its day.
 func (a *Allowance) newcomer(view *quota.View, at time.Time) bool {
-	return a != nil && a.RecipientsPerDay > 0 &&
-		!slices.ContainsFunc(view.Bookings, func(b quota.Booking) bool { return DayOf(b.At) == DayOf(at) })
+	return a != nil && a.RecipientsPerDay > 0 && !view.Has(DayOf(at).Begin(), (DayOf(at)+1).Begin())
 }
 
 // whole widens a view to the day of a send time, and to all days up to latest,
@@ -140,29 +139,29 @@ func (a *Allowance) whole(v quota.View, at, latest time.Time) quota.View {
 // Pending counts a tenant's pushes that are scheduled or being sent, up to
 // most.
 func (s *Store) Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error) {
-	return s.count(ctx, `
+	return s.count(ctx, tenant, `
 		SELECT count(*) FROM (
 			SELECT FROM pushes WHERE tenant_id::text = $1::uuid::text AND '' || status IN ('scheduled', 'sending') LIMIT $2
-		) p`, [16]byte(tenant), most)
+		) p`, most)
 }
 
 // Recipients counts the recipients of a tenant who have a push that is
 // scheduled, being sent or sent on a day, up to most. It reads all pushes of
 // that day.
 func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day Day, most int) (int, error) {
-	return s.count(ctx, `
+	return s.count(ctx, tenant, `
 		SELECT count(*) FROM (
 			SELECT DISTINCT recipient_key FROM (
 				SELECT recipient_key, status FROM pushes WHERE tenant_id = $1 AND send_at >= $3 AND send_at < $4
 				OFFSET 0 -- keeps the next line from choosing another index
 			) p
 			WHERE status IN ('scheduled', 'sending', 'sent') LIMIT $2
-		) r`, [16]byte(tenant), most, day.Begin(), (day + 1).Begin())
+		) r`, most, day.Begin(), (day + 1).Begin())
 }
 
-func (s *Store) count(ctx context.Context, sql string, args ...any) (n int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	err = s.pool.QueryRow(ctx, sql, args...).Scan(&n)
-	return n, classify(err)
+func (s *Store) count(ctx context.Context, tenant uuid.UUID, sql string, args ...any) (n int, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return c.QueryRow(ctx, sql, append([]any{[16]byte(tenant)}, args...)...).Scan(&n)
+	})
+	return n, err
 }

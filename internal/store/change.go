@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,10 +17,12 @@ import (
 // already is returned as well. Any other comes with [push.ErrNotCancelable],
 // or there is none: [push.ErrNotFound].
 func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err := s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
-			UPDATE pushes SET status = 'canceled', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp()
-			WHERE id = $1 AND tenant_id = $2 AND status = 'scheduled'`, [16]byte(id), [16]byte(tenant))
+			WITH canceled AS (
+				UPDATE pushes SET status = 'canceled', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp()
+				WHERE id = $1 AND tenant_id = $2 AND status = 'scheduled' RETURNING recipient_key
+			)`+fewerSQL+`(SELECT recipient_key FROM canceled)`, [16]byte(id), [16]byte(tenant))
 		return err
 	})
 	if err != nil {
@@ -38,12 +41,13 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, er
 // [push.ErrNotReschedulable].
 func (s *Store) Reschedule(ctx context.Context, o Order) (Verdict, error) {
 	var v Verdict
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		j, err := newQuestion([]Order{o}, true).ask(ctx, c, "FOR UPDATE")
+	err := s.change(ctx, o.tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		j, err := newQuestion([]Order{o}, true).ask(ctx, c, lockSQL, "FOR UPDATE")
 		if err != nil {
 			return err
 		}
-		if v, err = j.move(o.Drafts[0], o); err != nil {
+		v, err = j.move(o.Drafts[0], o)
+		if err := errors.Join(j.reading.close(), err); err != nil {
 			return err
 		}
 		faults.Here(faults.MoveLocked)
@@ -63,6 +67,7 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, v Verdict) error {
 			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, armed_until = $5,
 				gen = $6, updated_at = clock_timestamp()
 			WHERE id = $1`, [16]byte(p.ID), p.SendAt, p.RequestedSendAt, p.ExpiresAt, armed, p.Gen)
+		(*heldCrowds)(nil).queueChanged(b, []push.Push{p})
 		var near nearLimits
 		near.add(p, v.Usage)
 		near.queue(b)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,7 +36,7 @@ type ClaimState int
 const (
 	Nothing  ClaimState = iota // no push is due, or another attempt is under way and will look again when it ends
 	Claimed                    // the push is the caller's to send, until LeaseUntil
-	Wait                       // the push is due, or may be sent, in less than Patience: claim again then
+	Wait                       // the push is due, or may be sent, in less than Patience, or the recipient is being booked for: claim again then
 	Deferred                   // the push was put off to NextAt, by the recipient's actual sends; others may be due
 	TooLate                    // the push had expired, and now says so; others may be due
 	Again                      // somebody else was faster: claim again
@@ -67,17 +68,21 @@ func (s *Store) Claim(ctx context.Context, o ClaimOrder) (Claim, error) {
 
 func (s *Store) claimTogether(ctx context.Context, orders []ClaimOrder) ([]Claim, error) {
 	var claims []Claim
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+		locks := tryLockSQL
+		if earlier > 0 {
+			locks = lockSQL // an earlier run may not have ended yet
+		}
 		var err error
-		claims, err = claim(ctx, c, orders)
+		claims, err = claim(ctx, c, locks, orders)
 		return err
 	})
 	return claims, err
 }
 
 // claim is one run of the transaction.
-func claim(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) ([]Claim, error) {
-	found, err := look(ctx, c, orders)
+func claim(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) ([]Claim, error) {
+	found, err := look(ctx, c, locks, orders)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +117,15 @@ func firstOrders(orders []ClaimOrder) map[int64]int {
 	return first
 }
 
+// lockWait is how long a claim of a recipient whose lock another transaction has is
+// to wait. Most transactions take a few milliseconds.
+const lockWait = 20 * time.Millisecond
+
 // decide says what is to be done about one recipient's oldest due push.
 func (s *situation) decide(o ClaimOrder) Claim {
+	if slices.Contains(s.locked, o.RecipientKey) {
+		return Claim{State: Wait, Wait: lockWait}
+	}
 	d := s.of(o.RecipientKey)
 	p := d.push
 	for _, f := range d.inFlight {
@@ -127,7 +139,7 @@ func (s *situation) decide(o ClaimOrder) Claim {
 	if faults.Off(faults.Delivery) {
 		d.sends = nil
 	}
-	free, ok := o.Policy.Next(d.sends, s.now, 0)
+	free, ok := o.Policy.Next(quota.NewTimeline(d.sends), s.now, 0)
 	if !ok || free.After(p.ExpiresAt) {
 		free = p.ExpiresAt // there is nothing to wait for but this
 	}

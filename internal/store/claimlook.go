@@ -32,6 +32,7 @@ type inFlight struct {
 type situation struct {
 	now        time.Time
 	recipients map[int64]*due
+	locked     []int64 // recipients whose locks others have
 }
 
 // longestLease is how long other workers' leases may be, or those of this one
@@ -77,13 +78,14 @@ func newClaimQuestion(orders []ClaimOrder) (q claimQuestion) {
 	return q
 }
 
-// look waits for the recipients' locks and reads, in later statements, what is
-// due, what is under way and what was sent.
-func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation, error) {
+// look takes the recipients' locks and reads, in later statements, what is due, what
+// is under way and what was sent. It should not wait for a lock: other recipients' pushes
+// would have to wait as well.
+func look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) (*situation, error) {
 	q := newClaimQuestion(orders)
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
-	b.Queue(lockSQL, q.keys)
+	b.Queue(locks, q.keys)
 	b.Queue(`
 		SELECT `+pushColumns+`, k.k
 		FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
@@ -124,12 +126,15 @@ func look(ctx context.Context, c *pgxpool.Conn, orders []ClaimOrder) (*situation
 }
 
 func readSituation(res pgx.BatchResults, q claimQuestion) (*situation, error) {
-	for range 2 {
-		if _, err := res.Exec(); err != nil {
-			return nil, err
-		}
-	}
 	found := &situation{recipients: make(map[int64]*due, len(q.keys))}
+	if _, err := res.Exec(); err != nil {
+		return nil, err
+	}
+	locked, _ := res.Query()
+	var err error
+	if found.locked, err = pgx.CollectRows(locked, pgx.RowTo[int64]); err != nil {
+		return nil, err
+	}
 	reads := []func(pgx.CollectableRow) error{found.readDue, found.readInFlight, found.readSend}
 	if len(q.without) > 0 {
 		reads = append(reads, found.readLeft)

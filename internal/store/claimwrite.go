@@ -31,7 +31,7 @@ const claimSQL = `
 	), opened AS (
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until)
 		SELECT id, attempts, tenant_id, recipient_key, recipient, channel, $8, lease_until FROM changed WHERE status = 'sending'
-	)
+	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM changed WHERE status = 'expired'))
 	SELECT id FROM changed`
 
 // flagSQL tells attempts under way that another push of the recipient waits.

@@ -29,11 +29,11 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 	if v.Judgement != store.Booked || v.Usage[2].Used != 1 {
 		t.Errorf("anna is refused for what bert holds: %+v", v)
 	}
-	held, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour))
+	held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour))
 	if err != nil || len(held) != 1 || held[0].ID != v.Push.ID {
 		t.Errorf("anna holds %+v, %v", held, err)
 	}
-	if list, err := b.List(t.Context(), b.tenant, store.Filter{Recipient: "anna"}, store.Position{}, 10); err != nil || len(list) != 1 {
+	if list, err := b.List(t.Context(), b.tenant, store.Filter{Recipient: "anna"}, store.Position{}, 10); err != nil || len(list.Pushes) != 1 {
 		t.Errorf("anna's list: %+v, %v", list, err)
 	}
 

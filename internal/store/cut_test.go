@@ -177,7 +177,7 @@ func TestWithoutPostgres(t *testing.T) {
 		"finish":     func() error { _, err := st.Finish(ctx, store.Finish{}); return err },
 		"push":       func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
 		"list":       func() error { _, err := st.List(ctx, p.Tenant, store.Filter{}, store.Position{}, 1); return err },
-		"bookings":   func() error { _, err := st.Bookings(ctx, quota.Recipient{}, began, began); return err },
+		"bookings":   func() error { _, _, err := st.Bookings(ctx, quota.Recipient{}, began, began); return err },
 		"promote":    func() error { _, err := st.Promote(ctx, 0, 0, 1, nil, nil); return err },
 		"due":        func() error { _, err := st.Due(ctx, 1, nil); return err },
 		"expire":     func() error { _, err := st.Expire(ctx, 1); return err },

@@ -43,8 +43,8 @@ const finishSQL = `
 			SELECT n.status <> 'sent' AND EXISTS (SELECT FROM sends s WHERE s.push_id = n.id AND s.outcome = 'delivered') AS delivered
 		) d
 		WHERE p.id = n.id AND p.claim_token = n.token AND p.status = 'sending'
-		RETURNING p.id, p.more_due
-	), late AS (
+		RETURNING p.id, p.more_due, p.recipient_key, p.status
+	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended WHERE status = 'failed')), late AS (
 		UPDATE pushes p SET status = 'sent', gen = p.gen + 1, armed_until = NULL, last_error = '', updated_at = clock_timestamp()
 		FROM n WHERE p.id = n.id AND p.status = 'scheduled' AND n.outcome = 'delivered'
 		RETURNING p.id

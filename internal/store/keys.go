@@ -62,7 +62,7 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 	_, err := s.pool.Exec(ctx, `
 		INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
 		VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $5)`,
-		[16]byte(uuid.New()), [16]byte(tenant), hash[:], once(scopes), orForever(ttl))
+		[16]byte(uuid.New()), [16]byte(tenant), hash[:], distinct(scopes), orForever(ttl))
 	if err != nil {
 		return "", fmt.Errorf("create key: %w", classify(err))
 	}
@@ -130,8 +130,8 @@ func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	return err
 }
 
-// once leaves out what a list has named before.
-func once(names []string) []string {
+// distinct leaves out what a list has named before.
+func distinct(names []string) []string {
 	var list []string
 	for _, name := range names {
 		if !slices.Contains(list, name) {

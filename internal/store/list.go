@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -25,39 +25,85 @@ type Position struct {
 	ID     uuid.UUID
 }
 
+// PushPage is a part of a list. Next is where the next part begins; nil: this is
+// the last one.
+type PushPage struct {
+	Pushes []push.Push
+	Next   *Position
+}
+
 // List returns up to limit of a tenant's pushes behind a position, by send
-// time and id.
-func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Position, limit int) ([]push.Push, error) {
-	args := []any{[16]byte(tenant), after.SendAt, [16]byte(after.ID), limit}
-	where := []string{`p.tenant_id = $1`, `(p.send_at, p.id) > ($2, $3)`}
-	add := func(condition string, value any) {
-		args = append(args, value)
-		where = append(where, fmt.Sprintf(condition, len(args)))
+// time and id, without their sends. It returns fewer where they are large, or where
+// few pushes fit the filter: then too the list goes on at Next.
+func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Position, limit int) (PushPage, error) {
+	q := f.query(tenant, after, limit)
+	var page PushPage
+	err := s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var last Position
+		rows, _ := c.Query(ctx, q.sql(), q.args...)
+		pushes, behindItem, behindLast, err := collectPage(rows, q, []any{&last.SendAt, (*[16]byte)(&last.ID)}, scanPush)
+		page = PushPage{Pushes: pushes}
+		switch {
+		case behindItem:
+			final := pushes[len(pushes)-1]
+			page.Next = &Position{final.SendAt, final.ID}
+		case behindLast:
+			page.Next = &last
+		}
+		return err
+	})
+	return page, err
+}
+
+// query is the page of the filter behind a position. Pushes are found in their
+// order by the tenant's index, or by the recipient's.
+func (f Filter) query(tenant uuid.UUID, after Position, limit int) pageQuery {
+	q := pageQuery{
+		limit: limit, table: "pushes", columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
+		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
-	from := `pushes`
-	if f.Recipient != "" {
-		args = append(args, push.RecipientKey(tenant, f.Recipient))
-		from = fmt.Sprintf(`(SELECT * FROM pushes WHERE recipient_key = $%d OFFSET 0)`, len(args)) // by the recipient's index, not the tenant's
-		add(`p.recipient = $%d`, f.Recipient)
+	arg := func(value any) string {
+		q.args = append(q.args, value)
+		return fmt.Sprintf("$%d", len(q.args))
 	}
-	if f.Status != "" {
-		add(`p.status = $%d`, string(f.Status))
-	}
-	if f.Channel != "" {
-		add(`p.channel = $%d`, f.Channel)
-	}
-	if f.Category != "" {
-		add(`p.category = $%d`, f.Category)
-	}
+	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(p.send_at, p.id) > (%s, %s)`, arg(after.SendAt), arg([16]byte(after.ID)))}
 	if !f.From.IsZero() {
-		add(`p.send_at >= $%d`, f.From)
+		bounds = append(bounds, `p.send_at >= `+arg(f.From))
 	}
 	if !f.Until.IsZero() {
-		add(`p.send_at < $%d`, f.Until)
+		bounds = append(bounds, `p.send_at < `+arg(f.Until))
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `SELECT `+pushColumns+` FROM `+from+` p WHERE `+strings.Join(where, ` AND `)+` ORDER BY p.send_at, p.id LIMIT $4`, args...)
-	pushes, err := pgx.CollectRows(rows, collectPush)
-	return pushes, classify(err)
+	fits := []string{`true`}
+	for column, value := range map[string]string{"channel": f.Channel, "category": f.Category} {
+		if value != "" {
+			fits = append(fits, `p.`+column+` = `+arg(value))
+		}
+	}
+	if f.Recipient == "" && f.Status != "" {
+		fits = append(fits, `p.status = `+arg(string(f.Status)))
+	}
+	if q.scan = limit + 1; len(fits) > 1 {
+		q.scan = maxScanned
+	}
+	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM pushes p WHERE %s`, strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `))
+	if f.Recipient != "" {
+		found = fmt.Sprintf(`SELECT p.* FROM unnest(%s::text[]) AS s (status) CROSS JOIN LATERAL (
+			%s AND p.recipient_key = %s AND p.recipient = %s AND p.status = s.status ORDER BY p.send_at, p.id LIMIT %d) p`,
+			arg(f.statuses()), found, arg(push.RecipientKey(tenant, f.Recipient)), arg(f.Recipient), q.scan)
+	}
+	q.scanned = fmt.Sprintf(`%s ORDER BY p.send_at, p.id LIMIT %d`, found, q.scan)
+	return q
+}
+
+// statuses are those that the filter chooses: the recipient's index has the pushes
+// of each in their order.
+func (f Filter) statuses() []string {
+	if f.Status != "" {
+		return []string{string(f.Status)}
+	}
+	all := make([]string, len(push.Statuses))
+	for i, s := range push.Statuses {
+		all[i] = string(s)
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func TestListFilters(t *testing.T) {
 	} {
 		list, err := b.List(t.Context(), b.tenant, f, store.Position{}, 10)
 		var got []string
-		for _, p := range list {
+		for _, p := range list.Pushes {
 			got = append(got, p.To)
 		}
 		if err != nil || strings.Join(got, " ") != want {
@@ -67,24 +68,91 @@ func TestListPages(t *testing.T) {
 	if _, err := b.Book(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	var all []push.Push
-	for after := (store.Position{}); ; {
-		page, err := b.List(t.Context(), b.tenant, store.Filter{}, after, 7)
-		if err != nil || len(page) > 7 {
-			t.Fatal(len(page), err)
-		}
-		if len(page) == 0 {
-			break
-		}
-		all = append(all, page...)
-		after = store.Position{SendAt: page[len(page)-1].SendAt, ID: page[len(page)-1].ID}
-	}
-	if len(all) != 100 || !slices.IsSortedFunc(all, func(a, b push.Push) int {
-		if c := a.SendAt.Compare(b.SendAt); c != 0 {
-			return c
-		}
-		return slices.Compare(a.ID[:], b.ID[:])
-	}) {
+	all, _ := b.listAll(t, store.Filter{}, 7)
+	if len(all) != 100 || !slices.IsSortedFunc(all, inListOrder) {
 		t.Errorf("%d pushes, or out of order", len(all))
 	}
+}
+
+// listAll reads a list to its end, and says how many pages it had.
+func (b *bundle) listAll(t *testing.T, f store.Filter, limit int) (all []push.Push, pages int) {
+	t.Helper()
+	for after := (&store.Position{}); after != nil; pages++ {
+		page, err := b.List(t.Context(), b.tenant, f, *after, limit)
+		if err != nil || len(page.Pushes) > limit || pages > 1000 {
+			t.Fatal(len(page.Pushes), pages, err)
+		}
+		all, after = append(all, page.Pushes...), page.Next
+	}
+	return all, pages
+}
+
+// TestList_EndsPagesAtAMebibyte: twenty pushes of 100 KB, of which a page has ten
+// or eleven whatever its size, and none is left out. One that is larger than a page
+// is a page.
+func TestList_EndsPagesAtAMebibyte(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	large := func(bytes int) []byte { return []byte(`{"body":"` + strings.Repeat("x", bytes) + `"}`) }
+	for i := range 20 {
+		d := draft(b.tenant, uuid.NewString(), time.Duration(i)*time.Second)
+		d.Push.Message, d.Push.Metadata = large(50_000), large(50_000)
+		book(t, b.Store, nil, d)
+	}
+	first, err := b.List(t.Context(), b.tenant, store.Filter{}, store.Position{}, 500)
+	if n := len(first.Pushes); err != nil || n < 10 || n > 12 || first.Next == nil {
+		t.Errorf("the first page has %d pushes, %v", n, err)
+	}
+	huge := draft(b.tenant, uuid.NewString(), 10*time.Second)
+	huge.Push.Message = large(3 << 20)
+	book(t, b.Store, nil, huge)
+	if all, pages := b.listAll(t, store.Filter{}, 500); len(all) != 21 || pages < 3 {
+		t.Errorf("%d pushes on %d pages", len(all), pages)
+	}
+}
+
+// TestList_BoundsItsScan: among 25,100 pushes, three fit each filter. The pages on the
+// way are empty, but do not end the list.
+func TestList_BoundsItsScan(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE i % 12000 WHEN 1000 THEN 'sms' ELSE 'log' END, CASE i % 12000 WHEN 1001 THEN 'rare' ELSE '' END, '{}', s, s, s, s + interval '1 day',
+			CASE i % 12000 WHEN 1002 THEN 'failed' ELSE 'sent' END
+		FROM generate_series(1, 25100) i, LATERAL (SELECT $2::timestamptz + i / 10 * interval '1 second' AS s) s`, b.tenant, began)
+	for name, f := range map[string]store.Filter{"channel": {Channel: "sms"}, "category": {Category: "rare"}, "status": {Status: push.Failed}} {
+		all, pages := b.listAll(t, f, 50)
+		if len(all) != 3 || pages != 3 {
+			t.Errorf("%s: %d pushes on %d pages", name, len(all), pages)
+		}
+	}
+	if all, pages := b.listAll(t, store.Filter{From: began.Add(101 * time.Second), Channel: "sms"}, 1); len(all) != 2 || pages < 3 {
+		t.Errorf("from a time on: %d pushes on %d pages", len(all), pages)
+	}
+}
+
+// TestList_OfARecipient reads its pushes of all states in one order, however they
+// mix.
+func TestList_OfARecipient(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, $2, 'anna', 'log', '{}', s, s, s, s + interval '1 day', ('{scheduled,sent,failed,canceled,expired}'::text[])[1 + i % 5]
+		FROM generate_series(1, 200) i, LATERAL (SELECT $3::timestamptz + (i % 7) * interval '1 second' AS s) s`, b.tenant, push.RecipientKey(b.tenant, "anna"), began)
+	for name, row := range map[string]struct {
+		store.Filter
+		want int
+	}{"all": {store.Filter{Recipient: "anna"}, 200}, "sent": {store.Filter{Recipient: "anna", Status: push.Sent}, 40}, "none": {store.Filter{Recipient: "anna", Channel: "sms"}, 0}} {
+		all, _ := b.listAll(t, row.Filter, 9)
+		if len(all) != row.want || !slices.IsSortedFunc(all, inListOrder) {
+			t.Errorf("%s: %d pushes, in order %v", name, len(all), slices.IsSortedFunc(all, inListOrder))
+		}
+		if distinct := slices.CompactFunc(slices.Clone(all), func(a, b push.Push) bool { return a.ID == b.ID }); len(distinct) != len(all) {
+			t.Errorf("%s: %d of %d come twice", name, len(all)-len(distinct), len(all))
+		}
+	}
+}
+
+func inListOrder(a, b push.Push) int {
+	return cmp.Or(a.SendAt.Compare(b.SendAt), slices.Compare(a.ID[:], b.ID[:]))
 }

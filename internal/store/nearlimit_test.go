@@ -20,7 +20,7 @@ func TestWhatIsTakenBackIsNotNear(t *testing.T) {
 	full, empty := draft("full"), draft("empty")
 	j := &judge{
 		now: now, at: map[quota.Recipient]int{{ID: "full"}: 0, {ID: "empty"}: 1}, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{},
-		views: []quota.View{{Bookings: []quota.Booking{{ID: uuid.New(), At: now}}}, {}},
+		views: []quota.View{{Timeline: quota.NewTimeline([]quota.Booking{{ID: uuid.New(), At: now}})}, {}},
 	}
 	policy := quota.Policy{{Name: "two", Limit: 2, Window: time.Hour}}
 	j.order(Order{Drafts: []Draft{full}, Policy: policy, DryRun: true})

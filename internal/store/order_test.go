@@ -113,7 +113,7 @@ func TestViews(t *testing.T) {
 	d.Since = time.Now().Add(-time.Hour)
 	v := book(t, b.Store, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, d)
 	want := []quota.Booking{{ID: early.ID, At: early.SendAt}, {ID: d.Push.ID, At: d.Push.SendAt}, {ID: far.ID, At: far.SendAt}}
-	if diff := cmp.Diff(want, v.View.Bookings); diff != "" {
+	if diff := cmp.Diff(want, v.View.Bookings()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -309,7 +309,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	wantNames(t, b, b.outgoing(t))
-	d, err := b.Replay(t.Context(), w.ID, claimed[0].ID)
+	d, err := b.Replay(t.Context(), b.tenant, w.ID, claimed[0].ID)
 	if err != nil || d.Status != store.DeliveryWaiting || d.Attempts != 0 || !d.EndedAt.IsZero() {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -317,20 +317,20 @@ func TestReplay(t *testing.T) {
 	if len(again) != 1 || again[0].ID != claimed[0].ID || string(again[0].Payload) != string(claimed[0].Payload) {
 		t.Fatalf("%+v", again)
 	}
-	if d, err = b.Replay(t.Context(), w.ID, claimed[0].ID); err != nil || d.Status != store.DeliverySending || d.Attempts != 1 {
+	if d, err = b.Replay(t.Context(), b.tenant, w.ID, claimed[0].ID); err != nil || d.Status != store.DeliverySending || d.Attempts != 1 {
 		t.Errorf("while it is sent: %+v, %v", d, err)
 	}
 	b.settle(t, never, ended(again[0], true))
-	if n, err := b.ReplayFailed(t.Context(), w.ID, time.Now().Add(time.Hour), 100); n != 0 || err != nil {
+	if n, err := b.ReplayFailed(t.Context(), b.tenant, w.ID, time.Now().Add(time.Hour), 100); n != 0 || err != nil {
 		t.Errorf("%d failed in the future, %v", n, err)
 	}
-	if n, err := b.ReplayFailed(t.Context(), w.ID, time.Now().Add(-time.Hour), 1); n != 1 || err != nil {
+	if n, err := b.ReplayFailed(t.Context(), b.tenant, w.ID, time.Now().Add(-time.Hour), 1); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	if again = b.outgoing(t); len(again) != 1 || again[0].ID != claimed[1].ID {
 		t.Errorf("%+v", again)
 	}
-	if _, err := b.Replay(t.Context(), w.ID, uuid.New()); err != push.ErrNotFound {
+	if _, err := b.Replay(t.Context(), b.tenant, w.ID, uuid.New()); err != push.ErrNotFound {
 		t.Error(err)
 	}
 }
@@ -348,11 +348,11 @@ func TestDeliveries(t *testing.T) {
 	}
 	list := func(f store.DeliveryFilter, before int64, limit int) (events []string, last int64) {
 		t.Helper()
-		found, err := b.Deliveries(t.Context(), w.ID, f, before, limit)
+		found, err := b.Deliveries(t.Context(), b.tenant, w.ID, f, before, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range found {
+		for _, d := range found.Deliveries {
 			events, last = append(events, string(d.Event)), d.Seq
 		}
 		return events, last
@@ -377,8 +377,8 @@ func TestDeliveries(t *testing.T) {
 			t.Errorf("%s: %v of %d claimed", name, got, len(claimed))
 		}
 	}
-	if found, err := b.Deliveries(t.Context(), other.ID, store.DeliveryFilter{}, 0, 10); err != nil || len(found) != 3 {
-		t.Errorf("%d of the other, %v", len(found), err)
+	if found, err := b.Deliveries(t.Context(), b.tenant, other.ID, store.DeliveryFilter{}, 0, 10); err != nil || len(found.Deliveries) != 3 {
+		t.Errorf("%d of the other, %v", len(found.Deliveries), err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -35,31 +36,34 @@ func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 func collectPush(row pgx.CollectableRow) (push.Push, error) { return scanPush(row) }
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
-func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	b := &pgx.Batch{}
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
-	b.Queue(`SELECT attempt, started_at, ended_at, outcome, provider_message_id, error
-		FROM sends WHERE push_id = $1 ORDER BY attempt`, [16]byte(id))
-	res := s.pool.SendBatch(ctx, b)
-	defer res.Close()
+func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		b := &pgx.Batch{}
+		b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+		b.Queue(`SELECT attempt, started_at, ended_at, outcome, provider_message_id, error
+			FROM sends WHERE push_id = $1 ORDER BY attempt`, [16]byte(id))
+		res := c.SendBatch(ctx, b)
+		defer res.Close()
 
-	rows, _ := res.Query()
-	p, err := pgx.CollectExactlyOneRow(rows, collectPush)
-	if err != nil {
-		return push.Push{}, classify(err)
-	}
-	rows, _ = res.Query()
-	p.Sends, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Send, error) {
-		var (
-			send    push.Send
-			ended   pgtype.Timestamptz
-			outcome pgtype.Text
-		)
-		err := row.Scan(&send.Attempt, &send.StartedAt, &ended, &outcome, &send.ProviderMessageID, &send.Error)
-		send.EndedAt, send.Outcome = ended.Time, push.Outcome(outcome.String)
-		return send, err
+		rows, _ := res.Query()
+		var err error
+		if p, err = pgx.CollectExactlyOneRow(rows, collectPush); err != nil {
+			return err
+		}
+		rows, _ = res.Query()
+		p.Sends, err = pgx.CollectRows(rows, collectSend)
+		return err
 	})
-	return p, classify(err)
+	return p, err
+}
+
+func collectSend(row pgx.CollectableRow) (push.Send, error) {
+	var (
+		send    push.Send
+		ended   pgtype.Timestamptz
+		outcome pgtype.Text
+	)
+	err := row.Scan(&send.Attempt, &send.StartedAt, &ended, &outcome, &send.ProviderMessageID, &send.Error)
+	send.EndedAt, send.Outcome = ended.Time, push.Outcome(outcome.String)
+	return send, err
 }

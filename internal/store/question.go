@@ -15,53 +15,62 @@ import (
 )
 
 // lockSQL waits for the locks named by sorted keys, until the transaction ends.
-const lockSQL = `SELECT count(pg_advisory_xact_lock(k)) FROM unnest($1::bigint[]) AS k`
+// tryLockSQL takes those that are free. Both return the keys of locks that were
+// not taken.
+const (
+	lockSQL    = `SELECT k FROM unnest($1::bigint[]) AS k WHERE pg_advisory_xact_lock(k) IS NULL`
+	tryLockSQL = `SELECT k FROM unnest($1::bigint[]) AS k WHERE NOT pg_try_advisory_xact_lock(k)`
+)
 
-// bookingsSQL reads the bookings of many recipients, each strictly between two
-// times.
-const bookingsSQL = `
-	SELECT q.i, p.id, p.send_at, p.status
-	FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[])
-		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, i)
-	CROSS JOIN LATERAL (
-		SELECT id, send_at, status, tenant_id, recipient FROM pushes
-		WHERE recipient_key = q.recipient_key AND status IN ('scheduled', 'sending', 'sent')
-			AND send_at > q.since AND send_at < q.until
-		OFFSET 0 -- keeps the next line from choosing another index
-	) p
-	WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
-	ORDER BY q.i, p.send_at, p.id`
+// How many bookings of one recipient a transaction reads: one that tenants share,
+// and one that a tenant has for itself. A recipient with more is crowded.
+const (
+	sharedRows = 128
+	ownRows    = 1000
+)
 
 // question is what the judge has to know about a group of orders: the bookings
 // around their send times, one range for each recipient; the pushes that
 // already bear one of their ids; and those that were made under one of their
 // Idempotency-Keys.
 type question struct {
-	locks        []int64
-	at           map[quota.Recipient]int
-	keys         []int64
-	tenants      [][16]byte
-	recipients   []string
-	since, until []time.Time
-	ids          [][16]byte
-	requests     [][16]byte
+	locks    []int64
+	at       map[quota.Recipient]int // in spans
+	spans    []span                  // in the order in which the drafts need them
+	uses     []int                   // how many drafts need each span
+	ids      [][16]byte
+	requests [][16]byte
+	reach    time.Duration // of the policies
+
+	begun bool         // the transaction has begun, and has the locks
+	views []quota.View // that are known without reading; those of other spans are zero
 }
 
 func newQuestion(orders []Order, rerun bool) *question {
 	q := &question{at: map[quota.Recipient]int{}}
 	for _, o := range orders {
+		q.reach = max(q.reach, o.Policy.Reach())
 		for _, d := range o.Drafts {
 			q.add(d, o)
-			if rerun {
+			if rerun || o.mayExist {
 				q.ids = append(q.ids, d.Push.ID)
 			}
 			q.addRequest(d.Push.IdempotencyID)
 		}
 	}
-	q.locks = append(q.locks, q.keys...)
+	for _, sp := range q.spans {
+		q.locks = append(q.locks, sp.key())
+	}
 	slices.Sort(q.locks)
 	q.locks = slices.Compact(q.locks)
 	return q
+}
+
+// limit bounds how many bookings of each recipient are read.
+func (q *question) limit(most int) {
+	for i := range q.spans {
+		q.spans[i].most = most
+	}
 }
 
 // addRequest asks for what an Idempotency-Key has made before, under a lock of
@@ -69,13 +78,14 @@ func newQuestion(orders []Order, rerun bool) *question {
 func (q *question) addRequest(id uuid.UUID) {
 	if n := len(q.requests); id != uuid.Nil && (n == 0 || q.requests[n-1] != id) {
 		q.requests = append(q.requests, id)
-		q.locks = append(q.locks, int64(binary.BigEndian.Uint64(id[8:])))
+		q.locks = append(q.locks, requestLock(id))
 	}
 }
 
+func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
+
 // add widens the recipient's range by what matters to the draft.
 func (q *question) add(d Draft, o Order) {
-	r := quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
 	near := o.Allowance.whole(o.Policy.Around(d.Push.SendAt, 2), d.Push.SendAt, d.Latest)
 	if reach := d.Latest.Add(o.Policy.Reach()); !d.Latest.IsZero() && reach.After(near.Until) {
 		near.Until = reach
@@ -83,19 +93,16 @@ func (q *question) add(d Draft, o Order) {
 	if !d.Since.IsZero() {
 		near.From, near.Until = earlier(near.From, d.Since), endOfTime
 	}
-	i, known := q.at[r]
+	i, known := q.at[d.recipient()]
 	if !known {
-		q.at[r] = len(q.keys)
-		q.keys = append(q.keys, push.RecipientKey(r.Tenant, r.ID))
-		q.tenants = append(q.tenants, r.Tenant)
-		q.recipients = append(q.recipients, r.ID)
-		q.since = append(q.since, near.From)
-		q.until = append(q.until, near.Until)
+		q.at[d.recipient()] = len(q.spans)
+		q.spans, q.uses = append(q.spans, span{recipient: d.recipient(), from: near.From, until: near.Until}), append(q.uses, 1)
 		return
 	}
-	q.since[i] = earlier(q.since[i], near.From)
-	if near.Until.After(q.until[i]) {
-		q.until[i] = near.Until
+	q.uses[i]++
+	q.spans[i].from = earlier(q.spans[i].from, near.From)
+	if near.Until.After(q.spans[i].until) {
+		q.spans[i].until = near.Until
 	}
 }
 
@@ -108,59 +115,56 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// ask begins a transaction, takes the locks and reads the answers, in one
-// exchange. The lock clause is for the rows that bear one of the ids.
-func (q *question) ask(ctx context.Context, c *pgxpool.Conn, lockClause string) (*judge, error) {
+// ask begins a transaction, takes the locks and has the answers read, in one
+// exchange. The lock clause is for the rows that bear one of the ids. The judge
+// reads bookings as it needs them; its reading must be closed.
+func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*judge, error) {
+	j := &judge{at: q.at, uses: q.uses, views: q.views, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
+	if j.views == nil {
+		j.views = make([]quota.View, len(q.spans))
+	}
 	b := &pgx.Batch{}
-	b.Queue(`begin isolation level read committed`)
-	b.Queue(lockSQL, q.locks)
+	if !q.begun {
+		b.Queue(`begin isolation level read committed`)
+		b.Queue(locks, q.locks)
+	}
 	b.Queue(`SELECT clock_timestamp()`)
-	b.Queue(bookingsSQL, q.keys, q.tenants, q.recipients, q.since, q.until)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, q.ids)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, q.requests)
-	res := c.SendBatch(ctx, b)
-	j, err := q.answer(res)
-	if closeErr := res.Close(); err == nil {
-		err = closeErr
+	j.reading = &reading{judge: j, spans: q.spans}
+	j.reading.queue(b)
+	j.reading.results = c.SendBatch(ctx, b)
+	if err := q.answer(j, j.reading.results); err != nil {
+		_ = j.reading.results.Close()
+		return nil, err
 	}
-	return j, err
+	return j, nil
 }
 
-// answer reads the results of the question's statements.
-func (q *question) answer(res pgx.BatchResults) (*judge, error) {
-	j := &judge{at: q.at, views: make([]quota.View, len(q.keys)), existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
-	for i := range j.views {
-		j.views[i] = quota.View{From: q.since[i], Until: q.until[i]}
-	}
-	for range 2 {
+// answer reads all but the bookings.
+func (q *question) answer(j *judge, res pgx.BatchResults) error {
+	if !q.begun {
 		if _, err := res.Exec(); err != nil {
-			return nil, err
+			return err
+		}
+		rows, _ := res.Query()
+		var err error
+		if j.locked, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
+			return err
 		}
 	}
 	if err := res.QueryRow().Scan(&j.now); err != nil {
-		return nil, err
-	}
-	rows, _ := res.Query()
-	var (
-		i int
-		b quota.Booking
-	)
-	if _, err := pgx.ForEachRow(rows, []any{&i, (*[16]byte)(&b.ID), &b.At, nil}, func() error {
-		v := &j.views[i-1]
-		v.Bookings = append(v.Bookings, b)
-		return nil
-	}); err != nil {
-		return nil, err
+		return err
 	}
 	for range 2 {
-		rows, _ = res.Query()
+		rows, _ := res.Query()
 		existing, err := pgx.CollectRows(rows, collectPush)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, p := range existing {
 			j.know(p)
 		}
 	}
-	return j, nil
+	return nil
 }

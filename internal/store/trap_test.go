@@ -82,7 +82,7 @@ func TestLockAndTestInOneStatementDoubleBook(t *testing.T) {
 		d := draft(b.tenant, "anna", time.Hour)
 		b.overtake(t, d.Push.SendAt, func() {
 			v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
-			if err != nil || v[0].Judgement != store.Refused || len(v[0].View.Bookings) != 1 {
+			if err != nil || v[0].Judgement != store.Refused || len(v[0].Decision.Violations) != 1 {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})

@@ -141,11 +141,14 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 			WITH late AS MATERIALIZED (
 				SELECT id FROM pushes
 				WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() AND expires_at <= statement_timestamp()
-				ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-			UPDATE pushes p SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
-				last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
-			FROM late WHERE p.id = late.id
-			RETURNING p.id, p.tenant_id, p.recipient`, limit)
+				ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
+			), ended AS (
+				UPDATE pushes p SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
+					last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
+				FROM late WHERE p.id = late.id
+				RETURNING p.id, p.tenant_id, p.recipient, p.recipient_key
+			), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))
+			SELECT id, tenant_id, recipient FROM ended`, limit)
 		var err error
 		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Ended, error) {
 			var e Ended
@@ -160,10 +163,8 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 // Backlog counts the pushes that are due and still wait, and says for how long
 // the oldest has.
 func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
 	var us int64
-	err = s.pool.QueryRow(ctx, `
+	err = s.readPool.QueryRow(ctx, `
 		SELECT count(*), (coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) * 1e6)::bigint
 		FROM pushes WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &us)
 	return pushes, time.Duration(us) * time.Microsecond, classify(err)

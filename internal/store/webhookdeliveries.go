@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -46,16 +45,19 @@ type Delivery struct {
 	EndedAt    time.Time // zero until it ends
 }
 
-const deliveryColumns = `d.id, d.seq, d.push_id, d.event, d.payload, d.status, d.attempts, d.next_at, d.last_status, d.last_error, d.created_at, d.ended_at`
+const deliveryColumns = `p.id, p.seq, p.push_id, p.event, p.payload, p.status, p.attempts, p.next_at, p.last_status, p.last_error, p.created_at, p.ended_at`
 
-func collectDelivery(row pgx.CollectableRow) (Delivery, error) {
+func collectDelivery(row pgx.CollectableRow) (Delivery, error) { return scanDelivery(row) }
+
+// scanDelivery reads one row of [deliveryColumns], and what follows them into more.
+func scanDelivery(row pgx.CollectableRow, more ...any) (Delivery, error) {
 	var (
 		d     Delivery
 		about pgtype.UUID
 		ended pgtype.Timestamptz
 	)
-	err := row.Scan((*[16]byte)(&d.ID), &d.Seq, &about, (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
-		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, &ended)
+	err := row.Scan(append([]any{(*[16]byte)(&d.ID), &d.Seq, &about, (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
+		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, &ended}, more...)...)
 	d.Push, d.EndedAt = about.Bytes, ended.Time
 	return d, err
 }
@@ -67,61 +69,87 @@ type DeliveryFilter struct {
 	Push   uuid.UUID
 }
 
-// Deliveries returns up to limit of a webhook's deliveries, the newest first,
-// from before the one with the given Seq; 0: from the newest.
-func (s *Store) Deliveries(ctx context.Context, webhook uuid.UUID, f DeliveryFilter, before int64, limit int) ([]Delivery, error) {
+// DeliveryPage is a part of a list. Next is the Seq before which the next part
+// begins; 0: this is the last one.
+type DeliveryPage struct {
+	Deliveries []Delivery
+	Next       int64
+}
+
+// Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest
+// first, from before the one with the given Seq; 0: from the newest. As of
+// [Store.List], there may be fewer.
+func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f DeliveryFilter, before int64, limit int) (DeliveryPage, error) {
+	q := f.query(tenant, webhook, before, limit)
+	var page DeliveryPage
+	err := s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var last int64
+		rows, _ := c.Query(ctx, q.sql(), q.args...)
+		deliveries, behindItem, behindLast, err := collectPage(rows, q, []any{&last}, scanDelivery)
+		page = DeliveryPage{Deliveries: deliveries}
+		switch {
+		case behindItem:
+			page.Next = deliveries[len(deliveries)-1].Seq
+		case behindLast:
+			page.Next = last
+		}
+		return err
+	})
+	return page, err
+}
+
+// query is the page of the filter before a Seq.
+func (f DeliveryFilter) query(tenant, webhook uuid.UUID, before int64, limit int) pageQuery {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	args := []any{[16]byte(webhook), before, limit}
-	where := []string{`d.webhook_id = $1`, `d.seq < $2`}
-	add := func(column string, value any) {
-		args = append(args, value)
-		where = append(where, fmt.Sprintf(`%s = $%d`, column, len(args)))
+	q := pageQuery{
+		limit: limit, scan: limit + 1, table: "webhook_deliveries", columns: deliveryColumns, position: "p.seq", order: "p.seq DESC", backward: "p.seq",
+		size: `octet_length(p.payload::text) + 500`, args: []any{[16]byte(webhook), before, [16]byte(tenant)},
 	}
-	if f.Status != "" {
-		add(`d.status`, string(f.Status))
+	bounds := `p.webhook_id = $1 AND p.seq < $2 AND p.tenant_id = $3`
+	if f.Push != uuid.Nil { // the index has a push's events in order
+		q.args = append(q.args, [16]byte(f.Push))
+		bounds += fmt.Sprintf(` AND p.push_id = $%d`, len(q.args))
 	}
-	if f.Event != "" {
-		add(`d.event`, string(f.Event))
+	fits := `true`
+	for column, value := range map[string]string{"status": string(f.Status), "event": string(f.Event)} {
+		if value != "" {
+			q.args, q.scan = append(q.args, value), maxScanned
+			fits += fmt.Sprintf(` AND p.%s = $%d`, column, len(q.args))
+		}
 	}
-	if f.Push != uuid.Nil {
-		add(`d.push_id`, [16]byte(f.Push))
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `SELECT `+deliveryColumns+` FROM webhook_deliveries d WHERE `+strings.Join(where, ` AND `)+` ORDER BY d.seq DESC LIMIT $3`, args...)
-	deliveries, err := pgx.CollectRows(rows, collectDelivery)
-	return deliveries, classify(err)
+	q.scanned = fmt.Sprintf(`SELECT p.id, p.seq, %s AS fits FROM webhook_deliveries p WHERE %s ORDER BY p.seq DESC LIMIT %d`, fits, bounds, q.scan)
+	return q
 }
 
 // AddTestDelivery writes an event for one webhook alone, about no push.
 func (s *Store) AddTestDelivery(ctx context.Context, w Webhook) (Delivery, error) {
-	return s.oneDelivery(ctx, `
-		INSERT INTO webhook_deliveries AS d (webhook_id, tenant_id, event, payload)
+	return s.oneDelivery(ctx, w.Tenant, `
+		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
 		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
 		RETURNING `+deliveryColumns, [16]byte(w.ID), [16]byte(w.Tenant), string(push.EventTest))
 }
 
 // Replay has a delivery of the webhook sent again, or now if it waits, with all
 // of its attempts before it. One that is being sent is left alone.
-func (s *Store) Replay(ctx context.Context, webhook, id uuid.UUID) (Delivery, error) {
-	return s.oneDelivery(ctx, replaySQL+` AND d.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
+func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (Delivery, error) {
+	return s.oneDelivery(ctx, tenant, replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
 }
 
 const replaySQL = `
-	UPDATE webhook_deliveries d SET
-		status = CASE WHEN d.status = 'sending' THEN d.status ELSE 'waiting' END,
-		attempts = CASE WHEN d.status = 'sending' THEN d.attempts ELSE 0 END,
-		next_at = CASE WHEN d.status = 'sending' THEN d.next_at ELSE clock_timestamp() END,
+	UPDATE webhook_deliveries p SET
+		status = CASE WHEN p.status = 'sending' THEN p.status ELSE 'waiting' END,
+		attempts = CASE WHEN p.status = 'sending' THEN p.attempts ELSE 0 END,
+		next_at = CASE WHEN p.status = 'sending' THEN p.next_at ELSE clock_timestamp() END,
 		queued_at = clock_timestamp(), ended_at = NULL
-	WHERE d.webhook_id = $1`
+	WHERE p.webhook_id = $1`
 
 // ReplayFailed has what was given up of a webhook sent again: events since a
 // time, the oldest first, up to limit of them. It returns how many those are.
-func (s *Store) ReplayFailed(ctx context.Context, webhook uuid.UUID, since time.Time, limit int) (n int, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		tag, err := c.Exec(ctx, replaySQL+` AND d.id IN (
+func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (n int, err error) {
+	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		tag, err := c.Exec(ctx, replaySQL+` AND p.id IN (
 			SELECT id FROM webhook_deliveries
 			WHERE webhook_id = $1 AND status = 'failed' AND created_at >= $2 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED)`,
 			[16]byte(webhook), since, limit)
@@ -131,12 +159,14 @@ func (s *Store) ReplayFailed(ctx context.Context, webhook uuid.UUID, since time.
 	return n, err
 }
 
-func (s *Store) oneDelivery(ctx context.Context, sql string, args ...any) (Delivery, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, sql, args...)
-	d, err := pgx.CollectExactlyOneRow(rows, collectDelivery)
-	return d, classify(err)
+// oneDelivery runs a statement of the tenant that changes and returns a delivery.
+func (s *Store) oneDelivery(ctx context.Context, tenant uuid.UUID, sql string, args ...any) (d Delivery, err error) {
+	err = s.changeOnce(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, _ := c.Query(ctx, sql, args...)
+		d, err = pgx.CollectExactlyOneRow(rows, collectDelivery)
+		return err
+	})
+	return d, err
 }
 
 // SweepDeliveries removes up to limit deliveries: those made or replayed longer

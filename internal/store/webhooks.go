@@ -40,7 +40,7 @@ func collectWebhook(row pgx.CollectableRow) (Webhook, error) {
 // CreateWebhook makes a webhook, whose requests the secret signs, unless its
 // tenant has as many as it may: [push.ErrTooManyWebhooks].
 func (s *Store) CreateWebhook(ctx context.Context, w Webhook, secret string, most int) (Webhook, error) {
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err := s.change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var others int
 			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(w.Tenant)); err != nil { // one at a time
@@ -66,60 +66,66 @@ func (s *Store) CreateWebhook(ctx context.Context, w Webhook, secret string, mos
 }
 
 // Webhook returns a tenant's webhook, or [push.ErrNotFound].
-func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (Webhook, error) {
-	return s.oneWebhook(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, [16]byte(id), [16]byte(tenant))
+func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w Webhook, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, [16]byte(id), [16]byte(tenant))
+		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
+		return err
+	})
+	return w, err
 }
 
 // Webhooks lists a tenant's webhooks, the oldest first.
-func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) ([]Webhook, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, [16]byte(tenant))
-	hooks, err := pgx.CollectRows(rows, collectWebhook)
-	return hooks, classify(err)
+func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []Webhook, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, [16]byte(tenant))
+		hooks, err = pgx.CollectRows(rows, collectWebhook)
+		return err
+	})
+	return hooks, err
 }
 
 // DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to
 // it, and what was is swept away.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
-	_, err := s.oneWebhook(ctx, `
+	_, err := s.changeWebhook(ctx, tenant, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id))
 	return err
 }
 
 // EnableWebhook switches a webhook on again, and forgets that it failed. What
 // waited when it was switched off is sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (Webhook, error) {
-	return s.oneWebhook(ctx, `
+	return s.changeWebhook(ctx, tenant, `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id))
 }
 
 // RotateWebhookSecret gives a webhook a new secret. For the time of overlap,
 // requests are signed with the old one as well.
 func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (Webhook, error) {
-	return s.oneWebhook(ctx, `
+	return s.changeWebhook(ctx, tenant, `
 		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant), secret, overlap)
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), secret, overlap)
 }
 
-// oneWebhook runs a statement that returns a webhook, or [push.ErrNotFound].
-func (s *Store) oneWebhook(ctx context.Context, sql string, args ...any) (Webhook, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, sql, args...)
-	w, err := pgx.CollectExactlyOneRow(rows, collectWebhook)
-	return w, classify(err)
+// changeWebhook runs a statement that changes and returns a webhook of the tenant,
+// its second argument, or [push.ErrNotFound].
+func (s *Store) changeWebhook(ctx context.Context, tenant uuid.UUID, sql string, id [16]byte, more ...any) (w Webhook, err error) {
+	err = s.changeOnce(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, _ := c.Query(ctx, sql, append([]any{id, [16]byte(tenant)}, more...)...)
+		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
+		return err
+	})
+	return w, err
 }
 
 // WebhookBacklog counts the deliveries that are due and still wait, says how
 // long the oldest has waited, and how many webhooks are switched off.
 func (s *Store) WebhookBacklog(ctx context.Context) (deliveries int, oldest time.Duration, off int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
 	var us int64
-	err = s.pool.QueryRow(ctx, `
+	err = s.readPool.QueryRow(ctx, `
 		SELECT count(d.next_at), (coalesce(extract(epoch FROM clock_timestamp() - min(d.next_at)), 0) * 1e6)::bigint,
 			(SELECT count(*) FROM webhooks WHERE disabled_at IS NOT NULL AND deleted_at IS NULL)
 		FROM webhooks w LEFT JOIN webhook_deliveries d

@@ -1,7 +1,8 @@
 -- Books one place in a recipient's ledger, if the ledger is loaded and every
 -- rule has a place left.
 --
--- KEYS[1]  bookings: ZSET of push id → send time in ms, and the member "loaded"
+-- KEYS[1]  bookings: ZSET of push id → send time in ms, and the member "loaded"; or only
+--          the member "crowded", if there are too many to be kept
 -- KEYS[2]  filler: the push id that may fill the bookings, while they are cold
 -- ARGV[1]  push id
 -- ARGV[2]  send time, ms
@@ -9,6 +10,7 @@
 -- ARGV[4…] limit and window (ms) of every rule
 --
 -- Answers cold:    not loaded; the caller may fill it.
+--         crowded: not loaded, and not to be filled.
 --         free:    booked. Running it again changes nothing.
 --         ask:     this id holds another time; only Postgres knows why.
 --         blocked: not booked; there seems to be no place.
@@ -17,6 +19,7 @@ local bookings, filler = KEYS[1], KEYS[2]
 local id, t = ARGV[1], tonumber(ARGV[2])
 
 if not redis.call('ZSCORE', bookings, 'loaded') then
+  if redis.call('EXISTS', bookings) == 1 then return 'crowded' end
   redis.call('SET', filler, id, 'PX', ARGV[3])
   return 'cold'
 end
@@ -36,6 +39,14 @@ local function blocks(limit, window)
     if b - a < window and t > b - window and t < a + window then return true end
   end
   return false
+end
+
+local most = 1000 -- bookings that are kept
+if redis.call('ZCARD', bookings) > most then
+  redis.call('ZREMRANGEBYRANK', bookings, 0, -1)
+  redis.call('ZADD', bookings, 0, 'crowded')
+  redis.call('PEXPIRE', bookings, 60000)
+  return 'crowded'
 end
 
 for i = 4, #ARGV, 2 do

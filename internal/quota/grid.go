@@ -1,0 +1,42 @@
+package quota
+
+import "time"
+
+// grid is the times that are multiples of a step, as offsets of a timeline.
+type grid struct {
+	Timeline
+	step  time.Duration // 0: any time
+	phase time.Duration // how far behind one of them the origin is
+}
+
+// grid returns the multiples of a step. A timeline without bookings gets t for its
+// origin.
+func (l Timeline) grid(t time.Time, step time.Duration) grid {
+	if len(l.at) == 0 {
+		l.origin = t
+	}
+	return grid{l, step, l.origin.Sub(l.origin.Truncate(step))}
+}
+
+// down rounds an offset down to a multiple of the step.
+func (g grid) down(at time.Duration) time.Duration {
+	if g.step <= 0 {
+		return at
+	}
+	over := (at + g.phase) % g.step
+	if over < 0 {
+		over += g.step
+	}
+	return at - over
+}
+
+// up rounds an offset up.
+func (g grid) up(at time.Duration) time.Duration {
+	if down := g.down(at); down < at {
+		return down + g.step
+	}
+	return at
+}
+
+// time is the time at an offset.
+func (g grid) time(at time.Duration) time.Time { return g.origin.Add(at) }

@@ -1,0 +1,91 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// Slots is the picture of a recipient's time.
+type Slots struct {
+	Bookings []store.HeldBooking
+	Blocked  []quota.Interval // in which nothing can be booked, sorted by their beginning
+	Next     time.Time        // where the picture goes on, because it would be too large; zero: it is whole
+}
+
+// maxSlots is about how many bookings, and how many blocked intervals, a picture
+// shows.
+const maxSlots = 10_000
+
+// Slots returns a recipient's bookings in [from, until], and the intervals
+// that overlap it in which nothing can be booked.
+func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time.Time) (Slots, error) {
+	reach := s.cfg.Policy.Reach()
+	held, complete, err := s.bookings(ctx, r, from.Add(-reach), until.Add(reach))
+	if err != nil {
+		return Slots{}, fmt.Errorf("slots: %w", err)
+	}
+	all := make([]quota.Booking, len(held))
+	for i, h := range held {
+		all[i] = h.Booking
+	}
+	slots := Slots{
+		Bookings: slices.DeleteFunc(held, func(h store.HeldBooking) bool { return h.At.Before(from) || h.At.After(until) }),
+		Blocked: slices.DeleteFunc(s.cfg.Policy.Blocked(quota.NewTimeline(all)), func(i quota.Interval) bool {
+			return !i.From.IsZero() && !i.From.Before(until) || !i.Until.IsZero() && !i.Until.After(from)
+		}),
+	}
+	if len(slots.Blocked) > maxSlots {
+		slots.Blocked = joined(slots.Blocked)
+	}
+	slots.end(from, until, complete.Add(-reach))
+	return slots, nil
+}
+
+// end ends a picture where it becomes too large, or where it is not known any more;
+// but a second after its beginning at the earliest.
+func (p *Slots) end(from, until, known time.Time) {
+	var end time.Time
+	earlier := func(t time.Time) {
+		if end.IsZero() || t.Before(end) {
+			end = t
+		}
+	}
+	if len(p.Bookings) > maxSlots {
+		earlier(p.Bookings[maxSlots].At)
+	}
+	if len(p.Blocked) > maxSlots {
+		earlier(p.Blocked[maxSlots].From.Truncate(quota.Second))
+	}
+	if known.Before(until) {
+		earlier(known)
+	}
+	if end.IsZero() {
+		return
+	}
+	if first := from.Add(quota.Second); end.Before(first) {
+		end = first
+	}
+	p.Next = end
+	p.Bookings = slices.DeleteFunc(p.Bookings, func(h store.HeldBooking) bool { return !h.At.Before(end) })
+	p.Blocked = slices.DeleteFunc(p.Blocked, func(i quota.Interval) bool { return !i.From.IsZero() && !i.From.Before(end) })
+}
+
+// joined makes one interval of those of one rule that overlap.
+func joined(blocked []quota.Interval) []quota.Interval {
+	var all []quota.Interval
+	last := map[string]int{} // of each rule, in all
+	for _, i := range blocked {
+		if n, ok := last[i.Rule.Name]; ok && i.From.Before(all[n].Until) {
+			all[n].Until = i.Until
+			continue
+		}
+		last[i.Rule.Name] = len(all)
+		all = append(all, i)
+	}
+	return all
+}

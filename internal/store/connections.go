@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// sessionSettings are those of every connection. Every statement here is served by
+// an index. A plan cached while a table was small, or never analyzed, must not scan
+// it later.
+var sessionSettings = map[string]string{
+	"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
+	"plan_cache_mode": "force_generic_plan", "jit": "off", "timezone": "UTC",
+	"application_name": "sendquota",
+}
+
+// idleLimit is the setting of Postgres for how long a transaction may stand
+// still before its locks are taken away from it.
+const idleLimit = "idle_in_transaction_session_timeout"
+
+func openPool(ctx context.Context, databaseURL string, cfg Config, most, least int, more ...map[string]string) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, errors.New("open store: DATABASE_URL is no valid Postgres URL") // the parser's text may quote the password
+	}
+	pc.MaxConns, pc.MinConns = int32(most), int32(least)
+	for _, settings := range append(more, sessionSettings) {
+		for name, value := range settings {
+			pc.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	// A program that is frozen, or cut off, must not keep its locks.
+	if _, set := pc.ConnConfig.RuntimeParams[idleLimit]; !set {
+		pc.ConnConfig.RuntimeParams[idleLimit] = milliseconds(2 * cfg.Timeout)
+	}
+	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return pool, nil
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// work is what is done on a connection. It is told how often it ran before.
+type work func(ctx context.Context, c *pgxpool.Conn, earlier int) error
+
+// inTx runs work in a transaction of its own and, if Postgres says or means
+// "try again", runs it again from the start. work must therefore find its own
+// rows if an earlier run was committed after all.
+func (s *Store) inTx(ctx context.Context, work work) error { return s.repeat(ctx, s.pool, work) }
+
+// change is inTx for what one tenant asks for by itself. A tenant has a part of
+// the connections for it.
+func (s *Store) change(ctx context.Context, tenant uuid.UUID, work work) error {
+	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.pool, work) })
+}
+
+// changeOnce is change for what must not be run again if its reply is lost.
+func (s *Store) changeOnce(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn) error) error {
+	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error {
+		return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error { return work(ctx, c) }))
+	})
+}
+
+// read is change for what only reads. It has connections of its own, on which
+// Postgres ends what takes too long.
+func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
+	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })
+}
+
+// within does something for which it takes a connection of the tenant's part.
+func (s *Store) within(ctx context.Context, part *bulkhead.Bulkhead[uuid.UUID], tenant uuid.UUID, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	loan, err := part.Acquire(ctx, tenant, 1)
+	if err != nil {
+		return classify(err)
+	}
+	defer loan.Release()
+	return do(ctx)
+}
+
+// repeat runs work until it succeeds, or fails for good.
+func (s *Store) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	for earlier := 0; ; earlier++ {
+		err := onConn(ctx, pool, func(c *pgxpool.Conn) error { return work(ctx, c, earlier) })
+		if err == nil || earlier == 4 || !again(err) {
+			return classify(err)
+		}
+		select {
+		case <-ctx.Done():
+			return classify(err)
+		case <-time.After(20 * time.Millisecond << (2 * earlier)):
+		}
+	}
+}
+
+// onConn runs work on a connection, and rolls back what it leaves open.
+func onConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) error) error {
+	c, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	err = work(c)
+	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
+		_, _ = c.Exec(ctx, "rollback") // a connection that can not even do this is dropped by Release
+	}
+	return err
+}
+
+// again reports whether running a transaction again can help: the connection
+// broke, the server goes down or comes up, or transactions got in each other's
+// way.
+func again(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		switch pgErr.Code {
+		case "57P01", "57P02", "57P03", "25P03", "40001", "40P01", "53300", "53200":
+			return true
+		}
+		return strings.HasPrefix(pgErr.Code, "08")
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// classify turns what can be tried again later into [push.ErrUnavailable].
+func classify(err error) error {
+	var pgErr *pgconn.PgError
+	switch {
+	case errors.As(err, &pgErr) && pgErr.Code == "42P01":
+		return fmt.Errorf("the database lacks our tables; run: sendquota migrate: %w", err)
+	case errors.Is(err, pgx.ErrNoRows):
+		return push.ErrNotFound
+	case err != nil && (again(err) || errors.Is(err, context.DeadlineExceeded)):
+		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+	}
+	return err
+}

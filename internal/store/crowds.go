@@ -1,0 +1,222 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// crowds remembers the recipients that have many bookings, and keeps the bookings
+// of a few of them in memory. Reading a hundred thousand takes a tenth of a second.
+//
+// What it keeps is used under the recipient's lock, and only if the recipient's
+// version in the table crowds is still the one that was kept with it. Whoever adds
+// or removes a booking changes the version in the same transaction.
+type crowds struct {
+	mu    sync.Mutex
+	known map[quota.Recipient]*crowd
+	kept  int // bookings, of all
+}
+
+type crowd struct {
+	until   time.Time // when it is forgotten
+	view    quota.View
+	version uuid.UUID // Nil: no view is kept
+}
+
+const (
+	crowdTime    = 10 * time.Minute
+	mostCrowds   = 10_000
+	mostKept     = 400_000 // bookings: some 20 MB
+	crowdsAtOnce = 4       // in one transaction; of more, no bookings are kept
+)
+
+// knows reports whether a recipient is known to have many bookings.
+func (s *crowds) knows(r quota.Recipient) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.known[r]
+	return c != nil && time.Now().Before(c.until)
+}
+
+// note remembers recipients that have many bookings.
+func (s *crowds) note(recipients []quota.Recipient) {
+	for _, r := range recipients {
+		s.put(r, crowd{})
+	}
+}
+
+// put remembers a recipient, with its view if there is room for it.
+func (s *crowds) put(r quota.Recipient, c crowd) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(r)
+	now := time.Now()
+	for other, o := range s.known {
+		if !now.Before(o.until) || len(s.known) >= mostCrowds || s.kept+c.view.Len() > mostKept && o.view.Len() > 0 {
+			s.drop(other)
+		}
+	}
+	if s.kept+c.view.Len() > mostKept {
+		c = crowd{}
+	}
+	c.until = now.Add(crowdTime)
+	s.known[r] = &c
+	s.kept += c.view.Len()
+}
+
+// drop forgets a recipient, under the lock.
+func (s *crowds) drop(r quota.Recipient) {
+	if c := s.known[r]; c != nil {
+		s.kept -= c.view.Len()
+		delete(s.known, r)
+	}
+}
+
+// take returns the view of a recipient if it was kept with this version. It is the
+// caller's to change then, and not kept any more.
+func (s *crowds) take(r quota.Recipient, version uuid.UUID) (v quota.View, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.known[r]
+	if c == nil || c.version == uuid.Nil {
+		return v, false
+	}
+	v, ok = c.view, c.version == version
+	s.kept -= v.Len()
+	c.view, c.version = quota.View{}, uuid.Nil
+	return v, ok
+}
+
+// heldCrowds are the crowded recipients of a transaction whose bookings are to be
+// kept afterwards.
+type heldCrowds struct {
+	spans    []int // of the question
+	versions map[int64]uuid.UUID
+	changed  map[int64]bool // their versions were changed by others meanwhile
+}
+
+// prepare gets the crowded recipients of a question ready: it begins the
+// transaction and takes the locks, and where there are only a few of them, has the
+// bookings that are kept used, or all bookings read. Without crowded recipients it
+// does nothing.
+func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, q *question) (*heldCrowds, error) {
+	var held heldCrowds
+	for i := range q.spans {
+		if sp := &q.spans[i]; s.knows(sp.recipient) {
+			sp.most = 0
+			held.spans = append(held.spans, i)
+		}
+	}
+	if len(held.spans) == 0 || len(held.spans) > crowdsAtOnce {
+		return nil, nil
+	}
+	if err := held.read(ctx, c, q); err != nil {
+		return nil, err
+	}
+	q.begun, q.views = true, make([]quota.View, len(q.spans))
+	for _, i := range held.spans {
+		sp := &q.spans[i]
+		sp.keep = true
+		v, ok := s.take(sp.recipient, held.versions[sp.key()])
+		if sp.known = ok && !v.From.After(sp.from) && !v.Until.Before(sp.until); sp.known {
+			q.views[i] = v
+			continue
+		}
+		sp.from, sp.until = earlier(sp.from, time.Now().Add(-2*q.reach)), endOfTime
+	}
+	return &held, nil
+}
+
+// read begins the transaction, takes the locks and reads the versions.
+func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, q *question) error {
+	keys := make([]int64, len(h.spans))
+	for n, i := range h.spans {
+		keys[n] = q.spans[i].key()
+	}
+	b := &pgx.Batch{}
+	b.Queue(`begin isolation level read committed`)
+	b.Queue(lockSQL, q.locks)
+	b.Queue(`INSERT INTO crowds (recipient_key) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING`, keys)
+	h.versions, h.changed = map[int64]uuid.UUID{}, map[int64]bool{}
+	b.Queue(`SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[])`, keys).Query(func(rows pgx.Rows) error {
+		var (
+			key     int64
+			version uuid.UUID
+		)
+		_, err := pgx.ForEachRow(rows, []any{&key, (*[16]byte)(&version)}, func() error {
+			h.versions[key] = version
+			return nil
+		})
+		return err
+	})
+	return c.SendBatch(ctx, b).Close()
+}
+
+// changedSQL tells everybody who keeps the bookings of these recipients that they
+// have changed, and returns the versions before and after.
+const changedSQL = `
+	WITH old AS MATERIALIZED (
+		SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[]) ORDER BY recipient_key FOR UPDATE
+	)
+	UPDATE crowds c SET version = gen_random_uuid() FROM old WHERE c.recipient_key = old.recipient_key
+	RETURNING c.recipient_key, old.version, c.version`
+
+// fewerSQL is the end of a statement that takes bookings away: before the list of
+// the recipient keys that it concerns.
+const fewerSQL = ` UPDATE crowds SET version = gen_random_uuid() WHERE recipient_key IN `
+
+// queueChanged says in the transaction that the recipients of these pushes have
+// other bookings now.
+func (h *heldCrowds) queueChanged(b *pgx.Batch, pushes []push.Push) {
+	keys := make([]int64, len(pushes))
+	for i, p := range pushes {
+		keys[i] = push.RecipientKey(p.Tenant, p.Recipient)
+	}
+	slices.Sort(keys)
+	queued := b.Queue(changedSQL, slices.Compact(keys))
+	if h == nil {
+		return
+	}
+	queued.Query(func(rows pgx.Rows) error {
+		var (
+			key           int64
+			before, after uuid.UUID
+		)
+		_, err := pgx.ForEachRow(rows, []any{&key, (*[16]byte)(&before), (*[16]byte)(&after)}, func() error {
+			h.changed[key] = before != h.versions[key]
+			h.versions[key] = after
+			return nil
+		})
+		return err
+	})
+}
+
+// keep keeps the bookings of the crowded recipients, after the transaction was
+// committed. One that has not so many any more is forgotten.
+func (s *crowds) keep(h *heldCrowds, j *judge) {
+	if h == nil {
+		return
+	}
+	for _, i := range h.spans {
+		sp := j.reading.spans[i]
+		switch view := j.views[i]; {
+		case view.Len() < ownRows/2:
+			s.mu.Lock()
+			s.drop(sp.recipient)
+			s.mu.Unlock()
+		case h.changed[sp.key()]:
+			s.put(sp.recipient, crowd{})
+		default:
+			s.put(sp.recipient, crowd{view: view, version: h.versions[sp.key()]})
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package store_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// fill gives a recipient n bookings, one every so often from a time on.
+func (b *bundle) fill(t testing.TB, recipient string, n int, from time.Time, every time.Duration) {
+	t.Helper()
+	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
+		SELECT gen_random_uuid(), $1, $2, $3, 'log', '{}', s, s, s, s + interval '1 day'
+		FROM generate_series(0, $4 - 1) i, LATERAL (SELECT $5::timestamptz + i * $6::interval AS s) s`,
+		b.tenant, push.RecipientKey(b.tenant, recipient), recipient, n, from, every)
+}
+
+// crowdPolicy lets a recipient have very many bookings.
+var crowdPolicy = quota.Policy{{Name: "second", Limit: 1, Window: time.Second}, {Name: "day", Limit: 5000, Window: 24 * time.Hour}}
+
+// TestCrowd_EveryChangeCounts: a process keeps the bookings of a recipient with
+// thousands of them, and another process, or a worker, changes them in every way that
+// there is. What the first then says is still exact.
+func TestCrowd_EveryChangeCounts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := openURL(t, b.url, store.Config{})
+	b.fill(t, "anna", 4000, began.Add(time.Hour), 2*time.Second)
+	at := 0 // every time asked is a free second
+	free := func() store.Draft { at++; return draft(b.tenant, "anna", time.Hour+time.Duration(2*at-1)*time.Second) }
+	used := func(st *store.Store) int {
+		t.Helper()
+		v := book(t, st, crowdPolicy, free())
+		if v.Judgement != store.Booked {
+			t.Fatalf("%+v", v)
+		}
+		return v.Usage[1].Used
+	}
+	used(b.Store) // is the first to notice
+	if n := used(b.Store); n != 4002 {
+		t.Fatalf("%d are used, want 4002", n)
+	}
+
+	mine := free()
+	book(t, other, crowdPolicy, mine)
+	if n := used(b.Store); n != 4004 {
+		t.Errorf("another process booked: %d are used, want 4004", n)
+	}
+	sparse := draft(b.tenant, "anna", 20*time.Hour) // few bookings lie around it under this policy: it shares a transaction
+	if v := book(t, other, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, sparse); v.Judgement != store.Booked {
+		t.Fatalf("%+v", v)
+	}
+	if n := used(b.Store); n != 4006 {
+		t.Errorf("another process booked together with others: %d are used, want 4006", n)
+	}
+	if _, err := other.Cancel(t.Context(), b.tenant, mine.Push.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n := used(b.Store); n != 4006 {
+		t.Errorf("one was canceled: %d are used, want 4006", n)
+	}
+	sparse.Push.SendAt = began.Add(100 * 24 * time.Hour)
+	if v, err := other.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{sparse}, Policy: crowdPolicy}); err != nil || v.Judgement != store.Booked {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if n := used(b.Store); n != 4006 {
+		t.Errorf("one was moved away: %d are used, want 4006", n)
+	}
+	b.exec(t, `UPDATE pushes SET next_at = now() - interval '1 hour', expires_at = now() - interval '1 minute' WHERE id = (
+		SELECT id FROM pushes WHERE send_at < $1 ORDER BY send_at LIMIT 1)`, began.Add(2*time.Hour))
+	if ended, err := other.Expire(t.Context(), 10); err != nil || len(ended) != 1 {
+		t.Fatalf("%+v, %v", ended, err)
+	}
+	if n := used(b.Store); n != 4006 {
+		t.Errorf("one expired: %d are used, want 4006", n)
+	}
+	p := push.Push{ID: ask[uuid.UUID](t, b.db, `UPDATE pushes SET send_at = date_trunc('second', now()), next_at = now() WHERE id = (
+		SELECT id FROM pushes WHERE status = 'scheduled' AND send_at < $1 ORDER BY send_at LIMIT 1) RETURNING id`, began.Add(2*time.Hour)), Tenant: b.tenant, Recipient: "anna"}
+	b.exec(t, `UPDATE crowds SET version = gen_random_uuid()`) // for what was forged just now
+	used(b.Store)
+	before := used(b.Store)
+	b.finish(t, b.claimed(t, p), store.Finish{Outcome: push.Refused, Error: "no", Resolution: push.Resolution{Status: push.Failed, Reason: "no"}})
+	if n := used(b.Store); n != before {
+		t.Errorf("one failed: %d are used, want %d", n, before)
+	}
+	b.audit(t, crowdPolicy)
+}
+
+// TestCrowd_OnePlaceHasOneWinner: through two processes that keep what they know of a
+// recipient with thousands of bookings.
+func TestCrowd_OnePlaceHasOneWinner(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fill(t, "anna", 2999, began.Add(time.Hour), time.Second)
+	policy := quota.Policy{{Name: "day", Limit: 3010, Window: 24 * time.Hour}}
+	b.crowd(t, policy, draft(b.tenant, "anna", 2*time.Hour))
+	var drafts []store.Draft
+	for i := range 64 {
+		drafts = append(drafts, draft(b.tenant, "anna", 2*time.Hour+time.Duration(i)*time.Second))
+	}
+	if n := tally(b.crowd(t, policy, drafts...)); n[store.Booked] != 10 || n[store.Refused] != 54 {
+		t.Errorf("verdicts %v", n)
+	}
+	b.audit(t, policy)
+}
+
+// TestCrowd_FullBatch: a thousand pushes for one recipient under a rule of a thousand
+// a day. Testing each of them against each run of a thousand took longer than a
+// transaction may.
+func TestCrowd_FullBatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	policy := quota.Policy{{Name: "day", Limit: 1000, Window: 24 * time.Hour}}
+	o := store.Order{Policy: policy}
+	for i := range 1000 {
+		o.Drafts = append(o.Drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i*37%1000)*time.Second))
+	}
+	v, err := b.Book(t.Context(), o)
+	if err != nil || tally(v)[store.Booked] != 1000 {
+		t.Fatalf("%v, %v", tally(v), err)
+	}
+	for i := range o.Drafts {
+		o.Drafts[i].Push.ID = uuid.New()
+	}
+	if v, err = b.Book(t.Context(), o); err != nil || tally(v)[store.Refused] != 1000 {
+		t.Fatalf("again: %v, %v", tally(v), err)
+	}
+	if got := v[0]; len(got.Decision.Violations[0].Conflicts) != quota.MaxConflicts || got.Decision.Violations[0].Omitted != 900 || !got.Complete {
+		t.Errorf("%+v", got)
+	}
+	b.audit(t, policy)
+}
+
+// TestBook_WaitsForNobodyElse: a recipient that is locked, by a transaction that hangs,
+// holds up neither the bookings nor the deliveries of others.
+func TestBook_WaitsForNobodyElse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	others := b.booked(t, "bert", 0)
+	tx, err := b.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, push.RecipientKey(b.tenant, "anna")); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan store.Verdict, 1)
+	go func() {
+		v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, "anna", time.Hour)}, Policy: threeRules})
+		if err != nil {
+			t.Error(err)
+		}
+		waits <- slices.Concat(v, []store.Verdict{{}})[0]
+	}()
+	b.waiting(t, 1)
+	for i := range 20 {
+		if v := book(t, b.Store, threeRules, draft(uuid.New(), "carl", time.Duration(i)*time.Hour)); v.Judgement != store.Booked {
+			t.Errorf("%+v", v)
+		}
+	}
+	if c := b.claim(t, "anna", threeRules); c.State != store.Wait {
+		t.Errorf("the claim for who is locked: %+v", c)
+	}
+	b.finish(t, b.claimed(t, others), sent)
+	if len(waits) != 0 {
+		t.Error("it was booked without its lock")
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v := <-waits; v.Judgement != store.Booked {
+		t.Errorf("%+v", v)
+	}
+}
+
+// BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule
+// counts: `go test ./internal/store -run xxx -bench Crowd`.
+func BenchmarkCrowd(b *testing.B) {
+	s := setup(b)
+	s.fill(b, "anna", 100_000, began.Add(time.Hour), 2*time.Second)
+	policy := quota.Policy{{Name: "day", Limit: 100_000, Window: 24 * time.Hour}, {Name: "year", Limit: 100_000_000, Window: 365 * 24 * time.Hour}}
+	n := 0
+	next := func() store.Draft {
+		n++
+		return draft(s.tenant, "anna", time.Hour+time.Duration(n*7919%100_000*2+1)*time.Second)
+	}
+	book(b, s.Store, policy, next())
+	b.Run("submit", func(b *testing.B) {
+		for b.Loop() {
+			if v := book(b, s.Store, policy, next()); v.Judgement != store.Booked {
+				b.Fatalf("%+v", v)
+			}
+		}
+	})
+	b.Run("batch of 1000", func(b *testing.B) {
+		for b.Loop() {
+			o := store.Order{Policy: policy}
+			for range 1000 {
+				o.Drafts = append(o.Drafts, next())
+			}
+			if v, err := s.Book(b.Context(), o); err != nil || v[999].Judgement != store.Booked {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("refusal", func(b *testing.B) {
+		full := quota.Policy{{Name: "day", Limit: 40_000, Window: 24 * time.Hour}}
+		for b.Loop() {
+			if v := book(b, s.Store, full, next()); v.Judgement != store.Refused {
+				b.Fatalf("%+v", v)
+			}
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/groupcommit"
+)
+
+// ownBookings gathers orders of one tenant at a time: batches, and whatever may
+// take longer than a transaction that tenants share must. A tenant whose
+// transactions are slow, because they read much or wait for a lock, has a part of
+// the turns, and no other waits for it.
+type ownBookings struct {
+	run     func(ctx context.Context, orders []Order) ([][]Verdict, error)
+	observe func(int)
+	turns   *bulkhead.Bulkhead[uuid.UUID]
+
+	mu     sync.Mutex
+	groups map[uuid.UUID]*ownGroup
+}
+
+type ownGroup struct {
+	groupcommit.Group[Order, []Verdict]
+	users int
+}
+
+// How many transactions of this kind run at a time, and how many of one tenant.
+const (
+	ownTurns       = 4
+	ownTenantTurns = 2
+)
+
+func newOwnBookings(s *Store) *ownBookings {
+	return &ownBookings{
+		observe: s.observe("batch"), turns: bulkhead.New[uuid.UUID](ownTurns, ownTenantTurns), groups: map[uuid.UUID]*ownGroup{},
+		run: func(ctx context.Context, orders []Order) ([][]Verdict, error) {
+			ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+			defer cancel()
+			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].tenant(), 1)
+			if err != nil {
+				return nil, classify(err)
+			}
+			defer turn.Release()
+			return s.bookOwn(ctx, orders)
+		},
+	}
+}
+
+// do books an order together with others of its tenant.
+func (o *ownBookings) do(order Order) ([]Verdict, error) {
+	tenant := order.tenant()
+	o.mu.Lock()
+	g := o.groups[tenant]
+	if g == nil {
+		g = &ownGroup{Group: groupcommit.Group[Order, []Verdict]{
+			Run: o.run, Weight: Order.weight, MaxWeight: 1000, Parallel: ownTenantTurns, Alone: maybeOne, Observe: o.observe,
+		}}
+		o.groups[tenant] = g
+	}
+	g.users++
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if g.users--; g.users == 0 {
+			delete(o.groups, tenant)
+		}
+	}()
+	return g.Do(order)
+}

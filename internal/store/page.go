@@ -1,0 +1,73 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The bounds of a page beside the number of its items.
+const (
+	// maxPage is how many bytes of items a page has before its last one.
+	maxPage = 1 << 20
+	// maxScanned is how many rows are looked at for one page. A filter that few
+	// items fit gives short pages, perhaps empty ones, before the end of the list.
+	maxScanned = 10_000
+)
+
+// pageQuery reads one page of a list. Its expressions name an item p.
+type pageQuery struct {
+	scanned  string // SELECT: the id, the position, and whether it fits the filter, of at most scan rows in the order of the list
+	scan     int    //
+	limit    int    // of items
+	table    string // of the items
+	columns  string // of an item
+	size     string // how many bytes an item has
+	position string // the columns that order the list
+	order    string // ORDER BY these
+	backward string // the other way round
+	args     []any
+}
+
+// sql returns the statement. Its rows are an item each, with the number of rows that
+// were scanned, the position of the last of them, and the number of items that fit,
+// of which limit and one more are counted. If rows were scanned and none fits, there is
+// one row without an item.
+func (q pageQuery) sql() string {
+	return fmt.Sprintf(`
+	WITH scanned AS MATERIALIZED (%s), last AS (
+		SELECT (SELECT count(*) FROM scanned) AS n, %s FROM scanned p ORDER BY %s LIMIT 1
+	), page AS (
+		SELECT p.*, count(*) OVER () AS fitting,
+			coalesce(sum(%s) OVER (ORDER BY %s ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
+		FROM (SELECT id FROM scanned p WHERE fits ORDER BY %[5]s LIMIT %[6]d) s JOIN %[7]s p ON p.id = s.id
+	)
+	SELECT %[8]s, last.*, coalesce(p.fitting, 0)
+	FROM last LEFT JOIN page p ON p.bytes_before < %[9]d
+	ORDER BY %[5]s`,
+		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPage)
+}
+
+// collectPage reads the items of a page with scan, and into last the position of the
+// last row that was scanned. The next page begins behind the last item, or else behind
+// that position; or the list ends.
+func collectPage[T any](rows pgx.Rows, q pageQuery, last []any, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, behindItem, behindLast bool, err error) {
+	var scanned, fitting int
+	rest := append(append([]any{&scanned}, last...), &fitting)
+	for rows.Next() {
+		if rows.RawValues()[0] == nil { // there is no item
+			err = rows.Scan(append(make([]any, len(rows.RawValues())-len(rest)), rest...)...)
+		} else {
+			var item T
+			item, err = scan(rows, rest...)
+			items = append(items, item)
+		}
+		if err != nil {
+			rows.Close()
+			return nil, false, false, err
+		}
+	}
+	items = items[:min(len(items), q.limit)]
+	behindItem = len(items) < fitting
+	return items, behindItem, !behindItem && scanned == q.scan, rows.Err()
+}
