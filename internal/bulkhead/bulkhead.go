@@ -43,10 +43,28 @@ func New[K comparable](total, each int64) *Bulkhead[K] {
 	return &Bulkhead[K]{total: total, each: min(total, each), tenants: map[K]*tenant[K]{}}
 }
 
+// FullError says that a tenant waited for units until its context ended, whose error
+// it wraps.
+type FullError struct {
+	Own bool // the tenant has its whole part in use; otherwise all tenants together have all
+	err error
+}
+
+// Error says it in one sentence.
+func (e *FullError) Error() string {
+	if e.Own {
+		return "bulkhead: the tenant's part is in use: " + e.err.Error()
+	}
+	return "bulkhead: everything is in use: " + e.err.Error()
+}
+
+// Unwrap returns the error of the context.
+func (e *FullError) Unwrap() error { return e.err }
+
 // Acquire waits until the tenant may have so many units, and lends them. A request
 // for more than a tenant may ever have is lent all that it may have. Release the
-// loan when they are not used any more. It fails only if ctx ends before, with its
-// error.
+// loan when they are not used any more. It fails only if ctx ends before, with a
+// [*FullError].
 func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K], error) {
 	units = min(units, b.each)
 	if units <= 0 {
@@ -89,10 +107,11 @@ func (l *Loan[K]) orGiveUp(ctx context.Context, w *waiter, place *list.Element) 
 		return l, nil
 	default:
 	}
+	full := &FullError{Own: l.to.used+w.units > b.each, err: ctx.Err()}
 	l.to.waiting.Remove(place)
 	b.settle(l.to)
 	b.serve() // it may have been in the way of others
-	return nil, ctx.Err()
+	return nil, full
 }
 
 // fits reports whether units can be lent now.
@@ -141,7 +160,7 @@ func (b *Bulkhead[K]) settle(t *tenant[K]) {
 	}
 }
 
-// Loan is units that were lent. It is not safe for concurrent use.
+// Loan is units that were lent; nil, none. It is not safe for concurrent use.
 type Loan[K comparable] struct {
 	from  *Bulkhead[K]
 	to    *tenant[K]
@@ -151,7 +170,7 @@ type Loan[K comparable] struct {
 // Shrink gives units back until so many are left. It does nothing if there are no
 // more than these.
 func (l *Loan[K]) Shrink(units int64) {
-	if units >= l.units {
+	if l == nil || units >= l.units {
 		return
 	}
 	b := l.from
@@ -163,10 +182,5 @@ func (l *Loan[K]) Shrink(units int64) {
 	b.serve()
 }
 
-// Release gives all units back. A loan can be released more than once; a nil loan
-// has no units.
-func (l *Loan[K]) Release() {
-	if l != nil {
-		l.Shrink(0)
-	}
-}
+// Release gives all units back. A loan can be released more than once.
+func (l *Loan[K]) Release() { l.Shrink(0) }

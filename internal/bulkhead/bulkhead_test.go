@@ -124,6 +124,10 @@ func TestBulkhead_GivingUp(t *testing.T) {
 		failed := make(chan error, 1)
 		go func() {
 			_, err := b.Acquire(ctx, "large", 8)
+			var full *FullError
+			if !errors.As(err, &full) || full.Own {
+				t.Errorf("everything is in use: %v", err)
+			}
 			failed <- err
 		}()
 		synctest.Wait()
@@ -136,6 +140,20 @@ func TestBulkhead_GivingUp(t *testing.T) {
 			t.Error("the request behind it still waits")
 		}
 		half.Release()
+	})
+}
+
+// TestBulkhead_OwnPartIsFull: who waits for its own units is told so.
+func TestBulkhead_OwnPartIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New[string](10, 6)
+		defer acquire(t, b, "a", 6).Release()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var full *FullError
+		if _, err := b.Acquire(ctx, "a", 1); !errors.As(err, &full) || !full.Own {
+			t.Errorf("it gave up with %v", err)
+		}
 	})
 }
 

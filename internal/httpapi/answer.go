@@ -28,33 +28,54 @@ func newEncoders() *encoders {
 }
 
 // maxKept is how large a buffer may be to be kept.
-const maxKept = 1 << 20
+const maxKept = 64 << 10
 
-// send writes body as the answer. It fails if the body is no JSON, before
-// anything is sent.
-func (s *encoders) send(w http.ResponseWriter, status int, contentType string, body any) error {
+// get returns an encoder that holds body. It fails if body is no JSON.
+func (s *encoders) get(body any) (*encoder, error) {
 	e := s.pool.Get().(*encoder)
 	e.buf.Reset()
 	if err := e.json.Encode(body); err != nil {
-		return err // and drop the encoder, which keeps its error
+		return nil, err // and drop the encoder, which keeps its error
 	}
-	h := w.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(e.buf.Len()))
-	w.WriteHeader(status)
-	_, _ = w.Write(e.buf.Bytes()) // a caller that went away needs no answer
+	return e, nil
+}
+
+func (s *encoders) put(e *encoder) {
 	if e.buf.Cap() <= maxKept {
 		s.pool.Put(e)
 	}
-	return nil
 }
 
-// answer sends body with a status.
-func (a *api) answer(w http.ResponseWriter, status int, body any) error {
-	return a.encoders.send(w, status, "application/json", body)
+// answer has body sent with a status, when the handler has returned: what it holds is
+// garbage by then, however long the caller takes for the answer.
+func (a *api) answer(x *exchange, status int, body any) error {
+	return a.stage(x, status, "application/json", body)
 }
 
-// fail sends the problem that an error is, and logs the error if it was not
+func (a *api) stage(x *exchange, status int, contentType string, body any) (err error) {
+	if x.answer, err = a.encoders.get(body); err == nil {
+		x.answerStatus, x.answerType = status, contentType
+	}
+	return err
+}
+
+// finish sends the answer, and gives back the memory that the request had.
+func (a *api) finish(x *exchange) {
+	defer x.memory.Release()
+	if x.answer == nil {
+		return
+	}
+	e := x.answer
+	x.memory.Shrink(int64(e.buf.Len()))
+	h := x.Header()
+	h.Set("Content-Type", x.answerType)
+	h.Set("Content-Length", strconv.Itoa(e.buf.Len()))
+	x.WriteHeader(x.answerStatus)
+	_, _ = x.Write(e.buf.Bytes()) // a caller that went away needs no answer
+	a.encoders.put(e)
+}
+
+// fail has the problem sent that an error is, and logs the error if it was not
 // foreseen.
 func (a *api) fail(x *exchange, r *http.Request, err error) {
 	p, foreseen := problemOf(err)
@@ -68,7 +89,7 @@ func (a *api) sendProblem(x *exchange, p problemer) {
 	for name, values := range p.problem().header {
 		x.Header()[name] = values
 	}
-	if err := a.encoders.send(x, p.problem().Status, "application/problem+json", p); err != nil {
+	if err := a.stage(x, p.problem().Status, "application/problem+json", p); err != nil {
 		a.log.Error("problem not sent", slog.String("request_id", x.id), slog.Any("error", err))
 		x.WriteHeader(http.StatusInternalServerError)
 	}

@@ -21,6 +21,7 @@ type Config struct {
 	Log            *slog.Logger     // nil: silent
 	Now            func() time.Time // nil: time.Now
 	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
+	Memory         int64            // bytes that requests and answers may take; 0: DefaultMemory
 
 	// Limiter decides about speed limits; nil: nobody does, and asking is a 503.
 	Limiter limiter
@@ -49,6 +50,7 @@ type api struct {
 	log      *slog.Logger
 	now      func() time.Time
 	encoders *encoders
+	memory   memory
 
 	router     *chi.Mux
 	huma       huma.API
@@ -71,7 +73,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Limiter = noLimiter{}
 	}
 	a := &api{
-		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), router: chi.NewMux(),
+		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()
@@ -116,9 +118,10 @@ func (a *api) routes() {
 
 // call is one request on its way through a handler.
 type call struct {
-	w      http.ResponseWriter
+	w      *exchange
 	r      *http.Request
 	caller push.Caller
+	memory memory
 }
 
 // handle documents an operation and serves it. Whoever calls needs a key with
@@ -131,7 +134,7 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 		r, w := humachi.Unwrap(hc)
 		x := w.(*exchange)
 		x.route = op.Path
-		c := &call{w: x, r: r}
+		c := &call{w: x, r: r, memory: a.memory}
 		err := a.admit(x, c, scope)
 		if err == nil {
 			err = serve(c)

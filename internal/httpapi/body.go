@@ -26,7 +26,8 @@ const (
 	drainTime  = 2 * time.Second
 )
 
-// body reads a body of at most limit bytes that is declared as JSON.
+// body reads a body of at most limit bytes that is declared as JSON, within the memory
+// that there is.
 func (c *call) body(limit int64) ([]byte, error) {
 	if err := checkMedia(c.r.Header); err != nil {
 		return nil, err
@@ -37,9 +38,14 @@ func (c *call) body(limit int64) ([]byte, error) {
 		}
 		return nil, tooLong(limit)
 	}
+	return c.readWithin(limit, func() ([]byte, error) { return c.read(limit) })
+}
+
+// read reads a body that is not known to be too long.
+func (c *call) read(limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if c.r.ContentLength > 0 {
-		buf.Grow(int(min(c.r.ContentLength, maxBody)) + bytes.MinRead)
+		buf.Grow(int(c.r.ContentLength) + bytes.MinRead)
 	}
 	n, err := buf.ReadFrom(io.LimitReader(c.r.Body, limit+1))
 	switch {

@@ -14,6 +14,9 @@ func (a *api) cancel(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
 	id := c.pushID(&bad)
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
 	if err := c.noBody(&bad); err != nil {
 		return err
 	}

@@ -74,13 +74,7 @@ func (a *api) docsPage() http.Handler {
 	if err := t.Execute(&page, a.docs()); err != nil {
 		panic(fmt.Errorf("draw /docs: %w", err)) // at boot, not when it is asked for
 	}
-	policy := styleOnly(page.Bytes())
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		h := w.Header()
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", policy)
-		_, _ = w.Write(page.Bytes())
-	})
+	return newStatic(page.Bytes(), "Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", styleOnly(page.Bytes()))
 }
 
 func (a *api) docs() docsView {

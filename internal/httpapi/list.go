@@ -38,6 +38,9 @@ func (a *api) list(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
 	page, err := a.svc.List(c.r.Context(), c.caller.Tenant, f, after, size)
 	if err != nil {
 		return err

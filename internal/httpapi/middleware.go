@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
 // exchange is one request and its answer: the writer that handlers see, and
@@ -19,6 +21,11 @@ type exchange struct {
 	route  string    // the pattern, never the path, which holds personal data
 	tenant uuid.UUID // Nil until the key is checked
 	status int       // 0 until the answer begins
+
+	memory       *bulkhead.Loan[uuid.UUID] // for the request and its answer; nil: little is needed
+	answer       *encoder                  // what is to be sent; nil: nothing, or it was sent
+	answerStatus int
+	answerType   string
 }
 
 // WriteHeader notes the status.
@@ -52,6 +59,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)
 	defer cancel()
 	defer a.report(x, r, began)
+	defer a.finish(x)
 	defer a.recover(x, r)
 	a.router.ServeHTTP(x, r.WithContext(ctx))
 }

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -259,11 +261,13 @@ func plain(example any) any {
 
 // openAPIPage serves the document, which does not change any more.
 func (a *api) openAPIPage() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if err := a.encoders.send(w, http.StatusOK, "application/vnd.oai.openapi+json;version=3.1", a.huma.OpenAPI()); err != nil {
-			a.log.Error("openapi.json not sent", "error", err)
-		}
-	})
+	var page bytes.Buffer
+	encoder := json.NewEncoder(&page)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(a.huma.OpenAPI()); err != nil {
+		panic(fmt.Errorf("write openapi.json: %w", err)) // at boot, not when it is asked for
+	}
+	return newStatic(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
 }
 
 // sortedKeys lists the names of a map in order.

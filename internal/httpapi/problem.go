@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -38,7 +39,7 @@ var (
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is switched off, so that nothing is sent to it; enable it first."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
-	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a speed limit of the API, which the detail names. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers bear as well, how the limits stand."}
+	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a speed limit of the API, which the detail names, or the tenant has as many requests under way as it may. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers bear as well, how the limits stand."}
 	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
 	internal         = kind{"internal", 500, "Internal error", "Something unforeseen happened; the log has more under the X-Request-Id."}
 )
@@ -126,6 +127,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		capped  *store.Capped
 		other   *refusal
 		about   *aboutPush
+		full    *bulkhead.FullError
 	)
 	errors.As(err, &about)
 	switch {
@@ -145,12 +147,27 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		p := other.kind.because(other.detail)
 		p.header = other.header
 		return &p, true
+	case errors.As(err, &full):
+		return fullProblemOf(full), true
 	case errors.Is(err, push.ErrNotCancelable) && about != nil:
 		return about.problem(notCancelable, "the push is %s and can not be canceled any more"), true
 	case errors.Is(err, push.ErrNotReschedulable) && about != nil:
 		return about.problem(notReschedulable, "the push is %s and can not be rescheduled any more"), true
 	}
 	return plainProblemOf(err)
+}
+
+const repeatable = "whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"
+
+// fullProblemOf is the answer to a request for which there was no room: because of the
+// tenant's own requests, or of all.
+func fullProblemOf(full *bulkhead.FullError) problemer {
+	p := unavailable.because("too many requests are under way; "+repeatable)
+	if full.Own {
+		p = rateLimited.because("the tenant has as many requests under way as it may, or as large ones; try again when some have ended")
+	}
+	p.header = http.Header{"Retry-After": {"1"}}
+	return &p
 }
 
 // plainProblemOf is problemOf for errors without data.
@@ -165,9 +182,9 @@ func plainProblemOf(err error) (problemer, bool) {
 		{push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has as many webhooks as it may; delete one first"},
 		{push.ErrWebhookOff, webhookDisabled, "the webhook is switched off, so that nothing is sent to it; enable it first"},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
-		{push.ErrUnavailable, unavailable, "the database did not answer in time; whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"},
+		{push.ErrUnavailable, unavailable, "the database did not answer in time; " + repeatable},
 		{ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, without which there is no decision about speed limits; whether the cost was charged is not known"},
-		{context.DeadlineExceeded, unavailable, "the request took too long; whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"},
+		{context.DeadlineExceeded, unavailable, "the request took too long; " + repeatable},
 		{context.Canceled, unavailable, "the caller went away"},
 	} {
 		if errors.Is(err, known.err) {

@@ -131,6 +131,9 @@ func (a *api) get(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
 	p, err := a.svc.Push(c.r.Context(), c.caller.Tenant, id)
 	if err != nil {
 		return err

@@ -104,6 +104,9 @@ func (a *api) slots(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
+	if err := c.reserve(slotsBytes); err != nil {
+		return err
+	}
 	slots, err := a.svc.Slots(c.r.Context(), who, from, until)
 	if err != nil {
 		return err

@@ -22,6 +22,9 @@ func (a *api) reschedule(c *call) error {
 		f        form
 		isObject bool
 	)
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
 	if _, err := c.object(maxBody, &bad, func(r *reader) { f, isObject = readMove(r), true }); err != nil {
 		return err
 	}

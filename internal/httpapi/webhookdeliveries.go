@@ -76,6 +76,9 @@ func (a *api) listDeliveries(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
 	page, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, id, f, before, size)
 	if err != nil {
 		return noSuch("webhook", err)
@@ -125,6 +128,9 @@ func (a *api) replay(c *call) error {
 	var bad faults
 	readQuery(c.r, &bad)
 	id, delivery := c.pathID("id", &bad), c.pathID("delivery", &bad)
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
 	if err := c.noBody(&bad); err != nil {
 		return err
 	}

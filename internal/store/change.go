@@ -16,19 +16,18 @@ import (
 // Cancel ends a push that still waits, and returns it. A push that is canceled
 // already is returned as well. Any other comes with [push.ErrNotCancelable],
 // or there is none: [push.ErrNotFound].
-func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
-	err := s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
+	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
 			WITH canceled AS (
 				UPDATE pushes SET status = 'canceled', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp()
 				WHERE id = $1 AND tenant_id = $2 AND status = 'scheduled' RETURNING recipient_key
 			)`+fewerSQL+`(SELECT recipient_key FROM canceled)`, [16]byte(id), [16]byte(tenant))
+		if err == nil {
+			p, err = readPush(ctx, c, tenant, id)
+		}
 		return err
 	})
-	if err != nil {
-		return push.Push{}, err
-	}
-	p, err := s.Push(ctx, tenant, id)
 	if err == nil && p.Status != push.Canceled {
 		err = push.ErrNotCancelable
 	}

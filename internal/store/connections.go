@@ -94,7 +94,7 @@ func (s *Store) within(ctx context.Context, part *bulkhead.Bulkhead[uuid.UUID], 
 	defer cancel()
 	loan, err := part.Acquire(ctx, tenant, 1)
 	if err != nil {
-		return classify(err)
+		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
 	defer loan.Release()
 	return do(ctx)

@@ -2,12 +2,14 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // ownBookings gathers orders of one tenant at a time: batches, and whatever may
@@ -42,7 +44,7 @@ func newOwnBookings(s *Store) *ownBookings {
 			defer cancel()
 			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].tenant(), 1)
 			if err != nil {
-				return nil, classify(err)
+				return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 			}
 			defer turn.Release()
 			return s.bookOwn(ctx, orders)

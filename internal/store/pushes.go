@@ -38,22 +38,27 @@ func collectPush(row pgx.CollectableRow) (push.Push, error) { return scanPush(ro
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
 func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		b := &pgx.Batch{}
-		b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
-		b.Queue(`SELECT attempt, started_at, ended_at, outcome, provider_message_id, error
-			FROM sends WHERE push_id = $1 ORDER BY attempt`, [16]byte(id))
-		res := c.SendBatch(ctx, b)
-		defer res.Close()
-
-		rows, _ := res.Query()
-		var err error
-		if p, err = pgx.CollectExactlyOneRow(rows, collectPush); err != nil {
-			return err
-		}
-		rows, _ = res.Query()
-		p.Sends, err = pgx.CollectRows(rows, collectSend)
+		p, err = readPush(ctx, c, tenant, id)
 		return err
 	})
+	return p, err
+}
+
+func readPush(ctx context.Context, c *pgxpool.Conn, tenant, id uuid.UUID) (push.Push, error) {
+	b := &pgx.Batch{}
+	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+	b.Queue(`SELECT attempt, started_at, ended_at, outcome, provider_message_id, error
+		FROM sends WHERE push_id = $1 ORDER BY attempt`, [16]byte(id))
+	res := c.SendBatch(ctx, b)
+	defer res.Close()
+
+	rows, _ := res.Query()
+	p, err := pgx.CollectExactlyOneRow(rows, collectPush)
+	if err != nil {
+		return push.Push{}, err
+	}
+	rows, _ = res.Query()
+	p.Sends, err = pgx.CollectRows(rows, collectSend)
 	return p, err
 }
 
