@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,18 +62,30 @@ func newEnvironment(environ []string) environment {
 }
 
 // strangers faults the variables that have our prefix, but are neither a
-// setting nor named by the file. Their values are not shown: a DATABASE_URL
-// that was given our prefix holds a password.
+// setting, named by the file, nor made by Kubernetes. Their values are not
+// shown: a DATABASE_URL that was given our prefix holds a password.
 func (env environment) strangers(known []field) Faults {
 	in := &source{}
-	for name := range env.values {
-		ours := strings.HasPrefix(name, ownPrefix) && !env.named[name]
+	for name, value := range env.values {
+		ours := strings.HasPrefix(name, ownPrefix) && !env.named[name] && !isServiceLink(name, value)
 		if ours && !slices.ContainsFunc(known, func(f field) bool { return f.name == name }) {
 			place{in: in, key: name}.refuse("is not a setting; %s", suggest(name, names(known)))
 		}
 	}
 	slices.SortFunc(in.faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
 	return in.faults
+}
+
+// Kubernetes gives every container variables for each Service of its namespace:
+// those of sendquota and sendquota-api begin with our prefix. A plain number as
+// SENDQUOTA_PORT is no such variable but a setting that does not exist.
+var (
+	serviceLink    = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
+	serviceLinkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
+)
+
+func isServiceLink(name, value string) bool {
+	return serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && serviceLinkURL.MatchString(value)
 }
 
 // checkDatabaseURL looks at the scheme alone. The rest is for the driver to
