@@ -78,6 +78,7 @@ channels:
   push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
   log: {type: log}
 delivery: {lease: 10s}
+http: {drain: 0s}
 `
 
 // newWorld is the usual world.

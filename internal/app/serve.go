@@ -29,6 +29,23 @@ func (a *App) usual() patience {
 	}
 }
 
+// drain returns a context that ends HTTP.Drain later than another one. In
+// between the API is not ready and closes every connection with an answer, so
+// that callers find another one before this one no longer listens.
+func (a *App) drain(ctx context.Context) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(ctx, func() {
+		a.stopping.Store(true)
+		a.log.Info("api stops soon: it is not ready, and sends callers away", "drain", a.cfg.HTTP.Drain.String())
+		select {
+		case <-time.After(a.cfg.HTTP.Drain):
+			cancel()
+		case <-later.Done():
+		}
+	})
+	return later, func() { unwatch(); cancel() }
+}
+
 // serve answers HTTP on addr until ctx ends, and then finishes the requests
 // under way. ready, unless nil, is told the address.
 func (a *App) serve(ctx context.Context, name, addr string, h http.Handler, ready chan<- string) error {

@@ -19,19 +19,25 @@ type exchange struct {
 	route  string    // the pattern, never the path, which holds personal data
 	tenant uuid.UUID // Nil until the key is checked
 	status int       // 0 until the answer begins
+
+	stopping func() bool // see Config
 }
 
-// WriteHeader notes the status.
+// WriteHeader notes the status, and tells the caller to leave if the program is
+// about to stop.
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
+		if x.stopping() {
+			x.Header().Set("Connection", "close")
+		}
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
-		x.status = http.StatusOK
+		x.WriteHeader(http.StatusOK)
 	}
 	return x.ResponseWriter.Write(b)
 }
@@ -46,7 +52,7 @@ const unmatched = "unmatched"
 // and reports on it.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.now()
-	x := &exchange{ResponseWriter: w, id: requestID(r), route: unmatched}
+	x := &exchange{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
 	w.Header().Set("X-Request-Id", x.id)
 	harden(w.Header(), r.URL.Path)
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)
