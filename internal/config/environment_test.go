@@ -15,6 +15,8 @@ func TestEnvironment(t *testing.T) {
 		{"DATABASE_URL=", ""}, // as if not set
 		{"DATABASE_URL=mysql://u:topsecret@h/db", "DATABASE_URL: mysql://…: must begin with postgres:// or postgresql://"},
 		{"DATABASE_URL=host=h password=topsecret", "DATABASE_URL: must begin with"},
+		{"DATABASE_URL=postgres://u:topsecret/@#?% @h/db", ""},
+		{"DATABASE_URL=postgres://u:12/topsecret@h", "DATABASE_URL: postgres://…: must look like postgres://user:password@host:port/database?parameter=value, with one meaning only: write @ as %40, / as %2F"},
 
 		{"REDIS_URL=redis://localhost:6379", ""},
 		{"REDIS_URL=rediss://u:p@h/3", ""},

@@ -16,7 +16,11 @@ import (
 // their file names. A Postgres session lock lets several callers run it at
 // once: one works, the others wait and find nothing left to do.
 func Migrate(ctx context.Context, databaseURL string) ([]string, error) {
-	pool, err := pgxpool.New(ctx, databaseURL)
+	config, err := parseURL(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}

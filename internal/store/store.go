@@ -50,9 +50,9 @@ type Config struct {
 // Open connects to Postgres. It succeeds while Postgres is down: connections
 // are made as they are needed.
 func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
-	pc, err := pgxpool.ParseConfig(databaseURL)
+	pc, err := parseURL(databaseURL)
 	if err != nil {
-		return nil, errors.New("open store: DATABASE_URL is no valid Postgres URL") // the parser's text may quote the password
+		return nil, err
 	}
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 16
@@ -100,6 +100,21 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		Run: s.lookTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look"),
 	}
 	return s, nil
+}
+
+// CheckURL says what is wrong with the URL of a database.
+func CheckURL(databaseURL string) error {
+	_, err := parseURL(databaseURL)
+	return err
+}
+
+// parseURL hides what the parser says, which may quote the password.
+func parseURL(databaseURL string) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, errors.New("DATABASE_URL: has a host, a port or a parameter that Postgres does not know; see https://www.postgresql.org/docs/current/libpq-connect.html")
+	}
+	return pc, nil
 }
 
 // idleLimit is the setting of Postgres for how long a transaction may stand
