@@ -138,7 +138,7 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	a.metrics.Watch(a.gauges)
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
-	return a.serve(ctx, "api", a.cfg.Addr, a.Handler(), ready)
+	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.Handler(), ready)
 }
 
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to
@@ -150,7 +150,9 @@ func (a *App) RunWorker(ctx context.Context) error {
 		gauges := a.gauges
 		gauges.Polling = a.poller.Polling
 		a.metrics.Watch(gauges)
-		g.Go(func() error { return a.serve(ctx, "worker metrics", a.cfg.MetricsAddr, a.metricsOnly(), nil) })
+		g.Go(func() error {
+			return a.serve(ctx, "worker metrics", config.MetricsAddrVariable, a.cfg.MetricsAddr, a.metricsOnly(), nil)
+		})
 	}
 	a.log.Info("worker started", "concurrency", a.cfg.Delivery.Concurrency)
 	return g.Wait()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 )
 
@@ -46,12 +47,15 @@ func (a *App) drain(ctx context.Context) (context.Context, context.CancelFunc) {
 	return later, func() { unwatch(); cancel() }
 }
 
-// serve answers HTTP on addr until ctx ends, and then finishes the requests
-// under way. ready, unless nil, is told the address.
-func (a *App) serve(ctx context.Context, name, addr string, h http.Handler, ready chan<- string) error {
+// serve answers HTTP on addr, which a variable names, until ctx ends, and then
+// finishes the requests under way. ready, unless nil, is told the address.
+func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Handler, ready chan<- string) error {
 	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("%s: %w (is another program using %s?)", name, err, addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: %q: another program listens there: stop it, or set %s to another host:port", variable, addr, variable)
+	case err != nil:
+		return fmt.Errorf("%s: %q: can not listen there: %w", variable, addr, err)
 	}
 	a.log.Info(name+" listening", "addr", listener.Addr().String())
 	if ready != nil {
