@@ -68,13 +68,14 @@ func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Han
 func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.Handler, p patience) error {
 	d := newDoor(l, p.connections)
 	server := &http.Server{
-		Handler:           h,
+		Handler:           endAmbiguous(h),
 		ReadHeaderTimeout: p.header,
 		ReadTimeout:       p.request,
 		WriteTimeout:      p.answer,
 		IdleTimeout:       p.idle,
 		MaxHeaderBytes:    p.headerBytes,
 		ConnState:         d.watch,
+		ConnContext:       withGuest,
 	}
 	stopped := make(chan error, 1)
 	go func() {
