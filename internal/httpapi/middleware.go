@@ -18,7 +18,11 @@ type exchange struct {
 	id     string    // the X-Request-Id
 	route  string    // the pattern, never the path, which holds personal data
 	tenant uuid.UUID // Nil until the key is checked
+	key    uuid.UUID // as well
 	status int       // 0 until the answer begins
+
+	pushes []uuid.UUID // that it is about, up to loggedPushes of them
+	about  int         // how many these are
 
 	stopping func() bool // see Config
 }
@@ -44,6 +48,17 @@ func (x *exchange) Write(b []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// loggedPushes bounds the ids in one line of the log, which all tenants share.
+const loggedPushes = 20
+
+// note has the log say that the request is about a push.
+func (c *call) note(id uuid.UUID) {
+	x := c.w.(*exchange)
+	if x.about++; x.about <= loggedPushes {
+		x.pushes = append(x.pushes, id)
+	}
+}
 
 // unmatched is the route of requests that have none.
 const unmatched = "unmatched"
@@ -112,7 +127,13 @@ func (a *api) report(x *exchange, r *http.Request, began time.Time) {
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", x.id),
 	}
 	if x.tenant != uuid.Nil {
-		attrs = append(attrs, slog.String("tenant", x.tenant.String()))
+		attrs = append(attrs, slog.String("tenant", x.tenant.String()), slog.String("key", x.key.String()))
+	}
+	switch {
+	case x.about == 1:
+		attrs = append(attrs, slog.String("push", x.pushes[0].String()))
+	case x.about > 1:
+		attrs = append(attrs, slog.Any("pushes", x.pushes), slog.Int("pushes_count", x.about))
 	}
 	a.log.LogAttrs(r.Context(), level, "request", attrs...)
 }

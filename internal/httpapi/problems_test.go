@@ -251,13 +251,13 @@ func TestAccessLog(t *testing.T) {
 	log := w.log.String()
 	for _, want := range []string{
 		`"method":"POST","route":"/v1/pushes","status":201,"duration_ms":`, `"route":"/v1/recipients/{id}/quota","status":200`,
-		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + w.tenant.String() + `"`, `"request_id":"`,
+		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + w.tenant.String() + `","key":"` + w.keyID() + `"`, `"request_id":"`,
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %s in the log:\n%s", want, log)
 		}
 	}
-	for _, secret := range []string{"secret", "SECRET", id, w.key, "Hello.", "healthz"} {
+	for _, secret := range []string{"secret", "SECRET", w.key, "Hello.", "healthz"} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log has %q:\n%s", secret, log)
 		}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+	"github.com/pressly/goose/v3"
 
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -258,5 +261,38 @@ func TestMigrate_Together(t *testing.T) {
 	}
 	if n := ask[int](t, db, `SELECT count(*) FROM pg_index WHERE NOT indisvalid`); n != 0 || !ask[bool](t, db, `SELECT to_regclass('pushes_slow') IS NOT NULL`) {
 		t.Errorf("%d indexes are invalid, or it is not there", n)
+	}
+}
+
+// TestMigrate_DownAndUp: every migration can be undone, in development.
+func TestMigrate_DownAndUp(t *testing.T) {
+	t.Parallel()
+	url := testenv.Postgres(t)
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const columns = `SELECT string_agg(format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default), E'\n' ORDER BY table_name, column_name)
+		FROM information_schema.columns WHERE table_schema = 'public'`
+	watch := connect(t, url)
+	before := ask[string](t, watch, columns)
+	undone, err := provider.DownTo(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := ask[int](t, watch, `SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'`); left != 1 {
+		t.Errorf("%d tables are left, besides that of goose", left-1)
+	}
+	applied, err := store.Migrate(t.Context(), url, store.MigrateConfig{})
+	if err != nil || len(applied) != len(undone) {
+		t.Errorf("applied %v of %d, %v", applied, len(undone), err)
+	}
+	if after := ask[string](t, watch, columns); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }

@@ -130,6 +130,7 @@ type Ended struct {
 	ID        uuid.UUID
 	Tenant    uuid.UUID
 	Recipient string
+	RequestID string // see push.Push
 }
 
 // Expire ends up to limit pushes whose expiry has passed while they waited,
@@ -145,11 +146,11 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 			UPDATE pushes p SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
 				last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
 			FROM late WHERE p.id = late.id
-			RETURNING p.id, p.tenant_id, p.recipient`, limit)
+			RETURNING p.id, p.tenant_id, p.recipient, p.request_id`, limit)
 		var err error
 		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Ended, error) {
 			var e Ended
-			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient)
+			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
 			return e, err
 		})
 		return err
