@@ -4,7 +4,10 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/ ./cmd/...
+# What --version says: --build-arg VERSION=$(git describe --tags --always) --build-arg REVISION=$(git rev-parse HEAD)
+ARG VERSION REVISION
+RUN build=github.com/sendquota/sendquota/internal/build && \
+    CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X $build.version=$VERSION -X $build.revision=$REVISION" -o /out/ ./cmd/...
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /out/ /usr/local/bin/

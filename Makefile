@@ -4,6 +4,10 @@
 GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+# What --version and sendquota_build_info say.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+BUILD := github.com/sendquota/sendquota/internal/build
 # The race detector needs a C compiler; a machine without one tests without it.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
@@ -18,7 +22,7 @@ run: build ## Run everything here: servers of its own, a demo tenant, API and wo
 .PHONY: build
 build: ## Build bin/api, bin/worker and bin/sendquota
 	@test -x bin/sendquota || echo "building; the first time takes a minute"
-	@$(GO) build -o bin/ ./cmd/...
+	@$(GO) build -ldflags "-X $(BUILD).version=$(VERSION) -X $(BUILD).revision=$(REVISION)" -o bin/ ./cmd/...
 
 .PHONY: test
 test: ## Run all tests, on real Postgres and Redis of their own

@@ -78,7 +78,7 @@ func (l *lab) makeTemplate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = store.Migrate(ctx, u)
+	_, err = store.Migrate(ctx, u, store.MigrateConfig{})
 	return err
 }
 

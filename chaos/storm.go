@@ -39,7 +39,7 @@ func storm(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer toRedis.Close()
-	if _, err := store.Migrate(ctx, stack.DatabaseURL); err != nil {
+	if _, err := store.Migrate(ctx, stack.DatabaseURL, store.MigrateConfig{}); err != nil {
 		return err
 	}
 	w, err := l.newWorld(ctx, setting{

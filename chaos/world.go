@@ -100,7 +100,8 @@ func (s setting) yaml(provider string) string {
 	for i, r := range s.rules {
 		fmt.Fprintf(&text, "    - {name: rule-%d, limit: %d, window: %s}\n", i, r.limit, r.window)
 	}
-	fmt.Fprintf(&text, `channels:
+	fmt.Fprintf(&text, `http: {drain: 0s}
+channels:
   push: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
   once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
 delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: 0s}

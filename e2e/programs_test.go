@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
+const buildVariables = "github.com/sendquota/sendquota/internal/build."
+
 // build builds the programs once and returns their folder.
 var build = sync.OnceValues(func() (string, error) {
 	here, err := os.Getwd()
@@ -46,7 +48,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sendquota-e2e-%d-%x", os.Getuid(), sha256.Sum224([]byte(here)))) // the same for every run of a checkout, so that they do not pile up
-	out, err := exec.Command("go", "build", "-o", dir+"/", "../cmd/...").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags", "-X "+buildVariables+"version=v9.9.9-e2e -X "+buildVariables+"revision=0123abc", "-o", dir+"/", "../cmd/...").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
@@ -78,6 +80,7 @@ channels:
   push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
   log: {type: log}
 delivery: {lease: 10s}
+http: {drain: 0s}
 `
 
 // newWorld is the usual world.

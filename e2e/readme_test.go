@@ -44,7 +44,24 @@ func TestReadmeWalk(t *testing.T) {
 	if !strings.Contains(dev.log.String(), "delivered to user-42") {
 		t.Errorf("dev did not print the delivery:\n%s", dev.log.String())
 	}
+
+	// A second run in the same folder says where the first one is, whatever is
+	// free for it, and leaves that alone.
+	second := exec.Command(filepath.Join(bin, "sendquota"), "dev")
+	second.Dir = dir
+	second.Env = append(os.Environ(), "SENDQUOTA_ADDR="+freeAddr(t), "DATABASE_URL=", "REDIS_URL=")
+	out, err = second.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "sendquota runs already, at http://"+addr) || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("a second run: %v\n%s", err, out)
+	}
+	w.api = "http://" + addr
+	if status, _ := w.call("GET", "/healthz", nil); status != 200 {
+		t.Errorf("the first run answers %d afterwards", status)
+	}
 	w.stop(dev)
+	if left, _ := filepath.Glob(filepath.Join(dir, ".local", "address")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 // openFolder is an empty folder that the servers' user may enter, as a clone of

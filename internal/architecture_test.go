@@ -21,7 +21,9 @@ var mayImport = map[string][]string{
 	"migrations":  {},
 	"push":        {},
 	"config":      {},
-	"telemetry":   {},
+	"build":       {},
+	"cli":         {"build"},
+	"telemetry":   {"build"},
 	"groupcommit": {},
 	"bulkhead":    {},
 	"faults":      {},
@@ -42,7 +44,7 @@ var mayImport = map[string][]string{
 	"testenv":     {"store", "devstack", "migrations", "config"},
 	"app": {"migrations", "push", "config", "telemetry", "groupcommit", "quota", "ratelimit", "pace", "channel", "queue", "store", "schedule",
 		"delivery", "notify", "httpapi", "devstack"},
-	"cmd": {"app", "config", "devstack", "store", "push", "telemetry"},
+	"cmd": {"app", "cli", "config", "devstack", "store", "push", "telemetry"},
 }
 
 // onlyIn lists the libraries that stay behind one package.

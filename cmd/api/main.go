@@ -9,24 +9,20 @@ import (
 	"os"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/cli"
 	"github.com/sendquota/sendquota/internal/config"
 )
 
 var commands struct {
+	cli.Flags
 	Serve       serve       `cmd:"" default:"1" help:"Serve the API until SIGTERM (the default)."`
 	Healthcheck healthcheck `cmd:"" help:"Ask the API on this machine whether it is alive; for containers."`
 }
 
 func main() {
-	program := kong.Parse(&commands, kong.Name("api"), kong.Description(
-		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see the README."))
-	if err := program.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	cli.Main(&commands, "api",
+		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see the README.")
 }
 
 type serve struct{}

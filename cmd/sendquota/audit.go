@@ -15,9 +15,20 @@ import (
 )
 
 type audit struct {
-	Since time.Time `format:"2006-01-02T15:04:05Z07:00" placeholder:"2026-01-31T09:00:00Z" help:"Look only at what was to be sent, or was sent, from then on (RFC 3339), and at all that waits or is under way. Default: at everything."`
-	JSON  bool      `name:"json" help:"Print one JSON object, with all violations, instead of lines."`
-	Limit int       `default:"20" help:"Print at most so many lines for each check; 0: all."`
+	Since moment `placeholder:"2026-01-31T09:00:00Z" help:"Look only at what was to be sent, or was sent, from then on (RFC 3339), and at all that waits or is under way. Default: at everything."`
+	JSON  bool   `name:"json" help:"Print one JSON object, with all violations, instead of lines."`
+	Limit int    `default:"20" help:"Print at most so many lines for each check; 0: all."`
+}
+
+// moment is a time on the command line.
+type moment struct{ time.Time }
+
+// UnmarshalText reads a time in the form of RFC 3339.
+func (m *moment) UnmarshalText(text []byte) (err error) {
+	if m.Time, err = time.Parse(time.RFC3339, string(text)); err != nil {
+		return fmt.Errorf("%s: must be a time in the form of RFC 3339, such as 2026-01-31T09:00:00Z", brief(string(text)))
+	}
+	return nil
 }
 
 // Help lists the checks behind the flags.
@@ -48,7 +59,7 @@ func (c audit) Run() error {
 		if cfg.File == "" {
 			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: the windows of the default policy are tested")
 		}
-		_, err := st.AuditEach(ctx, store.AuditScope{Policy: app.Policy(cfg.Policy), Since: c.Since}, report.add, steps.done)
+		_, err := st.AuditEach(ctx, store.AuditScope{Policy: app.Policy(cfg.Policy), Since: c.Since.Time}, report.add, steps.done)
 		return err
 	})
 	if err != nil {

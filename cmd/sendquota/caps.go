@@ -97,7 +97,7 @@ func (c listTenants) Run() error {
 		t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "ID\tNAME\tCREATED\tPENDING CAP\tRECIPIENTS CAP")
 		for _, one := range tenants {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Name, moment(&one.CreatedAt), shownCap(one.Caps.PendingPushes), shownCap(one.Caps.RecipientsPerDay))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Name, timeOrDash(&one.CreatedAt), shownCap(one.Caps.PendingPushes), shownCap(one.Caps.RecipientsPerDay))
 		}
 		return t.Flush()
 	})

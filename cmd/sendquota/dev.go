@@ -34,6 +34,16 @@ func (c dev) Run() error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err
 	}
+	release, err := devstack.Lock(filepath.Join(c.Dir, "dev.lock"))
+	if errors.Is(err, devstack.ErrInUse) {
+		return c.runsAlready()
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = release() }()
+	_ = os.Remove(c.addressPath()) // of a run that was killed
+	defer os.Remove(c.addressPath())
 	stack, err := devstack.Start(ctx, devstack.Config{
 		Dir: c.Dir, DatabaseURL: string(cfg.DatabaseURL), RedisURL: string(cfg.RedisURL), AllowMiniredis: true, Progress: os.Stderr,
 	})
@@ -47,6 +57,7 @@ func (c dev) Run() error {
 
 // serve runs the programs on servers that are there, whose data is kept or not.
 func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
+	cfg.HTTP.Drain = 0 // callers have nowhere else to go
 	cfg.Webhooks.AllowPrivateAddresses = cfg.Webhooks.AllowPrivateAddresses || c.PrivateWebhooks
 	logPath := filepath.Join(c.Dir, "sendquota.log")
 	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -56,7 +67,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 	defer logFile.Close()
 	log := telemetry.NewLog(logFile, cfg.LogLevel)
 
-	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL)); err != nil {
+	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Tell: tell}); err != nil {
 		return err
 	}
 	key, err := c.demoKey(ctx, cfg)
@@ -81,12 +92,27 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 	g.Go(func() error {
 		select {
 		case addr := <-ready:
+			if err := os.WriteFile(c.addressPath(), []byte(addr), 0o644); err != nil {
+				return err
+			}
 			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, kept)
 		case <-ctx.Done():
 		}
 		return nil
 	})
 	return errors.Join(g.Wait(), a.Close())
+}
+
+// addressPath is the file in which a second run finds the address of the first.
+func (c dev) addressPath() string { return filepath.Join(c.Dir, "address") }
+
+func (c dev) runsAlready() error {
+	elsewhere := "stop that one with Ctrl-C, or run another one beside it: SENDQUOTA_ADDR=127.0.0.1:8090 sendquota dev --dir .local2"
+	addr, err := os.ReadFile(c.addressPath())
+	if err != nil {
+		return fmt.Errorf("another sendquota is about to start or to stop in %s; %s", c.Dir, elsewhere)
+	}
+	return fmt.Errorf("sendquota runs already, at http://%s, with its data in %s; %s", addr, c.Dir, elsewhere)
 }
 
 // demoKey returns a key of the demo tenant: that of the last run, if the

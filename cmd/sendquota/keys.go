@@ -121,13 +121,13 @@ func keysAsTable(w io.Writer, keys []store.APIKey) error {
 	fmt.Fprintln(t, "ID\tTENANT\tSTATE\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tREVOKED\tSUCCESSOR")
 	for _, k := range keys {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.State, strings.Join(k.Scopes, ","),
-			moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.LastUsedAt), moment(k.RevokedAt), idOrDash(k.Successor))
+			timeOrDash(&k.CreatedAt), timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), timeOrDash(k.RevokedAt), idOrDash(k.Successor))
 	}
 	return t.Flush()
 }
 
-// moment is a time to be read, or a dash for never.
-func moment(at *time.Time) string {
+// timeOrDash is a time to be read, or a dash for never.
+func timeOrDash(at *time.Time) string {
 	if at == nil {
 		return "-"
 	}

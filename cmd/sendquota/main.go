@@ -3,18 +3,19 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/cli"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
 var commands struct {
+	cli.Flags
+	Config struct {
+		Check checkConfig `cmd:"" help:"Check the settings of the environment and of a YAML file as the services would at their start, and say all that is wrong at once. Exit status: 0 nothing, 1 something."`
+	} `cmd:"" help:"The settings of the services."`
 	Migrate migrate `cmd:"" help:"Apply the migrations that the database lacks. Safe to run from several places at once."`
 	Tenants struct {
 		Create createTenant `cmd:"" help:"Make a tenant; succeeds if it exists."`
@@ -32,17 +33,8 @@ var commands struct {
 }
 
 func main() {
-	program := kong.Parse(&commands, kong.Name("sendquota"), kong.Description(
-		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit the SENDQUOTA_CONFIG of the services; dev needs nothing."))
-	if err := program.Run(); err != nil {
-		code := 1
-		var coded interface{ ExitCode() int }
-		if errors.As(err, &coded) {
-			code = coded.ExitCode()
-		}
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(code)
-	}
+	cli.Main(&commands, "sendquota",
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit the SENDQUOTA_CONFIG of the services; dev needs nothing.")
 }
 
 // withStore runs work on the database of the environment.

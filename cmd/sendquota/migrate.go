@@ -3,30 +3,41 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-type migrate struct{}
+type migrate struct {
+	Wait time.Duration `default:"1m" placeholder:"1m" help:"For how long to try while other sessions hold locks that a migration needs."`
+}
 
-func (migrate) Run() error {
+// Validate is called by kong.
+func (c migrate) Validate() error {
+	if c.Wait < time.Second {
+		return fmt.Errorf("--wait %s: must be a second at least", c.Wait)
+	}
+	return nil
+}
+
+// Run prints what was applied, also if a later migration fails.
+func (c migrate) Run() error {
 	cfg, err := config.LoadTool(os.Environ())
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	applied, err := store.Migrate(ctx, string(cfg.DatabaseURL))
-	if err != nil {
-		return err
-	}
+	applied, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Wait: c.Wait, Tell: tell})
 	for _, file := range applied {
 		fmt.Println("applied", file)
 	}
-	if len(applied) == 0 {
+	if err == nil && len(applied) == 0 {
 		fmt.Println("the database is up to date")
 	}
-	return nil
+	return err
 }
+
+func tell(line string) { fmt.Fprintln(os.Stderr, line) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,6 +45,7 @@ type App struct {
 	callers  httpapi.CallerLimits
 	queue    *queue.Queue
 	poller   *schedule.Poller
+	stopping atomic.Bool // the API has been told to stop
 }
 
 // Open builds the parts. It succeeds while Postgres and Redis are down: they
@@ -120,20 +122,23 @@ func (a *App) Handler() http.Handler {
 		Callers:  a.callers,
 		Postgres: a.store.Ping,
 		Redis:    a.queue.Works,
+		Stopping: a.stopping.Load,
 		Metrics:  a.metrics.Handler(),
 		Observe:  a.metrics.Requested,
 	})
 }
 
-// RunAPI serves the API on the configured address until ctx ends; requests
-// under way are answered.
+// RunAPI serves the API on the configured address until ctx ends, and then for
+// as long as HTTP.Drain says; requests under way are answered.
 func (a *App) RunAPI(ctx context.Context) error {
 	return a.runAPI(ctx, nil)
 }
 
 func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	a.metrics.Watch(a.gauges)
-	return a.serve(ctx, "api", a.cfg.Addr, a.Handler(), ready)
+	ctx, cancel := a.drain(ctx)
+	defer cancel()
+	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.Handler(), ready)
 }
 
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to
@@ -145,7 +150,9 @@ func (a *App) RunWorker(ctx context.Context) error {
 		gauges := a.gauges
 		gauges.Polling = a.poller.Polling
 		a.metrics.Watch(gauges)
-		g.Go(func() error { return a.serve(ctx, "worker metrics", a.cfg.MetricsAddr, a.metricsOnly(), nil) })
+		g.Go(func() error {
+			return a.serve(ctx, "worker metrics", config.MetricsAddrVariable, a.cfg.MetricsAddr, a.metricsOnly(), nil)
+		})
 	}
 	a.log.Info("worker started", "concurrency", a.cfg.Delivery.Concurrency)
 	return g.Wait()

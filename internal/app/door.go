@@ -25,8 +25,9 @@ type door struct {
 // guest is a connection that went through the door.
 type guest struct {
 	net.Conn
-	leave func()
-	seat  *list.Element // in idle; nil: it is not idle
+	leave   func()
+	seat    *list.Element // in idle; nil: it is not idle
+	framing framing
 }
 
 func newDoor(l net.Listener, places int) *door {
@@ -104,6 +105,13 @@ func (d *door) stand(g *guest) {
 		d.idle.Remove(g.seat)
 		g.seat = nil
 	}
+}
+
+// Read is called by one goroutine at a time.
+func (g *guest) Read(p []byte) (int, error) {
+	n, err := g.Conn.Read(p)
+	g.framing.read(p[:n])
+	return n, err
 }
 
 // Close gives the place back.

@@ -90,7 +90,7 @@ func redisOptions(url string) (*redis.UniversalOptions, error) {
 
 // errRedisURL stands for what the parser says, which may quote the password.
 var errRedisURL = errors.New("REDIS_URL is no valid Redis URL; it must look like redis://[user:password@]host:port[/index], rediss://…, " +
-	"or host:port,host:port for a cluster")
+	"or host:port,host:port for a cluster, with @ / # ? % and , percent-encoded in the password")
 
 // redisLog hands the Redis client's own messages on. They are details: whoever
 // needed Redis logs that it failed.

@@ -7,14 +7,13 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
 // Service runs one of the two services with the settings of the environment,
 // until the process is told to stop.
 func Service(run func(*App, context.Context) error) error {
-	cfg, err := config.Load(os.Environ())
+	cfg, err := Load(os.Environ())
 	if err != nil {
 		return err
 	}

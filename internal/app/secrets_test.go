@@ -123,6 +123,7 @@ func secretsConfig(t *testing.T) (environ, keys []string) {
 	file := filepath.Join(t.TempDir(), "sendquota.yaml")
 	const again = "max_attempts: 2, backoff: {first: 100ms, max: 100ms}, timeout: 2s, allow_private_addresses: true"
 	text := fmt.Sprintf(`policy: {rules: []}
+http: {drain: 0s}
 channels:
   webhook: {type: webhook, url: "%[1]s/?${MARK}", secret: "${MARK}", previous_secret: "${MARK}", %[2]s}
   sms: {type: sms, account_sid: AC1, auth_token: "${MARK}", from: "+4511111111", base_url: "%[1]s", %[2]s}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 )
 
@@ -29,12 +30,32 @@ func (a *App) usual() patience {
 	}
 }
 
-// serve answers HTTP on addr until ctx ends, and then finishes the requests
-// under way. ready, unless nil, is told the address.
-func (a *App) serve(ctx context.Context, name, addr string, h http.Handler, ready chan<- string) error {
+// drain returns a context that ends HTTP.Drain later than another one. In
+// between the API is not ready and closes every connection with an answer, so
+// that callers find another one before this one no longer listens.
+func (a *App) drain(ctx context.Context) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(ctx, func() {
+		a.stopping.Store(true)
+		a.log.Info("api stops soon: it is not ready, and sends callers away", "drain", a.cfg.HTTP.Drain.String())
+		select {
+		case <-time.After(a.cfg.HTTP.Drain):
+			cancel()
+		case <-later.Done():
+		}
+	})
+	return later, func() { unwatch(); cancel() }
+}
+
+// serve answers HTTP on addr, which a variable names, until ctx ends, and then
+// finishes the requests under way. ready, unless nil, is told the address.
+func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Handler, ready chan<- string) error {
 	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("%s: %w (is another program using %s?)", name, err, addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: %q: another program listens there: stop it, or set %s to another host:port", variable, addr, variable)
+	case err != nil:
+		return fmt.Errorf("%s: %q: can not listen there: %w", variable, addr, err)
 	}
 	a.log.Info(name+" listening", "addr", listener.Addr().String())
 	if ready != nil {
@@ -47,13 +68,14 @@ func (a *App) serve(ctx context.Context, name, addr string, h http.Handler, read
 func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.Handler, p patience) error {
 	d := newDoor(l, p.connections)
 	server := &http.Server{
-		Handler:           h,
+		Handler:           endAmbiguous(h),
 		ReadHeaderTimeout: p.header,
 		ReadTimeout:       p.request,
 		WriteTimeout:      p.answer,
 		IdleTimeout:       p.idle,
 		MaxHeaderBytes:    p.headerBytes,
 		ConnState:         d.watch,
+		ConnContext:       withGuest,
 	}
 	stopped := make(chan error, 1)
 	go func() {

@@ -26,7 +26,8 @@ type Config struct {
 
 // Load reads the settings of the two services, api and worker, which need both
 // DATABASE_URL and REDIS_URL. It takes the environment in the form of
-// os.Environ. The error is of type Faults and holds every fault found.
+// os.Environ. The error is of type Faults and holds every fault found; what
+// could be read is returned beside it, to find more.
 func Load(environ []string) (Config, error) {
 	return load(environ, databaseURL, redisURL)
 }
@@ -49,7 +50,7 @@ func load(environ []string, needed ...string) (Config, error) {
 	faults = append(faults, c.readFile(c.File, env)...)
 	faults = append(faults, env.strangers(c.variables())...)
 	if len(faults) > 0 {
-		return Config{}, faults
+		return c, faults
 	}
 	return c, nil
 }

@@ -37,7 +37,7 @@ func defaults() Config {
 		}},
 		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}},
 		APILimits: APILimits{PerKey: []RateLimit{}, PerIP: []RateLimit{}},
-		HTTP:      HTTP{MaxConnections: 10_000},
+		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
 		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Queues: 1, Horizon: 90 * time.Second,
 			ArmLease: time.Minute, RedisPatience: 15 * time.Second, AuditInterval: 15 * time.Minute},
 		Webhooks: Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,22 +12,28 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
+// Names of variables that messages of other packages name.
+const (
+	AddrVariable        = "SENDQUOTA_ADDR"
+	ConfigVariable      = "SENDQUOTA_CONFIG"
+	MetricsAddrVariable = "SENDQUOTA_METRICS_ADDR"
+)
+
 // Names that are used in more than one place.
 const (
 	databaseURL = "DATABASE_URL"
 	redisURL    = "REDIS_URL"
-	configFile  = "SENDQUOTA_CONFIG"
 	ownPrefix   = "SENDQUOTA_" // every variable that begins so must be known
 )
 
 func (c *Config) variables() []field {
 	return []field{
-		{databaseURL, optional, "Postgres, postgres://…; required but for `sendquota dev`", hidden(&c.DatabaseURL, checkDatabaseURL)},
+		{databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required but for `sendquota dev`", databaseURLOf(&c.DatabaseURL)},
 		{redisURL, optional, "Redis, redis://… or rediss://…, or the nodes of a cluster: host:port,host:port; required by api and worker", hidden(&c.RedisURL, checkRedisURL)},
-		{"SENDQUOTA_ADDR", "127.0.0.1:8080", "where the API listens, host:port", address(&c.Addr)},
-		{configFile, optional, "path of the YAML file; without it, the defaults", anyText(&c.File)},
+		{AddrVariable, "127.0.0.1:8080", "where the API listens, host:port", address(&c.Addr)},
+		{ConfigVariable, optional, "path of the YAML file; without it, the defaults", anyText(&c.File)},
 		{"SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", level(&c.LogLevel)},
-		{"SENDQUOTA_METRICS_ADDR", optional, "where the worker serves its metrics, host:port; without it, nowhere", address(&c.MetricsAddr)},
+		{MetricsAddrVariable, optional, "where the worker serves its metrics, host:port; without it, nowhere", address(&c.MetricsAddr)},
 	}
 }
 
@@ -61,12 +68,12 @@ func newEnvironment(environ []string) environment {
 }
 
 // strangers faults the variables that have our prefix, but are neither a
-// setting nor named by the file. Their values are not shown: a DATABASE_URL
-// that was given our prefix holds a password.
+// setting, named by the file, nor made by Kubernetes. Their values are not
+// shown: a DATABASE_URL that was given our prefix holds a password.
 func (env environment) strangers(known []field) Faults {
 	in := &source{}
-	for name := range env.values {
-		ours := strings.HasPrefix(name, ownPrefix) && !env.named[name]
+	for name, value := range env.values {
+		ours := strings.HasPrefix(name, ownPrefix) && !env.named[name] && !isServiceLink(name, value)
 		if ours && !slices.ContainsFunc(known, func(f field) bool { return f.name == name }) {
 			place{in: in, key: name}.refuse("is not a setting; %s", suggest(name, names(known)))
 		}
@@ -75,13 +82,16 @@ func (env environment) strangers(known []field) Faults {
 	return in.faults
 }
 
-// checkDatabaseURL looks at the scheme alone. The rest is for the driver to
-// judge, which takes more than net/url does: several hosts, for one.
-func checkDatabaseURL(s string) string {
-	if strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://") {
-		return ""
-	}
-	return "must begin with postgres:// or postgresql://"
+// Kubernetes gives every container variables for each Service of its namespace:
+// those of sendquota and sendquota-api begin with our prefix. A plain number as
+// SENDQUOTA_PORT is no such variable but a setting that does not exist.
+var (
+	serviceLink    = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
+	serviceLinkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
+)
+
+func isServiceLink(name, value string) bool {
+	return serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && serviceLinkURL.MatchString(value)
 }
 
 func checkRedisURL(s string) string {
@@ -90,15 +100,17 @@ func checkRedisURL(s string) string {
 		if isRedisURL(s, "redis", math.MaxInt) || isRedisURL(s, "rediss", math.MaxInt) {
 			return ""
 		}
-		return "must be redis://[user:password@]host:port[/number], the same with rediss://, or several cluster nodes: host:port,host:port"
+		return "must be redis://[user:password@]host:port[/number], the same with rediss://, or several cluster nodes: host:port,host:port; " + inRedisPassword
 	}
 	for _, scheme := range []string{"redis", "rediss"} {
 		if !slices.ContainsFunc(nodes, func(node string) bool { return !isRedisNode(node, scheme) }) {
 			return ""
 		}
 	}
-	return "must be host:port for every cluster node, all with redis://, all with rediss:// or all without; a cluster has database 0 only"
+	return "must be host:port for every cluster node, all with redis://, all with rediss:// or all without; a cluster has database 0 only; " + inRedisPassword
 }
+
+const inRedisPassword = "in a password write @ as %40, / as %2F, # as %23, ? as %3F, % as %25 and a comma as %2C"
 
 func isRedisNode(node, scheme string) bool {
 	if strings.Contains(node, "://") {

@@ -15,6 +15,8 @@ func TestEnvironment(t *testing.T) {
 		{"DATABASE_URL=", ""}, // as if not set
 		{"DATABASE_URL=mysql://u:topsecret@h/db", "DATABASE_URL: mysql://…: must begin with postgres:// or postgresql://"},
 		{"DATABASE_URL=host=h password=topsecret", "DATABASE_URL: must begin with"},
+		{"DATABASE_URL=postgres://u:topsecret/@#?% @h/db", ""},
+		{"DATABASE_URL=postgres://u:12/topsecret@h", "DATABASE_URL: postgres://…: must look like postgres://user:password@host:port/database?parameter=value, with one meaning only: write @ as %40, / as %2F"},
 
 		{"REDIS_URL=redis://localhost:6379", ""},
 		{"REDIS_URL=rediss://u:p@h/3", ""},
@@ -49,6 +51,32 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%s: got fault %v, want %s", tt.variable, err, tt.wrong)
 		case err != nil && (strings.Contains(err.Error(), "topsecret") || strings.Contains(err.Error(), "\n")):
 			t.Errorf("%s: a secret, or more than one fault: %v", tt.variable, err)
+		}
+	}
+}
+
+// TestEnvironment_ServiceLinks: the variables that the kubelet makes for the
+// Services sendquota and sendquota-worker, and what only looks like them.
+func TestEnvironment_ServiceLinks(t *testing.T) {
+	for _, service := range []string{"SENDQUOTA", "SENDQUOTA_WORKER", "SENDQUOTA_API_2"} {
+		links := []string{
+			service + "_SERVICE_HOST=10.96.0.7", service + "_SERVICE_PORT=8080", service + "_SERVICE_PORT_HTTP=8080", service + "_SERVICE_PORT_GRPC_2=8081",
+			service + "_PORT=tcp://10.96.0.7:8080", service + "_PORT_8080_TCP=tcp://10.96.0.7:8080", service + "_PORT_8080_TCP_PROTO=tcp",
+			service + "_PORT_8080_TCP_PORT=8080", service + "_PORT_8080_TCP_ADDR=10.96.0.7", service + "_PORT_53_UDP=udp://[fd00::7]:53", service + "_PORT_53_UDP_ADDR=fd00::7",
+		}
+		if _, err := LoadDev(links); err != nil {
+			t.Errorf("%s: %v", service, err)
+		}
+		if _, err := LoadDev(append(links, "SENDQUOTA_LOGLEVEL=info")); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "SENDQUOTA_LOGLEVEL") {
+			t.Errorf("with a misspelt setting beside them: %v", err)
+		}
+	}
+	for _, variable := range []string{
+		"SENDQUOTA_PORT=8080", "SENDQUOTA_METRICS_PORT=9090", "SENDQUOTA_PORT=", "SENDQUOTA_SERVICE=x", "SENDQUOTA_HOST=10.96.0.7",
+		"SENDQUOTA_SERVICE_HOSTS=x", "SENDQUOTA_PORT_8080=1", "SENDQUOTA_PORT_HTTP_TCP=1", "SENDQUOTA_ADDRESS=tcp://10.96.0.7:8080", "SENDQUOTA_DATABASE_URL=tcp://10.96.0.7",
+	} {
+		if _, err := LoadDev([]string{variable}); err == nil || !strings.Contains(err.Error(), "is not a setting") {
+			t.Errorf("%s: %v", variable, err)
 		}
 	}
 }

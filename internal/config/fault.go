@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,14 @@ func (fs Faults) Error() string {
 		lines[i] = f.String()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Concern reports whether a setting, or one within it, is at fault.
+func (fs Faults) Concern(key string) bool {
+	return slices.ContainsFunc(fs, func(f Fault) bool {
+		rest, within := strings.CutPrefix(f.Key, key)
+		return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // String is the fault on one line; what is absent is left out.

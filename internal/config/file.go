@@ -23,7 +23,7 @@ func (c *Config) readFile(path string, env environment) Faults {
 			err = broken.Err
 		}
 		in := &source{}
-		place{in: in, key: configFile, node: &ast.StringNode{Value: path}}.fault("cannot be read: %v", err)
+		place{in: in, key: ConfigVariable, node: &ast.StringNode{Value: path}}.fault("cannot be read: %v", err)
 		return in.faults
 	}
 	return c.readYAML(path, text, env)

@@ -34,7 +34,7 @@ api_limits:
     - {algorithm: token_bucket, limit: 200, per: 1s, burst: 400}
     - {algorithm: leaky_bucket, limit: 200, per: 1s}
 tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1}
-http: {max_connections: 1}
+http: {max_connections: 1, drain: 0s}
 delivery:
   concurrency: 10_000
   lease: 3s
@@ -68,7 +68,7 @@ func TestWholeFile(t *testing.T) {
 			PerIP:  []RateLimit{{TokenBucket, 200, time.Second, 400, 0}, {LeakyBucket, 200, time.Second, 1, 0}},
 		},
 		TenantCaps: TenantCaps{1_000_000_000, 1},
-		HTTP:       HTTP{1},
+		HTTP:       HTTP{1, 0},
 		Delivery: Delivery{
 			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Queues: 64, Horizon: time.Second,
 			ArmLease: 2 * time.Second, RedisPatience: time.Minute,

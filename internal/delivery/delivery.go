@@ -130,9 +130,9 @@ func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause tim
 			return c.Wait, nil
 		case store.Deferred:
 			d.seen.Deferred()
-			d.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "until", c.Push.NextAt)
+			d.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
 		case store.TooLate:
-			d.log.InfoContext(ctx, "push expired", "push", c.Push.ID)
+			d.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
 			d.release(c.Push)
 		case store.Claimed:
 			end := d.lines.begin(c.Push.Channel)
@@ -181,7 +181,7 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	if result.Unregistered {
 		d.seen.Unregistered(c.Push.Channel)
 	}
-	d.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
+	d.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "request_id", c.Push.RequestID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
 		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
 	if more, err = d.finish(ctx, c, f); err != nil {
 		return false, err
@@ -234,7 +234,7 @@ func (d *Deliverer) finish(ctx context.Context, c store.Claim, f store.Finish) (
 		_ = wait(ctx, patience/20)
 	}
 	if err != nil {
-		d.log.ErrorContext(ctx, "attempt not recorded; it counts as lost when its lease ends", "push", c.Push.ID, "attempt", c.Attempt, "error", err)
+		d.log.ErrorContext(ctx, "attempt not recorded; it counts as lost when its lease ends", "push", c.Push.ID, "request_id", c.Push.RequestID, "attempt", c.Attempt, "error", err)
 		return false, fmt.Errorf("finish push %s: %w", c.Push.ID, err)
 	}
 	return more, nil

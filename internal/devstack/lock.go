@@ -92,6 +92,16 @@ func takeLock(path string, wait time.Duration) (*os.File, error) {
 	}
 }
 
+// Lock claims a file for this process, until it is released or the process ends.
+// If another process has it, the error is ErrInUse.
+func Lock(path string) (release func() error, err error) {
+	f, err := takeLock(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f.Close, nil
+}
+
 // lockWhenFree repeats a try until the lock is free, whoever has it.
 func lockWhenFree(path string, try func(string) (*os.File, error), wait time.Duration) (*os.File, error) {
 	deadline := time.Now().Add(wait)

@@ -42,6 +42,17 @@ func usualPlaces() *places {
 	}
 }
 
+// PostgresPrograms returns the folder with the programs of the Postgres that
+// would be started, pg_dump and psql among them.
+func PostgresPrograms() (string, error) {
+	dir, err := usualPlaces().postgresBin(0)
+	if err != nil {
+		return "", err
+	}
+	server, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
+	return filepath.Dir(server), err
+}
+
 // postgresBin returns the folder with postgres and initdb: the one in PATH if
 // it is new enough, else the highest version. A major version other than 0
 // must match exactly, for data that exists can only be read by its own.

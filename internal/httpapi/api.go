@@ -34,6 +34,9 @@ type Config struct {
 	// Postgres and Redis report whether the servers answer, for /readyz;
 	// nil: they do.
 	Postgres, Redis func(ctx context.Context) error
+	// Stopping reports whether the program is about to stop: it is not ready
+	// then, and every answer closes its connection; nil: it never is.
+	Stopping func() bool
 	// Metrics serves /metrics; nil: there is no such page.
 	Metrics http.Handler
 	// Observe is told of every answered request: the pattern of its route
@@ -68,6 +71,9 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	if cfg.RequestTimeout == 0 {
 		cfg.RequestTimeout = 10 * time.Second
+	}
+	if cfg.Stopping == nil {
+		cfg.Stopping = func() bool { return false }
 	}
 	if cfg.Limiter == nil {
 		cfg.Limiter = noLimiter{}

@@ -123,6 +123,13 @@ func (a *api) batch(c *call) error {
 			return err
 		}
 	}
+	if !options.ValidateOnly {
+		for _, m := range members {
+			if m.Err == nil {
+				c.note(m.Result.Push.ID)
+			}
+		}
+	}
 	return a.answerBatch(c, members, &b)
 }
 

@@ -48,7 +48,7 @@ func (a *api) admit(x *exchange, c *call, scope string) error {
 		}
 	}
 	caller, err := a.keys.caller(c.r, scope)
-	c.caller, x.tenant = caller, caller.Tenant
+	c.caller, x.tenant, x.key = caller, caller.Tenant, caller.Key
 	if err := a.limit(c, true, address, caller.Key); err != nil {
 		return err
 	}

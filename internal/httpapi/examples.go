@@ -49,7 +49,7 @@ func examplePush(status push.Status) *pushView {
 		Message:  json.RawMessage(`{"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}`),
 		Metadata: json.RawMessage(`{"campaign": "x"}`),
 		SendAt:   exampleTime(0), RequestedSendAt: exampleTime(0), NextAt: exampleTime(0), ExpiresAt: exampleTime(4 * time.Hour),
-		CreatedAt: exampleTime(-24 * time.Hour), UpdatedAt: exampleTime(-24 * time.Hour),
+		CreatedAt: exampleTime(-24 * time.Hour), UpdatedAt: exampleTime(-24 * time.Hour), RequestID: "0193a1df-f1c2-7d10-8a4e-5b7c9d2e4f60",
 	}
 	if status == push.Sent {
 		p.Attempts, p.UpdatedAt = 1, exampleTime(1200*time.Millisecond)

@@ -24,7 +24,7 @@ type healthView struct {
 
 // readyView says what the API stands on.
 type readyView struct {
-	Status   string `json:"status" enum:"ready,degraded,unavailable" doc:"degraded: without Redis everything works, only slower."`
+	Status   string `json:"status" enum:"ready,degraded,unavailable,stopping" doc:"degraded: without Redis everything works, only slower. stopping: send requests elsewhere."`
 	Postgres string `json:"postgres" enum:"ok,unreachable"`
 	Redis    string `json:"redis" enum:"ok,unreachable" doc:"unreachable: it does not answer, or does not write and run scripts."`
 }
@@ -41,14 +41,18 @@ func (a *api) ready(c *call) error {
 	go func() { redis <- reach(ctx, a.cfg.Redis) }()
 	v := readyView{Status: "ready", Postgres: reach(ctx, a.cfg.Postgres), Redis: <-redis}
 	switch {
+	case a.cfg.Stopping():
+		v.Status = "stopping"
 	case v.Postgres != reachable:
 		v.Status = "unavailable"
-		c.w.Header().Set("Retry-After", "1")
-		return a.answer(c.w, http.StatusServiceUnavailable, v)
 	case v.Redis != reachable:
 		v.Status = "degraded"
+		return a.answer(c.w, http.StatusOK, v)
+	default:
+		return a.answer(c.w, http.StatusOK, v)
 	}
-	return a.answer(c.w, http.StatusOK, v)
+	c.w.Header().Set("Retry-After", "1")
+	return a.answer(c.w, http.StatusServiceUnavailable, v)
 }
 
 const reachable = "ok"
@@ -70,7 +74,7 @@ func healthDoc(s *sketch) *huma.Operation {
 
 func readyDoc(s *sketch) *huma.Operation {
 	responses := s.responses(http.StatusOK, "Postgres answers. Without Redis the status is degraded.", readyView{}, readyView{"ready", reachable, reachable})
-	responses["503"] = s.response("Postgres does not answer.", readyView{}, readyView{"unavailable", "unreachable", reachable})
+	responses["503"] = s.response("Postgres does not answer, or the program is about to stop.", readyView{}, readyView{"unavailable", "unreachable", reachable})
 	return &huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: readyPath, Tags: []string{tagOperations},
 		Summary:   "Can it serve requests?",

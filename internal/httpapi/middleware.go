@@ -20,31 +20,52 @@ type exchange struct {
 	id     string    // the X-Request-Id
 	route  string    // the pattern, never the path, which holds personal data
 	tenant uuid.UUID // Nil until the key is checked
+	key    uuid.UUID // as well
 	status int       // 0 until the answer begins
 
 	memory       *bulkhead.Loan[uuid.UUID] // for the request and its answer; nil: little is needed
 	answer       *encoder                  // what is to be sent; nil: nothing, or it was sent
 	answerStatus int
 	answerType   string
+
+	pushes []uuid.UUID // that it is about, up to loggedPushes of them
+	about  int         // how many these are
+
+	stopping func() bool // see Config
 }
 
-// WriteHeader notes the status.
+// WriteHeader notes the status, and tells the caller to leave if the program is
+// about to stop.
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status = status
+		if x.stopping() {
+			x.Header().Set("Connection", "close")
+		}
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
-		x.status = http.StatusOK
+		x.WriteHeader(http.StatusOK)
 	}
 	return x.ResponseWriter.Write(b)
 }
 
 // Unwrap is for http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// loggedPushes bounds the ids in one line of the log, which all tenants share.
+const loggedPushes = 20
+
+// note has the log say that the request is about a push.
+func (c *call) note(id uuid.UUID) {
+	x := c.w
+	if x.about++; x.about <= loggedPushes {
+		x.pushes = append(x.pushes, id)
+	}
+}
 
 // unmatched is the route of requests that have none.
 const unmatched = "unmatched"
@@ -53,7 +74,7 @@ const unmatched = "unmatched"
 // and reports on it.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.now()
-	x := &exchange{ResponseWriter: w, id: requestID(r), route: unmatched}
+	x := &exchange{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
 	w.Header().Set("X-Request-Id", x.id)
 	harden(w.Header(), r.URL.Path)
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)
@@ -114,7 +135,13 @@ func (a *api) report(x *exchange, r *http.Request, began time.Time) {
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", x.id),
 	}
 	if x.tenant != uuid.Nil {
-		attrs = append(attrs, slog.String("tenant", x.tenant.String()))
+		attrs = append(attrs, slog.String("tenant", x.tenant.String()), slog.String("key", x.key.String()))
+	}
+	switch {
+	case x.about == 1:
+		attrs = append(attrs, slog.String("push", x.pushes[0].String()))
+	case x.about > 1:
+		attrs = append(attrs, slog.Any("pushes", x.pushes), slog.Int("pushes_count", x.about))
 	}
 	a.log.LogAttrs(r.Context(), level, "request", attrs...)
 }

@@ -162,7 +162,7 @@ const repeatable = "whether anything was changed is not known, and a request wit
 // fullProblemOf is the answer to a request for which there was no room: because of the
 // tenant's own requests, or of all.
 func fullProblemOf(full *bulkhead.FullError) problemer {
-	p := unavailable.because("too many requests are under way; "+repeatable)
+	p := unavailable.because("too many requests are under way; " + repeatable)
 	if full.Own {
 		p = rateLimited.because("the tenant has as many requests under way as it may, or as large ones; try again when some have ended")
 	}

@@ -251,13 +251,13 @@ func TestAccessLog(t *testing.T) {
 	log := w.log.String()
 	for _, want := range []string{
 		`"method":"POST","route":"/v1/pushes","status":201,"duration_ms":`, `"route":"/v1/recipients/{id}/quota","status":200`,
-		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + w.tenant.String() + `"`, `"request_id":"`,
+		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + w.tenant.String() + `","key":"` + w.keyID() + `"`, `"request_id":"`,
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %s in the log:\n%s", want, log)
 		}
 	}
-	for _, secret := range []string{"secret", "SECRET", id, w.key, "Hello.", "healthz"} {
+	for _, secret := range []string{"secret", "SECRET", w.key, "Hello.", "healthz"} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log has %q:\n%s", secret, log)
 		}
@@ -296,14 +296,21 @@ func TestHealth(t *testing.T) {
 		{Config{Redis: fails}, 200, "degraded", "ok", "unreachable"},
 		{Config{Postgres: fails}, 503, "unavailable", "unreachable", "ok"},
 		{Config{Postgres: fails, Redis: fails}, 503, "unavailable", "unreachable", "unreachable"},
+		{Config{Redis: fails, Stopping: func() bool { return true }}, 503, "stopping", "ok", "unreachable"},
 	} {
 		r := ask(t, New(nil, everything{}, c.cfg), "GET", "/readyz", "")
 		if r.status != c.status || r.at(t, "status") != c.overall || r.at(t, "postgres") != c.postgres || r.at(t, "redis") != c.redis {
 			t.Errorf("%d %s, want %+v", r.status, r.text, c)
 		}
 	}
-	h := New(nil, everything{}, Config{Metrics: http.NotFoundHandler()})
-	if r := ask(t, h, "GET", "/healthz", ""); r.status != 200 || r.text != "{\"status\":\"ok\"}\n" {
+	h := New(nil, everything{}, Config{Metrics: http.NotFoundHandler(), Stopping: func() bool { return true }})
+	for path, want := range map[string]int{"/healthz": 200, "/docs": 200, "/metrics": 404, "/v1/pushes": 401, "/nothing": 404} {
+		if r := ask(t, h, "GET", path, ""); r.status != want || r.header.Get("Connection") != "close" {
+			t.Errorf("%s answers %d with Connection: %q while stopping", path, r.status, r.header.Get("Connection"))
+		}
+	}
+	h = New(nil, everything{}, Config{Metrics: http.NotFoundHandler()})
+	if r := ask(t, h, "GET", "/healthz", ""); r.status != 200 || r.header.Get("Connection") != "" || r.text != "{\"status\":\"ok\"}\n" {
 		t.Errorf("%d %q", r.status, r.text)
 	}
 	if r := ask(t, h, "GET", "/metrics", ""); r.status != 404 || r.text != "404 page not found\n" {

@@ -31,6 +31,7 @@ type pushView struct {
 	Metadata          json.RawMessage `json:"metadata"`
 	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered where the provider says that nobody is at the address any more."`
 	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived."`
+	RequestID         string          `json:"request_id" doc:"The X-Request-Id of the request that submitted it, by which we find it in our logs. Empty for pushes older than this member."`
 	CreatedAt         string          `json:"created_at" format:"date-time"`
 	UpdatedAt         string          `json:"updated_at" format:"date-time"`
 	Sends             []sendView      `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
@@ -75,7 +76,7 @@ func viewOf(p push.Push) *pushView {
 		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category,
 		SendAt: stamp(p.SendAt), RequestedSendAt: stamp(p.RequestedSendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
 		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: p.Message, Metadata: p.Metadata,
-		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
+		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, RequestID: p.RequestID, CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
 		Sends: make([]sendView, len(p.Sends)),
 	}
 	if p.Status == push.Scheduled && !p.NextAt.Equal(p.SendAt) {
@@ -142,7 +143,13 @@ func (a *api) get(c *call) error {
 }
 
 // pushID reads the id in the path.
-func (c *call) pushID(bad *faults) uuid.UUID { return c.pathID("id", bad) }
+func (c *call) pushID(bad *faults) uuid.UUID {
+	id := c.pathID("id", bad)
+	if id != uuid.Nil {
+		c.note(id)
+	}
+	return id
+}
 
 // pathID reads an id in the path.
 func (c *call) pathID(name string, bad *faults) uuid.UUID {

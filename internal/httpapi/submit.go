@@ -24,6 +24,7 @@ func (a *api) submit(c *call) error {
 	}
 	h := c.w.Header()
 	if !options.ValidateOnly {
+		c.note(res.Push.ID)
 		h.Set("Location", submitPath+"/"+res.Push.ID.String())
 	}
 	if res.Replayed {
@@ -63,7 +64,7 @@ func (a *api) counted(err error, pushes int) error {
 // options reads what goes with a submit beside its body.
 func (c *call) options(bad *faults) schedule.Options {
 	q := readQuery(c.r, bad, "validate_only")
-	return schedule.Options{ValidateOnly: q.flag("validate_only"), IdempotencyKey: c.idempotencyKey(bad), Caps: c.caller.Caps}
+	return schedule.Options{ValidateOnly: q.flag("validate_only"), IdempotencyKey: c.idempotencyKey(bad), Caps: c.caller.Caps, RequestID: c.w.id}
 }
 
 // idempotencyKey reads the header: 1 to 255 printable bytes of ASCII.

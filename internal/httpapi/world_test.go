@@ -143,6 +143,16 @@ func (w *world) newTenant(name string, scopes ...string) (uuid.UUID, string) {
 	return id, key
 }
 
+// keyID is the id of the tenant's key.
+func (w *world) keyID() string {
+	w.t.Helper()
+	caller, err := w.store.Key(w.t.Context(), store.HashKey(w.key))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return caller.Key.String()
+}
+
 // reply is an answer, with its body as JSON.
 type reply struct {
 	status int

@@ -31,7 +31,7 @@ func (e *Expirer) Pass(ctx context.Context) (full bool, err error) {
 	for _, p := range ended {
 		faults.Here(faults.ExpireCommitted)
 		e.Ledger.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
-		e.Log.InfoContext(ctx, "push expired", "push", p.ID)
+		e.Log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
 	}
 	e.Expired(len(ended))
 	return len(ended) == portion, err

@@ -53,7 +53,7 @@ func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
 	}
 	faults.Here(faults.ReapDone)
 	r.Lost()
-	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "attempt", l.Attempt, "status", resolution.Status)
+	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", resolution.Status)
 	if resolution.Status == push.Failed {
 		r.Ledger.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
 	}

@@ -21,6 +21,7 @@ type Options struct {
 	RequestHash    []byte // SHA-256 of the request; used with an IdempotencyKey
 	ValidateOnly   bool   // answer as usual, but book nothing
 	Caps           push.OwnCaps
+	RequestID      string // kept with the push, for the log
 }
 
 // Result is a push that was accepted.
@@ -105,9 +106,10 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	return s.refusal(ctx, &explained{who: who}, at, store.Verdict{Decision: d, Complete: complete})
 }
 
-// identify gives a push its id: a new one, or one that follows from the
+// identify gives a push the id of its request, and its own: a new one, or one that follows from the
 // tenant, the Idempotency-Key and, in a batch, the member.
 func identify(p *push.Push, o Options, member string) {
+	p.RequestID = o.RequestID
 	if o.IdempotencyKey == "" {
 		p.ID = uuid.Must(uuid.NewV7())
 		return

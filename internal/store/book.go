@@ -121,7 +121,6 @@ func (s *Store) bookShared(ctx context.Context, orders []Order) ([][]Verdict, er
 		if err := j.reading.close(); err != nil {
 			return err
 		}
-		faults.Here(faults.BookLocked)
 		return insert(ctx, c, j, nil)
 	})
 	return verdicts, err
@@ -174,7 +173,6 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order
 		s.crowds.note(j.crowded)
 		return nil, errCrowded
 	}
-	faults.Here(faults.BookLocked)
 	if err := insert(ctx, c, j, crowds); err != nil {
 		return nil, err
 	}
@@ -184,6 +182,7 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order
 
 // insert stores the granted pushes and commits, in one exchange.
 func insert(ctx context.Context, c *pgxpool.Conn, j *judge, crowds *heldCrowds) error {
+	faults.Here(faults.BookLocked)
 	b := &pgx.Batch{}
 	if len(j.granted) > 0 {
 		b.Queue(insertSQL, insertArgs(j.granted)...)

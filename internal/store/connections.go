@@ -34,9 +34,9 @@ var sessionSettings = map[string]string{
 const idleLimit = "idle_in_transaction_session_timeout"
 
 func openPool(ctx context.Context, databaseURL string, cfg Config, most, least int, more ...map[string]string) (*pgxpool.Pool, error) {
-	pc, err := pgxpool.ParseConfig(databaseURL)
+	pc, err := parseURL(databaseURL)
 	if err != nil {
-		return nil, errors.New("open store: DATABASE_URL is no valid Postgres URL") // the parser's text may quote the password
+		return nil, err
 	}
 	pc.MaxConns, pc.MinConns = int32(most), int32(least)
 	for _, settings := range append(more, sessionSettings) {
@@ -57,6 +57,15 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, most, least i
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	return pool, nil
+}
+
+// parseURL hides what the parser says, which may quote the password.
+func parseURL(databaseURL string) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, errors.New("DATABASE_URL: has a host, a port or a parameter that Postgres does not know; see https://www.postgresql.org/docs/current/libpq-connect.html")
+	}
+	return pc, nil
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -10,13 +10,13 @@ import (
 
 const insertSQL = `
 	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-		requested_send_at, send_at, next_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, created_at, updated_at)
+		requested_send_at, send_at, next_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, request_id, created_at, updated_at)
 	SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json,
-		requested_send_at, send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, created_at, created_at
+		requested_send_at, send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, request_id, created_at, created_at
 	FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-		$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::timestamptz[], $15::uuid[], $16::bytea[], $17::timestamptz[])
+		$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::timestamptz[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[])
 		AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-			requested_send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, created_at)`
+			requested_send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, request_id, created_at)`
 
 // insertArgs turns pushes into one array per column.
 func insertArgs(pushes []push.Push) []any {
@@ -36,8 +36,9 @@ func insertArgs(pushes []push.Push) []any {
 		expires    = make([]time.Time, n)
 		ttls       = make([]int64, n)
 		armed      = make([]*time.Time, n)
-		requests   = make([]*[16]byte, n)
+		keyed      = make([]*[16]byte, n)
 		hashes     = make([][]byte, n)
+		requests   = make([]string, n)
 		created    = make([]time.Time, n)
 	)
 	for i, p := range pushes {
@@ -54,10 +55,10 @@ func insertArgs(pushes []push.Push) []any {
 			armed[i] = &p.ArmedUntil
 		}
 		if p.IdempotencyID != uuid.Nil {
-			requests[i] = (*[16]byte)(&pushes[i].IdempotencyID)
+			keyed[i] = (*[16]byte)(&pushes[i].IdempotencyID)
 		}
-		hashes[i] = p.IdempotencyHash
+		hashes[i], requests[i] = p.IdempotencyHash, p.RequestID
 	}
 	return []any{ids, tenants, keys, recipients, channels, categories, addresses, messages, metadata,
-		requested, sendAt, expires, ttls, armed, requests, hashes, created}
+		requested, sendAt, expires, ttls, armed, keyed, hashes, requests, created}
 }

@@ -1,22 +1,58 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/sendquota/sendquota/migrations"
 )
 
-// Migrate applies the migrations that the database still lacks and returns
-// their file names. A Postgres session lock lets several callers run it at
-// once: one works, the others wait and find nothing left to do.
-func Migrate(ctx context.Context, databaseURL string) ([]string, error) {
-	pool, err := pgxpool.New(ctx, databaseURL)
+// MigrateConfig says how to migrate. The zero value is useful.
+type MigrateConfig struct {
+	// Wait is for how long a migration is tried while other sessions hold locks
+	// that it needs; 0: a minute. Whatever it waits for, requests go on.
+	Wait time.Duration
+	// Tell is told, a line at a time, what a migration waits for; nil: nobody.
+	Tell func(line string)
+	// Files are the migrations; nil: those of sendquota.
+	Files fs.FS
+}
+
+// lockTime bounds the wait for a lock in one try of a migration that runs in a
+// transaction. All that wants to write to the table queues up behind it: so the
+// wait is short, and then others have a turn.
+const (
+	lockTime  = time.Second
+	lockPause = 2 * time.Second
+)
+
+// Migrate applies the migrations that the database still lacks, one by one, and
+// returns the names of their files; of those that were applied also if a later
+// one fails. A Postgres session lock lets several callers run it at once: one
+// works, the others wait and find nothing left to do.
+func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applied []string, err error) {
+	cfg.Wait = cmp.Or(cfg.Wait, time.Minute)
+	if cfg.Tell == nil {
+		cfg.Tell = func(string) {}
+	}
+	if cfg.Files == nil {
+		cfg.Files = migrations.FS
+	}
+	pc, err := parseURL(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	pc.ConnConfig.RuntimeParams["application_name"] = "sendquota migrate"
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
@@ -24,21 +60,50 @@ func Migrate(ctx context.Context, databaseURL string) ([]string, error) {
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
 
-	locker, err := lock.NewPostgresSessionLocker()
+	turn := &migrationTurn{cfg: cfg, pool: pool}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Files, goose.WithSessionLocker(turn))
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithSessionLocker(locker))
-	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", err)
+	turn.sources = provider.ListSources()
+	for {
+		result, err := turn.migrate(ctx, provider)
+		switch {
+		case errors.Is(err, goose.ErrNoNextVersion):
+			return applied, nil
+		case err != nil:
+			return applied, fmt.Errorf("migrate: %w", err)
+		}
+		applied = append(applied, result.Source.Path)
 	}
-	results, err := provider.Up(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", err)
+}
+
+// migrate applies the next migration. One that can not have its locks is tried
+// again until the time is over.
+func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (*goose.MigrationResult, error) {
+	t.began, t.blockers, t.told = time.Time{}, "", ""
+	for {
+		t.stopWatching = func() {}
+		result, err := provider.UpByOne(ctx)
+		t.stopWatching()
+		switch {
+		case !lockRefused(err):
+			return result, err
+		case time.Since(t.began) >= t.cfg.Wait:
+			return nil, fmt.Errorf("%s can not have a lock that it needs: for %s it was held by %s. Wait until that has ended, or end it with SELECT pg_terminate_backend(…), "+
+				"and migrate again, with --wait for longer; nothing is half done: %w", t.file, t.cfg.Wait, cmp.Or(t.blockers, "another session"), err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lockPause):
+		}
 	}
-	var applied []string
-	for _, r := range results {
-		applied = append(applied, r.Source.Path)
-	}
-	return applied, nil
+}
+
+// lockRefused reports whether a migration failed because of other sessions, and
+// left nothing behind.
+func lockRefused(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "40P01") // lock_not_available, deadlock_detected
 }

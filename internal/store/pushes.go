@@ -15,7 +15,7 @@ import (
 // pushColumns are what scanPush reads, in its order.
 const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata,
 	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, p.status, p.gen, p.attempts, p.last_error,
-	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.created_at, p.updated_at`
+	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, p.updated_at`
 
 // scanPush reads one row of [pushColumns], and what follows them into more.
 func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
@@ -27,7 +27,7 @@ func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 	err := row.Scan(append([]any{
 		(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata),
 		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
-		&p.PossiblyDelivered, &idem, &p.IdempotencyHash, &p.CreatedAt, &p.UpdatedAt,
+		&p.PossiblyDelivered, &idem, &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
 	}, more...)...)
 	p.TTL, p.IdempotencyID = time.Duration(ttl)*time.Millisecond, idem.Bytes
 	return p, err

@@ -90,6 +90,12 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 // part is so large a part of some connections, and at least one.
 func part(connections, of int) int64 { return max(1, int64(connections/of)) }
 
+// CheckURL says what is wrong with the URL of a database.
+func CheckURL(databaseURL string) error {
+	_, err := parseURL(databaseURL)
+	return err
+}
+
 // maybeOne reports whether one request may have spoiled it for a whole group.
 func maybeOne(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
 

@@ -130,6 +130,7 @@ type Ended struct {
 	ID        uuid.UUID
 	Tenant    uuid.UUID
 	Recipient string
+	RequestID string // see push.Push
 }
 
 // Expire ends up to limit pushes whose expiry has passed while they waited,
@@ -146,13 +147,13 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 				UPDATE pushes p SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
 					last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
 				FROM late WHERE p.id = late.id
-				RETURNING p.id, p.tenant_id, p.recipient, p.recipient_key
+				RETURNING p.id, p.tenant_id, p.recipient, p.request_id, p.recipient_key
 			), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))
-			SELECT id, tenant_id, recipient FROM ended`, limit)
+			SELECT id, tenant_id, recipient, request_id FROM ended`, limit)
 		var err error
 		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Ended, error) {
 			var e Ended
-			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient)
+			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
 			return e, err
 		})
 		return err

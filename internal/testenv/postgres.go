@@ -89,7 +89,7 @@ func (p *postgres) makeTemplate(ctx context.Context) error {
 }
 
 func migrate(ctx context.Context, url string) error {
-	_, err := store.Migrate(ctx, url)
+	_, err := store.Migrate(ctx, url, store.MigrateConfig{})
 	return err
 }
 

@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRequestIDs: from the line of a request to the lines of its push, and back,
+// through everything that becomes of pushes.
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	api, worker := w.startAPI(), w.startWorker()
+	requests := map[string]string{} // by push
+	submit := func(name string, more object) string {
+		t.Helper()
+		push := object{"recipient": name, "message": object{}}
+		for k, v := range more {
+			push[k] = v
+		}
+		a, err := w.ask("POST", "/v1/pushes", push, "X-Request-Id", "request-"+name)
+		if err != nil || a.status != 201 {
+			t.Fatal(a, err)
+		}
+		id := a.body["id"].(string)
+		requests[id] = "request-" + name
+		return id
+	}
+	logged := func(p *program, message, push string) bool {
+		for line := range strings.Lines(p.log.String()) {
+			if strings.Contains(line, `"msg":"`+message+`"`) && strings.Contains(line, `"push":"`+push+`"`) {
+				return true
+			}
+		}
+		return false
+	}
+	sent, refused, lost := submit("sent", nil), submit("refused", object{"message": object{"do": "404"}}), submit("lost", object{"message": object{"do": "hang"}})
+	for _, id := range []string{sent, refused} {
+		w.until("attempted", func() bool { return logged(worker, "push attempted", id) })
+	}
+	w.until("an attempt hangs", func() bool { return len(w.taken()) == 3 })
+	_ = worker.cmd.Process.Kill()
+	<-worker.exited
+	expiry := time.Now().Add(3 * time.Second).UTC().Truncate(time.Second)
+	late := submit("late", object{"expires_at": expiry.Format(time.RFC3339)})
+	w.until("it has expired", func() bool { return time.Now().After(expiry) })
+	next := w.startWorker()
+	w.until("the rest is logged", func() bool {
+		return logged(next, "push expired", late) && logged(next, "attempt lost", lost) && logged(next, "push deferred by its recipient's actual sends", lost)
+	})
+
+	w.stop(next)
+	w.stop(api)
+	lines := 0
+	for _, p := range []*program{api, worker, next} {
+		for line := range strings.Lines(p.log.String()) {
+			var l struct {
+				Msg, Push string
+				RequestID string `json:"request_id"`
+			}
+			if json.Unmarshal([]byte(line), &l) != nil || l.Push == "" {
+				continue
+			}
+			if lines++; l.RequestID != requests[l.Push] {
+				t.Errorf("the request of %s is %s; in the log it is %s", l.Push, requests[l.Push], fmt.Sprint(line))
+			}
+		}
+	}
+	if lines < 4+5 {
+		t.Errorf("only %d lines name a push", lines)
+	}
+}

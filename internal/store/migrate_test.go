@@ -1,0 +1,298 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+	"github.com/pressly/goose/v3"
+
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/migrations"
+)
+
+const (
+	wideMigration = "-- +goose Up\nALTER TABLE pushes ADD COLUMN wide int;\n-- +goose Down\nALTER TABLE pushes DROP COLUMN wide;\n"
+	slowMigration = "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX CONCURRENTLY IF NOT EXISTS pushes_slow ON pushes (channel);\n-- +goose Down\nDROP INDEX CONCURRENTLY pushes_slow;\n"
+)
+
+// later are our migrations, and those of a later version after them.
+func later(t *testing.T, more map[string]string) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{}
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	for name, text := range more {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return files
+}
+
+// migrator is a migration that goes on beside the test.
+type migrator struct {
+	mu   sync.Mutex
+	said []string
+	done chan struct{}
+
+	applied []string
+	err     error
+}
+
+func migrate(ctx context.Context, url string, cfg store.MigrateConfig) *migrator {
+	m := &migrator{done: make(chan struct{})}
+	cfg.Tell = func(line string) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.said = append(m.said, line)
+	}
+	go func() {
+		defer close(m.done)
+		m.applied, m.err = store.Migrate(ctx, url, cfg)
+	}()
+	return m
+}
+
+func (m *migrator) says(part string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.said, func(line string) bool { return strings.Contains(line, part) })
+}
+
+func (m *migrator) ended() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// reader is a transaction that has read from pushes and goes on, with its
+// snapshot, as a backup does.
+func reader(t *testing.T, url string) (tx pgx.Tx, pid string) {
+	t.Helper()
+	db := connect(t, url)
+	tx, err := db.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := tx.QueryRow(t.Context(), `SELECT pg_backend_pid() FROM (SELECT count(*) FROM pushes) c`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return tx, fmt.Sprint(n)
+}
+
+// TestMigrate_UnderLoad applies migrations while a long transaction holds a lock
+// that they need, and pushes are submitted. The pushes do not wait for the long
+// transaction, and the migrations do: they name it, and go on when it has ended.
+func TestMigrate_UnderLoad(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			tx, pid := reader(t, b.url)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			var callers sync.WaitGroup
+			booked := make(chan struct{})
+			for n := range 4 {
+				callers.Go(func() {
+					for i := 0; ctx.Err() == nil; i++ {
+						v, err := b.Book(ctx, store.Order{Drafts: []store.Draft{draft(b.tenant, fmt.Sprintf("r-%d-%d", n, i), time.Hour)}, Policy: threeRules})
+						if ctx.Err() != nil {
+							return
+						}
+						if err != nil || v[0].Judgement != store.Booked {
+							t.Errorf("%+v, %v", v, err)
+							return
+						}
+						select {
+						case booked <- struct{}{}:
+						case <-ctx.Done():
+						}
+					}
+				})
+			}
+			bookings := func(n int) {
+				for range n {
+					<-booked
+				}
+			}
+			bookings(20)
+			m := migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{name: text})})
+			for !m.says(name + ": waits for a lock that is held by process " + pid + " (") {
+				bookings(1) // the test ends here in time, or not at all
+			}
+			bookings(200)
+			if m.ended() {
+				t.Fatalf("applied %v, %v although another transaction holds a lock", m.applied, m.err)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for !m.ended() {
+				bookings(1)
+			}
+			if m.err != nil || !slices.Equal(m.applied, []string{name}) {
+				t.Errorf("applied %v, %v", m.applied, m.err)
+			}
+			bookings(20)
+			stop()
+			callers.Wait()
+			done := ask[bool](t, b.db, `SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('pushes_slow'))
+				IS TRUE OR EXISTS (SELECT FROM information_schema.columns WHERE table_name = 'pushes' AND column_name = 'wide')`)
+			if !done {
+				t.Error("nothing was changed")
+			}
+		})
+	}
+}
+
+// TestMigrate_GivesUp: who holds the lock for too long is named, and the next
+// try begins anew, also where the first left half an index.
+func TestMigrate_GivesUp(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := testenv.Postgres(t)
+			cfg := store.MigrateConfig{Wait: 5 * time.Second, Files: later(t, map[string]string{"9000_early.sql": "-- +goose Up\nCREATE TABLE early ();\n", name: text})}
+			tx, pid := reader(t, url)
+			applied, err := store.Migrate(t.Context(), url, cfg)
+			if !slices.Equal(applied, []string{"9000_early.sql"}) {
+				t.Errorf("applied %v", applied)
+			}
+			if err == nil || !strings.Contains(err.Error(), name+" can not have a lock that it needs") || !strings.Contains(err.Error(), "process "+pid+" (") || !strings.Contains(err.Error(), "idle in transaction") {
+				t.Errorf("%v does not name process %s", err, pid)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			db := connect(t, url)
+			leftovers := ask[int](t, db, `SELECT count(*) FROM pg_index WHERE NOT indisvalid`)
+			if (leftovers == 1) != (text == slowMigration) {
+				t.Errorf("%d invalid indexes", leftovers) // else the next lines prove little
+			}
+			m := migrate(t.Context(), url, cfg)
+			<-m.done
+			if m.err != nil || !slices.Equal(m.applied, []string{name}) {
+				t.Errorf("applied %v, %v", m.applied, m.err)
+			}
+			if text == slowMigration && !m.says("removes the index pushes_slow") {
+				t.Errorf("it says %q", m.said)
+			}
+			if n := ask[int](t, db, `SELECT count(*) FROM pg_index WHERE NOT indisvalid`); n != 0 {
+				t.Errorf("%d indexes are invalid", n)
+			}
+		})
+	}
+}
+
+// TestMigrate_Together: of several migrators on a new database one works at a
+// time, one that is cut off in the middle is made good, and no statement is
+// done twice.
+func TestMigrate_Together(t *testing.T) {
+	t.Parallel()
+	url := testenv.Postgres(t)
+	db := connect(t, url)
+	if _, err := db.Exec(t.Context(), `DROP SCHEMA public CASCADE; CREATE SCHEMA public`); err != nil {
+		t.Fatal(err)
+	}
+	cfg := store.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{"9001_wide.sql": wideMigration, "9002_slow.sql": slowMigration})}
+	tx, err := connect(t, url).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `SELECT`) // the build of an index waits for its snapshot
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*migrator
+	dying, kill := context.WithCancel(t.Context())
+	defer kill()
+	all = append(all, migrate(dying, url, cfg))
+	eventually(t, "the first builds the index", func() bool { return all[0].says("9002_slow.sql: waits for") })
+	for range 3 {
+		all = append(all, migrate(t.Context(), url, cfg))
+	}
+	for _, m := range all[1:] {
+		eventually(t, "the others wait", func() bool { return m.says("another migrator is at work") })
+	}
+	kill()
+	<-all[0].done
+	if all[0].err == nil {
+		t.Error("it was not cut off")
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var applied []string
+	for _, m := range all {
+		<-m.done
+		if m != all[0] && m.err != nil {
+			t.Error(m.err)
+		}
+		applied = append(applied, m.applied...)
+	}
+	slices.Sort(applied)
+	versions := ask[[]string](t, db, `SELECT array_agg(version_id::text ORDER BY id) FROM goose_db_version WHERE version_id > 0`)
+	if len(applied) != len(versions) || len(slices.Compact(slices.Clone(applied))) != len(applied) {
+		t.Errorf("applied %v, recorded %v", applied, versions)
+	}
+	if n := ask[int](t, db, `SELECT count(*) FROM pg_index WHERE NOT indisvalid`); n != 0 || !ask[bool](t, db, `SELECT to_regclass('pushes_slow') IS NOT NULL`) {
+		t.Errorf("%d indexes are invalid, or it is not there", n)
+	}
+}
+
+// TestMigrate_DownAndUp: every migration can be undone, in development.
+func TestMigrate_DownAndUp(t *testing.T) {
+	t.Parallel()
+	url := testenv.Postgres(t)
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const columns = `SELECT string_agg(format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default), E'\n' ORDER BY table_name, column_name)
+		FROM information_schema.columns WHERE table_schema = 'public'`
+	watch := connect(t, url)
+	before := ask[string](t, watch, columns)
+	undone, err := provider.DownTo(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := ask[int](t, watch, `SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'`); left != 1 {
+		t.Errorf("%d tables are left, besides that of goose", left-1)
+	}
+	applied, err := store.Migrate(t.Context(), url, store.MigrateConfig{})
+	if err != nil || len(applied) != len(undone) {
+		t.Errorf("applied %v of %d, %v", applied, len(undone), err)
+	}
+	if after := ask[string](t, watch, columns); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
