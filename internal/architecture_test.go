@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"telemetry":   {"build"},
 	"groupcommit": {},
 	"bulkhead":    {},
+	"health":      {},
 	"faults":      {},
 	"process":     {},
 	"wire":        {},
@@ -39,11 +40,11 @@ var mayImport = map[string][]string{
 	"schedule":    {"push", "quota", "store", "faults"},
 	"delivery":    {"push", "quota", "channel", "pace", "store", "faults"},
 	"notify":      {"push", "groupcommit", "outbound", "store"},
-	"httpapi":     {"push", "quota", "ratelimit", "bulkhead", "schedule", "store", "notify"},
+	"httpapi":     {"push", "quota", "ratelimit", "bulkhead", "health", "schedule", "store", "notify"},
 	"devstack":    {"store", "migrations", "config"},
 	"testenv":     {"store", "devstack", "migrations", "config"},
 	"app": {"migrations", "push", "config", "telemetry", "groupcommit", "quota", "ratelimit", "pace", "channel", "queue", "store", "schedule",
-		"delivery", "notify", "httpapi", "devstack"},
+		"delivery", "notify", "httpapi", "health", "devstack"},
 	"cmd": {"app", "cli", "config", "devstack", "store", "push", "telemetry"},
 }
 

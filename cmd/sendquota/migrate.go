@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -34,10 +36,14 @@ func (c migrate) Run() error {
 	for _, file := range applied {
 		fmt.Println("applied", file)
 	}
-	if err == nil && len(applied) == 0 {
-		fmt.Println("the database is up to date")
+	if err != nil || len(applied) > 0 {
+		return err
 	}
-	return err
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		newer, err := st.Newer(ctx)
+		fmt.Println(cmp.Or(newer, "the database is up to date"))
+		return err
+	})
 }
 
 func tell(line string) { fmt.Fprintln(os.Stderr, line) }

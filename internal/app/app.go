@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/pace"
@@ -45,7 +47,8 @@ type App struct {
 	callers  httpapi.CallerLimits
 	queue    *queue.Queue
 	poller   *schedule.Poller
-	stopping atomic.Bool // the API has been told to stop
+	health   *health.Checker
+	stopping atomic.Bool // the program has been told to stop
 }
 
 // Open builds the parts. It succeeds while Postgres and Redis are down: they
@@ -60,10 +63,13 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
-	if a.rdb, err = openRedis(string(cfg.RedisURL)); err != nil {
+	if a.rdb, err = openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections); err != nil {
 		return nil, err
 	}
-	a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{Observe: a.metrics.Grouped})
+	a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
+		Observe: a.metrics.Grouped, Channels: a.channels.Names(),
+		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
+	})
 	if err != nil {
 		return nil, errors.Join(err, a.rdb.Close())
 	}
@@ -76,7 +82,10 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Observe: func(calls int) { a.metrics.Grouped("limits", calls) },
 	})
 	a.queue = queue.New(a.rdb, cfg.Delivery.Queues)
-	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.queue.Works}
+	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
+	a.health = health.New(health.Config{
+		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
+	})
 	return a, nil
 }
 
@@ -117,11 +126,11 @@ func (a *App) Handler() http.Handler {
 	})
 	return httpapi.New(service, a.store, httpapi.Config{
 		Webhooks: webhooks,
+		Memory:   requestMemory(),
 		Log:      a.log,
 		Limiter:  a.limiter,
 		Callers:  a.callers,
-		Postgres: a.store.Ping,
-		Redis:    a.queue.Works,
+		Health:   a.health,
 		Stopping: a.stopping.Load,
 		Metrics:  a.metrics.Handler(),
 		Observe:  a.metrics.Requested,
@@ -144,6 +153,7 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to
 // their end.
 func (a *App) RunWorker(ctx context.Context) error {
+	context.AfterFunc(ctx, func() { a.stopping.Store(true) })
 	g, ctx := errgroup.WithContext(ctx)
 	a.startWorker(g, ctx)
 	if a.cfg.MetricsAddr != "" {
@@ -185,7 +195,7 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	}
 	a.poller = &schedule.Poller{
 		Store: a.store, Works: a.queue.Works, Handle: lobby.Handle, Log: a.log,
-		Patience: d.RedisPatience, Linger: d.ArmLease, Concurrency: d.Concurrency,
+		Patience: d.RedisPatience, Linger: d.ArmLease, Overdue: d.ArmLease, Found: a.metrics.FoundOverdue, Concurrency: d.Concurrency,
 		Busy: func() []string { return lobby.Busy(5 * d.Concurrency) },
 	}
 	if d.AuditInterval > 0 {
@@ -218,5 +228,13 @@ func (a *App) metricsOnly() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		report := a.health.Check(r.Context())
+		w.Header().Set("Content-Type", "application/json")
+		if !report.Serves() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(report) // a caller that went away needs no answer
+	})
 	return mux
 }

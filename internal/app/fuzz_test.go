@@ -33,7 +33,7 @@ func FuzzServerURLs(f *testing.F) {
 			}
 			return
 		}
-		o, err := redisOptions(string(cfg.RedisURL))
+		o, err := redisOptions(string(cfg.RedisURL), 0)
 		if err != nil {
 			t.Errorf("%q was accepted, but: %v", redis, err)
 			return

@@ -32,7 +32,7 @@ func check(cfg config.Config, read config.Faults) error {
 		wrong = append(wrong, err)
 	}
 	if cfg.RedisURL != "" {
-		_, err := redisOptions(string(cfg.RedisURL))
+		_, err := redisOptions(string(cfg.RedisURL), 0)
 		wrong = append(wrong, err)
 	}
 	if cfg.DatabaseURL != "" {

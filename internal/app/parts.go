@@ -53,8 +53,8 @@ func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, e
 
 // openRedis makes a client for one server or, where several are named, for a
 // cluster.
-func openRedis(url string) (redis.UniversalClient, error) {
-	o, err := redisOptions(url)
+func openRedis(url string, connections int) (redis.UniversalClient, error) {
+	o, err := redisOptions(url, connections)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,10 @@ func openRedis(url string) (redis.UniversalClient, error) {
 // redisOptions reads REDIS_URL. All nodes of a cluster have the same
 // credentials and TLS, so it is enough if one of them is named with them. The
 // client is quick to give up: everything has a way without Redis.
-func redisOptions(url string) (*redis.UniversalOptions, error) {
+func redisOptions(url string, connections int) (*redis.UniversalOptions, error) {
 	o := &redis.UniversalOptions{
 		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second, PoolTimeout: time.Second,
-		DialerRetries: 1, MaxRetries: 1, PoolSize: 64, ContextTimeoutEnabled: true, // a DialerRetries of 1 means one attempt
+		DialerRetries: 1, MaxRetries: 1, PoolSize: cmp.Or(connections, 64), ContextTimeoutEnabled: true, // a DialerRetries of 1 means one attempt
 	}
 	for _, node := range strings.Split(url, ",") {
 		node = strings.TrimSpace(node)

@@ -23,7 +23,7 @@ func TestRedisOptions(t *testing.T) {
 		{"rediss://:p@a:1,rediss://b:2", "", "p", 2, true},
 		{"redis://u:p@a:1,redis://v:q@b:2", "u", "p", 2, false},
 	} {
-		o, err := redisOptions(row.url)
+		o, err := redisOptions(row.url, 0)
 		if err != nil {
 			t.Errorf("%s: %v", row.url, err)
 			continue
@@ -37,7 +37,7 @@ func TestRedisOptions(t *testing.T) {
 // TestBadRedisURL: the fault says what is allowed, and quotes nothing.
 func TestBadRedisURL(t *testing.T) {
 	for _, url := range []string{"http://topsecret@h", "redis://:topsecret@h/one", "redis://:top%zzsecret@h", "a:1,redis://h?topsecret=1"} {
-		_, err := openRedis(url)
+		_, err := openRedis(url, 0)
 		if err == nil || !strings.Contains(err.Error(), "must look like redis://[user:password@]host:port[/index]") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", url, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -22,11 +21,7 @@ func Service(run func(*App, context.Context) error) error {
 	out := telemetry.NewWriter(os.Stderr)
 	defer out.Close()
 	log := telemetry.NewLog(out, cfg.LogLevel)
-	if os.Getenv("GOGC") == "" {
-		// The heap is small and turns over fast: let it grow to some hundred
-		// megabytes rather than collect it many times a second.
-		debug.SetGCPercent(400)
-	}
+	defer tendMemory()()
 	a, err := Open(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -41,8 +36,10 @@ func Service(run func(*App, context.Context) error) error {
 func (a *App) warn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	if err := a.store.Ping(ctx); err != nil {
+	if err := a.store.Ready(ctx); err != nil {
 		a.log.Warn("Postgres can not be used yet", "error", err)
+	} else if newer, _ := a.store.Newer(ctx); newer != "" {
+		a.log.Warn(newer)
 	}
 	if err := a.queue.Works(ctx); err != nil {
 		a.log.Warn("Redis does not answer yet; everything goes on without it, more slowly", "error", err)

@@ -20,6 +20,8 @@ type Config struct {
 	APILimits  APILimits
 	TenantCaps TenantCaps
 	HTTP       HTTP
+	Database   Database
+	Redis      Redis
 	Delivery   Delivery
 	Webhooks   Webhooks
 }
@@ -62,6 +64,8 @@ func (c *Config) fields() []field {
 		{"api_limits", "{}", "speed limits of API callers", object(&c.APILimits)},
 		{"tenant_caps", "{}", "what each tenant may have at a time", object(&c.TenantCaps)},
 		{"http", "{}", "how the programs answer", object(&c.HTTP)},
+		{"database", "{}", "connections to Postgres", object(&c.Database)},
+		{"redis", "{}", "connections to Redis", object(&c.Redis)},
 		{"delivery", "{}", "how workers deliver", object(&c.Delivery)},
 		{"webhooks", "{}", "how tenants are told what becomes of their pushes", object(&c.Webhooks)},
 	}

@@ -38,6 +38,8 @@ func defaults() Config {
 		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}},
 		APILimits: APILimits{PerKey: []RateLimit{}, PerIP: []RateLimit{}},
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
+		Database:  Database{MaxConnections: 16, ReadConnections: 8, ReadTimeout: 3 * time.Second},
+		Redis:     Redis{MaxConnections: 64},
 		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Queues: 1, Horizon: 90 * time.Second,
 			ArmLease: time.Minute, RedisPatience: 15 * time.Second, AuditInterval: 15 * time.Minute},
 		Webhooks: Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},
@@ -94,7 +96,7 @@ func TestFaultsOfEnvironmentAndFileComeTogether(t *testing.T) {
 	_, err := Load(services("SENDQUOTA_CONFIG="+path, "SENDQUOTA_LOG_LEVEL=verbos", "SENDQUOTA_ADRR=:1"))
 	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
 ` + path + `:2: delivery.queues: 0: must be a whole number from 1 to 64
-` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks (did you mean policy?)
+` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks (did you mean policy?)
 SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR (did you mean SENDQUOTA_ADDR?)`
 	if err == nil {
 		t.Fatal("no fault found")

@@ -35,6 +35,8 @@ api_limits:
     - {algorithm: leaky_bucket, limit: 200, per: 1s}
 tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1}
 http: {max_connections: 1, drain: 0s}
+database: {max_connections: 1000, read_connections: 1, read_timeout: 100ms}
+redis: {max_connections: 8}
 delivery:
   concurrency: 10_000
   lease: 3s
@@ -69,6 +71,8 @@ func TestWholeFile(t *testing.T) {
 		},
 		TenantCaps: TenantCaps{1_000_000_000, 1},
 		HTTP:       HTTP{1, 0},
+		Database:   Database{1000, 1, 100 * time.Millisecond},
+		Redis:      Redis{8},
 		Delivery: Delivery{
 			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Queues: 64, Horizon: time.Second,
 			ArmLease: 2 * time.Second, RedisPatience: time.Minute,
@@ -240,11 +244,11 @@ delivery:
 			`7: delivery: is written twice, first in line 1`,
 		}},
 		{"strange keys", "\"a\\nb\": 1\n.policy: 1\nLease: 1\n<<: {delivery: {}}\n? x\n: 1\n", []string{
-			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
-			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks (did you mean policy?)`,
-			`3: Lease: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
-			`4: "<<": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
-			`5: "?": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, delivery, webhooks`,
+			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
+			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks (did you mean policy?)`,
+			`3: Lease: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
+			`4: "<<": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
+			`5: "?": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
 		}},
 		{"anchors, aliases and tags", "delivery:\n  lease: &x 1m\n  horizon: *x\n  queues: !!int 3\n", []string{
 			`2: delivery.lease: an anchor: must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
@@ -252,7 +256,7 @@ delivery:
 			`4: delivery.queues: a tag: must be a whole number from 1 to 64`,
 		}},
 		{"two documents", "policy: {}\n---\npolicy: {}\n", []string{`3: must be one YAML document; here begins a second`}},
-		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, tenant_caps, http, delivery, webhooks`}},
+		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`}},
 		{"not YAML", "policy: {}\nchannels: {a: \"hush\n", []string{`2: is not YAML: could not find end character of double-quoted text`}},
 		{"not YAML either", "policy:\n\trules: []\n", []string{`2: is not YAML: found character '` + "\t" + `' that cannot start any token`}},
 	} {

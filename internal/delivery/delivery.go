@@ -183,7 +183,7 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	}
 	d.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "request_id", c.Push.RequestID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
 		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
-	if more, err = d.finish(ctx, c, f); err != nil {
+	if more, err = d.finish(ctx, c, f, began); err != nil {
 		return false, err
 	}
 	faults.Here(faults.FinishCommitted)
@@ -208,9 +208,8 @@ func handed(r channel.Result, began time.Time) time.Duration {
 // as lost and is repeated elsewhere.
 func (d *Deliverer) send(ctx context.Context, c store.Claim, began time.Time) (channel.Result, push.Retry) {
 	entry, known := d.channels.Get(c.Push.Channel)
-	if !known {
-		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured any more"},
-			push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
+	if !known { // the store was not told of the channels
+		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured"}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
 	}
 	if time.Since(began) > d.cfg.Lease/4 {
 		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
@@ -222,16 +221,17 @@ func (d *Deliverer) send(ctx context.Context, c store.Claim, began time.Time) (c
 	return result, entry.Retry
 }
 
-// finish records an attempt, and tries until its lease is over: an attempt that
-// is not recorded will be repeated.
-func (d *Deliverer) finish(ctx context.Context, c store.Claim, f store.Finish) (more bool, err error) {
-	patience := c.LeaseUntil.Sub(c.StartedAt) / 2
-	for began := time.Now(); ; {
+// finish records an attempt, and tries until its lease, which began no earlier than
+// the claim, is over: an attempt that is not recorded will be repeated.
+func (d *Deliverer) finish(ctx context.Context, c store.Claim, f store.Finish, began time.Time) (more bool, err error) {
+	lease := c.LeaseUntil.Sub(c.StartedAt)
+	pause := lease / 40
+	for {
 		more, err = d.store.Finish(ctx, f)
-		if !errors.Is(err, push.ErrUnavailable) || time.Since(began) > patience {
+		if !errors.Is(err, push.ErrUnavailable) || time.Since(began)+pause > lease {
 			break
 		}
-		_ = wait(ctx, patience/20)
+		_ = wait(ctx, pause)
 	}
 	if err != nil {
 		d.log.ErrorContext(ctx, "attempt not recorded; it counts as lost when its lease ends", "push", c.Push.ID, "request_id", c.Push.RequestID, "attempt", c.Attempt, "error", err)

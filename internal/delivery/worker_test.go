@@ -127,7 +127,7 @@ func TestAttemptsAreCarriedToTheirEnd(t *testing.T) {
 	})
 }
 
-// TestFinishesAreRepeatedWhilePostgresIsAway, unchanged, for half of the lease.
+// TestFinishesAreRepeatedWhilePostgresIsAway, unchanged, until the lease ends.
 func TestFinishesAreRepeatedWhilePostgresIsAway(t *testing.T) {
 	away, other := fmt.Errorf("%w: refused", push.ErrUnavailable), errors.New("another error")
 	for name, row := range map[string]struct {
@@ -138,7 +138,7 @@ func TestFinishesAreRepeatedWhilePostgresIsAway(t *testing.T) {
 	}{
 		"at once":          {0, nil, nil, 1},
 		"the fifth time":   {4, away, nil, 5},
-		"for too long":     {1000, away, push.ErrUnavailable, 22},
+		"for too long":     {1000, away, push.ErrUnavailable, 41},
 		"what is no use":   {1000, other, other, 1},
 		"never after that": {1, other, other, 1},
 	} {

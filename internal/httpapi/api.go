@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 
+	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -31,9 +31,8 @@ type Config struct {
 	// them.
 	Webhooks *notify.Webhooks
 
-	// Postgres and Redis report whether the servers answer, for /readyz;
-	// nil: they do.
-	Postgres, Redis func(ctx context.Context) error
+	// Health says, for /readyz, whether the program can do its work; nil: it can.
+	Health *health.Checker
 	// Stopping reports whether the program is about to stop: it is not ready
 	// then, and every answer closes its connection; nil: it never is.
 	Stopping func() bool
@@ -74,6 +73,9 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
+	}
+	if cfg.Health == nil {
+		cfg.Health = health.New(health.Config{Stopping: cfg.Stopping})
 	}
 	if cfg.Limiter == nil {
 		cfg.Limiter = noLimiter{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -31,6 +33,8 @@ const (
 	knownFor    = time.Second
 	unknownFor  = time.Second
 	maxRemember = 10_000
+	maxLookups  = 4 // at a time, and a quarter of them for one address
+	lookupTime  = 5 * time.Second
 )
 
 // keyring finds the callers behind API keys, and remembers them for a moment,
@@ -40,7 +44,8 @@ type keyring struct {
 	now  func() time.Time
 	log  *slog.Logger
 
-	asking  singleflight.Group // requests with the same key ask once
+	asking  singleflight.Group         // requests with the same key ask once
+	lookups *bulkhead.Bulkhead[string] // by the caller's address: guessing keys takes no more of Postgres
 	mu      sync.RWMutex
 	known   map[[32]byte]remembered
 	unknown map[[32]byte]remembered // apart, so that guessing keys drives out no real one
@@ -52,16 +57,16 @@ type remembered struct {
 }
 
 func newKeyring(keys authenticator, now func() time.Time, log *slog.Logger) *keyring {
-	return &keyring{keys: keys, now: now, log: log, known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
+	return &keyring{keys: keys, now: now, log: log, lookups: bulkhead.New[string](maxLookups, maxLookups/4), known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
 }
 
 // caller finds who makes a request, and whether the key has the scope.
-func (k *keyring) caller(r *http.Request, scope string) (push.Caller, error) {
+func (k *keyring) caller(r *http.Request, address, scope string) (push.Caller, error) {
 	key, ok := bearer(r)
 	if !ok {
 		return push.Caller{}, denied("send an API key as Authorization: Bearer <key>")
 	}
-	c, err := k.find(r.Context(), sha256.Sum256([]byte(key)))
+	c, err := k.find(r.Context(), address, sha256.Sum256([]byte(key)))
 	switch {
 	case errors.Is(err, push.ErrNotFound):
 		return c, denied("the API key is unknown or over")
@@ -98,7 +103,7 @@ func (k *keyring) remembers(hash [32]byte) bool {
 
 // find asks the memory and then the authenticator. Keys are told apart by
 // their SHA-256 alone: how long that takes says nothing about any key.
-func (k *keyring) find(ctx context.Context, hash [32]byte) (push.Caller, error) {
+func (k *keyring) find(ctx context.Context, address string, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	k.mu.RLock()
 	known, unknown := k.known[hash], k.unknown[hash]
@@ -109,7 +114,16 @@ func (k *keyring) find(ctx context.Context, hash [32]byte) (push.Caller, error) 
 	case now.Before(unknown.until):
 		return push.Caller{}, push.ErrNotFound
 	}
-	asked, err, _ := k.asking.Do(string(hash[:]), func() (any, error) { return k.ask(context.WithoutCancel(ctx), hash) })
+	asked, err, _ := k.asking.Do(string(hash[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime) // others wait for it, too
+		defer cancel()
+		lookup, err := k.lookups.Acquire(ctx, address, 1)
+		if err != nil {
+			return nil, fmt.Errorf("look up key: %w: %w", push.ErrUnavailable, ctx.Err())
+		}
+		defer lookup.Release()
+		return k.ask(ctx, hash)
+	})
 	c, _ := asked.(push.Caller)
 	return c, err
 }
@@ -129,7 +143,7 @@ func (k *keyring) ask(ctx context.Context, hash [32]byte) (push.Caller, error) {
 		}
 		k.remember(k.known, hash, remembered{caller: c, until: now.Add(believed)}, now)
 		if c.Unseen {
-			go k.see(ctx, c.Key)
+			go k.see(context.WithoutCancel(ctx), c.Key)
 		}
 	}
 	return c, err

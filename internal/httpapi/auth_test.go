@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,7 +95,7 @@ func TestKeyringRemembers(t *testing.T) {
 	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	find := func(hash [32]byte, wantErr error, wantAsked int) {
 		t.Helper()
-		if _, err := k.find(t.Context(), hash); !errors.Is(err, wantErr) || c.asked != wantAsked {
+		if _, err := k.find(t.Context(), "here", hash); !errors.Is(err, wantErr) || c.asked != wantAsked {
 			t.Errorf("error %v after %d questions, want %v after %d", err, c.asked, wantErr, wantAsked)
 		}
 	}
@@ -125,16 +126,16 @@ func TestKeyringEndsWithTheKey(t *testing.T) {
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {Left: 300 * time.Millisecond}}}
 	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
-	if _, err := k.find(t.Context(), good); err != nil {
+	if _, err := k.find(t.Context(), "here", good); err != nil {
 		t.Fatal(err)
 	}
 	c.known = nil // as Postgres will say from then on
 	now = now.Add(300*time.Millisecond - 1)
-	if _, err := k.find(t.Context(), good); err != nil {
+	if _, err := k.find(t.Context(), "here", good); err != nil {
 		t.Errorf("in its last nanosecond: %v", err)
 	}
 	now = now.Add(1)
-	if _, err := k.find(t.Context(), good); !errors.Is(err, push.ErrNotFound) {
+	if _, err := k.find(t.Context(), "here", good); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("after its end: %v", err)
 	}
 }
@@ -149,7 +150,7 @@ func TestKeyringAsksOnce(t *testing.T) {
 		k := newKeyring(slow, time.Now, slog.New(slog.DiscardHandler))
 		for range 64 {
 			go func() {
-				if caller, err := k.find(t.Context(), good); err != nil || caller.Key != id {
+				if caller, err := k.find(t.Context(), "here", good); err != nil || caller.Key != id {
 					t.Errorf("%+v, %v", caller, err)
 				}
 			}()
@@ -176,22 +177,77 @@ func TestKeyringIsBounded(t *testing.T) {
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {}}}
 	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
-	if _, err := k.find(t.Context(), good); err != nil {
+	if _, err := k.find(t.Context(), "here", good); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2*maxRemember + 50 {
-		_, _ = k.find(t.Context(), [32]byte([]byte(fmt.Sprintf("%032d", i))))
+		_, _ = k.find(t.Context(), "here", [32]byte([]byte(fmt.Sprintf("%032d", i))))
 	}
 	if len(k.unknown) > maxRemember || len(k.unknown) < maxRemember/2 {
 		t.Errorf("%d guesses are remembered", len(k.unknown))
 	}
 	asked := c.asked
-	if _, err := k.find(t.Context(), good); err != nil || c.asked != asked {
+	if _, err := k.find(t.Context(), "here", good); err != nil || c.asked != asked {
 		t.Errorf("the good key was driven out: %v", err)
 	}
 	now = now.Add(time.Minute)
-	_, _ = k.find(t.Context(), [32]byte{3})
+	_, _ = k.find(t.Context(), "here", [32]byte{3})
 	if len(k.unknown) > maxRemember {
 		t.Errorf("%d guesses are remembered", len(k.unknown))
+	}
+}
+
+// slowKeys answers nobody until it is told to.
+type slowKeys struct {
+	mu    sync.Mutex
+	under int
+	most  int
+	open  chan struct{}
+}
+
+func (s *slowKeys) SeeKey(context.Context, uuid.UUID) error { return nil }
+
+func (s *slowKeys) Key(context.Context, [32]byte) (push.Caller, error) {
+	s.mu.Lock()
+	s.under++
+	s.most = max(s.most, s.under)
+	s.mu.Unlock()
+	<-s.open
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.under--
+	return push.Caller{}, push.ErrNotFound
+}
+
+// TestKeyring_GuessingTakesLittle: a hundred guesses from one address are looked up one
+// after another, and a caller from elsewhere waits for none of them.
+func TestKeyring_GuessingTakesLittle(t *testing.T) {
+	s := &slowKeys{open: make(chan struct{})}
+	k := newKeyring(s, time.Now, slog.New(slog.DiscardHandler))
+	var all sync.WaitGroup
+	under := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			s.mu.Lock()
+			n := s.under
+			s.mu.Unlock()
+			if n == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d lookups are under way, want %d", n, want)
+			}
+		}
+	}
+	for i := range 100 {
+		all.Go(func() { _, _ = k.find(t.Context(), "guesser", [32]byte{byte(i)}) })
+	}
+	under(1)
+	all.Go(func() { _, _ = k.find(t.Context(), "elsewhere", [32]byte{200}) })
+	under(2)
+	close(s.open)
+	all.Wait()
+	if s.most != 2 {
+		t.Errorf("%d lookups at a time", s.most)
 	}
 }

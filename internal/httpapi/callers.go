@@ -47,7 +47,7 @@ func (a *api) admit(x *exchange, c *call, scope string) error {
 			return err
 		}
 	}
-	caller, err := a.keys.caller(c.r, scope)
+	caller, err := a.keys.caller(c.r, address, scope)
 	c.caller, x.tenant, x.key = caller, caller.Tenant, caller.Key
 	if err := a.limit(c, true, address, caller.Key); err != nil {
 		return err

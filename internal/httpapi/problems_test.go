@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
@@ -288,19 +289,21 @@ func TestObserveAndTimeout(t *testing.T) {
 func TestHealth(t *testing.T) {
 	fails := func(context.Context) error { return errors.New("down") }
 	for _, c := range []struct {
-		cfg                      Config
+		cfg                      health.Config
 		status                   int
 		overall, postgres, redis string
 	}{
-		{Config{}, 200, "ready", "ok", "ok"},
-		{Config{Redis: fails}, 200, "degraded", "ok", "unreachable"},
-		{Config{Postgres: fails}, 503, "unavailable", "unreachable", "ok"},
-		{Config{Postgres: fails, Redis: fails}, 503, "unavailable", "unreachable", "unreachable"},
-		{Config{Redis: fails, Stopping: func() bool { return true }}, 503, "stopping", "ok", "unreachable"},
+		{health.Config{}, 200, "ready", "ok", "ok"},
+		{health.Config{Redis: fails}, 200, "degraded", "ok", "unreachable"},
+		{health.Config{Postgres: fails}, 503, "unavailable", "unreachable", "ok"},
+		{health.Config{Redis: fails, Stopping: func() bool { return true }}, 503, "stopping", "ok", "unreachable"},
 	} {
-		r := ask(t, New(nil, everything{}, c.cfg), "GET", "/readyz", "")
+		r := ask(t, New(nil, everything{}, Config{Health: health.New(c.cfg)}), "GET", "/readyz", "")
 		if r.status != c.status || r.at(t, "status") != c.overall || r.at(t, "postgres") != c.postgres || r.at(t, "redis") != c.redis {
 			t.Errorf("%d %s, want %+v", r.status, r.text, c)
+		}
+		if retry := r.header.Get("Retry-After"); (retry != "") != (c.status == 503) {
+			t.Errorf("%d with Retry-After: %q", r.status, retry)
 		}
 	}
 	h := New(nil, everything{}, Config{Metrics: http.NotFoundHandler(), Stopping: func() bool { return true }})

@@ -8,6 +8,7 @@ package queue
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,17 +145,48 @@ func (q *Queue) wakes(w push.WakeUp) bool {
 
 // Works reports whether Redis does what the queue needs of it, in every shard:
 // it runs scripts, and it writes. One that is out of memory, forbids scripts or
-// is a replica answers a ping, but wakes nobody.
+// is a replica answers a ping, but wakes nobody. Neither does a queue that somebody
+// has paused, or one with a key of another type: [*BrokenError].
 func (q *Queue) Works(ctx context.Context) error {
 	pipe := q.rdb.Pipeline()
 	for _, name := range q.names {
-		pipe.Eval(ctx, `return redis.call('SET', KEYS[1], '', 'PX', 1000)`, []string{"sq:{" + name + "}:works"})
+		keys := []string{"sq:{" + name + "}:works", asynqKey(name, "paused")}
+		for _, list := range []string{"pending", "active"} {
+			keys = append(keys, asynqKey(name, list))
+		}
+		for _, set := range []string{"scheduled", "retry", "archived", "lease"} {
+			keys = append(keys, asynqKey(name, set))
+		}
+		worksScript.Eval(ctx, pipe, keys)
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	answers, err := pipe.Exec(ctx)
+	if err != nil {
 		return fmt.Errorf("queue: %w", err)
+	}
+	for _, a := range answers {
+		if wrong := a.(*redis.Cmd).Val(); wrong != "" {
+			return &BrokenError{fmt.Sprint(wrong)}
+		}
 	}
 	return nil
 }
+
+//go:embed works.lua
+var worksSource string
+
+var worksScript = redis.NewScript(worksSource)
+
+// asynqKey is the name of a key of asynq.
+func asynqKey(queue, key string) string { return "asynq:{" + queue + "}:" + key }
+
+// BrokenError says why a queue wakes nobody, although Redis works.
+type BrokenError struct{ why string }
+
+// Error says it in one sentence.
+func (e *BrokenError) Error() string { return "queue: " + e.why }
+
+// State says it in a word.
+func (*BrokenError) State() string { return "queue_broken" }
 
 // Disarm takes a wake-up out of the queue, if it is still there and has not
 // begun. A wake-up that stays does no harm.

@@ -267,3 +267,30 @@ func TestArmedBesideOneThatIsBelievedToRun(t *testing.T) {
 		t.Errorf("%v", s)
 	}
 }
+
+// TestWorks_BrokenQueue: Redis answers, but nobody is woken.
+func TestWorks_BrokenQueue(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.Redis(t))
+	q := queue.New(rdb, 2)
+	if err := q.Works(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]func(key string) error{
+		"asynq:{push-1}:paused":    func(key string) error { return rdb.Set(t.Context(), key, 1, 0).Err() },
+		"asynq:{push-0}:pending":   func(key string) error { return rdb.Set(t.Context(), key, 1, 0).Err() },
+		"asynq:{push-1}:scheduled": func(key string) error { return rdb.LPush(t.Context(), key, 1).Err() },
+	} {
+		if err := value(key); err != nil {
+			t.Fatal(err)
+		}
+		var broken *queue.BrokenError
+		if err := q.Works(t.Context()); !errors.As(err, &broken) || !strings.Contains(err.Error(), key) || broken.State() != "queue_broken" {
+			t.Errorf("%s: %v", key, err)
+		}
+		rdb.Del(t.Context(), key)
+	}
+	if err := q.Works(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}

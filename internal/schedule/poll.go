@@ -12,21 +12,26 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Poller delivers without a queue: when Redis has not worked for a while, it
-// asks Postgres what is due and has it handled in the same way as a wake-up.
+// Poller delivers without a queue. When Redis has not worked for a while, it asks
+// Postgres what is due and has it handled in the same way as a wake-up. Whatever Redis
+// says, it does so with what is overdue: a queue may work, and yet wake nobody.
 type Poller struct {
 	Store       *store.Store
 	Works       func(context.Context) error // asks whether Redis does what the queue needs
 	Handle      func(context.Context, push.WakeUp) error
 	Log         *slog.Logger
-	Patience    time.Duration   // how long Redis may be away before polling begins
-	Linger      time.Duration   // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
-	Concurrency int             // wake-ups handled at the same time
-	Busy        func() []string // channels that have enough to do for now; nil: there are none
+	Patience    time.Duration    // how long Redis may be away before polling begins
+	Linger      time.Duration    // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
+	Overdue     time.Duration    // how long a push may be due before it is polled although Redis works
+	Found       func(pushes int) // counts those that were found overdue
+	Concurrency int              // wake-ups handled at the same time
+	Busy        func() []string  // channels that have enough to do for now; nil: there are none
 
 	away    time.Time // since when Redis does not answer; zero: it does
 	back    time.Time // since when Redis answers again while polling goes on; zero: it does not
 	polling atomic.Bool
+
+	next time.Time // when what is overdue is worth another line in the log
 
 	handlers sync.WaitGroup
 	slots    chan struct{} // one element for each running handler
@@ -53,13 +58,14 @@ func (p *Poller) Run(ctx context.Context) error {
 // Polling reports whether workers do without Redis for now.
 func (p *Poller) Polling() bool { return p.polling.Load() }
 
-// Pass looks whether Redis answers and, if it has not for too long, has one
-// portion of what is due handled. It does not wait for the handlers: one that
+// Pass has one portion of what is overdue handled or, if Redis has not answered for too
+// long, of what is due. It does not wait for the handlers: one that
 // hangs delays nobody else. It is never full: what is still due may be waiting
 // for its window, so the next look is at the next tick.
 func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
-	if !p.givenUp(ctx) {
-		return false, nil
+	since := p.Overdue
+	if p.givenUp(ctx) {
+		since = 0
 	}
 	if p.slots == nil {
 		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[polled]bool{}
@@ -68,12 +74,26 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	if p.Busy != nil {
 		without = p.Busy()
 	}
-	due, err := p.Store.Due(ctx, 10*p.Concurrency, without)
+	due, err := p.Store.Due(ctx, 10*p.Concurrency, since, without)
 	if err != nil {
 		return false, err
 	}
+	if since > 0 {
+		p.note(ctx, len(due))
+	}
 	p.start(ctx, due)
 	return false, nil
+}
+
+// note counts what was found overdue, and logs it now and then.
+func (p *Poller) note(ctx context.Context, pushes int) {
+	if pushes > 0 {
+		p.Found(pushes)
+	}
+	if now := time.Now(); pushes > 0 && !now.Before(p.next) {
+		p.next = now.Add(time.Minute)
+		p.Log.WarnContext(ctx, "pushes are overdue although Redis works; they are looked for in Postgres", "pushes", pushes, "for_more_than", p.Overdue.String())
+	}
 }
 
 // start starts handlers for what is due, one for a recipient at a channel and

@@ -54,7 +54,7 @@ func TestPoller(t *testing.T) {
 	var redis error
 	handled := make(chan push.WakeUp, 10)
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return redis },
+		Store: o.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Works: func(context.Context) error { return redis },
 		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return errors.New("which is logged") },
 	}
 	pass := func(redisIs error, wantPolling bool) {
@@ -85,6 +85,36 @@ func TestPoller(t *testing.T) {
 	}
 	pass(nil, false)
 	pass(errAway, false) // patience begins anew
+}
+
+// TestPollerHandlesWhatIsOverdue although Redis works, and counts it; not what is only
+// due.
+func TestPollerHandlesWhatIsOverdue(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	o.due(t, "anna")
+	o.due(t, "bert")
+	handled, found := make(chan push.WakeUp, 10), 0
+	p := &schedule.Poller{
+		Store: o.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Found: func(n int) { found += n },
+		Works:  func(context.Context) error { return nil },
+		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return nil },
+	}
+	pass := func() {
+		t.Helper()
+		if _, err := p.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass()
+	if len(handled) > 0 || found > 0 {
+		t.Fatalf("%d were handled that are only due", len(handled))
+	}
+	p.Overdue = time.Nanosecond
+	pass()
+	if a, b := next(t, handled), next(t, handled); a.RecipientKey == b.RecipientKey || found != 2 || p.Polling() {
+		t.Errorf("handled %+v and %+v, found %d, polling %v", a, b, found, p.Polling())
+	}
 }
 
 // TestPollerHandlesOncePerRecipient, however many pushes are due.

@@ -74,15 +74,15 @@ func (s *Store) claimTogether(ctx context.Context, orders []ClaimOrder) ([]Claim
 			locks = lockSQL // an earlier run may not have ended yet
 		}
 		var err error
-		claims, err = claim(ctx, c, locks, orders)
+		claims, err = s.claim(ctx, c, locks, orders)
 		return err
 	})
 	return claims, err
 }
 
 // claim is one run of the transaction.
-func claim(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) ([]Claim, error) {
-	found, err := look(ctx, c, locks, orders)
+func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) ([]Claim, error) {
+	found, err := s.look(ctx, c, locks, orders)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func TestDueWithout(t *testing.T) {
 	b := setup(t)
 	b.through(t, "sms", 2*time.Minute)
 	log := b.through(t, "log", time.Minute)
-	due, err := b.Due(t.Context(), 10, []string{"sms"})
+	due, err := b.Due(t.Context(), 10, 0, []string{"sms"})
 	if err != nil || len(due) != 1 || due[0].Push != log.ID || due[0].Channel != "log" {
 		t.Errorf("%+v, %v", due, err)
 	}

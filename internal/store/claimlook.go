@@ -81,7 +81,7 @@ func newClaimQuestion(orders []ClaimOrder) (q claimQuestion) {
 // look takes the recipients' locks and reads, in later statements, what is due, what
 // is under way and what was sent. It should not wait for a lock: other recipients' pushes
 // would have to wait as well.
-func look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) (*situation, error) {
+func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) (*situation, error) {
 	q := newClaimQuestion(orders)
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
@@ -96,10 +96,10 @@ func look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrde
 				OFFSET 0 -- keeps the next line from choosing another index
 			) scheduled
 			WHERE next_at <= statement_timestamp() + $2
-				AND CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END
+				AND CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) AND ($5::text[] IS NULL OR channel = ANY ($5)) ELSE channel = k.channel END
 			ORDER BY greatest(next_at, statement_timestamp()), send_at, id
 			LIMIT 2
-		) p`, q.keys, Patience, q.channels, q.without)
+		) p`, q.keys, Patience, q.channels, q.without, s.cfg.Channels)
 	b.Queue(`
 		SELECT `+pushColumns+`, k.k, p.claim_token, p.lease_until
 		FROM unnest($1::bigint[]) AS k

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -134,40 +130,11 @@ func onConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) 
 	}
 	defer c.Release()
 	err = work(c)
+	if hasCode(err, readOnly) {
+		pool.Reset() // every connection leads to a server that was demoted
+	}
 	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
 		_, _ = c.Exec(ctx, "rollback") // a connection that can not even do this is dropped by Release
-	}
-	return err
-}
-
-// again reports whether running a transaction again can help: the connection
-// broke, the server goes down or comes up, or transactions got in each other's
-// way.
-func again(err error) bool {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
-		switch pgErr.Code {
-		case "57P01", "57P02", "57P03", "25P03", "40001", "40P01", "53300", "53200":
-			return true
-		}
-		return strings.HasPrefix(pgErr.Code, "08")
-	}
-	var connect *pgconn.ConnectError
-	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
-}
-
-// classify turns what can be tried again later into [push.ErrUnavailable].
-func classify(err error) error {
-	var pgErr *pgconn.PgError
-	switch {
-	case errors.As(err, &pgErr) && pgErr.Code == "42P01":
-		return fmt.Errorf("the database lacks our tables; run: sendquota migrate: %w", err)
-	case errors.Is(err, pgx.ErrNoRows):
-		return push.ErrNotFound
-	case err != nil && (again(err) || errors.Is(err, context.DeadlineExceeded)):
-		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
 	return err
 }

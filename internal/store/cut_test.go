@@ -148,7 +148,7 @@ func TestConnectionsAreCutDuringAttempts(t *testing.T) {
 // due reports whether pushes of the recipient key are left.
 func (b *bundle) due(t *testing.T, key int64) bool {
 	for {
-		due, err := b.Due(t.Context(), 1000, nil)
+		due, err := b.Due(t.Context(), 1000, 0, nil)
 		if err == nil {
 			for _, w := range due {
 				if w.RecipientKey == key {
@@ -179,13 +179,13 @@ func TestWithoutPostgres(t *testing.T) {
 		"list":       func() error { _, err := st.List(ctx, p.Tenant, store.Filter{}, store.Position{}, 1); return err },
 		"bookings":   func() error { _, _, err := st.Bookings(ctx, quota.Recipient{}, began, began); return err },
 		"promote":    func() error { _, err := st.Promote(ctx, 0, 0, 1, nil, nil); return err },
-		"due":        func() error { _, err := st.Due(ctx, 1, nil); return err },
+		"due":        func() error { _, err := st.Due(ctx, 1, 0, nil); return err },
 		"expire":     func() error { _, err := st.Expire(ctx, 1); return err },
 		"lost":       func() error { _, err := st.Lost(ctx, 1); return err },
 		"backlog":    func() error { _, _, err := st.Backlog(ctx); return err },
 		"key":        func() error { _, err := st.Key(ctx, [32]byte{}); return err },
 		"tenant":     func() error { _, err := st.Tenant(ctx, "acme"); return err },
-		"ping":       func() error { return st.Ping(ctx) },
+		"ready":      func() error { return st.Ready(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

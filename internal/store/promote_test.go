@@ -205,7 +205,7 @@ func TestDueIsOldestFirst(t *testing.T) {
 	b.booked(t, "later", time.Hour)
 	third, first, second := b.booked(t, "c", -time.Second), b.booked(t, "a", -time.Hour), b.booked(t, "b", -time.Minute)
 	b.promote(t, 10) // which makes no difference
-	due, err := b.Due(t.Context(), 2, nil)
+	due, err := b.Due(t.Context(), 2, 0, nil)
 	if err != nil || len(due) != 2 || due[0].Push != first.ID || due[1].Push != second.ID {
 		t.Errorf("due: %+v, %v", due, err)
 	}

@@ -19,7 +19,7 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 	t.Parallel()
 	for name, work := range map[string]func(t *testing.T, b *bundle){
 		"promote": func(t *testing.T, b *bundle) { b.promote(t, 500) },
-		"due":     func(t *testing.T, b *bundle) { _, _ = b.Due(t.Context(), 500, nil) },
+		"due":     func(t *testing.T, b *bundle) { _, _ = b.Due(t.Context(), 500, 0, nil) },
 		"expire":  func(t *testing.T, b *bundle) { _, _ = b.Expire(t.Context(), 500) },
 		"backlog": func(t *testing.T, b *bundle) { _, _, _ = b.Backlog(t.Context()) },
 		"lost":    func(t *testing.T, b *bundle) { _, _ = b.Lost(t.Context(), 500) },

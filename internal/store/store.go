@@ -44,6 +44,11 @@ type Config struct {
 	ReadConns   int           // for what tenants read; 8
 	Timeout     time.Duration // for one transaction, waiting for a connection included; 5 s
 	ReadTimeout time.Duration // for one statement that only reads, by Postgres; 3 s
+
+	// Channels are those that can be sent through. Pushes for others wait until they
+	// expire; nil: all can be sent.
+	Channels []string
+
 	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look";
 	// nil: nobody.
 	Observe func(kind string, size int)
@@ -110,10 +115,4 @@ func (s *Store) observe(kind string) func(int) {
 func (s *Store) Close() {
 	s.pool.Close()
 	s.readPool.Close()
-}
-
-// Ping reports whether Postgres answers, and has our tables.
-func (s *Store) Ping(ctx context.Context) error {
-	_, err := s.pool.Exec(ctx, `SELECT FROM pushes LIMIT 0`)
-	return classify(err)
 }

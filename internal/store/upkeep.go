@@ -31,7 +31,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var err error
-			if wakeUps, err = toArm(ctx, tx, horizon, limit, without); err != nil || len(wakeUps) == 0 {
+			if wakeUps, err = s.toArm(ctx, tx, horizon, limit, without); err != nil || len(wakeUps) == 0 {
 				return err
 			}
 			if armErr = arm(wakeUps); armErr != nil {
@@ -51,7 +51,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 }
 
 // toArm returns what is to be armed, unless somebody else is at it.
-func toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []string) ([]push.WakeUp, error) {
+func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []string) ([]push.WakeUp, error) {
 	var first bool
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, promoting).Scan(&first); err != nil || !first {
 		return nil, err
@@ -60,8 +60,8 @@ func toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, wit
 		SELECT id, gen, recipient_key, channel, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint FROM pushes
 		WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
 			AND (armed_until IS NULL OR armed_until < statement_timestamp())
-			AND (next_at > statement_timestamp() OR channel <> ALL (coalesce($3::text[], '{}')))
-		ORDER BY next_at LIMIT $2`, horizon, limit, without)
+			AND (next_at > statement_timestamp() OR channel <> ALL (coalesce($3::text[], '{}'))) AND ($4::text[] IS NULL OR channel = ANY ($4))
+		ORDER BY next_at LIMIT $2`, horizon, limit, without, s.cfg.Channels)
 	return pgx.CollectRows(rows, scanWakeUp)
 }
 
@@ -112,15 +112,17 @@ func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 	})
 }
 
-// Due returns wake-ups for up to limit pushes that are due, the oldest first,
-// but for those of some channels: what is polled while there is no queue.
-func (s *Store) Due(ctx context.Context, limit int, without []string) ([]push.WakeUp, error) {
+// Due returns wake-ups for up to limit pushes that have been due for so long, the oldest
+// first, but for those of some channels: what is polled, since nothing wakes a worker
+// for it.
+func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []string) ([]push.WakeUp, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
 		SELECT id, gen, recipient_key, channel, next_at, 0 FROM pushes
-		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() AND channel <> ALL (coalesce($2::text[], '{}'))
-		ORDER BY next_at LIMIT $1`, limit, without)
+		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() - $3::interval AND channel <> ALL (coalesce($2::text[], '{}'))
+			AND ($4::text[] IS NULL OR channel = ANY ($4))
+		ORDER BY next_at LIMIT $1`, limit, without, since, s.cfg.Channels)
 	due, err := pgx.CollectRows(rows, scanWakeUp)
 	return due, classify(err)
 }
@@ -145,11 +147,12 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 				ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
 			), ended AS (
 				UPDATE pushes p SET status = 'expired', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp(),
-					last_error = concat_ws(': ', 'it expired before it could be sent', nullif(last_error, ''))
+					last_error = concat_ws(': ', 'it expired before it could be sent',
+						CASE WHEN channel <> ALL ($2::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)
 				FROM late WHERE p.id = late.id
 				RETURNING p.id, p.tenant_id, p.recipient, p.request_id, p.recipient_key
 			), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))
-			SELECT id, tenant_id, recipient, request_id FROM ended`, limit)
+			SELECT id, tenant_id, recipient, request_id FROM ended`, limit, s.cfg.Channels)
 		var err error
 		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Ended, error) {
 			var e Ended

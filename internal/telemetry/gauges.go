@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Gauges are read when the metrics are asked for.
+// Gauges are read when the metrics are asked for. What servers say is kept for some
+// seconds.
 type Gauges struct {
 	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
@@ -37,62 +38,98 @@ var (
 
 // Watch adds gauges to the metrics. What can not be read is left out, and the
 // server that did not answer is shown as down.
-func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(gaugeCollector{g}) }
+func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(&gaugeCollector{Gauges: g, now: time.Now}) }
 
-type gaugeCollector struct{ Gauges }
+// gaugesKept is how long what the servers said is shown: whoever asks for the metrics
+// often does not ask the servers.
+const gaugesKept = 5 * time.Second
+
+type gaugeCollector struct {
+	Gauges
+	now func() time.Time
+
+	mu    sync.Mutex
+	kept  []prometheus.Metric // of the servers
+	until time.Time
+}
 
 // Describe names no metric in advance, since what can not be read is left out.
-func (gaugeCollector) Describe(chan<- *prometheus.Desc) {}
+func (*gaugeCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads the gauges, both servers at the same time, each within two
-// seconds: one that hangs says nothing about the other.
-func (c gaugeCollector) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+// Collect reads the gauges, those of the servers once in a while.
+func (c *gaugeCollector) Collect(out chan<- prometheus.Metric) {
+	for _, m := range c.servers() {
+		out <- m
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	var both sync.WaitGroup
-	both.Go(func() {
-		answers := c.Postgres(ctx)
-		gauge(upDesc, up(answers), "postgres")
-		if answers != nil {
-			return
-		}
-		if pushes, oldest, err := c.Backlog(ctx); err == nil {
-			gauge(backlogDesc, float64(pushes))
-			gauge(oldestDesc, oldest.Seconds())
-		}
-		if due, oldest, off, err := c.Webhooks(ctx); err == nil {
-			gauge(webhookDesc, float64(due))
-			gauge(awaitedDesc, oldest.Seconds())
-			gauge(offDesc, float64(off))
-		}
-	})
-	both.Go(func() {
-		answers := c.Redis(ctx)
-		gauge(upDesc, up(answers), "redis")
-		if answers != nil {
-			return
-		}
-		if sizes, err := c.QueueSizes(); err == nil {
-			for state, n := range sizes {
-				gauge(queueDesc, float64(n), state)
-			}
-		}
-	})
-	both.Wait()
 	if c.Polling != nil {
-		gauge(pollingDesc, map[bool]float64{true: 1}[c.Polling()])
+		out <- gauge(pollingDesc, map[bool]float64{true: 1}[c.Polling()])
 	}
 	if c.Waiting != nil {
 		for channel, n := range c.Waiting() {
-			gauge(waitingDesc, float64(n), channel)
+			out <- gauge(waitingDesc, float64(n), channel)
 		}
 		for channel, d := range c.Held() {
-			gauge(heldDesc, d.Seconds(), channel)
+			out <- gauge(heldDesc, d.Seconds(), channel)
 		}
 	}
+}
+
+func gauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+// servers is what the servers say, or said a moment ago.
+func (c *gaugeCollector) servers() []prometheus.Metric {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.now().Before(c.until) {
+		c.kept = c.ask()
+		c.until = c.now().Add(gaugesKept)
+	}
+	return c.kept
+}
+
+// ask asks both servers at the same time, each within two seconds: one that hangs
+// says nothing about the other.
+func (c *gaugeCollector) ask() []prometheus.Metric {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	var (
+		both  sync.WaitGroup
+		redis []prometheus.Metric
+	)
+	both.Go(func() { redis = c.redis(ctx) })
+	postgres := c.postgres(ctx)
+	both.Wait()
+	return append(postgres, redis...)
+}
+
+func (c *gaugeCollector) postgres(ctx context.Context) []prometheus.Metric {
+	answers := c.Postgres(ctx)
+	all := []prometheus.Metric{gauge(upDesc, up(answers), "postgres")}
+	if answers != nil {
+		return all
+	}
+	if pushes, oldest, err := c.Backlog(ctx); err == nil {
+		all = append(all, gauge(backlogDesc, float64(pushes)), gauge(oldestDesc, oldest.Seconds()))
+	}
+	if due, oldest, off, err := c.Webhooks(ctx); err == nil {
+		all = append(all, gauge(webhookDesc, float64(due)), gauge(awaitedDesc, oldest.Seconds()), gauge(offDesc, float64(off)))
+	}
+	return all
+}
+
+func (c *gaugeCollector) redis(ctx context.Context) []prometheus.Metric {
+	answers := c.Redis(ctx)
+	all := []prometheus.Metric{gauge(upDesc, up(answers), "redis")}
+	if answers != nil {
+		return all
+	}
+	sizes, _ := c.QueueSizes() // without them, they are left out
+	for state, n := range sizes {
+		all = append(all, gauge(queueDesc, float64(n), state))
+	}
+	return all
 }
 
 func up(err error) float64 {

@@ -25,6 +25,7 @@ type Metrics struct {
 	deferrals     prometheus.Counter
 	lost          prometheus.Counter
 	expired       prometheus.Counter
+	overdue       prometheus.Counter
 	ledgerAnswers *prometheus.CounterVec
 	ledgerErrors  prometheus.Counter
 	paceErrors    prometheus.Counter
@@ -59,6 +60,8 @@ func NewMetrics() *Metrics {
 			Help: "Attempts whose worker did not report before the lease ended."}),
 		expired: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_expired_total",
 			Help: "Pushes that expired before they could be sent."}),
+		overdue: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_overdue_total",
+			Help: "Pushes that workers looked for in Postgres because they were overdue by more than delivery.arm_lease although Redis works, counted at each look: the queue wakes nobody, or workers are behind."}),
 		ledgerAnswers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_ledger_answers_total",
 			Help: "Answers of the Redis ledger: cold (not loaded, or Redis away), free, blocked."}, []string{"state"}),
 		ledgerErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
@@ -83,7 +86,7 @@ func NewMetrics() *Metrics {
 	b := build.Read()
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sendquota_build_info", Help: "Always 1; the labels name the program's version.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}}, func() float64 { return 1 }))
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.unregistered, m.deferrals, m.lost, m.expired, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.unregistered, m.deferrals, m.lost, m.expired, m.overdue, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
 		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -91,7 +94,7 @@ func NewMetrics() *Metrics {
 
 // Handler serves the metrics in Prometheus' format.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
 // Submitted counts a submitted push.
@@ -121,6 +124,9 @@ func (m *Metrics) Lost() { m.lost.Inc() }
 
 // Expired counts pushes that were too late.
 func (m *Metrics) Expired(pushes int) { m.expired.Add(float64(pushes)) }
+
+// FoundOverdue counts pushes that were looked for in Postgres although Redis works.
+func (m *Metrics) FoundOverdue(pushes int) { m.overdue.Add(float64(pushes)) }
 
 // LedgerAnswered counts an answer of the ledger.
 func (m *Metrics) LedgerAnswered(state string) { m.ledgerAnswers.WithLabelValues(state).Inc() }

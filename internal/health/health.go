@@ -1,0 +1,134 @@
+// Package health says whether a program can do its work: for probes of load
+// balancers and of Kubernetes, and for whoever is on call.
+package health
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Report is what a program stands on.
+type Report struct {
+	Status   string `json:"status" enum:"ready,degraded,unavailable,stopping" doc:"degraded: everything works, only slower. stopping: send requests elsewhere."`
+	Postgres string `json:"postgres" enum:"ok,unreachable,read_only,not_migrated,not_writable" doc:"read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write."`
+	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without."`
+	Queue    string `json:"queue" enum:"ok,overdue,unknown" doc:"overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres."`
+}
+
+// The states of a program.
+const (
+	Ready       = "ready"
+	Degraded    = "degraded"
+	Unavailable = "unavailable"
+	Stopping    = "stopping"
+)
+
+// ok is the state of what works.
+const ok = "ok"
+
+// Serves reports whether requests are to be sent to the program.
+func (r Report) Serves() bool { return r.Status == Ready || r.Status == Degraded }
+
+// Config is what a [Checker] asks.
+type Config struct {
+	Postgres func(context.Context) error // its error may have a State() string, which is shown; nil: it works
+	Redis    func(context.Context) error // nil: it works
+	Overdue  func(context.Context) (time.Duration, error)
+	Patience time.Duration    // how long a push may be due
+	Stopping func() bool      // nil: never
+	Now      func() time.Time // nil: time.Now
+}
+
+// pingTime is how long a server may take to show that it is there, and keptFor how
+// long its answer is kept: whoever asks often does not ask it.
+const (
+	pingTime = 2 * time.Second
+	keptFor  = time.Second
+)
+
+// Checker finds out how a program is. It is safe for concurrent use.
+type Checker struct {
+	cfg Config
+
+	mu    sync.Mutex
+	last  Report
+	until time.Time
+}
+
+// New returns a checker.
+func New(cfg Config) *Checker {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Checker{cfg: cfg}
+}
+
+// Check reports how the program is, or was a moment ago.
+func (c *Checker) Check(ctx context.Context) Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.cfg.Now().Before(c.until) {
+		c.last = c.ask(context.WithoutCancel(ctx)) // others wait for it, too
+		c.until = c.cfg.Now().Add(keptFor)
+	}
+	r := c.last
+	if c.cfg.Stopping != nil && c.cfg.Stopping() {
+		r.Status = Stopping
+	}
+	return r
+}
+
+// ask asks Postgres and Redis at the same time.
+func (c *Checker) ask(ctx context.Context) Report {
+	ctx, cancel := context.WithTimeout(ctx, pingTime)
+	defer cancel()
+	r := Report{Status: Ready}
+	var both sync.WaitGroup
+	both.Go(func() { r.Redis = state(ctx, c.cfg.Redis) })
+	r.Postgres = state(ctx, c.cfg.Postgres)
+	r.Queue = c.queue(ctx, r.Postgres)
+	both.Wait()
+	switch {
+	case r.Postgres != ok:
+		r.Status = Unavailable
+	case r.Redis != ok || r.Queue != ok:
+		r.Status = Degraded
+	}
+	return r
+}
+
+// queue says whether what is due is sent.
+func (c *Checker) queue(ctx context.Context, postgres string) string {
+	if c.cfg.Overdue == nil {
+		return ok
+	}
+	overdue, err := c.cfg.Overdue(ctx)
+	switch {
+	case postgres != ok || err != nil:
+		return "unknown"
+	case overdue > c.cfg.Patience:
+		return "overdue"
+	}
+	return ok
+}
+
+// stated is an error that says what is wrong in a word.
+type stated interface{ State() string }
+
+func state(ctx context.Context, ask func(context.Context) error) string {
+	if ask == nil {
+		return ok
+	}
+	err := ask(ctx)
+	if err == nil {
+		return ok
+	}
+	var s stated
+	if errors.As(err, &s) {
+		return cmp.Or(s.State(), "unreachable")
+	}
+	return "unreachable"
+}

@@ -1,0 +1,79 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+type readOnly struct{ error }
+
+func (readOnly) State() string { return "read_only" }
+
+func TestReport(t *testing.T) {
+	away := errors.New("away")
+	for name, row := range map[string]struct {
+		postgres, redis error
+		overdue         time.Duration
+		stopping        bool
+		want            Report
+	}{
+		"all is well":      {want: Report{Ready, ok, ok, ok}},
+		"without Redis":    {redis: away, want: Report{Degraded, ok, "unreachable", ok}},
+		"pushes wait":      {overdue: 61 * time.Second, want: Report{Degraded, ok, ok, "overdue"}},
+		"not for long":     {overdue: 60 * time.Second, want: Report{Ready, ok, ok, ok}},
+		"a standby":        {postgres: readOnly{away}, want: Report{Unavailable, "read_only", ok, "unknown"}},
+		"without anything": {postgres: away, redis: away, want: Report{Unavailable, "unreachable", "unreachable", "unknown"}},
+		"about to stop":    {stopping: true, want: Report{Stopping, ok, ok, ok}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(Config{
+				Postgres: func(context.Context) error { return row.postgres },
+				Redis:    func(context.Context) error { return row.redis },
+				Overdue:  func(context.Context) (time.Duration, error) { return row.overdue, nil },
+				Stopping: func() bool { return row.stopping },
+				Patience: time.Minute,
+			})
+			if got := c.Check(t.Context()); got != row.want {
+				t.Errorf("%+v, want %+v", got, row.want)
+			}
+			if serves := row.want.Status == Ready || row.want.Status == Degraded; row.want.Serves() != serves {
+				t.Errorf("it serves: %v", row.want.Serves())
+			}
+		})
+	}
+}
+
+// TestCheck_AsksOnceASecond, whoever asks how often; but that the program stops is
+// known at once.
+func TestCheck_AsksOnceASecond(t *testing.T) {
+	var (
+		asked    atomic.Int64
+		stopping atomic.Bool
+		all      sync.WaitGroup
+		now      = time.Now()
+	)
+	c := New(Config{
+		Postgres: func(context.Context) error { asked.Add(1); return nil },
+		Stopping: stopping.Load, Now: func() time.Time { return now },
+	})
+	for range 100 {
+		all.Go(func() { c.Check(t.Context()) })
+	}
+	all.Wait()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("Postgres was asked %d times", n)
+	}
+	stopping.Store(true)
+	if got := c.Check(t.Context()).Status; got != Stopping || asked.Load() != 1 {
+		t.Errorf("%s, asked %d times", got, asked.Load())
+	}
+	now = now.Add(keptFor)
+	c.Check(t.Context())
+	if n := asked.Load(); n != 2 {
+		t.Errorf("Postgres was asked %d times", n)
+	}
+}

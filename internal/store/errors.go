@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// The codes of Postgres' errors, or their first two characters, which name a class:
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	readOnly = "25006" // the transaction may not write: the server is a standby, or was made one
+
+	undefinedTable, undefinedColumn, undefinedFunction = "42P01", "42703", "42883"
+	mayNot                                             = "42501"
+)
+
+// passing are errors after which the same transaction, run again at once, may succeed:
+// the connection broke, the server goes down or comes up, or transactions got in each
+// other's way.
+var passing = []string{"08", "57P01", "57P02", "57P03", "25P03", "25P04", readOnly, "40001", "40P01", "53300", "53200"}
+
+// trouble are errors that are no fault of a request: the server lacks something, was
+// told to stop the transaction, could not lock what it needs in time, or lacks a
+// migration or a privilege.
+var trouble = []string{"53", "57", "58", "55P03", undefinedTable, undefinedColumn, undefinedFunction, mayNot}
+
+// hasCode reports whether err is of Postgres, with one of the codes or classes.
+func hasCode(err error, codes ...string) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(pgErr.Code, code) })
+}
+
+// again reports whether running a transaction again can help.
+func again(err error) bool {
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return hasCode(err, passing...)
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// classify turns what can be tried again later into [push.ErrUnavailable].
+func classify(err error) error {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return push.ErrNotFound
+	case hasCode(err, undefinedTable, undefinedColumn, undefinedFunction):
+		return fmt.Errorf("%w: the database lacks a migration; run: sendquota migrate: %w", push.ErrUnavailable, err)
+	case err != nil && (again(err) || hasCode(err, trouble...) || errors.Is(err, context.DeadlineExceeded)):
+		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+	}
+	return err
+}

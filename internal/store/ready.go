@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/migrations"
+)
+
+// UnreadyError says why a database that answers is of no use.
+type UnreadyError struct {
+	state  string // read_only, not_migrated or not_writable
+	detail string
+}
+
+// Error says it in one sentence.
+func (e *UnreadyError) Error() string { return "the database is " + e.state + ": " + e.detail }
+
+// State says it in a word.
+func (e *UnreadyError) State() string { return e.state }
+
+// Ready reports whether Postgres can do what the services need: it answers, writes,
+// has all migrations of this program, and lets it write to its tables. If it answers and
+// can not, the error is an [*UnreadyError].
+func (s *Store) Ready(ctx context.Context) error {
+	return onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+		if err := c.Conn().Ping(ctx); err != nil {
+			return classify(err)
+		}
+		return ready(ctx, c.Conn())
+	})
+}
+
+// written are the tables that services write to.
+var written = []string{"pushes", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds"}
+
+func ready(ctx context.Context, c *pgx.Conn) error {
+	if known, applied, err := versions(ctx, c); err != nil {
+		return err
+	} else if applied < known {
+		return &UnreadyError{"not_migrated", fmt.Sprintf("it has migration %d, and this program needs %d; run: sendquota migrate", applied, known)}
+	}
+	var may, reads bool
+	err := c.QueryRow(ctx, `
+		SELECT current_setting('transaction_read_only')::bool, coalesce(bool_and(
+			has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'UPDATE')), false)
+		FROM unnest($1::text[]) AS t`, written).Scan(&reads, &may)
+	switch {
+	case err != nil:
+		return classify(err)
+	case reads:
+		return &UnreadyError{"read_only", "the server is a standby, or was told not to write"}
+	case !may:
+		return &UnreadyError{"not_writable", "the role that DATABASE_URL names may not write to all tables"}
+	}
+	return nil
+}
+
+// versions are the number of the newest migration that this program knows, and of
+// the newest one that the database has.
+func versions(ctx context.Context, c *pgx.Conn) (known, applied int64, err error) {
+	var newest pgtype.Int8
+	err = c.QueryRow(ctx, `SELECT max(version_id) FROM goose_db_version WHERE is_applied`).Scan(&newest)
+	switch {
+	case hasCode(err, undefinedTable):
+		return migrations.Newest(), 0, nil
+	case hasCode(err, mayNot): // a role with few privileges: its tables will tell
+		return migrations.Newest(), migrations.Newest(), nil
+	}
+	return migrations.Newest(), newest.Int64, classify(err)
+}
+
+// Newer says that a database has migrations which this program does not know, or
+// nothing. Such a program runs on it all the same: see docs/operations.md.
+func (s *Store) Newer(ctx context.Context) (warning string, err error) {
+	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+		known, applied, err := versions(ctx, c.Conn())
+		warning = newer(known, applied)
+		return err
+	})
+	return warning, err
+}
+
+func newer(known, applied int64) string {
+	if applied <= known {
+		return ""
+	}
+	return fmt.Sprintf("the database is newer than this program: it has migration %d, and the program knows up to %d", applied, known)
+}
+
+// Overdue says for how long the push that is due longest has been due, of those that
+// can be sent; 0: none is.
+func (s *Store) Overdue(ctx context.Context) (time.Duration, error) {
+	var us int64
+	err := s.readPool.QueryRow(ctx, `
+		SELECT (coalesce(extract(epoch FROM clock_timestamp() - (
+			SELECT next_at FROM pushes
+			WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() AND ($1::text[] IS NULL OR channel = ANY ($1))
+			ORDER BY next_at LIMIT 1)), 0) * 1e6)::bigint`, s.cfg.Channels).Scan(&us)
+	return time.Duration(us) * time.Microsecond, classify(err)
+}

@@ -1,0 +1,118 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// stateOf is what Ready says of a database that answers.
+func stateOf(t *testing.T, st *store.Store) string {
+	t.Helper()
+	err := st.Ready(t.Context())
+	var unready *store.UnreadyError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &unready):
+		return unready.State()
+	}
+	return err.Error()
+}
+
+// TestReady: a database that answers may still be of no use.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	fresh := func() *store.Store { return openURL(t, b.url, store.Config{MaxConns: 1}) }
+	if got := stateOf(t, fresh()); got != "ok" {
+		t.Errorf("a migrated database: %s", got)
+	}
+	b.exec(t, `CREATE TEMP TABLE kept AS SELECT * FROM goose_db_version`)
+	b.exec(t, `DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`)
+	if got := stateOf(t, fresh()); got != "not_migrated" {
+		t.Errorf("a migration is missing: %s", got)
+	}
+	b.exec(t, `INSERT INTO goose_db_version (version_id, is_applied) SELECT version_id + 7, true FROM kept ORDER BY version_id DESC LIMIT 1`)
+	if got := stateOf(t, fresh()); got != "ok" {
+		t.Errorf("a newer database: %s", got)
+	}
+	if warning, err := fresh().Newer(t.Context()); err != nil || !strings.Contains(warning, "newer than this program") {
+		t.Errorf("it says %q, %v", warning, err)
+	}
+	database := ask[string](t, b.db, `SELECT quote_ident(current_database())`)
+	b.exec(t, `ALTER DATABASE `+database+` SET default_transaction_read_only = on`)
+	if got := stateOf(t, fresh()); got != "read_only" {
+		t.Errorf("a database that does not write: %s", got)
+	}
+	b.exec(t, `ALTER DATABASE `+database+` RESET default_transaction_read_only`)
+
+	role := "reader_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	b.exec(t, `CREATE ROLE `+role+` LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO `+role)
+	t.Cleanup(func() { _, _ = b.db.Exec(context.Background(), `DROP OWNED BY `+role+`; DROP ROLE `+role) })
+	u, err := url.Parse(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(role, "x")
+	if got := stateOf(t, openURL(t, u.String(), store.Config{MaxConns: 1})); got != "not_writable" {
+		t.Errorf("a role that may only read: %s", got)
+	}
+	b.exec(t, `DROP TABLE goose_db_version`)
+	if got := stateOf(t, fresh()); got != "not_migrated" {
+		t.Errorf("an empty database: %s", got)
+	}
+}
+
+// TestTrouble: what is no fault of a request is unavailable, whatever Postgres calls it.
+func TestTrouble(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		EXECUTE format('DO $do$ BEGIN RAISE EXCEPTION USING ERRCODE = %L, MESSAGE = ''trouble''; END $do$', NEW.category); END $$;
+		CREATE TRIGGER trouble BEFORE INSERT ON pushes FOR EACH ROW WHEN (NEW.category <> '') EXECUTE FUNCTION trouble()`)
+	for code, unavailable := range map[string]bool{
+		"53000": true, "53100": true, "53200": true, "53300": true, "53400": true, "57000": true, "57014": true, "57P01": true, "57P04": true,
+		"58000": true, "58030": true, "58P01": true, "55P03": true, "25006": true, "25P04": true, "08006": true, "40001": true, "42P01": true, "42501": true,
+		"22003": false, "23505": false, "XX000": false,
+	} {
+		d := draft(b.tenant, uuid.NewString(), time.Hour)
+		d.Push.Category = code
+		_, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{d}})
+		if err == nil || errors.Is(err, push.ErrUnavailable) != unavailable {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)); v.Judgement != store.Booked {
+		t.Errorf("afterwards: %+v", v)
+	}
+}
+
+// TestReadOnlyConnectionsLeave: after a server was made a standby and another one took
+// over its name, no connection leads to the first one for longer than it takes to notice.
+func TestReadOnlyConnectionsLeave(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const conns = 4
+	database := ask[string](t, b.db, `SELECT quote_ident(current_database())`)
+	b.exec(t, `ALTER DATABASE `+database+` SET default_transaction_read_only = on`)
+	demoted := openURL(t, b.url, store.Config{MaxConns: conns})
+	if _, err := demoted.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, "a", time.Hour)}}); !errors.Is(err, push.ErrUnavailable) {
+		t.Fatalf("on a server that does not write: %v", err)
+	}
+	b.exec(t, `ALTER DATABASE `+database+` RESET default_transaction_read_only`)
+	for i := range 2 * conns {
+		if v, err := demoted.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, fmt.Sprint(i), time.Hour)}}); err != nil || v[0].Judgement != store.Booked {
+			t.Fatalf("when another server has taken over, booking %d: %v", i, err)
+		}
+	}
+}
