@@ -187,7 +187,7 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	lobby := delivery.NewLobby(deliverer, a.store, a.log)
 	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held
 	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease,
-		Busy: func() []string { return lobby.Busy(0) }}
+		Busy: func() []push.Source { return lobby.Busy(0) }}
 	expirer := &schedule.Expirer{Store: a.store, Ledger: a.ledger, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
 		Store: a.store, Ledger: a.ledger, Log: a.log, Lost: a.metrics.Lost,
@@ -196,7 +196,7 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	a.poller = &schedule.Poller{
 		Store: a.store, Works: a.queue.Works, Handle: lobby.Handle, Log: a.log,
 		Patience: d.RedisPatience, Linger: d.ArmLease, Overdue: d.ArmLease, Found: a.metrics.FoundOverdue, Concurrency: d.Concurrency,
-		Busy: func() []string { return lobby.Busy(5 * d.Concurrency) },
+		Busy: func() []push.Source { return lobby.Busy(5 * d.Concurrency) },
 	}
 	if d.AuditInterval > 0 {
 		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestOutcomes: what the provider says, and what becomes of the push and of
@@ -98,22 +100,38 @@ func (d *depot) due(t testing.TB, p push.Push) {
 	}
 }
 
-// TestPushesOfAChannelThatIsGone wait for it to come back, until they expire:
-// they do not fail for a while in which it was missing.
+// TestPushesOfAChannelThatIsGone wait for it to come back, without an attempt, until
+// they expire; the recipient's others are sent.
 func TestPushesOfAChannelThatIsGone(t *testing.T) {
 	t.Parallel()
 	d := open(t, nil)
-	p := d.book(t, "anna", "gone", thisSecond())
-	for attempt := 1; attempt <= retry.MaxAttempts+2; attempt++ {
+	p, other := d.book(t, "anna", "gone", thisSecond()), d.book(t, "anna", "log", thisSecond())
+	for range retry.MaxAttempts + 2 {
 		d.handle(t, "anna")
-		got := d.read(t, p.ID)
-		if got.Status != push.Scheduled || got.Attempts != attempt || got.LastError != "the channel is not configured any more" || got.PossiblyDelivered {
-			t.Fatalf("after attempt %d: %+v", attempt, got)
-		}
-		d.due(t, p)
 	}
-	if n := len(d.all()); n != 0 {
-		t.Errorf("%d were sent through another channel", n)
+	if got := d.read(t, p.ID); got.Status != push.Scheduled || got.Attempts != 0 || got.LastError != "" {
+		t.Fatalf("%+v", got)
+	}
+	if got := d.read(t, other.ID); got.Status != push.Sent || len(d.all()) != 1 {
+		t.Errorf("%+v; %d were sent", got, len(d.all()))
+	}
+	due, err := d.store.Due(t.Context(), 10, 0, nil)
+	overdue, overdueErr := d.store.Overdue(t.Context())
+	armed, armErr := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { return nil })
+	if err := errors.Join(err, overdueErr, armErr); err != nil || len(due) != 0 || overdue != 0 || armed != 0 {
+		t.Errorf("%d are polled, overdue for %s, %d armed, %v", len(due), overdue, armed, err)
+	}
+	late := p
+	late.ID, late.TTL, late.ExpiresAt = uuid.New(), 0, time.Now().Add(time.Millisecond)
+	if _, err := d.store.Book(t.Context(), store.Order{Drafts: []store.Draft{{Push: late}}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it expires", func() bool {
+		ended, err := d.store.Expire(t.Context(), 10)
+		return err == nil && len(ended) == 1
+	})
+	if got := d.read(t, late.ID); got.Status != push.Expired || got.LastError != "it expired before it could be sent: its channel is not configured any more" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -102,7 +102,7 @@ var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
 
 func open(t testing.TB, policy quota.Policy) *depot {
 	t.Helper()
-	st, err := store.Open(t.Context(), testenv.Postgres(t), store.Config{})
+	st, err := store.Open(t.Context(), testenv.Postgres(t), store.Config{Channels: []string{"log", "sms"}})
 	if err != nil {
 		t.Fatal(err)
 	}

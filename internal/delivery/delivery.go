@@ -118,7 +118,7 @@ func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause tim
 			return 0, fmt.Errorf("claim for push %s: %w", w.Push, err)
 		}
 		for _, name := range c.Left {
-			closed = !d.lines.byName[name].join(push.WakeUp{Push: w.Push, RecipientKey: w.RecipientKey, Channel: name, At: c.Now}) || closed
+			closed = !d.lines.byName[name].join(push.WakeUp{Push: w.Push, Tenant: w.Tenant, RecipientKey: w.RecipientKey, Channel: name, At: c.Now}) || closed
 		}
 		switch c.State {
 		case store.Nothing:

@@ -1,12 +1,12 @@
 package delivery
 
 import (
-	"container/heap"
 	"context"
 	"math"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/pace"
@@ -19,7 +19,7 @@ import (
 // line holds no place, has not begun an attempt, and holds up no other channel.
 //
 // Each worker has a line of its own for each channel, and takes slots from the
-// pacer that all share. The longest due come first.
+// pacer that all share. Tenants take turns; of each, the longest due come first.
 type line struct {
 	channel string
 	speed   pace.Speed
@@ -28,7 +28,7 @@ type line struct {
 
 	mu      sync.Mutex
 	breaker breaker
-	waiting wakeUps
+	waiting fairQueue
 	members map[int64]bool // their recipient keys
 	busy    int            // attempts and turns under way
 	turns   int            // of these, turns that nobody has used yet
@@ -77,7 +77,7 @@ func (l *line) shut() bool {
 
 // behind reports whether whoever comes has to get in line.
 func (l *line) behind() bool {
-	return l.speed.Every > 0 || !l.breaker.closed() || len(l.waiting) > 0
+	return l.speed.Every > 0 || !l.breaker.closed() || l.waiting.len() > 0
 }
 
 // enter begins a turn at once, where nobody has to wait in line.
@@ -98,24 +98,32 @@ func (l *line) occupy(n int) {
 	l.busy += n
 }
 
+// many lists the tenants of which so many wait.
+func (l *line) many(n int) []uuid.UUID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting.many(n)
+}
+
 // len is how many wait in line.
 func (l *line) len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.waiting)
+	return l.waiting.len()
 }
 
 // join has a recipient wait in line. It fails when the line is closed for good.
-// Where the line is full, the recipient is left to be woken again.
+// Where the line is full, half of it of one tenant, the recipient is left to be woken
+// again.
 func (l *line) join(w push.WakeUp) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return false
 	}
-	if !l.members[w.RecipientKey] && len(l.waiting) < l.limit {
+	if !l.members[w.RecipientKey] && l.waiting.len() < l.limit && l.waiting.of(w.Tenant) < l.limit/2 {
 		l.members[w.RecipientKey] = true
-		heap.Push(&l.waiting, w)
+		l.waiting.push(w)
 		l.change()
 	}
 	return true
@@ -126,14 +134,14 @@ func (l *line) join(w push.WakeUp) bool {
 func (l *line) next() (w push.WakeUp, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
+	switch {
+	case l.waiting.len() == 0:
 		return w, false
+	case l.breaker.closed():
+		w = l.waiting.pop()
+	default:
+		w = l.waiting.popAny()
 	}
-	i := 0
-	if !l.breaker.closed() {
-		i = rand.IntN(len(l.waiting))
-	}
-	w = heap.Remove(&l.waiting, i).(push.WakeUp)
 	delete(l.members, w.RecipientKey)
 	return w, true
 }
@@ -211,11 +219,11 @@ func (l *line) run(ctx context.Context, p pacer, turn func()) {
 func (l *line) room() (turns int, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
+	if l.waiting.len() == 0 {
 		return 0, 0
 	}
 	tried, wait := l.breaker.room(time.Now(), math.MaxInt)
-	room := min(tried-l.busy, len(l.waiting))
+	room := min(tried-l.busy, l.waiting.len())
 	if l.speed.Every > 0 {
 		room = min(room, max(int(unusedTime/l.speed.Every), l.speed.Burst, 1)-l.turns)
 	}
@@ -248,23 +256,7 @@ func (l *line) close() (recipientKeys []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	for _, w := range l.waiting {
-		recipientKeys = append(recipientKeys, w.RecipientKey)
-	}
-	l.waiting, l.members = nil, nil
+	l.waiting.all(func(w push.WakeUp) { recipientKeys = append(recipientKeys, w.RecipientKey) })
+	l.waiting, l.members = fairQueue{}, nil
 	return recipientKeys
-}
-
-// wakeUps is a heap, the earliest first.
-type wakeUps []push.WakeUp
-
-func (h wakeUps) Len() int           { return len(h) }
-func (h wakeUps) Less(i, j int) bool { return h[i].At.Before(h[j].At) }
-func (h wakeUps) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *wakeUps) Push(w any)        { *h = append(*h, w.(push.WakeUp)) }
-func (h *wakeUps) Pop() any {
-	last := len(*h) - 1
-	w := (*h)[last]
-	*h = (*h)[:last]
-	return w
 }

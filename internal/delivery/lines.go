@@ -53,15 +53,15 @@ func (ls *lines) shut() (channels []string) {
 	return channels
 }
 
-// long lists the channels in whose lines so many wait; 0: as many as are sent in
-// ten seconds, and several thousand.
-func (ls *lines) long(enough int) (channels []string) {
+// long lists the tenants of whose recipients so many wait in the line of a channel;
+// 0: half as many as are sent in ten seconds, and a few thousand.
+func (ls *lines) long(enough int) (sources []push.Source) {
 	for _, l := range ls.all {
-		if l.len() >= cmp.Or(enough, max(l.limit/12, shortestLine/2)) {
-			channels = append(channels, l.channel)
+		for _, tenant := range l.many(cmp.Or(enough, max(l.limit/24, shortestLine/4))) {
+			sources = append(sources, push.Source{Tenant: tenant, Channel: l.channel})
 		}
 	}
-	return channels
+	return sources
 }
 
 // begin counts an attempt at a channel; the function that it returns counts it

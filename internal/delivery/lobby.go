@@ -197,9 +197,9 @@ func (l *Lobby) empty() (recipientKeys []int64) {
 	return recipientKeys
 }
 
-// Busy lists the channels where so many wait in line that there is no need to
-// find more; 0: so many that the line does not run out for ten seconds.
-func (l *Lobby) Busy(enough int) []string { return l.deliverer.lines.long(enough) }
+// Busy lists the tenants of whose recipients so many wait in line at a channel that there
+// is no need to find more; 0: so many that these do not run out for several seconds.
+func (l *Lobby) Busy(enough int) []push.Source { return l.deliverer.lines.long(enough) }
 
 // Waiting counts those who wait in line, by channel.
 func (l *Lobby) Waiting() map[string]int {

@@ -66,6 +66,7 @@ const (
 // nothing: whoever is woken asks Postgres what is to be done.
 type WakeUp struct {
 	Push         uuid.UUID
+	Tenant       uuid.UUID
 	Gen          int64
 	RecipientKey int64     // see [RecipientKey]
 	Channel      string    // of the push; empty: not known
@@ -74,4 +75,13 @@ type WakeUp struct {
 	// In is how far away At was, by Postgres' clock, when the wake-up was made:
 	// for a queue whose clock is another one. It does not travel.
 	In time.Duration `json:"-"`
+
+	// Again says that the push was armed before. It does not travel either.
+	Again bool `json:"-"`
+}
+
+// Source is what a tenant sends through a channel.
+type Source struct {
+	Tenant  uuid.UUID
+	Channel string
 }

@@ -35,7 +35,8 @@ type Queue struct {
 	rdb       redis.UniversalClient
 	client    *asynq.Client
 	inspector *asynq.Inspector
-	names     []string
+	names     []string // of the shards; each has a second queue, for what may wait
+	shares    shares
 	announced atomic.Int64 // Unix seconds
 	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
 }
@@ -89,9 +90,9 @@ func (q *Queue) announce(ctx context.Context) error {
 	if q.announced.Swap(now) == now {
 		return nil
 	}
-	members := make([]any, len(q.names))
-	for i, name := range q.names {
-		members[i] = name
+	var members []any
+	for _, name := range q.all() {
+		members = append(members, name)
 	}
 	return q.rdb.SAdd(ctx, allQueues, members...).Err()
 }
@@ -101,10 +102,17 @@ func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
 	if err != nil {
 		return fmt.Errorf("arm %s: %w", w.Push, err)
 	}
-	err = q.enqueue(ctx, w, payload, taskID(w))
+	name := q.shard(w)
+	if !q.shares.prompt(w, time.Now()) {
+		if w.Again && q.wakes(name, w) {
+			return nil
+		}
+		name = bulk(name)
+	}
+	err = q.enqueue(ctx, name, w, payload, taskID(w))
 	if errors.Is(err, asynq.ErrTaskIDConflict) {
-		if err = nil; !q.wakes(w) {
-			err = q.enqueue(ctx, w, payload, fmt.Sprintf("%s:%d", taskID(w), time.Now().Unix()))
+		if err = nil; !q.wakes(name, w) {
+			err = q.enqueue(ctx, name, w, payload, fmt.Sprintf("%s:%d", taskID(w), time.Now().Unix()))
 		}
 	}
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
@@ -113,8 +121,8 @@ func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
 	return nil
 }
 
-func (q *Queue) enqueue(ctx context.Context, w push.WakeUp, payload []byte, id string) error {
-	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(id), asynq.Queue(q.shard(w)),
+func (q *Queue) enqueue(ctx context.Context, name string, w push.WakeUp, payload []byte, id string) error {
+	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(id), asynq.Queue(name),
 		asynq.ProcessAt(wakeAt(w, time.Now())), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
 	return err
 }
@@ -134,8 +142,8 @@ func wakeAt(w push.WakeUp, now time.Time) time.Time {
 // One that asynq takes for active may be that of a killed worker, and come back
 // only after a minute or two; one that waits may do so by a clock that is wrong.
 // A second one does no harm.
-func (q *Queue) wakes(w push.WakeUp) bool {
-	task, err := q.inspector.GetTaskInfo(q.shard(w), taskID(w))
+func (q *Queue) wakes(name string, w push.WakeUp) bool {
+	task, err := q.inspector.GetTaskInfo(name, taskID(w))
 	if err != nil {
 		return false
 	}
@@ -149,7 +157,7 @@ func (q *Queue) wakes(w push.WakeUp) bool {
 // has paused, or one with a key of another type: [*BrokenError].
 func (q *Queue) Works(ctx context.Context) error {
 	pipe := q.rdb.Pipeline()
-	for _, name := range q.names {
+	for _, name := range q.all() {
 		keys := []string{"sq:{" + name + "}:works", asynqKey(name, "paused")}
 		for _, list := range []string{"pending", "active"} {
 			keys = append(keys, asynqKey(name, list))
@@ -188,16 +196,23 @@ func (e *BrokenError) Error() string { return "queue: " + e.why }
 // State says it in a word.
 func (*BrokenError) State() string { return "queue_broken" }
 
-// Disarm takes a wake-up out of the queue, if it is still there and has not
-// begun. A wake-up that stays does no harm.
-func (q *Queue) Disarm(w push.WakeUp) {
-	_ = q.inspector.DeleteTask(q.shard(w), taskID(w))
-}
-
 func taskID(w push.WakeUp) string { return fmt.Sprintf("%s:%d", w.Push, w.Gen) }
 
 func (q *Queue) shard(w push.WakeUp) string {
 	return q.names[uint64(w.RecipientKey)%uint64(len(q.names))]
+}
+
+// bulk is the queue beside a shard's for wake-ups of tenants that have very many for the
+// same second. Workers look into both; so those of others need not wait behind them.
+func bulk(shard string) string { return shard + "-bulk" }
+
+// all lists the queues.
+func (q *Queue) all() []string {
+	all := slices.Clone(q.names)
+	for _, name := range q.names {
+		all = append(all, bulk(name))
+	}
+	return all
 }
 
 // Sizes counts the wake-ups by their state in asynq: pending, active,
@@ -208,7 +223,7 @@ func (q *Queue) Sizes() (map[string]int, error) {
 		return nil, fmt.Errorf("queue sizes: %w", err)
 	}
 	sizes := map[string]int{}
-	for _, name := range q.names {
+	for _, name := range q.all() {
 		if !slices.Contains(known, name) {
 			continue // nothing was ever armed
 		}

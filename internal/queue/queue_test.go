@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -69,19 +70,6 @@ func TestArmedAgainWhenDone(t *testing.T) {
 	w := wakeUp(0)
 	for n := int64(1); n <= 3; n++ {
 		eventually(t, "it is armed and arrives", func() bool { arm(t, q, w); return arrived.Load() >= n })
-	}
-}
-
-func TestDisarm(t *testing.T) {
-	t.Parallel()
-	q := open(t)
-	stays, goes := wakeUp(time.Hour), wakeUp(time.Hour)
-	arm(t, q, stays, goes)
-	q.Disarm(goes)
-	q.Disarm(goes)
-	q.Disarm(wakeUp(time.Hour)) // was never there
-	if got := sizes(t, q)["scheduled"]; got != 1 {
-		t.Errorf("%d are scheduled", got)
 	}
 }
 
@@ -293,4 +281,71 @@ func TestWorks_BrokenQueue(t *testing.T) {
 	if err := q.Works(t.Context()); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
+}
+
+// TestArm_ManyOfOneTenant wake after those of others: a thousand for one second are no
+// reason for another tenant's to wait.
+func TestArm_ManyOfOneTenant(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.Redis(t))
+	q := queue.New(rdb, 1)
+	var flood []push.WakeUp
+	tenant := uuid.New()
+	for range 1000 {
+		w := wakeUp(time.Hour)
+		w.Tenant = tenant
+		flood = append(flood, w)
+	}
+	other := wakeUp(time.Hour)
+	arm(t, q, flood...)
+	arm(t, q, other)
+	scheduled := func(name string) int64 { return rdb.ZCard(t.Context(), "asynq:{"+name+"}:scheduled").Val() }
+	if prompt, bulk := scheduled("push-0"), scheduled("push-0-bulk"); prompt != 201 || bulk != 800 {
+		t.Errorf("%d are prompt, and %d are not", prompt, bulk)
+	}
+	if rdb.ZScore(t.Context(), "asynq:{push-0}:scheduled", "asynq:{push-0}:t:"+other.Push.String()+":1").Err() != nil && rdb.ZScore(t.Context(), "asynq:{push-0}:scheduled", other.Push.String()+":1").Err() != nil {
+		t.Error("the other tenant's is not prompt")
+	}
+	for i := range flood {
+		flood[i].Again = true // the promoter does not know whether they are still there
+	}
+	arm(t, q, flood...)
+	if all := sizes(t, q)["scheduled"]; all != 1001 {
+		t.Errorf("armed again, they are %d", all)
+	}
+}
+
+// TestServe_ManyOfOneTenant: while thousands of one tenant's wake-ups wait for handlers
+// that are slow, another's is handled at once.
+func TestServe_ManyOfOneTenant(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	tenant := uuid.New()
+	var flood []push.WakeUp
+	for range 3000 {
+		w := wakeUp(-time.Second)
+		w.Tenant = tenant
+		flood = append(flood, w)
+	}
+	arm(t, q, flood...)
+	var handled atomic.Int64
+	before, goOn := make(chan int64, 1), make(chan struct{})
+	other := wakeUp(-time.Second)
+	serve(t, q, func(_ context.Context, w push.WakeUp) error {
+		if w.Tenant != tenant {
+			before <- handled.Load()
+			return nil
+		}
+		if handled.Add(1) == 500 {
+			close(goOn)
+		}
+		time.Sleep(5 * time.Millisecond) // as a provider that takes some time
+		return nil
+	})
+	<-goOn
+	arm(t, q, other)
+	if n := <-before; n > 2500 {
+		t.Errorf("%d of 3000 were handled before the other tenant's", n)
+	}
+	eventually(t, "all are handled", func() bool { return handled.Load() == 3000 })
 }

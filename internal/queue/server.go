@@ -25,12 +25,36 @@ type ServerConfig struct {
 // Serve calls handle for the wake-ups whose time has come, until ctx ends; it
 // then waits for running handlers. A handler that fails is called again a
 // little later, as often as it takes.
+//
+// The bulk queues have handlers of their own, so that what is in them stands in nobody's
+// way.
 func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context.Context, push.WakeUp) error) error {
-	weights := map[string]int{}
+	var bulks []string
 	for _, name := range q.names {
+		bulks = append(bulks, bulk(name))
+	}
+	var servers [2]*asynq.Server
+	for i, names := range [][]string{q.names, bulks} {
+		servers[i] = q.newServer(cfg, names)
+		if err := servers[i].Start(handler(handle)); err != nil {
+			return fmt.Errorf("serve queue: %w", err)
+		}
+	}
+	<-ctx.Done()
+	var stopping sync.WaitGroup
+	for _, server := range servers {
+		stopping.Go(server.Shutdown)
+	}
+	stopping.Wait()
+	return nil
+}
+
+func (q *Queue) newServer(cfg ServerConfig, names []string) *asynq.Server {
+	weights := map[string]int{}
+	for _, name := range names {
 		weights[name] = 1
 	}
-	server := asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
+	return asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
 		Concurrency: cfg.Concurrency,
 		Queues:      weights,
 		// A push is to leave within 300 ms of its second: look often. The
@@ -43,19 +67,17 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		Logger:                   &logger{log: cfg.Log},
 		LogLevel:                 asynq.WarnLevel,
 	})
-	err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+}
+
+// handler hands wake-ups on.
+func handler(handle func(context.Context, push.WakeUp) error) asynq.Handler {
+	return asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 		w, err := readWakeUp(t.Payload())
 		if err != nil {
 			return fmt.Errorf("read wake-up: %w: %w", err, asynq.SkipRetry)
 		}
 		return handle(ctx, w)
-	}))
-	if err != nil {
-		return fmt.Errorf("serve queue: %w", err)
-	}
-	<-ctx.Done()
-	server.Shutdown()
-	return nil
+	})
 }
 
 // readWakeUp reads what arm has written. Whoever can write to Redis can forge a

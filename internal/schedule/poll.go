@@ -20,12 +20,12 @@ type Poller struct {
 	Works       func(context.Context) error // asks whether Redis does what the queue needs
 	Handle      func(context.Context, push.WakeUp) error
 	Log         *slog.Logger
-	Patience    time.Duration    // how long Redis may be away before polling begins
-	Linger      time.Duration    // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
-	Overdue     time.Duration    // how long a push may be due before it is polled although Redis works
-	Found       func(pushes int) // counts those that were found overdue
-	Concurrency int              // wake-ups handled at the same time
-	Busy        func() []string  // channels that have enough to do for now; nil: there are none
+	Patience    time.Duration        // how long Redis may be away before polling begins
+	Linger      time.Duration        // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
+	Overdue     time.Duration        // how long a push may be due before it is polled although Redis works
+	Found       func(pushes int)     // counts those that were found overdue
+	Concurrency int                  // wake-ups handled at the same time
+	Busy        func() []push.Source // of which enough waits; nil: there are none
 
 	away    time.Time // since when Redis does not answer; zero: it does
 	back    time.Time // since when Redis answers again while polling goes on; zero: it does not
@@ -70,7 +70,7 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	if p.slots == nil {
 		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[polled]bool{}
 	}
-	var without []string
+	var without []push.Source
 	if p.Busy != nil {
 		without = p.Busy()
 	}

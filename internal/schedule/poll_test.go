@@ -52,27 +52,32 @@ func TestPoller(t *testing.T) {
 		o.due(t, "anna")
 	}
 	var redis error
-	handled := make(chan push.WakeUp, 10)
+	type handledKey struct{}
 	p := &schedule.Poller{
 		Store: o.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Works: func(context.Context) error { return redis },
-		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return errors.New("which is logged") },
+		Handle: func(ctx context.Context, w push.WakeUp) error {
+			ctx.Value(handledKey{}).(chan push.WakeUp) <- w
+			return errors.New("which is logged")
+		},
 	}
-	pass := func(redisIs error, wantPolling bool) {
+	// pass returns what the handlers that it starts are given.
+	pass := func(redisIs error, wantPolling bool) chan push.WakeUp {
 		t.Helper()
 		redis = redisIs
-		if full, err := p.Pass(t.Context()); full || err != nil {
+		handled := make(chan push.WakeUp, 10)
+		if full, err := p.Pass(context.WithValue(t.Context(), handledKey{}, handled)); full || err != nil {
 			t.Fatal(full, err)
 		}
 		if p.Polling() != wantPolling || !wantPolling && len(handled) > 0 {
 			t.Fatalf("polling %v, handled %d", p.Polling(), len(handled))
 		}
+		return handled
 	}
 	pass(nil, false)
 	p.Patience = time.Hour
 	pass(errAway, false)
 	p.Patience = 0
-	pass(errAway, true)
-	if w := next(t, handled); w.RecipientKey != push.RecipientKey(o.tenant, "anna") {
+	if w := next(t, pass(errAway, true)); w.RecipientKey != push.RecipientKey(o.tenant, "anna") {
 		t.Errorf("handled %+v", w)
 	}
 	p.Patience, p.Linger = time.Hour, time.Minute
@@ -80,9 +85,6 @@ func TestPoller(t *testing.T) {
 	pass(errAway, true)
 	pass(nil, true)
 	p.Linger = time.Nanosecond
-	for len(handled) > 0 { // of the passes since
-		<-handled
-	}
 	pass(nil, false)
 	pass(errAway, false) // patience begins anew
 }

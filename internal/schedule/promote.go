@@ -19,9 +19,9 @@ type Promoter struct {
 	Horizon time.Duration // how long before its time a push is armed
 	Lease   time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
 
-	// Busy lists the channels that have enough to do for now: what else is due
+	// Busy lists the tenants of whom enough waits at a channel: what else of theirs is due
 	// there would be woken in vain. Nil: there are none.
-	Busy func() []string
+	Busy func() []push.Source
 }
 
 // Run promotes every second until ctx ends.
@@ -32,7 +32,7 @@ func (p *Promoter) Run(ctx context.Context) error {
 // Pass arms one portion of what is due within the horizon.
 func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 	const portion = 500
-	var without []string
+	var without []push.Source
 	if p.Busy != nil {
 		without = p.Busy()
 	}

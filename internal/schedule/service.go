@@ -75,7 +75,7 @@ func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
 	var wakeUps []push.WakeUp
 	for _, p := range pushes {
 		if !p.ArmedUntil.IsZero() {
-			wakeUps = append(wakeUps, push.WakeUp{Push: p.ID, Gen: p.Gen, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Channel: p.Channel, At: p.NextAt, In: p.NextAt.Sub(p.UpdatedAt)})
+			wakeUps = append(wakeUps, push.WakeUp{Push: p.ID, Tenant: p.Tenant, Gen: p.Gen, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Channel: p.Channel, At: p.NextAt, In: p.NextAt.Sub(p.UpdatedAt)})
 		}
 	}
 	if len(wakeUps) == 0 {

@@ -89,7 +89,7 @@ func TestArming(t *testing.T) {
 	}
 	now, later := submit("anna", 0), submit("bert", time.Minute)
 	armed := o.queue.take()
-	want := push.WakeUp{Push: now.ID, Gen: 1, RecipientKey: push.RecipientKey(o.tenant, "anna"), Channel: now.Channel, At: now.SendAt, In: now.SendAt.Sub(now.CreatedAt)}
+	want := push.WakeUp{Push: now.ID, Tenant: o.tenant, Gen: 1, RecipientKey: push.RecipientKey(o.tenant, "anna"), Channel: now.Channel, At: now.SendAt, In: now.SendAt.Sub(now.CreatedAt)}
 	if len(armed) != 1 || armed[0] != want {
 		t.Errorf("the submitter armed %+v, want %+v", armed, want)
 	}

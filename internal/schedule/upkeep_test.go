@@ -101,7 +101,7 @@ func TestUpkeepEndsWithItsContext(t *testing.T) {
 		(&schedule.Promoter{Store: o.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute, Lease: time.Minute}).Run,
 		(&schedule.Expirer{Store: o.store, Ledger: o.ledger, Log: quiet, Expired: func(int) {}}).Run,
 		(&schedule.Reaper{Store: o.store, Ledger: o.ledger, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
-		(&schedule.Poller{Store: o.store, Log: quiet, Works: func(context.Context) error { return nil }, Concurrency: 1}).Run,
+		(&schedule.Poller{Store: o.store, Log: quiet, Works: func(context.Context) error { return nil }, Overdue: time.Hour, Concurrency: 1}).Run,
 	} {
 		go func() { done <- run(ctx) }()
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -94,27 +96,27 @@ func TestClaimsForOneRecipientTogether(t *testing.T) {
 	b.audit(t, nil)
 }
 
-// TestDueWithout leaves out the channels that have enough to do.
+// TestDueWithout leaves out the channels that have enough of a tenant to do.
 func TestDueWithout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.through(t, "sms", 2*time.Minute)
 	log := b.through(t, "log", time.Minute)
-	due, err := b.Due(t.Context(), 10, 0, []string{"sms"})
+	due, err := b.Due(t.Context(), 10, 0, []push.Source{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}})
 	if err != nil || len(due) != 1 || due[0].Push != log.ID || due[0].Channel != "log" {
 		t.Errorf("%+v, %v", due, err)
 	}
 }
 
-// TestPromoteWithout leaves out what is due through channels that have enough to
-// do, but arms what will be.
+// TestPromoteWithout leaves out what is due through channels that have enough of a
+// tenant to do, but arms what will be.
 func TestPromoteWithout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.through(t, "sms", time.Minute)
 	log, soon := b.through(t, "log", time.Minute), b.through(t, "sms", -time.Minute)
 	var armed []string
-	_, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, []string{"sms"}, func(ws []push.WakeUp) error {
+	_, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, []push.Source{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}}, func(ws []push.WakeUp) error {
 		for _, w := range ws {
 			armed = append(armed, w.Push.String())
 		}

@@ -38,8 +38,8 @@ func TestPromoteArmsWhatIsDueSoon(t *testing.T) {
 		}
 	}
 	want := []push.WakeUp{
-		{Push: soon.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "anna"), Channel: soon.Channel, At: soon.NextAt},
-		{Push: due.ID, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "bert"), Channel: due.Channel, At: due.NextAt},
+		{Push: soon.ID, Tenant: b.tenant, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "anna"), Channel: soon.Channel, At: soon.NextAt},
+		{Push: due.ID, Tenant: b.tenant, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "bert"), Channel: due.Channel, At: due.NextAt},
 	}
 	first, second := b.promote(t, 1), b.promote(t, 10)
 	got := append(second, first...)
@@ -47,7 +47,7 @@ func TestPromoteArmsWhatIsDueSoon(t *testing.T) {
 		if off := got[i].In - time.Until(got[i].At); off.Abs() > 2*time.Second {
 			t.Errorf("%s is said to be %s away", got[i].At, got[i].In)
 		}
-		got[i].In = 0
+		got[i].In, got[i].Again = 0, false
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("armed %+v, then %+v", first, second)
@@ -149,8 +149,8 @@ func TestLapsedLeasesAreArmedAgain(t *testing.T) {
 		t.Fatalf("armed %d for %s", n, lease())
 	}
 	b.exec(t, `UPDATE pushes SET armed_until = clock_timestamp() - interval '1 microsecond'`)
-	if n := len(b.promote(t, 10)); n != 1 {
-		t.Errorf("armed %d", n)
+	if armed := b.promote(t, 10); len(armed) != 1 || !armed[0].Again {
+		t.Errorf("armed %+v", armed)
 	}
 }
 

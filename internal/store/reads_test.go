@@ -69,6 +69,7 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 			eventually(t, "all that was done so far is counted", func() bool {
 				return ask[int](t, b.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'`) == 0
 			})
+			b.exec(t, `SELECT pg_stat_force_next_flush()`)
 			b.exec(t, `SELECT pg_stat_reset()`)
 
 			b.Store = openURL(t, b.url, store.Config{})

@@ -28,12 +28,12 @@ func (e *UnreadyError) State() string { return e.state }
 // has all migrations of this program, and lets it write to its tables. If it answers and
 // can not, the error is an [*UnreadyError].
 func (s *Store) Ready(ctx context.Context) error {
-	return onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		if err := c.Conn().Ping(ctx); err != nil {
-			return classify(err)
+			return err
 		}
 		return ready(ctx, c.Conn())
-	})
+	}))
 }
 
 // written are the tables that services write to.
@@ -52,7 +52,7 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 		FROM unnest($1::text[]) AS t`, written).Scan(&reads, &may)
 	switch {
 	case err != nil:
-		return classify(err)
+		return err
 	case reads:
 		return &UnreadyError{"read_only", "the server is a standby, or was told not to write"}
 	case !may:

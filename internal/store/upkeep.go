@@ -19,11 +19,11 @@ import (
 // clock_timestamp() is volatile: every row would be looked at.
 
 // Promote hands up to limit pushes that are due within the horizon, and not
-// believed to be in the queue, to arm, but for those of some channels that are
+// believed to be in the queue, to arm, but for those of some sources that are
 // due already, and marks them as armed for the lease
 // once it has succeeded. It returns how many there were. One caller works at a
 // time, the others get 0; no push is locked while arm waits for its queue.
-func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []string, arm func([]push.WakeUp) error) (int, error) {
+func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error) {
 	var (
 		wakeUps []push.WakeUp
 		armErr  error
@@ -51,18 +51,39 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 }
 
 // toArm returns what is to be armed, unless somebody else is at it.
-func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []string) ([]push.WakeUp, error) {
+func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []push.Source) ([]push.WakeUp, error) {
 	var first bool
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, promoting).Scan(&first); err != nil || !first {
 		return nil, err
 	}
 	rows, _ := tx.Query(ctx, `
-		SELECT id, gen, recipient_key, channel, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint FROM pushes
+		SELECT id, tenant_id, gen, recipient_key, channel, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint, armed_until IS NOT NULL FROM pushes p
 		WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
 			AND (armed_until IS NULL OR armed_until < statement_timestamp())
-			AND (next_at > statement_timestamp() OR channel <> ALL (coalesce($3::text[], '{}'))) AND ($4::text[] IS NULL OR channel = ANY ($4))
-		ORDER BY next_at LIMIT $2`, horizon, limit, without, s.cfg.Channels)
+			AND (next_at > statement_timestamp() OR `+notOf("$3", "$4")+`) AND ($5::text[] IS NULL OR channel = ANY ($5))
+		ORDER BY next_at LIMIT $2`, horizon, limit, tenantsOf(without), channelsOf(without), s.cfg.Channels)
 	return pgx.CollectRows(rows, scanWakeUp)
+}
+
+// notOf is the condition that a push p is of none of the sources in two arrays.
+func notOf(tenants, channels string) string {
+	return `NOT EXISTS (SELECT FROM unnest(` + tenants + `::uuid[], ` + channels + `::text[]) AS w (tenant_id, channel) WHERE w.tenant_id = p.tenant_id AND w.channel = p.channel)`
+}
+
+func tenantsOf(sources []push.Source) [][16]byte {
+	tenants := make([][16]byte, len(sources))
+	for i, s := range sources {
+		tenants[i] = s.Tenant
+	}
+	return tenants
+}
+
+func channelsOf(sources []push.Source) []string {
+	channels := make([]string, len(sources))
+	for i, s := range sources {
+		channels[i] = s.Channel
+	}
+	return channels
 }
 
 // promoting is the lock of the one who promotes. Locks of two numbers are apart
@@ -94,7 +115,7 @@ func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
 		w  push.WakeUp
 		us int64
 	)
-	err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.Channel, &w.At, &us)
+	err := row.Scan((*[16]byte)(&w.Push), (*[16]byte)(&w.Tenant), &w.Gen, &w.RecipientKey, &w.Channel, &w.At, &us, &w.Again)
 	w.In = time.Duration(us) * time.Microsecond
 	return w, err
 }
@@ -113,16 +134,16 @@ func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 }
 
 // Due returns wake-ups for up to limit pushes that have been due for so long, the oldest
-// first, but for those of some channels: what is polled, since nothing wakes a worker
+// first, but for those of some sources: what is polled, since nothing wakes a worker
 // for it.
-func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []string) ([]push.WakeUp, error) {
+func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
-		SELECT id, gen, recipient_key, channel, next_at, 0 FROM pushes
-		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() - $3::interval AND channel <> ALL (coalesce($2::text[], '{}'))
-			AND ($4::text[] IS NULL OR channel = ANY ($4))
-		ORDER BY next_at LIMIT $1`, limit, without, since, s.cfg.Channels)
+		SELECT id, tenant_id, gen, recipient_key, channel, next_at, 0, false FROM pushes p
+		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() - $4::interval AND `+notOf("$2", "$3")+`
+			AND ($5::text[] IS NULL OR channel = ANY ($5))
+		ORDER BY next_at LIMIT $1`, limit, tenantsOf(without), channelsOf(without), since, s.cfg.Channels)
 	due, err := pgx.CollectRows(rows, scanWakeUp)
 	return due, classify(err)
 }

@@ -1,0 +1,72 @@
+package delivery
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestFairQueue_TenantsTakeTurns: a thousand of one tenant, all due earlier, are no
+// reason for another to wait for more than one of them.
+func TestFairQueue_TenantsTakeTurns(t *testing.T) {
+	var (
+		q            fairQueue
+		flood, other = uuid.New(), uuid.New()
+		began        = time.Now()
+	)
+	for i := range 1000 {
+		q.push(push.WakeUp{Tenant: flood, RecipientKey: int64(i), At: began.Add(time.Duration(1000-i) * time.Millisecond)})
+	}
+	q.push(push.WakeUp{Tenant: other, RecipientKey: 2000, At: began.Add(time.Hour)})
+	q.push(push.WakeUp{Tenant: other, RecipientKey: 2001, At: began.Add(time.Minute)})
+	var got []int64
+	for range 4 {
+		got = append(got, q.pop().RecipientKey)
+	}
+	if !slices.Equal(got, []int64{999, 2001, 998, 2000}) {
+		t.Errorf("popped %v", got)
+	}
+	if q.len() != 998 || q.of(flood) != 998 || q.of(other) != 0 || len(q.many(998)) != 1 || len(q.many(999)) != 0 {
+		t.Errorf("%d wait, %d and %d", q.len(), q.of(flood), q.of(other))
+	}
+}
+
+// TestFairQueue_LosesNothing, in whatever order wake-ups come and go.
+func TestFairQueue_LosesNothing(t *testing.T) {
+	tenants := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	rapid.Check(t, func(t *rapid.T) {
+		var q fairQueue
+		held, n := map[int64]bool{}, int64(0)
+		for range rapid.IntRange(0, 100).Draw(t, "steps") {
+			if q.len() == 0 || rapid.Bool().Draw(t, "push") {
+				n++
+				held[n] = true
+				q.push(push.WakeUp{Tenant: tenants[rapid.IntRange(0, 2).Draw(t, "tenant")], RecipientKey: n})
+				continue
+			}
+			pop := q.pop
+			if rapid.Bool().Draw(t, "any") {
+				pop = q.popAny
+			}
+			w := pop()
+			if !held[w.RecipientKey] {
+				t.Fatalf("%d comes again", w.RecipientKey)
+			}
+			delete(held, w.RecipientKey)
+		}
+		left := 0
+		q.all(func(w push.WakeUp) {
+			if left++; !held[w.RecipientKey] {
+				t.Fatalf("%d is still there", w.RecipientKey)
+			}
+		})
+		if left != len(held) || q.len() != left || len(q.tenants) != q.turns.Len() {
+			t.Fatalf("%d are left of %d", left, len(held))
+		}
+	})
+}
