@@ -51,7 +51,7 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte    // at most MaxAnswer
-	Handed time.Time // when the whole request had been written; zero: not known
+	Handed time.Time // when the whole request had been written, at the latest
 }
 
 // Do makes a request, once, which must have a body that can be read once: its
@@ -66,11 +66,11 @@ func (c *Client) Do(ctx context.Context, req *http.Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, a.failure(ctx, err)
 	}
-	answer := Answer{Status: res.StatusCode, Header: res.Header, Body: readBody(res, cancel)}
+	handed := time.Now() // at the latest: the answer may come before the transport says that it has written
 	if at := a.handed.Load(); at != nil {
-		answer.Handed = *at
+		handed = *at
 	}
-	return answer, nil
+	return Answer{Status: res.StatusCode, Header: res.Header, Body: readBody(res, cancel), Handed: handed}, nil
 }
 
 // Close gives up the idle connections. Requests under way go on.
