@@ -22,9 +22,9 @@ func traced(ctx context.Context) context.Context {
 // written is that point.
 func written() { faults.Here(faults.SendWritten) }
 
-// noAnswer turns a request that got no answer into a result. What was not sent,
-// or not processed, is refused; of what else was sent nobody knows what the
-// provider did. A provider that says what it has not processed is not down.
+// noAnswer turns a request that got no answer into a result. A request that was
+// not sent, or not processed, is refused; any other may have been delivered. A
+// provider that reports a request as not processed is not down.
 func noAnswer(err error) Result {
 	r := down(err.Error())
 	if f, ok := errors.AsType[*outbound.Failure](err); ok {

@@ -63,7 +63,7 @@ func TestDocsOfStatuses(t *testing.T) {
 		return all
 	}
 	soon := []behavior{answers(408, "", "Retry-After: 7"), answers(425, "", "Retry-After: 7"), answers(429, "", "Retry-After: 7"), answers(503, "", "Retry-After: 7")}
-	const long, short = 20 * time.Second, time.Second // for what ends, and for what hangs
+	const long, short = 20 * time.Second, time.Second // for providers that answer, and that hang
 	cases := map[string]struct {
 		outcome   string
 		timeout   time.Duration

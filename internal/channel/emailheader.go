@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// headerText writes text into a header so that whoever reads it gets the text
-// back to the letter. What is not ASCII is encoded (RFC 2047), and so is what
-// looks as if it were: a reader would decode it. Spaces at the ends, and more
-// than one of them, would not survive the folding of lines.
+// headerText writes text for a header so that a reader gets it back to the
+// letter. Text that is not ASCII is encoded (RFC 2047), and so is text that looks
+// encoded: a reader would decode it. Spaces at the ends, and two in a row, would
+// not survive the folding of lines.
 func headerText(s string) string {
 	plain := !strings.Contains(s, "=?") && !strings.Contains(s, "  ") && s == strings.TrimSpace(s)
 	for i := 0; plain && i < len(s); i++ {

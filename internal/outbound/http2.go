@@ -16,7 +16,8 @@ import (
 )
 
 // pingAfter is how long a connection may stand silent before it is asked for a
-// sign of life in the background. It also keeps alive what lies between.
+// sign of life in the background. That also keeps NAT and firewalls from
+// forgetting it.
 const pingAfter = 15 * time.Second
 
 var errNotHTTP2 = errors.New("the server does not speak HTTP/2")

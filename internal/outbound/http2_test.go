@@ -48,9 +48,8 @@ func do(t *testing.T, c *Client, to string) *Failure {
 	return f
 }
 
-// TestUnprocessed: what the server says that it has not processed surely was not
-// (RFC 9113, 6.8 and 8.7). Of everything else that was sent nobody knows. In no
-// case is it sent again.
+// TestUnprocessed: a request that the server reports as not processed surely was
+// not (RFC 9113, 6.8 and 8.7). Any other may have been. None is sent again.
 func TestUnprocessed(t *testing.T) {
 	const processed, all = 1, 1<<31 - 1 // the stream before, and every stream
 	reset := func(code http2.ErrCode) func(http2server.Request) {
@@ -127,9 +126,9 @@ func TestTheFirstStreamOfAllIsAboveTheLast(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsTakesTheNextConnection, when the server closes the one there is:
-// nothing of them was sent. The one that it names as the last is in doubt.
-func TestWhoWaitsTakesTheNextConnection(t *testing.T) {
+// TestWaitingRequestsTakeTheNextConnection when the server closes the one there
+// is: nothing of them was sent. The one that it names as the last is in doubt.
+func TestWaitingRequestsTakeTheNextConnection(t *testing.T) {
 	const waiting = 20
 	cut := make(chan http2server.Request, 1)
 	server := http2server.Listen(t, func(r http2server.Request) {
@@ -186,8 +185,7 @@ func TestAServerThatClosesEachConnection(t *testing.T) {
 	}
 }
 
-// TestAServerThatTakesNoConnection says so at once. Those who wait for it share
-// the one that there was.
+// TestAServerThatTakesNoConnection is not asked for ever either.
 func TestAServerThatTakesNoConnection(t *testing.T) {
 	server := http2server.Listen(t, nil)
 	server.Greet = func(c *http2server.Conn) { c.GoAway(0, http2.ErrCodeNo) }

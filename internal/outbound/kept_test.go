@@ -119,7 +119,7 @@ func TestAConnectionThatTheServerGaveUp(t *testing.T) {
 	})
 }
 
-// TestAServerWithoutPings gets what is due at once all the same.
+// TestAServerWithoutPings gets its requests all the same.
 func TestAServerWithoutPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http2server.Server{Handle: func(r http2server.Request) { r.Answer(200) }, IgnorePings: true}
@@ -135,8 +135,8 @@ func TestAServerWithoutPings(t *testing.T) {
 	})
 }
 
-// TestNothingIsWrittenBeforeTheSettings: who opens streams sooner may open more
-// than the server takes.
+// TestNothingIsWrittenBeforeTheSettings: streams that are opened sooner may be
+// more than the server takes.
 func TestNothingIsWrittenBeforeTheSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := overPipes(t, nil)

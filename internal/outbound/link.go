@@ -23,8 +23,8 @@ const (
 	// is lost to one that died silently.
 	fresh = time.Second
 
-	// poll is how often the first in line looks for what x/net/http2 tells nobody:
-	// that a stream is free, or that the server allows more of them.
+	// poll is how often the first in line looks whether a stream is free, or the
+	// server allows more of them: x/net/http2 tells nobody.
 	poll = 5 * time.Millisecond
 
 	// mostRequests is below what the numbers of a connection's streams last for.
@@ -38,7 +38,7 @@ type link struct {
 	t       *http2Transport
 	address string
 	turn    chan struct{}      // held by the first in line for a stream
-	renewal singleflight.Group // one ping or dial at a time, whoever waits for it
+	renewal singleflight.Group // one ping or dial at a time, which all share
 
 	mu      sync.Mutex
 	current *shared // nil: none yet
@@ -79,7 +79,7 @@ func (l *link) send(req *http.Request, a *attempt) (*http.Response, error) {
 	}
 }
 
-// gotConn tells those who trace the request, as net/http does.
+// gotConn calls the tracer of the request, as net/http does.
 func gotConn(ctx context.Context, conn net.Conn) {
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{Conn: conn})
@@ -107,8 +107,8 @@ func (l *link) reserve(ctx context.Context, s *shared) error {
 	return nil
 }
 
-// connection returns one that is alive. A ping or a dial is shared, so that
-// nobody who waits for it may break it off.
+// connection returns one that is alive. The requests that wait for a ping or a
+// dial share it, so that none of them may break it off.
 func (l *link) connection(ctx context.Context) (*shared, error) {
 	if s := l.ready(); s != nil {
 		return s, nil
@@ -179,10 +179,12 @@ func (l *link) dial(ctx context.Context) (*shared, error) {
 		return nil, err
 	}
 	s := &shared{ClientConn: cc, conn: conn}
-	err = s.ping(ctx, l.t.timeout/4)
-	if s.over() || s.State().MaxConcurrentStreams == 0 {
+	for s.ping(ctx, l.t.timeout/4) != nil && !s.greeted() && !s.over() && ctx.Err() == nil {
+		continue
+	}
+	if !s.greeted() || s.over() {
 		cc.Close()
-		return nil, cmp.Or(err, io.EOF)
+		return nil, cmp.Or(ctx.Err(), io.EOF)
 	}
 	s.alive = time.Now()
 	return s, nil
@@ -207,6 +209,9 @@ func (l *link) drop(s *shared) {
 	}
 	time.AfterFunc(l.t.timeout, func() { s.Close() })
 }
+
+// greeted says whether the server's settings have come.
+func (s *shared) greeted() bool { return s.State().MaxConcurrentStreams > 0 }
 
 // over says whether the connection takes no more requests.
 func (s *shared) over() bool {

@@ -35,7 +35,8 @@ func (c *timelyConn) Write(p []byte) (int, error) {
 
 // timely makes a request of HTTP/2, whose connection carries many, ask its
 // attempt itself: before the head, by the context, and before the body. If only
-// the head has gone, no server acts on what is broken off before its body.
+// the head has gone, no server acts on a request that is broken off before its
+// body.
 func timely(req *http.Request, a *attempt) *http.Request {
 	req = req.WithContext(&timelyContext{req.Context(), a})
 	req.Body = io.NopCloser(&timelyBody{req.Body, a}) // another connection may want it after this one
@@ -63,7 +64,7 @@ type timelyContext struct {
 	attempt *attempt
 }
 
-// over is what ended long ago.
+// over is the end of a context whose time is up.
 var over = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
