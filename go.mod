@@ -24,6 +24,7 @@ require (
 	github.com/throttled/throttled/v2 v2.15.0
 	github.com/wneessen/go-mail v0.8.1
 	go.uber.org/goleak v1.3.0
+	golang.org/x/net v0.62.0
 	golang.org/x/sync v0.24.0
 	pgregory.net/rapid v1.3.0
 )

@@ -37,16 +37,18 @@ type meaning struct {
 	unregistered bool
 }
 
-// because refines a refusal by the provider's own code. Such a provider also
-// answers 4xx to what is the operator's fault, not the push's, so a refusal is
-// for good only where the code's meaning says so. A code without a meaning is
-// not shown.
+// because refines what the status says by the provider's own code. Such a
+// provider also answers 4xx to what is the operator's fault, not the push's, so a
+// refusal is for good only where the code's meaning says so. With a 5xx, a code
+// that is not for good makes a refusal: a provider that says it is overloaded has
+// not taken the push. One that is for good contradicts a 5xx, and leaves it open.
+// A code without a meaning is not shown.
 func (r Result) because(code string, codes map[string]meaning) Result {
-	if r.Outcome != push.Refused {
+	m, known := codes[code]
+	if r.Outcome == push.Delivered || r.Outcome == push.Unknown && (!known || m.final) {
 		return r
 	}
-	m, known := codes[code]
-	r.Final, r.Unregistered = m.final, m.unregistered
+	r.Outcome, r.Final, r.Unregistered = push.Refused, m.final, m.unregistered
 	r.Down = r.Down && !m.final
 	if known {
 		r.Error += ", " + code + ": " + m.text

@@ -40,8 +40,14 @@ func p8(t testing.TB, key any) string {
 
 func newTestAPNs(t testing.TB, server *httptest.Server, cfg APNsConfig) *APNs {
 	t.Helper()
-	cfg.Key, cfg.KeyID, cfg.TeamID, cfg.Topic = p8(t, appleKey()), "KEY1234567", "TEAM123456", "com.example.shop"
 	cfg.BaseURL, cfg.Roots = server.URL, roots(server)
+	return newAPNsTo(t, cfg)
+}
+
+// newAPNsTo returns a channel to where the base URL leads.
+func newAPNsTo(t testing.TB, cfg APNsConfig) *APNs {
+	t.Helper()
+	cfg.Key, cfg.KeyID, cfg.TeamID, cfg.Topic = p8(t, appleKey()), "KEY1234567", "TEAM123456", "com.example.shop"
 	a, err := NewAPNs(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -22,12 +22,16 @@ func traced(ctx context.Context) context.Context {
 // written is that point.
 func written() { faults.Here(faults.SendWritten) }
 
-// noAnswer turns a request that got no answer into a result. What was not sent
-// is refused; of what was sent nobody knows what the provider did.
+// noAnswer turns a request that got no answer into a result. A request that was
+// not sent, or not processed, is refused; any other may have been delivered. A
+// provider that reports a request as not processed is not down.
 func noAnswer(err error) Result {
 	r := down(err.Error())
-	if f, ok := errors.AsType[*outbound.Failure](err); ok && f.Sent {
-		r.Outcome = push.Unknown
+	if f, ok := errors.AsType[*outbound.Failure](err); ok {
+		r.Down = r.Down && !f.Refused
+		if f.Sent {
+			r.Outcome = push.Unknown
+		}
 	}
 	return r
 }

@@ -10,11 +10,11 @@
 //
 //   - delivered: the provider said so. The status line counts; a broken or
 //     endless body after it changes nothing.
-//   - refused: surely not delivered. Either no connection was ever made, so
-//     nothing was sent, or the provider said no. Final says that it would say
-//     no again: it said so, and the operator can not mend it. Unregistered
-//     says that it is because nobody is at the address any more.
-//   - unknown: everything else. From the moment a connection stands, a
+//   - refused: surely not delivered. Either nothing was sent, or the provider
+//     said no, or that it has not processed the request. Final says that it
+//     would say no again: it said so, and the operator can not mend it.
+//     Unregistered says that it is because nobody is at the address any more.
+//   - unknown: everything else. From the moment something was written, a
 //     timeout, a reset or an unreadable answer leaves open what the provider
 //     has done.
 //

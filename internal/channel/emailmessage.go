@@ -12,15 +12,15 @@ import (
 // attempt, so that whoever gets it twice can tell.
 func (e *Email) compose(p push.Push) ([]byte, error) {
 	in, m := open(p.Message), gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	m.FromMailAddress(e.from)
+	m.SetGenHeader("From", headerAddress(e.from))
 	if e.replyTo != nil {
-		m.ReplyToMailAddress(e.replyTo)
+		m.SetGenHeader("Reply-To", headerAddress(e.replyTo))
 	}
 	if err := m.To(p.To); err != nil {
 		return nil, err
 	}
 	if title := in.text("title"); title != "" {
-		m.Subject(title)
+		m.Subject(headerText(title))
 	}
 	m.SetMessageIDWithValue(p.ID.String() + "@" + e.cfg.MessageIDDomain)
 	m.SetDateWithValue(e.cfg.Now())

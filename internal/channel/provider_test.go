@@ -63,7 +63,7 @@ type behavior func(c *net.TCPConn, r received, stop <-chan struct{}) bool
 type provider struct {
 	listener net.Listener
 	behavior behavior
-	deaf     bool // closes each connection without reading
+	deaf     bool // closes each connection as soon as it is written to
 	stop     chan struct{}
 
 	mu       sync.Mutex
@@ -108,7 +108,11 @@ func (p *provider) accept(running *sync.WaitGroup) {
 
 func (p *provider) serve(c *net.TCPConn) {
 	defer c.Close()
-	for in := bufio.NewReader(c); !p.deaf; {
+	if p.deaf {
+		_, _ = c.Read(make([]byte, 1))
+		return
+	}
+	for in := bufio.NewReader(c); ; {
 		req, err := http.ReadRequest(in)
 		if err != nil {
 			return

@@ -63,7 +63,7 @@ func TestRebinding(t *testing.T) {
 		d.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
 		}}
-		c.transport.DialContext = d.DialContext
+		c.transport.(*http1).DialContext = d.DialContext
 		return c
 	}
 	_, port, _ := net.SplitHostPort(inner.Listener.Addr().String())

@@ -1,42 +1,86 @@
 package outbound
 
 import (
-	"errors"
+	"context"
 	"io"
+	"net"
+	"net/http"
 	"sync/atomic"
-	"time"
 )
 
-// ErrHeldUp says that it was too late to begin. Nothing was sent.
-var ErrHeldUp = errors.New("not sent: the worker was held up")
+// timelyConn is a connection of HTTP/1.1, which carries one request at a time.
+// It asks that one's attempt before each write.
+type timelyConn struct {
+	net.Conn
+	attempt atomic.Pointer[attempt]
+}
 
-// timelyBody looks at the clock right before the request is written, which is
-// when its body is read: a worker that was frozen, and goes on when its attempt
-// counts as lost and is perhaps repeated elsewhere, sends nothing any more. Over
-// HTTP/2 the head may be gone by then, but no server acts on a request that is
-// broken off before its body. Between the look and the write are microseconds.
+// Write is called by the transport, in a goroutine of its own. A first write that
+// fails before its first byte has sent nothing.
+func (c *timelyConn) Write(p []byte) (int, error) {
+	a := c.attempt.Load()
+	if a == nil {
+		return c.Conn.Write(p)
+	}
+	first := a.state.Load() == untouched
+	if err := a.begin(); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(p)
+	if first && n == 0 {
+		a.state.Store(untouched)
+	}
+	return n, err
+}
+
+// timely makes a request of HTTP/2, whose connection carries many, ask its
+// attempt itself: before the head, by the context, and before the body. If only
+// the head has gone, no server acts on a request that is broken off before its
+// body.
+func timely(req *http.Request, a *attempt) *http.Request {
+	req = req.WithContext(&timelyContext{req.Context(), a})
+	req.Body = io.NopCloser(&timelyBody{req.Body, a}) // another connection may want it after this one
+	return req
+}
+
 type timelyBody struct {
-	io.ReadCloser
-	until time.Time
-	state atomic.Int32 // untouched, begun or given up
+	io.Reader
+	attempt *attempt
 }
 
-const (
-	untouched = iota
-	begun
-	givenUp
-)
-
-// Read is called by the transport, in a goroutine of its own.
+// Read is called by the transport right before it writes what it reads.
 func (b *timelyBody) Read(p []byte) (int, error) {
-	if b.state.Load() == untouched && time.Now().Before(b.until) {
-		b.state.CompareAndSwap(untouched, begun)
+	if err := b.attempt.begin(); err != nil {
+		return 0, err
 	}
-	if b.state.Load() != begun {
-		return 0, ErrHeldUp
-	}
-	return b.ReadCloser.Read(p)
+	return b.Reader.Read(p)
 }
 
-// giveUp reports whether nothing was sent, and sees to it that nothing is.
-func (b *timelyBody) giveUp() bool { return b.state.CompareAndSwap(untouched, givenUp) }
+// timelyContext ends by the clock. The runtime's timers, by which others end,
+// may fire a moment after a frozen worker goes on. The transport asks it last
+// when it is about to write the head.
+type timelyContext struct {
+	context.Context
+	attempt *attempt
+}
+
+// over is the end of a context whose time is up.
+var over = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+func (c *timelyContext) Done() <-chan struct{} {
+	if c.attempt.late() {
+		return over
+	}
+	return c.Context.Done()
+}
+
+func (c *timelyContext) Err() error {
+	if err := c.Context.Err(); err != nil || !c.attempt.late() {
+		return err
+	}
+	return context.DeadlineExceeded
+}

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -70,29 +70,22 @@ func TestAWorkerThatWasFrozenSendsNothing(t *testing.T) {
 	}
 }
 
-// TestARequestThatHasBegunIsCarriedOn however long it takes.
-func TestARequestThatHasBegunIsCarriedOn(t *testing.T) {
-	body := &timelyBody{ReadCloser: io.NopCloser(bytes.NewReader([]byte("headbody"))), until: time.Now().Add(50 * time.Millisecond)}
-	part := make([]byte, 4)
-	if _, err := body.Read(part); err != nil {
-		t.Fatal(err)
-	}
-	body.until = time.Now()
-	if _, err := body.Read(part); err != nil || string(part) != "body" {
-		t.Errorf("%q, %v", part, err)
-	}
-	if body.giveUp() {
-		t.Error("it is given up, although part of it is sent")
-	}
-	dropped := &timelyBody{ReadCloser: io.NopCloser(bytes.NewReader([]byte("head"))), until: time.Now().Add(time.Hour)}
-	if !dropped.giveUp() {
-		t.Error("it is not given up, although nothing of it is sent")
-	}
-	if n, err := dropped.Read(part); n != 0 || !errors.Is(err, ErrHeldUp) {
-		t.Errorf("given up: %d, %v", n, err)
-	}
-	late := &timelyBody{ReadCloser: io.NopCloser(bytes.NewReader([]byte("head"))), until: time.Now()}
-	if n, err := late.Read(part); n != 0 || !errors.Is(err, ErrHeldUp) {
-		t.Errorf("too late: %d, %v", n, err)
-	}
+// TestAnAttemptIsWrittenInItsTime: each write is asked for, also the second; what
+// was given up is not begun any more.
+func TestAnAttemptIsWrittenInItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		soon := func() *attempt { return &attempt{until: time.Now().Add(time.Second)} }
+		begun := soon()
+		if err := errors.Join(begun.begin(), begun.begin()); err != nil || begun.giveUp() {
+			t.Errorf("in time: %v, or it was given up", err)
+		}
+		fresh, givenUp := soon(), soon()
+		if !givenUp.giveUp() || givenUp.begin() != ErrHeldUp {
+			t.Error("what was given up is begun")
+		}
+		time.Sleep(time.Second)
+		if begun.begin() != ErrHeldUp || begun.giveUp() || fresh.begin() != ErrHeldUp || !fresh.giveUp() {
+			t.Error("too late, and written")
+		}
+	})
 }

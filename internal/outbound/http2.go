@@ -1,0 +1,99 @@
+//lint:file-ignore SA1019 http.ClientConn, which is to replace these types, can not ping in Go 1.26
+
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// pingAfter is how long a connection may stand silent before it is asked for a
+// sign of life in the background. That also keeps NAT and firewalls from
+// forgetting it.
+const pingAfter = 15 * time.Second
+
+var errNotHTTP2 = errors.New("the server does not speak HTTP/2")
+
+// http2Transport sends requests over HTTP/2, all that go to a server over one
+// connection. net/http would dial another wherever a stream is not free at once,
+// and close an idle one. Providers take many connections for an attack, and want
+// one to be kept.
+type http2Transport struct {
+	timeout time.Duration
+	conns   *http2.Transport // makes connections of HTTP/2 of those that were dialed; it neither dials nor sends
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+
+	mu    sync.Mutex
+	links map[string]*link // by address
+}
+
+func newHTTP2(cfg Config) *http2Transport {
+	dialer := tlsDialer(cfg, http2.NextProtoTLS)
+	return &http2Transport{
+		timeout: cfg.Timeout,
+		conns: &http2.Transport{
+			DisableCompression: true, // no answer that unpacks to gigabytes
+			MaxHeaderListSize:  64 << 10,
+			ReadIdleTimeout:    pingAfter,
+			WriteByteTimeout:   cfg.Timeout / 4,
+		},
+		dial: func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, "tcp", address)
+			if err != nil {
+				return nil, err
+			}
+			if conn.(*tls.Conn).ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+				conn.Close()
+				return nil, errNotHTTP2
+			}
+			return conn, nil
+		},
+		links: map[string]*link{},
+	}
+}
+
+func (t *http2Transport) send(req *http.Request, a *attempt) (*http.Response, error) {
+	defer req.Body.Close()
+	if req.URL.Scheme != "https" {
+		return nil, errNotHTTP2
+	}
+	return t.link(authority(req.URL)).send(timely(req, a), a)
+}
+
+func (t *http2Transport) link(address string) *link {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.links[address] == nil {
+		t.links[address] = &link{t: t, address: address, turn: make(chan struct{}, 1)}
+	}
+	return t.links[address]
+}
+
+// CloseIdleConnections closes all connections, those with requests under way
+// when these have ended.
+func (t *http2Transport) CloseIdleConnections() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.links {
+		l.mu.Lock()
+		s := l.current
+		l.mu.Unlock()
+		l.drop(s)
+	}
+}
+
+func authority(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}

@@ -1,0 +1,227 @@
+//lint:file-ignore SA1019 http.ClientConn, which is to replace these types, can not ping in Go 1.26
+
+package outbound
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// fresh is how long after a sign of life a connection counts as alive. After
+	// it, a request waits until the connection has answered a ping, so that none
+	// is lost to one that died silently.
+	fresh = time.Second
+
+	// poll is how often the first in line looks whether a stream is free, or the
+	// server allows more of them: x/net/http2 tells nobody.
+	poll = 5 * time.Millisecond
+
+	// mostRequests is below what the numbers of a connection's streams last for.
+	mostRequests = 1 << 29
+)
+
+var errNoStream = errors.New("not sent: no stream of the connection was free in time")
+
+// link is the way to one server. At any time it has one connection, or none.
+type link struct {
+	t       *http2Transport
+	address string
+	turn    chan struct{}      // held by the first in line for a stream
+	renewal singleflight.Group // one ping or dial at a time, which all share
+
+	mu      sync.Mutex
+	current *shared // nil: none yet
+}
+
+// shared is a connection. The mutex of its link guards its fields.
+type shared struct {
+	*http2.ClientConn
+	conn  net.Conn
+	alive time.Time // of the last sign of life
+	used  int       // requests
+}
+
+// send makes one request. As long as nothing of it was written, because the
+// connection was closing, it takes the next one: up to the third, as there is no
+// end to it where a server closes each.
+func (l *link) send(req *http.Request, a *attempt) (*http.Response, error) {
+	ctx := req.Context()
+	for tries := 1; ; tries++ {
+		s, err := l.connection(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var res *http.Response
+		if err = l.reserve(ctx, s); err == nil {
+			gotConn(ctx, s.conn)
+			res, err = s.RoundTrip(req)
+		}
+		if err == nil {
+			l.saw(s)
+		}
+		if err == nil || a.headed.Load() || ctx.Err() != nil {
+			return res, err
+		}
+		if l.drop(s); tries == 3 {
+			return nil, err
+		}
+	}
+}
+
+// gotConn calls the tracer of the request, as net/http does.
+func gotConn(ctx context.Context, conn net.Conn) {
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{Conn: conn})
+	}
+}
+
+// reserve waits for a stream, in line, for the RoundTrip that follows.
+func (l *link) reserve(ctx context.Context, s *shared) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return errNoStream
+	}
+	for !s.ReserveNewRequest() {
+		if s.over() {
+			return io.EOF
+		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			return errNoStream
+		}
+	}
+	return nil
+}
+
+// connection returns one that is alive. The requests that wait for a ping or a
+// dial share it, so that none of them may break it off.
+func (l *link) connection(ctx context.Context) (*shared, error) {
+	if s := l.ready(); s != nil {
+		return s, nil
+	}
+	select {
+	case r := <-l.renewal.DoChan("", func() (any, error) { return l.renew() }):
+		s, _ := r.Val.(*shared)
+		return s, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ready returns the connection if it was alive a moment ago.
+func (l *link) ready() *shared {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.current
+	if s == nil || s.used == mostRequests || time.Since(s.alive) > fresh {
+		return nil
+	}
+	s.used++
+	return s
+}
+
+// saw notes a sign of life.
+func (l *link) saw(s *shared) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.alive = time.Now()
+}
+
+// renew pings the connection and, unless that makes it ready soon, dials another.
+func (l *link) renew() (*shared, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.t.timeout)
+	defer cancel()
+	l.mu.Lock()
+	s := l.current
+	l.mu.Unlock()
+	if s != nil && !s.over() && s.ping(ctx, l.t.timeout/4) == nil {
+		l.saw(s)
+	}
+	if s := l.ready(); s != nil {
+		return s, nil
+	}
+	l.drop(s)
+	s, err := l.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current = s
+	return s, nil
+}
+
+// dial returns a connection of which it is known how many streams it allows at
+// a time, as those that are opened sooner may be refused: a server says so first,
+// before it answers a ping. One that answers no pings may do without.
+func (l *link) dial(ctx context.Context) (*shared, error) {
+	conn, err := l.t.dial(ctx, l.address)
+	if err != nil {
+		return nil, err
+	}
+	cc, err := l.t.conns.NewClientConn(conn)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	s := &shared{ClientConn: cc, conn: conn}
+	for s.ping(ctx, l.t.timeout/4) != nil && !s.greeted() && !s.over() && ctx.Err() == nil {
+		continue
+	}
+	if !s.greeted() || s.over() {
+		cc.Close()
+		return nil, cmp.Or(ctx.Err(), io.EOF)
+	}
+	s.alive = time.Now()
+	return s, nil
+}
+
+// drop gives a connection up. It ends when the requests under way on it have:
+// none takes longer than the timeout.
+func (l *link) drop(s *shared) {
+	l.mu.Lock()
+	known := s != nil && s == l.current
+	if known {
+		l.current = nil
+	}
+	l.mu.Unlock()
+	if !known {
+		return
+	}
+	s.SetDoNotReuse()
+	if state := s.State(); state.StreamsActive+state.StreamsReserved == 0 {
+		s.Close()
+		return
+	}
+	time.AfterFunc(l.t.timeout, func() { s.Close() })
+}
+
+// greeted says whether the server's settings have come.
+func (s *shared) greeted() bool { return s.State().MaxConcurrentStreams > 0 }
+
+// over says whether the connection takes no more requests.
+func (s *shared) over() bool {
+	state := s.State()
+	return state.Closed || state.Closing
+}
+
+// ping waits for a sign of life, and for so long.
+func (s *shared) ping(ctx context.Context, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return s.Ping(ctx)
+}
