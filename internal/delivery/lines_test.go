@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/channel"
@@ -70,7 +71,7 @@ func newFleet(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, 
 // wake tells all workers of a recipient's push, as a queue that delivers twice.
 func (f *fleet) wake(t *testing.T, p push.Push) {
 	t.Helper()
-	w := push.WakeUp{Push: p.ID, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Channel: p.Channel, At: p.NextAt}
+	w := push.WakeUp{Push: p.ID, Tenant: p.Tenant, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Channel: p.Channel, At: p.NextAt}
 	for _, l := range f.workers {
 		if err := l.Handle(t.Context(), w); err != nil {
 			t.Error(err)
@@ -146,6 +147,35 @@ func TestThreeWorkersKeepOneSpeed(t *testing.T) {
 		}
 	}
 	f.audit(t, nil)
+}
+
+// TestTenantsTakeTurnsInLine: of 100 pushes of one tenant that wait for a slow channel,
+// at most a few more are sent before the one push of another, whose time came last.
+func TestTenantsTakeTurnsInLine(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 2, nil, pace.PerSpan(5, time.Second, 1), testenv.Redis(t))
+	for i := range 100 {
+		f.due(t, fmt.Sprint("r", i), "sms")
+	}
+	flood := f.tenant
+	f.tenant = uuid.New()
+	other := f.book(t, "anna", "sms", thisSecond())
+	before := len(f.sms.all())
+	f.wake(t, other)
+	sent := func() []uuid.UUID {
+		var tenants []uuid.UUID
+		for _, took := range f.sms.all() {
+			tenants = append(tenants, took.push.Tenant)
+		}
+		return tenants
+	}
+	eventually(t, "the other's is sent", func() bool { return slices.Contains(sent(), other.Tenant) })
+	if i := slices.Index(sent(), other.Tenant); i > before+5 {
+		t.Errorf("%d of the tenant that has many were sent first, %d of them before the other's was there", i, before)
+	}
+	if n := f.workers[0].Busy(50); len(n) != 1 || n[0] != (push.Source{Tenant: flood, Channel: "sms"}) {
+		t.Errorf("busy with %v", n)
+	}
 }
 
 // TestAPauseIsForAllWorkers: one provider's answer says how long; nothing is
