@@ -44,13 +44,9 @@ func (o *outage) pass(d time.Duration) {
 
 func (o *outage) want(t *testing.T, r quota.Recipient, state quota.State, fill bool, errors int) {
 	t.Helper()
-	began := time.Now()
 	res := o.Reserve(r, quota.Booking{ID: uuid.New(), At: noon}, o.p)
 	if res.State != state || res.Fill != fill {
 		t.Fatalf("reserve: %s, fill %v; want %s, %v", res.State, res.Fill, state, fill)
-	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("it took %s", took)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
