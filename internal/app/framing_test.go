@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestAmbiguousFraming: a request whose end can be found in two ways is the last
@@ -14,9 +13,7 @@ import (
 // are not.
 func TestAmbiguousFraming(t *testing.T) {
 	t.Parallel()
-	p := brief
-	p.idle, p.request, p.header = time.Minute, time.Minute, time.Minute
-	h := openHouse(t, p)
+	h := openHouse(t, calm)
 	const body, chunked = `{"recipient":"r"}`, "11\r\n" + `{"recipient":"r"}` + "\r\n0\r\n\r\n"
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(body))
 	post := func(version, headers, body string) string {

@@ -56,17 +56,13 @@ func TestRedisRefusesConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	if err := a.queue.Works(t.Context()); err == nil {
 		t.Error("something answers")
-	}
-	if took := time.Since(began); took > 400*time.Millisecond {
-		t.Errorf("it took %s", took)
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := text.String(); !strings.Contains(got, `level=DEBUG msg="redis: `) {
+	if got := text.String(); !strings.Contains(got, `level=DEBUG msg="redis: `) || !strings.Contains(got, "failed to dial after 1 attempts") {
 		t.Errorf("logged %q", got)
 	}
 }

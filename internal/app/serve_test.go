@@ -102,7 +102,7 @@ func (h *house) dial(text string) *wire {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	_, _ = io.WriteString(c, text)
 	return &wire{Conn: c, t: h.t, r: bufio.NewReader(c), began: time.Now()}
 }
@@ -126,13 +126,13 @@ func (w *wire) status() int {
 	return res.StatusCode
 }
 
-// over wants the connection to be closed within a time of its beginning, not
-// before another one.
-func (w *wire) over(least, most time.Duration) {
+// over wants the connection to be closed by the other side, some time after its
+// beginning at least.
+func (w *wire) over(least time.Duration) {
 	w.t.Helper()
 	_, err := io.Copy(io.Discard, w.r)
-	if took := time.Since(w.began); took < least || took > most || err != nil && strings.Contains(err.Error(), "timeout") {
-		w.t.Errorf("it was over after %s, want %s to %s (%v)", took, least, most, err)
+	if took := time.Since(w.began); took < least || err != nil && strings.Contains(err.Error(), "timeout") {
+		w.t.Errorf("it was over after %s, want %s at least (%v)", took, least, err)
 	}
 }
 
@@ -157,26 +157,31 @@ func (h *house) post(path, more string) string {
 // await waits for a fact.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("never came true: %s", what)
 		}
 	}
 }
 
-// slack is what a busy machine may add to a time-out.
-const slack = 4 * time.Second
+// calm is a patience that no client tries, however busy the machine is.
+var calm = patience{
+	header: time.Minute, request: time.Minute, answer: time.Minute, idle: time.Minute, stop: brief.stop, headerBytes: 32 << 10, connections: 100,
+}
 
 // TestSlowClients: whoever takes too long is cut off, and not before.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	h := openHouse(t, brief)
+	patient := brief
+	patient.idle = time.Minute
+	calmer := openHouse(t, patient)
 	for name, story := range map[string]func(t *testing.T, h *house){
-		"says nothing": func(t *testing.T, h *house) { h.dial("").over(brief.header, brief.header+slack) },
+		"says nothing": func(t *testing.T, h *house) { h.dial("").over(brief.header) },
 		"drips its header": func(t *testing.T, h *house) {
 			c := h.dial("GET /healthz HTTP/1.1\r\nX-Slow: ")
 			c.drip("x")
-			c.over(brief.header, brief.header+slack)
+			c.over(brief.header)
 		},
 		"drips its body": func(t *testing.T, h *house) {
 			c := h.dial(h.post("/v1/pushes", "Content-Length: 60000\r\n"))
@@ -184,12 +189,12 @@ func TestSlowClients(t *testing.T) {
 			if got := c.status(); got != http.StatusBadRequest {
 				t.Errorf("status %d", got)
 			}
-			c.over(brief.request, brief.request+slack)
+			c.over(brief.request)
 		},
 		"drips chunks": func(t *testing.T, h *house) {
 			c := h.dial(h.post("/v1/pushes", "Transfer-Encoding: chunked\r\n"))
 			c.drip("1\r\n \r\n")
-			c.over(brief.request, brief.request+slack)
+			c.over(brief.request)
 		},
 		"drips what nobody wants": func(t *testing.T, h *house) { // it is refused, and the rest not waited for
 			c := h.dial("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n")
@@ -197,26 +202,26 @@ func TestSlowClients(t *testing.T) {
 			if got := c.status(); got != http.StatusNotFound {
 				t.Errorf("status %d", got)
 			}
-			c.over(0, brief.request+slack)
+			c.over(0)
 		},
 		"promises a body": func(t *testing.T, h *house) {
 			c := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
-			c.over(brief.request, brief.request+slack)
+			c.over(brief.request)
 		},
 		"stays, idle": func(t *testing.T, h *house) {
 			c := h.dial(healthy)
 			if got := c.status(); got != http.StatusOK {
 				t.Errorf("status %d", got)
 			}
-			c.over(brief.idle, brief.idle+slack)
+			c.over(brief.idle)
 		},
-		"comes back in time": func(t *testing.T, h *house) {
-			c := h.dial(healthy)
-			for range 4 { // together longer than any time-out
+		"comes back in time": func(t *testing.T, _ *house) {
+			c := (&house{t: t, addr: calmer.addr}).dial(healthy)
+			for range 4 { // together longer than any time-out of a request
 				if got := c.status(); got != http.StatusOK {
 					t.Errorf("status %d", got)
 				}
-				time.Sleep(brief.idle / 2)
+				time.Sleep(brief.answer / 3)
 				_, _ = io.WriteString(c, healthy)
 			}
 		},
@@ -231,7 +236,7 @@ func TestSlowClients(t *testing.T) {
 					break
 				}
 			}
-			if took := time.Since(c.began); took < brief.answer || took > brief.answer+slack {
+			if took := time.Since(c.began); took < brief.answer {
 				t.Errorf("it was cut off after %s", took)
 			}
 		},
@@ -247,7 +252,9 @@ func TestSlowClients(t *testing.T) {
 // without harm to the next.
 func TestLargeAndBrokenRequests(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, brief)
+	p := calm
+	p.idle = brief.idle // some rows end with a connection that is kept
+	h := openHouse(t, p)
 	chunk := "10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n"
 	for name, row := range map[string]struct {
 		text   string
@@ -283,7 +290,7 @@ func TestLargeAndBrokenRequests(t *testing.T) {
 					t.Errorf("answer %d has status %d, want %d", i, got, want)
 				}
 			}
-			c.over(0, brief.request+slack)
+			c.over(0)
 			if got := h.dial(healthy).status(); got != http.StatusOK {
 				t.Errorf("the next caller gets %d", got)
 			}
@@ -291,10 +298,11 @@ func TestLargeAndBrokenRequests(t *testing.T) {
 	}
 }
 
-// TestDeepNesting is refused quickly, wherever it is, and as a fault of its place.
+// TestDeepNesting is refused, wherever it is, as a fault of its place, and in no
+// more than a few times the time that a flat body of the same size takes.
 func TestDeepNesting(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, brief)
+	h := openHouse(t, calm)
 	for name, row := range map[string]struct {
 		path, body, says string
 	}{
@@ -307,18 +315,28 @@ func TestDeepNesting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := &house{t: t, addr: h.addr, key: h.key}
-			c := h.dial(h.post(row.path, fmt.Sprintf("Content-Length: %d\r\n", len(row.body))) + row.body)
-			res, err := http.ReadResponse(c.r, nil)
-			if err != nil {
-				t.Fatal(err)
+			ask := func(body string) (status int, text []byte, took time.Duration) {
+				c := h.dial(h.post(row.path, fmt.Sprintf("Content-Length: %d\r\n", len(body))) + body)
+				res, err := http.ReadResponse(c.r, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				text, _ = io.ReadAll(res.Body)
+				return res.StatusCode, text, time.Since(c.began)
 			}
-			defer res.Body.Close()
-			text, _ := io.ReadAll(res.Body)
-			if (res.StatusCode != 400 && res.StatusCode != 422 && res.StatusCode != 200) || !bytes.Contains(text, []byte(row.says)) {
-				t.Errorf("%d %.400s", res.StatusCode, text)
+			status, text, deep := ask(row.body)
+			if (status != 400 && status != 422 && status != 200) || !bytes.Contains(text, []byte(row.says)) {
+				t.Errorf("%d %.400s", status, text)
 			}
-			if took := time.Since(c.began); took > 2*time.Second {
-				t.Errorf("it took %s", took)
+			flat := time.Hour
+			for range 3 { // the quickest of each counts: a busy machine disturbs some
+				_, _, again := ask(row.body)
+				_, _, other := ask(`{"pushes":[],"recipient":"` + strings.Repeat("x", max(0, len(row.body)-28)) + `"}`)
+				deep, flat = min(deep, again), min(flat, other)
+			}
+			if deep > 50*flat+50*time.Millisecond {
+				t.Errorf("it took %s, and a flat body of this size %s", deep, flat)
 			}
 		})
 	}
@@ -330,7 +348,7 @@ func TestTheDoor(t *testing.T) {
 	t.Parallel()
 	p := brief
 	p.connections, p.idle = 3, time.Minute
-	p.header, p.request = 1500*time.Millisecond, 1500*time.Millisecond
+	p.header, p.request, p.answer = 5*time.Second, 5*time.Second, time.Minute
 	h := openHouse(t, p)
 	var idle []*wire
 	for range 3 {
@@ -363,7 +381,7 @@ func TestTheDoor(t *testing.T) {
 	if got := h.dial(healthy).status(); got != http.StatusOK {
 		t.Errorf("who waited gets %d", got)
 	}
-	if took := time.Since(began); took < p.header/2 || took > p.header+slack {
+	if took := time.Since(began); took < p.header/2 {
 		t.Errorf("it waited %s", took)
 	}
 }
@@ -383,10 +401,10 @@ func TestStoppingBesideSlowClients(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took < p.stop || took > p.stop+slack {
+	if took := time.Since(began); took < p.stop {
 		t.Errorf("it stopped after %s", took)
 	}
-	busy.over(0, slack)
+	busy.over(0)
 	if _, err := net.Dial("tcp", h.addr); err == nil {
 		t.Error("it still listens")
 	}

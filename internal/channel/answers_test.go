@@ -48,7 +48,7 @@ func mailAnswers() map[string]string {
 }
 
 func providerAnswers() []row {
-	const long = 20 * time.Second // shows that it was not waited for
+	const long = time.Hour // who waits for that does not end
 	var (
 		delivered = Result{Outcome: push.Delivered}
 		forGood   = Result{Outcome: push.Refused, Final: true, Error: "…"}
@@ -129,11 +129,7 @@ func TestAnswers(t *testing.T) {
 
 func testAnswer(t *testing.T, s subject, r row) {
 	channel, requests := s.start(t, r, testConnection(r.timeout))
-	began := time.Now()
 	got := channel.Send(t.Context(), s.push(), 1)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("Send took %s", took)
-	}
 	if s.coded { // it says in codes what is for good, and there is none
 		r.want.Final = false
 	}

@@ -321,7 +321,7 @@ func TestCanceledEmail(t *testing.T) {
 	for step, want := range map[string]push.Outcome{"RCPT": push.Refused, "dot": push.Unknown} {
 		t.Run(step, func(t *testing.T) {
 			server := newMailServer(t, mailSetup{script: mailScript{step: mailHangs}})
-			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(30 * time.Second)})
+			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(time.Hour)})
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan Result)
 			go func() { done <- e.Send(ctx, emailPush(`{"body":"x"}`), 1) }()
@@ -329,8 +329,7 @@ func TestCanceledEmail(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			cancel()
-			began := time.Now()
-			if got := <-done; time.Since(began) > 10*time.Second || got.Outcome != want || got.Final {
+			if got := <-done; got.Outcome != want || got.Final {
 				t.Errorf("got %+v, want %s", got, want)
 			}
 		})

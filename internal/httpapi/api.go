@@ -116,6 +116,7 @@ func (a *api) routes() {
 
 	a.handle(healthDoc(s), "", a.health)
 	a.handle(readyDoc(s), "", a.ready)
+	s.complete(a.huma.OpenAPI())
 	a.page(metricsPath, a.cfg.Metrics)
 	a.page("/", http.RedirectHandler("/docs", http.StatusFound))
 	a.page("/openapi.json", a.openAPIPage())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -37,6 +38,15 @@ type resultView struct {
 	Push     *pushView `json:"push,omitempty"`
 	Problem  any       `json:"problem,omitempty" doc:"As a single submit would answer."`
 	Replayed bool      `json:"replayed,omitempty" doc:"It was accepted before, by a request with the same Idempotency-Key."`
+}
+
+// TransformSchema says which problems a member may have.
+func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
+	among := []kind{invalidRequest, quotaExceeded, tenantCap, batchRefused}
+	problem := (&sketch{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
+	problem.Description = schema.Properties["problem"].Description
+	schema.Properties["problem"] = problem
+	return schema
 }
 
 // batchProblem is the answer to an atomic batch that was refused.

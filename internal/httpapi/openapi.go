@@ -129,7 +129,7 @@ func (s *sketch) addProblem(all map[string]*huma.Response, status int, k kind) {
 	res, media := all[name], all[name].Content["application/problem+json"]
 	res.Description = strings.TrimPrefix(res.Description+"\n\n`"+k.Name+"`: "+k.When, "\n\n")
 	media.Examples[k.Name] = &huma.Example{Summary: k.Title, Value: plain(example)}
-	media.Schema = either(media.Schema, s.schema(example))
+	media.Schema = s.problems(func(k kind) bool { return media.Examples[k.Name] != nil })
 	for _, header := range headersOf(k) {
 		res.Headers[header] = &huma.Param{Schema: &huma.Schema{Type: huma.TypeString}}
 	}
@@ -146,19 +146,6 @@ func headersOf(k kind) []string {
 		return []string{"Retry-After"}
 	}
 	return nil
-}
-
-// either allows one more schema.
-func either(old, more *huma.Schema) *huma.Schema {
-	switch {
-	case old == nil:
-		return more
-	case len(old.OneOf) == 0 && old.Ref != more.Ref:
-		return &huma.Schema{OneOf: []*huma.Schema{old, more}}
-	case len(old.OneOf) > 0 && !slices.ContainsFunc(old.OneOf, func(s *huma.Schema) bool { return s.Ref == more.Ref }):
-		old.OneOf = append(old.OneOf, more)
-	}
-	return old
 }
 
 // booked adds what is special to an answer to a submit.

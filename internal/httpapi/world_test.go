@@ -7,11 +7,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
@@ -193,8 +197,47 @@ func ask(t *testing.T, h http.Handler, method, target, body string, headers ...s
 			t.Fatalf("%s %s answers no JSON: %s", method, target, got.text)
 		}
 		_ = json.Unmarshal(rec.Body.Bytes(), &got.body) // a number may be beyond float64
+		fitsDocument(t, r, rec)
 	}
 	return got
+}
+
+var document = sync.OnceValue(newTestAPI)
+
+// fitsDocument holds every answer that a test gets to what the document says of
+// it.
+func fitsDocument(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) {
+	t.Helper()
+	doc := document()
+	route := chi.NewRouteContext()
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.Path
+	}
+	if !doc.router.Match(route, r.Method, path) {
+		return
+	}
+	i := slices.IndexFunc(doc.operations, func(op *huma.Operation) bool { return op.Method == r.Method && op.Path == route.RoutePattern() })
+	if i < 0 {
+		return // a page
+	}
+	described := doc.operations[i].Responses[strconv.Itoa(rec.Code)]
+	if described == nil {
+		t.Errorf("%s %s answers %d, which is not documented", r.Method, route.RoutePattern(), rec.Code)
+		return
+	}
+	media := described.Content[rec.Header().Get("Content-Type")]
+	if media == nil {
+		t.Errorf("%s %s answers %d with a %s, which is not documented", r.Method, route.RoutePattern(), rec.Code, rec.Header().Get("Content-Type"))
+		return
+	}
+	var v any
+	if err := json.Unmarshal(rec.Body.Bytes(), &v); err != nil {
+		return // a number beyond float64
+	}
+	if errs := validate(doc.huma.OpenAPI().Components.Schemas, media.Schema, huma.ModeReadFromServer, v); len(errs) > 0 {
+		t.Errorf("%s %s answers %d, which does not fit its schema: %v\n%.2000s", r.Method, route.RoutePattern(), rec.Code, errs, rec.Body)
+	}
 }
 
 // must demands a status, and for a problem its name.

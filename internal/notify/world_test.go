@@ -131,7 +131,7 @@ func (w *world) only(hook store.Webhook) store.Delivery {
 // eventually waits for a fact.
 func (w *world) eventually(what string, fact func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !fact(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !fact(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never came true: %s\n%s", what, w.log.String())
 		}

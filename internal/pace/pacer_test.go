@@ -28,9 +28,13 @@ func client(t *testing.T, url string) *redis.Client {
 	return rdb
 }
 
-// worker is one that must not meet an error.
+// worker is one that must not meet an error, but that a busy machine is slow.
 func worker(t *testing.T, rdb *redis.Client, name string) *pace.Pacer {
-	return pace.New(rdb, name, func(err error) { t.Error(err) })
+	return pace.New(rdb, name, func(err error) {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
 }
 
 // send takes slots, as often as it is told to, and notes when they were.
@@ -45,7 +49,18 @@ func send(t *testing.T, p *pace.Pacer, s pace.Speed, times int) (at []time.Time)
 	return at
 }
 
-// TestThreeWorkersShareTheSlots evenly, at exactly the speed of the channel.
+// notBefore wants no slot to be used before it is its turn. A busy machine uses
+// them late, and then closer to each other.
+func notBefore(t *testing.T, began time.Time, at []time.Time, turn func(i int) time.Duration) {
+	t.Helper()
+	for i := range at {
+		if after := at[i].Sub(began); after < turn(i)-20*time.Millisecond {
+			t.Errorf("slot %d was used after %s, want %s", i, after, turn(i))
+		}
+	}
+}
+
+// TestThreeWorkersShareTheSlots: together they are no faster than the channel.
 func TestThreeWorkersShareTheSlots(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
@@ -55,6 +70,7 @@ func TestThreeWorkersShareTheSlots(t *testing.T) {
 		all  []time.Time
 		each sync.WaitGroup
 	)
+	began := time.Now()
 	for _, name := range []string{"a", "b", "c"} {
 		each.Go(func() {
 			at := send(t, worker(t, rdb, name), speed, 10)
@@ -65,18 +81,7 @@ func TestThreeWorkersShareTheSlots(t *testing.T) {
 	}
 	each.Wait()
 	slices.SortFunc(all, time.Time.Compare)
-	if took, want := all[len(all)-1].Sub(all[0]), 29*speed.Every; took < want-10*time.Millisecond || took > want+400*time.Millisecond {
-		t.Errorf("30 slots took %s, want %s", took, want)
-	}
-	tight := 0
-	for i := 1; i < len(all); i++ {
-		if all[i].Sub(all[i-1]) < speed.Every/2 {
-			tight++
-		}
-	}
-	if tight > 3 { // a machine that is busy wakes us late, but not so often
-		t.Errorf("%d of 29 gaps are much shorter than %s", tight, speed.Every)
-	}
+	notBefore(t, began, all, func(i int) time.Duration { return time.Duration(i) * speed.Every })
 }
 
 // TestBurst: after a rest so many may go at once, and never more within the time
@@ -86,12 +91,10 @@ func TestBurst(t *testing.T) {
 	p := worker(t, client(t, testenv.Redis(t)), "a")
 	speed := pace.PerSpan(10, time.Second, 4)
 	began := time.Now()
-	at := send(t, p, speed, 8)
-	for i, want := range []time.Duration{0, 0, 0, 0, 100, 200, 300, 400} {
-		if got := at[i].Sub(began); got < want*time.Millisecond-20*time.Millisecond || got > want*time.Millisecond+90*time.Millisecond {
-			t.Errorf("slot %d came after %s, want %dms", i, got, want)
-		}
+	if slots, wait := p.Take(t.Context(), "sms", speed, 8); slots != 4 || wait > 0 {
+		t.Errorf("%d slots after %s, want 4 at once", slots, wait)
 	}
+	notBefore(t, began, send(t, p, speed, 4), func(i int) time.Duration { return time.Duration(i+1) * speed.Every })
 }
 
 // TestFastChannels take several slots with one question.
@@ -113,11 +116,26 @@ func TestNothingStaysBehind(t *testing.T) {
 	rdb := client(t, testenv.Redis(t))
 	p := worker(t, rdb, "a")
 	send(t, p, pace.PerSpan(20, time.Second, 1), 2)
-	for deadline := time.Now().Add(5 * time.Second); len(rdb.Keys(t.Context(), "*").Val()) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(rdb.Keys(t.Context(), "*").Val()) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("keys stay: %v", rdb.Keys(t.Context(), "*").Val())
 		}
 	}
+}
+
+// slot is what is known of when a slot is: it lies between what it would be if
+// the answer had come when it was asked for, and if it had come when we had it.
+type slot struct{ earliest, latest time.Time }
+
+func take(t *testing.T, p *pace.Pacer, s pace.Speed) (slots int, at slot) {
+	asked := time.Now()
+	slots, wait := p.Take(t.Context(), "sms", s, 5)
+	return slots, slot{asked.Add(wait), time.Now().Add(wait)}
+}
+
+// after is by how much it is later than another one, at least and at most.
+func (s slot) after(other slot) (least, most time.Duration) {
+	return s.earliest.Sub(other.latest), s.latest.Sub(other.earliest)
 }
 
 // TestWithoutRedis each worker keeps to half of its part; one that never knew of
@@ -129,10 +147,18 @@ func TestWithoutRedis(t *testing.T) {
 	var failures int
 	speed := pace.PerSpan(10, time.Second, 1)
 	known := pace.New(rdb, "a", func(error) { failures++ })
+	heard := func() float64 { return rdb.ZScore(t.Context(), "sq:pace:workers", "a").Val() }
 	run := func(p *pace.Pacer) {
-		ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer stop()
-		if err := p.Run(ctx, nil, nil); err != nil {
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.Run(ctx, nil, nil) }()
+		for range 2 { // who is heard of for the second time has the answer of the first
+			for last := heard(); heard() == last; {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		stop()
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	}
@@ -146,14 +172,24 @@ func TestWithoutRedis(t *testing.T) {
 	}
 
 	began := time.Now()
-	for i, want := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 900 * time.Millisecond} {
-		slots, wait := known.Take(t.Context(), "sms", speed, 5)
-		if at := time.Since(began) + wait; slots != 1 || at < want-10*time.Millisecond || at > want+400*time.Millisecond {
-			t.Errorf("slot %d: %d after %s, want one after %s", i, slots, at, want)
+	var at []slot
+	for i := range 3 {
+		slots, one := take(t, known, speed)
+		if at = append(at, one); slots != 1 {
+			t.Errorf("slot %d: %d at once", i, slots)
 		}
 	}
-	if failures != 1 {
-		t.Errorf("Redis was asked %d times within a second", failures)
+	if at[0].latest.Sub(began) < speed.Every {
+		t.Errorf("the first slot comes after %s at the latest", at[0].latest.Sub(began))
+	}
+	for i := 1; i < len(at); i++ {
+		want := 4 * speed.Every // a half of a half
+		if least, most := at[i].after(at[i-1]); most < want || least > want {
+			t.Errorf("slot %d comes %s to %s after the one before, want %s", i, least, most, want)
+		}
+	}
+	if most := 1 + int(time.Since(began)/time.Second); failures > most {
+		t.Errorf("Redis was asked %d times, and once a second would be %d", failures, most)
 	}
 	unknowing := pace.New(rdb, "c", func(error) {})
 	_, _ = unknowing.Take(t.Context(), "sms", speed, 1)
@@ -172,14 +208,14 @@ func TestRedisComesBack(t *testing.T) {
 	}
 	p := pace.New(client(t, own.URL), "a", func(error) {})
 	speed := pace.PerSpan(2, time.Second, 1)
-	var sent []time.Time
+	var sent []slot
 	next := func() {
+		var at slot
 		for slots := 0; slots == 0; {
-			var wait time.Duration
-			slots, wait = p.Take(t.Context(), "sms", speed, 1)
-			time.Sleep(wait)
+			slots, at = take(t, p, speed)
+			time.Sleep(time.Until(at.latest))
 		}
-		sent = append(sent, time.Now())
+		sent = append(sent, at)
 	}
 	next()
 	if err := own.Restart(t.Context()); err != nil {
@@ -189,8 +225,8 @@ func TestRedisComesBack(t *testing.T) {
 		next()
 	}
 	for i, at := range sent[1:] {
-		if gap := at.Sub(sent[i]); gap < speed.Every-20*time.Millisecond || gap > 4*time.Second {
-			t.Errorf("slot %d came %s after the one before", i+1, gap)
+		if _, gap := at.after(sent[i]); gap < speed.Every {
+			t.Errorf("slot %d comes %s after the one before at most", i+1, gap)
 		}
 	}
 }
@@ -200,13 +236,11 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	a, b := worker(t, rdb, "a"), worker(t, rdb, "b")
-	a.Pause(t.Context(), "sms", 10*time.Second)
+	a.Pause(t.Context(), "sms", 10*time.Minute)
 	a.Pause(t.Context(), "sms", time.Second)
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
-	defer stop()
 	told := errors.New("told")
 	var left time.Duration
-	cause, cancel := context.WithCancelCause(ctx)
+	cause, cancel := context.WithCancelCause(t.Context())
 	err := b.Run(cause, []string{"push", "sms"}, func(channel string, d time.Duration) {
 		if channel != "sms" {
 			t.Errorf("channel %s is paused", channel)
@@ -214,7 +248,7 @@ func TestPause(t *testing.T) {
 		left = d
 		cancel(told)
 	})
-	if err != nil || context.Cause(cause) != told || left < 8*time.Second || left > 10*time.Second {
+	if err != nil || context.Cause(cause) != told || left < 2*time.Minute || left > 10*time.Minute {
 		t.Errorf("%v, %v: paused for %s more", err, context.Cause(cause), left)
 	}
 }

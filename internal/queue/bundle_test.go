@@ -80,7 +80,7 @@ func serve(t testing.TB, q *queue.Queue, handle func(context.Context, push.WakeU
 // eventually waits for a fact.
 func eventually(t testing.TB, what string, fact func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !fact(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !fact(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never came true: %s", what)
 		}

@@ -17,14 +17,15 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// client connects as the programs do: quick to give up.
+// client connects as the programs do, but leaves it to the ledger when to give
+// up.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, time.Minute, 1, true
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
@@ -33,7 +34,7 @@ func client(t testing.TB, url string) *redis.Client {
 func newLedger(t testing.TB) (*quota.Ledger, *redis.Client) {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
-	return quota.NewLedger(rdb, quota.LedgerConfig{OnError: func(err error) { t.Error(err) }}), rdb
+	return quota.NewLedger(rdb, quota.LedgerConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}), rdb
 }
 
 func anybody() quota.Recipient { return quota.Recipient{Tenant: uuid.New(), ID: "anna"} }

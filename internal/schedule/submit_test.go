@@ -97,7 +97,7 @@ func TestArming(t *testing.T) {
 	if _, err := promoter.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].In < 50*time.Second || armed[0].In > 61*time.Second {
+	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].In < time.Until(later.SendAt) || armed[0].In > 61*time.Second {
 		t.Errorf("the promoter armed %+v", armed)
 	}
 

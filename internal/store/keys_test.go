@@ -250,12 +250,12 @@ func TestSeenOnceAMinute(t *testing.T) {
 func TestTheEndOfAKeyIsTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, ttl := range []time.Duration{0, time.Minute, 100 * 24 * time.Hour} {
+	for _, ttl := range []time.Duration{0, time.Hour, 100 * 24 * time.Hour} {
 		key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, ttl)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Left > ttl || ttl-c.Left > 10*time.Second {
+		if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Left > ttl || ttl-c.Left > 10*time.Minute {
 			t.Errorf("%s left of %s (%v)", c.Left, ttl, err)
 		}
 	}

@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// problems is the schema of an answer that is one of some kinds of problems. Its
+// type tells which.
+func (s *sketch) problems(among func(kind) bool) *huma.Schema {
+	one := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
+	for _, k := range kinds() {
+		if !among(k) {
+			continue
+		}
+		schema := s.schema(exampleProblem(k))
+		one.Discriminator.Mapping[k.because("").Type] = schema.Ref
+		if !slices.ContainsFunc(one.OneOf, func(s *huma.Schema) bool { return s.Ref == schema.Ref }) {
+			one.OneOf = append(one.OneOf, schema)
+		}
+	}
+	if len(one.OneOf) == 1 {
+		return one.OneOf[0]
+	}
+	return one
+}
+
+// complete says of the schemas, when all are there, what can not be read from
+// the types: which problems each of those of problems is for; that an array is
+// never null; and that answers may have more members one day, but requests not.
+func (s *sketch) complete(doc *huma.OpenAPI) {
+	s.tellProblemsApart()
+	requests := s.ofRequests(doc)
+	for name, schema := range s.schemas.Map() {
+		walkSchema(schema, func(part *huma.Schema) {
+			if part.Type == huma.TypeArray {
+				part.Nullable = false
+			}
+			if part.AdditionalProperties == false && !requests[name] {
+				part.AdditionalProperties = nil
+			}
+		})
+	}
+}
+
+// tellProblemsApart gives each schema of problems the types that it is for, so
+// that no problem fits two of them. Problem itself is for all others, also those
+// that there will be.
+func (s *sketch) tellProblemsApart() {
+	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, tenantCap.because("").Type}}
+	plain := s.schema(Problem{}).Ref
+	var special []any
+	for _, k := range kinds() {
+		if ref := s.schema(exampleProblem(k)).Ref; ref != plain {
+			types[ref] = append(types[ref], k.because("").Type)
+			special = append(special, k.because("").Type)
+		}
+	}
+	for ref, those := range types {
+		s.schemas.SchemaFromRef(ref).Properties["type"].Enum = those
+	}
+	s.schemas.SchemaFromRef(plain).Properties["type"].Not = &huma.Schema{Enum: special}
+}
+
+// ofRequests names the schemas that bodies of requests are made of.
+func (s *sketch) ofRequests(doc *huma.OpenAPI) map[string]bool {
+	names := map[string]bool{}
+	var add func(schema *huma.Schema)
+	add = func(schema *huma.Schema) {
+		walkSchema(schema, func(part *huma.Schema) {
+			name := part.Ref[strings.LastIndex(part.Ref, "/")+1:]
+			if name != "" && !names[name] {
+				names[name] = true
+				add(s.schemas.SchemaFromRef(part.Ref))
+			}
+		})
+	}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Post, path.Put, path.Patch, path.Delete} {
+			if op == nil || op.RequestBody == nil {
+				continue
+			}
+			for _, media := range op.RequestBody.Content {
+				add(media.Schema)
+			}
+		}
+	}
+	return names
+}
+
+// walkSchema visits a schema and all that it is made of, but for what it refers
+// to.
+func walkSchema(s *huma.Schema, visit func(*huma.Schema)) {
+	if s == nil {
+		return
+	}
+	visit(s)
+	walkSchema(s.Items, visit)
+	walkSchema(s.Not, visit)
+	if more, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		walkSchema(more, visit)
+	}
+	for _, p := range s.Properties {
+		walkSchema(p, visit)
+	}
+	for _, some := range [][]*huma.Schema{s.OneOf, s.AnyOf, s.AllOf} {
+		for _, one := range some {
+			walkSchema(one, visit)
+		}
+	}
+}
