@@ -26,7 +26,7 @@ func BenchmarkTake(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					subject := strconv.FormatInt(n.Add(1)%1000, 10)
-					if _, err := l.Take(b.Context(), subject, 1, Rule{subject, limit}); err != nil {
+					if _, err := l.Take(b.Context(), subject, 1, Rule{Subject: subject, Limit: limit}); err != nil {
 						b.Error(err)
 					}
 				}
@@ -60,7 +60,7 @@ func BenchmarkMemory(b *testing.B) {
 						b.Fatal("refused")
 					}
 				}
-				key := slotOf("story") + keyOf(Rule{"anna", limit.WithDefaults()})
+				key := slotOf("story") + keyOf(Rule{Subject: "anna", Limit: limit.WithDefaults()})
 				b.ReportMetric(float64(p.rdb.MemoryUsage(b.Context(), key).Val()), "B/subject")
 				b.ReportMetric(0, "ns/op")
 			})
