@@ -37,14 +37,22 @@ type App struct {
 	gauges   telemetry.Gauges
 	policy   quota.Policy
 	channels *channel.Set
-	rdb      redis.UniversalClient
+	redis    redisClients
 	store    *store.Store
 	ledger   *quota.Ledger
-	limiter  *ratelimit.Limiter
+	takes    *ratelimit.Limiter
 	callers  httpapi.CallerLimits
 	queue    *queue.Queue
 	poller   *schedule.Poller
 }
+
+// How much of Redis' time tenants' takes may have under way in this process, all
+// together and those of one tenant: what they ask for is theirs to choose, and
+// whoever else asks Redis waits for no more than that.
+const (
+	takesWork  = 2 * time.Millisecond
+	tenantWork = time.Millisecond
+)
 
 // Open builds the parts. It succeeds while Postgres and Redis are down: they
 // are asked when they are needed. Close it after everything has stopped.
@@ -58,22 +66,27 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
-	if a.rdb, err = openRedis(string(cfg.RedisURL)); err != nil {
+	if a.redis, err = openRedis(string(cfg.RedisURL)); err != nil {
 		return nil, err
 	}
 	a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{Observe: a.metrics.Grouped})
 	if err != nil {
-		return nil, errors.Join(err, a.rdb.Close())
+		return nil, errors.Join(err, a.redis.close())
 	}
-	a.ledger = quota.NewLedger(a.rdb, quota.LedgerConfig{
+	a.ledger = quota.NewLedger(a.redis.ledger, quota.LedgerConfig{
 		OnError: a.ledgerFailed,
 		Observe: func(calls int) { a.metrics.Grouped("ledger", calls) },
 	})
-	a.limiter = ratelimit.New(a.rdb, ratelimit.Config{
+	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{
+		OnError: a.limiterFailed,
+		Observe: func(calls int) { a.metrics.Grouped("callers", calls) },
+	})
+	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{
 		OnError: a.limiterFailed,
 		Observe: func(calls int) { a.metrics.Grouped("limits", calls) },
+		Work:    takesWork, OwnerWork: tenantWork,
 	})
-	a.queue = queue.New(a.rdb, cfg.Delivery.Queues)
+	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues)
 	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ping, Redis: a.queue.Works}
 	return a, nil
 }
@@ -81,7 +94,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 // Close closes the connections.
 func (a *App) Close() error {
 	a.store.Close()
-	return a.rdb.Close()
+	return a.redis.close()
 }
 
 func (a *App) ledgerFailed(err error) {
@@ -116,7 +129,7 @@ func (a *App) Handler() http.Handler {
 	return httpapi.New(service, a.store, httpapi.Config{
 		Webhooks: webhooks,
 		Log:      a.log,
-		Limiter:  a.limiter,
+		Limiter:  a.takes,
 		Callers:  a.callers,
 		Postgres: a.store.Ping,
 		Redis:    a.queue.Works,
@@ -165,7 +178,7 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
 	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{
-		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.rdb, uuid.NewString(), a.paceFailed),
+		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, uuid.NewString(), a.paceFailed),
 	})
 	lobby := delivery.NewLobby(deliverer, a.store, a.log)
 	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held

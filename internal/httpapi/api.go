@@ -22,7 +22,8 @@ type Config struct {
 	Now            func() time.Time // nil: time.Now
 	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
 
-	// Limiter decides about speed limits; nil: nobody does, and asking is a 503.
+	// Limiter decides about the speed limits of tenants; nil: nobody does, and
+	// asking is a 503.
 	Limiter limiter
 	// Callers are the speed limits of callers; none by default.
 	Callers CallerLimits
@@ -70,6 +71,9 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	if cfg.Limiter == nil {
 		cfg.Limiter = noLimiter{}
 	}
+	if cfg.Callers.Limiter == nil {
+		cfg.Callers.Limiter = cfg.Limiter
+	}
 	a := &api{
 		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), router: chi.NewMux(),
 	}
@@ -93,6 +97,8 @@ func (a *api) routes() {
 	a.handle(slotsDoc(s), push.ScopeQuota, a.slots)
 
 	a.handle(takeDoc(s), push.ScopeLimits, a.take)
+	a.handle(refundDoc(s), push.ScopeLimits, a.refund)
+	a.handle(resetDoc(s), push.ScopeLimits, a.reset)
 	a.handle(createWebhookDoc(s), push.ScopeHooks, a.createWebhook)
 	a.handle(listWebhooksDoc(s), push.ScopeHooks, a.listWebhooks)
 	a.handle(getWebhookDoc(s), push.ScopeHooks, a.getWebhook)
@@ -132,7 +138,10 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 		x := w.(*exchange)
 		x.route = op.Path
 		c := &call{w: x, r: r}
-		err := a.admit(x, c, scope)
+		var err error
+		if scope != "" {
+			err = a.admit(x, c, scope)
+		}
 		if err == nil {
 			err = serve(c)
 		}
@@ -175,7 +184,7 @@ func (c *call) param(name string) string {
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
-	a.fail(w.(*exchange), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
+	a.miss(w.(*exchange), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
 }
 
 func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -189,5 +198,5 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allow.Add("Allow", method)
 		}
 	}
-	a.fail(w.(*exchange), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
+	a.miss(w.(*exchange), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
 }

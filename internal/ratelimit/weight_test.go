@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -55,17 +54,8 @@ func (p *puppet) micros(t testing.TB, verb string, cost int, rules []Rule) float
 				t.Fatal(err)
 			}
 		}
-		for line := range strings.Lines(p.rdb.Info(t.Context(), "commandstats").Val()) {
-			if rest, ok := strings.CutPrefix(line, "cmdstat_evalsha:"); ok {
-				_, rest, _ = strings.Cut(rest, "usec_per_call=")
-				rest, _, _ = strings.Cut(rest, ",")
-				micros, err := strconv.ParseFloat(rest, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				least = min(least, micros)
-			}
-		}
+		_, micros := usage(t, p.rdb)
+		least = min(least, micros)
 	}
 	return least
 }
