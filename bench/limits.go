@@ -153,12 +153,14 @@ func (l *lab) reportLimits(many map[string][]float64, lone map[string][]time.Dur
 	}
 	l.report.note("The limiters are called in the load's own process, by %d callers about %s subjects, through one client of 64 connections; ours gather what is asked at the same time in one pipeline.",
 		limitCallers, count(limitSubjects))
-	alone := func(name string) string { return micro(quantile(lone[name], 0.5)) }
-	text := ""
 	for _, a := range ratelimit.Algorithms {
-		text += fmt.Sprintf("%s %s, ", a, alone(string(a)))
+		var rounds pairs
+		for n, took := range lone[string(a)] {
+			rounds = append(rounds, pair{ours: float64(took), theirs: float64(lone["redis_rate"][n])})
+		}
+		l.report.compareTimes(fmt.Sprintf("Speed limits, %s against redis_rate: a lone caller, p50", a), rounds, 1.3)
 	}
-	l.report.note("A lone caller had its decision after (p50): %sredis_rate %s, throttled %s.", text, alone("redis_rate"), alone("throttled"))
+	l.report.note("A lone caller had its decision from throttled after %s (p50).", micro(quantile(lone["throttled"], 0.5)))
 }
 
 // micro writes a time in microseconds.

@@ -94,6 +94,18 @@ func (r *report) compare(name string, rounds pairs, unit string, wanted float64)
 	say("    ratio %.2f (%.2f..%.2f), wanted %.1f", shown, least, most, wanted)
 }
 
+// compareTimes adds a comparison of times in rounds. wanted is the highest ratio.
+func (r *report) compareTimes(name string, rounds pairs, wanted float64) {
+	ratio, least, most := rounds.ratios()
+	shown := math.Ceil(ratio*100) / 100 // 1.304 is not 1.3
+	r.add(row{
+		measurement: r.measuring, name: name,
+		ours: micro(time.Duration(rounds.ours())), theirs: micro(time.Duration(rounds.theirs())),
+		ratio: fmt.Sprintf("%.2f (%.2f..%.2f)", shown, least, most), wanted: fmt.Sprintf("≤ %.1f", wanted), ok: yes(ratio <= wanted),
+	})
+	say("    ratio %.2f (%.2f..%.2f), wanted at most %.1f", shown, least, most, wanted)
+}
+
 func yes(ok bool) string {
 	if ok {
 		return "yes"

@@ -40,16 +40,24 @@ type App struct {
 	gauges   telemetry.Gauges
 	policy   quota.Policy
 	channels *channel.Set
-	rdb      redis.UniversalClient
+	redis    redisClients
 	store    *store.Store
 	ledger   *quota.Ledger
-	limiter  *ratelimit.Limiter
+	takes    *ratelimit.Limiter
 	callers  httpapi.CallerLimits
 	queue    *queue.Queue
 	poller   *schedule.Poller
 	health   *health.Checker
 	stopping atomic.Bool // the program has been told to stop
 }
+
+// How much of Redis' time tenants' takes may have under way in this process, all
+// together and those of one tenant: what they ask for is theirs to choose, and
+// whoever else asks Redis waits for no more than that.
+const (
+	takesWork  = 2 * time.Millisecond
+	tenantWork = time.Millisecond
+)
 
 // Open builds the parts. It succeeds while Postgres and Redis are down: they
 // are asked when they are needed. Close it after everything has stopped.
@@ -63,7 +71,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
-	if a.rdb, err = openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections); err != nil {
+	if a.redis, err = openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections); err != nil {
 		return nil, err
 	}
 	a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
@@ -71,17 +79,22 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	})
 	if err != nil {
-		return nil, errors.Join(err, a.rdb.Close())
+		return nil, errors.Join(err, a.redis.close())
 	}
-	a.ledger = quota.NewLedger(a.rdb, quota.LedgerConfig{
+	a.ledger = quota.NewLedger(a.redis.ledger, quota.LedgerConfig{
 		OnError: a.ledgerFailed,
 		Observe: func(calls int) { a.metrics.Grouped("ledger", calls) },
 	})
-	a.limiter = ratelimit.New(a.rdb, ratelimit.Config{
+	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{
+		OnError: a.limiterFailed,
+		Observe: func(calls int) { a.metrics.Grouped("callers", calls) },
+	})
+	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{
 		OnError: a.limiterFailed,
 		Observe: func(calls int) { a.metrics.Grouped("limits", calls) },
+		Work:    takesWork, OwnerWork: tenantWork,
 	})
-	a.queue = queue.New(a.rdb, cfg.Delivery.Queues)
+	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues)
 	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
@@ -92,7 +105,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 // Close closes the connections.
 func (a *App) Close() error {
 	a.store.Close()
-	return a.rdb.Close()
+	return a.redis.close()
 }
 
 func (a *App) ledgerFailed(err error) {
@@ -128,7 +141,7 @@ func (a *App) Handler() http.Handler {
 		Webhooks: webhooks,
 		Memory:   requestMemory(),
 		Log:      a.log,
-		Limiter:  a.limiter,
+		Limiter:  a.takes,
 		Callers:  a.callers,
 		Health:   a.health,
 		Stopping: a.stopping.Load,
@@ -182,7 +195,7 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
 	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{
-		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.rdb, uuid.NewString(), a.paceFailed),
+		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, uuid.NewString(), a.paceFailed),
 	})
 	lobby := delivery.NewLobby(deliverer, a.store, a.log)
 	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held

@@ -26,6 +26,12 @@ func TestSettingsAndLimiterAgree(t *testing.T) {
 		if l.Precision != 0 {
 			text += fmt.Sprintf(", precision: %s", l.Precision)
 		}
+		if l.Aligned {
+			text += ", aligned: true"
+		}
+		if l.Refill != "" {
+			text += ", refill: " + string(l.Refill)
+		}
 		if err := os.WriteFile(path, []byte("api_limits: {per_key: [{"+text+"}]}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +48,7 @@ func TestSettingsAndLimiterAgree(t *testing.T) {
 		}
 		accepted++
 		got, want := c.APILimits.PerKey[0], l.WithDefaults()
-		if got.Burst != want.Burst || got.Precision != 0 && got.Precision != want.Precision {
+		if got.Burst != want.Burst || got.Precision != 0 && got.Precision != want.Precision || got.Aligned != want.Aligned {
 			t.Fatalf("%s: the settings make it %+v, the limiter %+v", text, got, want)
 		}
 	}
@@ -63,5 +69,16 @@ func manyLimits() (all []ratelimit.Limit) {
 			}
 		}
 	}
-	return all
+	forms := all[:len(all):len(all)]
+	for i, l := range all { // some in other forms
+		if i%7 == 0 {
+			l.Aligned = true
+			forms = append(forms, l)
+		}
+		if i%5 == 0 {
+			l.Aligned, l.Refill = i%35 == 0, []ratelimit.Refill{ratelimit.Greedy, ratelimit.Interval}[i/5%2]
+			forms = append(forms, l)
+		}
+	}
+	return forms
 }

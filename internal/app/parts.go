@@ -38,7 +38,10 @@ func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, e
 		to   *[]ratelimit.Limit
 	}{{"per_key", l.PerKey, &c.PerKey}, {"per_ip", l.PerIP, &c.PerIP}} {
 		for i, r := range list.from {
-			limit := ratelimit.Limit{Algorithm: ratelimit.Algorithm(r.Algorithm), Limit: r.Limit, Per: r.Per, Burst: r.Burst, Precision: r.Precision}.WithDefaults()
+			limit := ratelimit.Limit{
+				Algorithm: ratelimit.Algorithm(r.Algorithm), Limit: r.Limit, Per: r.Per, Burst: r.Burst, Precision: r.Precision,
+				Aligned: r.Aligned, Refill: ratelimit.Refill(r.Refill),
+			}.WithDefaults()
 			for _, f := range limit.Validate() {
 				faults = append(faults, fmt.Errorf("api_limits.%s[%d].%s: %v: %s", list.name, i, f.Field, f.Value, f.Message))
 			}
@@ -51,14 +54,30 @@ func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, e
 	return c, errors.Join(faults...)
 }
 
-// openRedis makes a client for one server or, where several are named, for a
-// cluster.
-func openRedis(url string, connections int) (redis.UniversalClient, error) {
+// redisClients are the clients of one process, for one server or, where several
+// are named, for a cluster. Each part has one of its own: where one waits for a
+// connection because all of its own are taken, the others do not.
+type redisClients struct{ queue, ledger, callers, takes, pace redis.UniversalClient }
+
+// fewConnections are enough for parts that gather what they ask.
+const fewConnections = 16
+
+func openRedis(url string, connections int) (c redisClients, err error) {
 	o, err := redisOptions(url, connections)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	return redis.NewUniversalClient(o), nil
+	c.queue = redis.NewUniversalClient(o)
+	for _, part := range []*redis.UniversalClient{&c.ledger, &c.callers, &c.takes, &c.pace} {
+		few := *o
+		few.PoolSize = min(o.PoolSize, fewConnections)
+		*part = redis.NewUniversalClient(&few)
+	}
+	return c, nil
+}
+
+func (c redisClients) close() error {
+	return errors.Join(c.queue.Close(), c.ledger.Close(), c.callers.Close(), c.takes.Close(), c.pace.Close())
 }
 
 // redisOptions reads REDIS_URL. All nodes of a cluster have the same

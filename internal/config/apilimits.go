@@ -14,6 +14,16 @@ const (
 	LeakyBucket   = "leaky_bucket"
 )
 
+// The ways to refill a TokenBucket.
+const (
+	Greedy   = "greedy"
+	Interval = "interval"
+)
+
+// mostLimits is how long a list of limits may be: each request is held to all of
+// them.
+const mostLimits = 8
+
 // manyPerSpan is the most requests or attempts that a speed limit may allow;
 // of a SlidingLog, which keeps each by itself, it is manyInLog.
 const (
@@ -45,13 +55,23 @@ type RateLimit struct {
 	Per       time.Duration
 	Burst     int           // requests at once, of TokenBucket and LeakyBucket; 0 for others
 	Precision time.Duration // of SlidingWindow, at most Per; 0: the algorithm's own choice
+	Aligned   bool          // of FixedWindow: begin at the multiples of Per since 1970
+	Refill    string        // of TokenBucket: Greedy or Interval; empty: Greedy
 }
 
 func (l *APILimits) fields() []field {
 	return []field{
-		{"per_key", "[]", "limits of each API key", list(&l.PerKey)},
-		{"per_ip", "[]", "limits of each client address, in IPv6 of each /64", list(&l.PerIP)},
+		{"per_key", "[]", "limits of each API key, at most 8", list(&l.PerKey)},
+		{"per_ip", "[]", "limits of each client address, in IPv6 of each /64, at most 8", list(&l.PerIP)},
 		{"trusted_proxies", "[]", "addresses and networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For is believed", prefixes(&l.TrustedProxies)},
+	}
+}
+
+func (l *APILimits) check(p place) {
+	for name, list := range map[string][]RateLimit{"per_key": l.PerKey, "per_ip": l.PerIP} {
+		if len(list) > mostLimits {
+			p.child(name).refuse("must have at most %d limits, has %d", mostLimits, len(list))
+		}
 	}
 }
 
@@ -62,6 +82,8 @@ func (l *RateLimit) fields() []field {
 		{"per", required, "the time span, 1ms to 8760h", duration(&l.Per, time.Millisecond, longestSpan)},
 		{"burst", optional, "requests at once; without it, limit for token_bucket and 1, which spaces evenly, for leaky_bucket", integer(&l.Burst, 1, manyPerSpan)},
 		{"precision", optional, "for sliding_window, at most per and at least a thousandth of it; without it, a sixtieth", duration(&l.Precision, time.Millisecond, longestSpan)},
+		{"aligned", "false", "for fixed_window: whether its windows begin at the multiples of per since 1970, and not with a first request", boolean(&l.Aligned)},
+		{"refill", optional, "for token_bucket: greedy, each token as soon as its part of per has passed, or interval, limit tokens whenever per has passed; without it, greedy", oneOf(&l.Refill, Greedy, Interval)},
 	}
 }
 
@@ -75,6 +97,12 @@ func (l *RateLimit) check(p place) {
 	}
 	l.checkBurst(p.child("burst"))
 	l.checkPrecision(p.child("precision"))
+	if aligned := p.child("aligned"); l.Aligned && l.Algorithm != "" && l.Algorithm != FixedWindow {
+		aligned.refuse("is for %s only", FixedWindow)
+	}
+	if refill := p.child("refill"); refill.given() && l.Algorithm != "" && l.Algorithm != TokenBucket {
+		refill.refuse("is for %s only", TokenBucket)
+	}
 }
 
 func (l *RateLimit) checkBurst(p place) {

@@ -29,10 +29,11 @@ channels:
   a-log: {type: log, throughput: {rate: 5}}
   "0":   {type: webhook, url: http://localhost:8, secret: whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==}
 api_limits:
-  per_key: [{algorithm: sliding_window, limit: 6000, per: 1m, precision: 1s}]
+  per_key: [{algorithm: sliding_window, limit: 6000, per: 1m, precision: 1s}, {algorithm: fixed_window, limit: 5, per: 1h, aligned: true}]
   per_ip:
     - {algorithm: token_bucket, limit: 200, per: 1s, burst: 400}
     - {algorithm: leaky_bucket, limit: 200, per: 1s}
+    - {algorithm: token_bucket, limit: 5, per: 1s, refill: interval}
 tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1}
 http: {max_connections: 1, drain: 0s}
 database: {max_connections: 1000, read_connections: 1, read_timeout: 100ms}
@@ -66,8 +67,11 @@ func TestWholeFile(t *testing.T) {
 				Webhook: WebhookSettings{URL: "http://localhost:8", Secret: "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng=="}},
 		},
 		APILimits: APILimits{
-			PerKey: []RateLimit{{SlidingWindow, 6000, time.Minute, 0, time.Second}},
-			PerIP:  []RateLimit{{TokenBucket, 200, time.Second, 400, 0}, {LeakyBucket, 200, time.Second, 1, 0}},
+			PerKey: []RateLimit{{Algorithm: SlidingWindow, Limit: 6000, Per: time.Minute, Precision: time.Second}, {Algorithm: FixedWindow, Limit: 5, Per: time.Hour, Aligned: true}},
+			PerIP: []RateLimit{
+				{Algorithm: TokenBucket, Limit: 200, Per: time.Second, Burst: 400}, {Algorithm: LeakyBucket, Limit: 200, Per: time.Second, Burst: 1},
+				{Algorithm: TokenBucket, Limit: 5, Per: time.Second, Burst: 5, Refill: Interval},
+			},
 		},
 		TenantCaps: TenantCaps{1_000_000_000, 1},
 		HTTP:       HTTP{1, 0},
@@ -224,7 +228,9 @@ delivery:
     - {algorithm: gcra, limit: 0, per: 1s}
     - {algorithm: fixed_window, limit: 1, per: 1s, burst: 2}
     - {algorithm: sliding_window, limit: 1, per: 1s, precision: 2s}
-    - {algorithm: sliding_log, limit: 1, per: 1s, precision: 1s}
+    - {algorithm: sliding_log, limit: 1, per: 1s, precision: 1s, aligned: true, refill: greedy}
+    - {algorithm: token_bucket, limit: 1, per: 1s, refill: often, aligned: maybe}
+  per_ip: [{algorithm: fixed_window, limit: 1, per: 1s}, {algorithm: fixed_window, limit: 2, per: 1s}, {algorithm: fixed_window, limit: 3, per: 1s}, {algorithm: fixed_window, limit: 4, per: 1s}, {algorithm: fixed_window, limit: 5, per: 1s}, {algorithm: fixed_window, limit: 6, per: 1s}, {algorithm: fixed_window, limit: 7, per: 1s}, {algorithm: fixed_window, limit: 8, per: 1s}, {algorithm: fixed_window, limit: 9, per: 1s}]
   per_user: []
   trusted_proxies: [10.0.0.0/8, fd00::/33, "1.2.3.4", nonsense, 7, 10.0.0.0/99]
 `, []string{
@@ -233,10 +239,15 @@ delivery:
 			`4: api_limits.per_key[1].burst: is for token_bucket and leaky_bucket only`,
 			`5: api_limits.per_key[2].precision: "2s": must be at most per, which is 1s`,
 			`6: api_limits.per_key[3].precision: is for sliding_window only`,
-			`7: api_limits.per_user: is not a setting; allowed: per_key, per_ip, trusted_proxies`,
-			`8: api_limits.trusted_proxies[3]: "nonsense": must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
-			`8: api_limits.trusted_proxies[4]: 7: must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
-			`8: api_limits.trusted_proxies[5]: "10.0.0.0/99": must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
+			`6: api_limits.per_key[3].aligned: is for fixed_window only`,
+			`6: api_limits.per_key[3].refill: is for token_bucket only`,
+			`7: api_limits.per_key[4].aligned: "maybe": must be true or false`,
+			`7: api_limits.per_key[4].refill: "often": must be one of greedy, interval`,
+			`8: api_limits.per_ip: must have at most 8 limits, has 9`,
+			`9: api_limits.per_user: is not a setting; allowed: per_key, per_ip, trusted_proxies`,
+			`10: api_limits.trusted_proxies[3]: "nonsense": must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
+			`10: api_limits.trusted_proxies[4]: 7: must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
+			`10: api_limits.trusted_proxies[5]: "10.0.0.0/99": must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
 		}},
 		{"keys twice", "delivery:\n  queues: 1\n  queues: 2\nchannels:\n  a: {type: log}\n  \"a\": {type: log}\ndelivery: {}\n", []string{
 			`3: delivery.queues: is written twice, first in line 2`,

@@ -23,6 +23,6 @@ type Redis struct{ MaxConnections int }
 
 func (r *Redis) fields() []field {
 	return []field{
-		{"max_connections", "64", "connections of each program to Redis, or to each node of a cluster, 8 to 10000", integer(&r.MaxConnections, 8, 10_000)},
+		{"max_connections", "64", "connections of each program's queue to Redis, or to each node of a cluster, 8 to 10000; each of four other parts has as many, at most 16", integer(&r.MaxConnections, 8, 10_000)},
 	}
 }

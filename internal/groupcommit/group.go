@@ -1,9 +1,10 @@
 // Package groupcommit gathers concurrent calls, so that many share the price
 // of one: a transaction's commit, a network round trip.
 //
-// A call that finds nobody at work runs at once and alone; those that arrive
-// meanwhile wait, and are run together as soon as it is done. So the groups are
-// as large as the load makes them, and an idle system adds no latency.
+// A call that finds nobody at work runs at once and alone, in its caller's own
+// goroutine; those that arrive meanwhile wait, and are run together as soon as it
+// is done. So the groups are as large as the load makes them, and an idle system
+// adds no latency.
 package groupcommit
 
 import (
@@ -48,16 +49,37 @@ type call[Req, Res any] struct {
 // Do runs req together with others and returns its result. It takes no context:
 // the work is done for others as well, so Run must bound its time itself.
 func (g *Group[Req, Res]) Do(req Req) (Res, error) {
-	c := &call[Req, Res]{req: req, done: make(chan struct{})}
+	c := &call[Req, Res]{req: req}
 	g.mu.Lock()
-	g.waiting = append(g.waiting, c)
-	if g.running < max(1, g.Parallel) {
+	if g.running < max(1, g.Parallel) { // and so nobody waits
 		g.running++
-		go g.work()
+		g.mu.Unlock()
+		defer g.handOver()
+		g.run([]*call[Req, Res]{c})
+		return c.res, c.err
 	}
+	c.done = make(chan struct{})
+	g.waiting = append(g.waiting, c)
 	g.mu.Unlock()
 	<-c.done
 	return c.res, c.err
+}
+
+// handOver leaves those who wait to a worker, after a caller ran a group itself.
+func (g *Group[Req, Res]) handOver() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.Pause > 0:
+		go func() {
+			time.Sleep(g.Pause)
+			g.work()
+		}()
+	case len(g.waiting) > 0:
+		go g.work()
+	default:
+		g.running--
+	}
 }
 
 // work runs groups until nobody waits.
@@ -117,6 +139,8 @@ func (g *Group[Req, Res]) run(calls []*call[Req, Res]) {
 		if c.err = err; err == nil {
 			c.res = results[i]
 		}
-		close(c.done)
+		if c.done != nil {
+			close(c.done)
+		}
 	}
 }

@@ -3,7 +3,9 @@ package groupcommit_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,6 +95,57 @@ func TestIdleCallRunsAtOnce(t *testing.T) {
 		w.want(t, []int{1})
 		w.finish()
 		w.call(t, 2) // and so does the next, though the first one's worker is gone
+		w.want(t, []int{1}, []int{2})
+	})
+}
+
+// TestLoneCallIsRunByItsCaller, without another goroutine: handing it over and
+// back takes longer than a question to Redis.
+func TestLoneCallIsRunByItsCaller(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Microsecond} {
+		var runs []string
+		g := groupcommit.Group[int, int]{Pause: pause, Run: func(_ context.Context, reqs []int) ([]int, error) {
+			runs = append(runs, goroutine())
+			return double(reqs)
+		}}
+		if got, err := g.Do(1); got != 2 || err != nil || len(runs) != 1 || runs[0] != goroutine() {
+			t.Errorf("Do(1) = %d, %v, run by %q, called by %s", got, err, runs, goroutine())
+		}
+	}
+}
+
+// goroutine names the one that runs.
+func goroutine() string {
+	stack := make([]byte, 64)
+	name, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), " [")
+	return name
+}
+
+// TestAPanicLeavesNobodyWaiting: the caller has it, and the group goes on.
+func TestAPanicLeavesNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkshop()
+		run := w.Run
+		w.Run = func(ctx context.Context, reqs []int) ([]int, error) {
+			if reqs[0] == 0 {
+				<-w.proceed
+				panic("boom")
+			}
+			return run(ctx, reqs)
+		}
+		go func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			_, _ = w.Do(0)
+		}()
+		synctest.Wait()
+		w.call(t, 1)
+		w.finish()
+		w.want(t, []int{1})
+		w.call(t, 2)
 		w.want(t, []int{1}, []int{2})
 	})
 }

@@ -23,7 +23,8 @@ type Config struct {
 	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
 	Memory         int64            // bytes that requests and answers may take; 0: DefaultMemory
 
-	// Limiter decides about speed limits; nil: nobody does, and asking is a 503.
+	// Limiter decides about the speed limits of tenants; nil: nobody does, and
+	// asking is a 503.
 	Limiter limiter
 	// Callers are the speed limits of callers; none by default.
 	Callers CallerLimits
@@ -80,6 +81,9 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	if cfg.Limiter == nil {
 		cfg.Limiter = noLimiter{}
 	}
+	if cfg.Callers.Limiter == nil {
+		cfg.Callers.Limiter = cfg.Limiter
+	}
 	a := &api{
 		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux(),
 	}
@@ -103,6 +107,8 @@ func (a *api) routes() {
 	a.handle(slotsDoc(s), push.ScopeQuota, a.slots)
 
 	a.handle(takeDoc(s), push.ScopeLimits, a.take)
+	a.handle(refundDoc(s), push.ScopeLimits, a.refund)
+	a.handle(resetDoc(s), push.ScopeLimits, a.reset)
 	a.handle(createWebhookDoc(s), push.ScopeHooks, a.createWebhook)
 	a.handle(listWebhooksDoc(s), push.ScopeHooks, a.listWebhooks)
 	a.handle(getWebhookDoc(s), push.ScopeHooks, a.getWebhook)
@@ -144,7 +150,10 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 		x := w.(*exchange)
 		x.route = op.Path
 		c := &call{w: x, r: r, memory: a.memory}
-		err := a.admit(x, c, scope)
+		var err error
+		if scope != "" {
+			err = a.admit(x, c, scope)
+		}
 		if err == nil {
 			err = serve(c)
 		}
@@ -187,7 +196,7 @@ func (c *call) param(name string) string {
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
-	a.fail(w.(*exchange), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
+	a.miss(w.(*exchange), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
 }
 
 func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -201,5 +210,5 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allow.Add("Allow", method)
 		}
 	}
-	a.fail(w.(*exchange), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
+	a.miss(w.(*exchange), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
 }

@@ -60,7 +60,8 @@ func newKeyring(keys authenticator, now func() time.Time, log *slog.Logger) *key
 	return &keyring{keys: keys, now: now, log: log, lookups: bulkhead.New[string](maxLookups, maxLookups/4), known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
 }
 
-// caller finds who makes a request, and whether the key has the scope.
+// caller finds who makes a request, and whether the key has the scope, if any is
+// wanted.
 func (k *keyring) caller(r *http.Request, address, scope string) (push.Caller, error) {
 	key, ok := bearer(r)
 	if !ok {
@@ -72,7 +73,7 @@ func (k *keyring) caller(r *http.Request, address, scope string) (push.Caller, e
 		return c, denied("the API key is unknown or over")
 	case err != nil:
 		return c, err
-	case !slices.Contains(c.Scopes, scope):
+	case scope != "" && !slices.Contains(c.Scopes, scope):
 		return c, &refusal{kind: forbidden, detail: "the API key lacks the scope " + scope}
 	}
 	return c, nil

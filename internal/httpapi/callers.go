@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -19,6 +21,9 @@ import (
 // allow it, or none is charged. Refused requests, too, are answered at once and
 // cost nothing; while nobody can decide, callers pass.
 type CallerLimits struct {
+	// Limiter decides about them; nil: that of the tenants does.
+	Limiter limiter
+
 	PerKey []ratelimit.Limit // of each API key
 	PerIP  []ratelimit.Limit // of each client address; in IPv6, of each /64
 
@@ -30,16 +35,13 @@ type CallerLimits struct {
 	Skipped func()
 }
 
-// callersTag keeps all these limits together, so that those of a key and of an
+// callersOwner keeps all these limits together, so that those of a key and of an
 // address can be charged in one step.
-const callersTag = "callers"
+const callersOwner = "callers"
 
 // admit finds the caller, before anything else is looked at, and charges the
 // limits of callers: also those of whoever has no key, or not the scope.
 func (a *api) admit(x *exchange, c *call, scope string) error {
-	if scope == "" {
-		return nil
-	}
 	address := a.clientAddress(c.r)
 	if key, has := bearer(c.r); has && !a.keys.remembers(sha256.Sum256([]byte(key))) {
 		// To look the key up costs a query. Who may not call does not get so far.
@@ -55,6 +57,26 @@ func (a *api) admit(x *exchange, c *call, scope string) error {
 	return err
 }
 
+// miss answers a request for which there is no path or no method. Below /v1 it
+// counts like any other, against its address and against its key if that is
+// known, but needs none: what paths there are is no secret.
+func (a *api) miss(x *exchange, r *http.Request, answer *refusal) {
+	limits := &a.cfg.Callers
+	var tooFast error
+	if counts := r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/"); counts {
+		c := &call{w: x, r: r}
+		if len(limits.PerKey) > 0 {
+			tooFast = a.admit(x, c, "")
+		} else {
+			tooFast = a.limit(c, true, a.clientAddress(r), uuid.Nil)
+		}
+	}
+	if found := (*refusal)(nil); errors.As(tooFast, &found) && found.kind == rateLimited {
+		answer = found
+	}
+	a.fail(x, r, answer)
+}
+
 // limit asks the limits that concern a request, or charges them, says in its
 // answer how they stand, and refuses it if one of them does.
 func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
@@ -62,11 +84,11 @@ func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	ask := a.cfg.Limiter.Look
+	ask := a.cfg.Callers.Limiter.Look
 	if charge {
-		ask = a.cfg.Limiter.Take
+		ask = a.cfg.Callers.Limiter.Take
 	}
-	d, err := ask(c.r.Context(), callersTag, 1, rules...)
+	d, err := ask(c.r.Context(), callersOwner, 1, rules...)
 	if err != nil {
 		if charge && a.cfg.Callers.Skipped != nil {
 			a.cfg.Callers.Skipped()
@@ -106,7 +128,11 @@ func (l CallerLimits) rules(address string, key uuid.UUID) (rules []ratelimit.Ru
 func policies(rules []ratelimit.Rule, names []string, d ratelimit.Decision) string {
 	items := make([]string, len(rules))
 	for i, r := range rules {
-		window := time.Duration(float64(r.Limit.Per) * float64(d.Results[i].Limit) / float64(r.Limit.Limit))
+		times := float64(d.Results[i].Limit) / float64(r.Limit.Limit)
+		if r.Limit.Refill == ratelimit.Interval {
+			times = math.Ceil(times)
+		}
+		window := time.Duration(float64(r.Limit.Per) * times)
 		items[i] = fmt.Sprintf(`"%s";q=%d;w=%d`, names[i], d.Results[i].Limit, seconds(window))
 	}
 	return strings.Join(items, ", ")

@@ -120,6 +120,63 @@ func TestLimitsOfCallersAreApart(t *testing.T) {
 	}
 }
 
+// TestMissesCount: a request for a path or a method that there is not, below
+// /v1, counts like any other, against the key, too, if that is known. It stays
+// what it is until a limit refuses it.
+func TestMissesCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.limitCallers(CallerLimits{PerKey: perHour(3), PerIP: perHour(6)})
+	for i, row := range []struct {
+		method, path, key string
+		status            int
+		name, standing    string
+	}{
+		{"GET", "/v1/nothing", w.key, 404, "not-found", `"per-ip";r=5;t=3600, "per-key";r=2;t=3600`},
+		{"PUT", "/v1/pushes", w.key, 405, "method-not-allowed", `"per-ip";r=4;t=3600, "per-key";r=1;t=3600`},
+		{"GET", "/v1/", "", 404, "not-found", `"per-ip";r=3;t=3600`},
+		{"GET", "/v1", "sq_guessed", 404, "not-found", `"per-ip";r=2;t=3600`},
+		{"DELETE", "/v1/quota/check", w.key, 405, "method-not-allowed", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
+		{"GET", "/v1/nothing", w.key, 429, "rate-limited", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
+		{"GET", "/v1/pushes", w.key, 429, "rate-limited", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
+		{"GET", "/nothing", "", 404, "not-found", ""}, // not below /v1
+		{"PUT", "/healthz", "", 405, "method-not-allowed", ""},
+		{"GET", "/v1x", "", 404, "not-found", ""},
+		{"PATCH", "/v1/pushes", "", 405, "method-not-allowed", `"per-ip";r=0;t=3600`},
+		{"GET", "/v1/nothing", "", 429, "rate-limited", `"per-ip";r=0;t=3600`},
+		{"PUT", "/v1/pushes", "sq_guessed again", 429, "rate-limited", `"per-ip";r=0;t=3600`},
+	} {
+		var headers []string
+		if row.key != "" {
+			headers = []string{"Authorization", "Bearer " + row.key}
+		}
+		r := ask(t, w.api, row.method, row.path, "", headers...)
+		if r.status != row.status || r.body["type"] != "urn:sendquota:problem:"+row.name {
+			t.Errorf("row %d: %d %s", i, r.status, r.text)
+		}
+		if standing := r.header.Get("RateLimit"); standing != row.standing {
+			t.Errorf("row %d stands at %s, want %s", i, standing, row.standing)
+		}
+		if (row.status == 405) != (r.header.Get("Allow") != "") || (row.status == 429) != (r.header.Get("Retry-After") != "") {
+			t.Errorf("row %d: %v", i, r.header)
+		}
+	}
+}
+
+// TestMissesAskForNoKey where keys are not limited.
+func TestMissesAskForNoKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	keys := &countedKeys{Store: w.store}
+	for _, limits := range []CallerLimits{{}, {PerIP: perHour(5)}} {
+		w.api = New(w.service(w.store, testPolicy()), keys, Config{Limiter: ratelimit.New(w.rdb, ratelimit.Config{}), Callers: limits})
+		ask(t, w.api, "GET", "/v1/nothing", "", "Authorization", "Bearer "+w.key).must(t, 404, "not-found")
+	}
+	if n := keys.asked.Load(); n != 0 {
+		t.Errorf("%d questions", n)
+	}
+}
+
 // TestClientAddress: X-Forwarded-For counts as far as trusted proxies wrote it.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()

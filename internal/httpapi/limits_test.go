@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -146,10 +147,20 @@ func TestTakeFaults(t *testing.T) {
 			"body.limits[1].precision", "sliding_window only", "1ms", "body.limits[2].burst", "only", "2", "body.limits[2].precision", "at most per", "2s"}},
 		"fractions": {takeBody("a", "", "fixed_window 1 1.0005s", `sliding_window 1 1h "precision":"1s"`, `token_bucket 1 8760h "burst":11`), []string{
 			"body.limits[0].per", "whole milliseconds", "1.0005s", "body.limits[1].precision", "thousandth", "1s", "body.limits[2].burst", "87600h", "11"}},
-		"the same": {takeBody("a", "", "token_bucket 5 1m", ok, `token_bucket 5 60s "burst":5`), []string{"body.limits[2]", "same limit as limits[0]", ""}},
+		"forms of others": {takeBody("a", "", `sliding_log 1 1s "aligned":true,"refill":"greedy"`, `fixed_window 1 1s "aligned":1,"refill":"interval"`, `token_bucket 1 1s "aligned":true,"refill":"often"`, `leaky_bucket 1 1s "refill":"interval"`), []string{
+			"body.limits[0].aligned", "fixed_window only", "true", "body.limits[0].refill", "token_bucket only", "greedy",
+			"body.limits[1].aligned", "true or false", "1", "body.limits[1].refill", "token_bucket only", "interval",
+			"body.limits[2].aligned", "fixed_window only", "true", "body.limits[2].refill", "one of: greedy, interval", "often", "body.limits[3].refill", "token_bucket only", "interval"}},
+		"one without a key":     {strings.Replace(takeBody("", "", ok, `fixed_window 1 1s "key":"b"`), `"key":"",`, "", 1), []string{"body.key", "unless each limit", ""}},
+		"keys of limits":        {takeBody("a", "", `fixed_window 1 1s "key":""`, `fixed_window 1 1s "key":7`, `fixed_window 1 1s "key":"`+strings.Repeat("k", 257)+`"`), []string{"body.limits[0].key", "empty", "", "body.limits[1].key", "string", "7", "body.limits[2].key", "at most 256", strings.Repeat("k", 256) + "…"}},
+		"the same by its key":   {takeBody("a", "", ok, `fixed_window 1 1s "key":"a"`), []string{"body.limits[1]", "same limit as limits[0]", ""}},
+		"the same by its words": {takeBody("a", "", `token_bucket 1 1s`, `token_bucket 1 1s "refill":"greedy"`, `token_bucket 1 1s "refill":"interval"`, ok, `fixed_window 1 1s "aligned":false`, `fixed_window 1 1s "aligned":true`), []string{"body.limits[1]", "same limit as limits[0]", "", "body.limits[4]", "same limit as limits[3]", ""}},
+		"the same":              {takeBody("a", "", "token_bucket 5 1m", ok, `token_bucket 5 60s "burst":5`), []string{"body.limits[2]", "same limit as limits[0]", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkFaults(t, w.send("POST", "/v1/limits/take", c.body).must(t, 422, "invalid-request"), c.want)
+			for _, path := range []string{"take", "refund", "reset"} {
+				checkFaults(t, w.send("POST", "/v1/limits/"+path, c.body).must(t, 422, "invalid-request"), c.want)
+			}
 		})
 	}
 	checkFaults(t, w.send("POST", "/v1/limits/take?dry_run=true", takeBody("a", "", ok)).must(t, 422, "invalid-request"), []string{"query.dry_run", "unexpected", "true"})
@@ -176,8 +187,9 @@ func TestTakeWithoutRedis(t *testing.T) {
 	for name, cfg := range map[string]Config{"hangs": {Limiter: hanging}, "none": {}} {
 		h := New(nil, everything{}, cfg)
 		began := time.Now()
-		for range 20 {
-			r := ask(t, h, "POST", "/v1/limits/take", takeBody("a", "", "token_bucket 1 1s"), "Authorization", "Bearer k").must(t, 503, "unavailable")
+		for n := range 20 {
+			path := "/v1/limits/" + []string{"take", "refund", "reset"}[n%3]
+			r := ask(t, h, "POST", path, takeBody("a", "", "token_bucket 1 1s"), "Authorization", "Bearer k").must(t, 503, "unavailable")
 			if r.header.Get("Retry-After") != "1" || strings.Contains(r.text, "127.0.0.1") || !strings.Contains(r.text, "Redis") {
 				t.Errorf("%s: %v %s", name, r.header, r.text)
 			}
@@ -186,4 +198,114 @@ func TestTakeWithoutRedis(t *testing.T) {
 			t.Errorf("%s: Redis was asked %d times for 20 answers", name, failures.Load())
 		}
 	}
+}
+
+// TestTakeByKeys: a user, an address and an app in one take, all or none.
+func TestTakeByKeys(t *testing.T) {
+	w := newWorld(t)
+	take := func(user, address string) reply {
+		return w.send("POST", "/v1/limits/take", fmt.Sprintf(`{"key":"app","limits":[{"key":%q,"algorithm":"sliding_log","limit":2,"per":"1h"},
+			{"key":%q,"algorithm":"fixed_window","limit":3,"per":"1h"},{"algorithm":"token_bucket","limit":10,"per":"1h"}]}`, user, address)).must(t, 200)
+	}
+	r := take("anna", "192.0.2.1").remains(t, true, 1, 2, 9)
+	if r.at(t, "limits", 0, "key") != "anna" || r.at(t, "limits", 1, "key") != "192.0.2.1" || strings.Count(r.text, `"key"`) != 2 {
+		t.Errorf("%s", r.text)
+	}
+	take("anna", "192.0.2.2").remains(t, true, 0, 2, 8)
+	r = take("anna", "192.0.2.1").remains(t, false, 0, 2, 8)
+	if r.at(t, "limits", 0, "allowed") != false || r.at(t, "limits", 1, "allowed") != true {
+		t.Errorf("%s", r.text)
+	}
+	take("bert", "192.0.2.1").remains(t, true, 1, 1, 7)
+
+	// It is the same limit, wherever its key stands, and whatever it is taken with.
+	w.send("POST", "/v1/limits/take", takeBody("anna", "", "sliding_log 2 1h")).must(t, 200).remains(t, false, 0)
+	w.send("POST", "/v1/limits/take", takeBody("app", "", "token_bucket 10 1h")).must(t, 200).remains(t, true, 6)
+	w.send("POST", "/v1/limits/take", `{"limits":[{"key":"{x}:1","algorithm":"sliding_log","limit":2,"per":"1h"},{"key":"{x}:2","algorithm":"sliding_log","limit":2,"per":"1h"}]}`).
+		must(t, 200).remains(t, true, 1, 1)
+	w.send("POST", "/v1/limits/take", takeBody("{x}:2", "", "sliding_log 2 1h")).must(t, 200).remains(t, true, 0)
+}
+
+// TestTakeInACluster: keys with one tag are decided together; others are not
+// even asked about, and the advice is to give them one.
+func TestTakeInACluster(t *testing.T) {
+	cluster := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
+	t.Cleanup(func() { _ = cluster.Close() })
+	h := New(nil, everything{}, Config{Limiter: ratelimit.New(cluster, ratelimit.Config{Timeout: time.Minute})})
+	send := func(path, key, first, second string) reply {
+		own := func(key string) string {
+			if key == "" {
+				return ""
+			}
+			return fmt.Sprintf(`"key":%q,`, key)
+		}
+		return ask(t, h, "POST", "/v1/limits/"+path, fmt.Sprintf(`{%s"limits":[{%s"algorithm":"sliding_log","limit":2,"per":"1h"},{%s"algorithm":"token_bucket","limit":3,"per":"1h"}]}`,
+			own(key), own(first), own(second)), "Authorization", "Bearer k")
+	}
+	for n := range 12 { // on all nodes
+		tag := fmt.Sprintf("{user-%d}", n)
+		send("take", "", tag+":reply", tag+":app").must(t, 200).remains(t, true, 1, 2)
+		send("take", tag+":app", tag+":reply", "").must(t, 200).remains(t, true, 0, 1)
+		send("take", "", tag+":reply", tag+":app").must(t, 200).remains(t, false, 0, 1)
+		send("refund", "", tag+":reply", tag+":app").must(t, 200).remains(t, true, 1, 2)
+		send("reset", "", tag+":reply", tag+":app").must(t, 200).remains(t, true, 2, 3)
+		send("take", fmt.Sprint("untagged-", n), "", "").must(t, 200).remains(t, true, 1, 2)
+		send("take", "", "a{"+fmt.Sprint(n)+"}b", fmt.Sprint(n)).must(t, 200).remains(t, true, 1, 2) // as Redis has it
+	}
+	for _, path := range []string{"take", "refund", "reset"} {
+		r := send(path, "", "user-7", "app-1").must(t, 422, "invalid-request")
+		checkFaults(t, r, []string{"body.limits[1].key", "{user-7}:reply and {user-7}:app", "app-1"})
+		checkFaults(t, send(path, "app-1", "{a}:1", "").must(t, 422, "invalid-request"), []string{"body.key", "same {tag} as the key of limits[0]", "app-1"})
+	}
+}
+
+// TestRefundAndReset follow a take.
+func TestRefundAndReset(t *testing.T) {
+	w := newWorld(t)
+	send := func(path, more string) reply {
+		return w.send("POST", "/v1/limits/"+path, takeBody("a", more, "sliding_log 5 1h", `leaky_bucket 5 1h "burst":5`, `fixed_window 8 1h "aligned":true`, `token_bucket 4 1h "burst":9,"refill":"interval"`)).must(t, 200)
+	}
+	send("take", `,"cost":3`).remains(t, true, 2, 2, 5, 6)
+	send("take", `,"cost":3`).remains(t, false, 2, 2, 5, 6)
+	if r := send("refund", `,"cost":3,"dry_run":true`).remains(t, false, 2, 2, 5, 6); r.at(t, "limits", 0, "retry_after_ms") == 0.0 {
+		t.Errorf("%s", r.text)
+	}
+	if r := send("refund", "").remains(t, true, 3, 3, 6, 7); r.at(t, "limits", 0, "retry_after_ms") != 0.0 {
+		t.Errorf("%s", r.text)
+	}
+	send("take", `,"cost":3`).remains(t, true, 0, 0, 3, 4)
+	send("refund", `,"cost":1000000`).remains(t, false, 5, 5, 8, 9)
+	w.noTrace()
+	send("take", `,"cost":5`).remains(t, true, 0, 0, 3, 4)
+	w.send("POST", "/v1/limits/reset", takeBody("a", "", "sliding_log 5 1h")).must(t, 200).remains(t, true, 5)
+	send("take", "").remains(t, false, 5, 0, 3, 4)
+	send("reset", `,"dry_run":true`).remains(t, false, 5, 0, 3, 4)
+	send("reset", "").remains(t, true, 5, 5, 8, 9)
+	w.noTrace()
+
+	// What is another tenant's stays.
+	send("take", "")
+	w.send("POST", "/v1/limits/reset", takeBody("a", "", "sliding_log 5 1h"), "Authorization", "Bearer "+w.other).must(t, 200)
+	send("take", `,"dry_run":true`).remains(t, true, 4, 4, 7, 8)
+	_, reader := w.newTenant("reader", "quota:read")
+	for _, path := range []string{"refund", "reset"} {
+		w.send("POST", "/v1/limits/"+path, takeBody("a", "", "sliding_log 5 1h"), "Authorization", "Bearer "+reader).must(t, 403, "forbidden")
+	}
+}
+
+// TestTakesBeyondATenantsPart are refused with a time to try again.
+func TestTakesBeyondATenantsPart(t *testing.T) {
+	w := newWorld(t)
+	w.api = New(w.service(w.store, testPolicy()), w.store, Config{Limiter: busy{}})
+	r := w.send("POST", "/v1/limits/take", takeBody("a", "", "sliding_log 5 1h")).must(t, 429, "rate-limited")
+	if r.header.Get("Retry-After") != "1" || !strings.Contains(r.text, "fewer") {
+		t.Errorf("%v %s", r.header, r.text)
+	}
+}
+
+// busy is a limiter whose owners have no part left.
+type busy struct{ noLimiter }
+
+func (busy) Take(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, ratelimit.ErrBusy
 }

@@ -178,8 +178,10 @@ func TestNullMembers(t *testing.T) {
 	more := map[string]string{
 		"submit-push": `{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 			"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}`,
-		"take-limits": `{"key":"k","cost":1,"dry_run":true,"limits":[{"algorithm":"token_bucket","limit":5,"per":"1s","burst":3},{"algorithm":"sliding_window","limit":5,"per":"1s","precision":"100ms"}]}`,
-		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
+		"take-limits":   `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"token_bucket","limit":5,"per":"1s","burst":3,"refill":"interval"},{"key":"k","algorithm":"fixed_window","limit":5,"per":"1s","aligned":true},{"key":"k","algorithm":"sliding_window","limit":5,"per":"1s","precision":"100ms"}]}`,
+		"refund-limits": `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"leaky_bucket","limit":5,"per":"1s"}]}`,
+		"reset-limits":  `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"leaky_bucket","limit":5,"per":"1s"}]}`,
+		"check-quota":   `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
 	bodies, nulls := 0, 0
@@ -234,6 +236,10 @@ func allowsNull(schemas huma.Registry, s *huma.Schema, place []any) bool {
 	return s.Ref == "" && (s.Type == "" || s.Nullable)
 }
 
+// ofSomeLimits are members that are for other algorithms, or for limits about
+// another subject.
+var ofSomeLimits = map[string]bool{"burst": true, "precision": true, "aligned": true, "refill": true}
+
 // complete demands that a body has every member that its schema names.
 func complete(t *testing.T, schemas huma.Registry, name string, s *huma.Schema, v any) {
 	t.Helper()
@@ -243,7 +249,7 @@ func complete(t *testing.T, schemas huma.Registry, name string, s *huma.Schema, 
 	switch v := v.(type) {
 	case map[string]any:
 		for member, schema := range s.Properties {
-			if _, has := v[member]; !has && member != "burst" && member != "precision" { // each is for another algorithm
+			if _, has := v[member]; !has && !ofSomeLimits[member] {
 				t.Errorf("%s: the test has no %s", name, member)
 			}
 			complete(t, schemas, name, schema, v[member])

@@ -39,7 +39,7 @@ var (
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is switched off, so that nothing is sent to it; enable it first."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
-	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a speed limit of the API, which the detail names, or the tenant has as many requests under way as it may. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers bear as well, how the limits stand."}
+	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a speed limit of the API, which the detail names, or the tenant has as many requests under way as it may, or, below /v1/limits, as many that cost Redis much. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers bear as well, how the limits stand."}
 	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
 	internal         = kind{"internal", 500, "Internal error", "Something unforeseen happened; the log has more under the X-Request-Id."}
 )
@@ -183,13 +183,14 @@ func plainProblemOf(err error) (problemer, bool) {
 		{push.ErrWebhookOff, webhookDisabled, "the webhook is switched off, so that nothing is sent to it; enable it first"},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
 		{push.ErrUnavailable, unavailable, "the database did not answer in time; " + repeatable},
-		{ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, without which there is no decision about speed limits; whether the cost was charged is not known"},
+		{ratelimit.ErrBusy, rateLimited, "the tenant's other requests below /v1/limits take all of Redis' time that one tenant may have at once; nothing was charged; try again in a moment, with fewer requests at the same time"},
+		{ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, without which there is no decision about speed limits; whether anything was charged, given back or reset is not known"},
 		{context.DeadlineExceeded, unavailable, "the request took too long; " + repeatable},
 		{context.Canceled, unavailable, "the caller went away"},
 	} {
 		if errors.Is(err, known.err) {
 			p := known.kind.because(known.detail)
-			if known.kind == unavailable {
+			if known.kind == unavailable || known.kind == rateLimited {
 				p.header = http.Header{"Retry-After": {"1"}}
 			}
 			return &p, true

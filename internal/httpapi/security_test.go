@@ -95,6 +95,8 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 		"POST /v1/pushes/batch":                 `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
 		"POST /v1/quota/check":                  `{"recipient":"anna-secret","send_at":"` + due + `"}`,
 		"POST /v1/limits/take":                  `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
+		"POST /v1/limits/refund":                `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
+		"POST /v1/limits/reset":                 `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"POST /v1/webhooks":                     `{"url":"https://example.com/other"}`,
 		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + w.in(-time.Hour) + `"}`,
 		"PATCH /v1/pushes/" + id:                `{"send_at":"` + w.in(2*time.Hour) + `"}`,

@@ -30,10 +30,11 @@ type Pacer struct {
 	worker string // names this worker among all
 	failed func(error)
 
-	mu        sync.Mutex
-	workers   int                  // that were at work when Redis was last asked; 0: it never answered
-	downUntil time.Time            // until then Redis is left alone
-	shares    map[string]time.Time // when each channel's last slot of this worker's own share is, or was
+	mu     sync.Mutex
+	redis  health
+	among  crowd
+	taken  map[string]time.Time // until when the slots that were taken from Redis are used up, as far as this worker knows, by their key
+	shares map[string]time.Time // when each channel's last slot of this worker's own share is, or was
 }
 
 const (
@@ -43,9 +44,6 @@ const (
 	most     = 100
 
 	timeout = 250 * time.Millisecond // for one exchange with Redis
-	rest    = time.Second            // how long Redis is left alone after a failure
-
-	unknownWorkers = 10 // at work, by the guess of one that never reached Redis
 )
 
 var (
@@ -53,18 +51,21 @@ var (
 	slotsSource string
 	//go:embed pause.lua
 	pauseSource string
+	//go:embed paused.lua
+	pausedSource string
 	//go:embed presence.lua
 	presenceSource string
 
 	slotsScript    = redis.NewScript(slotsSource)
 	pauseScript    = redis.NewScript(pauseSource)
+	pausedScript   = redis.NewScript(pausedSource)
 	presenceScript = redis.NewScript(presenceSource)
 )
 
 // New returns a pacer for a worker, whose name must be its own. It tells failed
 // of every failure of Redis.
 func New(rdb redis.UniversalClient, worker string, failed func(error)) *Pacer {
-	return &Pacer{rdb: rdb, worker: worker, failed: failed, shares: map[string]time.Time{}}
+	return &Pacer{rdb: rdb, worker: worker, failed: failed, among: stranger(), taken: map[string]time.Time{}, shares: map[string]time.Time{}}
 }
 
 // Take takes up to so many of a channel's next slots, and returns how long it is
@@ -72,67 +73,47 @@ func New(rdb redis.UniversalClient, worker string, failed func(error)) *Pacer {
 // again after that time. It never fails: without Redis it takes the next slot of
 // this worker's share.
 func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (slots int, wait time.Duration) {
-	if now := time.Now(); now.After(p.resting()) {
-		slots, wait, err := p.take(ctx, channel, s, wanted)
-		if err == nil {
-			return slots, max(wait, p.used(channel).Add(s.Every).Sub(now))
-		}
-		p.fail(fmt.Errorf("take slots of channel %s: %w", channel, err))
+	if wait := p.leaveAlone(); wait > 0 {
+		return p.share(channel, s, wait)
 	}
-	return p.share(channel, s, time.Now())
+	sent := time.Now()
+	slots, wait, err := p.take(ctx, channel, s, wanted)
+	if err != nil {
+		p.fail(sent, fmt.Errorf("take slots of channel %s: %w", channel, err))
+		return p.share(channel, s, p.leaveAlone())
+	}
+	if quiet := p.well(sent); quiet > 0 {
+		return 0, quiet // some may still use their shares
+	}
+	return slots, wait
 }
 
 func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (int, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	key := fmt.Sprintf("sq:pace:{%s}:%d:%d", channel, s.Every.Microseconds(), s.Burst)
-	answer, err := slotsScript.Run(ctx, p.rdb, []string{key}, s.Every.Microseconds(), s.Burst, min(wanted, most), together.Microseconds()).Int64Slice()
+	longest, known, sent := p.before(key, s)
+	answer, err := slotsScript.Run(ctx, p.rdb, []string{key}, s.Every.Microseconds(), s.Burst, min(wanted, most), together.Microseconds(),
+		longest.Microseconds(), known).Int64Slice()
 	if err != nil {
 		return 0, 0, err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken[key] = sent.Add(time.Duration(answer[2]) * time.Microsecond)
 	return int(answer[0]), time.Duration(answer[1]) * time.Microsecond, nil
 }
 
-// share takes the next slot of this worker's own share, unless that is so far
-// away that Redis may be back before.
-func (p *Pacer) share(channel string, s Speed, now time.Time) (slots int, wait time.Duration) {
+// before is how long anybody may have to wait for a slot of a channel, and for how
+// much longer its slots are used up as far as this worker knows, in microseconds;
+// nothing if it knows of none.
+func (p *Pacer) before(key string, s Speed) (longest time.Duration, known any, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	workers := p.workers
-	if workers == 0 {
-		workers = unknownWorkers
+	now = time.Now()
+	until, ok := p.taken[key]
+	if !ok {
+		return p.among.longest(s), "", now
 	}
-	every := 2 * time.Duration(workers) * s.Every
-	last, known := p.shares[channel]
-	if !known { // the first slot is one of the channel's intervals away: after whatever was sent last
-		last = now.Add(s.Every - every)
-		p.shares[channel] = last
-	}
-	wait = max(last.Add(every).Sub(now), 0)
-	if wait > rest {
-		return 0, rest
-	}
-	p.shares[channel] = now.Add(wait)
-	return 1, wait
-}
-
-// used is when a slot of the share was last used.
-func (p *Pacer) used(channel string) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.shares[channel]
-}
-
-// resting is until when Redis is left alone.
-func (p *Pacer) resting() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.downUntil
-}
-
-func (p *Pacer) fail(err error) {
-	p.mu.Lock()
-	p.downUntil = time.Now().Add(rest)
-	p.mu.Unlock()
-	p.failed(err)
+	return p.among.longest(s), until.Sub(now).Microseconds(), now
 }

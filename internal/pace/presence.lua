@@ -4,10 +4,20 @@
 -- ARGV[1]  the worker
 -- ARGV[2]  after how long a worker that is not heard of is gone, in milliseconds
 --
--- Answers how many workers there are.
+-- Answers {how many workers there are, how many of them come before this one by
+-- their names, Redis' clock in microseconds}.
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+-- Who was heard of later than now was so before the clock went back.
+for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
+  redis.call('ZADD', KEYS[1], now, other)
+end
 redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return redis.call('ZCARD', KEYS[1])
+local all, before = redis.call('ZRANGE', KEYS[1], 0, -1), 0
+for _, other in ipairs(all) do
+  if other < ARGV[1] then before = before + 1 end
+end
+return {#all, before, string.format('%.0f', micros)}

@@ -20,18 +20,26 @@ const (
 // somebody asked before, if that is longer. Without Redis it does nothing:
 // whoever was asked to pause does so in any case.
 func (p *Pacer) Pause(ctx context.Context, channel string, d time.Duration) {
-	if time.Now().Before(p.resting()) || d < time.Millisecond {
+	sent := time.Now()
+	if sent.Before(p.resting()) || d < time.Millisecond {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := pauseScript.Run(ctx, p.rdb, []string{pauseKey(channel)}, d.Milliseconds()).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		p.fail(fmt.Errorf("pause channel %s: %w", channel, err))
+		p.fail(sent, fmt.Errorf("pause channel %s: %w", channel, err))
 	}
 }
 
 func pauseKey(channel string) string { return "sq:pace:{" + channel + "}:pause" }
+
+// resting is until when Redis is left alone because it failed.
+func (p *Pacer) resting() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.redis.restUntil
+}
 
 // Run tells paused of every channel that is to be left alone, and for how much
 // longer, and says that this worker is there, until ctx ends.
@@ -39,9 +47,11 @@ func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel 
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for {
-		if time.Now().After(p.resting()) {
-			if err := p.watch(ctx, channels, paused); err != nil && ctx.Err() == nil {
-				p.fail(fmt.Errorf("watch channels: %w", err))
+		if sent := time.Now(); sent.After(p.resting()) {
+			if err := p.watch(ctx, channels, paused); err == nil {
+				p.well(sent)
+			} else if ctx.Err() == nil {
+				p.fail(sent, fmt.Errorf("watch channels: %w", err))
 			}
 		}
 		select {
@@ -57,24 +67,26 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	pipe := p.rdb.Pipeline()
+	sent := time.Now()
 	workers := presenceScript.Eval(ctx, pipe, []string{workersKey}, p.worker, presence.Milliseconds())
-	left := make([]*redis.DurationCmd, len(channels))
+	left := make([]*redis.Cmd, len(channels))
 	for i, c := range channels {
-		left[i] = pipe.PTTL(ctx, pauseKey(c))
+		left[i] = pausedScript.Eval(ctx, pipe, []string{pauseKey(c)})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
-	seen, err := workers.Int()
+	seen, err := workers.Int64Slice()
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.workers = max(seen, 1)
-	p.mu.Unlock()
+	count, before := max(seen[0], 1), seen[1]
+	doubt := time.Since(sent) / 2
+	at := sent.Add(doubt)
+	p.meet(crowd{workers: int(count), place: float64(before) / float64(count), seen: at, clock: reading{at: at, clock: time.UnixMicro(seen[2]), doubt: doubt}})
 	for i, c := range channels {
-		if left[i].Val() > 0 {
-			paused(c, left[i].Val())
+		if ms, _ := left[i].Int64(); ms > 0 {
+			paused(c, time.Duration(ms)*time.Millisecond)
 		}
 	}
 	return nil

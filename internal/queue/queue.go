@@ -56,13 +56,14 @@ func New(rdb redis.UniversalClient, shards int) *Queue {
 var ErrDown = errors.New("arm: Redis failed a moment ago")
 
 // Arm puts wake-ups into the queue. One that is there already stays as it is.
-// If Redis fails, callers of the next second are told so at once.
+// If Redis fails, callers of the next second are told so at once; but not because
+// one who brings many has no patience left.
 func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
 	if time.Now().UnixNano() < q.downUntil.Load() {
 		return ErrDown
 	}
 	err := q.armAll(ctx, wakeUps)
-	if err != nil {
+	if err != nil && (len(wakeUps) <= 1 || ctx.Err() == nil) {
 		q.downUntil.Store(time.Now().Add(time.Second).UnixNano())
 	}
 	return err

@@ -342,3 +342,16 @@ func TestServe_ManyOfOneTenant(t *testing.T) {
 	}
 	eventually(t, "all are handled", func() bool { return handled.Load() == 3000 })
 }
+
+// TestImpatienceIsNoFailure: one who brings more wake-ups than he has patience
+// for does not have Redis left alone by others.
+func TestImpatienceIsNoFailure(t *testing.T) {
+	t.Parallel()
+	q := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := q.Arm(ctx, []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}); err == nil || errors.Is(err, queue.ErrDown) {
+		t.Errorf("without any patience: %v", err)
+	}
+	arm(t, q, wakeUp(time.Hour))
+}

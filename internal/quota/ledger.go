@@ -79,12 +79,13 @@ func NewLedger(rdb redis.UniversalClient, cfg LedgerConfig) *Ledger {
 	}
 	l.calls = &groupcommit.Group[call, *redis.Cmd]{
 		Parallel:  2,
-		MaxWeight: 1000,
+		Weight:    func(c call) int { return c.weight },
+		MaxWeight: maxPipeline,
 		Observe:   cfg.Observe,
 		Run: func(ctx context.Context, calls []call) ([]*redis.Cmd, error) {
 			ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 			defer cancel()
-			return pipeline(ctx, rdb, calls)
+			return pipeline(ctx, rdb, calls), nil
 		},
 	}
 	return l
@@ -101,11 +102,12 @@ func orDefault(d, fallback time.Duration) time.Duration {
 // policy allows it. It never fails: a ledger that can not answer is Cold.
 func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
 	const fillerTTL = 30 * time.Second
-	args := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()}
+	args, near := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()}, 0
 	for _, rule := range p {
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
+		near = min(near+rule.Limit, maxPipeline)
 	}
-	answer, _ := l.do(r, reserveScript, args).Text()
+	answer, _ := l.do(r, reserveScript, args, near).Text()
 	return reservation(answer)
 }
 
@@ -131,23 +133,23 @@ func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
 	for _, b := range bookings {
 		args = append(args, b.At.UnixMilli(), b.ID.String())
 	}
-	l.do(r, fillScript, args)
+	l.do(r, fillScript, args, len(bookings))
 }
 
 // Skip notes that the recipient has too many bookings to be kept here, so that for
 // a while nobody tries to fill them in.
 func (l *Ledger) Skip(r Recipient) {
-	l.do(r, skipScript, []any{l.cfg.TTL.Milliseconds()})
+	l.do(r, skipScript, []any{l.cfg.TTL.Milliseconds()}, 0)
 }
 
 // Hold tells the ledger that Postgres has booked b, or moved a push there.
 func (l *Ledger) Hold(r Recipient, b Booking) {
-	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()})
+	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()}, 0)
 }
 
 // Release tells the ledger that a push has given its place back.
 func (l *Ledger) Release(r Recipient, id uuid.UUID) {
-	l.do(r, changeScript, []any{id.String()})
+	l.do(r, changeScript, []any{id.String()}, 0)
 }
 
 // Forget drops what the ledger knows of recipients, because Postgres said
@@ -167,16 +169,14 @@ func (l *Ledger) Forget(rs ...Recipient) {
 	}
 }
 
-// do runs a script, together with those of other callers. After a failure Redis
-// is left alone for a moment, so that its absence costs most callers nothing.
-func (l *Ledger) do(r Recipient, script *redis.Script, args []any) *redis.Cmd {
+// do runs a script that looks at so many bookings at most, together with those
+// of other callers. After a failure Redis is left alone for a moment, so that its
+// absence costs most callers nothing.
+func (l *Ledger) do(r Recipient, script *redis.Script, args []any, bookings int) *redis.Cmd {
 	if l.down() {
 		return redis.NewCmdResult(nil, errDown)
 	}
-	cmd, err := l.calls.Do(call{script: script, keys: keys(r), args: args})
-	if err != nil {
-		cmd = redis.NewCmdResult(nil, err)
-	}
+	cmd, _ := l.calls.Do(call{script: script, keys: keys(r), args: args, weight: weight(bookings)})
 	if err := cmd.Err(); err != nil {
 		l.failed(err)
 	}
@@ -189,7 +189,9 @@ func (l *Ledger) down() bool { return l.now().UnixNano() < l.downUntil.Load() }
 var errDown = errors.New("ledger: Redis failed a moment ago")
 
 func (l *Ledger) failed(err error) {
-	l.downUntil.Store(l.now().Add(l.cfg.Pause).UnixNano())
+	if !ofOneKey(err) {
+		l.downUntil.Store(l.now().Add(l.cfg.Pause).UnixNano())
+	}
 	if l.cfg.OnError != nil {
 		l.cfg.OnError(fmt.Errorf("ledger: %w", err))
 	}

@@ -1,7 +1,9 @@
 package quota_test
 
 import (
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/wire"
 )
 
 // outage is a ledger on a Redis that the test may break. Its clock stands
@@ -143,4 +146,70 @@ func TestLedgerAfterAFlush(t *testing.T) {
 	o.want(t, o.anna, quota.Cold, true, 0)
 	load(t, o.Ledger, o.anna, booking(1, noon))
 	o.want(t, o.anna, quota.Blocked, false, 0)
+}
+
+// TestLedgerOfOneRecipientIsBroken: it is cold, and that of others is not.
+func TestLedgerOfOneRecipientIsBroken(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, 2*time.Second)
+	rdb, broken := client(t, o.redis.URL), anybody()
+	load(t, o.Ledger, broken, booking(1, noon))
+	for _, key := range rdb.Keys(t.Context(), "*").Val() {
+		if strings.Contains(key, broken.Tenant.String()) {
+			rdb.Set(t.Context(), key, "what is this?", 0)
+		}
+	}
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			if n%2 == 0 {
+				o.Reserve(broken, booking(n, noon), o.p)
+			} else if res := o.Reserve(o.anna, quota.Booking{ID: uuid.New(), At: noon}, o.p); res.State != quota.Blocked {
+				t.Errorf("another recipient is %s", res.State)
+			}
+		})
+	}
+	all.Wait()
+	o.want(t, broken, quota.Cold, false, 11)
+	o.want(t, o.anna, quota.Blocked, false, 11)
+}
+
+// TestHeavyCallsAreFewTogether: the more bookings a call may have to look at, the
+// fewer are sent together.
+func TestHeavyCallsAreFewTogether(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	var most atomic.Int64
+	l := quota.NewLedger(client(t, "redis://"+w.Addr()), quota.LedgerConfig{Timeout: time.Minute, Observe: func(calls int) {
+		if n := int64(calls); n > most.Load() {
+			most.Store(n)
+		}
+	}})
+	together := func(p quota.Policy) int64 {
+		most.Store(0)
+		w.Freeze()
+		var all, begun sync.WaitGroup
+		begun.Add(400)
+		for range 400 {
+			all.Go(func() {
+				begun.Done()
+				l.Reserve(anybody(), quota.Booking{ID: uuid.New(), At: noon}, p)
+			})
+		}
+		begun.Wait()
+		time.Sleep(100 * time.Millisecond) // those that have begun gather
+		w.Thaw()
+		all.Wait()
+		return most.Load()
+	}
+	light := together(per(1, time.Minute))
+	heavy := together(quota.Policy{{Name: "a", Limit: 500, Window: time.Hour}, {Name: "b", Limit: 500, Window: 24 * time.Hour}})
+	if heavy > 5 || light < 5*heavy {
+		t.Errorf("%d heavy calls were sent together, and %d light ones", heavy, light)
+	}
 }

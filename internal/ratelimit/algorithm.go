@@ -5,40 +5,47 @@ import (
 	"time"
 )
 
+// answerSize is how many numbers a script answers for each limit: whether it
+// allows the cost, and three that say how it stands.
+const answerSize = 4
+
 // program is one algorithm as Redis runs it: its script, the numbers that the
-// script wants, and the meaning of those that it answers. The script's file
+// script wants, and the meaning of the three that it answers. The script's file
 // documents both.
 type program struct {
 	name    string // of the script
 	numbers func(l Limit, cost int) []any
-	answers int // how many numbers it answers
 	// result reads the answer, but for what all algorithms have in common.
 	result func(l Limit, cost int, allowed bool, answer []int64) Result
 }
 
-// program returns the algorithm's.
-func (a Algorithm) program() program {
-	switch a {
-	case FixedWindow:
-		return program{"fixed_window", counterNumbers, 2, windowResult}
-	case SlidingLog:
-		return program{"sliding_log", counterNumbers, 3, counterResult}
-	case SlidingWindow:
-		return program{"sliding_window", bucketedNumbers, 3, counterResult}
+// program returns the limit's.
+func (l Limit) program() program {
+	switch {
+	case l.Algorithm == FixedWindow:
+		return program{"fixed_window", windowNumbers, windowResult}
+	case l.Algorithm == SlidingLog:
+		return program{"sliding", logNumbers, slidingResult}
+	case l.Algorithm == SlidingWindow:
+		return program{"sliding", stepNumbers, slidingResult}
+	case l.Refill == Interval:
+		return program{"interval_bucket", intervalNumbers, intervalResult}
 	default:
-		return program{"bucket", bucketNumbers, 2, bucketResult}
+		return program{"bucket", bucketNumbers, bucketResult}
 	}
 }
 
-func counterNumbers(l Limit, _ int) []any { return []any{l.Limit, l.Per.Microseconds()} }
-
-func bucketedNumbers(l Limit, _ int) []any {
-	return []any{l.Limit, l.Per.Microseconds(), l.Precision.Microseconds()}
+func windowNumbers(l Limit, _ int) []any {
+	aligned := 0
+	if l.Aligned {
+		aligned = 1
+	}
+	return []any{l.Limit, l.Per.Microseconds(), aligned}
 }
 
 // windowResult reads what is used, and when the window ends.
 func windowResult(l Limit, _ int, allowed bool, answer []int64) Result {
-	r := Result{Remaining: left(l, answer[0])}
+	r := Result{Remaining: left(l.Limit, answer[0])}
 	if !allowed {
 		r.RetryAfter = micros(answer[1])
 	}
@@ -48,13 +55,41 @@ func windowResult(l Limit, _ int, allowed bool, answer []int64) Result {
 	return r
 }
 
-// counterResult reads what is used, when there is room, and when all is
-// forgotten.
-func counterResult(l Limit, _ int, _ bool, answer []int64) Result {
-	return Result{Remaining: left(l, answer[0]), RetryAfter: micros(answer[1]), ResetAfter: micros(answer[2])}
+// A use of a log is forgotten per after it; one of steps, per after the end of
+// its step.
+func logNumbers(l Limit, _ int) []any { return []any{l.Limit, 1, l.Per.Microseconds()} }
+
+func stepNumbers(l Limit, _ int) []any {
+	return []any{l.Limit, l.Precision.Microseconds(), (l.Precision + l.Per).Microseconds()}
 }
 
-func left(l Limit, used int64) int { return max(0, l.Limit-int(used)) }
+// slidingResult reads what is used, when there is room, and when all is
+// forgotten.
+func slidingResult(l Limit, _ int, _ bool, answer []int64) Result {
+	return Result{Remaining: left(l.Limit, answer[0]), RetryAfter: micros(answer[1]), ResetAfter: micros(answer[2])}
+}
+
+func intervalNumbers(l Limit, _ int) []any { return []any{l.Limit, l.Per.Microseconds(), l.Burst} }
+
+// intervalResult reads how many tokens are missing, and when the next ones come.
+func intervalResult(l Limit, cost int, allowed bool, answer []int64) Result {
+	missing, next := answer[0], micros(answer[1])
+	// after is how long it takes until so many tokens have come.
+	after := func(tokens int64) time.Duration {
+		intervals := (tokens + int64(l.Limit) - 1) / int64(l.Limit)
+		if intervals <= 0 {
+			return 0
+		}
+		return next + time.Duration(intervals-1)*l.Per
+	}
+	r := Result{Remaining: left(l.Burst, missing), ResetAfter: after(missing)}
+	if !allowed {
+		r.RetryAfter = after(missing + int64(cost-l.Burst))
+	}
+	return r
+}
+
+func left(most int, used int64) int { return max(0, most-int(used)) }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 

@@ -14,7 +14,7 @@ func TestPromises(t *testing.T) {
 	p, subjects := newPuppet(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		subjects++
-		l := limits(SlidingLog, SlidingWindow, TokenBucket, LeakyBucket).Draw(rt, "limit").WithDefaults()
+		l := limits(Algorithms...).Draw(rt, "limit").WithDefaults()
 		p.at(t, start)
 		var passed []event
 		for range rapid.IntRange(1, 60).Draw(rt, "events") {
@@ -29,18 +29,32 @@ func TestPromises(t *testing.T) {
 				}
 			}
 		}
-		for i, first := range passed {
-			for _, last := range passed[i:] {
-				n, span := used(passed[i:], first.at-1, last.at), last.at-first.at
-				switch {
-				case l.Algorithm.bucket() && float64(n) > float64(l.Burst)+float64(l.Limit)*float64(span)/float64(l.Per.Microseconds())+1e-6:
-					rt.Fatalf("%+v: %d in %d µs", l, n, span)
-				case !l.Algorithm.bucket() && span < l.Per.Microseconds() && n > l.Limit:
-					rt.Fatalf("%+v: %d in %d µs", l, n, span)
-				}
+		keeps(rt, l, passed)
+	})
+}
+
+// keeps holds what passed to the promise of a limit, in all time spans.
+func keeps(rt *rapid.T, l Limit, passed []event) {
+	per := l.Per.Microseconds()
+	for i, first := range passed {
+		for _, last := range passed[i:] {
+			n, span := used(passed[i:], first.at-1, last.at), last.at-first.at
+			broken := false
+			switch {
+			case l.Refill == Interval:
+				broken = n > l.Burst+l.Limit*int(span/per+1)
+			case l.Algorithm.bucket():
+				broken = float64(n) > float64(l.Burst)+float64(l.Limit)*float64(span)/float64(per)+1e-6
+			case l.Algorithm == FixedWindow:
+				broken = span < per && n > 2*l.Limit
+			default:
+				broken = span < per && n > l.Limit
+			}
+			if broken {
+				rt.Fatalf("%+v: %d in %d µs", l, n, span)
 			}
 		}
-	})
+	}
 }
 
 // event is a cost that was allowed.

@@ -7,6 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // BenchmarkTake is the speed of many callers that each ask about one of many
@@ -26,21 +30,51 @@ func BenchmarkTake(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					subject := strconv.FormatInt(n.Add(1)%1000, 10)
-					if _, err := l.Take(b.Context(), subject, 1, Rule{subject, limit}); err != nil {
+					if _, err := l.Take(b.Context(), subject, 1, Rule{Subject: subject, Limit: limit}); err != nil {
 						b.Error(err)
 					}
 				}
 			})
-			for line := range strings.Lines(rdb.Info(b.Context(), "commandstats").Val()) {
-				if rest, ok := strings.CutPrefix(line, "cmdstat_evalsha:"); ok {
-					_, rest, _ = strings.Cut(rest, "usec_per_call=")
-					rest, _, _ = strings.Cut(rest, ",")
-					micros, _ := strconv.ParseFloat(rest, 64)
-					b.ReportMetric(micros, "µs-in-Redis/op")
-				}
-			}
+			_, micros := usage(b, rdb)
+			b.ReportMetric(micros, "µs-in-Redis/op")
 		})
 	}
+}
+
+// BenchmarkCallers is what one request costs Redis where an API key and an
+// address are limited: all of that happens in one slot of a cluster.
+func BenchmarkCallers(b *testing.B) {
+	rdb := client(b, testenv.OwnRedis(b).URL)
+	l := New(rdb, strict(b))
+	var n atomic.Int64
+	rdb.ConfigResetStat(b.Context())
+	b.SetParallelism(128)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			i := n.Add(1)
+			_, err := l.Take(b.Context(), "callers", 1,
+				Rule{Subject: fmt.Sprint("per-ip ", i%1000), Limit: Limit{Algorithm: TokenBucket, Limit: 200, Per: time.Second, Burst: 400}},
+				Rule{Subject: fmt.Sprint("per-key ", i%100), Limit: Limit{Algorithm: SlidingWindow, Limit: 600_000, Per: time.Minute}})
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	_, micros := usage(b, rdb)
+	b.ReportMetric(micros, "µs-in-Redis/op")
+}
+
+// usage is how many EVALSHAs there were, and what one took of Redis' time in the
+// mean.
+func usage(t testing.TB, rdb *redis.Client) (calls int, micros float64) {
+	t.Helper()
+	for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
+		if n, _ := fmt.Sscanf(strings.ReplaceAll(line, ",", " "), "cmdstat_evalsha:calls=%d usec=%d usec_per_call=%g", &calls, new(int), &micros); n == 3 {
+			return calls, micros
+		}
+	}
+	t.Fatal("no EVALSHA")
+	return 0, 0
 }
 
 // BenchmarkMemory is what a subject takes in Redis that has used all of its
@@ -60,7 +94,7 @@ func BenchmarkMemory(b *testing.B) {
 						b.Fatal("refused")
 					}
 				}
-				key := slotOf("story") + keyOf(Rule{"anna", limit.WithDefaults()})
+				key := slotOf("story") + keyOf(Rule{Subject: "anna", Limit: limit.WithDefaults()})
 				b.ReportMetric(float64(p.rdb.MemoryUsage(b.Context(), key).Val()), "B/subject")
 				b.ReportMetric(0, "ns/op")
 			})

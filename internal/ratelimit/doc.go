@@ -14,15 +14,17 @@
 // All times are exact to the microsecond.
 //
 //   - [FixedWindow] counts from a first use on for as long as Per, and then from
-//     the next one on. Little memory; but nearly twice the limit passes around
-//     the edge between two windows.
+//     the next one on; Aligned, in the windows of the clock. Little memory; but
+//     nearly twice the limit passes around the edge between two windows.
 //   - [SlidingLog] remembers the instant of every use. In no half-open time
 //     span [t, t+Per) are there more than Limit. Exact, and expensive.
-//   - [SlidingWindow] counts in buckets of Precision, and takes all in a bucket
-//     for as late as its end. In no time span of Per are there more than Limit;
-//     what is used counts for Precision longer, at most.
+//   - [SlidingWindow] counts in steps of Precision, and takes all in a step for
+//     as late as its end. In no time span of Per are there more than Limit; what
+//     is used counts for Precision longer, at most.
 //   - [TokenBucket] holds Burst tokens and gets Limit per Per, evenly. In any
-//     time span of length t there are at most Burst + Limit × t / Per.
+//     time span of length t there are at most Burst + Limit × t / Per. With the
+//     Refill [Interval] it gets Limit at once whenever Per has passed: at most
+//     Burst + Limit × (t / Per + 1), t / Per rounded down.
 //   - [LeakyBucket] is a funnel that holds Burst units and drips Limit per Per,
 //     evenly. With its default Burst of 1 any two units are Per / Limit apart.
 //
@@ -42,9 +44,26 @@
 //
 //   - [FixedWindow]: until the window ends;
 //   - [SlidingLog]: until Per after the last use;
-//   - [SlidingWindow]: until Per after the end of the last bucket;
+//   - [SlidingWindow]: until Per after the end of the last step;
 //   - [TokenBucket], [LeakyBucket]: until the bucket is full, or empty, again.
 //
 // If the cost was charged, Remaining and ResetAfter are what they are
 // afterwards.
+//
+// # A clock that goes back
+//
+// Redis' clock can jump back by any X, as in a failover to another machine. What
+// was used stays used: Remaining does not grow, and in time as it really passes
+// every promise above holds, but for the edges of Aligned windows, of which the
+// clock shows some twice. And nothing is used for longer than if all of it had
+// been used at the moment at which it is first looked at after the jump: so at
+// the latest after Per (and one Precision; of a bucket the time in which it fills)
+// all of it has come back, however large X is.
+//
+// # What it costs Redis
+//
+// A decision takes a time that does not depend on how much was used; only in
+// [SlidingLog] and [SlidingWindow] it grows with the logarithm of how many uses
+// or steps there are. Each call has a weight, its time in Redis at most, and
+// [Config] bounds the weight of all calls under way, and of those of each owner.
 package ratelimit

@@ -25,6 +25,18 @@ const (
 // Algorithms lists all of them.
 var Algorithms = []Algorithm{FixedWindow, SlidingLog, SlidingWindow, TokenBucket, LeakyBucket}
 
+// Refill is how a TokenBucket gets its tokens.
+type Refill string
+
+// The ways to refill a TokenBucket.
+const (
+	Greedy   Refill = "greedy"   // each token as soon as its part of Per has passed
+	Interval Refill = "interval" // Limit tokens at once, whenever Per has passed since a use found it full
+)
+
+// Refills lists all of them, the default first.
+var Refills = []Refill{Greedy, Interval}
+
 // bucket reports whether a has a burst.
 func (a Algorithm) bucket() bool { return a == TokenBucket || a == LeakyBucket }
 
@@ -52,11 +64,19 @@ type Limit struct {
 	// whole milliseconds, at most Per and at least Per / MaxPrecisions. 0: a
 	// sixtieth of Per, rounded up to a millisecond.
 	Precision time.Duration
+	// Aligned has FixedWindow, and it only, begin its windows at the multiples of
+	// Per since 1970, and not with a first use.
+	Aligned bool
+	// Refill is how TokenBucket, and it only, gets its tokens. "": Greedy.
+	Refill Refill
 }
 
-// WithDefaults fills in what is left to the default. Take and Look do so by
-// themselves.
+// WithDefaults fills in what is left to the default. Whoever decides does so by
+// itself.
 func (l Limit) WithDefaults() Limit {
+	if l.Algorithm == TokenBucket && l.Refill == "" {
+		l.Refill = Greedy
+	}
 	switch {
 	case l.Algorithm == TokenBucket && l.Burst == 0:
 		l.Burst = l.Limit
@@ -78,9 +98,9 @@ func (l Limit) capacity() int {
 
 // Fault is one thing that is wrong with a limit.
 type Fault struct {
-	Field   string // algorithm, limit, per, burst or precision
+	Field   string // algorithm, limit, per, burst, precision, aligned or refill
 	Message string // what is allowed
-	Value   any    // what was there: a string or an int
+	Value   any    // what was there: a string, an int or a bool
 }
 
 // Validate finds everything that is wrong with l.
@@ -91,7 +111,7 @@ func (l Limit) Validate() []Fault {
 	}
 	known := slices.Contains(Algorithms, l.Algorithm)
 	if !known {
-		bad("algorithm", string(l.Algorithm), "must be one of: %s", words())
+		bad("algorithm", string(l.Algorithm), "must be one of: %s", words(Algorithms))
 	}
 	most := MaxLimit
 	if l.Algorithm == SlidingLog {
@@ -124,15 +144,25 @@ func (l Limit) Validate() []Fault {
 	case perOK && l.Precision < l.Per/MaxPrecisions:
 		bad("precision", l.Precision.String(), "must be at least a thousandth of per, which is %s", l.Per)
 	}
+	if known && l.Aligned && l.Algorithm != FixedWindow {
+		bad("aligned", l.Aligned, "is for %s only", FixedWindow)
+	}
+	switch {
+	case l.Refill == "":
+	case !slices.Contains(Refills, l.Refill):
+		bad("refill", string(l.Refill), "must be one of: %s", words(Refills))
+	case known && l.Algorithm != TokenBucket:
+		bad("refill", string(l.Refill), "is for %s only", TokenBucket)
+	}
 	return faults
 }
 
-func words() string {
-	var all []string
-	for _, a := range Algorithms {
-		all = append(all, string(a))
+func words[S ~string](all []S) string {
+	var words []string
+	for _, s := range all {
+		words = append(words, string(s))
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(words, ", ")
 }
 
 // refill is how long an emptied bucket takes to fill again.

@@ -44,27 +44,37 @@ type puppet struct {
 	now int64 // microseconds
 }
 
-func newPuppet(t testing.TB) *puppet {
+// newPuppet also changes other texts of the scripts, each for the next.
+func newPuppet(t testing.TB, changes ...string) *puppet {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
-	return &puppet{Limiter: newLimiter(rdb, strict(t), puppetHead(t)), rdb: rdb}
+	return &puppet{Limiter: newLimiter(rdb, strict(t), puppetText(t, changes...)), rdb: rdb}
 }
 
-// puppetHead is the head with another clock.
-func puppetHead(t testing.TB) string {
-	t.Helper()
-	head := file("head")
-	for _, change := range [][2]string{
-		{"local time = redis.call('TIME')\n", ""},
-		{"time[1] * 1000000 + time[2]\n", "tonumber(redis.call('GET', 'clock'))\n"},
-		{"string.format('%.0f', math.ceil(t / 1000) + 1)", "3600000"},
-	} {
-		if strings.Count(head, change[0]) != 1 {
-			t.Fatalf("the head has not one %q", change[0])
+func puppetText(t testing.TB, changes ...string) func(string) string {
+	return func(name string) string {
+		text := file(name)
+		if name == "head" {
+			text = change(t, text, "local time = redis.call('TIME')\n", "", "time[1] * 1000000 + time[2]\n", "tonumber(redis.call('GET', 'clock'))\n",
+				"math.ceil(t / 1000) + 1", "3600000")
 		}
-		head = strings.Replace(head, change[0], change[1], 1)
+		if name == "sliding" {
+			text = change(t, text, changes...)
+		}
+		return text
 	}
-	return head
+}
+
+// change puts each second text in the place of the one before it.
+func change(t testing.TB, text string, changes ...string) string {
+	t.Helper()
+	for i := 0; i < len(changes); i += 2 {
+		if strings.Count(text, changes[i]) != 1 {
+			t.Fatalf("the script has not one %q", changes[i])
+		}
+		text = strings.Replace(text, changes[i], changes[i+1], 1)
+	}
+	return text
 }
 
 // at moves the clock.

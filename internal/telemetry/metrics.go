@@ -73,7 +73,7 @@ func NewMetrics() *Metrics {
 		limitsSkipped: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_api_limits_skipped_total",
 			Help: "Requests that passed the api_limits without a decision, because Redis did not answer."}),
 		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
-			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger, limits).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
+			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger, limits, callers).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
 		notified: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_webhook_deliveries_total",
 			Help: "Attempts to tell a webhook an event by outcome (delivered, failed and to be repeated, given_up)."}, []string{"outcome"}),
 		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",

@@ -1,0 +1,252 @@
+package pace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// clockwork runs the scripts on a real Redis, with a clock that the test sets. All
+// else of them is what programs run.
+type clockwork struct {
+	t    *testing.T
+	rdb  *redis.Client
+	real time.Duration // that passed
+	back time.Duration // by which the clock jumped
+}
+
+const epoch = 1_795_000_000_123_457 // microseconds: numbers of real lengths
+
+func newClockwork(t *testing.T) *clockwork {
+	o, err := redis.ParseURL(testenv.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clockwork{t: t, rdb: redis.NewClient(o)}
+	t.Cleanup(func() { _ = c.rdb.Close() })
+	return c
+}
+
+func (c *clockwork) run(script, key string, args ...any) []int64 {
+	c.t.Helper()
+	now := epoch + (c.real - c.back).Microseconds()
+	for _, change := range [][2]string{{"local time = redis.call('TIME')\n", ""}, {"time[1] * 1000000 + time[2]", fmt.Sprint(now)}} {
+		if strings.Count(script, change[0]) != 1 {
+			c.t.Fatalf("the script has not one %q", change[0])
+		}
+		script = strings.Replace(script, change[0], change[1], 1)
+	}
+	answer, err := c.rdb.Eval(c.t.Context(), script, []string{key}, args...).Int64Slice()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer
+}
+
+// take takes slots, of which as much is known as the worker says.
+func (c *clockwork) take(s Speed, wanted int, known any) (slots int, wait, used time.Duration) {
+	c.t.Helper()
+	a := c.run(slotsSource, "slots", s.Every.Microseconds(), s.Burst, wanted, together.Microseconds(), (10 * (s.Every + together)).Microseconds(), known)
+	return int(a[0]), time.Duration(a[1]) * time.Microsecond, time.Duration(a[2]) * time.Microsecond
+}
+
+// TestSlotsWhileTheClockGoesBack by any time: in time as it really passes the
+// slots stay as far apart as they must, and nobody waits for longer than for
+// what was owed when it jumped.
+func TestSlotsWhileTheClockGoesBack(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Speed{PerSpan(10, time.Second, 1), PerSpan(10, time.Second, 5), PerSpan(1, time.Minute, 1)} {
+		for _, back := range []time.Duration{time.Microsecond, s.Every / 3, s.Every, 5 * s.Every / 2, time.Hour, 30 * 24 * time.Hour} {
+			for _, late := range []time.Duration{0, s.Every / 2, 2 * s.Every, 20 * s.Every} {
+				t.Run(fmt.Sprint(s, back, late), func(t *testing.T) {
+					c := newClockwork(t)
+					var at []time.Duration
+					owed := time.Duration(0)
+					for n := range 40 {
+						if n == 20 {
+							c.real += late
+							c.back = back
+						}
+						slots, wait, used := c.take(s, 1, "")
+						if slots != 1 || wait > owed {
+							t.Fatalf("take %d: %d slots after %s, though %s are owed", n, slots, wait, owed)
+						}
+						owed = used
+						at = append(at, c.real+wait)
+						if n%4 == 3 {
+							c.real += wait // others wait at the same time
+						}
+					}
+					for i := s.Burst; i < len(at); i++ {
+						if gap := at[i] - at[i-s.Burst]; gap < s.Every {
+							t.Errorf("slots %d to %d lie within %s", i-s.Burst, i, gap)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestSlotsThatRedisForgot are known to a worker that waited for one: then all
+// that others may still wait for are used first, and there is no burst.
+func TestSlotsThatRedisForgot(t *testing.T) {
+	t.Parallel()
+	s := PerSpan(10, time.Second, 5)
+	longest := 10 * (s.Every + together)
+	for name, lose := range map[string]func(c *clockwork){
+		"all":       func(c *clockwork) { c.rdb.FlushDB(t.Context()) },
+		"the last":  func(c *clockwork) { c.rdb.Set(t.Context(), "slots", fmt.Sprint(epoch, epoch), 0) },
+		"by a jump": func(c *clockwork) { c.back = -time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClockwork(t)
+			var used time.Duration
+			for range 12 {
+				_, _, used = c.take(s, 1, "")
+			}
+			c.real += 700 * time.Millisecond
+			lose(c)
+			if _, wait, _ := c.take(s, 5, (used - 700*time.Millisecond).Microseconds()); wait != longest {
+				t.Errorf("the next slot comes after %s, want %s", wait, longest)
+			}
+			if slots, wait, _ := c.take(s, 5, ""); slots != 1 || wait != longest+s.Every {
+				t.Errorf("and then %d after %s", slots, wait)
+			}
+		})
+	}
+	c := newClockwork(t)
+	_, _, used := c.take(s, 1, "")
+	c.rdb.FlushDB(t.Context())
+	c.real += 10 * time.Second // so long ago that nobody waits any more
+	if slots, wait, _ := c.take(s, 5, (used - 10*time.Second).Microseconds()); slots != 5 || wait != 0 {
+		t.Errorf("%d slots after %s", slots, wait)
+	}
+}
+
+// TestSlotsOfEarlierVersions are one number. One that is far ahead can not be.
+func TestSlotsOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	s := PerSpan(10, time.Second, 1)
+	for owed, want := range map[time.Duration]time.Duration{300 * time.Millisecond: 300 * time.Millisecond, time.Hour: 10 * (s.Every + together)} {
+		c := newClockwork(t)
+		c.rdb.Set(t.Context(), "slots", epoch+owed.Microseconds(), 0)
+		if _, wait, _ := c.take(s, 1, ""); wait != want {
+			t.Errorf("%s were owed, and the next slot comes after %s", owed, wait)
+		}
+	}
+}
+
+// TestPausesWhileTheClockGoesBack last no longer than they were asked for.
+func TestPausesWhileTheClockGoesBack(t *testing.T) {
+	t.Parallel()
+	c := newClockwork(t)
+	paused := func() time.Duration {
+		ms, err := c.rdb.Eval(t.Context(), pausedSource, []string{"pause"}).Int64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(ms) * time.Millisecond
+	}
+	if left := paused(); left != 0 {
+		t.Errorf("nobody asked, and %s are left", left)
+	}
+	if err := c.rdb.Eval(t.Context(), pauseSource, []string{"pause"}, 20_000).Err(); err != nil && err != redis.Nil {
+		t.Fatal(err)
+	}
+	if left := paused(); left > 20*time.Second || left < 15*time.Second {
+		t.Errorf("%s are left", left)
+	}
+	c.rdb.PExpire(t.Context(), "pause", time.Hour) // as if the clock had gone back
+	if left := paused(); left != 20*time.Second {
+		t.Errorf("%s are left", left)
+	}
+	if left := c.rdb.PTTL(t.Context(), "pause").Val(); left > 20*time.Second || left < 15*time.Second {
+		t.Errorf("it lasts for %s more", left)
+	}
+	c.rdb.Set(t.Context(), "pause", "", 30*time.Second) // as earlier versions wrote it
+	if left := paused(); left < 25*time.Second || left > 30*time.Second {
+		t.Errorf("%s are left of an earlier version's", left)
+	}
+}
+
+// TestWorkersWhileTheClockGoesBack: one that is gone is forgotten a minute later,
+// however far ahead the clock was when it was heard of.
+func TestWorkersWhileTheClockGoesBack(t *testing.T) {
+	t.Parallel()
+	c := newClockwork(t)
+	announce := func(name string) []int64 { return c.run(presenceSource, workersKey, name, presence.Milliseconds())[:2] }
+	for i, name := range []string{"b", "a", "c"} {
+		if a := announce(name); a[0] != int64(i+1) || a[1] != map[string]int64{"a": 0, "b": 0, "c": 2}[name] {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
+	c.back = 24 * time.Hour
+	if a := announce("b"); a[0] != 3 || a[1] != 1 {
+		t.Errorf("after the jump: %v", a)
+	}
+	c.real += presence - time.Second
+	if a := announce("b"); a[0] != 3 {
+		t.Errorf("within a minute: %v", a)
+	}
+	c.real += 2 * time.Second
+	if a := announce("b"); a[0] != 1 || a[1] != 0 {
+		t.Errorf("after a minute: %v", a)
+	}
+}
+
+// TestTurns: the slots of all shares lie at equal distances, although each worker
+// knows Redis' clock by its own.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	s := PerSpan(10, time.Second, 1)
+	for _, workers := range []int{1, 3, 10} {
+		now := time.Now()
+		slots := map[time.Duration]int{}
+		for n := range workers {
+			seen := now.Add(-time.Duration(n) * 333 * time.Millisecond)
+			c := crowd{workers: workers, place: float64(n) / float64(workers), seen: seen, clock: reading{at: seen, clock: time.UnixMicro(epoch).Add(seen.Sub(now))}}
+			at := now
+			for range 3 {
+				at = c.next(s, at.Add(time.Nanosecond))
+				slots[at.Sub(now).Round(time.Microsecond)]++
+			}
+		}
+		if len(slots) != 3*workers {
+			t.Errorf("%d workers have %d slots at their own times", workers, len(slots))
+		}
+		for at := range slots {
+			if next := at + 2*s.Every; slots[next] == 0 && at < 2*time.Duration(2*workers)*s.Every {
+				t.Errorf("%d workers: %s after the slot at %s there is none", workers, 2*s.Every, at)
+			}
+		}
+	}
+}
+
+// TestQuickestReading of Redis' clock counts, until it is old: an answer that was
+// late says little.
+func TestQuickestReading(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := New(nil, "a", nil)
+	meet := func(after, doubt time.Duration) reading {
+		p.meet(crowd{workers: 2, seen: now.Add(after), clock: reading{at: now.Add(after), clock: now.Add(after), doubt: doubt}})
+		return p.among.clock
+	}
+	for _, step := range []struct{ after, doubt, want time.Duration }{
+		{0, time.Millisecond, time.Millisecond},
+		{time.Second, 100 * time.Millisecond, time.Millisecond},
+		{2 * time.Second, time.Microsecond, time.Microsecond},
+		{time.Minute, time.Second, time.Microsecond},
+		{2*time.Minute + 3*time.Second, time.Second, time.Second},
+	} {
+		if got := meet(step.after, step.doubt); got.doubt != step.want {
+			t.Errorf("after %s the reading in use may be wrong by %s, want %s", step.after, got.doubt, step.want)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package pace_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/pace"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// slot is one that was taken: its time lies between these two.
+type slot struct {
+	worker           string
+	earliest, latest time.Time
+}
+
+// fleet are workers that use every slot they can get, each as if it were a
+// process of its own.
+type fleet struct {
+	t     *testing.T
+	redis *devstack.Server
+	speed pace.Speed
+	stop  context.CancelFunc
+	all   sync.WaitGroup
+
+	mu    sync.Mutex
+	slots []slot
+}
+
+func newFleet(t *testing.T, workers int, watch bool, speed pace.Speed) *fleet {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	f := &fleet{t: t, redis: testenv.OwnRedis(t), speed: speed, stop: stop}
+	for n := range workers {
+		name := fmt.Sprint("worker-", n)
+		p := pace.New(client(t, f.redis.URL), name, func(error) {})
+		if watch {
+			f.all.Go(func() { _ = p.Run(ctx, []string{"sms"}, nil) })
+		}
+		f.all.Go(func() {
+			for ctx.Err() == nil {
+				before := time.Now()
+				slots, wait := p.Take(ctx, "sms", speed, 1)
+				after := time.Now()
+				f.mu.Lock()
+				for range slots {
+					f.slots = append(f.slots, slot{name, before.Add(wait), after.Add(wait)})
+				}
+				f.mu.Unlock()
+				select {
+				case <-ctx.Done():
+				case <-time.After(wait):
+				}
+			}
+		})
+	}
+	t.Cleanup(f.end)
+	return f
+}
+
+func (f *fleet) end() {
+	f.stop()
+	f.all.Wait()
+}
+
+// since are the slots that surely lie after a time, in order.
+func (f *fleet) since(t time.Time) (after []slot) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.slots {
+		if s.earliest.After(t) {
+			after = append(after, s)
+		}
+	}
+	slices.SortFunc(after, func(a, b slot) int { return a.earliest.Compare(b.earliest) })
+	return after
+}
+
+// await waits until so many slots were taken that lie after a time.
+func (f *fleet) await(t time.Time, slots int) {
+	f.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); len(f.since(t)) < slots; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("%d slots after %s, want %d", len(f.since(t)), time.Since(t), slots)
+		}
+	}
+}
+
+// fullest is the most slots that surely lie within some second.
+func fullest(all []slot) (most int, when time.Time) {
+	for _, first := range all {
+		n := 0
+		for _, s := range all {
+			if !s.earliest.Before(first.earliest) && s.latest.Before(first.earliest.Add(time.Second)) {
+				n++
+			}
+		}
+		if n > most {
+			most, when = n, first.earliest
+		}
+	}
+	return most, when
+}
+
+// TestRedisIsLost and comes back, for a moment and for long, with its data and
+// without, while ten workers use all slots that they get: in no second are there
+// more than the provider can take. While it is lost, shares are used; when it is
+// back, all is as before.
+func TestRedisIsLost(t *testing.T) {
+	t.Parallel()
+	const workers = 10
+	kill := func(f *fleet) (func() error, error) {
+		return func() error { return f.redis.Restart(context.Background()) }, f.redis.Kill()
+	}
+	freeze := func(f *fleet) (func() error, error) { return f.redis.Resume, f.redis.Pause() }
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, row := range []struct {
+		rate, burst int
+		watch       bool          // who does not watch finds out when it takes slots
+		away        time.Duration // 0: until shares were used
+		lose        func(*fleet) (func() error, error)
+	}{
+		{10, 1, true, 0, kill}, {10, 1, false, 0, freeze}, {5, 1, true, 0, freeze}, {100, 1, true, 0, kill}, {40, 20, true, 0, kill},
+		{10, 1, false, 50 * time.Millisecond, kill}, {100, 1, false, 50 * time.Millisecond, kill}, {10, 1, true, 300 * time.Millisecond, freeze},
+		{40, 1, false, 700 * time.Millisecond, kill}, {40, 10, true, 1300 * time.Millisecond, freeze},
+	} {
+		all.Go(func() { // most of the time they wait
+			t.Run(fmt.Sprintf("%d per second, burst %d, %v, %s", row.rate, row.burst, row.watch, row.away), func(t *testing.T) {
+				f := newFleet(t, workers, row.watch, pace.PerSpan(row.rate, time.Second, row.burst))
+				f.await(time.Time{}, row.rate+2*workers)
+				lost := time.Now()
+				back, err := row.lose(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if time.Sleep(row.away); row.away == 0 {
+					f.await(lost.Add(time.Second+workers*f.speed.Every), row.rate) // all that was taken before is used up: these are shares
+				}
+				if err := back(); err != nil {
+					t.Fatal(err)
+				}
+				returned := time.Now()
+				f.await(returned.Add(4*time.Second), 2*row.rate)
+				f.end()
+				if most, when := fullest(f.since(time.Time{})); most > row.rate+row.burst {
+					t.Errorf("%d slots within a second, %s after the loss, and %s after the return", most, when.Sub(lost), when.Sub(returned))
+				}
+				if most, _ := fullest(f.since(returned.Add(4 * time.Second))); most < row.rate-1 {
+					t.Errorf("%d slots in the fullest second after all is well again", most)
+				}
+			})
+		})
+	}
+}
+
+// TestShares are half of a channel's speed, each worker's in turn, and never closer
+// to each other than the channel's own slots, however late Redis' answers were.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	const workers = 4
+	f := newFleet(t, workers, true, pace.PerSpan(10, time.Second, 1))
+	f.await(time.Time{}, 20)
+	lost := time.Now()
+	if err := f.redis.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	beginning := lost.Add(2 * time.Second)
+	f.await(beginning, 3*workers)
+	f.end()
+	turn, last := 2*workers*f.speed.Every, map[string]slot{}
+	for i, s := range f.since(beginning) {
+		if i > 0 {
+			if gap := s.latest.Sub(last[""].earliest); gap < f.speed.Every {
+				t.Errorf("slot %d is surely less than %s after the one before", i, gap)
+			}
+		}
+		if before, ok := last[s.worker]; ok {
+			if gap := s.latest.Sub(before.earliest); gap < turn-f.speed.Every {
+				t.Errorf("%s has a slot surely less than %s after the one before", s.worker, gap)
+			}
+		}
+		last[""], last[s.worker] = s, s
+	}
+	if len(last) != 1+workers {
+		t.Errorf("%d workers had slots", len(last)-1)
+	}
+}
+
+// TestStranger: a worker that never reached Redis supposes that there are others,
+// and has no slot before those of any others are used up.
+func TestStranger(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	speed := pace.PerSpan(50, time.Second, 1)
+	failures := 0
+	p := pace.New(client(t, server.URL), "a", func(error) { failures++ })
+	began := time.Now()
+	at := send(t, p, speed, 4)
+	if first := at[0].Sub(began); first < 500*time.Millisecond {
+		t.Errorf("the first slot came after %s", first)
+	}
+	for i := range at[1:] {
+		if gap := at[i+1].Sub(at[i]); gap < 300*time.Millisecond { // the turn is of 400 ms, and the machine may have been late before
+			t.Errorf("a slot after %s", gap)
+		}
+	}
+	if took := time.Since(began); failures > 2+int(took/time.Second) {
+		t.Errorf("Redis was asked %d times within %s", failures, took)
+	}
+}
+
+// TestRedisComesBack to a slow channel: it waits for no slot of the share that is
+// far away, and keeps its distance from what was sent before.
+func TestRedisComesBack(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	p := pace.New(client(t, server.URL), "a", func(error) {})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- p.Run(ctx, nil, nil) }()
+	t.Cleanup(func() {
+		stop()
+		<-done
+	})
+	speed := pace.PerSpan(2, time.Second, 1)
+	send(t, p, speed, 1)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	sent := send(t, p, speed, 2)
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sent = append(sent, send(t, p, speed, 3)...)
+	for i, at := range sent[1:] {
+		if gap := at.Sub(sent[i]); gap < speed.Every-20*time.Millisecond {
+			t.Errorf("slot %d came %s after the one before", i+1, gap)
+		}
+	}
+}

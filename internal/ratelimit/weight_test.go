@@ -1,0 +1,130 @@
+package ratelimit
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// heavy are the limits that keep the most uses.
+func heavy() []Limit {
+	return []Limit{
+		{Algorithm: SlidingLog, Limit: MaxLogLimit, Per: time.Hour},
+		{Algorithm: SlidingWindow, Limit: 10 * MaxPrecisions, Per: time.Hour, Precision: time.Hour / MaxPrecisions},
+	}
+}
+
+// sixteen are as many limits as a call may have, with so many uses of each, one
+// in each thousandth, or ten thousandth, of the time, of which a part is forgotten by now.
+func (p *puppet) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) []Rule {
+	t.Helper()
+	var rules []Rule
+	step := l.Per.Microseconds() / MaxPrecisions
+	if l.Algorithm == SlidingLog {
+		step /= 10
+	}
+	p.at(t, minute)
+	first := p.now/step*step + l.Per.Microseconds() - int64(float64(uses)*forgotten)*step
+	for i := range 16 {
+		r := Rule{Subject: strconv.Itoa(i), Limit: l}
+		rules = append(rules, r)
+		list := make([]any, uses)
+		for n := range uses {
+			list[n] = fmt.Sprint(first+n*step-l.Per.Microseconds()+step, n+1, 1)
+		}
+		if err := p.rdb.RPush(t.Context(), slotOf("story")+keyOf(r), list...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rules
+}
+
+// micros is what a call takes of Redis' time: the least of several means.
+func (p *puppet) micros(t testing.TB, verb string, cost int, rules []Rule) float64 {
+	t.Helper()
+	least := math.MaxFloat64
+	for range 8 {
+		p.rdb.ConfigResetStat(t.Context())
+		for range 10 {
+			if _, err := p.decide(t.Context(), verb, "story", cost, rules); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, micros := usage(t, p.rdb)
+		least = min(least, micros)
+	}
+	return least
+}
+
+// weighed are calls, the cost of each, and how often that is used up.
+var weighed = []struct {
+	name, verb string
+	cost       func(l Limit) int
+}{
+	{"look", look, func(Limit) int { return 1 }},
+	{"take", take, func(Limit) int { return 1 }},
+	{"refused", take, func(l Limit) int { return l.Limit/4 + l.Limit/2 + 3 }},
+	{"refund", refund, func(Limit) int { return 1 }},
+}
+
+// TestManyUsesCostLittleMore of Redis' time than few: a hundred times as many
+// less than ten times as much.
+func TestManyUsesCostLittleMore(t *testing.T) {
+	t.Parallel()
+	for _, l := range heavy() {
+		for _, call := range weighed {
+			t.Run(l.kind()+" "+call.name, func(t *testing.T) {
+				few, many := newOwnPuppet(t), newOwnPuppet(t)
+				small := l
+				small.Limit /= 100
+				uses := int64(l.Limit)
+				if l.Algorithm == SlidingWindow {
+					uses = MaxPrecisions
+				}
+				least := few.micros(t, call.verb, call.cost(small), few.sixteen(t, small, uses/100, 0.5))
+				most := many.micros(t, call.verb, call.cost(l), many.sixteen(t, l, uses, 0.5))
+				if t.Logf("%.0f µs, %.0f µs", least, most); most > 10*least {
+					t.Errorf("%.0f µs against %.0f", most, least)
+				}
+			})
+		}
+	}
+}
+
+// newOwnPuppet has a Redis for itself.
+func newOwnPuppet(t testing.TB) *puppet {
+	t.Helper()
+	rdb := client(t, testenv.OwnRedis(t).URL)
+	return &puppet{Limiter: newLimiter(rdb, strict(t), puppetText(t)), rdb: rdb}
+}
+
+// BenchmarkWeight compares what sixteen limits take of Redis' time with their
+// weight.
+func BenchmarkWeight(b *testing.B) {
+	for _, l := range append(variants(), heavy()...) {
+		for _, call := range weighed {
+			b.Run(l.kind()+"-"+strconv.Itoa(l.Limit)+"-"+call.name, func(b *testing.B) {
+				p, uses := newOwnPuppet(b), int64(0)
+				if l.Limit >= MaxLogLimit {
+					uses = MaxPrecisions
+				}
+				var rules []Rule
+				if l = l.WithDefaults(); uses > 0 {
+					rules = p.sixteen(b, l, uses, 0.5)
+				} else {
+					p.at(b, minute)
+					for i := range 16 {
+						rules = append(rules, Rule{Subject: strconv.Itoa(i), Limit: l})
+					}
+				}
+				b.ReportMetric(p.micros(b, call.verb, call.cost(l), rules), "µs-in-Redis/op")
+				b.ReportMetric(float64(p.plan(call.verb, "story", 1, rules).weight), "weight")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
