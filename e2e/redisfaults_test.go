@@ -113,9 +113,9 @@ func (f redisFault) test(t *testing.T) {
 		moved.change()
 		done()
 		w.wantLeft(early, late)
-		if worker.metric("sendquota_polling") != 1 || worker.metric(redisUp) != 0 {
-			t.Error("the worker's metrics do not say that Redis is away")
-		}
+		w.until("the worker's metrics say that Redis is away", func() bool {
+			return worker.metric("sendquota_polling") == 1 && worker.metric(redisUp) == 0
+		})
 		done = live(all, 6)
 		f.end(r)
 	}

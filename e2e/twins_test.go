@@ -156,7 +156,7 @@ func TestLostCommitReplies(t *testing.T) {
 		t.Errorf("move: %d %v", status, a)
 	}
 	lost("move", 1)
-	wire.Lose(1, "UPDATE 1\x00")
+	wire.Lose(1, "UPDATE 0\x00")
 	if status, a = cut.call("POST", path+"/cancel", nil); status != http.StatusOK || a["status"] != "canceled" {
 		t.Errorf("cancel: %d %v", status, a)
 	}

@@ -93,16 +93,24 @@ func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })
 }
 
-// within does something for which it takes a connection of the tenant's part.
+// within does something for which it takes a connection of the tenant's part. That
+// all of the part is in use is the tenant's doing only if Postgres answers.
 func (s *Store) within(ctx context.Context, part *bulkhead.Bulkhead[uuid.UUID], tenant uuid.UUID, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
+	answers := s.answers.Load()
 	loan, err := part.Acquire(ctx, tenant, 1)
-	if err != nil {
+	switch {
+	case err != nil && s.answers.Load() == answers:
+		return fmt.Errorf("%w: %v, and Postgres has answered nobody meanwhile", push.ErrUnavailable, err)
+	case err != nil:
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
 	defer loan.Release()
-	return do(ctx)
+	if err = do(ctx); !errors.Is(err, push.ErrUnavailable) {
+		s.answers.Add(1)
+	}
+	return err
 }
 
 // repeat runs work until it succeeds, or fails for good.

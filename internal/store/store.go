@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +30,7 @@ type Store struct {
 	readPool    *pgxpool.Pool
 	reads       *bulkhead.Bulkhead[uuid.UUID] // connections of readPool, by tenant
 	changes     *bulkhead.Bulkhead[uuid.UUID] // connections of pool for single changes, by tenant
+	answers     atomic.Int64                  // how often Postgres has answered whoever takes a part
 	cfg         Config
 	bookings    *groupcommit.Group[Order, []Verdict] // of single pushes
 	ownBookings *ownBookings
