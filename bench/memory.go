@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -153,8 +154,13 @@ func (l *lab) memoryArmed(ctx context.Context, s *sendquota, rdb *redis.Client) 
 		return 0, err
 	}
 	err = eventually(ctx, func() (bool, error) {
-		n, err := rdb.ZCard(ctx, "asynq:{push-0}:scheduled").Result()
-		return n == int64(l.backlog), err
+		names, err := rdb.SMembers(ctx, "asynq:queues").Result()
+		armed := int64(0)
+		for _, name := range names {
+			n, counted := rdb.ZCard(ctx, "asynq:{"+name+"}:scheduled").Result()
+			armed, err = armed+n, errors.Join(err, counted)
+		}
+		return armed == int64(l.backlog), err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("arm: %w\n%s", err, worker.Said())

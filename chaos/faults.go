@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/wire"
 )
 
@@ -193,6 +194,10 @@ func strayWakeUps(ctx context.Context, database, redisURL string) error {
 	if err != nil {
 		return nil
 	}
+	name, err := store.InstallationName(ctx, conn)
+	if err != nil {
+		return nil
+	}
 	var stray []push.WakeUp
 	for i, w := range all {
 		late := w
@@ -212,6 +217,6 @@ func strayWakeUps(ctx context.Context, database, redisURL string) error {
 	}
 	client := redis.NewClient(o)
 	defer client.Close()
-	_ = queue.New(client, 1).Arm(ctx, stray)
+	_ = queue.New(client, 1, func() (string, bool) { return name, true }).Arm(ctx, stray)
 	return nil
 }

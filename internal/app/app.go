@@ -81,20 +81,25 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	if err != nil {
 		return nil, errors.Join(err, a.redis.close())
 	}
+	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
+	own := a.store.Installation
 	a.ledger = quota.NewLedger(a.redis.ledger, quota.LedgerConfig{
-		OnError: a.ledgerFailed,
-		Observe: func(calls int) { a.metrics.Grouped("ledger", calls) },
+		Installation: own,
+		OnError:      a.ledgerFailed,
+		Observe:      func(calls int) { a.metrics.Grouped("ledger", calls) },
 	})
 	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{
-		OnError: a.limiterFailed,
-		Observe: func(calls int) { a.metrics.Grouped("callers", calls) },
+		Installation: own,
+		OnError:      a.limiterFailed,
+		Observe:      func(calls int) { a.metrics.Grouped("callers", calls) },
 	})
 	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{
-		OnError: a.limiterFailed,
-		Observe: func(calls int) { a.metrics.Grouped("limits", calls) },
-		Work:    takesWork, OwnerWork: tenantWork,
+		Installation: own,
+		OnError:      a.limiterFailed,
+		Observe:      func(calls int) { a.metrics.Grouped("limits", calls) },
+		Work:         takesWork, OwnerWork: tenantWork,
 	})
-	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues)
+	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, own)
 	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
@@ -195,7 +200,7 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
 	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{
-		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, uuid.NewString(), a.paceFailed),
+		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, a.store.Installation, uuid.NewString(), a.paceFailed),
 	})
 	lobby := delivery.NewLobby(deliverer, a.store, a.log)
 	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held

@@ -97,6 +97,7 @@ func openHouse(t *testing.T, p patience) *house {
 // dial connects, and sends what is given.
 func (h *house) dial(text string) *wire {
 	h.t.Helper()
+	began := time.Now()
 	c, err := net.Dial("tcp", h.addr)
 	if err != nil {
 		h.t.Fatal(err)
@@ -104,7 +105,7 @@ func (h *house) dial(text string) *wire {
 	h.t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	_, _ = io.WriteString(c, text)
-	return &wire{Conn: c, t: h.t, r: bufio.NewReader(c), began: time.Now()}
+	return &wire{Conn: c, t: h.t, r: bufio.NewReader(c), began: began}
 }
 
 // wire is a raw connection.

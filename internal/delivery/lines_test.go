@@ -66,7 +66,7 @@ func newFleet(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, 
 		rdb := redis.NewClient(o)
 		t.Cleanup(func() { _ = rdb.Close() })
 		d := delivery.New(f.store, f.ledger, set, quiet, f.seen, delivery.Config{
-			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Pacer: counting{pace.New(rdb, fmt.Sprint("worker ", i), func(error) {}), &f.slots},
+			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.slots},
 		})
 		l := delivery.NewLobby(d, f.store, quiet)
 		f.workers = append(f.workers, l)

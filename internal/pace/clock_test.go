@@ -180,7 +180,9 @@ func TestPausesWhileTheClockGoesBack(t *testing.T) {
 func TestWorkersWhileTheClockGoesBack(t *testing.T) {
 	t.Parallel()
 	c := newClockwork(t)
-	announce := func(name string) []int64 { return c.run(presenceSource, workersKey, name, presence.Milliseconds())[:2] }
+	announce := func(name string) []int64 {
+		return c.run(presenceSource, workersKey("sq:"), name, presence.Milliseconds())[:2]
+	}
 	for i, name := range []string{"b", "a", "c"} {
 		if a := announce(name); a[0] != int64(i+1) || a[1] != map[string]int64{"a": 0, "b": 0, "c": 2}[name] {
 			t.Errorf("%s: %v", name, a)
@@ -233,7 +235,7 @@ func TestTurns(t *testing.T) {
 func TestQuickestReading(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	p := New(nil, "a", nil)
+	p := New(nil, nil, "a", nil)
 	meet := func(after, doubt time.Duration) reading {
 		p.meet(crowd{workers: 2, seen: now.Add(after), clock: reading{at: now.Add(after), clock: now.Add(after), doubt: doubt}})
 		return p.among.clock

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/rediskey"
 )
 
 // Speed is what a provider can take: one attempt every so often, and so many at
@@ -27,6 +29,7 @@ func PerSpan(rate int, span time.Duration, burst int) Speed {
 // Pacer hands out slots. It is safe for concurrent use.
 type Pacer struct {
 	rdb    redis.UniversalClient
+	owner  rediskey.Installation
 	worker string // names this worker among all
 	failed func(error)
 
@@ -62,10 +65,10 @@ var (
 	presenceScript = redis.NewScript(presenceSource)
 )
 
-// New returns a pacer for a worker, whose name must be its own. It tells failed
-// of every failure of Redis.
-func New(rdb redis.UniversalClient, worker string, failed func(error)) *Pacer {
-	return &Pacer{rdb: rdb, worker: worker, failed: failed, among: stranger(), taken: map[string]time.Time{}, shares: map[string]time.Time{}}
+// New returns a pacer for a worker of an installation, whose name must be its own. It
+// tells failed of every failure of Redis.
+func New(rdb redis.UniversalClient, owner rediskey.Installation, worker string, failed func(error)) *Pacer {
+	return &Pacer{rdb: rdb, owner: owner, worker: worker, failed: failed, among: stranger(), taken: map[string]time.Time{}, shares: map[string]time.Time{}}
 }
 
 // Take takes up to so many of a channel's next slots, and returns how long it is
@@ -91,7 +94,11 @@ func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (
 func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (int, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	key := fmt.Sprintf("sq:pace:{%s}:%d:%d", channel, s.Every.Microseconds(), s.Burst)
+	prefix, named := p.owner.Prefix()
+	if !named {
+		return 0, 0, errUnnamed
+	}
+	key := fmt.Sprintf("%space:{%s}:%d:%d", prefix, channel, s.Every.Microseconds(), s.Burst)
 	longest, known, sent := p.before(key, s)
 	answer, err := slotsScript.Run(ctx, p.rdb, []string{key}, s.Every.Microseconds(), s.Burst, min(wanted, most), together.Microseconds(),
 		longest.Microseconds(), known).Int64Slice()

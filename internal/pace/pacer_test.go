@@ -30,7 +30,7 @@ func client(t *testing.T, url string) *redis.Client {
 
 // worker is one that must not meet an error, but that a busy machine is slow.
 func worker(t *testing.T, rdb *redis.Client, name string) *pace.Pacer {
-	return pace.New(rdb, name, func(err error) {
+	return pace.New(rdb, nil, name, func(err error) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}

@@ -12,27 +12,30 @@ import (
 const (
 	watchInterval = 200 * time.Millisecond
 	presence      = time.Minute // how long a worker that is not heard of counts as one
-
-	workersKey = "sq:pace:workers"
 )
+
+var errUnnamed = errors.New("Postgres has not yet said what its keys are called")
 
 // Pause has all workers leave a channel alone for so long, or for as long as
 // somebody asked before, if that is longer. Without Redis it does nothing:
 // whoever was asked to pause does so in any case.
 func (p *Pacer) Pause(ctx context.Context, channel string, d time.Duration) {
 	sent := time.Now()
-	if sent.Before(p.resting()) || d < time.Millisecond {
+	prefix, named := p.owner.Prefix()
+	if !named || sent.Before(p.resting()) || d < time.Millisecond {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := pauseScript.Run(ctx, p.rdb, []string{pauseKey(channel)}, d.Milliseconds()).Err()
+	err := pauseScript.Run(ctx, p.rdb, []string{pauseKey(prefix, channel)}, d.Milliseconds()).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		p.fail(sent, fmt.Errorf("pause channel %s: %w", channel, err))
 	}
 }
 
-func pauseKey(channel string) string { return "sq:pace:{" + channel + "}:pause" }
+func pauseKey(prefix, channel string) string { return prefix + "pace:{" + channel + "}:pause" }
+
+func workersKey(prefix string) string { return prefix + "pace:workers" }
 
 // resting is until when Redis is left alone because it failed.
 func (p *Pacer) resting() time.Time {
@@ -64,14 +67,18 @@ func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel 
 
 // watch is one look.
 func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string, time.Duration)) error {
+	prefix, named := p.owner.Prefix()
+	if !named {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	pipe := p.rdb.Pipeline()
 	sent := time.Now()
-	workers := presenceScript.Eval(ctx, pipe, []string{workersKey}, p.worker, presence.Milliseconds())
+	workers := presenceScript.Eval(ctx, pipe, []string{workersKey(prefix)}, p.worker, presence.Milliseconds())
 	left := make([]*redis.Cmd, len(channels))
 	for i, c := range channels {
-		left[i] = pausedScript.Eval(ctx, pipe, []string{pauseKey(c)})
+		left[i] = pausedScript.Eval(ctx, pipe, []string{pauseKey(prefix, c)})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return err
@@ -96,6 +103,8 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 func (p *Pacer) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	_ = p.rdb.ZRem(ctx, workersKey, p.worker).Err() // else it is forgotten within a minute
+	if prefix, named := p.owner.Prefix(); named {
+		_ = p.rdb.ZRem(ctx, workersKey(prefix), p.worker).Err() // else it is forgotten within a minute
+	}
 	return nil
 }

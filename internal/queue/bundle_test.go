@@ -31,7 +31,7 @@ func client(t testing.TB, url string) *redis.Client {
 
 func open(t testing.TB) *queue.Queue {
 	t.Helper()
-	return queue.New(client(t, testenv.Redis(t)), 3)
+	return queue.New(client(t, testenv.Redis(t)), 3, nil)
 }
 
 func wakeUp(in time.Duration) push.WakeUp {

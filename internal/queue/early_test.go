@@ -44,7 +44,7 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close(context.Background()) })
 	rdb := client(t, testenv.Redis(t))
-	q, log := queue.New(rdb, 2), slog.New(slog.DiscardHandler)
+	q, log := queue.New(rdb, 2, nil), slog.New(slog.DiscardHandler)
 	channels, err := channel.NewSet(channel.Entry{Name: "log", Channel: channel.NewLog(log), Retry: push.Retry{MaxAttempts: 1}})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rediskey"
 )
 
 const (
@@ -35,32 +37,54 @@ type Queue struct {
 	rdb       redis.UniversalClient
 	client    *asynq.Client
 	inspector *asynq.Inspector
-	names     []string // of the shards; each has a second queue, for what may wait
+	shards    int
+	owner     rediskey.Installation
+	known     atomic.Pointer[[]string] // names
 	shares    shares
 	announced atomic.Int64 // Unix seconds
 	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
 }
 
 // New returns a queue that is spread over so many asynq queues by recipient,
-// since one of them lives on one node of a cluster. The caller closes rdb,
-// after everything else.
-func New(rdb redis.UniversalClient, shards int) *Queue {
-	q := &Queue{rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb)}
-	for i := range shards {
-		q.names = append(q.names, fmt.Sprintf("push-%d", i))
-	}
-	return q
+// since one of them lives on one node of a cluster. Those of other installations are
+// not touched. The caller closes rdb, after everything else.
+func New(rdb redis.UniversalClient, shards int, owner rediskey.Installation) *Queue {
+	return &Queue{rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), shards: shards, owner: owner}
 }
 
-// ErrDown: Redis failed a moment ago and is left alone for now.
-var ErrDown = errors.New("arm: Redis failed a moment ago")
+// names are those of the shards, each of which has a second queue, for what may wait.
+// There are none until the installation is known.
+func (q *Queue) names() []string {
+	if names := q.known.Load(); names != nil {
+		return *names
+	}
+	prefix, known := q.owner.Queue()
+	if !known {
+		return nil
+	}
+	var names []string
+	for i := range q.shards {
+		names = append(names, prefix+strconv.Itoa(i))
+	}
+	q.known.Store(&names)
+	return names
+}
+
+// The reasons why nothing is put into the queue for now.
+var (
+	ErrDown    = errors.New("arm: Redis failed a moment ago")
+	ErrNoNames = errors.New("arm: Postgres has not yet said what its queues are called")
+)
 
 // Arm puts wake-ups into the queue. One that is there already stays as it is.
 // If Redis fails, callers of the next second are told so at once; but not because
 // one who brings many has no patience left.
 func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
-	if time.Now().UnixNano() < q.downUntil.Load() {
+	switch {
+	case time.Now().UnixNano() < q.downUntil.Load():
 		return ErrDown
+	case q.names() == nil:
+		return ErrNoNames
 	}
 	err := q.armAll(ctx, wakeUps)
 	if err != nil && (len(wakeUps) <= 1 || ctx.Err() == nil) {
@@ -157,8 +181,12 @@ func (q *Queue) wakes(name string, w push.WakeUp) bool {
 // is a replica answers a ping, but wakes nobody. Neither does a queue that somebody
 // has paused, or one with a key of another type: [*BrokenError].
 func (q *Queue) Works(ctx context.Context) error {
+	names := q.all()
+	if len(names) == 0 {
+		names = []string{"unnamed"}
+	}
 	pipe := q.rdb.Pipeline()
-	for _, name := range q.all() {
+	for _, name := range names {
 		keys := []string{"sq:{" + name + "}:works", asynqKey(name, "paused")}
 		for _, list := range []string{"pending", "active"} {
 			keys = append(keys, asynqKey(name, list))
@@ -200,7 +228,8 @@ func (*BrokenError) State() string { return "queue_broken" }
 func taskID(w push.WakeUp) string { return fmt.Sprintf("%s:%d", w.Push, w.Gen) }
 
 func (q *Queue) shard(w push.WakeUp) string {
-	return q.names[uint64(w.RecipientKey)%uint64(len(q.names))]
+	names := q.names()
+	return names[uint64(w.RecipientKey)%uint64(len(names))]
 }
 
 // bulk is the queue beside a shard's for wake-ups of tenants that have very many for the
@@ -209,8 +238,9 @@ func bulk(shard string) string { return shard + "-bulk" }
 
 // all lists the queues.
 func (q *Queue) all() []string {
-	all := slices.Clone(q.names)
-	for _, name := range q.names {
+	names := q.names()
+	all := slices.Clone(names)
+	for _, name := range names {
 		all = append(all, bulk(name))
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/rediskey"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -77,7 +78,7 @@ func TestArmedAgainWhenDone(t *testing.T) {
 func TestRecipientsAreSpreadOverTheShards(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
-	q := queue.New(rdb, 4)
+	q := queue.New(rdb, 4, nil)
 	var many []push.WakeUp
 	for i := range 200 {
 		w := wakeUp(time.Hour)
@@ -141,7 +142,7 @@ func TestFailedHandlersAreCalledAgain(t *testing.T) {
 func TestWhatIsNoWakeUpIsPutAside(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
-	q := queue.New(rdb, 1)
+	q := queue.New(rdb, 1, nil)
 	if _, err := asynq.NewClientFromRedisClient(rdb).Enqueue(asynq.NewTask("push:wake", []byte("?")), asynq.Queue("push-0")); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestServeDrains(t *testing.T) {
 func TestArmWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	q := queue.New(client(t, server.URL), 2)
+	q := queue.New(client(t, server.URL), 2, nil)
 	arm(t, q, wakeUp(time.Hour))
 	if err := server.Pause(); err != nil {
 		t.Fatal(err)
@@ -213,7 +214,7 @@ func TestSizesAfterAFlush(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	rdb := client(t, server.URL)
-	q := queue.New(rdb, 2)
+	q := queue.New(rdb, 2, nil)
 	arm(t, q, wakeUp(time.Hour))
 	if got := sizes(t, q)["scheduled"]; got != 1 {
 		t.Fatalf("%d are scheduled", got)
@@ -253,7 +254,7 @@ func TestArmedBesideOneThatIsBelievedToRun(t *testing.T) {
 func TestWorks_BrokenQueue(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
-	q := queue.New(rdb, 2)
+	q := queue.New(rdb, 2, nil)
 	if err := q.Works(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +282,7 @@ func TestWorks_BrokenQueue(t *testing.T) {
 func TestArm_ManyOfOneTenant(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
-	q := queue.New(rdb, 1)
+	q := queue.New(rdb, 1, nil)
 	var flood []push.WakeUp
 	tenant := uuid.New()
 	for range 1000 {
@@ -354,4 +355,32 @@ func TestImpatienceIsNoFailure(t *testing.T) {
 		t.Errorf("without any patience: %v", err)
 	}
 	arm(t, q, wakeUp(time.Hour))
+}
+
+// TestInstallations that share a Redis have wake-ups of their own, and none while their
+// database has no name yet.
+func TestInstallations(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.Redis(t))
+	named := func(name string) rediskey.Installation { return func() (string, bool) { return name, true } }
+	var known atomic.Bool
+	one, two := queue.New(rdb, 2, named("one")), queue.New(rdb, 2, func() (string, bool) { return "two", known.Load() })
+	if err := two.Arm(t.Context(), []push.WakeUp{wakeUp(0)}); !errors.Is(err, queue.ErrNoNames) {
+		t.Errorf("without a name: %v", err)
+	}
+	if err := two.Works(t.Context()); err != nil {
+		t.Errorf("Redis works: %v", err)
+	}
+	var byOne, byTwo atomic.Int64
+	serve(t, one, func(context.Context, push.WakeUp) error { byOne.Add(1); return nil })
+	serve(t, two, func(context.Context, push.WakeUp) error { byTwo.Add(1); return nil })
+	known.Store(true)
+	for range 20 {
+		arm(t, one, wakeUp(0))
+		arm(t, two, wakeUp(0), wakeUp(0))
+	}
+	eventually(t, "all are handled", func() bool { return byOne.Load()+byTwo.Load() == 60 })
+	if byOne.Load() != 20 {
+		t.Errorf("the first handled %d of its 20 wake-ups, the second %d of its 40", byOne.Load(), byTwo.Load())
+	}
 }

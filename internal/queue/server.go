@@ -29,12 +29,19 @@ type ServerConfig struct {
 // The bulk queues have handlers of their own, so that what is in them stands in nobody's
 // way.
 func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context.Context, push.WakeUp) error) error {
+	for q.names() == nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 	var bulks []string
-	for _, name := range q.names {
+	for _, name := range q.names() {
 		bulks = append(bulks, bulk(name))
 	}
 	var servers [2]*asynq.Server
-	for i, names := range [][]string{q.names, bulks} {
+	for i, names := range [][]string{q.names(), bulks} {
 		servers[i] = q.newServer(cfg, names)
 		if err := servers[i].Start(handler(handle)); err != nil {
 			return fmt.Errorf("serve queue: %w", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/rediskey"
 )
 
 // Ledger is a copy of recipients' bookings in Redis. It knows at once that a
@@ -41,6 +42,8 @@ type LedgerConfig struct {
 	OnError func(error)      // told of every failure; nil: nobody
 	Observe func(calls int)  // told the size of every pipeline; nil: nobody
 	Now     func() time.Time // nil: time.Now
+
+	Installation rediskey.Installation // whose bookings these are; without its name nothing is known
 }
 
 // Recipient is whose bookings are meant: the tenant and the tenant's own id.
@@ -155,14 +158,15 @@ func (l *Ledger) Release(r Recipient, id uuid.UUID) {
 // Forget drops what the ledger knows of recipients, because Postgres said
 // otherwise, could not be asked, or has booked many at once.
 func (l *Ledger) Forget(rs ...Recipient) {
-	if l.down() {
+	prefix, named := l.cfg.Installation.Prefix()
+	if !named || l.down() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Timeout)
 	defer cancel()
 	pipe := l.rdb.Pipeline()
 	for _, r := range rs {
-		pipe.Del(ctx, keys(r)...)
+		pipe.Del(ctx, keys(prefix, r)...)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		l.failed(err)
@@ -173,10 +177,14 @@ func (l *Ledger) Forget(rs ...Recipient) {
 // of other callers. After a failure Redis is left alone for a moment, so that its
 // absence costs most callers nothing.
 func (l *Ledger) do(r Recipient, script *redis.Script, args []any, bookings int) *redis.Cmd {
-	if l.down() {
+	prefix, named := l.cfg.Installation.Prefix()
+	switch {
+	case !named:
+		return redis.NewCmdResult(nil, errUnnamed)
+	case l.down():
 		return redis.NewCmdResult(nil, errDown)
 	}
-	cmd, _ := l.calls.Do(call{script: script, keys: keys(r), args: args, weight: weight(bookings)})
+	cmd, _ := l.calls.Do(call{script: script, keys: keys(prefix, r), args: args, weight: weight(bookings)})
 	if err := cmd.Err(); err != nil {
 		l.failed(err)
 	}
@@ -186,7 +194,10 @@ func (l *Ledger) do(r Recipient, script *redis.Script, args []any, bookings int)
 // down reports whether Redis is left alone.
 func (l *Ledger) down() bool { return l.now().UnixNano() < l.downUntil.Load() }
 
-var errDown = errors.New("ledger: Redis failed a moment ago")
+var (
+	errDown    = errors.New("ledger: Redis failed a moment ago")
+	errUnnamed = errors.New("ledger: Postgres has not yet said what its keys are called")
+)
 
 func (l *Ledger) failed(err error) {
 	if !ofOneKey(err) {
@@ -199,8 +210,8 @@ func (l *Ledger) failed(err error) {
 
 // keys share a hash tag, hence a cluster slot. They are of fixed size and hold
 // nothing that names a person.
-func keys(r Recipient) []string {
+func keys(prefix string, r Recipient) []string {
 	h := sha256.Sum256([]byte(r.ID))
-	tag := "sq:{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"
+	tag := prefix + "{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"
 	return []string{tag + ":bookings", tag + ":filler"}
 }

@@ -94,7 +94,7 @@ func BenchmarkMemory(b *testing.B) {
 						b.Fatal("refused")
 					}
 				}
-				key := slotOf("story") + keyOf(Rule{Subject: "anna", Limit: limit.WithDefaults()})
+				key := "sq:" + slotOf("story") + keyOf(Rule{Subject: "anna", Limit: limit.WithDefaults()})
 				b.ReportMetric(float64(p.rdb.MemoryUsage(b.Context(), key).Val()), "B/subject")
 				b.ReportMetric(0, "ns/op")
 			})

@@ -19,11 +19,11 @@ func TagOf(name string) string {
 }
 
 // slots are the places of an owner's tags in a cluster. They remember the last.
-type slots struct{ owner, tag, slot string }
+type slots struct{ prefix, owner, tag, slot string }
 
 func (s *slots) of(tag string) string {
 	if s.slot == "" || s.tag != tag {
-		s.tag, s.slot = tag, slotOf(s.owner+tag)
+		s.tag, s.slot = tag, s.prefix+slotOf(s.owner+tag)
 	}
 	return s.slot
 }
@@ -32,7 +32,7 @@ func (s *slots) of(tag string) string {
 // of fixed size and names nobody.
 func slotOf(name string) string {
 	h := sha256.Sum256([]byte(name))
-	return "sq:limit:{" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}:"
+	return "limit:{" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}:"
 }
 
 // keyOf tells the rules of a tag apart, by everything in them: with another

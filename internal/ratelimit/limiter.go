@@ -12,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/rediskey"
 )
 
 // Never is the RetryAfter of what is not allowed at any time, because it costs
@@ -74,6 +75,8 @@ type Config struct {
 	OnError func(error)      // told of every failure; nil: nobody
 	Observe func(calls int)  // told the size of every pipeline; nil: nobody
 	Now     func() time.Time // for Pause only; nil: time.Now
+
+	Installation rediskey.Installation // whose limits these are; without its name there is no decision
 
 	// Work is how much of Redis' time the calls that are under way may take
 	// together, by the estimate of their weight, and OwnerWork how much those of
@@ -161,7 +164,11 @@ func (l *Limiter) decide(ctx context.Context, verb, owner string, cost int, rule
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	answer, err := l.run(ctx, owner, l.plan(verb, owner, cost, distinct))
+	prefix, named := l.cfg.Installation.Prefix()
+	if !named {
+		return Decision{}, ErrUnavailable
+	}
+	answer, err := l.run(ctx, owner, l.plan(slots{prefix: prefix, owner: owner}, verb, cost, distinct))
 	if err != nil {
 		return Decision{}, err
 	}
@@ -199,8 +206,8 @@ func (l *Limiter) check(cost int, rules []Rule) ([]Rule, error) {
 }
 
 // plan is the call that decides about these rules.
-func (l *Limiter) plan(verb, owner string, cost int, rules []Rule) call {
-	names, slots := make([]string, len(rules)), slots{owner: owner}
+func (l *Limiter) plan(slots slots, verb string, cost int, rules []Rule) call {
+	names := make([]string, len(rules))
 	for i, r := range rules {
 		names[i] = r.Limit.program().name
 	}

@@ -139,7 +139,7 @@ func TestNothingStays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			left := rdb.PTTL(t.Context(), slotOf("tag")+keyOf(Rule{Subject: "anna", Limit: rule.Limit.WithDefaults()})).Val()
+			left := rdb.PTTL(t.Context(), "sq:"+slotOf("tag")+keyOf(Rule{Subject: "anna", Limit: rule.Limit.WithDefaults()})).Val()
 			if reset := d.Results[0].ResetAfter; left > reset+3*time.Millisecond || left < reset-time.Since(began)-time.Millisecond {
 				t.Errorf("%s: lives for %s, and matters for %s", rule.Limit.Algorithm, left, d.Results[0].ResetAfter)
 			}
@@ -169,7 +169,7 @@ func TestNoGarbageUnderLoad(t *testing.T) {
 			t.Fatal("refused")
 		}
 	}
-	key := func(l Limit) string { return slotOf("story") + keyOf(Rule{Subject: "anna", Limit: l}) }
+	key := func(l Limit) string { return "sq:" + slotOf("story") + keyOf(Rule{Subject: "anna", Limit: l}) }
 	if n, m := p.rdb.LLen(t.Context(), key(log)).Val(), p.rdb.LLen(t.Context(), key(window)).Val(); n != 20 || m > 11 {
 		t.Errorf("%d instants and %d steps are kept", n, m)
 	}
@@ -185,7 +185,7 @@ func TestRealClock(t *testing.T) {
 	if _, err := l.Take(t.Context(), "tag", 1, log); err != nil {
 		t.Fatal(err)
 	}
-	end, _, _ := strings.Cut(rdb.LIndex(t.Context(), slotOf("tag")+keyOf(log), 0).Val(), " ")
+	end, _, _ := strings.Cut(rdb.LIndex(t.Context(), "sq:"+slotOf("tag")+keyOf(log), 0).Val(), " ")
 	micros, err := strconv.ParseInt(end, 10, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -336,8 +336,8 @@ func TestRedisRefuses(t *testing.T) {
 	rules := rulesOf("anna", classics()...)
 	odd, strange := rules[0], rules[3]
 	strange.Limit = strange.Limit.WithDefaults()
-	rdb.LPush(t.Context(), slotOf("odd")+keyOf(odd), "what is this?")
-	rdb.Set(t.Context(), slotOf("odd")+keyOf(strange), "and this?", 0)
+	rdb.LPush(t.Context(), "sq:"+slotOf("odd")+keyOf(odd), "what is this?")
+	rdb.Set(t.Context(), "sq:"+slotOf("odd")+keyOf(strange), "and this?", 0)
 	var all sync.WaitGroup
 	for n := range 100 {
 		if n%30 == 0 {

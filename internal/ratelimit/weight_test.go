@@ -36,7 +36,7 @@ func (p *puppet) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) [
 		for n := range uses {
 			list[n] = fmt.Sprint(first+n*step-l.Per.Microseconds()+step, n+1, 1)
 		}
-		if err := p.rdb.RPush(t.Context(), slotOf("story")+keyOf(r), list...).Err(); err != nil {
+		if err := p.rdb.RPush(t.Context(), "sq:"+slotOf("story")+keyOf(r), list...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,7 +122,7 @@ func BenchmarkWeight(b *testing.B) {
 					}
 				}
 				b.ReportMetric(p.micros(b, call.verb, call.cost(l), rules), "µs-in-Redis/op")
-				b.ReportMetric(float64(p.plan(call.verb, "story", 1, rules).weight), "weight")
+				b.ReportMetric(float64(p.plan(slots{owner: "story"}, call.verb, 1, rules).weight), "weight")
 				b.ReportMetric(0, "ns/op")
 			})
 		}

@@ -26,18 +26,19 @@ const (
 
 // Store is the service's view of Postgres. It is safe for concurrent use.
 type Store struct {
-	pool        *pgxpool.Pool // for what changes something
-	readPool    *pgxpool.Pool
-	reads       *bulkhead.Bulkhead[uuid.UUID] // connections of readPool, by tenant
-	changes     *bulkhead.Bulkhead[uuid.UUID] // connections of pool for single changes, by tenant
-	answers     atomic.Int64                  // how often Postgres has answered whoever takes a part
-	cfg         Config
-	bookings    *groupcommit.Group[Order, []Verdict] // of single pushes
-	ownBookings *ownBookings
-	crowds      crowds
-	claims      *groupcommit.Group[ClaimOrder, Claim]
-	finishes    *groupcommit.Group[Finish, bool]
-	looks       *groupcommit.Group[span, []HeldBooking]
+	pool         *pgxpool.Pool // for what changes something
+	readPool     *pgxpool.Pool
+	reads        *bulkhead.Bulkhead[uuid.UUID] // connections of readPool, by tenant
+	changes      *bulkhead.Bulkhead[uuid.UUID] // connections of pool for single changes, by tenant
+	installation installation
+	answers      atomic.Int64 // how often Postgres has answered whoever takes a part
+	cfg          Config
+	bookings     *groupcommit.Group[Order, []Verdict] // of single pushes
+	ownBookings  *ownBookings
+	crowds       crowds
+	claims       *groupcommit.Group[ClaimOrder, Claim]
+	finishes     *groupcommit.Group[Finish, bool]
+	looks        *groupcommit.Group[span, []HeldBooking]
 }
 
 // Config bounds the store. Zero values mean the defaults.

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// TestTwoInstallationsOnOneRedis: each has its own wake-ups, so that what it accepted
+// leaves on time. Nobody is there to find what would be left: the lease of a wake-up is
+// ten minutes. All that either writes bears its own name.
+func TestTwoInstallationsOnOneRedis(t *testing.T) {
+	t.Parallel()
+	r := newOwnRedis(t)
+	config := strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 10m, ", 1) +
+		"api_limits: {per_ip: [{algorithm: token_bucket, limit: 100000, per: 1h}]}\n"
+	var worlds []*world
+	for range 2 {
+		w := newWorldIn(t, setting{redis: r.URL, config: config})
+		w.startAPI()
+		w.startWorker()
+		worlds = append(worlds, w)
+	}
+	for _, in := range []time.Duration{0, 2 * time.Second, 4 * time.Second} {
+		var due [2]map[string]time.Time
+		for i, w := range worlds {
+			due[i] = w.accept("r-"+in.String(), in, object{})
+		}
+		for i, w := range worlds {
+			w.wantLeft(due[i])
+		}
+	}
+	for i, w := range worlds {
+		if n := len(w.taken()); n != 18 {
+			t.Errorf("provider %d was asked %d times for 18 pushes", i, n)
+		}
+	}
+
+	o, err := redis.ParseURL(r.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer rdb.Close()
+	queues := rdb.SMembers(t.Context(), "asynq:queues").Val()
+	names := map[string]bool{}
+	for _, queue := range queues {
+		names[strings.Split(queue, "-")[1]] = true
+	}
+	if len(names) != 2 || len(queues) != 4 {
+		t.Errorf("the queues are %v", queues)
+	}
+	seen := ""
+	for _, key := range rdb.Keys(t.Context(), "sq:*").Val() {
+		name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(key, "sq:"), "{push-"), ":")
+		if name, _, _ = strings.Cut(name, "-"); !names[name] {
+			t.Errorf("the key %s bears no name of %v", key, names)
+		}
+		seen += key + "\n"
+	}
+	for _, kind := range []string{":limit:", ":pace:", ":bookings"} {
+		if !strings.Contains(seen, kind) {
+			t.Errorf("there is no key of %s among\n%s", kind, seen)
+		}
+	}
+}
