@@ -15,7 +15,7 @@ func TestTwoInstallationsOnOneRedis(t *testing.T) {
 	t.Parallel()
 	r := newOwnRedis(t)
 	config := strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 10m, ", 1) +
-		"api_limits: {per_ip: [{algorithm: token_bucket, limit: 100000, per: 1h}]}\n"
+		"api_limits: {per_ip: [{algorithm: fixed_window, limit: 100000, per: 1h}]}\n"
 	var worlds []*world
 	for range 2 {
 		w := newWorldIn(t, setting{redis: r.URL, config: config})
