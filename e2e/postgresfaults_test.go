@@ -83,6 +83,14 @@ var postgresFaults = []postgresFault{
 		begin: func(p *ownPostgres) { p.do(`ALTER ROLE service CONNECTION LIMIT 0`); p.do(terminate) },
 		end:   func(p *ownPostgres) { p.do(`ALTER ROLE service CONNECTION LIMIT -1`) },
 	},
+	{ // what was connected before must not stay so when it is over
+		name: "read only",
+		begin: func(p *ownPostgres) {
+			p.do(`ALTER ROLE service SET default_transaction_read_only = on`)
+			p.do(terminate)
+		},
+		end: func(p *ownPostgres) { p.do(`ALTER ROLE service RESET default_transaction_read_only`) },
+	},
 	{
 		name: "silent", lasts: 40 * time.Second,
 		begin: func(p *ownPostgres) { p.must(p.Pause()) },
@@ -179,7 +187,7 @@ func (w *world) postgresIsAway() bool {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return ready.status == http.StatusServiceUnavailable && ready.header.Get("Retry-After") != "" && ready.body["status"] == "unavailable" && ready.body["postgres"] == "unreachable"
+	return ready.status == http.StatusServiceUnavailable && ready.header.Get("Retry-After") != "" && ready.body["status"] == "unavailable" && (ready.body["postgres"] == "unreachable" || ready.body["postgres"] == "read_only")
 }
 
 // wantNoBursts wants no recipient to have got more than the rules allow, even

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,22 +94,34 @@ func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })
 }
 
+// part is connections that tenants share.
+type part struct {
+	*bulkhead.Bulkhead[uuid.UUID]
+	answers atomic.Int64 // how often Postgres has answered on them
+}
+
+// newPart shares so many connections, of which each tenant has some at a time: at least
+// one.
+func newPart(connections, each int) *part {
+	return &part{Bulkhead: bulkhead.New[uuid.UUID](int64(max(1, connections)), int64(max(1, each)))}
+}
+
 // within does something for which it takes a connection of the tenant's part. That
 // all of the part is in use is the tenant's doing only if Postgres answers.
-func (s *Store) within(ctx context.Context, part *bulkhead.Bulkhead[uuid.UUID], tenant uuid.UUID, do func(ctx context.Context) error) error {
+func (s *Store) within(ctx context.Context, part *part, tenant uuid.UUID, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	answers := s.answers.Load()
+	answers := part.answers.Load()
 	loan, err := part.Acquire(ctx, tenant, 1)
 	switch {
-	case err != nil && s.answers.Load() == answers:
+	case err != nil && part.answers.Load() == answers:
 		return fmt.Errorf("%w: %v, and Postgres has answered nobody meanwhile", push.ErrUnavailable, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
 	defer loan.Release()
 	if err = do(ctx); !errors.Is(err, push.ErrUnavailable) {
-		s.answers.Add(1)
+		part.answers.Add(1)
 	}
 	return err
 }

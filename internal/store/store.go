@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -28,10 +25,9 @@ const (
 type Store struct {
 	pool         *pgxpool.Pool // for what changes something
 	readPool     *pgxpool.Pool
-	reads        *bulkhead.Bulkhead[uuid.UUID] // connections of readPool, by tenant
-	changes      *bulkhead.Bulkhead[uuid.UUID] // connections of pool for single changes, by tenant
+	reads        *part // of readPool
+	changes      *part // of pool, for single changes
 	installation installation
-	answers      atomic.Int64 // how often Postgres has answered whoever takes a part
 	cfg          Config
 	bookings     *groupcommit.Group[Order, []Verdict] // of single pushes
 	ownBookings  *ownBookings
@@ -77,8 +73,8 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		s.pool.Close()
 		return nil, err
 	}
-	s.reads = bulkhead.New[uuid.UUID](int64(cfg.ReadConns), part(cfg.ReadConns, 4))
-	s.changes = bulkhead.New[uuid.UUID](part(cfg.MaxConns, 2), part(cfg.MaxConns, 8))
+	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
+	s.changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
 	s.bookings = &groupcommit.Group[Order, []Verdict]{
 		Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
 	}
@@ -94,9 +90,6 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	}
 	return s, nil
 }
-
-// part is so large a part of some connections, and at least one.
-func part(connections, of int) int64 { return max(1, int64(connections/of)) }
 
 // CheckURL says what is wrong with the URL of a database.
 func CheckURL(databaseURL string) error {
