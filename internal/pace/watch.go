@@ -14,7 +14,7 @@ const (
 	presence      = time.Minute // how long a worker that is not heard of counts as one
 )
 
-var errUnnamed = errors.New("Postgres has not yet said what its keys are called")
+var errUnnamed = errors.New("pace: Postgres has not yet said what its keys are called")
 
 // Pause has all workers leave a channel alone for so long, or for as long as
 // somebody asked before, if that is longer. Without Redis it does nothing:

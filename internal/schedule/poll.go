@@ -149,7 +149,8 @@ func (p *Poller) leave(key polled) {
 func (p *Poller) givenUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := p.Works(ctx); err == nil {
+	err := p.Works(ctx)
+	if err == nil {
 		p.away = time.Time{}
 		return p.lingers(ctx)
 	}
@@ -165,7 +166,7 @@ func (p *Poller) givenUp(ctx context.Context) bool {
 		return false
 	}
 	p.polling.Store(true)
-	p.Log.WarnContext(ctx, "Redis does not answer; polling Postgres for what is due", "for", away.Round(time.Millisecond).String())
+	p.Log.WarnContext(ctx, "Redis does not do what the queue needs; polling Postgres for what is due", "for", away.Round(time.Millisecond).String(), "error", err)
 	return true
 }
 
