@@ -219,7 +219,7 @@ func (l *lab) events(w *world, f *facts) {
 	}
 	rare("cancels of what may have been delivered", possibly)
 	rare("attempts lost and reaped", lost)
-	r.sometimes("workers that polled Postgres", w.said(`"msg":"Redis does not answer; polling Postgres for what is due"`))
+	r.sometimes("workers that polled Postgres", w.said(`"msg":"Redis does not do what the queue needs; polling Postgres for what is due"`))
 	if l.skew {
 		r.sometimes("workers whose clock is minutes off", w.clocksOff())
 	}
