@@ -11,5 +11,5 @@
 //
 //	FAULTS=kill@claim.committed:2   die by SIGKILL at the second claim.committed
 //	FAULTS=stop@send.written:1      freeze by SIGSTOP there, until SIGCONT
-//	FAULTS_OFF=judge                switch a gate off
+//	FAULTS_OFF=judge                switch a gate off, or several: rearm,poll
 package faults

@@ -49,5 +49,5 @@ const (
 	InFlight Gate = "in-flight" // one attempt at a time for a recipient
 	Confirm  Gate = "confirm"   // Postgres confirms what the ledger refuses
 	Rearm    Gate = "rearm"     // what was armed, and not sent, is armed again
-	Poll     Gate = "poll"      // workers do without Redis
+	Poll     Gate = "poll"      // workers look in Postgres without Redis, and for what is overdue
 )

@@ -66,6 +66,8 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	since := p.Overdue
 	if p.givenUp(ctx) {
 		since = 0
+	} else if faults.Off(faults.Poll) {
+		return false, nil
 	}
 	if p.slots == nil {
 		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[polled]bool{}
