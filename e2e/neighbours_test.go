@@ -269,19 +269,21 @@ func TestMemoryIsBounded(t *testing.T) {
 
 	ahead := func(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.RFC3339) }
 	faults := `"a":1,` + strings.Repeat(`"b":2,`, 10_000) + `"c":3}`
-	for _, worst := range []struct{ name, method, path, body string }{
-		{"pages of the list", "GET", "/v1/pushes?page_size=500", ""},
-		{"pictures of slots", "GET", "/v1/recipients/hot/slots?from=" + ahead(0) + "&until=" + ahead(399), ""},
-		{"refusals with many faults", "POST", "/v1/pushes", "{" + faults},
-		{"batches with many faults", "POST", "/v1/pushes/batch", `{"pushes":[` + strings.Repeat(`{"a":1,"b":2},`, 999) + `{` + faults + `]}`},
-		{"checks of a crowded quota", "POST", "/v1/quota/check", `{"recipient":"hot","send_at":"` + ahead(130) + `"}`},
-		{"views of a crowded quota", "GET", "/v1/recipients/hot/quota?at=" + ahead(130), ""},
-		{"refusals for a crowded recipient", "POST", "/v1/pushes", `{"recipient":"hot","message":{},"send_at":"` + ahead(130) + `"}`},
+	for _, worst := range []struct {
+		name, method, path, body string
+		times                    int // on one connection: the kernel takes the first few answers
+	}{
+		{"pages of the list", "GET", "/v1/pushes?page_size=500", "", 20},
+		{"pictures of slots", "GET", "/v1/recipients/hot/slots?from=" + ahead(0) + "&until=" + ahead(399), "", 20},
+		{"refusals with many faults", "POST", "/v1/pushes", "{" + faults, 20},
+		{"batches with many faults", "POST", "/v1/pushes/batch", `{"pushes":[` + strings.Repeat(`{"a":1,"b":2},`, 999) + `{` + faults + `]}`, 20},
+		{"checks of a crowded quota", "POST", "/v1/quota/check", `{"recipient":"hot","send_at":"` + ahead(130) + `"}`, 1},
+		{"views of a crowded quota", "GET", "/v1/recipients/hot/quota?at=" + ahead(130), "", 1},
+		{"refusals for a crowded recipient", "POST", "/v1/pushes", `{"recipient":"hot","message":{},"send_at":"` + ahead(130) + `"}`, 1},
 	} {
 		var all sync.WaitGroup
 		for _, one := range loud {
-			// Of many requests on one connection, the kernel takes the first few answers.
-			request := bytes.Repeat(one.text(worst.method, worst.path, one.key, worst.body), 20)
+			request := bytes.Repeat(one.text(worst.method, worst.path, one.key, worst.body), worst.times)
 			all.Go(func() {
 				got := crowd.ask(50, request, 50)
 				t.Logf("%s: %v", worst.name, got)
@@ -304,3 +306,62 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	t.Logf("the calm tenant was served %d times", calm.served.Load())
 }
+
+// TestDeliveriesLeaveBesideALoudTenant: while one tenant submits all that it can, asks for
+// what costs most and takes at its worst, all requests of another are served, and its
+// pushes leave before those that the loud tenant had due at the same time.
+func TestDeliveriesLeaveBesideALoudTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorldIn(t, setting{config: neighbourConfig})
+	w.startAPI()
+	calm := w.tenant("calm")
+	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	const many, few = 600, 20
+	w.submitAll("push", many, due)
+	crowd := &crowd{w: w}
+	t.Cleanup(crowd.leave)
+	var limits []string
+	for n := range 16 {
+		limits = append(limits, fmt.Sprintf(`{"key":"%d","algorithm":"sliding_window","limit":1000,"per":"1s","precision":"1ms"}`, n))
+	}
+	for _, request := range [][]byte{
+		w.text("GET", "/v1/pushes?category=zzz", w.key, ""),
+		w.text("POST", "/v1/limits/take", w.key, `{"limits":[`+strings.Join(limits, ",")+`]}`),
+		w.text("GET", "/v1/pushes", "sq_wrong", ""),
+		w.text("GET", "/v1/no/such/path", w.key, ""),
+	} {
+		crowd.ask(16, bytes.Repeat(request, 200), 16)
+	}
+	for n := range few {
+		push := object{"recipient": fmt.Sprint("calm-", n), "channel": "push", "message": object{}, "send_at": due.Format(time.RFC3339)}
+		if a, err := calm.ask("POST", "/v1/pushes", push); err != nil || a.status != http.StatusCreated {
+			t.Errorf("submit: %v %v", a, err)
+		}
+		take := object{"key": "calm", "limits": []object{{"algorithm": "token_bucket", "limit": 1000, "per": "1s"}}}
+		if a, err := calm.ask("POST", "/v1/limits/take", take); err != nil || a.status != http.StatusOK {
+			t.Errorf("take: %v %v", a, err)
+		}
+	}
+	w.startWorker()
+	sent := func() int {
+		a, err := calm.ask("GET", "/v1/pushes?status=sent&page_size=100", nil)
+		if err != nil || a.status != http.StatusOK {
+			t.Errorf("list: %v %v", a, err)
+			return few
+		}
+		return len(list(a.body))
+	}
+	w.until("the calm tenant's pushes are sent", func() bool { return sent() >= few })
+	if before := len(w.through("push")); before >= many {
+		t.Errorf("they left behind %d of the loud tenant, which were due at the same time", before)
+	}
+}
+
+// neighbourConfig has a channel that takes a while for what is due.
+const neighbourConfig = `
+policy:
+  rules: []
+channels:
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, throughput: {rate: 100, per: 1s}}
+http: {drain: 0s}
+`

@@ -13,8 +13,8 @@ import (
 // How many requests may have a recipient with very many bookings in memory at a time,
 // and how many of one tenant. Each takes some 20 MB, and a processor for a moment.
 const (
-	allTurns    = 4
-	tenantTurns = 2
+	allTurns    = 2
+	tenantTurns = 1
 )
 
 func newTurns() *bulkhead.Bulkhead[uuid.UUID] { return bulkhead.New[uuid.UUID](allTurns, tenantTurns) }
