@@ -30,6 +30,7 @@ func measurements() []measurement {
 		{"samesecond", "worker", measureSameSecond},
 		{"memory", "", measureMemory},
 		{"limits", "", measureLimits},
+		{"neighbours", "", measureNeighbours},
 	}
 }
 
@@ -53,6 +54,7 @@ type lab struct {
 	running  []*process.Process
 	started  int           // processes so far
 	profiles string        // folder for CPU profiles; empty: none are made
+	index    int           // of Redis, for the next sendquota
 	patience time.Duration // left for waiting until strangers are quiet
 
 	recipients *atomic.Int64 // numbers of recipients so far
@@ -60,7 +62,7 @@ type lab struct {
 
 // measure makes all measurements that are asked for.
 func measure(ctx context.Context, o options) (r *report, err error) {
-	l := &lab{options: o, profiles: o.profile, patience: time.Minute, recipients: new(atomic.Int64)}
+	l := &lab{options: o, profiles: o.profile, index: oursIndex, patience: time.Minute, recipients: new(atomic.Int64)}
 	defer func() { err = errors.Join(err, l.close()) }()
 	if err := l.open(ctx); err != nil {
 		return nil, err

@@ -66,14 +66,14 @@ type sendquota struct {
 }
 
 // newSendquota sets a new system up, as an operator would, and starts its API.
-// Its channel posts to the provider's URL.
-func (l *lab) newSendquota(ctx context.Context, providerURL string) (*sendquota, error) {
+// Its channel posts to the provider's URL. More settings can follow, as YAML.
+func (l *lab) newSendquota(ctx context.Context, providerURL string, more ...string) (*sendquota, error) {
 	s := &sendquota{l: l}
 	var err error
 	if s.database, err = l.servers.newDatabase(ctx, "sendquota"); err != nil {
 		return nil, err
 	}
-	if s.redis, err = l.servers.emptyRedis(ctx, oursIndex); err != nil {
+	if s.redis, err = l.servers.emptyRedis(ctx, l.index); err != nil {
 		return nil, err
 	}
 	if s.addr, err = process.FreeAddr(); err != nil {
@@ -83,7 +83,7 @@ func (l *lab) newSendquota(ctx context.Context, providerURL string) (*sendquota,
 		return nil, err
 	}
 	settings := filepath.Join(l.dir, filepath.Base(s.database)+".yaml")
-	yaml := fmt.Sprintf("http: {drain: 0s}\nchannels:\n  push: {type: webhook, url: %q, allow_private_addresses: true}\n", providerURL)
+	yaml := fmt.Sprintf("http: {drain: 0s}\nchannels:\n  push: {type: webhook, url: %q, allow_private_addresses: true}\n", providerURL) + strings.Join(more, "")
 	settings, _, _ = strings.Cut(settings, "?")
 	if err := os.WriteFile(settings, []byte(yaml), 0o600); err != nil {
 		return nil, err

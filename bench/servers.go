@@ -30,6 +30,7 @@ const (
 	oursIndex  = 1
 	naiveIndex = 2
 	noopIndex  = 3
+	otherIndex = 4 // of a second sendquota
 )
 
 func startServers(ctx context.Context) (*servers, error) {

@@ -38,7 +38,7 @@ var mayImport = map[string][]string{
 	"channel":     {"push", "outbound", "pace", "faults"},
 	"queue":       {"push", "rediskey"},
 	"store":       {"push", "quota", "groupcommit", "bulkhead", "faults", "migrations"},
-	"schedule":    {"push", "quota", "store", "faults"},
+	"schedule":    {"push", "quota", "store", "bulkhead", "faults"},
 	"delivery":    {"push", "quota", "channel", "pace", "store", "faults"},
 	"notify":      {"push", "groupcommit", "outbound", "store"},
 	"httpapi":     {"push", "quota", "ratelimit", "bulkhead", "health", "schedule", "store", "notify"},

@@ -1,6 +1,8 @@
 // Package bulkhead shares something bounded (connections, bytes of memory, work
-// for Redis) among tenants, so that none of them can take it all. Each has at most
-// a part of it, and when it is used up, tenants that wait take turns.
+// for Redis) among tenants, so that none of them can take it all, nor several of them
+// together. Each has at most a part of it, and no more than it leaves free: n of them
+// that want all they can get leave an (n+1)th part for the next. When it is used up all
+// the same, tenants that wait take turns.
 //
 // It bounds how much is in use at a time. It is not for speed limits, which
 // package ratelimit keeps.
@@ -46,7 +48,7 @@ func New[K comparable](total, each int64) *Bulkhead[K] {
 // FullError says that a tenant waited for units until its context ended, whose error
 // it wraps.
 type FullError struct {
-	Own bool // the tenant has its whole part in use; otherwise all tenants together have all
+	Own bool // the tenant has as much in use as it may; otherwise all tenants together have all
 	err error
 }
 
@@ -107,7 +109,7 @@ func (l *Loan[K]) orGiveUp(ctx context.Context, w *waiter, place *list.Element) 
 		return l, nil
 	default:
 	}
-	full := &FullError{Own: l.to.used+w.units > b.each, err: ctx.Err()}
+	full := &FullError{Own: b.own(l.to, w.units), err: ctx.Err()}
 	l.to.waiting.Remove(place)
 	b.settle(l.to)
 	b.serve() // it may have been in the way of others
@@ -116,7 +118,13 @@ func (l *Loan[K]) orGiveUp(ctx context.Context, w *waiter, place *list.Element) 
 
 // fits reports whether units can be lent now.
 func (b *Bulkhead[K]) fits(t *tenant[K], units int64) bool {
-	return t.used+units <= b.each && b.used+units <= b.total
+	return !b.own(t, units) && b.used+units <= b.total
+}
+
+// own reports whether a tenant has too much itself to be lent more. One that has
+// nothing is lent whatever there is.
+func (b *Bulkhead[K]) own(t *tenant[K], units int64) bool {
+	return t.used+units > b.each || t.used > 0 && t.used+units > b.total-b.used
 }
 
 func (b *Bulkhead[K]) lend(t *tenant[K], units int64) {
@@ -133,7 +141,7 @@ func (b *Bulkhead[K]) serve() {
 		first := t.waiting.Front()
 		w := first.Value.(*waiter)
 		switch {
-		case t.used+w.units > b.each:
+		case b.own(t, w.units):
 			e = e.Next()
 		case b.used+w.units > b.total:
 			return

@@ -46,10 +46,34 @@ func TestBulkhead_EachTenantHasItsPart(t *testing.T) {
 		if len(got) != 1 || <-got != "b" {
 			t.Error("b did not get what is left")
 		}
-		greedy.Shrink(5)
+		greedy.Shrink(2)
 		synctest.Wait()
 		if len(got) != 1 || <-got != "a" {
 			t.Error("a did not get what it gave back")
+		}
+	})
+}
+
+// TestBulkhead_SeveralLeaveRoom: however many tenants take all that they can get, the
+// next one finds as much as each of them has.
+func TestBulkhead_SeveralLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New[int](120, 80)
+		for n := range 5 {
+			var full *FullError
+			for range 100 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+				if _, err := b.Acquire(ctx, n, 1); err != nil && (!errors.As(err, &full) || !full.Own) {
+					t.Fatalf("tenant %d: %v", n, err)
+				}
+				cancel()
+			}
+			if full == nil {
+				t.Fatalf("tenant %d got all that it wanted", n)
+			}
+			if got, left := b.tenants[n].used, b.total-b.used; got < left || left < 1 {
+				t.Errorf("tenant %d has %d, and leaves %d", n, got, left)
+			}
 		}
 	})
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
@@ -54,6 +56,7 @@ type api struct {
 	now      func() time.Time
 	encoders *encoders
 	memory   memory
+	turns    *bulkhead.Bulkhead[uuid.UUID] // see newComputing
 
 	router     *chi.Mux
 	huma       huma.API
@@ -85,7 +88,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Callers.Limiter = cfg.Limiter
 	}
 	a := &api{
-		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux(),
+		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), turns: newComputing(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()
@@ -137,6 +140,8 @@ type call struct {
 	r      *http.Request
 	caller push.Caller
 	memory memory
+
+	computing *bulkhead.Bulkhead[uuid.UUID]
 }
 
 // handle documents an operation and serves it. Whoever calls needs a key with
@@ -149,7 +154,7 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 		r, w := humachi.Unwrap(hc)
 		x := w.(*exchange)
 		x.route = op.Path
-		c := &call{w: x, r: r, memory: a.memory}
+		c := &call{w: x, r: r, memory: a.memory, computing: a.turns}
 		var err error
 		if scope != "" {
 			err = a.admit(x, c, scope)

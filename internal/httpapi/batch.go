@@ -140,7 +140,7 @@ func (a *api) batch(c *call) error {
 			}
 		}
 	}
-	return a.answerBatch(c, members, &b)
+	return c.compute(func() error { return a.answerBatch(c, members, &b) })
 }
 
 // readWholeBatch reads a batch with what goes along, and refuses one that is

@@ -117,11 +117,17 @@ func (c *call) object(limit int64, bad *faults, read func(*reader)) (body []byte
 	if body, err = c.body(limit); err != nil {
 		return nil, err
 	}
-	r, isObject := start(body, bad)
-	if isObject {
-		read(r)
+	parse := func() error {
+		r, isObject := start(body, bad)
+		if isObject {
+			read(r)
+		}
+		return finish(r, bad)
 	}
-	return body, finish(r, bad)
+	if len(body) > maxBody {
+		return body, c.compute(parse)
+	}
+	return body, parse()
 }
 
 // start returns a reader that stands before the body's object, or behind a

@@ -45,14 +45,16 @@ func (a *api) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	v := pageView{Pushes: make([]*pushView, len(page.Pushes))}
-	for i, p := range page.Pushes {
-		v.Pushes[i] = viewOf(p)
-	}
-	if page.Next != nil {
-		v.NextPageToken = pageToken(*page.Next, c.caller.Tenant, f)
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return c.compute(func() error {
+		v := pageView{Pushes: make([]*pushView, len(page.Pushes))}
+		for i, p := range page.Pushes {
+			v.Pushes[i] = viewOf(p)
+		}
+		if page.Next != nil {
+			v.NextPageToken = pageToken(*page.Next, c.caller.Tenant, f)
+		}
+		return a.answer(c.w, http.StatusOK, v)
+	})
 }
 
 func statusNames() []string {

@@ -16,15 +16,16 @@ const DefaultMemory = 160 << 20
 // only that counts.
 type memory struct {
 	bodies *bulkhead.Bulkhead[uuid.UUID] // of batches that are being read
-	work   *bulkhead.Bulkhead[uuid.UUID] // of everything else
+	small  *bulkhead.Bulkhead[uuid.UUID] // of requests about one push, or the like
+	large  *bulkhead.Bulkhead[uuid.UUID] // of batches, pages and pictures: no small one waits for these
 }
 
 func newMemory(bytes int64) memory {
 	if bytes == 0 {
 		bytes = DefaultMemory
 	}
-	bodies, work := bytes*3/10, bytes*7/10
-	return memory{bulkhead.New[uuid.UUID](bodies, bodies/3), bulkhead.New[uuid.UUID](work, work*2/5)}
+	bodies, small, large := bytes*3/10, bytes*2/10, bytes*5/10
+	return memory{bulkhead.New[uuid.UUID](bodies, bodies/3), bulkhead.New[uuid.UUID](small, small/2), bulkhead.New[uuid.UUID](large, large/2)}
 }
 
 const (
@@ -35,8 +36,9 @@ const (
 	pushBytes  = 4 * maxBody // for one push
 )
 
-// bodyBytes is for a request with a body of so many bytes, and its answer.
-func bodyBytes(body int64) int64 { return 16<<10 + 4*body }
+// bodyBytes is for a request with a body of so many bytes, and its answer: for each six
+// of them it may have to tell a fault.
+func bodyBytes(body int64) int64 { return 16<<10 + 20*body }
 
 // batchBytes is for a batch. A member is thirty bytes at least, and its refusal a few
 // thousand.
@@ -45,7 +47,11 @@ func batchBytes(body int64) int64 { return 6*body + min(body/30, maxMembers)*6<<
 // reserve waits for memory for the request and its answer, unless it has some.
 func (c *call) reserve(bytes int64) (err error) {
 	if c.w.memory == nil {
-		c.w.memory, err = c.memory.work.Acquire(c.r.Context(), c.caller.Tenant, bytes)
+		from := c.memory.large
+		if bytes <= bodyBytes(maxBody) {
+			from = c.memory.small
+		}
+		c.w.memory, err = from.Acquire(c.r.Context(), c.caller.Tenant, bytes)
 	}
 	return err
 }

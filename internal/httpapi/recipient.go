@@ -111,11 +111,13 @@ func (a *api) slots(c *call) error {
 	if err != nil {
 		return err
 	}
-	v := slotsView{Blocked: blockedViews(slots.Blocked), Bookings: make([]bookingView, len(slots.Bookings)), NextFrom: maybe(slots.Next)}
-	for i, h := range slots.Bookings {
-		v.Bookings[i] = bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return c.compute(func() error {
+		v := slotsView{Blocked: blockedViews(slots.Blocked), Bookings: make([]bookingView, len(slots.Bookings)), NextFrom: maybe(slots.Next)}
+		for i, h := range slots.Bookings {
+			v.Bookings[i] = bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
+		}
+		return a.answer(c.w, http.StatusOK, v)
+	})
 }
 
 // blockedViews merges intervals of the same bounds into one.

@@ -83,14 +83,16 @@ func (a *api) listDeliveries(c *call) error {
 	if err != nil {
 		return noSuch("webhook", err)
 	}
-	v := deliveriesView{Deliveries: make([]deliveryView, len(page.Deliveries))}
-	for i, d := range page.Deliveries {
-		v.Deliveries[i] = deliveryViewOf(d)
-	}
-	if page.Next != 0 {
-		v.NextPageToken = deliveriesToken(page.Next, c.caller.Tenant, id, f)
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return c.compute(func() error {
+		v := deliveriesView{Deliveries: make([]deliveryView, len(page.Deliveries))}
+		for i, d := range page.Deliveries {
+			v.Deliveries[i] = deliveryViewOf(d)
+		}
+		if page.Next != 0 {
+			v.NextPageToken = deliveriesToken(page.Next, c.caller.Tenant, id, f)
+		}
+		return a.answer(c.w, http.StatusOK, v)
+	})
 }
 
 func deliveryStatuses() []string {

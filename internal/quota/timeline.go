@@ -80,6 +80,9 @@ func (l Timeline) Remove(b Booking) Timeline {
 // Has reports whether there is a booking that is not before from, but before until.
 func (l Timeline) Has(from, until time.Time) bool { return l.before(from) < l.before(until) }
 
+// Before returns the bookings before a time.
+func (l Timeline) Before(t time.Time) Timeline { return l.part(0, l.before(t)) }
+
 // Clone returns a timeline that may be used beside the old one.
 func (l Timeline) Clone() Timeline {
 	l.at, l.ids = slices.Clone(l.at), slices.Clone(l.ids)

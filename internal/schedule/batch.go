@@ -91,6 +91,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	}
 	var booked []push.Push
 	known := newExplanations(order.Drafts)
+	defer known.turn.end()
 	for n, i := range planned {
 		m := &members[i]
 		x := known.recipient(quota.Recipient{Tenant: tenant, ID: m.Request.Recipient})

@@ -63,7 +63,9 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	case store.OverCap:
 		return Result{Push: v.Push}, v.Capped
 	case store.Refused:
-		return Result{Push: v.Push}, s.refusal(ctx, &explained{who: who, batch: map[uuid.UUID]bool{id: true}}, p.SendAt, v)
+		x := explain(who, map[uuid.UUID]bool{id: true})
+		defer x.turn.end()
+		return Result{Push: v.Push}, s.refusal(ctx, x, p.SendAt, v)
 	}
 	faults.Here(faults.MoveCommitted)
 	s.tally.forget(tenant, old)

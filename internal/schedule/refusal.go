@@ -50,6 +50,12 @@ type explained struct {
 	view    quota.View
 	cut     bool // there are too many bookings to read more
 	decider *quota.Decider
+	turn    *turn
+}
+
+// explain returns that nothing is known of a recipient yet. Its turn is to be ended.
+func explain(who quota.Recipient, batch map[uuid.UUID]bool) *explained {
+	return &explained{who: who, batch: batch, turn: &turn{}}
 }
 
 // refusal explains why a draft was refused. What Postgres has said under the lock
@@ -103,18 +109,12 @@ func (s *Service) look(ctx context.Context, x *explained, view quota.View) error
 	if x.view.Until.After(view.Until) {
 		view.Until = x.view.Until
 	}
-	held, complete, err := s.bookings(ctx, x.who, view.From, view.Until)
+	line, complete, err := s.timeline(ctx, x, view.From, view.Until)
 	if err != nil {
 		return err
 	}
 	x.cut, view.Until = complete.Before(view.Until), complete
-	bookings := make([]quota.Booking, 0, len(held))
-	for _, h := range held {
-		if !x.batch[h.ID] {
-			bookings = append(bookings, h.Booking)
-		}
-	}
-	view.Timeline = quota.NewTimeline(bookings)
+	view.Timeline = line
 	for _, b := range x.booked {
 		view.Timeline = view.Insert(b)
 	}
@@ -122,19 +122,32 @@ func (s *Service) look(ctx context.Context, x *explained, view quota.View) error
 	return nil
 }
 
-// bookings reads a recipient's bookings: together with others if they are few, as
+// timeline reads a recipient's bookings: together with others if they are few, as
 // they nearly always are.
-func (s *Service) bookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []store.HeldBooking, complete time.Time, err error) {
-	held, all, err := s.store.Glance(ctx, r, from, until)
-	if err != nil || all {
-		return held, until, err
+func (s *Service) timeline(ctx context.Context, x *explained, from, until time.Time) (line quota.Timeline, complete time.Time, err error) {
+	held, all, err := s.store.Glance(ctx, x.who, from, until)
+	if err != nil {
+		return line, until, err
 	}
-	return s.store.Bookings(ctx, r, from, until)
+	if !all {
+		if err := x.turn.take(ctx, s.crowds, x.who.Tenant); err != nil {
+			return line, until, err
+		}
+		return s.store.Timeline(ctx, x.who, from, until, x.batch)
+	}
+	bookings := make([]quota.Booking, 0, len(held))
+	for _, h := range held {
+		if !x.batch[h.ID] {
+			bookings = append(bookings, h.Booking)
+		}
+	}
+	return quota.NewTimeline(bookings), until, nil
 }
 
 // usage says how full every rule is around a time.
 func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([]quota.Usage, error) {
-	x := &explained{who: r}
+	x := explain(r, nil)
+	defer x.turn.end()
 	if err := s.look(ctx, x, s.cfg.Policy.Around(at, 1)); err != nil {
 		return nil, err
 	}
@@ -145,10 +158,11 @@ func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([
 type explanations struct {
 	of    map[quota.Recipient]*explained
 	batch map[uuid.UUID]bool
+	turn  *turn // for all of them
 }
 
 func newExplanations(drafts []store.Draft) explanations {
-	e := explanations{map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}}
+	e := explanations{map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}, &turn{}}
 	for _, d := range drafts {
 		e.batch[d.Push.ID] = true
 	}
@@ -166,7 +180,7 @@ func (e explanations) recipient(r quota.Recipient) *explained {
 		if read > store.MaxBookings {
 			clear(e.of)
 		}
-		e.of[r] = &explained{who: r, batch: e.batch}
+		e.of[r] = &explained{who: r, batch: e.batch, turn: e.turn}
 	}
 	return e.of[r]
 }

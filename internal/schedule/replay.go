@@ -31,5 +31,7 @@ func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, membe
 	case !bytes.Equal(old.IdempotencyHash, o.RequestHash):
 		return Result{}, push.ErrKeyReused
 	}
-	return s.result(ctx, &explained{who: quota.Recipient{Tenant: tenant, ID: old.Recipient}}, store.Draft{Push: old}, store.Verdict{Judgement: store.Replayed, Push: old})
+	x := explain(quota.Recipient{Tenant: tenant, ID: old.Recipient}, nil)
+	defer x.turn.end()
+	return s.result(ctx, x, store.Draft{Push: old}, store.Verdict{Judgement: store.Replayed, Push: old})
 }

@@ -6,6 +6,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -33,6 +36,7 @@ type Service struct {
 	cfg    Config
 	now    func() time.Time
 	tally  *tally
+	crowds *bulkhead.Bulkhead[uuid.UUID] // turns
 }
 
 // Config is what a Service has to know.
@@ -63,7 +67,7 @@ type observer interface {
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
 func New(st *store.Store, ledger *quota.Ledger, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg, tally: newTally(st, now)}
+	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg, tally: newTally(st, now), crowds: newTurns()}
 }
 
 // Channels lists the names of the channels, the default first.

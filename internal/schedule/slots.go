@@ -24,8 +24,15 @@ const maxSlots = 10_000
 // Slots returns a recipient's bookings in [from, until], and the intervals
 // that overlap it in which nothing can be booked.
 func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time.Time) (Slots, error) {
-	reach := s.cfg.Policy.Reach()
-	held, complete, err := s.bookings(ctx, r, from.Add(-reach), until.Add(reach))
+	reach, turn := s.cfg.Policy.Reach(), &turn{}
+	defer turn.end()
+	held, few, err := s.store.Glance(ctx, r, from.Add(-reach), until.Add(reach))
+	complete := until.Add(reach)
+	if err == nil && !few {
+		if err = turn.take(ctx, s.crowds, r.Tenant); err == nil {
+			held, complete, err = s.manyBookings(ctx, r, from, until)
+		}
+	}
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
@@ -44,6 +51,20 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time
 	}
 	slots.end(from, until, complete.Add(-reach))
 	return slots, nil
+}
+
+// manyBookings reads what a picture shows and, by their reach, what matters to it: no
+// further than it can go.
+func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []store.HeldBooking, complete time.Time, err error) {
+	_, shown, err := s.store.Bookings(ctx, r, from.Add(-quota.Second), until, maxSlots+1)
+	if err != nil {
+		return nil, until, err
+	}
+	if first := from.Add(quota.Second); shown.Before(first) { // every picture shows a second
+		shown = first
+	}
+	reach := s.cfg.Policy.Reach()
+	return s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), store.MaxBookings)
 }
 
 // end ends a picture where it becomes too large, or where it is not known any more;

@@ -79,7 +79,9 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.arm(ctx, v.Push)
 		faults.Here(faults.SubmitArmed)
 	}
-	return s.result(ctx, &explained{who: who}, d, v)
+	x := explain(who, nil)
+	defer x.turn.end()
+	return s.result(ctx, x, d, v)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at
@@ -103,7 +105,9 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	if d.Allowed() && !faults.Off(faults.Confirm) {
 		return nil
 	}
-	return s.refusal(ctx, &explained{who: who}, at, store.Verdict{Decision: d, Complete: complete})
+	x := explain(who, nil)
+	defer x.turn.end()
+	return s.refusal(ctx, x, at, store.Verdict{Decision: d, Complete: complete})
 }
 
 // identify gives a push the id of its request, and its own: a new one, or one that follows from the

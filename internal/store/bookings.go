@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -113,7 +114,7 @@ func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]HeldBooking
 	return held, err
 }
 
-// MaxBookings is how many bookings [Store.Bookings] returns at most: twice as many as
+// MaxBookings is how many bookings are read without a lock, at most: twice as many as
 // a rule may allow in a window, and more.
 const MaxBookings = 250_000
 
@@ -132,22 +133,46 @@ const inOrderSQL = `
 
 // Bookings returns the places that a recipient holds strictly between from and
 // until, by time. It sees what was committed when it was asked, and takes no lock.
-// If there are more than [MaxBookings], it returns the first of them, and the time
-// before which they are complete; otherwise that is until.
-func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []HeldBooking, complete time.Time, err error) {
-	err = s.read(ctx, r.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		rows, _ := c.Query(ctx, inOrderSQL, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until, MaxBookings+1)
+// If there are more than most, it returns the first of them, and the time before which
+// they are complete; otherwise that is until.
+func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []HeldBooking, complete time.Time, err error) {
+	err = s.inOrder(ctx, r, from, until, most, func() { held = nil }, func(b *HeldBooking) { held = append(held, *b) })
+	if complete = until; len(held) > most {
+		complete = held[most].At
+		held = slices.DeleteFunc(held, func(b HeldBooking) bool { return !b.At.Before(complete) })
+	}
+	return held, complete, err
+}
+
+// Timeline is [Store.Bookings] of at most [MaxBookings], without some pushes. It takes a
+// third of the memory.
+func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool) (line quota.Timeline, complete time.Time, err error) {
+	read := 0
+	err = s.inOrder(ctx, r, from, until, MaxBookings, func() { read, line = 0, quota.Timeline{} }, func(b *HeldBooking) {
+		if read++; read > MaxBookings {
+			complete = b.At
+		}
+		if !without[b.ID] {
+			line = line.Insert(b.Booking)
+		}
+	})
+	if read <= MaxBookings {
+		return line, until, err
+	}
+	return line.Before(complete), complete, err
+}
+
+// inOrder hands the first bookings to add, one more than most of them. It begins again
+// after start.
+func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time.Time, most int, start func(), add func(*HeldBooking)) error {
+	return s.read(ctx, r.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		start()
+		rows, _ := c.Query(ctx, inOrderSQL, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until, most+1)
 		var b HeldBooking
-		held = nil
 		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
-			held = append(held, b)
+			add(&b)
 			return nil
 		})
 		return err
 	})
-	if complete = until; len(held) > MaxBookings {
-		complete = held[MaxBookings].At
-		held = slices.DeleteFunc(held, func(b HeldBooking) bool { return !b.At.Before(complete) })
-	}
-	return held, complete, err
 }

@@ -29,7 +29,7 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 	if v.Judgement != store.Booked || v.Usage[2].Used != 1 {
 		t.Errorf("anna is refused for what bert holds: %+v", v)
 	}
-	held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour))
+	held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour), store.MaxBookings)
 	if err != nil || len(held) != 1 || held[0].ID != v.Push.ID {
 		t.Errorf("anna holds %+v, %v", held, err)
 	}

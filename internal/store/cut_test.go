@@ -180,15 +180,18 @@ func TestWithoutPostgres(t *testing.T) {
 		"finish":     func() error { _, err := st.Finish(ctx, store.Finish{}); return err },
 		"push":       func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
 		"list":       func() error { _, err := st.List(ctx, p.Tenant, store.Filter{}, store.Position{}, 1); return err },
-		"bookings":   func() error { _, _, err := st.Bookings(ctx, quota.Recipient{}, began, began); return err },
-		"promote":    func() error { _, err := st.Promote(ctx, 0, 0, 1, nil, nil); return err },
-		"due":        func() error { _, err := st.Due(ctx, 1, 0, nil); return err },
-		"expire":     func() error { _, err := st.Expire(ctx, 1); return err },
-		"lost":       func() error { _, err := st.Lost(ctx, 1); return err },
-		"backlog":    func() error { _, _, err := st.Backlog(ctx); return err },
-		"key":        func() error { _, err := st.Key(ctx, [32]byte{}); return err },
-		"tenant":     func() error { _, err := st.Tenant(ctx, "acme"); return err },
-		"ready":      func() error { return st.Ready(ctx) },
+		"bookings": func() error {
+			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, store.MaxBookings)
+			return err
+		},
+		"promote": func() error { _, err := st.Promote(ctx, 0, 0, 1, nil, nil); return err },
+		"due":     func() error { _, err := st.Due(ctx, 1, 0, nil); return err },
+		"expire":  func() error { _, err := st.Expire(ctx, 1); return err },
+		"lost":    func() error { _, err := st.Lost(ctx, 1); return err },
+		"backlog": func() error { _, _, err := st.Backlog(ctx); return err },
+		"key":     func() error { _, err := st.Key(ctx, [32]byte{}); return err },
+		"tenant":  func() error { _, err := st.Tenant(ctx, "acme"); return err },
+		"ready":   func() error { return st.Ready(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

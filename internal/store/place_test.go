@@ -95,7 +95,7 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 	b.audit(t, policy)
 	for i, v := range verdicts {
 		p := drafts[i].Push
-		held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour))
+		held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour), store.MaxBookings)
 		if err != nil {
 			t.Fatal(err)
 		}

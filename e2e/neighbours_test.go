@@ -1,0 +1,367 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// tenant makes a tenant with a key, and returns the world as it is seen with that.
+func (w *world) tenant(name string) *world {
+	w.t.Helper()
+	other := *w
+	w.tool("tenants", "create", name)
+	other.key = strings.TrimSpace(w.tool("keys", "create", "--tenant", name))
+	return &other
+}
+
+// stock gives a tenant so many pushes of so many recipients, with messages of so many
+// bytes. They are due next year, one of a recipient every minute.
+func (w *world) stock(tenant, recipient string, pushes, recipients, bytes int) {
+	w.t.Helper()
+	w.sql(fmt.Sprintf(`
+		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms)
+		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint,
+			r.name, 'log', 'newsletter', json_build_object('body', repeat('x', %[1]d)), at.at, at.at, at.at, at.at + interval '1 day', 86400000
+		FROM tenants t, generate_series(0, %[2]d - 1) AS n,
+			LATERAL (SELECT CASE WHEN %[3]d = 1 THEN '%[4]s' ELSE '%[4]s-' || n %% %[3]d END AS name) r,
+			LATERAL (SELECT date_trunc('minute', clock_timestamp()) + interval '100 days' + n / %[3]d * interval '1 minute' AS at) at
+		WHERE t.name = '%[5]s'`, bytes, pushes, recipients, recipient, tenant))
+	w.sql("ANALYZE pushes")
+}
+
+// text is a request of the tenant, as it goes over the wire. An empty key stands for
+// none.
+func (w *world) text(method, path, key, body string, header ...string) []byte {
+	lines := append([]string{method + " " + path + " HTTP/1.1", "Host: sendquota", "Content-Type: application/json"}, header...)
+	if key != "" {
+		lines = append(lines, "Authorization: Bearer "+key)
+	}
+	if method == http.MethodPost {
+		lines = append(lines, "Content-Length: "+strconv.Itoa(len(body)))
+	}
+	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n" + body)
+}
+
+// crowd is connections of callers that are slow on purpose.
+type crowd struct {
+	w     *world
+	mu    sync.Mutex
+	conns []net.Conn
+	sends sync.WaitGroup
+}
+
+// send opens a connection that takes little at a time, and sends bytes on it. It does
+// not wait until they are taken.
+func (c *crowd) send(bytes []byte) net.Conn {
+	c.w.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.w.api, "http://"))
+	if err != nil {
+		panic(err)
+	}
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	c.mu.Lock()
+	c.conns = append(c.conns, conn)
+	c.mu.Unlock()
+	c.sends.Go(func() { _, _ = conn.Write(bytes) }) // which may end with the connection
+	return conn
+}
+
+// ask sends a request on so many connections, and returns how many were answered with
+// each status. Of the answers it reads no more than the first line. A connection
+// without an answer counts as 0, if enough others have one.
+func (c *crowd) ask(n int, request []byte, enough int) map[int]int {
+	c.w.t.Helper()
+	answers, status := make(chan int, n), map[int]int{0: n}
+	for range n {
+		conn := c.send(request)
+		go func() { answers <- statusOf(conn) }()
+	}
+	for range enough {
+		select {
+		case code := <-answers:
+			status[code]++
+			status[0]--
+		case <-time.After(2 * time.Minute):
+			c.w.t.Errorf("waited in vain: of %d requests were answered %v\n%.100s", n, status, request)
+			return status
+		}
+	}
+	return status
+}
+
+// statusOf reads the beginning of an answer; -1: there is none.
+func statusOf(conn net.Conn) int {
+	line := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, line); err != nil {
+		return -1
+	}
+	code, _ := strconv.Atoi(string(line[9:]))
+	return code
+}
+
+// leave breaks all connections.
+func (c *crowd) leave() {
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
+	c.sends.Wait()
+	c.conns = nil
+}
+
+// calm is a tenant that goes about its business, and wants to be served.
+type calm struct {
+	*world
+	served atomic.Int64
+	wrong  chan string
+	stop   func()
+}
+
+func (w *world) calmly() *calm {
+	c, done, over := &calm{world: w, wrong: make(chan string, 10)}, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if err := c.turn(i); err != nil {
+				select {
+				case c.wrong <- err.Error():
+				default:
+				}
+			}
+			c.served.Add(1)
+		}
+	}()
+	c.stop = sync.OnceFunc(func() { close(done); <-over })
+	w.t.Cleanup(c.stop)
+	return c
+}
+
+// turn submits a push, reads it, and reads a page.
+func (c *calm) turn(i int) error {
+	a, err := c.ask("POST", "/v1/pushes", object{"recipient": fmt.Sprint("calm-", i), "send_at": time.Now().Add(24 * time.Hour), "message": object{"n": i}})
+	if err != nil || a.status != http.StatusCreated {
+		return fmt.Errorf("submit: %v %v", a, err)
+	}
+	for _, path := range []string{"/v1/pushes/" + a.body["id"].(string), "/v1/pushes?page_size=3"} {
+		if a, err = c.ask("GET", path, nil); err != nil || a.status != http.StatusOK {
+			return fmt.Errorf("GET %s: %v %v", path, a, err)
+		}
+	}
+	return nil
+}
+
+// goOn waits until the tenant was served some more.
+func (c *calm) goOn() {
+	c.t.Helper()
+	from := c.served.Load()
+	c.until("the calm tenant is served", func() bool { return c.served.Load() >= from+5 })
+}
+
+// peak is the most memory that a program had so far, in MiB, as Linux tells it.
+func (p *program) peak(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Skip("this system does not tell how much memory a program had")
+	}
+	for line := range bytes.Lines(status) {
+		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == "VmHWM:" {
+			n, _ := strconv.Atoi(string(fields[1]))
+			return n >> 10
+		}
+	}
+	t.Fatal("no VmHWM")
+	return 0
+}
+
+// crowdedConfig lets one recipient have as many bookings as can be.
+const crowdedConfig = `
+policy:
+  rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit: 1000, window: 24h}]
+channels:
+  log: {type: log}
+http: {drain: 0s}
+`
+
+// mostMemory is what an API may have, whatever its callers do, in MiB.
+const mostMemory = 400
+
+// TestMemoryIsBounded: callers who take their answers slowly, or send their requests
+// slowly, of several tenants and of none, do not make the API take more memory than
+// it may, and are no reason not to serve another tenant.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorldIn(t, setting{config: crowdedConfig})
+	api := w.startAPI()
+	loud := []*world{w, w.tenant("loud-1"), w.tenant("loud-2")}
+	for _, name := range []string{"acme", "loud-1", "loud-2"} {
+		w.stock(name, "page", 520, 520, 60_000)
+		w.stock(name, "hot", 120_000, 1, 2)
+	}
+	calm := w.tenant("calm").calmly()
+	crowd := &crowd{w: w}
+	t.Cleanup(crowd.leave)
+	over := func(phase string) {
+		t.Helper()
+		calm.goOn()
+		peak := api.peak(t)
+		t.Logf("%s: the API had %d MiB at most", phase, peak)
+		if peak >= mostMemory {
+			t.Errorf("%s: the API had %d MiB, want less than %d", phase, peak, mostMemory)
+		}
+		crowd.leave()
+	}
+	over("a calm tenant")
+
+	var members []object
+	for n := range 65 {
+		members = append(members, object{"recipient": fmt.Sprint("big-", n), "message": object{"body": strings.Repeat("x", 60_000)}, "send_at": time.Now().Add(time.Hour)})
+	}
+	var batches sync.WaitGroup
+	for range 8 {
+		batches.Go(func() {
+			if a, err := w.ask("POST", "/v1/pushes/batch", object{"pushes": members}); err != nil || a.status != http.StatusOK {
+				t.Errorf("batch: %d %v", a.status, err)
+			}
+		})
+	}
+	batches.Wait()
+	over("8 batches of 65 pushes of 60 KB")
+
+	if got := crowd.ask(20, w.text("GET", "/v1/pushes?page_size=500", w.key, ""), 20); got[200] != 20 {
+		t.Errorf("20 slow readers of the list: %v", got)
+	}
+	over("20 slow readers of the list")
+
+	half := func(path, key string, bytes int) []byte {
+		whole := w.text("POST", path, key, `{"pushes":"`+strings.Repeat("x", bytes)+`"}`)
+		return whole[:len(whole)-bytes/2]
+	}
+	if got := crowd.ask(100, half("/v1/pushes/batch", w.key, 4_190_000), 90); got[429] < 90 {
+		t.Errorf("100 half-sent batches: %v", got)
+	}
+	over("100 half-sent batches")
+
+	for _, one := range loud {
+		crowd.ask(60, half("/v1/pushes/batch", one.key, 4_190_000), 0)
+		for _, path := range []string{"/v1/pushes", "/v1/limits/take", "/v1/quota/check", "/v1/webhooks"} {
+			crowd.ask(60, half(path, one.key, 60_000), 0)
+		}
+	}
+	for _, key := range []string{"", "sq_wrong"} {
+		crowd.ask(100, half("/v1/pushes/batch", key, 4_190_000), 100)
+	}
+	over("1100 slow senders, of three tenants and of none")
+
+	ahead := func(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.RFC3339) }
+	faults := `"a":1,` + strings.Repeat(`"b":2,`, 10_000) + `"c":3}`
+	for _, worst := range []struct {
+		name, method, path, body string
+		times                    int // on one connection: the kernel takes the first few answers
+	}{
+		{"pages of the list", "GET", "/v1/pushes?page_size=500", "", 20},
+		{"pictures of slots", "GET", "/v1/recipients/hot/slots?from=" + ahead(0) + "&until=" + ahead(399), "", 20},
+		{"refusals with many faults", "POST", "/v1/pushes", "{" + faults, 20},
+		{"batches with many faults", "POST", "/v1/pushes/batch", `{"pushes":[` + strings.Repeat(`{"a":1,"b":2},`, 999) + `{` + faults + `]}`, 20},
+		{"checks of a crowded quota", "POST", "/v1/quota/check", `{"recipient":"hot","send_at":"` + ahead(130) + `"}`, 1},
+		{"views of a crowded quota", "GET", "/v1/recipients/hot/quota?at=" + ahead(130), "", 1},
+		{"refusals for a crowded recipient", "POST", "/v1/pushes", `{"recipient":"hot","message":{},"send_at":"` + ahead(130) + `"}`, 1},
+	} {
+		var all sync.WaitGroup
+		for _, one := range loud {
+			request := bytes.Repeat(one.text(worst.method, worst.path, one.key, worst.body), worst.times)
+			all.Go(func() {
+				got := crowd.ask(50, request, 50)
+				t.Logf("%s: %v", worst.name, got)
+				if got[200]+got[409]+got[422] == 0 || got[-1] > 0 {
+					t.Errorf("%s: %v", worst.name, got)
+				}
+			})
+		}
+		all.Wait()
+		over("150 that never read " + worst.name)
+	}
+	for _, path := range []string{"/openapi.json", "/docs", "/metrics"} {
+		crowd.ask(200, bytes.Repeat(w.text("GET", path, "", ""), 20), 200)
+	}
+	over("600 that never read the open pages")
+
+	calm.stop()
+	for len(calm.wrong) > 0 {
+		t.Errorf("the calm tenant: %s", <-calm.wrong)
+	}
+	t.Logf("the calm tenant was served %d times", calm.served.Load())
+}
+
+// TestDeliveriesLeaveBesideALoudTenant: while one tenant submits all that it can, asks for
+// what costs most and takes at its worst, all requests of another are served, and its
+// pushes leave before those that the loud tenant had due at the same time.
+func TestDeliveriesLeaveBesideALoudTenant(t *testing.T) {
+	t.Parallel()
+	w := newWorldIn(t, setting{config: neighbourConfig})
+	w.startAPI()
+	calm := w.tenant("calm")
+	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	const many, few = 600, 20
+	w.submitAll("push", many, due)
+	crowd := &crowd{w: w}
+	t.Cleanup(crowd.leave)
+	var limits []string
+	for n := range 16 {
+		limits = append(limits, fmt.Sprintf(`{"key":"%d","algorithm":"sliding_window","limit":1000,"per":"1s","precision":"1ms"}`, n))
+	}
+	for _, request := range [][]byte{
+		w.text("GET", "/v1/pushes?category=zzz", w.key, ""),
+		w.text("POST", "/v1/limits/take", w.key, `{"limits":[`+strings.Join(limits, ",")+`]}`),
+		w.text("GET", "/v1/pushes", "sq_wrong", ""),
+		w.text("GET", "/v1/no/such/path", w.key, ""),
+	} {
+		crowd.ask(16, bytes.Repeat(request, 200), 16)
+	}
+	for n := range few {
+		push := object{"recipient": fmt.Sprint("calm-", n), "channel": "push", "message": object{}, "send_at": due.Format(time.RFC3339)}
+		if a, err := calm.ask("POST", "/v1/pushes", push); err != nil || a.status != http.StatusCreated {
+			t.Errorf("submit: %v %v", a, err)
+		}
+		take := object{"key": "calm", "limits": []object{{"algorithm": "token_bucket", "limit": 1000, "per": "1s"}}}
+		if a, err := calm.ask("POST", "/v1/limits/take", take); err != nil || a.status != http.StatusOK {
+			t.Errorf("take: %v %v", a, err)
+		}
+	}
+	w.startWorker()
+	sent := func() int {
+		a, err := calm.ask("GET", "/v1/pushes?status=sent&page_size=100", nil)
+		if err != nil || a.status != http.StatusOK {
+			t.Errorf("list: %v %v", a, err)
+			return few
+		}
+		return len(list(a.body))
+	}
+	w.until("the calm tenant's pushes are sent", func() bool { return sent() >= few })
+	if before := len(w.through("push")); before >= many {
+		t.Errorf("they left behind %d of the loud tenant, which were due at the same time", before)
+	}
+}
+
+// neighbourConfig has a channel that takes a while for what is due.
+const neighbourConfig = `
+policy:
+  rules: []
+channels:
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, throughput: {rate: 100, per: 1s}}
+http: {drain: 0s}
+`
