@@ -60,7 +60,26 @@ func newFleet(t *testing.T, workers int, watch bool, speed pace.Speed) *fleet {
 		})
 	}
 	t.Cleanup(f.end)
+	if watch {
+		f.acquaint(workers)
+	}
 	return f
+}
+
+// acquaint waits until each worker has looked twice since all were there: so each
+// surely knows of all.
+func (f *fleet) acquaint(workers int) {
+	f.t.Helper()
+	rdb, looks, latest := client(f.t, f.redis.URL), 0, 0.0
+	for deadline := time.Now().Add(2 * time.Minute); looks < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.t.Fatal("the workers do not find each other")
+		}
+		all := rdb.ZRangeWithScores(context.Background(), "sq:pace:workers", 0, -1).Val() // the oldest look first
+		if len(all) == workers && all[0].Score > latest {
+			looks, latest = looks+1, all[workers-1].Score
+		}
+	}
 }
 
 func (f *fleet) end() {
@@ -160,17 +179,18 @@ func TestRedisIsLost(t *testing.T) {
 }
 
 // TestShares are half of a channel's speed, each worker's in turn, and never closer
-// to each other than the channel's own slots, however late Redis' answers were.
+// to each other than the channel's own slots, however late Redis' answers were: the
+// clock of a worker is wrong by half of the time-out of an exchange, at most.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	const workers = 4
-	f := newFleet(t, workers, true, pace.PerSpan(10, time.Second, 1))
-	f.await(time.Time{}, 20)
+	f := newFleet(t, workers, true, pace.PerSpan(4, time.Second, 1))
+	f.await(time.Time{}, workers)
 	lost := time.Now()
 	if err := f.redis.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	beginning := lost.Add(2 * time.Second)
+	beginning := lost.Add(3 * time.Second) // until then slots of Redis may be used
 	f.await(beginning, 3*workers)
 	f.end()
 	turn, last := 2*workers*f.speed.Every, map[string]slot{}
