@@ -2,29 +2,13 @@ package ratelimit
 
 import (
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
 )
-
-// newWire is a way to a Redis that the test can hold up, and a patient client.
-func newWire(t *testing.T) (*wire.Wire, *redis.Client) {
-	t.Helper()
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(&redis.Options{Addr: w.Addr(), ReadTimeout: time.Minute})
-	t.Cleanup(func() { _, _ = w.Close(), rdb.Close() })
-	return w, rdb
-}
 
 // heaviest are rules that cost Redis about as much as a call can.
 func heaviest() (rules []Rule) {
@@ -40,10 +24,10 @@ func heaviest() (rules []Rule) {
 // other, and not for long; those of another owner are under way meanwhile.
 func TestOwnersHaveParts(t *testing.T) {
 	t.Parallel()
-	w, rdb := newWire(t)
+	w := newWire(t)
 	cfg := strict(t)
 	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 3*time.Millisecond, time.Millisecond, 50*time.Millisecond
-	l := New(rdb, cfg)
+	l := New(patient(t, w), cfg)
 	heaviest := heaviest()
 	must(t)(l.Take(t.Context(), "heavy", 1, heaviest...))
 
@@ -81,14 +65,14 @@ func TestOwnersHaveParts(t *testing.T) {
 // and of the heaviest each goes alone.
 func TestPipelinesAreBounded(t *testing.T) {
 	t.Parallel()
-	w, rdb := newWire(t)
+	w := newWire(t)
 	var largest atomic.Int64
 	cfg := strict(t)
 	cfg.Timeout, cfg.Observe = time.Minute, func(calls int) {
 		for was := largest.Load(); int64(calls) > was && !largest.CompareAndSwap(was, int64(calls)); was = largest.Load() {
 		}
 	}
-	l := New(rdb, cfg)
+	l := New(patient(t, w), cfg)
 	most := func(rules ...Rule) int64 {
 		largest.Store(0)
 		w.Freeze()
