@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -25,11 +26,12 @@ import (
 // neighbours are two tenants of one API, with a Redis of its own.
 type neighbours struct {
 	t          *testing.T
+	app        *App
 	api        http.Handler
 	loud, calm string // their keys
 }
 
-func newNeighbours(t *testing.T) *neighbours {
+func newNeighbours(t *testing.T, redisURL string) *neighbours {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sendquota.yaml")
 	if err := os.WriteFile(path, []byte(`
@@ -39,7 +41,7 @@ api_limits:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + testenv.OwnRedis(t).URL, "SENDQUOTA_CONFIG=" + path})
+	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + redisURL, "SENDQUOTA_CONFIG=" + path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +50,11 @@ api_limits:
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := a.Close(); err != nil {
+		if err := a.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 			t.Error(err)
 		}
 	})
-	n := &neighbours{t: t, api: a.Handler()}
+	n := &neighbours{t: t, app: a, api: a.Handler()}
 	for name, key := range map[string]*string{"loud": &n.loud, "calm": &n.calm} {
 		tenant, _, err := a.store.CreateTenant(t.Context(), name)
 		if err != nil {
@@ -177,7 +179,7 @@ func standstill(t *testing.T, idle *redis.Client, do func()) (longest time.Durat
 // second without an answer of Redis: where the machine stands still for nearly
 // as long, it is tried again.
 func TestNeighboursOfATenantWhoTakesItsWorst(t *testing.T) {
-	n := newNeighbours(t)
+	n := newNeighbours(t, testenv.OwnRedis(t).URL)
 	idle := redis.NewClient(&redis.Options{Addr: strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"), ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = idle.Close() })
 	for range 10 {

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +102,7 @@ func TestSlotsThatRedisForgot(t *testing.T) {
 	longest := 10 * (s.Every + together)
 	for name, lose := range map[string]func(c *clockwork){
 		"all":       func(c *clockwork) { c.rdb.FlushDB(t.Context()) },
-		"the last":  func(c *clockwork) { c.rdb.Set(t.Context(), "slots", fmt.Sprint(epoch, epoch), 0) },
+		"the last":  func(c *clockwork) { c.rdb.Set(t.Context(), "slots", fmt.Sprintf("%d.%d", epoch, epoch), 0) },
 		"by a jump": func(c *clockwork) { c.back = -time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +130,8 @@ func TestSlotsThatRedisForgot(t *testing.T) {
 	}
 }
 
-// TestSlotsOfEarlierVersions are one number. One that is far ahead can not be.
+// TestSlotsOfEarlierVersions are one number, as which they read what is written now.
+// One that is far ahead can not be.
 func TestSlotsOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 1)
@@ -138,6 +140,9 @@ func TestSlotsOfEarlierVersions(t *testing.T) {
 		c.rdb.Set(t.Context(), "slots", epoch+owed.Microseconds(), 0)
 		if _, wait, _ := c.take(s, 1, ""); wait != want {
 			t.Errorf("%s were owed, and the next slot comes after %s", owed, wait)
+		}
+		if used, err := c.rdb.Get(t.Context(), "slots").Float64(); err != nil || math.Abs(used-float64(epoch+(want+s.Every).Microseconds())) > 1 {
+			t.Errorf("an earlier version reads %f, %v", used, err)
 		}
 	}
 }

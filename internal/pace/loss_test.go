@@ -65,7 +65,26 @@ func newFleet(t *testing.T, workers int, watch bool, speed pace.Speed) *fleet {
 		})
 	}
 	t.Cleanup(f.end)
+	if watch {
+		f.acquaint(workers)
+	}
 	return f
+}
+
+// acquaint waits until each worker has looked twice since all were there: so each
+// surely knows of all.
+func (f *fleet) acquaint(workers int) {
+	f.t.Helper()
+	rdb, looks, latest := client(f.t, f.redis.URL), 0, 0.0
+	for deadline := time.Now().Add(2 * time.Minute); looks < 3; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.t.Fatal("the workers do not find each other")
+		}
+		all := rdb.ZRangeWithScores(context.Background(), "sq:pace:workers", 0, -1).Val() // the oldest look first
+		if len(all) == workers && all[0].Score > latest {
+			looks, latest = looks+1, all[workers-1].Score
+		}
+	}
 }
 
 func (f *fleet) end() {
@@ -92,6 +111,23 @@ func (f *fleet) await(t time.Time, slots int) {
 	for deadline := time.Now().Add(2 * time.Minute); len(f.since(t)) < slots; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("%d slots after %s, want %d", len(f.since(t)), time.Since(t), slots)
+		}
+	}
+}
+
+// awaitSpeed waits for a second after a time in which as many slots were taken as can
+// be: a busy machine lets some go by.
+func (f *fleet) awaitSpeed(t time.Time, rate int) {
+	f.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		all := f.since(t)
+		most, _ := fullest(all[max(0, len(all)-2*rate):])
+		if most >= rate-1 {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.t.Errorf("%d slots in a full second after all is well again", most)
+			return
 		}
 	}
 }
@@ -151,13 +187,10 @@ func TestRedisIsLost(t *testing.T) {
 					t.Fatal(err)
 				}
 				returned := time.Now()
-				f.await(returned.Add(4*time.Second), 2*row.rate)
+				f.awaitSpeed(returned.Add(4*time.Second), row.rate)
 				f.end()
 				if most, when := fullest(f.since(time.Time{})); most > row.rate+row.burst {
 					t.Errorf("%d slots within a second, %s after the loss, and %s after the return", most, when.Sub(lost), when.Sub(returned))
-				}
-				if most, _ := fullest(f.since(returned.Add(4 * time.Second))); most < row.rate-1 {
-					t.Errorf("%d slots in the fullest second after all is well again", most)
 				}
 			})
 		})
@@ -165,17 +198,18 @@ func TestRedisIsLost(t *testing.T) {
 }
 
 // TestShares are half of a channel's speed, each worker's in turn, and never closer
-// to each other than the channel's own slots, however late Redis' answers were.
+// to each other than the channel's own slots, however late Redis' answers were: the
+// clock of a worker is wrong by half of the time-out of an exchange, at most.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	const workers = 4
-	f := newFleet(t, workers, true, pace.PerSpan(10, time.Second, 1))
-	f.await(time.Time{}, 20)
+	f := newFleet(t, workers, true, pace.PerSpan(4, time.Second, 1))
+	f.await(time.Time{}, workers)
 	lost := time.Now()
 	if err := f.redis.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	beginning := lost.Add(2 * time.Second)
+	beginning := lost.Add(3 * time.Second) // until then slots of Redis may be used
 	f.await(beginning, 3*workers)
 	f.end()
 	turn, last := 2*workers*f.speed.Every, map[string]slot{}
@@ -223,32 +257,27 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestRedisComesBack to a slow channel: it waits for no slot of the share that is
-// far away, and keeps its distance from what was sent before.
+// TestRedisComesBack to a slow channel: the slots keep their distance from what was
+// sent before.
 func TestRedisComesBack(t *testing.T) {
 	t.Parallel()
-	server := testenv.OwnRedis(t)
-	p := pace.New(client(t, server.URL), nil, "a", func(error) {})
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- p.Run(ctx, nil, nil) }()
-	t.Cleanup(func() {
-		stop()
-		<-done
-	})
-	speed := pace.PerSpan(2, time.Second, 1)
-	send(t, p, speed, 1)
-	if err := server.Kill(); err != nil {
+	f := newFleet(t, 1, true, pace.PerSpan(2, time.Second, 1))
+	f.await(time.Time{}, 1)
+	lost := time.Now()
+	if err := f.redis.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	sent := send(t, p, speed, 2)
-	if err := server.Restart(t.Context()); err != nil {
+	f.await(lost.Add(time.Second), 2)
+	returned := time.Now()
+	if err := f.redis.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	sent = append(sent, send(t, p, speed, 3)...)
-	for i, at := range sent[1:] {
-		if gap := at.Sub(sent[i]); gap < speed.Every-20*time.Millisecond {
-			t.Errorf("slot %d came %s after the one before", i+1, gap)
+	f.await(returned.Add(time.Second), 3)
+	f.end()
+	all := f.since(time.Time{})
+	for i, s := range all[1:] {
+		if gap := s.latest.Sub(all[i].earliest); gap < f.speed.Every {
+			t.Errorf("slot %d is surely less than %s after the one before", i+1, gap)
 		}
 	}
 }

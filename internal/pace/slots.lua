@@ -1,8 +1,10 @@
 -- Takes the next slots of a channel. This is the generic cell rate algorithm,
 -- with a caller that waits instead of being refused.
 --
--- KEYS[1]  "used at": when the slots that were taken are used up, and when that
---          was written down, in microseconds. It stays for a while after them.
+-- KEYS[1]  "used.at": when the slots that were taken are used up, and when that
+--          was written down, in microseconds. It stays for a while after them. To
+--          workers of earlier versions, which run beside others during an upgrade,
+--          it is a number: used.
 -- ARGV[1]  the interval between slots, in microseconds
 -- ARGV[2]  how many slots may be used at once after a rest
 -- ARGV[3]  how many slots are wanted at most
@@ -25,7 +27,7 @@ local stay = math.max(longest, 1000000)
 local used, owed = 0, -stay
 local state = redis.call('GET', KEYS[1])
 if state then
-  local u, at = string.match(state, '(%d+) ?(%d*)')
+  local u, at = string.match(state, '(%d+)%.?(%d*)')
   used = tonumber(u)
   if at ~= '' then
     -- A clock that went back stood still: what was owed then is owed now.
@@ -46,5 +48,5 @@ while taken == 0 or taken < wanted and used - slack <= first + close do
   used = math.max(used, now) + interval
   taken = taken + 1
 end
-redis.call('SET', KEYS[1], string.format('%.0f %.0f', used, now), 'PX', string.format('%.0f', math.ceil((used - now + stay) / 1000)))
+redis.call('SET', KEYS[1], string.format('%.0f.%.0f', used, now), 'PX', string.format('%.0f', math.ceil((used - now + stay) / 1000)))
 return {taken, string.format('%.0f', first - now), string.format('%.0f', used - now)}

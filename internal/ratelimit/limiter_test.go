@@ -19,7 +19,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
 )
 
 // rulesOf are the limits, for one subject.
@@ -385,12 +384,7 @@ func TestRedisIsFull(t *testing.T) {
 // limit holds.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
-	server := testenv.OwnRedis(t)
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
+	w := newWire(t)
 	l := New(client(t, "redis://"+w.Addr()), strict(t))
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Hour}}
 	if _, err := l.Look(t.Context(), "tag", 1, rule); err != nil {

@@ -2,38 +2,33 @@ package ratelimit
 
 import (
 	"errors"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
 )
+
+// heaviest are rules that cost Redis about as much as a call can.
+func heaviest() (rules []Rule) {
+	for n := range 16 {
+		limit := heavy()[0]
+		limit.Limit -= n
+		rules = append(rules, Rule{Subject: "anna", Limit: limit})
+	}
+	return rules
+}
 
 // TestOwnersHaveParts: calls of an owner that uses up its part wait for each
 // other, and not for long; those of another owner are under way meanwhile.
 func TestOwnersHaveParts(t *testing.T) {
 	t.Parallel()
-	server := testenv.OwnRedis(t)
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
-	rdb := redis.NewClient(&redis.Options{Addr: w.Addr(), ReadTimeout: time.Minute})
-	t.Cleanup(func() { _ = rdb.Close() })
+	w := newWire(t)
 	cfg := strict(t)
-	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 2*time.Millisecond, time.Millisecond, 50*time.Millisecond
-	l := New(rdb, cfg)
-	var heaviest []Rule
-	for n := range 16 {
-		limit := heavy()[0]
-		limit.Limit -= n
-		heaviest = append(heaviest, Rule{Subject: "anna", Limit: limit})
-	}
+	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 3*time.Millisecond, time.Millisecond, 50*time.Millisecond
+	l := New(patient(t, w), cfg)
+	heaviest := heaviest()
 	must(t)(l.Take(t.Context(), "heavy", 1, heaviest...))
 
 	w.Freeze()
@@ -63,6 +58,45 @@ func TestOwnersHaveParts(t *testing.T) {
 	others.Wait()
 	if err := <-answers; err != nil {
 		t.Errorf("the one that had the part: %v", err)
+	}
+}
+
+// TestPipelinesAreBounded by what they cost Redis: calls that are light go together,
+// and of the heaviest each goes alone.
+func TestPipelinesAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	var largest atomic.Int64
+	cfg := strict(t)
+	cfg.Timeout, cfg.Observe = time.Minute, func(calls int) {
+		for was := largest.Load(); int64(calls) > was && !largest.CompareAndSwap(was, int64(calls)); was = largest.Load() {
+		}
+	}
+	l := New(patient(t, w), cfg)
+	most := func(rules ...Rule) int64 {
+		largest.Store(0)
+		w.Freeze()
+		var begun, all sync.WaitGroup
+		for range 50 {
+			begun.Add(1)
+			all.Go(func() {
+				begun.Done()
+				if _, err := l.Take(t.Context(), "o", 1, rules...); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		begun.Wait()
+		time.Sleep(100 * time.Millisecond) // those that ask by then can go together
+		w.Thaw()
+		all.Wait()
+		return largest.Load()
+	}
+	if n := most(heaviest()...); n != 1 {
+		t.Errorf("%d of the heaviest calls went together", n)
+	}
+	if n := most(Rule{Subject: "bert", Limit: Limit{Algorithm: TokenBucket, Limit: 100, Per: time.Hour}}); n < 2 {
+		t.Errorf("%d light ones", n)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
 )
 
 // must demands a decision.
@@ -94,18 +93,13 @@ func TestReset(t *testing.T) {
 // made twice.
 func TestRefundIsSentOnce(t *testing.T) {
 	t.Parallel()
-	server := testenv.OwnRedis(t)
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
+	w := newWire(t)
 	l := New(client(t, "redis://"+w.Addr()), Config{Timeout: 5 * time.Second, Pause: time.Nanosecond})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 9, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 7, rule))
 	must(t)(l.Refund(t.Context(), "o", 1, rule)) // the script is known
 	w.Lose(2, "*4\r\n:1\r\n:4\r\n", "*4\r\n:1\r\n:2\r\n")
-	_, err = l.Refund(t.Context(), "o", 2, rule)
+	_, err := l.Refund(t.Context(), "o", 2, rule)
 	if lost := w.Lost(); lost != 1 || !errors.Is(err, ErrUnavailable) {
 		t.Fatalf("%d replies were lost: %v", lost, err)
 	}

@@ -43,19 +43,20 @@ func (p *puppet) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) [
 	return rules
 }
 
-// micros is what a call takes of Redis' time: the least of several means.
+// micros is what a call takes of Redis' time: the least of many, for a busy machine
+// interrupts some.
 func (p *puppet) micros(t testing.TB, verb string, cost int, rules []Rule) float64 {
 	t.Helper()
 	least := math.MaxFloat64
-	for range 8 {
+	for n := range 80 {
 		p.rdb.ConfigResetStat(t.Context())
-		for range 10 {
-			if _, err := p.decide(t.Context(), verb, "story", cost, rules); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := p.decide(t.Context(), verb, "story", cost, rules); err != nil {
+			t.Fatal(err)
 		}
-		_, micros := usage(t, p.rdb)
-		least = min(least, micros)
+		if n > 0 { // the script is known
+			_, micros := usage(t, p.rdb)
+			least = min(least, micros)
+		}
 	}
 	return least
 }
@@ -71,8 +72,8 @@ var weighed = []struct {
 	{"refund", refund, func(Limit) int { return 1 }},
 }
 
-// TestManyUsesCostLittleMore of Redis' time than few: a hundred times as many
-// less than ten times as much.
+// TestManyUsesCostLittleMore of Redis' time than few: ten times as many less than four
+// times as much. Of the few, too, some are left after the last refund.
 func TestManyUsesCostLittleMore(t *testing.T) {
 	t.Parallel()
 	for _, l := range heavy() {
@@ -80,14 +81,14 @@ func TestManyUsesCostLittleMore(t *testing.T) {
 			t.Run(l.kind()+" "+call.name, func(t *testing.T) {
 				few, many := newOwnPuppet(t), newOwnPuppet(t)
 				small := l
-				small.Limit /= 100
+				small.Limit /= 10
 				uses := int64(l.Limit)
 				if l.Algorithm == SlidingWindow {
 					uses = MaxPrecisions
 				}
-				least := few.micros(t, call.verb, call.cost(small), few.sixteen(t, small, uses/100, 0.5))
-				most := many.micros(t, call.verb, call.cost(l), many.sixteen(t, l, uses, 0.5))
-				if t.Logf("%.0f µs, %.0f µs", least, most); most > 10*least {
+				least := few.micros(t, call.verb, call.cost(small), few.sixteen(t, small, uses/10, 0.1))
+				most := many.micros(t, call.verb, call.cost(l), many.sixteen(t, l, uses, 0.1))
+				if t.Logf("%.0f µs, %.0f µs", least, most); most > 4*least {
 					t.Errorf("%.0f µs against %.0f", most, least)
 				}
 			})

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/wire"
 )
 
 // client connects as the programs do: quick to give up.
@@ -20,6 +21,24 @@ func client(t testing.TB, url string) *redis.Client {
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
 	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// newWire is a way to a Redis of its own that the test can break.
+func newWire(t *testing.T) *wire.Wire {
+	t.Helper()
+	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+// patient is a client that does not mind to be held up.
+func patient(t *testing.T, w *wire.Wire) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: w.Addr(), ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+	faultproxy "github.com/sendquota/sendquota/internal/wire"
+)
+
+// TestPartsAreApart: where Redis fails one part, the others go on: takes are
+// decided, callers are limited, and the quota's copy in Redis answers.
+func TestPartsAreApart(t *testing.T) {
+	for name, client := range map[string]func(redisClients) redis.UniversalClient{
+		"none":    nil,
+		"takes":   func(c redisClients) redis.UniversalClient { return c.takes },
+		"callers": func(c redisClients) redis.UniversalClient { return c.callers },
+		"ledger":  func(c redisClients) redis.UniversalClient { return c.ledger },
+		"queue":   func(c redisClients) redis.UniversalClient { return c.queue },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNeighbours(t, testenv.OwnRedis(t).URL)
+			if client != nil {
+				if err := client(n.app.redis).Close(); err != nil { // each exchange fails from now on
+					t.Fatal(err)
+				}
+			}
+			const take = `{"key":"k","limits":[{"algorithm":"token_bucket","limit":1000,"per":"1h"}]}`
+			for range 3 {
+				if code := n.post(n.calm, "/v1/limits/take", take).Code; code != map[bool]int{true: 503, false: 200}[name == "takes"] {
+					t.Errorf("take: %d", code)
+				}
+				rec := n.post(n.calm, "/v1/pushes", `{"recipient":"user-1","message":{},"send_at":"`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"}`)
+				if rec.Code != http.StatusCreated && rec.Code != http.StatusConflict {
+					t.Errorf("push: %d %s", rec.Code, rec.Body)
+				}
+				if limited := rec.Header().Get("RateLimit") != ""; limited != (name != "callers") {
+					t.Errorf("the caller is limited: %v", limited)
+				}
+			}
+			for _, counter := range n.failures() {
+				part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "ledger", strings.HasPrefix(counter, "sendquota_api"): "callers"}[true]
+				if failed := !strings.HasSuffix(counter, " 0"); part != "" && failed != (name == part) {
+					t.Errorf("%s", counter)
+				}
+			}
+		})
+	}
+}
+
+// TestATenantHasAPartOfRedis: one that asks for more of Redis' time than its part is
+// told so, where Redis is slow; another tenant is not.
+func TestATenantHasAPartOfRedis(t *testing.T) {
+	t.Parallel()
+	url := testenv.OwnRedis(t).URL
+	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "/0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	n := newNeighbours(t, "redis://"+w.Addr())
+	var (
+		all           sync.WaitGroup
+		done          atomic.Bool
+		refused, calm atomic.Int64
+		bodies        = worst()
+	)
+	all.Go(func() {
+		for !done.Load() { // an exchange takes a tenth of a second, and none takes as long as a time-out
+			w.Freeze()
+			time.Sleep(100 * time.Millisecond)
+			w.Thaw()
+			time.Sleep(time.Millisecond)
+		}
+	})
+	all.Go(func() {
+		for !done.Load() {
+			if code := n.post(n.calm, "/v1/limits/take", `{"key":"k","limits":[{"algorithm":"token_bucket","limit":1000000,"per":"1s"}]}`).Code; code == http.StatusTooManyRequests {
+				calm.Add(1)
+			}
+		}
+	})
+	for deadline := time.Now().Add(time.Minute); refused.Load() == 0 && time.Now().Before(deadline); {
+		var takes sync.WaitGroup
+		for i := range 64 {
+			takes.Go(func() {
+				if n.post(n.loud, "/v1/limits/take", bodies[i%len(bodies)]).Code == http.StatusTooManyRequests {
+					refused.Add(1)
+				}
+			})
+		}
+		takes.Wait()
+	}
+	done.Store(true)
+	all.Wait()
+	if refused.Load() == 0 || calm.Load() > 0 {
+		t.Errorf("%d takes of the loud tenant are refused, and %d of the calm one", refused.Load(), calm.Load())
+	}
+}
