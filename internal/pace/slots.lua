@@ -41,11 +41,12 @@ if state then
 end
 if now - written > 20000 then
   -- Redis may have been started since then, and have lost slots that workers wait
-  -- for, of which this one knows nothing. None is taken until they are over. How long
-  -- it runs is known to a second; a user that must not ask does without.
+  -- for, of which this one knows nothing. None is taken until they are over, for five
+  -- seconds at most: a channel that is slower must not stand still for hours. How long
+  -- Redis runs is known to a second; a user that must not ask does without.
   local info = redis.pcall('INFO', 'server')
   local runs = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
-  local over = runs and longest - (runs - 1) * 1000000 or 0
+  local over = runs and math.min(longest, 5000000) - (runs - 1) * 1000000 or 0
   if over > 0 then return {0, string.format('%.0f', over), 0} end
 end
 if known and known > owed + interval + 20000 then
