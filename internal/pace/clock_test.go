@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -19,6 +20,7 @@ type clockwork struct {
 	rdb  *redis.Client
 	real time.Duration // that passed
 	back time.Duration // by which the clock jumped
+	runs time.Duration // since Redis was started; 0: for long
 }
 
 const epoch = 1_795_000_000_123_457 // microseconds: numbers of real lengths
@@ -42,6 +44,8 @@ func (c *clockwork) run(script, key string, args ...any) []int64 {
 		}
 		script = strings.Replace(script, change[0], change[1], 1)
 	}
+	runs := cmp.Or(c.runs, 1000*time.Hour)
+	script = strings.Replace(script, "redis.pcall('INFO', 'server')", fmt.Sprintf("'uptime_in_seconds:%d'", int(runs.Seconds())), 1)
 	answer, err := c.rdb.Eval(c.t.Context(), script, []string{key}, args...).Int64Slice()
 	if err != nil {
 		c.t.Fatal(err)
@@ -127,6 +131,39 @@ func TestSlotsThatRedisForgot(t *testing.T) {
 	c.real += 10 * time.Second // so long ago that nobody waits any more
 	if slots, wait, _ := c.take(s, 5, (used - 10*time.Second).Microseconds()); slots != 5 || wait != 0 {
 		t.Errorf("%d slots after %s", slots, wait)
+	}
+}
+
+// TestSlotsThatARestartForgot are known to nobody who comes: then none is taken until
+// all that others may wait for are used up, whether Redis has old data or none.
+func TestSlotsThatARestartForgot(t *testing.T) {
+	t.Parallel()
+	s := PerSpan(10, time.Second, 5)
+	longest := 10 * (s.Every + together)
+	for name, lose := range map[string]func(c *clockwork){
+		"all":      func(c *clockwork) { c.rdb.FlushDB(t.Context()) },
+		"the last": func(c *clockwork) { c.rdb.Set(t.Context(), "slots", fmt.Sprintf("%d.%d", epoch, epoch), 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClockwork(t)
+			for range 12 {
+				c.take(s, 1, "")
+			}
+			c.real += 300 * time.Millisecond
+			lose(c)
+			c.runs = time.Nanosecond // as whole seconds: 0
+			if slots, wait, _ := c.take(s, 1, ""); slots != 0 || wait != longest+time.Second {
+				t.Errorf("at once: %d slots after %s", slots, wait)
+			}
+			c.real, c.runs = c.real+2*time.Second, 2*time.Second
+			if slots, wait, _ := c.take(s, 1, ""); slots != 0 || wait != longest-time.Second {
+				t.Errorf("two seconds later: %d slots after %s", slots, wait)
+			}
+			c.real, c.runs = c.real+time.Second, 3*time.Second
+			if slots, wait, _ := c.take(s, 1, ""); slots != 1 || wait != 0 {
+				t.Errorf("three seconds later: %d slots after %s", slots, wait)
+			}
+		})
 	}
 }
 

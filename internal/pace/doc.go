@@ -31,7 +31,8 @@
 // two seconds after it is back. The cost is a pause at either end.
 //
 // If Redis was lost for less, nobody used a share. But it may have forgotten slots
-// that workers still wait for. A worker that comes for its next slot says for how
+// that workers still wait for. So a Redis that was started a moment ago gives none
+// until they are over, for five seconds at most. Nor does one that lost them in another way: a worker that comes for its next slot says for how
 // long slots are used up as far as it knows. If Redis knows of less, it has
 // forgotten some: then the next is one after all that can have been taken.
 //

@@ -105,10 +105,14 @@ func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (
 	if err != nil {
 		return 0, 0, err
 	}
+	slots, wait := int(answer[0]), time.Duration(answer[1])*time.Microsecond
+	if slots == 0 {
+		return 0, min(wait, rest), nil // by then more may be known of the other workers
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken[key] = sent.Add(time.Duration(answer[2]) * time.Microsecond)
-	return int(answer[0]), time.Duration(answer[1]) * time.Microsecond, nil
+	return slots, wait, nil
 }
 
 // before is how long anybody may have to wait for a slot of a channel, and for how

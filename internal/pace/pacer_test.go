@@ -37,6 +37,18 @@ func worker(t *testing.T, rdb *redis.Client, name string) *pace.Pacer {
 	})
 }
 
+// ready waits until a Redis that was started a moment ago gives slots of such a channel.
+func ready(t *testing.T, rdb *redis.Client, s pace.Speed) {
+	t.Helper()
+	p := worker(t, rdb, "ready")
+	for slots := 0; slots == 0; {
+		var wait time.Duration
+		if slots, wait = p.Take(t.Context(), "ready", s, 1); slots == 0 {
+			time.Sleep(wait)
+		}
+	}
+}
+
 // send takes slots, as often as it is told to, and notes when they were.
 func send(t *testing.T, p *pace.Pacer, s pace.Speed, times int) (at []time.Time) {
 	for len(at) < times {
@@ -88,8 +100,9 @@ func TestThreeWorkersShareTheSlots(t *testing.T) {
 // that they take.
 func TestBurst(t *testing.T) {
 	t.Parallel()
-	p := worker(t, client(t, testenv.Redis(t)), "a")
-	speed := pace.PerSpan(10, time.Second, 4)
+	rdb, speed := client(t, testenv.Redis(t)), pace.PerSpan(10, time.Second, 4)
+	ready(t, rdb, speed)
+	p := worker(t, rdb, "a")
 	began := time.Now()
 	if slots, wait := p.Take(t.Context(), "sms", speed, 8); slots != 4 || wait > 0 {
 		t.Errorf("%d slots after %s, want 4 at once", slots, wait)
@@ -100,12 +113,14 @@ func TestBurst(t *testing.T) {
 // TestFastChannels take several slots with one question.
 func TestFastChannels(t *testing.T) {
 	t.Parallel()
-	p := worker(t, client(t, testenv.Redis(t)), "a")
-	slots, wait := p.Take(t.Context(), "push", pace.PerSpan(1000, time.Second, 1), 50)
+	rdb, speed := client(t, testenv.Redis(t)), pace.PerSpan(1000, time.Second, 1)
+	ready(t, rdb, speed)
+	p := worker(t, rdb, "a")
+	slots, wait := p.Take(t.Context(), "push", speed, 50)
 	if slots < 4 || slots > 7 || wait > time.Millisecond {
 		t.Errorf("%d slots in %s, want those of 5 ms", slots, wait)
 	}
-	if slots, _ := p.Take(t.Context(), "other", pace.PerSpan(1000, time.Second, 1), 2); slots != 2 {
+	if slots, _ := p.Take(t.Context(), "other", speed, 2); slots != 2 {
 		t.Errorf("%d slots, want the 2 that were asked for", slots)
 	}
 }

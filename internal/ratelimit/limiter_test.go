@@ -330,8 +330,8 @@ func TestWithoutRedis(t *testing.T) {
 // scripts that Redis has forgotten are sent again.
 func TestRedisRefuses(t *testing.T) {
 	t.Parallel()
-	rdb := client(t, testenv.OwnRedis(t).URL)
-	l := New(rdb, Config{})
+	rdb := patient(t, testenv.OwnRedis(t).URL)
+	l := New(rdb, Config{Timeout: time.Minute})
 	rules := rulesOf("anna", classics()...)
 	odd, strange := rules[0], rules[3]
 	strange.Limit = strange.Limit.WithDefaults()

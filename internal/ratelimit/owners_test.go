@@ -27,7 +27,7 @@ func TestOwnersHaveParts(t *testing.T) {
 	w := newWire(t)
 	cfg := strict(t)
 	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 3*time.Millisecond, time.Millisecond, 50*time.Millisecond
-	l := New(patient(t, w), cfg)
+	l := New(patient(t, "redis://"+w.Addr()), cfg)
 	heaviest := heaviest()
 	must(t)(l.Take(t.Context(), "heavy", 1, heaviest...))
 
@@ -72,7 +72,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 		for was := largest.Load(); int64(calls) > was && !largest.CompareAndSwap(was, int64(calls)); was = largest.Load() {
 		}
 	}
-	l := New(patient(t, w), cfg)
+	l := New(patient(t, "redis://"+w.Addr()), cfg)
 	most := func(rules ...Rule) int64 {
 		largest.Store(0)
 		w.Freeze()

@@ -37,8 +37,14 @@ func newWire(t *testing.T) *wire.Wire {
 }
 
 // patient is a client that does not mind to be held up.
-func patient(t *testing.T, w *wire.Wire) *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: w.Addr(), ReadTimeout: time.Minute})
+func patient(t *testing.T, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ReadTimeout = time.Minute
+	rdb := redis.NewClient(o)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
