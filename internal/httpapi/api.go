@@ -9,9 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
-	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
@@ -49,14 +47,14 @@ type Config struct {
 
 // api serves requests. See [New].
 type api struct {
-	svc      *schedule.Service
-	keys     *keyring
-	cfg      Config
-	log      *slog.Logger
-	now      func() time.Time
-	encoders *encoders
-	memory   memory
-	turns    *bulkhead.Bulkhead[uuid.UUID] // see newComputing
+	svc       *schedule.Service
+	keys      *keyring
+	cfg       Config
+	log       *slog.Logger
+	now       func() time.Time
+	encoders  *encoders
+	memory    memory
+	computing *computing
 
 	router     *chi.Mux
 	huma       huma.API
@@ -88,7 +86,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Callers.Limiter = cfg.Limiter
 	}
 	a := &api{
-		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), turns: newComputing(), router: chi.NewMux(),
+		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()
@@ -141,7 +139,7 @@ type call struct {
 	caller push.Caller
 	memory memory
 
-	computing *bulkhead.Bulkhead[uuid.UUID]
+	computing *computing
 }
 
 // handle documents an operation and serves it. Whoever calls needs a key with
@@ -154,7 +152,7 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 		r, w := humachi.Unwrap(hc)
 		x := w.(*exchange)
 		x.route = op.Path
-		c := &call{w: x, r: r, memory: a.memory, computing: a.turns}
+		c := &call{w: x, r: r, memory: a.memory, computing: a.computing}
 		var err error
 		if scope != "" {
 			err = a.admit(x, c, scope)

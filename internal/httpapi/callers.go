@@ -51,6 +51,9 @@ func (a *api) admit(x *exchange, c *call, scope string) error {
 	}
 	caller, err := a.keys.caller(c.r, address, scope)
 	c.caller, x.tenant, x.key = caller, caller.Tenant, caller.Key
+	if err == nil {
+		a.computing.company.Note(caller.Tenant)
+	}
 	if err := a.limit(c, true, address, caller.Key); err != nil {
 		return err
 	}

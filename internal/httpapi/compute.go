@@ -8,19 +8,24 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// newComputing returns a bulkhead of turns at computing for long: reading a batch or writing
-// a page takes a processor for milliseconds. There are half as many turns as processors,
-// so that small requests find one of these at once. The Go scheduler alone would have
+// computing has turns at computing for long: reading a batch or writing a page takes a
+// processor for milliseconds. While several tenants ask, half of the processors do so,
+// so that small requests find one of them at once. The Go scheduler alone would have
 // each of their steps wait for all that computes.
-func newComputing() *bulkhead.Bulkhead[uuid.UUID] {
-	turns := int64(max(1, runtime.GOMAXPROCS(0)/2))
-	return bulkhead.New[uuid.UUID](turns, turns)
+type computing struct {
+	turns   *bulkhead.Bulkhead[uuid.UUID]
+	company bulkhead.Company[uuid.UUID]
+}
+
+func newComputing() *computing {
+	processors := int64(runtime.GOMAXPROCS(0))
+	return &computing{turns: bulkhead.New[uuid.UUID](2*processors, processors)}
 }
 
 // compute does what keeps a processor busy for long, and waits for nothing, when it is
 // the tenant's turn.
 func (c *call) compute(do func() error) error {
-	turn, err := c.computing.Acquire(c.r.Context(), c.caller.Tenant, 1)
+	turn, err := c.computing.turns.Acquire(c.r.Context(), c.caller.Tenant, c.computing.company.Units())
 	if err != nil {
 		return err
 	}

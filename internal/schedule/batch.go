@@ -90,12 +90,13 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 		return push.ErrKeyReused
 	}
 	var booked []push.Push
-	known := newExplanations(order.Drafts)
-	defer known.turn.end()
+	why := explanations{drafts: order.Drafts}
+	defer why.turn.end()
 	for n, i := range planned {
 		m := &members[i]
-		x := known.recipient(quota.Recipient{Tenant: tenant, ID: m.Request.Recipient})
-		if m.Result, m.Err = s.result(ctx, x, order.Drafts[n], verdicts[n]); errors.Is(m.Err, push.ErrUnavailable) {
+		who := quota.Recipient{Tenant: tenant, ID: m.Request.Recipient}
+		known := func() *explained { return why.recipient(who) }
+		if m.Result, m.Err = s.result(ctx, who, known, order.Drafts[n], verdicts[n]); errors.Is(m.Err, push.ErrUnavailable) {
 			return m.Err
 		}
 		if m.Err == nil && !m.Result.Replayed {

@@ -154,33 +154,44 @@ func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([
 	return s.cfg.Policy.Usage(x.view.Timeline, at), nil
 }
 
-// explanations are kept while a batch is answered.
+// explanations are kept while a batch is answered. As long as nothing is refused there
+// are none.
 type explanations struct {
-	of    map[quota.Recipient]*explained
-	batch map[uuid.UUID]bool
-	turn  *turn // for all of them
+	drafts []store.Draft
+	of     map[quota.Recipient]*explained
+	batch  map[uuid.UUID]bool
+	turn   turn       // for all of them
+	last   *explained // that was asked for
+	read   int        // bookings, but for those of the last
 }
 
-func newExplanations(drafts []store.Draft) explanations {
-	e := explanations{map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}, &turn{}}
-	for _, d := range drafts {
+// begin is called when something is refused.
+func (e *explanations) begin() {
+	e.of, e.batch = map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}
+	for _, d := range e.drafts {
 		e.batch[d.Push.ID] = true
 	}
-	return e
 }
 
 // recipient returns what is known of a recipient. It forgets all others once very much
 // was read.
-func (e explanations) recipient(r quota.Recipient) *explained {
-	if e.of[r] == nil {
-		read := 0
-		for _, x := range e.of {
-			read += x.view.Len()
-		}
-		if read > store.MaxBookings {
-			clear(e.of)
-		}
-		e.of[r] = &explained{who: r, batch: e.batch, turn: e.turn}
+func (e *explanations) recipient(r quota.Recipient) *explained {
+	if e.of == nil {
+		e.begin()
 	}
-	return e.of[r]
+	if e.last != nil {
+		e.read += e.last.view.Len()
+	}
+	x := e.of[r]
+	if x == nil {
+		if e.read > store.MaxBookings {
+			clear(e.of)
+			e.read = 0
+		}
+		x = &explained{who: r, batch: e.batch, turn: &e.turn}
+		e.of[r] = x
+	}
+	e.read -= x.view.Len()
+	e.last = x
+	return x
 }

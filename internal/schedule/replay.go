@@ -31,7 +31,6 @@ func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, membe
 	case !bytes.Equal(old.IdempotencyHash, o.RequestHash):
 		return Result{}, push.ErrKeyReused
 	}
-	x := explain(quota.Recipient{Tenant: tenant, ID: old.Recipient}, nil)
-	defer x.turn.end()
-	return s.result(ctx, x, store.Draft{Push: old}, store.Verdict{Judgement: store.Replayed, Push: old})
+	who := quota.Recipient{Tenant: tenant, ID: old.Recipient}
+	return s.result(ctx, who, nil, store.Draft{Push: old}, store.Verdict{Judgement: store.Replayed, Push: old})
 }

@@ -81,7 +81,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	}
 	x := explain(who, nil)
 	defer x.turn.end()
-	return s.result(ctx, x, d, v)
+	return s.result(ctx, who, func() *explained { return x }, d, v)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at
@@ -137,9 +137,9 @@ func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.R
 	}
 }
 
-// result turns a verdict into an answer.
-func (s *Service) result(ctx context.Context, x *explained, d store.Draft, v store.Verdict) (Result, error) {
-	who := x.who
+// result turns a verdict into an answer. What is known of the recipient is asked for only
+// if the push was refused.
+func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d store.Draft, v store.Verdict) (Result, error) {
 	switch v.Judgement {
 	case store.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
@@ -154,7 +154,7 @@ func (s *Service) result(ctx context.Context, x *explained, d store.Draft, v sto
 	case store.OverCap:
 		return Result{}, v.Capped
 	}
-	return Result{}, s.refusal(ctx, x, d.Push.SendAt, v)
+	return Result{}, s.refusal(ctx, known(), d.Push.SendAt, v)
 }
 
 // observe counts a submit's outcome; one that only validates is no submit.

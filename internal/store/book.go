@@ -88,6 +88,7 @@ func (s *Store) Book(ctx context.Context, o Order) ([]Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	s.ownBookings.company.Note(o.tenant())
 	if len(o.Drafts) > 1 || s.crowds.knows(o.Drafts[0].recipient()) {
 		return s.ownBookings.do(o)
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,6 +179,48 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 	}
 	if v := <-waits; v.Judgement != store.Booked {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestBook_BesideOthers: a tenant that is alone has two long transactions at a time, and
+// one beside another tenant that books.
+func TestBook_BesideOthers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	tx, err := b.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	var batches sync.WaitGroup
+	defer batches.Wait()
+	defer tx.Rollback(context.Background())
+	loud := func(tenant uuid.UUID, recipient string) {
+		if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, push.RecipientKey(tenant, recipient)); err != nil {
+			t.Fatal(err)
+		}
+		batches.Go(func() {
+			both := []store.Draft{draft(tenant, recipient, time.Hour), draft(tenant, recipient, 2*time.Hour)}
+			if _, err := b.Book(context.Background(), store.Order{Drafts: both, Policy: threeRules}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	loud(b.tenant, "anna")
+	loud(b.tenant, "bert")
+	b.waiting(t, 2)
+
+	calm, other := uuid.New(), uuid.New()
+	for i, recipient := range []string{"carl", "dora", "emil"} {
+		book(t, b.Store, threeRules, draft(calm, "calm", time.Duration(i)*time.Hour))
+		loud(other, recipient)
+	}
+	b.waiting(t, 3)
+	for i := range 20 {
+		book(t, b.Store, threeRules, draft(calm, "calm", time.Duration(10+i)*time.Hour))
+		if n := ask[int](t, b.db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); n != 3 {
+			t.Errorf("%d transactions wait, want two of who was alone, and one", n)
+		}
 	}
 }
 
