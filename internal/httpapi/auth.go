@@ -62,7 +62,7 @@ func newKeyring(keys authenticator, now func() time.Time, log *slog.Logger) *key
 
 // caller finds who makes a request, and whether the key has the scope, if any is
 // wanted.
-func (k *keyring) caller(r *http.Request, address, scope string) (push.Caller, error) {
+func (k *keyring) caller(r *http.Request, address func() string, scope string) (push.Caller, error) {
 	key, ok := bearer(r)
 	if !ok {
 		return push.Caller{}, denied("send an API key as Authorization: Bearer <key>")
@@ -104,7 +104,7 @@ func (k *keyring) remembers(hash [32]byte) bool {
 
 // find asks the memory and then the authenticator. Keys are told apart by
 // their SHA-256 alone: how long that takes says nothing about any key.
-func (k *keyring) find(ctx context.Context, address string, hash [32]byte) (push.Caller, error) {
+func (k *keyring) find(ctx context.Context, address func() string, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	k.mu.RLock()
 	known, unknown := k.known[hash], k.unknown[hash]
@@ -118,7 +118,7 @@ func (k *keyring) find(ctx context.Context, address string, hash [32]byte) (push
 	asked, err, _ := k.asking.Do(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime) // others wait for it, too
 		defer cancel()
-		lookup, err := k.lookups.Acquire(ctx, address, 1)
+		lookup, err := k.lookups.Acquire(ctx, address(), 1)
 		if err != nil {
 			return nil, fmt.Errorf("look up key: %w: %w", push.ErrUnavailable, ctx.Err())
 		}

@@ -95,7 +95,7 @@ func TestKeyringRemembers(t *testing.T) {
 	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	find := func(hash [32]byte, wantErr error, wantAsked int) {
 		t.Helper()
-		if _, err := k.find(t.Context(), "here", hash); !errors.Is(err, wantErr) || c.asked != wantAsked {
+		if _, err := k.find(t.Context(), func() string { return "here" }, hash); !errors.Is(err, wantErr) || c.asked != wantAsked {
 			t.Errorf("error %v after %d questions, want %v after %d", err, c.asked, wantErr, wantAsked)
 		}
 	}
@@ -126,16 +126,16 @@ func TestKeyringEndsWithTheKey(t *testing.T) {
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {Left: 300 * time.Millisecond}}}
 	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
-	if _, err := k.find(t.Context(), "here", good); err != nil {
+	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil {
 		t.Fatal(err)
 	}
 	c.known = nil // as Postgres will say from then on
 	now = now.Add(300*time.Millisecond - 1)
-	if _, err := k.find(t.Context(), "here", good); err != nil {
+	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil {
 		t.Errorf("in its last nanosecond: %v", err)
 	}
 	now = now.Add(1)
-	if _, err := k.find(t.Context(), "here", good); !errors.Is(err, push.ErrNotFound) {
+	if _, err := k.find(t.Context(), func() string { return "here" }, good); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("after its end: %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestKeyringAsksOnce(t *testing.T) {
 		k := newKeyring(slow, time.Now, slog.New(slog.DiscardHandler))
 		for range 64 {
 			go func() {
-				if caller, err := k.find(t.Context(), "here", good); err != nil || caller.Key != id {
+				if caller, err := k.find(t.Context(), func() string { return "here" }, good); err != nil || caller.Key != id {
 					t.Errorf("%+v, %v", caller, err)
 				}
 			}()
@@ -177,21 +177,21 @@ func TestKeyringIsBounded(t *testing.T) {
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {}}}
 	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
-	if _, err := k.find(t.Context(), "here", good); err != nil {
+	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2*maxRemember + 50 {
-		_, _ = k.find(t.Context(), "here", [32]byte([]byte(fmt.Sprintf("%032d", i))))
+		_, _ = k.find(t.Context(), func() string { return "here" }, [32]byte([]byte(fmt.Sprintf("%032d", i))))
 	}
 	if len(k.unknown) > maxRemember || len(k.unknown) < maxRemember/2 {
 		t.Errorf("%d guesses are remembered", len(k.unknown))
 	}
 	asked := c.asked
-	if _, err := k.find(t.Context(), "here", good); err != nil || c.asked != asked {
+	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil || c.asked != asked {
 		t.Errorf("the good key was driven out: %v", err)
 	}
 	now = now.Add(time.Minute)
-	_, _ = k.find(t.Context(), "here", [32]byte{3})
+	_, _ = k.find(t.Context(), func() string { return "here" }, [32]byte{3})
 	if len(k.unknown) > maxRemember {
 		t.Errorf("%d guesses are remembered", len(k.unknown))
 	}
@@ -240,10 +240,10 @@ func TestKeyring_GuessingTakesLittle(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		all.Go(func() { _, _ = k.find(t.Context(), "guesser", [32]byte{byte(i)}) })
+		all.Go(func() { _, _ = k.find(t.Context(), func() string { return "guesser" }, [32]byte{byte(i)}) })
 	}
 	under(1)
-	all.Go(func() { _, _ = k.find(t.Context(), "elsewhere", [32]byte{200}) })
+	all.Go(func() { _, _ = k.find(t.Context(), func() string { return "elsewhere" }, [32]byte{200}) })
 	under(2)
 	close(s.open)
 	all.Wait()

@@ -42,10 +42,12 @@ const callersOwner = "callers"
 // admit finds the caller, before anything else is looked at, and charges the
 // limits of callers: also those of whoever has no key, or not the scope.
 func (a *api) admit(x *exchange, c *call, scope string) error {
-	address := a.clientAddress(c.r)
-	if key, has := bearer(c.r); has && !a.keys.remembers(sha256.Sum256([]byte(key))) {
+	limits := &a.cfg.Callers
+	limited := len(limits.PerIP)+len(limits.PerKey) > 0
+	address := func() string { return a.clientAddress(c.r) }
+	if key, has := bearer(c.r); limited && has && !a.keys.remembers(sha256.Sum256([]byte(key))) {
 		// To look the key up costs a query. Who may not call does not get so far.
-		if err := a.limit(c, false, address, uuid.Nil); err != nil {
+		if err := a.limit(c, false, address(), uuid.Nil); err != nil {
 			return err
 		}
 	}
@@ -54,8 +56,10 @@ func (a *api) admit(x *exchange, c *call, scope string) error {
 	if err == nil {
 		a.computing.company.Note(caller.Tenant)
 	}
-	if err := a.limit(c, true, address, caller.Key); err != nil {
-		return err
+	if limited {
+		if tooFast := a.limit(c, true, address(), caller.Key); tooFast != nil {
+			return tooFast
+		}
 	}
 	return err
 }
