@@ -56,6 +56,10 @@ func newOwnBookings(s *Store) *ownBookings {
 	}
 }
 
+// longestRest is for how long a turn is kept at most. What took longer has waited, for a
+// lock or for Postgres, and kept no processor busy.
+const longestRest = 250 * time.Millisecond
+
 // rest gives a turn back: beside other tenants only after as much time as it took, so
 // that half of the time is theirs.
 func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
@@ -63,7 +67,7 @@ func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
 		turn.Release()
 		return
 	}
-	time.AfterFunc(time.Since(began), turn.Release)
+	time.AfterFunc(min(time.Since(began), longestRest), turn.Release)
 }
 
 // do books an order together with others of its tenant.
