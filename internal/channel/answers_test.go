@@ -110,8 +110,8 @@ func providerAnswers() []row {
 	return rows
 }
 
-// TestAnswers runs every channel through the answers that any provider may give.
-func TestAnswers(t *testing.T) {
+// TestChannels_Answers runs every channel through the answers that any provider may give.
+func TestChannels_Answers(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
 			for _, r := range providerAnswers() {
