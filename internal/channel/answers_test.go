@@ -178,8 +178,8 @@ func newTestWebhook(t testing.TB, cfg WebhookConfig) *Webhook {
 	return w
 }
 
-// The text for the tenant says which answer it was.
-func TestErrorNamesTheStatus(t *testing.T) {
+// The text for the tenant names the status of the answer.
+func TestClassify_ErrorNamesStatus(t *testing.T) {
 	for _, code := range []int{http.StatusFound, http.StatusTooManyRequests, http.StatusNotFound, http.StatusBadGateway, 599} {
 		p := newProvider(t, answers(code, ""))
 		got := newTestWebhook(t, WebhookConfig{URL: p.url()}).Send(t.Context(), testPush(), 1)
