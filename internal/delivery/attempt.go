@@ -165,7 +165,7 @@ func (w *Worker) finish(ctx context.Context, c store.Claim, f store.Finish, bega
 	return more, nil
 }
 
-// release gives the place of a push that has ended back to the ledger.
+// release gives the place of a push that has ended back to the cache.
 func (w *Worker) release(p push.Push) {
-	w.ledger.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
 }

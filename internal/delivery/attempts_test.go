@@ -62,7 +62,7 @@ func claimed() store.Claim {
 
 func setupScripted(t *testing.T, s *scripted, p *provider) *delivery.Worker {
 	t.Helper()
-	return delivery.New(s, quota.NewLedger(nil, quota.LedgerConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
+	return delivery.New(s, quota.NewCache(nil, quota.CacheConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
 }
 
 // A worker that was held up for a quarter of its lease sends nothing: the rest of the

@@ -93,7 +93,7 @@ type bundle struct {
 	*delivery.Worker
 	*provider
 	store   *store.Store
-	ledger  *quota.Ledger
+	cache   *quota.Cache
 	metrics *metrics
 	tenant  uuid.UUID
 }
@@ -112,8 +112,8 @@ func setup(t testing.TB, policy quota.Policy) *bundle {
 	}
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
-	b := &bundle{provider: &provider{}, store: st, ledger: quota.NewLedger(rdb, quota.LedgerConfig{}), metrics: &metrics{}, tenant: tenant(t, st)}
-	b.Worker = delivery.New(st, b.ledger, channels(t, b.provider), quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
+	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, quota.CacheConfig{}), metrics: &metrics{}, tenant: tenant(t, st)}
+	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
 	return b
 }
 

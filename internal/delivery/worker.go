@@ -23,7 +23,7 @@ import (
 // them wait most of the time.
 type Worker struct {
 	store    attempts
-	ledger   *quota.Ledger
+	cache    *quota.Cache
 	channels *channel.Set
 	queues   *channelQueues
 	log      *slog.Logger
@@ -76,9 +76,9 @@ type delay struct {
 }
 
 // New returns a worker on top of its parts.
-func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Logger, metrics observer, cfg Config) *Worker {
+func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
-		store: st, ledger: ledger, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency),
+		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency),
 		log: log, metrics: metrics, cfg: cfg, handlers: make(chan struct{}, cfg.Concurrency), delayed: map[delayKey]*delay{},
 	}
 	w.work, w.close = context.WithCancel(context.Background())

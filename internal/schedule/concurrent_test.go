@@ -38,7 +38,7 @@ func twoOffices(t *testing.T, s servers) [2]*office {
 	return [2]*office{s.open(t, threeRules), s.open(t, threeRules)}
 }
 
-// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the ledger
+// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the cache
 // knows.
 func TestOnePlaceHasOneWinner(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 		"warm":          {s.redis, func(o *office) { o.submit(t, 10*time.Hour) }},
 		"warm and wrong": {s.redis, func(o *office) {
 			o.submit(t, 10*time.Hour)
-			o.ledger.Hold(anna(o.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
+			o.cache.Hold(anna(o.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

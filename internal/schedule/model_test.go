@@ -241,14 +241,14 @@ func (w *world) look(t *rapid.T) {
 	}
 }
 
-// forget loses the ledger, as a flush of Redis or its expiry does.
+// forget loses the cache, as a flush of Redis or its expiry does.
 func (w *world) forget(*rapid.T) {
-	w.offices[0].ledger.Forget(quota.Recipient{Tenant: w.tenant, ID: "anna"})
+	w.offices[0].cache.Forget(quota.Recipient{Tenant: w.tenant, ID: "anna"})
 }
 
 // TestEveryAnswerIsTheOracles drives a recipient's calendar through random
 // submits, cancels and moves in any order, at two API processes with Postgres
-// and a ledger that is warm, cold or lost, and without Redis.
+// and a cache that is warm, cold or lost, and without Redis.
 func TestEveryAnswerIsTheOracles(t *testing.T) {
 	t.Parallel()
 	with := newServers(t)
@@ -267,12 +267,12 @@ func TestEveryAnswerIsTheOracles(t *testing.T) {
 			answers := map[string]int{}
 			for _, o := range offices {
 				for _, state := range []string{"cold", "free", "blocked"} {
-					answers[state] += o.seen.of("ledger " + state)
+					answers[state] += o.seen.of("cache " + state)
 				}
 			}
-			t.Logf("the ledger answered %v", answers)
+			t.Logf("the cache answered %v", answers)
 			if warm := answers["free"] > 50 && answers["blocked"] > 20; answers["cold"] < 50 || warm != (s.redis != noRedis) {
-				t.Errorf("the ledger answered %v: too one-sided to show anything", answers)
+				t.Errorf("the cache answered %v: too one-sided to show anything", answers)
 			}
 		})
 	}
