@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/channel"
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -90,9 +90,9 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 // drains, it does not drop.
 func (w *Worker) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	faults.Here(faults.ClaimCommitted)
+	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := w.send(ctx, c, began)
-	faults.Here(faults.SendAnswered)
+	failpoint.Hit(failpoint.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
 	f := store.Finish{
 		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
@@ -111,7 +111,7 @@ func (w *Worker) attempt(ctx context.Context, c store.Claim, began time.Time) (m
 	if more, err = w.finish(ctx, c, f, began); err != nil {
 		return false, err
 	}
-	faults.Here(faults.FinishCommitted)
+	failpoint.Hit(failpoint.FinishCommitted)
 	if f.Resolution.Status == push.Failed {
 		w.release(c.Push)
 	}
