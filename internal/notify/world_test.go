@@ -99,7 +99,7 @@ func (w *world) book(tenant uuid.UUID, recipient string) push.Push {
 		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`),
 		SendAt: now, RequestedSendAt: now, TTL: time.Hour,
 	}}}})
-	if err != nil || v[0].Judgement != store.Booked {
+	if err != nil || v[0].Outcome != store.Booked {
 		w.t.Fatalf("%+v, %v", v, err)
 	}
 	return v[0].Push

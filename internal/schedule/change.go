@@ -59,7 +59,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
 	}
 	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
-	switch v.Judgement {
+	switch v.Outcome {
 	case store.OverCap:
 		return Result{Push: v.Push}, v.Capped
 	case store.Refused:
@@ -76,11 +76,11 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 }
 
 // move is a move of a push under caps.
-func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Verdict, error) {
+func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Decision, error) {
 	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
 	held, err := s.tally.hold(ctx, p.Tenant, caps, 1, landings(order.Drafts))
 	if err != nil {
-		return store.Verdict{}, err
+		return store.Decision{}, err
 	}
 	if held != nil {
 		order.Allowance = held.Allowance
@@ -89,7 +89,7 @@ func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.
 	if err != nil {
 		held.doubt()
 	} else {
-		held.settle([]store.Verdict{v})
+		held.settle([]store.Decision{v})
 	}
 	return v, err
 }

@@ -51,7 +51,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 
 	// Where the ledger knows that there is no place, a look at Postgres refuses.
 	// A request that may be a repetition, or be moved, or that books nothing,
-	// is for the judge alone.
+	// is for the decider alone.
 	var reserved quota.Reservation
 	if asksLedger := !o.ValidateOnly && !r.Defer; asksLedger {
 		reserved = s.ledger.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
@@ -66,12 +66,12 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
-	verdicts, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
+	decisions, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
 	if err != nil {
 		s.ledger.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
 	}
-	v := verdicts[0]
+	v := decisions[0]
 	faults.Here(faults.BookCommitted)
 	if !o.ValidateOnly {
 		s.tellLedger(who, d.Push.ID, reserved, v)
@@ -107,7 +107,7 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	}
 	x := explain(who, nil)
 	defer x.turn.end()
-	return s.refusal(ctx, x, at, store.Verdict{Decision: d, Complete: complete})
+	return s.refusal(ctx, x, at, store.Decision{Quota: d, Complete: complete})
 }
 
 // identify gives a push the id of its request, and its own: a new one, or one that follows from the
@@ -124,11 +124,11 @@ func identify(p *push.Push, o Options, member string) {
 }
 
 // tellLedger brings the ledger in line with what Postgres has decided.
-func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Verdict) {
-	switch booked := v.Judgement == store.Booked; {
+func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Decision) {
+	switch booked := v.Outcome == store.Booked; {
 	case reserved.Fill && v.Crowded:
 		s.ledger.Skip(who)
-	case reserved.Fill && (booked || v.Judgement == store.Refused):
+	case reserved.Fill && (booked || v.Outcome == store.Refused):
 		s.ledger.Fill(who, id, v.View.Bookings())
 	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
 		s.ledger.Forget(who) // it was wrong
@@ -137,10 +137,10 @@ func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.R
 	}
 }
 
-// result turns a verdict into an answer. What is known of the recipient is asked for only
+// result turns a decision into an answer. What is known of the recipient is asked for only
 // if the push was refused.
-func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d store.Draft, v store.Verdict) (Result, error) {
-	switch v.Judgement {
+func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d store.Draft, v store.Decision) (Result, error) {
+	switch v.Outcome {
 	case store.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case store.Replayed:

@@ -217,14 +217,14 @@ func (t *tally) count(ctx context.Context, s subject, p *places, limit int) (err
 	return nil
 }
 
-// settle gives back what was held, all but what these verdicts have used.
-func (h *hold) settle(verdicts []store.Verdict) {
+// settle gives back what was held, all but what these decisions have used.
+func (h *hold) settle(decisions []store.Decision) {
 	if h == nil {
 		return
 	}
 	booked := map[subject]int{}
-	for _, v := range verdicts {
-		if v.Judgement == store.Booked {
+	for _, v := range decisions {
+		if v.Outcome == store.Booked {
 			booked[subject{tenant: h.tenant, pending: true}]++
 		}
 		if v.Newcomer {

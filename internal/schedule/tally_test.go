@@ -59,8 +59,8 @@ func TestTallyAsksSeldom(t *testing.T) {
 	}
 	booked := func(limit, n int) {
 		t.Helper()
-		verdicts := slices.Repeat([]store.Verdict{{Judgement: store.Booked}, {Judgement: store.Refused}, {Judgement: store.OverCap}}, n)
-		take(limit, n).settle(verdicts)
+		decisions := slices.Repeat([]store.Decision{{Outcome: store.Booked}, {Outcome: store.Refused}, {Outcome: store.OverCap}}, n)
+		take(limit, n).settle(decisions)
 	}
 	if h, err := tl.hold(t.Context(), tenant, push.Caps{}, 1, nil); h != nil || err != nil || c.asked != 0 {
 		t.Errorf("no caps: %+v, %v, %d questions", h, err, c.asked)
@@ -114,12 +114,12 @@ func TestTallyAsksSeldom(t *testing.T) {
 	tenant, c.used, c.takes = uuid.New(), 0, nil
 	day := push.Caps{RecipientsPerDay: 1000}
 	today := map[store.Day]int{store.DayOf(time.Time{}): 1}
-	for _, v := range []store.Verdict{{Judgement: store.Booked, Newcomer: true}, {Judgement: store.Booked}, {Judgement: store.Replayed}} {
+	for _, v := range []store.Decision{{Outcome: store.Booked, Newcomer: true}, {Outcome: store.Booked}, {Outcome: store.Replayed}} {
 		h, err := tl.hold(t.Context(), tenant, day, 1, today)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.settle([]store.Verdict{v})
+		h.settle([]store.Decision{v})
 	}
 	if h, err := tl.hold(t.Context(), tenant, day, 1, today); err != nil || h.Days[store.DayOf(time.Time{})] != 1 {
 		t.Errorf("one newcomer among three is %+v (%v)", h, err)
@@ -196,7 +196,7 @@ func TestHeldPlaces(t *testing.T) {
 			t.Fatal("the fourth did not wait for the third")
 		}
 		c.used = 100
-		third.settle([]store.Verdict{{Judgement: store.Booked}, {Judgement: store.Booked}})
+		third.settle([]store.Decision{{Outcome: store.Booked}, {Outcome: store.Booked}})
 		synctest.Wait()
 		want(fourth, 100, 0)
 		fourth.release()
@@ -205,7 +205,7 @@ func TestHeldPlaces(t *testing.T) {
 		tenant, c.used = uuid.New(), 98
 		first = take(1)
 		time.Sleep(time.Millisecond)
-		c.takes = func() { first.settle([]store.Verdict{{Judgement: store.Booked}}); c.takes = nil }
+		c.takes = func() { first.settle([]store.Decision{{Outcome: store.Booked}}); c.takes = nil }
 		want(take(1), 99, 1)
 
 		// Who goes away while it waits leaves nothing behind.

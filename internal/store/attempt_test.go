@@ -16,7 +16,7 @@ func TestAttempt(t *testing.T) {
 	st, tenant := open(t), uuid.New()
 	d := draft(tenant, "anna", 0)
 	v := book(t, st, threeRules, d)
-	if v.Judgement != store.Booked || v.Usage[0].Used != 1 || v.Usage[1].Remaining != 4 {
+	if v.Outcome != store.Booked || v.Usage[0].Used != 1 || v.Usage[1].Remaining != 4 {
 		t.Fatalf("booked: %+v", v)
 	}
 	claim := func() store.Claim {

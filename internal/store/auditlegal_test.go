@@ -18,7 +18,7 @@ func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
 	p.SendAt = began.Add(in)
 	p.RequestedSendAt = p.SendAt
 	v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: perMinute})
-	if err != nil || v.Judgement != store.Booked {
+	if err != nil || v.Outcome != store.Booked {
 		t.Fatalf("%+v, %v", v, err)
 	}
 }

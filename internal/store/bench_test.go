@@ -21,7 +21,7 @@ func BenchmarkBook(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			d := draft(tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
-			if v, err := st.Book(b.Context(), store.Order{Drafts: []store.Draft{d}, Policy: threeRules}); err != nil || v[0].Judgement != store.Booked {
+			if v, err := st.Book(b.Context(), store.Order{Drafts: []store.Draft{d}, Policy: threeRules}); err != nil || v[0].Outcome != store.Booked {
 				b.Fatal(err, v)
 			}
 		}

@@ -81,7 +81,7 @@ func (b *bundle) waiting(t testing.TB, n int) {
 func (b *bundle) booked(t testing.TB, recipient string, in time.Duration) push.Push {
 	t.Helper()
 	v := book(t, b.Store, nil, draft(b.tenant, recipient, in))
-	if v.Judgement != store.Booked {
+	if v.Outcome != store.Booked {
 		t.Fatalf("%+v", v)
 	}
 	return v.Push

@@ -21,7 +21,7 @@ const (
 )
 
 // Allowance is what a tenant may have and, as its caller has counted, what it
-// has or others may be getting. The judge goes by it. All drafts of an order with one are of one tenant.
+// has or others may be getting. The decider counts on in a copy. All drafts of an order with one are of one tenant.
 type Allowance struct {
 	push.Caps
 	Pending int         // pushes that are scheduled or being sent
@@ -70,7 +70,7 @@ func (c *Capped) used() string {
 	return strconv.Itoa(c.Used)
 }
 
-// clone is for the judge, which counts on in it.
+// clone is for the decider, which counts on in it.
 func (a *Allowance) clone() *Allowance {
 	if a == nil {
 		return nil
@@ -82,23 +82,23 @@ func (a *Allowance) clone() *Allowance {
 
 // take takes a place for one more push at a time. It is Booked if there is
 // one, or OverCap or Uncounted.
-func (a *Allowance) take(view *quota.View, at time.Time) (Judgement, *Capped) {
+func (a *Allowance) take(view *quota.View, at time.Time) (Outcome, *Capped) {
 	if a == nil {
 		return Booked, nil
 	}
 	if a.PendingPushes > 0 && a.Pending >= a.PendingPushes {
 		return OverCap, &Capped{Cap: PendingPushes, Limit: a.PendingPushes, Used: a.Pending}
 	}
-	judgement, full := a.takeDay(view, at)
-	if judgement == Booked {
+	outcome, full := a.takeDay(view, at)
+	if outcome == Booked {
 		a.Pending++
 	}
-	return judgement, full
+	return outcome, full
 }
 
 // takeDay is take for the cap of the day alone. A recipient who has another
 // push on that day takes no place.
-func (a *Allowance) takeDay(view *quota.View, at time.Time) (Judgement, *Capped) {
+func (a *Allowance) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
 	if !a.newcomer(view, at) {
 		return Booked, nil
 	}
@@ -121,7 +121,7 @@ func (a *Allowance) newcomer(view *quota.View, at time.Time) bool {
 }
 
 // whole widens a view to the day of a send time, and to all days up to latest,
-// where the judge has to know whether the recipient has a push on it.
+// where the decider has to know whether the recipient has a push on it.
 func (a *Allowance) whole(v quota.View, at, latest time.Time) quota.View {
 	if a == nil || a.RecipientsPerDay == 0 {
 		return v

@@ -26,7 +26,7 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 
 	// Booking and looking.
 	v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour))
-	if v.Judgement != store.Booked || v.Usage[2].Used != 1 {
+	if v.Outcome != store.Booked || v.Usage[2].Used != 1 {
 		t.Errorf("anna is refused for what bert holds: %+v", v)
 	}
 	held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour), store.MaxBookings)

@@ -202,7 +202,7 @@ func (h *heldCrowds) queueChanged(b *pgx.Batch, pushes []push.Push) {
 
 // keep keeps the bookings of the crowded recipients, after the transaction was
 // committed. One that has not so many any more is forgotten.
-func (s *crowds) keep(h *heldCrowds, j *judge) {
+func (s *crowds) keep(h *heldCrowds, j *decider) {
 	if h == nil {
 		return
 	}

@@ -62,7 +62,7 @@ func TestConnectionsAreCutDuringBookings(t *testing.T) {
 					unavailable++
 				case err != nil:
 					t.Errorf("neither booked nor unavailable: %v", err)
-				case v[0].Judgement == store.Booked:
+				case v[0].Outcome == store.Booked:
 					booked = append(booked, v[0].Push)
 				default:
 					refused++

@@ -191,7 +191,7 @@ func TestNearLimit(t *testing.T) {
 	for i := range 9 {
 		in := 2*time.Hour + time.Duration(i)*15*time.Minute // an hour holds 4 of them
 		d := draft(b.tenant, "a", in)
-		if v := book(t, b.Store, policy, d); v.Judgement != store.Booked {
+		if v := book(t, b.Store, policy, d); v.Outcome != store.Booked {
 			t.Fatalf("%d: %+v", i, v)
 		}
 		told := b.told(t, w, d.Push)

@@ -29,7 +29,7 @@ const (
 	ownRows    = 1000
 )
 
-// question is what the judge has to know about a group of orders: the bookings
+// question is what the decider has to know about a group of orders: the bookings
 // around their send times, one range for each recipient; the pushes that
 // already bear one of their ids; and those that were made under one of their
 // Idempotency-Keys.
@@ -116,10 +116,10 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // ask begins a transaction, takes the locks and has the answers read, in one
-// exchange. The lock clause is for the rows that bear one of the ids. The judge
+// exchange. The lock clause is for the rows that bear one of the ids. The decider
 // reads bookings as it needs them; its reading must be closed.
-func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*judge, error) {
-	j := &judge{at: q.at, uses: q.uses, views: q.views, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
+func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*decider, error) {
+	j := &decider{at: q.at, uses: q.uses, views: q.views, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
 	if j.views == nil {
 		j.views = make([]quota.View, len(q.spans))
 	}
@@ -131,7 +131,7 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause s
 	b.Queue(`SELECT clock_timestamp()`)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, q.ids)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, q.requests)
-	j.reading = &reading{judge: j, spans: q.spans}
+	j.reading = &reading{decider: j, spans: q.spans}
 	j.reading.queue(b)
 	j.reading.results = c.SendBatch(ctx, b)
 	if err := q.answer(j, j.reading.results); err != nil {
@@ -142,7 +142,7 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause s
 }
 
 // answer reads all but the bookings.
-func (q *question) answer(j *judge, res pgx.BatchResults) error {
+func (q *question) answer(j *decider, res pgx.BatchResults) error {
 	if !q.begun {
 		if _, err := res.Exec(); err != nil {
 			return err

@@ -23,7 +23,7 @@ type change struct {
 func (b *bundle) move(st *store.Store, p push.Push, to time.Time) error {
 	p.SendAt = to
 	v, err := st.Reschedule(b.ctx(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: nil})
-	if err == nil && v.Judgement != store.Booked {
+	if err == nil && v.Outcome != store.Booked {
 		err = errors.New("no place")
 	}
 	return err
@@ -170,11 +170,11 @@ func TestMovesCarryTheExpiry(t *testing.T) {
 	b := setup(t)
 	p := b.booked(t, "anna", time.Hour)
 	b.booked(t, "anna", 3*time.Hour)
-	reschedule := func(to time.Duration, want store.Judgement) push.Push {
+	reschedule := func(to time.Duration, want store.Outcome) push.Push {
 		t.Helper()
 		p.SendAt, p.RequestedSendAt = began.Add(to), began.Add(to)
 		v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules, Arm: 5 * time.Second})
-		if err != nil || v.Judgement != want {
+		if err != nil || v.Outcome != want {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		return b.read(t, p)
