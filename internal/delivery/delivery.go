@@ -120,7 +120,7 @@ func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause tim
 		for _, name := range c.Left {
 			closed = !d.lines.byName[name].join(push.WakeUp{Push: w.Push, Tenant: w.Tenant, RecipientKey: w.RecipientKey, Channel: name, At: c.Now}) || closed
 		}
-		switch c.State {
+		switch c.Outcome {
 		case store.Nothing:
 			if early := w.At.Sub(c.Now); early > store.Patience {
 				return 0, push.Early{In: early}

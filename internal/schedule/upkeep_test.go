@@ -19,7 +19,7 @@ var quiet = slog.New(slog.DiscardHandler)
 func (o *office) claim(t testing.TB, lease time.Duration) store.Claim {
 	t.Helper()
 	c, err := o.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(o.tenant, "anna"), Lease: lease})
-	if err != nil || c.State != store.Claimed {
+	if err != nil || c.Outcome != store.Claimed {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	return c

@@ -28,10 +28,10 @@ func TestAttempt(t *testing.T) {
 		return c
 	}
 	c := claim()
-	if c.State != store.Claimed || c.Push.ID != d.Push.ID || c.Attempt != 1 {
+	if c.Outcome != store.Claimed || c.Push.ID != d.Push.ID || c.Attempt != 1 {
 		t.Fatalf("claimed: %+v", c)
 	}
-	if again := claim(); again.State != store.Nothing {
+	if again := claim(); again.Outcome != store.Nothing {
 		t.Fatalf("claimed while an attempt is under way: %+v", again)
 	}
 	if _, err := st.Finish(t.Context(), store.Finish{

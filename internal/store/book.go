@@ -109,7 +109,7 @@ func (d Draft) recipient() quota.Recipient {
 func (s *Store) bookShared(ctx context.Context, orders []Order) ([][]Decision, error) {
 	var decisions [][]Decision
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
-		q, locks := newQuestion(orders, earlier > 0), tryLockSQL
+		q, locks := newBookingRead(orders, earlier > 0), tryLockSQL
 		q.limit(sharedRows)
 		if earlier > 0 {
 			locks = lockSQL // an earlier run may not have ended yet
@@ -153,7 +153,7 @@ var errCrowded = errors.New("a recipient has many bookings")
 // and the bookings read in a later one: a single statement would read a snapshot
 // from before its wait for the locks.
 func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun bool) ([][]Decision, error) {
-	q := newQuestion(orders, rerun)
+	q := newBookingRead(orders, rerun)
 	q.limit(ownRows)
 	crowds, err := s.crowds.prepare(ctx, c, q)
 	if err != nil {

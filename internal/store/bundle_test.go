@@ -110,7 +110,7 @@ func (b *bundle) claim(t testing.TB, recipient string, policy quota.Policy) stor
 func (b *bundle) claimed(t testing.TB, p push.Push) store.Claim {
 	t.Helper()
 	c := b.claim(t, p.Recipient, nil)
-	if c.State != store.Claimed || c.Push.ID != p.ID {
+	if c.Outcome != store.Claimed || c.Push.ID != p.ID {
 		t.Fatalf("claimed %+v, want %s", c, p.ID)
 	}
 	return c

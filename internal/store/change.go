@@ -41,7 +41,7 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 func (s *Store) Reschedule(ctx context.Context, o Order) (Decision, error) {
 	var v Decision
 	err := s.change(ctx, o.tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		j, err := newQuestion([]Order{o}, true).ask(ctx, c, lockSQL, "FOR UPDATE")
+		j, err := newBookingRead([]Order{o}, true).ask(ctx, c, lockSQL, "FOR UPDATE")
 		if err != nil {
 			return err
 		}

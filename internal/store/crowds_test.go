@@ -167,7 +167,7 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	if c := b.claim(t, "anna", threeRules); c.State != store.Wait {
+	if c := b.claim(t, "anna", threeRules); c.Outcome != store.Wait {
 		t.Errorf("the claim for who is locked: %+v", c)
 	}
 	b.finish(t, b.claimed(t, others), sent)

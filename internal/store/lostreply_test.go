@@ -94,10 +94,10 @@ func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	c := b.claim(t, "anna", threeRules)
 	w.wantLost(t, 1)
-	if c.State != store.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
+	if c.Outcome != store.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
 		t.Fatalf("%+v", c)
 	}
-	if other := b.claim(t, "anna", threeRules); other.State != store.Nothing {
+	if other := b.claim(t, "anna", threeRules); other.Outcome != store.Nothing {
 		t.Errorf("claimed twice: %+v", other)
 	}
 
@@ -116,7 +116,7 @@ func TestFinishWhoseCommitIsUnknown(t *testing.T) {
 	first := b.booked(t, "anna", -time.Minute)
 	c := b.claimed(t, first)
 	b.booked(t, "anna", -time.Second)
-	if other := b.claim(t, "anna", nil); other.State != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	w.loseNext("SELECT 1")

@@ -75,9 +75,9 @@ func TestChangesRaceClaims(t *testing.T) {
 				wg.Wait()
 				after := b.read(t, p)
 				switch {
-				case err == nil && c.State == store.Nothing && change.undoes(after):
+				case err == nil && c.Outcome == store.Nothing && change.undoes(after):
 					confirmed++
-				case errors.Is(err, change.late) && c.State == store.Claimed && after.Status == push.Sending && !change.undoes(after):
+				case errors.Is(err, change.late) && c.Outcome == store.Claimed && after.Status == push.Sending && !change.undoes(after):
 					claimed++
 				default:
 					t.Fatalf("change: %v, claim: %+v, push: %+v", err, c, after)
@@ -91,7 +91,7 @@ func TestChangesRaceClaims(t *testing.T) {
 func claimAgain(t *testing.T, st *store.Store, p push.Push) store.Claim {
 	for {
 		c, err := st.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
-		if err != nil || c.State != store.Again && c.State != store.Wait { // for the change has the lock
+		if err != nil || c.Outcome != store.Again && c.Outcome != store.Wait { // for the change has the lock
 			if err != nil {
 				t.Error(err)
 			}
@@ -111,10 +111,10 @@ func TestClaimOvertakenByACancel(t *testing.T) {
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)
 	b.exec(t, `COMMIT`)
-	if c := <-claims; c.State != store.Again {
+	if c := <-claims; c.Outcome != store.Again {
 		t.Errorf("%+v", c)
 	}
-	if c := b.claim(t, "anna", nil); c.State != store.Nothing {
+	if c := b.claim(t, "anna", nil); c.Outcome != store.Nothing {
 		t.Errorf("then %+v", c)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM sends`); n != 0 {
