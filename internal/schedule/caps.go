@@ -15,7 +15,7 @@ import (
 func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o store.Order) ([]store.Decision, error) {
 	caps, days := own.Over(s.cfg.Caps), landings(o.Drafts)
 	for {
-		decisions, err := s.bookHeld(ctx, tenant, caps, o, days)
+		decisions, err := s.bookReserved(ctx, tenant, caps, o, days)
 		again := false
 		for _, v := range decisions {
 			if v.Outcome == store.Uncounted {
@@ -28,23 +28,23 @@ func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, 
 	}
 }
 
-// bookHeld is book with places of these days alone.
-func (s *Service) bookHeld(ctx context.Context, tenant uuid.UUID, caps push.Caps, o store.Order, days map[store.Day]int) ([]store.Decision, error) {
-	held, err := s.tally.hold(ctx, tenant, caps, len(o.Drafts), days)
+// bookReserved is book with slots of these days only.
+func (s *Service) bookReserved(ctx context.Context, tenant uuid.UUID, caps push.Caps, o store.Order, days map[store.Day]int) ([]store.Decision, error) {
+	reserved, err := s.caps.reserve(ctx, tenant, caps, len(o.Drafts), days)
 	if err != nil {
 		return nil, err
 	}
-	if held != nil {
-		o.Allowance = held.Allowance
+	if reserved != nil {
+		o.CapUsage = reserved.CapUsage
 	}
 	decisions, err := s.store.Book(ctx, o)
 	switch nothing := o.DryRun || o.Atomic && slices.ContainsFunc(decisions, notBooked); {
 	case err != nil:
-		held.doubt()
+		reserved.doubt()
 	case nothing || slices.ContainsFunc(decisions, spoils):
-		held.release()
+		reserved.release()
 	default:
-		held.settle(decisions)
+		reserved.settle(decisions)
 	}
 	return decisions, err
 }

@@ -23,7 +23,7 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 		return p, fmt.Errorf("cancel: %w", err)
 	}
 	faults.Here(faults.CancelCommitted)
-	s.tally.forget(tenant, store.DayOf(p.SendAt))
+	s.caps.forget(tenant, store.DayOf(p.SendAt))
 	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
 }
@@ -68,7 +68,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 		return Result{Push: v.Push}, s.refusal(ctx, x, p.SendAt, v)
 	}
 	faults.Here(faults.MoveCommitted)
-	s.tally.forget(tenant, old)
+	s.caps.forget(tenant, old)
 	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends
@@ -78,18 +78,18 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 // move is a move of a push under caps.
 func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Decision, error) {
 	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
-	held, err := s.tally.hold(ctx, p.Tenant, caps, 1, landings(order.Drafts))
+	reserved, err := s.caps.reserve(ctx, p.Tenant, caps, 1, landings(order.Drafts))
 	if err != nil {
 		return store.Decision{}, err
 	}
-	if held != nil {
-		order.Allowance = held.Allowance
+	if reserved != nil {
+		order.CapUsage = reserved.CapUsage
 	}
 	v, err := s.store.Reschedule(ctx, order)
 	if err != nil {
-		held.doubt()
+		reserved.doubt()
 	} else {
-		held.settle([]store.Decision{v})
+		reserved.settle([]store.Decision{v})
 	}
 	return v, err
 }

@@ -35,7 +35,7 @@ type Service struct {
 	seen   observer
 	cfg    Config
 	now    func() time.Time
-	tally  *tally
+	caps   *capCounter
 	crowds *bulkhead.Bulkhead[uuid.UUID] // turns
 }
 
@@ -67,7 +67,7 @@ type observer interface {
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
 func New(st *store.Store, ledger *quota.Ledger, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg, tally: newTally(st, now), crowds: newTurns()}
+	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
 }
 
 // Channels lists the names of the channels, the default first.

@@ -24,7 +24,7 @@ type Order struct {
 	Now    time.Time     // free times before are not offered to what is refused
 	Arm    time.Duration // the caller enqueues wake-ups itself for pushes due so soon
 
-	Allowance *Allowance // what the tenant's caps leave; nil: anything
+	CapUsage *CapUsage // what the tenant's caps leave; nil: anything
 
 	mayExist bool // an earlier transaction may have booked it
 }
@@ -46,18 +46,18 @@ const (
 	Replayed                 // the push that this Idempotency-Key made before
 	KeyReused                // this Idempotency-Key made a push from another request
 	OverCap                  // a place in the quota, but none under a cap of the tenant
-	Uncounted                // it would be moved to a day that the allowance does not tell: nothing of the order was booked
+	Uncounted                // it would be moved to a day that the cap usage does not tell: nothing of the order was booked
 	notShared                // not for a transaction that tenants share; see [Store.Book]
 )
 
 // Decision is the outcome on one draft. Usage is set where the push was
 // booked, and Capped where a cap was in the way, or the count of a day.
 type Decision struct {
-	Outcome  Outcome
-	Push     push.Push
-	Usage    []quota.Usage
-	Capped   *Capped
-	Newcomer bool // booked, and a place of the day's recipients taken
+	Outcome           Outcome
+	Push              push.Push
+	Usage             []quota.Usage
+	Capped            *Capped
+	NewRecipientOfDay bool // booked, and a place of the day's recipients taken
 
 	// Of a draft with Since, booked or refused: all bookings from then on. Crowded
 	// says that there are too many to show.

@@ -86,7 +86,7 @@ func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8
 
 // add widens the recipient's range by what matters to the draft.
 func (q *bookingRead) add(d Draft, o Order) {
-	near := o.Allowance.whole(o.Policy.Around(d.Push.SendAt, 2), d.Push.SendAt, d.Latest)
+	near := o.CapUsage.whole(o.Policy.Around(d.Push.SendAt, 2), d.Push.SendAt, d.Latest)
 	if reach := d.Latest.Add(o.Policy.Reach()); !d.Latest.IsZero() && reach.After(near.Until) {
 		near.Until = reach
 	}

@@ -106,7 +106,7 @@ func TestCrowd_OnePlaceHasOneWinner(t *testing.T) {
 	for i := range 64 {
 		drafts = append(drafts, draft(b.tenant, "anna", 2*time.Hour+time.Duration(i)*time.Second))
 	}
-	if n := tally(b.crowd(t, policy, drafts...)); n[store.Booked] != 10 || n[store.Refused] != 54 {
+	if n := outcomes(b.crowd(t, policy, drafts...)); n[store.Booked] != 10 || n[store.Refused] != 54 {
 		t.Errorf("decisions %v", n)
 	}
 	b.audit(t, policy)
@@ -124,14 +124,14 @@ func TestCrowd_FullBatch(t *testing.T) {
 		o.Drafts = append(o.Drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i*37%1000)*time.Second))
 	}
 	v, err := b.Book(t.Context(), o)
-	if err != nil || tally(v)[store.Booked] != 1000 {
-		t.Fatalf("%v, %v", tally(v), err)
+	if err != nil || outcomes(v)[store.Booked] != 1000 {
+		t.Fatalf("%v, %v", outcomes(v), err)
 	}
 	for i := range o.Drafts {
 		o.Drafts[i].Push.ID = uuid.New()
 	}
-	if v, err = b.Book(t.Context(), o); err != nil || tally(v)[store.Refused] != 1000 {
-		t.Fatalf("again: %v, %v", tally(v), err)
+	if v, err = b.Book(t.Context(), o); err != nil || outcomes(v)[store.Refused] != 1000 {
+		t.Fatalf("again: %v, %v", outcomes(v), err)
 	}
 	if got := v[0]; len(got.Quota.Violations[0].Conflicts) != quota.MaxConflicts || got.Quota.Violations[0].Omitted != 900 || !got.Complete {
 		t.Errorf("%+v", got)

@@ -70,7 +70,7 @@ func (j *decider) order(o Order) []Decision {
 	j.deciders = nil
 	decisions := make([]Decision, len(o.Drafts))
 	all, nothing := true, o.DryRun
-	left := o.Allowance.clone()
+	left := o.CapUsage.clone()
 	for i, d := range o.Drafts {
 		v := &decisions[i]
 		*v = j.draft(d, o, left)
@@ -111,7 +111,7 @@ func bookingsFor(r quota.Recipient, pushes []push.Push) []quota.Booking {
 }
 
 // draft decides one draft: a request seen before, a place, a later place, or none.
-func (j *decider) draft(d Draft, o Order, left *Allowance) Decision {
+func (j *decider) draft(d Draft, o Order, left *CapUsage) Decision {
 	p, policy := d.Push, o.Policy
 	view := j.view(d)
 	if hash, ok := j.requests[p.IdempotencyID]; ok && !bytes.Equal(hash, p.IdempotencyHash) {
@@ -136,13 +136,13 @@ func (j *decider) draft(d Draft, o Order, left *Allowance) Decision {
 		}
 		p.SendAt = next
 	}
-	newcomer := left.newcomer(view, p.SendAt)
+	newRecipientOfDay := left.newRecipientOfDay(view, p.SendAt)
 	if outcome, full := left.take(view, p.SendAt); outcome != Booked {
 		return Decision{Outcome: outcome, Capped: full}
 	}
 	j.grant(d, &p, o.Arm)
 	v := j.booked(p, d, policy)
-	v.Newcomer = newcomer
+	v.NewRecipientOfDay = newRecipientOfDay
 	j.usage = append(j.usage, v.Usage)
 	return v
 }
@@ -204,9 +204,9 @@ func (j *decider) move(d Draft, o Order) (Decision, error) {
 		v.Push = p
 		return v, nil
 	}
-	newcomer := DayOf(p.SendAt) != DayOf(d.Push.SendAt) && o.Allowance.newcomer(view, d.Push.SendAt)
-	if newcomer {
-		if outcome, full := o.Allowance.clone().takeDay(view, d.Push.SendAt); outcome != Booked {
+	newRecipientOfDay := DayOf(p.SendAt) != DayOf(d.Push.SendAt) && o.CapUsage.newRecipientOfDay(view, d.Push.SendAt)
+	if newRecipientOfDay {
+		if outcome, full := o.CapUsage.clone().takeDay(view, d.Push.SendAt); outcome != Booked {
 			return Decision{Outcome: outcome, Push: p, Capped: full}, nil
 		}
 	}
@@ -214,7 +214,7 @@ func (j *decider) move(d Draft, o Order) (Decision, error) {
 	p.SendAt, p.RequestedSendAt, p.ArmedUntil = d.Push.SendAt, d.Push.RequestedSendAt, time.Time{}
 	j.grant(d, &p, o.Arm)
 	p.Gen, p.CreatedAt = gen+1, created
-	return Decision{Outcome: Booked, Push: p, Usage: o.Policy.Usage(view.Timeline, p.SendAt), Newcomer: newcomer}, nil
+	return Decision{Outcome: Booked, Push: p, Usage: o.Policy.Usage(view.Timeline, p.SendAt), NewRecipientOfDay: newRecipientOfDay}, nil
 }
 
 // grant completes the push and adds it to what is to be stored.

@@ -30,7 +30,7 @@ func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
 		drafts = append(drafts, keyed(b.tenant, "anna", "key", "body", time.Hour))
 	}
 	decisions := b.crowd(t, threeRules, drafts...)
-	if n := tally(decisions); n[store.Booked] != 1 || n[store.Replayed] != 63 {
+	if n := outcomes(decisions); n[store.Booked] != 1 || n[store.Replayed] != 63 {
 		t.Errorf("decisions %v", n)
 	}
 	first := b.read(t, drafts[0].Push)
@@ -53,7 +53,7 @@ func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 		d.Push.ID = uuid.New()
 		drafts = append(drafts, d)
 	}
-	if n := tally(b.crowd(t, threeRules, drafts...)); n[store.Booked] != 1 || n[store.KeyReused] != 63 {
+	if n := outcomes(b.crowd(t, threeRules, drafts...)); n[store.Booked] != 1 || n[store.KeyReused] != 63 {
 		t.Errorf("decisions %v", n)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 1 {

@@ -37,7 +37,7 @@ func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...store.Draft)
 	return decisions
 }
 
-func tally(decisions []store.Decision) map[store.Outcome]int {
+func outcomes(decisions []store.Decision) map[store.Outcome]int {
 	n := map[store.Outcome]int{}
 	for _, v := range decisions {
 		n[v.Outcome]++
@@ -65,7 +65,7 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 				drafts = append(drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i%30)*time.Second))
 			}
 			decisions := b.crowd(t, row.policy, drafts...)
-			if n := tally(decisions); n[store.Booked] != row.places || n[store.Refused] != 64-row.places {
+			if n := outcomes(decisions); n[store.Booked] != row.places || n[store.Refused] != 64-row.places {
 				t.Errorf("decisions %v", n)
 			}
 			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != row.places {
@@ -112,7 +112,7 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 			t.Errorf("%s was refused at %s, which is free", p.ID, p.SendAt)
 		}
 	}
-	if n := tally(decisions); n[store.Booked] < 10 || n[store.Refused] < 100 {
+	if n := outcomes(decisions); n[store.Booked] < 10 || n[store.Refused] < 100 {
 		t.Errorf("decisions %v: too few to show anything", n)
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// clerk counts what it is told to, and how often it was asked.
-type clerk struct {
+// fakeCounts counts what it is told to, and how often it was asked.
+type fakeCounts struct {
 	used, asked, most int
 	takes             func()
 	err               error
 }
 
-func (c *clerk) Pending(_ context.Context, _ uuid.UUID, most int) (int, error) {
+func (c *fakeCounts) Pending(_ context.Context, _ uuid.UUID, most int) (int, error) {
 	c.asked++
 	c.most = most
 	if c.takes != nil {
@@ -30,31 +30,31 @@ func (c *clerk) Pending(_ context.Context, _ uuid.UUID, most int) (int, error) {
 	return c.used, c.err
 }
 
-func (c *clerk) Recipients(ctx context.Context, tenant uuid.UUID, _ store.Day, most int) (int, error) {
+func (c *fakeCounts) Recipients(ctx context.Context, tenant uuid.UUID, _ store.Day, most int) (int, error) {
 	return c.Pending(ctx, tenant, most)
 }
 
-// TestTallyAsksSeldom: far from its cap a tenant costs a query a second, near it
-// one for each request, and without a cap none.
-func TestTallyAsksSeldom(t *testing.T) {
+// TestCapCounter_Believes: a tenant far from its cap costs a query a second, a tenant
+// near it a query for each request, and a tenant without a cap none.
+func TestCapCounter_Believes(t *testing.T) {
 	now, tenant := time.Now(), uuid.New()
-	c := &clerk{}
-	tl := newTally(c, func() time.Time { return now })
-	take := func(limit, wanted int) *hold {
+	c := &fakeCounts{}
+	counter := newCapCounter(c, func() time.Time { return now })
+	take := func(limit, wanted int) *reservation {
 		t.Helper()
-		h, err := tl.hold(t.Context(), tenant, push.Caps{PendingPushes: limit}, wanted, nil)
+		r, err := counter.reserve(t.Context(), tenant, push.Caps{PendingPushes: limit}, wanted, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return h
+		return r
 	}
 	ask := func(limit, wanted, wantUsed, wantAsked int) {
 		t.Helper()
 		before := c.asked
-		h := take(limit, wanted)
-		defer h.release()
-		if h.Pending != wantUsed || c.asked-before != wantAsked {
-			t.Errorf("used %+v after %d questions, want %d after %d", h.Pending, c.asked-before, wantUsed, wantAsked)
+		r := take(limit, wanted)
+		defer r.release()
+		if r.Pending != wantUsed || c.asked-before != wantAsked {
+			t.Errorf("used %+v after %d counts, want %d after %d", r.Pending, c.asked-before, wantUsed, wantAsked)
 		}
 	}
 	booked := func(limit, n int) {
@@ -62,8 +62,8 @@ func TestTallyAsksSeldom(t *testing.T) {
 		decisions := slices.Repeat([]store.Decision{{Outcome: store.Booked}, {Outcome: store.Refused}, {Outcome: store.OverCap}}, n)
 		take(limit, n).settle(decisions)
 	}
-	if h, err := tl.hold(t.Context(), tenant, push.Caps{}, 1, nil); h != nil || err != nil || c.asked != 0 {
-		t.Errorf("no caps: %+v, %v, %d questions", h, err, c.asked)
+	if r, err := counter.reserve(t.Context(), tenant, push.Caps{}, 1, nil); r != nil || err != nil || c.asked != 0 {
+		t.Errorf("no caps: %+v, %v, %d counts", r, err, c.asked)
 	}
 	ask(100_000, 1, 0, 1)
 	if c.most != 100_001 {
@@ -76,7 +76,7 @@ func TestTallyAsksSeldom(t *testing.T) {
 	c.used = 899
 	ask(100_000, 1, 899, 1)
 
-	// With ten places left the count is good for half a millisecond, and for no
+	// With ten slots left the count is good for half a millisecond, and for no
 	// more than ten.
 	tenant, c.used = uuid.New(), 90
 	ask(100, 1, 90, 1)
@@ -98,7 +98,7 @@ func TestTallyAsksSeldom(t *testing.T) {
 	c.used = 100
 	ask(100, 2, 100, 1)
 	c.used = 99
-	tl.forget(tenant, store.DayOf(time.Time{})) // or until something is given back
+	counter.forget(tenant, store.DayOf(time.Time{})) // or until something is given back
 	ask(100, 1, 99, 1)
 
 	// What takes long is not asked for all the time, even when nothing is left.
@@ -110,76 +110,76 @@ func TestTallyAsksSeldom(t *testing.T) {
 	now = now.Add(time.Millisecond)
 	ask(20_000, 1, 20_001, 1)
 
-	// Of the places of a day, only newcomers take one.
+	// Only a new recipient of the day takes a slot of the day.
 	tenant, c.used, c.takes = uuid.New(), 0, nil
 	day := push.Caps{RecipientsPerDay: 1000}
 	today := map[store.Day]int{store.DayOf(time.Time{}): 1}
-	for _, v := range []store.Decision{{Outcome: store.Booked, Newcomer: true}, {Outcome: store.Booked}, {Outcome: store.Replayed}} {
-		h, err := tl.hold(t.Context(), tenant, day, 1, today)
+	for _, v := range []store.Decision{{Outcome: store.Booked, NewRecipientOfDay: true}, {Outcome: store.Booked}, {Outcome: store.Replayed}} {
+		r, err := counter.reserve(t.Context(), tenant, day, 1, today)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.settle([]store.Decision{v})
+		r.settle([]store.Decision{v})
 	}
-	if h, err := tl.hold(t.Context(), tenant, day, 1, today); err != nil || h.Days[store.DayOf(time.Time{})] != 1 {
-		t.Errorf("one newcomer among three is %+v (%v)", h, err)
+	if r, err := counter.reserve(t.Context(), tenant, day, 1, today); err != nil || r.Days[store.DayOf(time.Time{})] != 1 {
+		t.Errorf("one new recipient among three is %+v (%v)", r, err)
 	}
 
 	c.err = errors.New("Postgres is gone")
-	if _, err := tl.hold(t.Context(), uuid.New(), push.Caps{RecipientsPerDay: 1}, 1, today); !errors.Is(err, c.err) {
+	if _, err := counter.reserve(t.Context(), uuid.New(), push.Caps{RecipientsPerDay: 1}, 1, today); !errors.Is(err, c.err) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestTallyForgets what is not believed any more.
-func TestTallyForgets(t *testing.T) {
+// TestCapCounter_Forgets: counts that are not believed any more are dropped.
+func TestCapCounter_Forgets(t *testing.T) {
 	now := time.Now()
-	tl := newTally(&clerk{}, func() time.Time { return now })
+	counter := newCapCounter(&fakeCounts{}, func() time.Time { return now })
 	for i := range maxCounts + 1 {
 		if i == maxCounts {
 			now = now.Add(time.Second)
 		}
-		h, err := tl.hold(t.Context(), uuid.New(), push.Caps{PendingPushes: 1_000_000}, 1, nil)
+		r, err := counter.reserve(t.Context(), uuid.New(), push.Caps{PendingPushes: 1_000_000}, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.release()
+		r.release()
 	}
-	if n := len(tl.places); n != 1 {
+	if n := len(counter.counts); n != 1 {
 		t.Errorf("%d counts are remembered", n)
 	}
 }
 
-// TestHeldPlaces: who finds too few places waits for those who hold some, and
-// then takes what these gave back; what may have been booked counts, whatever
+// TestCapCounter_Reservations: an order that finds too few slots waits for open reservations,
+// and then takes what these gave back. A slot that may have been used counts, whatever
 // Postgres said meanwhile.
-func TestHeldPlaces(t *testing.T) {
+func TestCapCounter_Reservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tenant, c := uuid.New(), &clerk{used: 97}
-		tl := newTally(c, time.Now)
-		take := func(n int) *hold {
-			h, err := tl.hold(t.Context(), tenant, push.Caps{PendingPushes: 100}, n, nil)
+		tenant, c := uuid.New(), &fakeCounts{used: 97}
+		counter := newCapCounter(c, time.Now)
+		take := func(n int) *reservation {
+			r, err := counter.reserve(t.Context(), tenant, push.Caps{PendingPushes: 100}, n, nil)
 			if err != nil {
 				t.Error(err)
 			}
-			return h
+			return r
 		}
-		want := func(h *hold, used, took int) {
+		want := func(r *reservation, used, took int) {
 			t.Helper()
-			if got := h.took[subject{tenant: tenant, pending: true}]; h.Pending != used || got != took {
-				t.Errorf("took %d at %d used, want %d at %d", got, h.Pending, took, used)
+			if got := r.slots[subject{tenant: tenant, pending: true}]; r.Pending != used || got != took {
+				t.Errorf("took %d at %d used, want %d at %d", got, r.Pending, took, used)
 			}
 		}
 		first, second := take(1), take(1)
 		want(first, 97, 1)
 		want(second, 98, 1)
-		var third, fourth *hold
+		var third, fourth *reservation
 		go func() { third = take(3) }()
 		synctest.Wait()
 		go func() { fourth = take(1) }()
 		synctest.Wait()
 		if third != nil || fourth != nil {
-			t.Fatal("places were given twice")
+			t.Fatal("slots were given twice")
 		}
 
 		// The second booked nothing, and nobody can tell of the first: Postgres has not seen it.
@@ -211,15 +211,15 @@ func TestHeldPlaces(t *testing.T) {
 		// Who goes away while it waits leaves nothing behind.
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			if h, err := tl.hold(ctx, tenant, push.Caps{PendingPushes: 100}, 1, nil); h != nil || !errors.Is(err, context.Canceled) {
-				t.Errorf("%+v, %v", h, err)
+			if r, err := counter.reserve(ctx, tenant, push.Caps{PendingPushes: 100}, 1, nil); r != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("%+v, %v", r, err)
 			}
 		}()
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		if users := tl.places[subject{tenant: tenant, pending: true}].users; users != 1 {
-			t.Errorf("%d hold places, want 1", users)
+		if users := counter.counts[subject{tenant: tenant, pending: true}].users; users != 1 {
+			t.Errorf("%d reservations are open, want 1", users)
 		}
 	})
 }
