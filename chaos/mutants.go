@@ -10,7 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/wire"
 )
 
@@ -24,12 +24,12 @@ type mutant struct {
 }
 
 var allMutants = []mutant{
-	{string(faults.Judge), flushedLedger, []string{"I2 promised", "promised-window"}},
-	{string(faults.Delivery), heldUpWorker, []string{"I2 actual", "actual-window"}},
-	{string(faults.InFlight), slowProvider, []string{"overlap"}},
-	{string(faults.Confirm), deafRedis, []string{"no order"}},
-	{string(faults.Rearm + "," + faults.Poll), flushedQueue, []string{"still scheduled"}},
-	{string(faults.Poll), frozenRedis, []string{"still scheduled"}},
+	{string(failpoint.Judge), flushedLedger, []string{"I2 promised", "promised-window"}},
+	{string(failpoint.Delivery), heldUpWorker, []string{"I2 actual", "actual-window"}},
+	{string(failpoint.InFlight), slowProvider, []string{"overlap"}},
+	{string(failpoint.Confirm), deafRedis, []string{"no order"}},
+	{string(failpoint.Rearm + "," + failpoint.Poll), flushedQueue, []string{"still scheduled"}},
+	{string(failpoint.Poll), frozenRedis, []string{"still scheduled"}},
 }
 
 // mutants tells every story twice.
@@ -57,7 +57,7 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 	gates := strings.ReplaceAll(m.gates, ",", "-")
 	name, env := "whole-"+gates, []string(nil)
 	if off {
-		name, env = "without-"+gates, []string{"FAULTS_OFF=" + m.gates}
+		name, env = "without-"+gates, []string{"FAILPOINT_OFF=" + m.gates}
 	}
 	w, toRedis, err := l.wiredWorld(ctx, name, env...)
 	if err != nil {

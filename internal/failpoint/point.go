@@ -1,4 +1,4 @@
-package faults
+package failpoint
 
 // Point is a place in the code, named after what was just done or is under way.
 type Point string
