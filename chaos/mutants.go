@@ -24,7 +24,7 @@ type mutant struct {
 }
 
 var allMutants = []mutant{
-	{string(failpoint.Judge), flushedLedger, []string{"I2 promised", "promised-window"}},
+	{string(failpoint.Judge), flushedCache, []string{"I2 promised", "promised-window"}},
 	{string(failpoint.Delivery), heldUpWorker, []string{"I2 actual", "actual-window"}},
 	{string(failpoint.InFlight), slowProvider, []string{"overlap"}},
 	{string(failpoint.Confirm), deafRedis, []string{"no order"}},
@@ -92,9 +92,9 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 	return nil
 }
 
-// flushedLedger books a minute for everybody, has Redis forget it, and asks for
-// the same minute again: the ledger alone would give it.
-func flushedLedger(ctx context.Context, w *world) error {
+// flushedCache books a minute for everybody, has Redis forget it, and asks for
+// the same minute again: the cache alone would give it.
+func flushedCache(ctx context.Context, w *world) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (l *lab) wiredWorld(ctx context.Context, name string, env ...string) (*worl
 }
 
 // deafRedis gives places back while Redis can not be told, and asks for them
-// when it can be asked: the ledger alone would refuse them.
+// when it can be asked: the cache alone would refuse them.
 func deafRedis(ctx context.Context, w *world) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
@@ -171,7 +171,7 @@ func deafRedis(ctx context.Context, w *world) error {
 	c, at := w.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 5 {
 		name := fmt.Sprint(farName, i)
-		c.submit(ctx, name, "", "", at.Add(time.Minute)) // loads the ledger
+		c.submit(ctx, name, "", "", at.Add(time.Minute)) // loads the cache
 		o := c.submit(ctx, name, "", "", at)
 		w.toRedis.Sever()
 		c.cancel(ctx, o)

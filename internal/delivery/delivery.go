@@ -21,7 +21,7 @@ import (
 // Deliverer handles wake-ups. It is safe for concurrent use.
 type Deliverer struct {
 	store    attempts
-	ledger   *quota.Ledger
+	cache    *quota.Cache
 	channels *channel.Set
 	lines    *lines
 	log      *slog.Logger
@@ -53,9 +53,9 @@ type observer interface {
 }
 
 // New returns a deliverer on top of its parts.
-func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Logger, seen observer, cfg Config) *Deliverer {
+func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logger, seen observer, cfg Config) *Deliverer {
 	return &Deliverer{
-		store: st, ledger: ledger, channels: channels, lines: newLines(channels, cfg.Pacer, log, cfg.Concurrency), log: log, seen: seen, cfg: cfg,
+		store: st, cache: cache, channels: channels, lines: newLines(channels, cfg.Pacer, log, cfg.Concurrency), log: log, seen: seen, cfg: cfg,
 	}
 }
 
@@ -240,7 +240,7 @@ func (d *Deliverer) finish(ctx context.Context, c store.Claim, f store.Finish, b
 	return more, nil
 }
 
-// release gives the place of a push that has ended back to the ledger.
+// release gives the place of a push that has ended back to the cache.
 func (d *Deliverer) release(p push.Push) {
-	d.ledger.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+	d.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
 }

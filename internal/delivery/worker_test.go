@@ -59,7 +59,7 @@ func claimed() store.Claim {
 }
 
 func worker(t *testing.T, s *scripted, p *provider) *delivery.Deliverer {
-	return delivery.New(s, quota.NewLedger(nil, quota.LedgerConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease})
+	return delivery.New(s, quota.NewCache(nil, quota.CacheConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease})
 }
 
 // TestAWorkerThatWasHeldUpSendsNothing: a quarter of its lease is over, and

@@ -74,14 +74,14 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	return nil
 }
 
-// bookMembers books what was planned. Batches pass the ledger by: it would
+// bookMembers books what was planned. Batches pass the cache by: it would
 // decide members by others that may themselves be refused. Afterwards it forgets
 // the recipients, which is cheaper than to tell it everything.
 func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order store.Order, planned []int, caps push.OwnCaps) error {
 	decisions, err := s.book(ctx, tenant, caps, order)
 	failpoint.Hit(failpoint.BatchCommitted)
 	if !order.DryRun {
-		s.ledger.Forget(recipients(order.Drafts)...)
+		s.cache.Forget(recipients(order.Drafts)...)
 	}
 	if err != nil {
 		return fmt.Errorf("book batch: %w", err)

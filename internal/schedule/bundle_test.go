@@ -33,7 +33,7 @@ var threeRules = quota.Policy{
 type bundle struct {
 	*schedule.Service
 	store  *store.Store
-	ledger *quota.Ledger
+	cache  *quota.Cache
 	queue  *queue
 	seen   *seen
 	tenant uuid.UUID
@@ -68,11 +68,11 @@ func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 		t.Fatal(err)
 	}
 	b := &bundle{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: tenant}
-	cfg := quota.LedgerConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
+	cfg := quota.CacheConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
 	if s.redis == noRedis {
-		cfg = quota.LedgerConfig{Pause: time.Hour}
+		cfg = quota.CacheConfig{Pause: time.Hour}
 	}
-	b.ledger = quota.NewLedger(rdb, cfg)
+	b.cache = quota.NewCache(rdb, cfg)
 	b.Service = b.service(policy)
 	return b
 }
@@ -84,7 +84,7 @@ func (b *bundle) service(policy quota.Policy) *schedule.Service {
 
 // serviceAt is a service with another clock.
 func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
-	return schedule.New(b.store, b.ledger, b.queue, slog.New(slog.DiscardHandler), b.seen, now, schedule.Config{
+	return schedule.New(b.store, b.cache, b.queue, slog.New(slog.DiscardHandler), b.seen, now, schedule.Config{
 		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute,
 	})
 }
@@ -123,7 +123,7 @@ type seen struct {
 }
 
 func (s *seen) Submitted(outcome, rule string) { s.count("submitted " + outcome + " " + rule) }
-func (s *seen) LedgerAnswered(state string)    { s.count("ledger " + state) }
+func (s *seen) CacheAnswered(state string)     { s.count("cache " + state) }
 
 func (s *seen) count(what string) {
 	s.mu.Lock()

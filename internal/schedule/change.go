@@ -24,7 +24,7 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 	}
 	failpoint.Hit(failpoint.CancelCommitted)
 	s.caps.forget(tenant, store.DayOf(p.SendAt))
-	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
+	s.cache.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
 }
 
@@ -54,7 +54,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	v, err := s.move(ctx, caps, p)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
-			s.ledger.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
+			s.cache.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
 		}
 		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
 	}
@@ -69,7 +69,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	}
 	failpoint.Hit(failpoint.MoveCommitted)
 	s.caps.forget(tenant, old)
-	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
+	s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil

@@ -38,7 +38,7 @@ func twoBundles(t *testing.T, s servers) [2]*bundle {
 	return [2]*bundle{s.open(t, threeRules), s.open(t, threeRules)}
 }
 
-// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the ledger
+// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the cache
 // knows.
 func TestOnePlaceHasOneWinner(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 		"warm":          {s.redis, func(b *bundle) { b.submit(t, 10*time.Hour) }},
 		"warm and wrong": {s.redis, func(b *bundle) {
 			b.submit(t, 10*time.Hour)
-			b.ledger.Hold(anna(b.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
+			b.cache.Hold(anna(b.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

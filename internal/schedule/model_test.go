@@ -241,14 +241,14 @@ func (m *model) look(t *rapid.T) {
 	}
 }
 
-// forget loses the ledger, as a flush of Redis or its expiry does.
+// forget loses the cache, as a flush of Redis or its expiry does.
 func (m *model) forget(*rapid.T) {
-	m.bundles[0].ledger.Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
+	m.bundles[0].cache.Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
 }
 
 // TestEveryAnswerIsTheOracles drives a recipient's calendar through random
 // submits, cancels and moves in any order, at two API processes with Postgres
-// and a ledger that is warm, cold or lost, and without Redis.
+// and a cache that is warm, cold or lost, and without Redis.
 func TestEveryAnswerIsTheOracles(t *testing.T) {
 	t.Parallel()
 	with := newServers(t)
@@ -267,12 +267,12 @@ func TestEveryAnswerIsTheOracles(t *testing.T) {
 			answers := map[string]int{}
 			for _, b := range bundles {
 				for _, state := range []string{"cold", "free", "blocked"} {
-					answers[state] += b.seen.of("ledger " + state)
+					answers[state] += b.seen.of("cache " + state)
 				}
 			}
-			t.Logf("the ledger answered %v", answers)
+			t.Logf("the cache answered %v", answers)
 			if warm := answers["free"] > 50 && answers["blocked"] > 20; answers["cold"] < 50 || warm != (s.redis != noRedis) {
-				t.Errorf("the ledger answered %v: too one-sided to show anything", answers)
+				t.Errorf("the cache answered %v: too one-sided to show anything", answers)
 			}
 		})
 	}

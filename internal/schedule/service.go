@@ -29,7 +29,7 @@ const armPatience = 300 * time.Millisecond
 // Service does what callers ask for. It is safe for concurrent use.
 type Service struct {
 	store  *store.Store
-	ledger *quota.Ledger
+	cache  *quota.Cache
 	queue  armer
 	log    *slog.Logger
 	seen   observer
@@ -61,13 +61,13 @@ type armer interface {
 // observer is told what happened, for the metrics.
 type observer interface {
 	Submitted(outcome, rule string)
-	LedgerAnswered(state string)
+	CacheAnswered(state string)
 }
 
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
-func New(st *store.Store, ledger *quota.Ledger, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
+func New(st *store.Store, cache *quota.Cache, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
+	return &Service{store: st, cache: cache, queue: queue, log: log, seen: seen, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
 }
 
 // Channels lists the names of the channels, the default first.

@@ -49,13 +49,13 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	identify(&d.Push, o, "")
 	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
 
-	// Where the ledger knows that there is no place, a look at Postgres refuses.
+	// Where the cache knows that there is no place, a look at Postgres refuses.
 	// A request that may be a repetition, or be moved, or that books nothing,
 	// is for the decider alone.
 	var reserved quota.Reservation
-	if asksLedger := !o.ValidateOnly && !r.Defer; asksLedger {
-		reserved = s.ledger.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
-		s.seen.LedgerAnswered(reserved.State.String())
+	if asksCache := !o.ValidateOnly && !r.Defer; asksCache {
+		reserved = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
+		s.seen.CacheAnswered(reserved.State.String())
 	}
 	if reserved.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, who, d.Push.SendAt); err != nil {
@@ -68,13 +68,13 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	}
 	decisions, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
 	if err != nil {
-		s.ledger.Forget(who)
+		s.cache.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
 	}
 	v := decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		s.tellLedger(who, d.Push.ID, reserved, v)
+		s.syncCache(who, d.Push.ID, reserved, v)
 		failpoint.Hit(failpoint.SubmitTold)
 		s.arm(ctx, v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
@@ -123,17 +123,17 @@ func identify(p *push.Push, o Options, member string) {
 	p.IdempotencyHash = o.RequestHash
 }
 
-// tellLedger brings the ledger in line with what Postgres has decided.
-func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Decision) {
+// syncCache brings the cache in line with what Postgres has decided.
+func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Decision) {
 	switch booked := v.Outcome == store.Booked; {
 	case reserved.Fill && v.Crowded:
-		s.ledger.Skip(who)
+		s.cache.Skip(who)
 	case reserved.Fill && (booked || v.Outcome == store.Refused):
-		s.ledger.Fill(who, id, v.View.Bookings())
+		s.cache.Fill(who, id, v.View.Bookings())
 	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
-		s.ledger.Forget(who) // it was wrong
+		s.cache.Forget(who) // it was wrong
 	case reserved.State == quota.Cold && booked:
-		s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
+		s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	}
 }
 

@@ -181,12 +181,12 @@ func TestKeyedBatches(t *testing.T) {
 	}
 }
 
-// TestABadMessageIsNobodyElsesTrouble: the ledger forgets what it reserved for
+// TestABadMessageIsNobodyElsesTrouble: the cache forgets what it reserved for
 // it, and the place is free.
 func TestABadMessageIsNobodyElsesTrouble(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.submit(t, 9*time.Hour) // the ledger is warm
+	b.submit(t, 9*time.Hour) // the cache is warm
 	bad := request(time.Hour)
 	bad.Message = json.RawMessage(`{`)
 	if _, err := b.Submit(t.Context(), b.tenant, bad, schedule.Options{}); err == nil {

@@ -42,7 +42,7 @@ func TestReaper(t *testing.T) {
 			b := setup(t)
 			p := b.submit(t, 0)
 			lost := 0
-			reaper := &schedule.Reaper{Store: b.store, Ledger: b.ledger, Log: quiet, Lost: func() { lost++ }, Retry: func(channel string) push.Retry {
+			reaper := &schedule.Reaper{Store: b.store, Cache: b.cache, Log: quiet, Lost: func() { lost++ }, Retry: func(channel string) push.Retry {
 				if channel != "log" {
 					t.Errorf("asked how %q tries again", channel)
 				}
@@ -65,7 +65,7 @@ func TestReaper(t *testing.T) {
 	}
 }
 
-// TestExpirer ends what was too late and gives its place back, in the ledger
+// TestExpirer ends what was too late and gives its place back, in the cache
 // as well.
 func TestExpirer(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestExpirer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expired := 0
-	e := &schedule.Expirer{Store: b.store, Ledger: b.ledger, Log: quiet, Expired: func(n int) { expired += n }}
+	e := &schedule.Expirer{Store: b.store, Cache: b.cache, Log: quiet, Expired: func(n int) { expired += n }}
 	for expired == 0 {
 		if full, err := e.Pass(t.Context()); full || err != nil {
 			t.Fatal(full, err)
@@ -99,8 +99,8 @@ func TestUpkeepEndsWithItsContext(t *testing.T) {
 	promoted := make(chan struct{}, 1)
 	for _, run := range []func(context.Context) error{
 		(&schedule.Promoter{Store: b.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute, Lease: time.Minute}).Run,
-		(&schedule.Expirer{Store: b.store, Ledger: b.ledger, Log: quiet, Expired: func(int) {}}).Run,
-		(&schedule.Reaper{Store: b.store, Ledger: b.ledger, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
+		(&schedule.Expirer{Store: b.store, Cache: b.cache, Log: quiet, Expired: func(int) {}}).Run,
+		(&schedule.Reaper{Store: b.store, Cache: b.cache, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
 		(&schedule.Poller{Store: b.store, Log: quiet, Works: func(context.Context) error { return nil }, Overdue: time.Hour, Concurrency: 1}).Run,
 	} {
 		go func() { done <- run(ctx) }()

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// branches opens two bundles of one company: what the second does, the ledger
+// branches opens two bundles of one company: what the second does, the cache
 // of the first does not learn.
 func branches(t *testing.T) (first, second *bundle) {
 	t.Helper()
@@ -32,21 +32,21 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// TestALedgerThatKnewTooLittle has booked what Postgres then refuses. It must
+// TestSubmit_CacheKnowsTooLittle has booked what Postgres then refuses. It must
 // not keep that.
-func TestALedgerThatKnewTooLittle(t *testing.T) {
+func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	t.Parallel()
 	first, second := branches(t)
 	second.submit(t, time.Hour)
 	first.refused(t, time.Hour+30*time.Second)
-	if first.seen.of("ledger free") == 0 {
-		t.Fatal("the ledger knew")
+	if first.seen.of("cache free") == 0 {
+		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
 }
 
-// TestALedgerThatKnewTooMuch refuses nothing: Postgres confirms refusals.
-func TestALedgerThatKnewTooMuch(t *testing.T) {
+// TestSubmit_CacheKnowsTooMuch refuses nothing: Postgres confirms refusals.
+func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 	t.Parallel()
 	first, second := branches(t)
 	p := first.submit(t, time.Hour)
@@ -54,13 +54,13 @@ func TestALedgerThatKnewTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.submit(t, time.Hour)
-	if first.seen.of("ledger blocked") == 0 {
-		t.Fatal("the ledger knew")
+	if first.seen.of("cache blocked") == 0 {
+		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour-time.Minute)
 }
 
-// TestAReplayedPushTakesNoPlace if it was canceled, also not in the ledger.
+// TestAReplayedPushTakesNoPlace if it was canceled, also not in the cache.
 func TestAReplayedPushTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
