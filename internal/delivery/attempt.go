@@ -57,7 +57,7 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 			queued := w.queues.byName[name].add(push.WakeUp{Push: wake.Push, Tenant: wake.Tenant, RecipientKey: wake.RecipientKey, Channel: name, At: c.Now})
 			closed = closed || !queued
 		}
-		switch c.State {
+		switch c.Outcome {
 		case store.Nothing:
 			if early := wake.At.Sub(c.Now); early > store.Patience {
 				return 0, push.Early{In: early}

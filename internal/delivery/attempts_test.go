@@ -38,7 +38,7 @@ func (s *scripted) Claim(context.Context, store.ClaimOrder) (store.Claim, error)
 	}
 	c := s.claims[0]
 	s.claims = s.claims[1:]
-	if c.State == store.Claimed {
+	if c.Outcome == store.Claimed {
 		c.StartedAt, c.LeaseUntil = time.Now(), time.Now().Add(lease)
 	}
 	time.Sleep(s.slow)
@@ -57,7 +57,7 @@ func (s *scripted) Unarm(context.Context, []int64) error { return nil }
 
 // claimed is a claim of a push that expires in an hour.
 func claimed() store.Claim {
-	return store.Claim{State: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
+	return store.Claim{Outcome: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
 }
 
 func setupScripted(t *testing.T, s *scripted, p *provider) *delivery.Worker {
@@ -170,7 +170,7 @@ func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &scripted{more: true, claims: []store.Claim{
-			{State: store.Again}, {State: store.Deferred}, {State: store.Wait, Wait: time.Second}, claimed(), claimed(),
+			{Outcome: store.Again}, {Outcome: store.Deferred}, {Outcome: store.Wait, Wait: time.Second}, claimed(), claimed(),
 		}}
 		p := &provider{}
 		if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {

@@ -454,6 +454,6 @@ func (f *workersBundle) flagged(t *testing.T, recipient string) {
 	t.Helper()
 	eventually(t, "the attempt is told", func() bool {
 		c, err := f.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(f.tenant, recipient), Channel: "sms", Lease: time.Minute})
-		return err == nil && c.State == store.Nothing
+		return err == nil && c.Outcome == store.Nothing
 	})
 }
