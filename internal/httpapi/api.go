@@ -95,7 +95,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 
 // routes is every path that is served.
 func (a *api) routes() {
-	s := &sketch{schemas: a.huma.OpenAPI().Components.Schemas}
+	s := &spec{schemas: a.huma.OpenAPI().Components.Schemas}
 
 	a.handle(submitDoc(s), push.ScopeWrite, a.submit)
 	a.handle(batchDoc(s), push.ScopeWrite, a.batch)
