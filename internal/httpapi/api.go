@@ -48,7 +48,7 @@ type Config struct {
 // api serves requests. See [New].
 type api struct {
 	svc       *schedule.Service
-	keys      *keyring
+	keys      *keyCache
 	cfg       Config
 	log       *slog.Logger
 	now       func() time.Time
@@ -86,7 +86,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Callers.Limiter = cfg.Limiter
 	}
 	a := &api{
-		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
+		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

@@ -88,11 +88,11 @@ func (c *counting) Key(_ context.Context, hash [32]byte) (push.Caller, error) {
 	return caller, nil
 }
 
-func TestKeyringRemembers(t *testing.T) {
+func TestKeyCache_RemembersForASecond(t *testing.T) {
 	now := time.Now()
 	good, bad := [32]byte{1}, [32]byte{2}
 	c := &counting{known: map[[32]byte]push.Caller{good: {Scopes: []string{"s"}}}}
-	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyCache(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	find := func(hash [32]byte, wantErr error, wantAsked int) {
 		t.Helper()
 		if _, err := k.find(t.Context(), func() string { return "here" }, hash); !errors.Is(err, wantErr) || c.asked != wantAsked {
@@ -119,13 +119,13 @@ func TestKeyringRemembers(t *testing.T) {
 	find(good, push.ErrUnavailable, 7)
 }
 
-// TestKeyringEndsWithTheKey: what is remembered does not outlive the key, by
+// TestKeyCache_EndsWithTheKey: what is remembered does not outlive the key, by
 // however little.
-func TestKeyringEndsWithTheKey(t *testing.T) {
+func TestKeyCache_EndsWithTheKey(t *testing.T) {
 	now := time.Now()
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {Left: 300 * time.Millisecond}}}
-	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyCache(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil {
 		t.Fatal(err)
 	}
@@ -140,14 +140,14 @@ func TestKeyringEndsWithTheKey(t *testing.T) {
 	}
 }
 
-// TestKeyringAsksOnce for many requests with one key, and has one of them note
+// TestKeyCache_AsksOnce for many requests with one key, and has one of them note
 // its use; that it can not be noted is nobody's concern.
-func TestKeyringAsksOnce(t *testing.T) {
+func TestKeyCache_AsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id, good := uuid.New(), [32]byte{1}
 		c := &counting{known: map[[32]byte]push.Caller{good: {Key: id, Unseen: true}}, seen: make(chan uuid.UUID, 64)}
 		slow := slowly{c}
-		k := newKeyring(slow, time.Now, slog.New(slog.DiscardHandler))
+		k := newKeyCache(slow, time.Now, slog.New(slog.DiscardHandler))
 		for range 64 {
 			go func() {
 				if caller, err := k.find(t.Context(), func() string { return "here" }, good); err != nil || caller.Key != id {
@@ -171,12 +171,12 @@ func (s slowly) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	return s.counting.Key(ctx, hash)
 }
 
-// TestKeyringIsBounded: guesses neither fill the memory nor drive out a key.
-func TestKeyringIsBounded(t *testing.T) {
+// TestKeyCache_IsBounded: guesses neither fill the memory nor drive out a key.
+func TestKeyCache_IsBounded(t *testing.T) {
 	now := time.Now()
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {}}}
-	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyCache(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil {
 		t.Fatal(err)
 	}
@@ -219,11 +219,11 @@ func (s *slowKeys) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{}, push.ErrNotFound
 }
 
-// TestKeyring_GuessingTakesLittle: a hundred guesses from one address are looked up one
+// TestKeyCache_GuessingTakesLittle: a hundred guesses from one address are looked up one
 // after another, and a caller from elsewhere waits for none of them.
-func TestKeyring_GuessingTakesLittle(t *testing.T) {
+func TestKeyCache_GuessingTakesLittle(t *testing.T) {
 	s := &slowKeys{open: make(chan struct{})}
-	k := newKeyring(s, time.Now, slog.New(slog.DiscardHandler))
+	k := newKeyCache(s, time.Now, slog.New(slog.DiscardHandler))
 	var all sync.WaitGroup
 	under := func(want int) {
 		t.Helper()
