@@ -17,28 +17,28 @@ import (
 )
 
 func TestUnauthorized(t *testing.T) {
-	w := newWorld(t)
-	for _, authorization := range []string{"", "Bearer", "Bearer ", "Basic " + w.key, w.key, "Bearer wrong", "Bearer " + w.key + "x"} {
+	b := setup(t)
+	for _, authorization := range []string{"", "Bearer", "Bearer ", "Basic " + b.key, b.key, "Bearer wrong", "Bearer " + b.key + "x"} {
 		for _, target := range []string{"/v1/pushes", "/v1/quota/check"} {
 			// A body that is refused only afterwards.
-			r := w.send("POST", target, "{", "Authorization", authorization).must(t, 401, "unauthorized")
+			r := b.send("POST", target, "{", "Authorization", authorization).must(t, 401, "unauthorized")
 			if got := r.header.Get("WWW-Authenticate"); got != "Bearer" {
 				t.Errorf("WWW-Authenticate %q", got)
 			}
-			if strings.Contains(r.text, w.key) {
+			if strings.Contains(r.text, b.key) {
 				t.Errorf("the key is shown: %s", r.text)
 			}
 		}
 	}
-	w.send("GET", "/v1/pushes", "", "Authorization", "bearer  "+w.key).must(t, 200)
+	b.send("GET", "/v1/pushes", "", "Authorization", "bearer  "+b.key).must(t, 200)
 }
 
 // TestScopes: each operation wants its scope, names it, and takes no other.
 func TestScopes(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	keys := map[string]string{}
 	for _, scope := range push.Scopes {
-		_, keys[scope] = w.newTenant("only "+scope, scope)
+		_, keys[scope] = b.newTenant("only "+scope, scope)
 	}
 	const id = "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	for _, c := range [][3]string{
@@ -48,7 +48,7 @@ func TestScopes(t *testing.T) {
 		{push.ScopeLimits, "POST", "/v1/limits/take"},
 	} {
 		for scope, key := range keys {
-			r := w.send(c[1], c[2], "", "Authorization", "Bearer "+key)
+			r := b.send(c[1], c[2], "", "Authorization", "Bearer "+key)
 			if scope == c[0] {
 				if r.status == 401 || r.status == 403 {
 					t.Errorf("%s %s with %s: %s", c[1], c[2], scope, r.text)
