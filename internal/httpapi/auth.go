@@ -70,7 +70,7 @@ func (k *keyCache) caller(r *http.Request, address func() string, scope string) 
 	c, err := k.find(r.Context(), address, sha256.Sum256([]byte(key)))
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		return c, denied("the API key is unknown or over")
+		return c, denied("the API key is unknown or expired")
 	case err != nil:
 		return c, err
 	case scope != "" && !slices.Contains(c.Scopes, scope):
