@@ -45,9 +45,9 @@ func TestSecurity_NamesItsTests(t *testing.T) {
 	}
 }
 
-var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 
-// testsByFolder maps the last part of each folder to the tests and fuzz tests in it.
+// testsByFolder maps the last part of each folder to its tests, fuzz tests and benchmarks.
 func testsByFolder(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	found := map[string]map[string]bool{}
