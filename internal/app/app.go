@@ -137,7 +137,7 @@ func (a *App) Handler() http.Handler {
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
 		ArmLease:   a.cfg.Delivery.ArmLease,
 		Caps:       push.Caps(a.cfg.TenantCaps),
-		Check:      a.check,
+		Check:      a.channels.Check,
 	})
 	webhooks := notify.NewWebhooks(a.store, notify.WebhooksConfig{
 		MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,

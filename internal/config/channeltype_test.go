@@ -138,7 +138,7 @@ func TestBadTypes(t *testing.T) {
 		_, faults := read("channels:\n  x: " + tt.channel)
 		var got []string
 		for _, f := range faults {
-			got = append(got, strings.TrimPrefix(f.String(), "sendquota.yaml:2: channels.x."))
+			got = append(got, strings.TrimPrefix(f.Error(), "sendquota.yaml:2: channels.x."))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.channel, diff)

@@ -28,7 +28,7 @@ type Config struct {
 
 // Load reads the settings of the two services, api and worker, which need both
 // DATABASE_URL and REDIS_URL. It takes the environment in the form of
-// os.Environ. The error is of type Faults and holds every fault found; what
+// os.Environ. The error is of type Errors and holds every fault found; what
 // could be read is returned beside it, to find more.
 func Load(environ []string) (Config, error) {
 	return load(environ, databaseURL, redisURL)

@@ -81,12 +81,12 @@ func TestWhoNeedsWhat(t *testing.T) {
 		t.Errorf("a tool needs Postgres only: %v", err)
 	}
 	_, err := Load(database)
-	var faults Faults
-	if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Key != "REDIS_URL" {
+	var faults Errors
+	if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Field != "REDIS_URL" {
 		t.Errorf("Load without REDIS_URL: %v", err)
 	}
 	_, err = Load(nil)
-	if errors.As(err, &faults); len(faults) != 2 || faults[0].Key != "DATABASE_URL" {
+	if errors.As(err, &faults); len(faults) != 2 || faults[0].Field != "DATABASE_URL" {
 		t.Errorf("Load of nothing: %v", err)
 	}
 }

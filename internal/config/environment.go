@@ -37,7 +37,7 @@ func (c *Config) variables() []field {
 	}
 }
 
-func (c *Config) readEnvironment(env environment, needed []string) Faults {
+func (c *Config) readEnvironment(env environment, needed []string) Errors {
 	in := &source{env: env}
 	for _, v := range c.variables() {
 		p := place{in: in, key: v.name}
@@ -70,7 +70,7 @@ func newEnvironment(environ []string) environment {
 // strangers faults the variables that have our prefix, but are neither a
 // setting, named by the file, nor made by Kubernetes. Their values are not
 // shown: a DATABASE_URL that was given our prefix holds a password.
-func (env environment) strangers(known []field) Faults {
+func (env environment) strangers(known []field) Errors {
 	in := &source{}
 	for name, value := range env.values {
 		ours := strings.HasPrefix(name, ownPrefix) && !env.named[name] && !isServiceLink(name, value)
@@ -78,7 +78,7 @@ func (env environment) strangers(known []field) Faults {
 			place{in: in, key: name}.refuse("is not a setting; %s", suggest(name, names(known)))
 		}
 	}
-	slices.SortFunc(in.faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(in.faults, func(a, b Error) int { return strings.Compare(a.Field, b.Field) })
 	return in.faults
 }
 

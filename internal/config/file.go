@@ -13,7 +13,7 @@ import (
 )
 
 // readFile reads the YAML file at path, or, if path is empty, the defaults.
-func (c *Config) readFile(path string, env environment) Faults {
+func (c *Config) readFile(path string, env environment) Errors {
 	if path == "" {
 		return c.readYAML("", nil, env)
 	}
@@ -30,7 +30,7 @@ func (c *Config) readFile(path string, env environment) Faults {
 }
 
 // readYAML reads the text of the file. Its faults come in the order of lines.
-func (c *Config) readYAML(file string, text []byte, env environment) Faults {
+func (c *Config) readYAML(file string, text []byte, env environment) Errors {
 	in := &source{file: file, env: env}
 	for _, ref := range reference.FindAllSubmatch(text, -1) {
 		env.named[string(ref[1])] = true
@@ -38,7 +38,7 @@ func (c *Config) readYAML(file string, text []byte, env environment) Faults {
 	if root, ok := in.parse(text); ok {
 		object(c).into(root)
 	}
-	slices.SortStableFunc(in.faults, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(in.faults, func(a, b Error) int { return cmp.Compare(a.Line, b.Line) })
 	return in.faults
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // read reads text as if it were sendquota.yaml.
-func read(text string, environ ...string) (Config, Faults) {
+func read(text string, environ ...string) (Config, Errors) {
 	var c Config
 	faults := c.readYAML("sendquota.yaml", []byte(text), newEnvironment(environ))
 	return c, faults

@@ -15,7 +15,7 @@ func FuzzYAML(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, faults := read(text, "PATH_KEY=k", "PUSH_SECRET=0123456789abcdef")
 		for _, fault := range faults {
-			if fault.Line < 1 || fault.Message == "" || strings.Contains(fault.String(), "\n") {
+			if fault.Line < 1 || fault.Message == "" || strings.Contains(fault.Error(), "\n") {
 				t.Errorf("fault that does not say where or what on one line: %+v", fault)
 			}
 		}

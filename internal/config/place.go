@@ -7,6 +7,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/sendquota/sendquota/internal/invalid"
 )
 
 // source is where settings come from, the environment or the file, and
@@ -14,7 +16,7 @@ import (
 type source struct {
 	file   string // empty for the environment
 	env    environment
-	faults Faults
+	faults Errors
 }
 
 // place is where a setting stands, or would stand.
@@ -102,13 +104,13 @@ func lineOf(n ast.Node) int { return n.GetToken().Position.Line }
 
 // fault says what is wrong with the value that stands here.
 func (p place) fault(format string, args ...any) {
-	p.in.faults = append(p.in.faults, Fault{p.in.file, p.line, p.key, p.value(), fmt.Sprintf(format, args...)})
+	p.in.faults = append(p.in.faults, Error{p.in.file, p.line, invalid.FieldError{Field: p.key, Message: fmt.Sprintf(format, args...), Value: p.value()}})
 }
 
 // refuse says what is wrong with a key: that it is there, or that it is not.
 // The value, which does not matter then, is left out.
 func (p place) refuse(format string, args ...any) {
-	p.in.faults = append(p.in.faults, Fault{p.in.file, p.line, p.key, "", fmt.Sprintf(format, args...)})
+	p.in.faults = append(p.in.faults, Error{p.in.file, p.line, invalid.FieldError{Field: p.key, Message: fmt.Sprintf(format, args...)}})
 }
 
 // scheme is all of a hidden value that is shown.

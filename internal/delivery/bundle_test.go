@@ -13,6 +13,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -38,7 +39,7 @@ type taken struct {
 	at      time.Time
 }
 
-func (p *provider) Check(string, json.RawMessage) []channel.Fault { return nil }
+func (p *provider) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
 
 func (p *provider) Send(ctx context.Context, m push.Push, attempt int) channel.Result {
 	p.mu.Lock()

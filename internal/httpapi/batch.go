@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -111,7 +112,7 @@ func (b *batchForm) readPushes(r *reader) {
 		b.forms = append(b.forms, f)
 	}
 	if n == 0 || n > maxMembers {
-		b.faults = append(b.faults, faultView{Location: "pushes", Message: fmt.Sprintf("must have 1 to %d pushes, has %d", maxMembers, n)})
+		b.faults = append(b.faults, invalid.FieldError{Field: "pushes", Message: fmt.Sprintf("must have 1 to %d pushes, has %d", maxMembers, n)})
 	}
 }
 
@@ -195,9 +196,9 @@ func (a *api) checkBatch(b *batchForm, bad *faults) error {
 func (b *batchForm) invalid(members []schedule.Member) error {
 	var all faults
 	for i, m := range members {
-		var invalid *schedule.Invalid
-		if errors.As(m.Err, &invalid) {
-			b.forms[i].blame(invalid.Faults)
+		var wrong invalid.FieldErrors
+		if errors.As(m.Err, &wrong) {
+			b.forms[i].blame(wrong)
 			all.addAll(place(i), b.forms[i].faults)
 		}
 	}

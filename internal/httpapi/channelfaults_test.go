@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -19,14 +20,11 @@ import (
 // first of its channels is the default.
 func newProviderWorld(t *testing.T, channels ...string) *world {
 	w := newWorld(t)
-	check := func(name, to string, message json.RawMessage) (faults []schedule.Fault) {
+	check := func(name, to string, message json.RawMessage) invalid.FieldErrors {
 		if name != "sms" {
 			return nil
 		}
-		for _, f := range new(channel.SMS).Check(to, message) {
-			faults = append(faults, schedule.Fault(f))
-		}
-		return faults
+		return new(channel.SMS).Check(to, message)
 	}
 	service := schedule.New(w.store, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
 		schedule.Config{Policy: testPolicy(), Channels: channels, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, ArmLease: time.Minute, Check: check})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -56,8 +57,12 @@ func newOpenAPI() *huma.OpenAPI {
 	}
 }
 
-// schemaName names schemas after types, without their ending "View".
+// schemaName names schemas after types, without their ending "View". Generated
+// clients know a FieldError as Fault.
 func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[invalid.FieldError]() {
+		return "Fault"
+	}
 	return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 }
 

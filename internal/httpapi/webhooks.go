@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -130,7 +131,7 @@ func (a *api) createWebhook(c *call) error {
 	}
 	if isObject && !f.faulty("url") {
 		if message := a.cfg.Webhooks.URLFault(f.url); message != "" {
-			f.faults = append(f.faults, faultView{Location: "url", Message: message, Value: shown(f.url)})
+			f.faults = append(f.faults, invalid.FieldError{Field: "url", Message: message, Value: shown(f.url)})
 		}
 	}
 	bad.addAll("body", f.faults)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -37,17 +38,18 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
 	}
-	now, bad, old := s.now().UTC(), &Invalid{}, store.DayOf(p.SendAt)
-	p.SendAt = s.sendTime(to, now, bad)
+	now, old := s.now().UTC(), store.DayOf(p.SendAt)
+	var bad invalid.FieldErrors
+	p.SendAt = s.sendTime(to, now, &bad)
 	p.RequestedSendAt = p.SendAt
 	if p.TTL == 0 {
-		checkExpiry(p.ExpiresAt, p.SendAt, now, bad)
+		checkExpiry(p.ExpiresAt, p.SendAt, now, &bad)
 	}
 	switch {
 	case p.Status != push.Scheduled:
 		return Result{Push: p}, push.ErrNotReschedulable
-	case len(bad.Faults) > 0:
-		return Result{}, bad.about("send_at", stamp(to))
+	case len(bad) > 0:
+		return Result{}, about("send_at", stamp(to), bad)
 	}
 	caps := own.Over(s.cfg.Caps)
 	caps.PendingPushes = 0 // it stays one
@@ -94,14 +96,14 @@ func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.
 	return v, err
 }
 
-// about blames the one field that the caller sent.
-func (e *Invalid) about(field, value string) error {
-	for i := range e.Faults {
-		f := &e.Faults[i]
+// about says of the one field that the caller sent what is wrong with the push.
+func about(field, value string, bad invalid.FieldErrors) error {
+	for i := range bad {
+		f := &bad[i]
 		if f.Field != field {
 			f.Message = fmt.Sprintf("the push's %s, %v, %s", f.Field, f.Value, f.Message)
 		}
 		f.Field, f.Value = field, value
 	}
-	return e
+	return bad
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -50,7 +51,7 @@ type Config struct {
 
 	// Check says what the provider behind a channel would surely refuse; nil:
 	// nothing is known of any.
-	Check func(channel, to string, message json.RawMessage) []Fault
+	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
 // armer puts wake-ups into the queue.

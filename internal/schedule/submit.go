@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -31,7 +32,7 @@ type Result struct {
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
 }
 
-// Submit books one push. Its errors are [*Invalid], [*Refusal], [*store.Capped],
+// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*store.Capped],
 // [push.ErrKeyReused] and [push.ErrUnavailable]; after the last the push may
 // have been booked, and only a request with an Idempotency-Key can be repeated
 // safely.
@@ -163,7 +164,7 @@ func (s *Service) observe(o Options, err error) {
 		return
 	}
 	var (
-		invalid *Invalid
+		wrong   invalid.FieldErrors
 		refusal *Refusal
 		capped  *store.Capped
 		form    badForm
@@ -177,7 +178,7 @@ func (s *Service) observe(o Options, err error) {
 		}
 	case errors.As(err, &capped):
 		s.seen.Submitted("capped", capped.Cap)
-	case errors.As(err, &invalid), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
+	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
 		s.seen.Submitted("invalid", "")
 	default:
 		s.seen.Submitted("unavailable", "")

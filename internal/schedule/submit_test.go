@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -56,8 +57,8 @@ func TestPlans(t *testing.T) {
 			row.change(&r)
 			res, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{})
 			var fields []string
-			if invalid, ok := errors.AsType[*schedule.Invalid](err); ok {
-				for _, f := range invalid.Faults {
+			if wrong, ok := errors.AsType[invalid.FieldErrors](err); ok {
+				for _, f := range wrong {
 					fields = append(fields, f.Field)
 				}
 			} else if err != nil {
