@@ -119,7 +119,8 @@ func imports(t *testing.T) map[string][]string {
 			p, _ := strconv.Unquote(spec.Path.Value)
 			paths = append(paths, p)
 		}
-		found[name] = paths
+		slices.Sort(paths)
+		found[name] = slices.Compact(paths)
 		return nil
 	})
 	if err != nil {
