@@ -1,4 +1,4 @@
-package config
+package strictyaml
 
 import (
 	"slices"
@@ -8,18 +8,15 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// Error is one thing wrong with the settings. Its field is a key, such as
-// policy.rules[1].limit, or the name of a variable; its value is as written,
-// strings in quotes, and empty where it is absent or secret.
+// Error is one thing that is wrong with the settings. Its field is a key, such as policy.rules[1].limit, or the name of a
+// variable. Its value is as written, strings in quotes, and empty where it is absent or secret.
 type Error struct {
-	File string // path of the YAML file; empty for the environment
+	File string // path; empty for the environment
 	Line int    // in the file, from 1; 0 where there is none
 	invalid.FieldError
 }
 
-// Errors is everything that is wrong with the settings: first with those of the
-// environment, then with those of the file by line. It is the error that Load
-// returns.
+// Errors is everything that is wrong with the settings.
 type Errors []Error
 
 // Error gives each error a line of its own, as in
@@ -33,8 +30,7 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Concern reports whether something is wrong with a setting, or with one within
-// it.
+// Concern reports whether something is wrong with a setting, or with one within it.
 func (es Errors) Concern(key string) bool {
 	return slices.ContainsFunc(es, func(e Error) bool {
 		rest, within := strings.CutPrefix(e.Field, key)

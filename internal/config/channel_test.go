@@ -22,10 +22,10 @@ const everyType = `channels:
 
 var everyVariable = []string{"SID=AC0123", "TOKEN=" + hush, `JSON={"private_key": "` + hush + `"}`, "PEM=-----BEGIN\n" + hush + "\n-----END"}
 
-func TestEveryType(t *testing.T) {
-	c, faults := read(everyType, everyVariable...)
-	if faults != nil {
-		t.Fatal(faults)
+func TestChannel_Types(t *testing.T) {
+	c, errs := read(everyType, everyVariable...)
+	if errs != nil {
+		t.Fatal(errs)
 	}
 	channel := func(name, kind string, change func(*Channel)) Channel {
 		c := Channel{Name: name, Type: kind, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}
@@ -63,9 +63,9 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
-// TestBadTypes lists the faults of channels, all of them. What is secret is not
+// TestChannel_Errors lists the errors of channels, all of them. What is secret is not
 // shown.
-func TestBadTypes(t *testing.T) {
+func TestChannel_Errors(t *testing.T) {
 	const sid = "must be 1 to 64 of a-z, A-Z, 0-9 and -"
 	for _, tt := range []struct {
 		channel string
@@ -135,21 +135,21 @@ func TestBadTypes(t *testing.T) {
 			"previous_secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used as it is",
 		}},
 	} {
-		_, faults := read("channels:\n  x: " + tt.channel)
+		_, errs := read("channels:\n  x: " + tt.channel)
 		var got []string
-		for _, f := range faults {
-			got = append(got, strings.TrimPrefix(f.Error(), "sendquota.yaml:2: channels.x."))
+		for _, e := range errs {
+			got = append(got, strings.TrimPrefix(e.Error(), "sendquota.yaml:2: channels.x."))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.channel, diff)
 		}
-		if strings.Contains(faults.Error(), "hush") {
-			t.Errorf("a secret in the faults: %v", faults)
+		if strings.Contains(errs.Error(), "hush") {
+			t.Errorf("a secret in the errors: %v", errs)
 		}
 	}
 }
 
-func TestSettingsOfATypeDoNotPrintTheirSecrets(t *testing.T) {
+func TestChannel_PrintsNoSecrets(t *testing.T) {
 	c, _ := read(everyType, everyVariable...)
 	printed(t, c, c.Channels)
 }

@@ -1,9 +1,8 @@
-package config
+package strictyaml
 
 import "strings"
 
-// suggest says which names are allowed in place of an unknown one, and which
-// of them was probably meant.
+// suggest says which names are allowed in place of an unknown one, and which of them was probably meant.
 func suggest(name string, allowed []string) string {
 	text := "allowed: " + strings.Join(allowed, ", ")
 	if near := closest(name, allowed); near != "" {
@@ -12,8 +11,7 @@ func suggest(name string, allowed []string) string {
 	return text
 }
 
-// closest is the name that the other is most likely a misspelling of: the one
-// with the fewest letters to change, if these are at most a quarter of it.
+// closest returns the allowed name with the fewest letters to change, if these are at most a quarter of it.
 func closest(name string, allowed []string) string {
 	best, fewest := "", len(name)
 	for _, a := range allowed {
@@ -24,8 +22,7 @@ func closest(name string, allowed []string) string {
 	return best
 }
 
-// distance is Levenshtein's: how many bytes must be put in, taken out or
-// replaced to make b of a.
+// distance is Levenshtein's: how many bytes must be put in, taken out or replaced to make b of a.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1) // row[j] is the distance from the part of a read so far to b[:j]
 	for j := range row {

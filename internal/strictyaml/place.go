@@ -1,4 +1,4 @@
-package config
+package strictyaml
 
 import (
 	"fmt"
@@ -11,16 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// source is where settings come from, the environment or the file, and
-// gathers its faults.
-type source struct {
-	file   string // empty for the environment
-	env    environment
-	faults Errors
-}
-
-// place is where a setting stands, or would stand.
-type place struct {
+// Place is where a setting stands, or would stand.
+type Place struct {
 	in     *source
 	key    string   // such as policy.rules[1].limit
 	name   string   // the last part of the key
@@ -30,11 +22,11 @@ type place struct {
 	hidden bool     // what stands here must not be shown
 }
 
-// given reports whether somebody wrote a value here.
-func (p place) given() bool { return p.node != nil && !p.preset }
+// Given reports whether somebody wrote a value here; a default is not given.
+func (p Place) Given() bool { return p.node != nil && !p.preset }
 
 // standIn puts a default, written in YAML, where nothing stands.
-func (p place) standIn(text string) place {
+func (p Place) standIn(text string) Place {
 	file, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
 		panic(fmt.Sprintf("default of %s: %v", p.key, err)) // a table is wrong, which any test shows
@@ -44,12 +36,12 @@ func (p place) standIn(text string) place {
 }
 
 // children are the entries of the mapping that stands here, in its order.
-func (p place) children() []place {
+func (p Place) children() []Place {
 	mapping, ok := p.node.(*ast.MappingNode)
 	if !ok {
 		return nil
 	}
-	var all []place
+	var all []Place
 	for _, entry := range mapping.Values {
 		c := p.entry(entry.Key.GetToken().Value)
 		all = append(all, c.holding(entry.Value, entry.Key))
@@ -57,9 +49,8 @@ func (p place) children() []place {
 	return all
 }
 
-// child is the entry of that name in the mapping that stands here. Where there
-// is none, it is an empty place.
-func (p place) child(name string) place {
+// Child is the entry of that name in the mapping that stands here. Where there is none, it is an empty place.
+func (p Place) Child(name string) Place {
 	for _, c := range p.children() {
 		if c.name == name {
 			return c
@@ -72,7 +63,7 @@ func (p place) child(name string) place {
 var plainKey = regexp.MustCompile(`^[\w-]+$`)
 
 // entry is the still empty place of a key of a mapping.
-func (p place) entry(name string) place {
+func (p Place) entry(name string) Place {
 	shown := name
 	if !plainKey.MatchString(name) {
 		shown = strconv.Quote(name)
@@ -84,15 +75,15 @@ func (p place) entry(name string) place {
 	return p
 }
 
-// item is entry i of the list that stands here.
-func (p place) item(i int) place {
+// Item is entry i of the list that stands here.
+func (p Place) Item(i int) Place {
 	node := p.node.(*ast.SequenceNode).Values[i]
 	p.key += "[" + strconv.Itoa(i) + "]"
 	return p.holding(node, node)
 }
 
 // holding is the place with a node in it, and the line where that begins.
-func (p place) holding(node, begin ast.Node) place {
+func (p Place) holding(node, begin ast.Node) Place {
 	if !p.preset {
 		p.line = lineOf(begin)
 	}
@@ -102,22 +93,44 @@ func (p place) holding(node, begin ast.Node) place {
 
 func lineOf(n ast.Node) int { return n.GetToken().Position.Line }
 
-// fault says what is wrong with the value that stands here.
-func (p place) fault(format string, args ...any) {
-	p.in.faults = append(p.in.faults, Error{p.in.file, p.line, invalid.FieldError{Field: p.key, Message: fmt.Sprintf(format, args...), Value: p.value()}})
+// isMapping refuses what is not a mapping, and keys that come twice.
+func (p Place) isMapping(shape string) bool {
+	if _, ok := p.node.(*ast.MappingNode); !ok {
+		hint := ""
+		if _, null := p.node.(*ast.NullNode); null {
+			hint = "; leave the key out for the default"
+		}
+		p.hidden = true // a URL or a secret may stand where its channel should
+		p.BadValue("must be a mapping %s%s", shape, hint)
+		return false
+	}
+	lines := map[string]int{}
+	for _, c := range p.children() {
+		if first, twice := lines[c.name]; twice {
+			c.BadKey("is written twice, first in line %d", first)
+			continue
+		}
+		lines[c.name] = c.line
+	}
+	return true
 }
 
-// refuse says what is wrong with a key: that it is there, or that it is not.
-// The value, which does not matter then, is left out.
-func (p place) refuse(format string, args ...any) {
-	p.in.faults = append(p.in.faults, Error{p.in.file, p.line, invalid.FieldError{Field: p.key, Message: fmt.Sprintf(format, args...)}})
+// BadValue says what is wrong with the value that stands here, and shows it, unless it may hold a secret.
+func (p Place) BadValue(format string, args ...any) { p.bad(p.value(), format, args...) }
+
+// BadKey says what is wrong with a key: that it is there, or that it is not. The value does not matter then, and is left
+// out.
+func (p Place) BadKey(format string, args ...any) { p.bad("", format, args...) }
+
+func (p Place) bad(value, format string, args ...any) {
+	p.in.errors = append(p.in.errors, Error{p.in.file, p.line, invalid.FieldError{Field: p.key, Message: fmt.Sprintf(format, args...), Value: value}})
 }
 
 // scheme is all of a hidden value that is shown.
 var scheme = regexp.MustCompile(`^[a-z]{1,12}://`)
 
 // value is what stands here as a message shows it.
-func (p place) value() string {
+func (p Place) value() string {
 	text, isText := textOf(p.node)
 	switch p.node.(type) {
 	case nil:
