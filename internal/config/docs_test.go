@@ -8,12 +8,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the settings into the README")
+var update = flag.Bool("update", false, "write the settings into docs/settings.md")
 
-// TestReadmeListsTheSettings holds the README's table to the settings that are
-// read.
-func TestReadmeListsTheSettings(t *testing.T) {
-	const path, begin, end = "../../README.md", "-update` -->\n", "<!-- /settings -->"
+// TestDocs_Settings compares the table of docs/settings.md with the settings that are read.
+func TestDocs_Settings(t *testing.T) {
+	const path, begin, end = "../../docs/settings.md", "-update` -->\n", "<!-- /settings -->"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +30,7 @@ func TestReadmeListsTheSettings(t *testing.T) {
 		return
 	}
 	if table != want {
-		t.Errorf("the settings in %s are out of date; run: go test ./internal/config -run Readme -update\ngot:\n%s\nwant:\n%s", path, table, want)
+		t.Errorf("the settings in %s are out of date; run: go test ./internal/config -run Docs -update\ngot:\n%s\nwant:\n%s", path, table, want)
 	}
 }
 
