@@ -15,7 +15,7 @@ import (
 )
 
 // TestOutcomes: what the provider says, and what becomes of the push and of
-// its place in the ledger.
+// its place in the cache.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}
@@ -39,8 +39,8 @@ func TestOutcomes(t *testing.T) {
 			p := d.book(t, "anna", "log", thisSecond().Add(-time.Second))
 			anna := quota.Recipient{Tenant: d.tenant, ID: "anna"}
 			place := quota.Booking{ID: p.ID, At: p.SendAt}
-			d.ledger.Reserve(anna, place, policy)
-			d.ledger.Fill(anna, p.ID, []quota.Booking{place})
+			d.cache.Reserve(anna, place, policy)
+			d.cache.Fill(anna, p.ID, []quota.Booking{place})
 
 			d.handle(t, "anna")
 			got := d.read(t, p.ID)
@@ -57,7 +57,7 @@ func TestOutcomes(t *testing.T) {
 			if n := len(d.seen.unregistered); (n == 1) != row.result.Unregistered {
 				t.Errorf("told the metrics of %d addresses at which nobody is", n)
 			}
-			if free := d.ledger.Reserve(anna, quota.Booking{ID: uuid.New(), At: p.SendAt}, policy).State == quota.Free; free != row.free {
+			if free := d.cache.Reserve(anna, quota.Booking{ID: uuid.New(), At: p.SendAt}, policy).State == quota.Free; free != row.free {
 				t.Errorf("its place is free: %v", free)
 			}
 		})

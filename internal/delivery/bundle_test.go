@@ -94,7 +94,7 @@ type depot struct {
 	*delivery.Deliverer
 	*provider
 	store  *store.Store
-	ledger *quota.Ledger
+	cache  *quota.Cache
 	seen   *metrics
 	tenant uuid.UUID
 }
@@ -113,8 +113,8 @@ func open(t testing.TB, policy quota.Policy) *depot {
 	}
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
-	d := &depot{provider: &provider{}, store: st, ledger: quota.NewLedger(rdb, quota.LedgerConfig{}), seen: &metrics{}, tenant: tenant(t, st)}
-	d.Deliverer = delivery.New(st, d.ledger, channels(t, d.provider), quiet, d.seen, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
+	d := &depot{provider: &provider{}, store: st, cache: quota.NewCache(rdb, quota.CacheConfig{}), seen: &metrics{}, tenant: tenant(t, st)}
+	d.Deliverer = delivery.New(st, d.cache, channels(t, d.provider), quiet, d.seen, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
 	return d
 }
 

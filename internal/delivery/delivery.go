@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/channel"
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -21,7 +21,7 @@ import (
 // Deliverer handles wake-ups. It is safe for concurrent use.
 type Deliverer struct {
 	store    attempts
-	ledger   *quota.Ledger
+	cache    *quota.Cache
 	channels *channel.Set
 	lines    *lines
 	log      *slog.Logger
@@ -53,9 +53,9 @@ type observer interface {
 }
 
 // New returns a deliverer on top of its parts.
-func New(st attempts, ledger *quota.Ledger, channels *channel.Set, log *slog.Logger, seen observer, cfg Config) *Deliverer {
+func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logger, seen observer, cfg Config) *Deliverer {
 	return &Deliverer{
-		store: st, ledger: ledger, channels: channels, lines: newLines(channels, cfg.Pacer, log, cfg.Concurrency), log: log, seen: seen, cfg: cfg,
+		store: st, cache: cache, channels: channels, lines: newLines(channels, cfg.Pacer, log, cfg.Concurrency), log: log, seen: seen, cfg: cfg,
 	}
 }
 
@@ -120,7 +120,7 @@ func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause tim
 		for _, name := range c.Left {
 			closed = !d.lines.byName[name].join(push.WakeUp{Push: w.Push, Tenant: w.Tenant, RecipientKey: w.RecipientKey, Channel: name, At: c.Now}) || closed
 		}
-		switch c.State {
+		switch c.Outcome {
 		case store.Nothing:
 			if early := w.At.Sub(c.Now); early > store.Patience {
 				return 0, push.Early{In: early}
@@ -165,9 +165,9 @@ func wait(ctx context.Context, d time.Duration) error {
 // drains, it does not drop.
 func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	faults.Here(faults.ClaimCommitted)
+	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := d.send(ctx, c, began)
-	faults.Here(faults.SendAnswered)
+	failpoint.Hit(failpoint.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
 	f := store.Finish{
 		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
@@ -186,7 +186,7 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	if more, err = d.finish(ctx, c, f, began); err != nil {
 		return false, err
 	}
-	faults.Here(faults.FinishCommitted)
+	failpoint.Hit(failpoint.FinishCommitted)
 	if f.Resolution.Status == push.Failed {
 		d.release(c.Push)
 	}
@@ -240,7 +240,7 @@ func (d *Deliverer) finish(ctx context.Context, c store.Claim, f store.Finish, b
 	return more, nil
 }
 
-// release gives the place of a push that has ended back to the ledger.
+// release gives the place of a push that has ended back to the cache.
 func (d *Deliverer) release(p push.Push) {
-	d.ledger.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+	d.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
 }

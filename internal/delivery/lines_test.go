@@ -65,7 +65,7 @@ func newFleet(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, 
 		o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
 		rdb := redis.NewClient(o)
 		t.Cleanup(func() { _ = rdb.Close() })
-		d := delivery.New(f.store, f.ledger, set, quiet, f.seen, delivery.Config{
+		d := delivery.New(f.store, f.cache, set, quiet, f.seen, delivery.Config{
 			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.slots},
 		})
 		l := delivery.NewLobby(d, f.store, quiet)
@@ -456,6 +456,6 @@ func (f *fleet) flagged(t *testing.T, recipient string) {
 	t.Helper()
 	eventually(t, "the attempt is told", func() bool {
 		c, err := f.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(f.tenant, recipient), Channel: "sms", Lease: time.Minute})
-		return err == nil && c.State == store.Nothing
+		return err == nil && c.Outcome == store.Nothing
 	})
 }

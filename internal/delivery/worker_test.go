@@ -38,7 +38,7 @@ func (s *scripted) Claim(context.Context, store.ClaimOrder) (store.Claim, error)
 	}
 	c := s.claims[0]
 	s.claims = s.claims[1:]
-	if c.State == store.Claimed {
+	if c.Outcome == store.Claimed {
 		c.StartedAt, c.LeaseUntil = time.Now(), time.Now().Add(lease)
 	}
 	time.Sleep(s.slow)
@@ -55,11 +55,11 @@ func (s *scripted) Finish(_ context.Context, f store.Finish) (bool, error) {
 
 // claimed is a claim of a push that expires in an hour.
 func claimed() store.Claim {
-	return store.Claim{State: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
+	return store.Claim{Outcome: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
 }
 
 func worker(t *testing.T, s *scripted, p *provider) *delivery.Deliverer {
-	return delivery.New(s, quota.NewLedger(nil, quota.LedgerConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease})
+	return delivery.New(s, quota.NewCache(nil, quota.CacheConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease})
 }
 
 // TestAWorkerThatWasHeldUpSendsNothing: a quarter of its lease is over, and
@@ -168,7 +168,7 @@ func TestHandleGoesOnWhileThereIsMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &scripted{more: true, claims: []store.Claim{
-			{State: store.Again}, {State: store.Deferred}, {State: store.Wait, Wait: time.Second}, claimed(), claimed(),
+			{Outcome: store.Again}, {Outcome: store.Deferred}, {Outcome: store.Wait, Wait: time.Second}, claimed(), claimed(),
 		}}
 		p := &provider{}
 		if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
@@ -194,7 +194,7 @@ func TestAStoppingWorkerWaitsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		s := &scripted{claims: []store.Claim{{State: store.Wait, Wait: time.Minute}}}
+		s := &scripted{claims: []store.Claim{{Outcome: store.Wait, Wait: time.Minute}}}
 		began := time.Now()
 		if err := worker(t, s, &provider{}).Handle(ctx, push.WakeUp{}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))

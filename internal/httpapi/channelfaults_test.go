@@ -26,7 +26,7 @@ func newProviderWorld(t *testing.T, channels ...string) *world {
 		}
 		return new(channel.SMS).Check(to, message)
 	}
-	service := schedule.New(w.store, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
+	service := schedule.New(w.store, quota.NewCache(w.rdb, quota.CacheConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
 		schedule.Config{Policy: testPolicy(), Channels: channels, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, ArmLease: time.Minute, Check: check})
 	w.api = New(service, w.store, Config{Log: slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: w.now})
 	return w

@@ -99,7 +99,7 @@ func (w *world) book(tenant uuid.UUID, recipient string) push.Push {
 		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`),
 		SendAt: now, RequestedSendAt: now, TTL: time.Hour,
 	}}}})
-	if err != nil || v[0].Judgement != store.Booked {
+	if err != nil || v[0].Outcome != store.Booked {
 		w.t.Fatalf("%+v, %v", v, err)
 	}
 	return v[0].Push
@@ -109,7 +109,7 @@ func (w *world) book(tenant uuid.UUID, recipient string) push.Push {
 func (w *world) send(p push.Push) {
 	w.t.Helper()
 	c, err := w.Claim(w.t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
-	if err != nil || c.State != store.Claimed {
+	if err != nil || c.Outcome != store.Claimed {
 		w.t.Fatalf("%+v, %v", c, err)
 	}
 	_, err = w.Finish(w.t.Context(), store.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})

@@ -49,7 +49,7 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := delivery.New(st, quota.NewLedger(rdb, quota.LedgerConfig{}), channels, log, unobserved{}, delivery.Config{Lease: time.Minute})
+	d := delivery.New(st, quota.NewCache(rdb, quota.CacheConfig{}), channels, log, unobserved{}, delivery.Config{Lease: time.Minute})
 
 	// Five recipients' pushes, whose retries are due at five parts of a second.
 	tenant, now := uuid.New(), time.Now().UTC()

@@ -29,17 +29,17 @@ var threeRules = quota.Policy{
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
-// office is a service with all that it stands on.
-type office struct {
+// bundle is a service with all that it stands on.
+type bundle struct {
 	*schedule.Service
 	store  *store.Store
-	ledger *quota.Ledger
+	cache  *quota.Cache
 	queue  *queue
 	seen   *seen
 	tenant uuid.UUID
 }
 
-// servers names what offices of one company share.
+// servers names what bundles of one company share.
 type servers struct{ postgres, redis string }
 
 func newServers(t testing.TB) servers {
@@ -50,7 +50,7 @@ func newServers(t testing.TB) servers {
 // noRedis is where nobody answers.
 const noRedis = "redis://127.0.0.1:1"
 
-func (s servers) open(t testing.TB, policy quota.Policy) *office {
+func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
 	st, err := store.Open(t.Context(), s.postgres, store.Config{})
 	if err != nil {
@@ -67,29 +67,29 @@ func (s servers) open(t testing.TB, policy quota.Policy) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := &office{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: tenant}
-	cfg := quota.LedgerConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
+	b := &bundle{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: tenant}
+	cfg := quota.CacheConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
 	if s.redis == noRedis {
-		cfg = quota.LedgerConfig{Pause: time.Hour}
+		cfg = quota.CacheConfig{Pause: time.Hour}
 	}
-	of.ledger = quota.NewLedger(rdb, cfg)
-	of.Service = of.service(policy)
-	return of
+	b.cache = quota.NewCache(rdb, cfg)
+	b.Service = b.service(policy)
+	return b
 }
 
 // service is another one on the same parts, under another policy.
-func (o *office) service(policy quota.Policy) *schedule.Service {
-	return o.serviceAt(policy, func() time.Time { return began })
+func (b *bundle) service(policy quota.Policy) *schedule.Service {
+	return b.serviceAt(policy, func() time.Time { return began })
 }
 
 // serviceAt is a service with another clock.
-func (o *office) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
-	return schedule.New(o.store, o.ledger, o.queue, slog.New(slog.DiscardHandler), o.seen, now, schedule.Config{
+func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
+	return schedule.New(b.store, b.cache, b.queue, slog.New(slog.DiscardHandler), b.seen, now, schedule.Config{
 		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute,
 	})
 }
 
-func open(t testing.TB) *office {
+func setup(t testing.TB) *bundle {
 	t.Helper()
 	return newServers(t).open(t, threeRules)
 }
@@ -123,7 +123,7 @@ type seen struct {
 }
 
 func (s *seen) Submitted(outcome, rule string) { s.count("submitted " + outcome + " " + rule) }
-func (s *seen) LedgerAnswered(state string)    { s.count("ledger " + state) }
+func (s *seen) CacheAnswered(state string)     { s.count("cache " + state) }
 
 func (s *seen) count(what string) {
 	s.mu.Lock()
@@ -143,18 +143,18 @@ func request(in time.Duration) schedule.Request {
 }
 
 // submit submits what must be accepted.
-func (o *office) submit(t testing.TB, in time.Duration) push.Push {
+func (b *bundle) submit(t testing.TB, in time.Duration) push.Push {
 	t.Helper()
-	res, err := o.Submit(t.Context(), o.tenant, request(in), schedule.Options{})
+	res, err := b.Submit(t.Context(), b.tenant, request(in), schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return res.Push
 }
 
-func (o *office) read(t testing.TB, id uuid.UUID) push.Push {
+func (b *bundle) read(t testing.TB, id uuid.UUID) push.Push {
 	t.Helper()
-	p, err := o.Push(t.Context(), o.tenant, id)
+	p, err := b.Push(t.Context(), b.tenant, id)
 	if err != nil {
 		t.Fatal(err)
 	}

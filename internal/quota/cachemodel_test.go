@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// model is what a recipient's ledger should be: places in a map, judged by the
+// model is what a recipient's cache should be: places in a map, judged by the
 // oracle.
 type model struct {
 	held   map[uuid.UUID]time.Time
@@ -31,7 +31,7 @@ func (m *model) bookings() []quota.Booking {
 	return bookings
 }
 
-// reserve says what the ledger should answer, and books.
+// reserve says what the cache should answer, and books.
 func (m *model) reserve(b quota.Booking, p quota.Policy) (quota.State, bool) {
 	at, held := m.held[b.ID]
 	switch {
@@ -48,11 +48,11 @@ func (m *model) reserve(b quota.Booking, p quota.Policy) (quota.State, bool) {
 	return quota.Free, false
 }
 
-// TestLuaGoAndOracleAgree drives a recipient's ledger on a real Redis through
+// TestLuaGoAndOracleAgree drives a recipient's cache on a real Redis through
 // random histories, and asks all three about every reservation.
 func TestLuaGoAndOracleAgree(t *testing.T) {
 	t.Parallel()
-	l, _ := newLedger(t)
+	l, _ := newCache(t)
 	answers := map[quota.State]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		anna, p := anybody(), policies(0).Draw(t, "policy")

@@ -29,7 +29,7 @@ type inFlight struct {
 	leaseUntil time.Time
 }
 
-type situation struct {
+type claimState struct {
 	now        time.Time
 	recipients map[int64]*due
 	locked     []int64 // recipients whose locks others have
@@ -51,16 +51,16 @@ const leftSQL = `
 	) p
 	WHERE k.channel = '' AND p.channel = ANY ($3::text[]) AND p.next_at <= statement_timestamp()`
 
-// claimQuestion is what a group of claims has to read: for each recipient, what
+// claimRead is what a group of claims has to read: for each recipient, what
 // its first order asks for.
-type claimQuestion struct {
+type claimRead struct {
 	keys     []int64
 	channels []string      // one for each key
 	without  []string      // of any order
 	reach    time.Duration // how far back sends count
 }
 
-func newClaimQuestion(orders []ClaimOrder) (q claimQuestion) {
+func newClaimRead(orders []ClaimOrder) (q claimRead) {
 	first := firstOrders(orders)
 	q.keys = slices.Sorted(maps.Keys(first))
 	for _, key := range q.keys {
@@ -81,8 +81,8 @@ func newClaimQuestion(orders []ClaimOrder) (q claimQuestion) {
 // look takes the recipients' locks and reads, in later statements, what is due, what
 // is under way and what was sent. It should not wait for a lock: other recipients' pushes
 // would have to wait as well.
-func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) (*situation, error) {
-	q := newClaimQuestion(orders)
+func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) (*claimState, error) {
+	q := newClaimRead(orders)
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(locks, q.keys)
@@ -118,15 +118,15 @@ func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders 
 	}
 	b.Queue(`SELECT clock_timestamp()`) // last: an attempt that was seen to have ended did so before the next begins
 	res := c.SendBatch(ctx, b)
-	found, err := readSituation(res, q)
+	found, err := readClaimState(res, q)
 	if closeErr := res.Close(); err == nil {
 		err = closeErr
 	}
 	return found, err
 }
 
-func readSituation(res pgx.BatchResults, q claimQuestion) (*situation, error) {
-	found := &situation{recipients: make(map[int64]*due, len(q.keys))}
+func readClaimState(res pgx.BatchResults, q claimRead) (*claimState, error) {
+	found := &claimState{recipients: make(map[int64]*due, len(q.keys))}
 	if _, err := res.Exec(); err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func readSituation(res pgx.BatchResults, q claimQuestion) (*situation, error) {
 	return found, res.QueryRow().Scan(&found.now)
 }
 
-func (s *situation) readDue(row pgx.CollectableRow) error {
+func (s *claimState) readDue(row pgx.CollectableRow) error {
 	var key int64
 	p, err := scanPush(row, &key)
 	if d := s.of(key); d.push.ID == uuid.Nil {
@@ -165,7 +165,7 @@ func (s *situation) readDue(row pgx.CollectableRow) error {
 	return err
 }
 
-func (s *situation) readInFlight(row pgx.CollectableRow) error {
+func (s *claimState) readInFlight(row pgx.CollectableRow) error {
 	var (
 		key int64
 		f   inFlight
@@ -176,7 +176,7 @@ func (s *situation) readInFlight(row pgx.CollectableRow) error {
 	return err
 }
 
-func (s *situation) readSend(row pgx.CollectableRow) error {
+func (s *claimState) readSend(row pgx.CollectableRow) error {
 	var (
 		key       int64
 		tenant    uuid.UUID
@@ -190,7 +190,7 @@ func (s *situation) readSend(row pgx.CollectableRow) error {
 	return err
 }
 
-func (s *situation) readLeft(row pgx.CollectableRow) error {
+func (s *claimState) readLeft(row pgx.CollectableRow) error {
 	var (
 		key     int64
 		channel string
@@ -200,7 +200,7 @@ func (s *situation) readLeft(row pgx.CollectableRow) error {
 	return err
 }
 
-func (s *situation) of(key int64) *due {
+func (s *claimState) of(key int64) *due {
 	d := s.recipients[key]
 	if d == nil {
 		d = &due{}

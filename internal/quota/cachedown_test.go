@@ -15,10 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/wire"
 )
 
-// outage is a ledger on a Redis that the test may break. Its clock stands
+// outage is a cache on a Redis that the test may break. Its clock stands
 // still unless the test moves it.
 type outage struct {
-	*quota.Ledger
+	*quota.Cache
 	redis *devstack.Server
 	anna  quota.Recipient
 	p     quota.Policy
@@ -28,15 +28,15 @@ type outage struct {
 	errors int
 }
 
-// newOutage has a ledger that waits so long for an answer.
+// newOutage has a cache that waits so long for an answer.
 func newOutage(t *testing.T, patience time.Duration) *outage {
 	o := &outage{redis: testenv.OwnRedis(t), anna: anybody(), p: per(1, time.Minute), clock: noon}
-	o.Ledger = quota.NewLedger(client(t, o.redis.URL), quota.LedgerConfig{
+	o.Cache = quota.NewCache(client(t, o.redis.URL), quota.CacheConfig{
 		Timeout: patience,
 		Now:     func() time.Time { o.mu.Lock(); defer o.mu.Unlock(); return o.clock },
 		OnError: func(error) { o.mu.Lock(); defer o.mu.Unlock(); o.errors++ },
 	})
-	load(t, o.Ledger, o.anna, booking(1, noon))
+	load(t, o.Cache, o.anna, booking(1, noon))
 	return o
 }
 
@@ -60,9 +60,9 @@ func (o *outage) want(t *testing.T, r quota.Recipient, state quota.State, fill b
 	}
 }
 
-// TestLedgerWithoutRedis: everything is cold, one caller per second finds out
+// TestCache_WithoutRedis: everything is cold, one caller per second finds out
 // that it still is, and nobody is asked to fill.
-func TestLedgerWithoutRedis(t *testing.T) {
+func TestCache_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]struct {
 		stop, start func(*testing.T, *devstack.Server) error
@@ -80,7 +80,7 @@ func TestLedgerWithoutRedis(t *testing.T) {
 			t.Parallel()
 			o := newOutage(t, 2*time.Second)
 			bert := anybody() // nothing happens to him meanwhile
-			load(t, o.Ledger, bert, booking(1, noon))
+			load(t, o.Cache, bert, booking(1, noon))
 			o.want(t, o.anna, quota.Blocked, false, 0)
 			if err := away.stop(t, o.redis); err != nil {
 				t.Fatal(err)
@@ -108,14 +108,14 @@ func TestLedgerWithoutRedis(t *testing.T) {
 				return
 			}
 			o.want(t, bert, quota.Cold, true, 2)
-			load(t, o.Ledger, bert, booking(1, noon))
+			load(t, o.Cache, bert, booking(1, noon))
 			o.want(t, bert, quota.Blocked, false, 2)
 		})
 	}
 }
 
-// TestLedgerAfterAFlush: Redis answers that it does not know the scripts.
-func TestLedgerAfterAFlush(t *testing.T) {
+// TestCache_ScriptFlush: Redis answers that it does not know the scripts.
+func TestCache_ScriptFlush(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t, time.Minute)
 	rdb := client(t, o.redis.URL)
@@ -133,7 +133,7 @@ func TestLedgerAfterAFlush(t *testing.T) {
 	for i := range 50 {
 		r := quota.Recipient{Tenant: o.anna.Tenant, ID: string(rune('a' + i))}
 		wg.Go(func() { o.want(t, o.anna, quota.Blocked, false, 0) })
-		wg.Go(func() { load(t, o.Ledger, r, booking(1, noon)) })
+		wg.Go(func() { load(t, o.Cache, r, booking(1, noon)) })
 		wg.Go(func() { o.Forget(anybody()) })
 		wg.Go(func() { o.Release(o.anna, uuid.New()) })
 	}
@@ -144,16 +144,16 @@ func TestLedgerAfterAFlush(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.want(t, o.anna, quota.Cold, true, 0)
-	load(t, o.Ledger, o.anna, booking(1, noon))
+	load(t, o.Cache, o.anna, booking(1, noon))
 	o.want(t, o.anna, quota.Blocked, false, 0)
 }
 
-// TestLedgerOfOneRecipientIsBroken: it is cold, and that of others is not.
-func TestLedgerOfOneRecipientIsBroken(t *testing.T) {
+// TestCache_BrokenRecipient: it is cold, and that of others is not.
+func TestCache_BrokenRecipient(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t, 2*time.Second)
 	rdb, broken := client(t, o.redis.URL), anybody()
-	load(t, o.Ledger, broken, booking(1, noon))
+	load(t, o.Cache, broken, booking(1, noon))
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
 		if strings.Contains(key, broken.Tenant.String()) {
 			rdb.Set(t.Context(), key, "what is this?", 0)
@@ -185,7 +185,7 @@ func TestHeavyCallsAreFewTogether(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	var most atomic.Int64
-	l := quota.NewLedger(client(t, "redis://"+w.Addr()), quota.LedgerConfig{Timeout: time.Minute, Observe: func(calls int) {
+	l := quota.NewCache(client(t, "redis://"+w.Addr()), quota.CacheConfig{Timeout: time.Minute, Observe: func(calls int) {
 		if n := int64(calls); n > most.Load() {
 			most.Store(n)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// client connects as the programs do, but leaves it to the ledger when to give
+// client connects as the programs do, but leaves it to the cache when to give
 // up.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
@@ -31,16 +31,16 @@ func client(t testing.TB, url string) *redis.Client {
 	return rdb
 }
 
-func newLedger(t testing.TB) (*quota.Ledger, *redis.Client) {
+func newCache(t testing.TB) (*quota.Cache, *redis.Client) {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
-	return quota.NewLedger(rdb, quota.LedgerConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}), rdb
+	return quota.NewCache(rdb, quota.CacheConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}), rdb
 }
 
 func anybody() quota.Recipient { return quota.Recipient{Tenant: uuid.New(), ID: "anna"} }
 
 // load makes a recipient warm.
-func load(t testing.TB, l *quota.Ledger, r quota.Recipient, bookings ...quota.Booking) {
+func load(t testing.TB, l *quota.Cache, r quota.Recipient, bookings ...quota.Booking) {
 	t.Helper()
 	filler := quota.Booking{ID: uuid.New(), At: noon}
 	if res := l.Reserve(r, filler, nil); res.State != quota.Cold || !res.Fill {
@@ -60,10 +60,10 @@ func loaded(t testing.TB, rdb *redis.Client) (ids []string, ok bool) {
 	return slices.DeleteFunc(members, func(m string) bool { return m == "loaded" }), true
 }
 
-// TestLedgerStory follows a recipient who may get one push per minute.
-func TestLedgerStory(t *testing.T) {
+// TestCache_Story follows a recipient who may get one push per minute.
+func TestCache_Story(t *testing.T) {
 	t.Parallel()
-	l, rdb := newLedger(t)
+	l, rdb := newCache(t)
 	anna, p := anybody(), per(1, time.Minute)
 	first, second := booking(1, noon), booking(2, noon.Add(59*time.Second))
 	reserve := func(b quota.Booking, want quota.State, fill bool) {
@@ -88,7 +88,7 @@ func TestLedgerStory(t *testing.T) {
 	// The same push at another time: only Postgres knows which one holds.
 	reserve(quota.Booking{ID: second.ID, At: noon.Add(time.Hour)}, quota.Cold, false)
 	if ids, _ := loaded(t, rdb); len(ids) != 2 {
-		t.Errorf("the ledger holds %v", ids)
+		t.Errorf("the cache holds %v", ids)
 	}
 
 	// The first is canceled, the second is moved into its place.
@@ -102,9 +102,9 @@ func TestLedgerStory(t *testing.T) {
 	reserve(booking(4, noon.Add(time.Hour)), quota.Cold, true)
 }
 
-func TestLedgerKeepsRecipientsApart(t *testing.T) {
+func TestCache_RecipientsApart(t *testing.T) {
 	t.Parallel()
-	l, _ := newLedger(t)
+	l, _ := newCache(t)
 	tenant, p := uuid.New(), per(1, time.Minute)
 	load(t, l, quota.Recipient{Tenant: tenant, ID: "anna"}, booking(1, noon))
 	for _, r := range []quota.Recipient{{Tenant: tenant, ID: "bert"}, {Tenant: uuid.New(), ID: "anna"}} {
@@ -114,9 +114,9 @@ func TestLedgerKeepsRecipientsApart(t *testing.T) {
 	}
 }
 
-func TestLedgerOfManyPlacesHasOneWinner(t *testing.T) {
+func TestReserve_Concurrent(t *testing.T) {
 	t.Parallel()
-	l, _ := newLedger(t)
+	l, _ := newCache(t)
 	anna := anybody()
 	load(t, l, anna)
 	var free atomic.Int64
@@ -134,11 +134,11 @@ func TestLedgerOfManyPlacesHasOneWinner(t *testing.T) {
 	}
 }
 
-// TestLedgerKeysNameNobody also holds them to the shape that the operations
+// TestCache_Keys also holds them to the shape that the operations
 // guide and old and new programs side by side rely on.
-func TestLedgerKeysNameNobody(t *testing.T) {
+func TestCache_Keys(t *testing.T) {
 	t.Parallel()
-	l, rdb := newLedger(t)
+	l, rdb := newCache(t)
 	tenant := uuid.New()
 	shape := regexp.MustCompile(`^(sq:\{` + tenant.String() + `:[A-Za-z0-9_-]{22}\}):(bookings|filler)$`)
 	for _, id := range []string{"a", "anna@example.com", strings.Repeat("long", 32), "{}:*"} {
@@ -158,11 +158,11 @@ func TestLedgerKeysNameNobody(t *testing.T) {
 	}
 }
 
-// TestLedgerForgetsByItself: the life of a recipient's bookings begins when
+// TestCache_Expiry: the life of a recipient's bookings begins when
 // they are loaded, and nothing prolongs it.
-func TestLedgerForgetsByItself(t *testing.T) {
+func TestCache_Expiry(t *testing.T) {
 	t.Parallel()
-	l, rdb := newLedger(t)
+	l, rdb := newCache(t)
 	anna := anybody()
 	l.Reserve(anna, booking(1, noon), nil)
 	if ttl := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "*:filler").Val()[0]).Val(); ttl <= 0 || ttl > 30*time.Second {
@@ -171,7 +171,7 @@ func TestLedgerForgetsByItself(t *testing.T) {
 	l.Fill(anna, booking(1, noon).ID, []quota.Booking{booking(1, noon)})
 	key := rdb.Keys(t.Context(), "*").Val()[0]
 	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 9*time.Minute || ttl > 10*time.Minute {
-		t.Errorf("the ledger lives for %s", ttl)
+		t.Errorf("the cache lives for %s", ttl)
 	}
 	rdb.PExpire(t.Context(), key, time.Minute)
 	l.Reserve(anna, booking(2, noon.Add(time.Hour)), per(1, time.Minute))

@@ -23,10 +23,10 @@ func TestNothingIsPutForward(t *testing.T) {
 		"a send leaves the window just before": {{At: next.Add(-time.Minute - time.Millisecond)}},
 	} {
 		p := push.Push{ID: uuid.New(), SendAt: next, NextAt: next, ExpiresAt: now.Add(time.Hour)}
-		s := &situation{now: now, recipients: map[int64]*due{1: {push: p, sends: sends}}}
+		s := &claimState{now: now, recipients: map[int64]*due{1: {push: p, sends: sends}}}
 		c := s.decide(ClaimOrder{RecipientKey: 1, Policy: policy, Lease: time.Minute})
-		if c.State == Claimed || c.State == Deferred && c.Push.NextAt.Before(next) || c.State == Wait && c.Wait < next.Sub(now) {
-			t.Errorf("%s: claim state %d, next at %s, wait %s", name, c.State, c.Push.NextAt.Sub(now), c.Wait)
+		if c.Outcome == Claimed || c.Outcome == Deferred && c.Push.NextAt.Before(next) || c.Outcome == Wait && c.Wait < next.Sub(now) {
+			t.Errorf("%s: claim state %d, next at %s, wait %s", name, c.Outcome, c.Push.NextAt.Sub(now), c.Wait)
 		}
 	}
 }

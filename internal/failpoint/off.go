@@ -1,9 +1,9 @@
-//go:build !faults
+//go:build !failpoint
 
-package faults
+package failpoint
 
-// Here marks a point. In this program it is nothing.
-func Here(Point) {}
+// Hit marks a point. In this program it is nothing.
+func Hit(Point) {}
 
 // Off reports whether a gate is switched off. In this program none can be.
 func Off(Gate) bool { return false }

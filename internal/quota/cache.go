@@ -16,26 +16,26 @@ import (
 	"github.com/sendquota/sendquota/internal/rediskey"
 )
 
-// Ledger is a copy of recipients' bookings in Redis. It knows at once that a
+// Cache is a copy of recipients' bookings in Redis. It knows at once that a
 // place is taken, so that a refusal costs Postgres one look, without a lock, a
 // transaction or a commit. It decides nothing.
 //
-// The ledger is disposable. A recipient's bookings are loaded when one of them
+// The cache is disposable. A recipient's bookings are loaded when one of them
 // is booked, and expire some minutes later whether used or not, so that
 // whatever went wrong is forgotten by itself. While Redis does not answer,
 // everything is [Cold].
-type Ledger struct {
+type Cache struct {
 	rdb   redis.UniversalClient
 	calls *groupcommit.Group[call, *redis.Cmd]
-	cfg   LedgerConfig
+	cfg   CacheConfig
 	now   func() time.Time
 
 	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
 }
 
-// LedgerConfig bounds the ledger's waiting and remembering. Zero values mean
+// CacheConfig bounds the cache's waiting and remembering. Zero values mean
 // the defaults.
-type LedgerConfig struct {
+type CacheConfig struct {
 	TTL     time.Duration    // how long a recipient stays loaded; 10 minutes
 	Timeout time.Duration    // for one exchange with Redis; 250 ms
 	Pause   time.Duration    // how long Redis is left alone after a failure; 1 s
@@ -52,31 +52,31 @@ type Recipient struct {
 	ID     string
 }
 
-// State is what the ledger knows about a recipient.
+// State is what the cache knows about a recipient.
 type State int
 
 // The answers to a reservation.
 const (
 	Cold    State = iota // nothing is known: Postgres decides
-	Free                 // a place was booked in the ledger: Postgres decides
+	Free                 // a place was booked in the cache: Postgres decides
 	Blocked              // there seems to be no place: Postgres confirms it, or decides
 )
 
 // String returns the state in lower case.
 func (s State) String() string { return [...]string{"cold", "free", "blocked"}[s] }
 
-// Reservation is the ledger's answer.
+// Reservation is the cache's answer.
 type Reservation struct {
 	State State
-	Fill  bool // after deciding, call [Ledger.Fill]
+	Fill  bool // after deciding, call [Cache.Fill]
 }
 
-// NewLedger returns a ledger that uses rdb, which the caller closes.
-func NewLedger(rdb redis.UniversalClient, cfg LedgerConfig) *Ledger {
+// NewCache returns a cache that uses rdb, which the caller closes.
+func NewCache(rdb redis.UniversalClient, cfg CacheConfig) *Cache {
 	cfg.TTL = orDefault(cfg.TTL, 10*time.Minute)
 	cfg.Timeout = orDefault(cfg.Timeout, 250*time.Millisecond)
 	cfg.Pause = orDefault(cfg.Pause, time.Second)
-	l := &Ledger{rdb: rdb, cfg: cfg, now: cfg.Now}
+	l := &Cache{rdb: rdb, cfg: cfg, now: cfg.Now}
 	if l.now == nil {
 		l.now = time.Now
 	}
@@ -101,9 +101,9 @@ func orDefault(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// Reserve books b in the ledger if the ledger knows the recipient and the
-// policy allows it. It never fails: a ledger that can not answer is Cold.
-func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
+// Reserve books b in the cache if the cache knows the recipient and the
+// policy allows it. It never fails: a cache that can not answer is Cold.
+func (l *Cache) Reserve(r Recipient, b Booking, p Policy) Reservation {
 	const fillerTTL = 30 * time.Second
 	args, near := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()}, 0
 	for _, rule := range p {
@@ -115,7 +115,7 @@ func (l *Ledger) Reserve(r Recipient, b Booking, p Policy) Reservation {
 }
 
 // reservation reads the answer of the script. Any other, as of a failure, is
-// that of a ledger that knows nothing.
+// that of a cache that knows nothing.
 func reservation(answer string) Reservation {
 	switch answer {
 	case "cold":
@@ -131,7 +131,7 @@ func reservation(answer string) Reservation {
 // Fill loads the recipient's bookings after a Reserve of the push id answered
 // with Fill, unless they have changed since. They must be complete, but for
 // those too old to matter.
-func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
+func (l *Cache) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
 	args := []any{id.String(), l.cfg.TTL.Milliseconds()}
 	for _, b := range bookings {
 		args = append(args, b.At.UnixMilli(), b.ID.String())
@@ -141,23 +141,23 @@ func (l *Ledger) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
 
 // Skip notes that the recipient has too many bookings to be kept here, so that for
 // a while nobody tries to fill them in.
-func (l *Ledger) Skip(r Recipient) {
+func (l *Cache) Skip(r Recipient) {
 	l.do(r, skipScript, []any{l.cfg.TTL.Milliseconds()}, 0)
 }
 
-// Hold tells the ledger that Postgres has booked b, or moved a push there.
-func (l *Ledger) Hold(r Recipient, b Booking) {
+// Hold tells the cache that Postgres has booked b, or moved a push there.
+func (l *Cache) Hold(r Recipient, b Booking) {
 	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()}, 0)
 }
 
-// Release tells the ledger that a push has given its place back.
-func (l *Ledger) Release(r Recipient, id uuid.UUID) {
+// Release tells the cache that a push has given its place back.
+func (l *Cache) Release(r Recipient, id uuid.UUID) {
 	l.do(r, changeScript, []any{id.String()}, 0)
 }
 
-// Forget drops what the ledger knows of recipients, because Postgres said
+// Forget drops what the cache knows of recipients, because Postgres said
 // otherwise, could not be asked, or has booked many at once.
-func (l *Ledger) Forget(rs ...Recipient) {
+func (l *Cache) Forget(rs ...Recipient) {
 	prefix, named := l.cfg.Installation.Prefix()
 	if !named || l.down() {
 		return
@@ -176,7 +176,7 @@ func (l *Ledger) Forget(rs ...Recipient) {
 // do runs a script that looks at so many bookings at most, together with those
 // of other callers. After a failure Redis is left alone for a moment, so that its
 // absence costs most callers nothing.
-func (l *Ledger) do(r Recipient, script *redis.Script, args []any, bookings int) *redis.Cmd {
+func (l *Cache) do(r Recipient, script *redis.Script, args []any, bookings int) *redis.Cmd {
 	prefix, named := l.cfg.Installation.Prefix()
 	switch {
 	case !named:
@@ -192,19 +192,19 @@ func (l *Ledger) do(r Recipient, script *redis.Script, args []any, bookings int)
 }
 
 // down reports whether Redis is left alone.
-func (l *Ledger) down() bool { return l.now().UnixNano() < l.downUntil.Load() }
+func (l *Cache) down() bool { return l.now().UnixNano() < l.downUntil.Load() }
 
 var (
-	errDown    = errors.New("ledger: Redis failed a moment ago")
-	errUnnamed = errors.New("ledger: Postgres has not yet said what its keys are called")
+	errDown    = errors.New("quota cache: Redis failed a moment ago")
+	errUnnamed = errors.New("quota cache: Postgres has not yet said what its keys are called")
 )
 
-func (l *Ledger) failed(err error) {
+func (l *Cache) failed(err error) {
 	if !ofOneKey(err) {
 		l.downUntil.Store(l.now().Add(l.cfg.Pause).UnixNano())
 	}
 	if l.cfg.OnError != nil {
-		l.cfg.OnError(fmt.Errorf("ledger: %w", err))
+		l.cfg.OnError(fmt.Errorf("quota cache: %w", err))
 	}
 }
 

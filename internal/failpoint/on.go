@@ -1,6 +1,6 @@
-//go:build faults
+//go:build failpoint
 
-package faults
+package failpoint
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	fault = parse(os.Getenv("FAULTS"))
-	off   = strings.Split(os.Getenv("FAULTS_OFF"), ",")
+	fault = parse(os.Getenv("FAILPOINT"))
+	off   = strings.Split(os.Getenv("FAILPOINT_OFF"), ",")
 )
 
 // injection is what happens at the n-th arrival at a point.
@@ -35,17 +35,17 @@ func parse(text string) *injection {
 	n, err := strconv.ParseInt(number, 10, 64)
 	signal, known := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}[how]
 	if err != nil || !known {
-		panic(fmt.Sprintf("FAULTS=%s is not kill@POINT:N or stop@POINT:N", text))
+		panic(fmt.Sprintf("FAILPOINT=%s is not kill@POINT:N or stop@POINT:N", text))
 	}
 	return &injection{signal: signal, at: Point(point), arrivals: n}
 }
 
-// Here marks a point, and carries out what the environment has planned for it.
-func Here(p Point) {
+// Hit marks a point, and carries out what the environment has planned for it.
+func Hit(p Point) {
 	if p != fault.at || fault.seen.Add(1) != fault.arrivals {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "faults: %s at %s, arrival %d\n", fault.signal, p, fault.arrivals)
+	fmt.Fprintf(os.Stderr, "failpoint: %s at %s, arrival %d\n", fault.signal, p, fault.arrivals)
 	_ = syscall.Kill(os.Getpid(), fault.signal)
 	if fault.signal == syscall.SIGKILL {
 		select {} // the signal takes a moment, in which nothing may happen any more

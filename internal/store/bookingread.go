@@ -29,11 +29,11 @@ const (
 	ownRows    = 1000
 )
 
-// question is what the judge has to know about a group of orders: the bookings
+// bookingRead is what the decider has to know about a group of orders: the bookings
 // around their send times, one range for each recipient; the pushes that
 // already bear one of their ids; and those that were made under one of their
 // Idempotency-Keys.
-type question struct {
+type bookingRead struct {
 	locks    []int64
 	at       map[quota.Recipient]int // in spans
 	spans    []span                  // in the order in which the drafts need them
@@ -46,8 +46,8 @@ type question struct {
 	views []quota.View // that are known without reading; those of other spans are zero
 }
 
-func newQuestion(orders []Order, rerun bool) *question {
-	q := &question{at: map[quota.Recipient]int{}}
+func newBookingRead(orders []Order, rerun bool) *bookingRead {
+	q := &bookingRead{at: map[quota.Recipient]int{}}
 	for _, o := range orders {
 		q.reach = max(q.reach, o.Policy.Reach())
 		for _, d := range o.Drafts {
@@ -67,7 +67,7 @@ func newQuestion(orders []Order, rerun bool) *question {
 }
 
 // limit bounds how many bookings of each recipient are read.
-func (q *question) limit(most int) {
+func (q *bookingRead) limit(most int) {
 	for i := range q.spans {
 		q.spans[i].most = most
 	}
@@ -75,7 +75,7 @@ func (q *question) limit(most int) {
 
 // addRequest asks for what an Idempotency-Key has made before, under a lock of
 // its own. The members of a batch have the same key.
-func (q *question) addRequest(id uuid.UUID) {
+func (q *bookingRead) addRequest(id uuid.UUID) {
 	if n := len(q.requests); id != uuid.Nil && (n == 0 || q.requests[n-1] != id) {
 		q.requests = append(q.requests, id)
 		q.locks = append(q.locks, requestLock(id))
@@ -85,8 +85,8 @@ func (q *question) addRequest(id uuid.UUID) {
 func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
 // add widens the recipient's range by what matters to the draft.
-func (q *question) add(d Draft, o Order) {
-	near := o.Allowance.whole(o.Policy.Around(d.Push.SendAt, 2), d.Push.SendAt, d.Latest)
+func (q *bookingRead) add(d Draft, o Order) {
+	near := o.CapUsage.whole(o.Policy.Around(d.Push.SendAt, 2), d.Push.SendAt, d.Latest)
 	if reach := d.Latest.Add(o.Policy.Reach()); !d.Latest.IsZero() && reach.After(near.Until) {
 		near.Until = reach
 	}
@@ -116,10 +116,10 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // ask begins a transaction, takes the locks and has the answers read, in one
-// exchange. The lock clause is for the rows that bear one of the ids. The judge
+// exchange. The lock clause is for the rows that bear one of the ids. The decider
 // reads bookings as it needs them; its reading must be closed.
-func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*judge, error) {
-	j := &judge{at: q.at, uses: q.uses, views: q.views, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
+func (q *bookingRead) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*decider, error) {
+	j := &decider{at: q.at, uses: q.uses, views: q.views, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
 	if j.views == nil {
 		j.views = make([]quota.View, len(q.spans))
 	}
@@ -131,7 +131,7 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause s
 	b.Queue(`SELECT clock_timestamp()`)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, q.ids)
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, q.requests)
-	j.reading = &reading{judge: j, spans: q.spans}
+	j.reading = &reading{decider: j, spans: q.spans}
 	j.reading.queue(b)
 	j.reading.results = c.SendBatch(ctx, b)
 	if err := q.answer(j, j.reading.results); err != nil {
@@ -142,7 +142,7 @@ func (q *question) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause s
 }
 
 // answer reads all but the bookings.
-func (q *question) answer(j *judge, res pgx.BatchResults) error {
+func (q *bookingRead) answer(j *decider, res pgx.BatchResults) error {
 	if !q.begun {
 		if _, err := res.Exec(); err != nil {
 			return err

@@ -9,9 +9,9 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// branches opens two offices of one company: what the second does, the ledger
+// branches opens two bundles of one company: what the second does, the cache
 // of the first does not learn.
-func branches(t *testing.T) (first, second *office) {
+func branches(t *testing.T) (first, second *bundle) {
 	t.Helper()
 	s := newServers(t)
 	first, second = s.open(t, threeRules), servers{s.postgres, noRedis}.open(t, threeRules)
@@ -20,9 +20,9 @@ func branches(t *testing.T) (first, second *office) {
 	return first, second
 }
 
-func (o *office) refused(t *testing.T, in time.Duration) {
+func (b *bundle) refused(t *testing.T, in time.Duration) {
 	t.Helper()
-	if _, err := o.Submit(t.Context(), o.tenant, request(in), schedule.Options{}); !isRefusal(err) {
+	if _, err := b.Submit(t.Context(), b.tenant, request(in), schedule.Options{}); !isRefusal(err) {
 		t.Errorf("at %s: %v", in, err)
 	}
 }
@@ -32,21 +32,21 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// TestALedgerThatKnewTooLittle has booked what Postgres then refuses. It must
+// TestSubmit_CacheKnowsTooLittle has booked what Postgres then refuses. It must
 // not keep that.
-func TestALedgerThatKnewTooLittle(t *testing.T) {
+func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	t.Parallel()
 	first, second := branches(t)
 	second.submit(t, time.Hour)
 	first.refused(t, time.Hour+30*time.Second)
-	if first.seen.of("ledger free") == 0 {
-		t.Fatal("the ledger knew")
+	if first.seen.of("cache free") == 0 {
+		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
 }
 
-// TestALedgerThatKnewTooMuch refuses nothing: Postgres confirms refusals.
-func TestALedgerThatKnewTooMuch(t *testing.T) {
+// TestSubmit_CacheKnowsTooMuch refuses nothing: Postgres confirms refusals.
+func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 	t.Parallel()
 	first, second := branches(t)
 	p := first.submit(t, time.Hour)
@@ -54,30 +54,30 @@ func TestALedgerThatKnewTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.submit(t, time.Hour)
-	if first.seen.of("ledger blocked") == 0 {
-		t.Fatal("the ledger knew")
+	if first.seen.of("cache blocked") == 0 {
+		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour-time.Minute)
 }
 
-// TestAReplayedPushTakesNoPlace if it was canceled, also not in the ledger.
+// TestAReplayedPushTakesNoPlace if it was canceled, also not in the cache.
 func TestAReplayedPushTakesNoPlace(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.submit(t, 10*time.Hour)
+	b := setup(t)
+	b.submit(t, 10*time.Hour)
 	submit := func() schedule.Result {
-		res, err := o.Submit(t.Context(), o.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
+		res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return res
 	}
 	p := submit().Push
-	if _, err := o.Cancel(t.Context(), o.tenant, p.ID); err != nil {
+	if _, err := b.Cancel(t.Context(), b.tenant, p.ID); err != nil {
 		t.Fatal(err)
 	}
 	if again := submit(); !again.Replayed || again.Push.Status != push.Canceled {
 		t.Fatalf("%+v", again)
 	}
-	o.submit(t, time.Hour)
+	b.submit(t, time.Hour)
 }
