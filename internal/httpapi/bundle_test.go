@@ -40,34 +40,34 @@ func testPolicy() quota.Policy {
 	}
 }
 
-// world is an API on real servers, with two tenants.
-type world struct {
-	t      *testing.T
-	db     *pgx.Conn
-	rdb    *redis.Client
-	store  *store.Store
-	api    http.Handler
-	tenant uuid.UUID
-	key    string
-	other  string // another tenant's key
-	log    testenv.Buffer
-	seen   submits
+// bundle is an API on real servers, with two tenants.
+type bundle struct {
+	t       *testing.T
+	db      *pgx.Conn
+	rdb     *redis.Client
+	store   *store.Store
+	api     http.Handler
+	tenant  uuid.UUID
+	key     string
+	other   string // another tenant's key
+	log     testenv.Buffer
+	metrics submits
 
 	mu    sync.Mutex
 	ahead time.Duration // of the real clock
 }
 
-// now is the world's clock.
-func (w *world) now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Now().Add(w.ahead)
+// now is the bundle's clock.
+func (b *bundle) now() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Add(b.ahead)
 }
 
-func (w *world) advance(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ahead += d
+func (b *bundle) advance(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead += d
 }
 
 type noQueue struct{}
@@ -97,62 +97,62 @@ func (s *submits) of(outcome string) int {
 	return s.counts[outcome]
 }
 
-func newWorld(t *testing.T, policy ...quota.Rule) *world {
+func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
-	w := &world{t: t}
+	b := &bundle{t: t}
 	var err error
-	if w.store, err = store.Open(t.Context(), url, store.Config{}); err != nil {
+	if b.store, err = store.Open(t.Context(), url, store.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.store.Close)
-	if w.db, err = pgx.Connect(t.Context(), url); err != nil {
+	t.Cleanup(b.store.Close)
+	if b.db, err = pgx.Connect(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.db.Close(context.Background()) })
+	t.Cleanup(func() { _ = b.db.Close(context.Background()) })
 	o, err := redis.ParseURL(testenv.Redis(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.rdb = redis.NewClient(o)
-	t.Cleanup(func() { _ = w.rdb.Close() })
+	b.rdb = redis.NewClient(o)
+	t.Cleanup(func() { _ = b.rdb.Close() })
 	if policy == nil {
 		policy = testPolicy()
 	}
-	webhooks := notify.NewWebhooks(w.store, notify.WebhooksConfig{MaxPerTenant: 3})
-	w.api = New(w.service(w.store, policy), w.store, Config{
-		Log: slog.New(slog.NewJSONHandler(&w.log, nil)), Now: w.now, Webhooks: webhooks, Limiter: ratelimit.New(w.rdb, ratelimit.Config{}),
+	webhooks := notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3})
+	b.api = New(b.service(b.store, policy), b.store, Config{
+		Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
 	})
-	w.tenant, w.key = w.newTenant("acme", push.Scopes...)
-	_, w.other = w.newTenant("other", push.Scopes...)
-	return w
+	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
+	_, b.other = b.newTenant("other", push.Scopes...)
+	return b
 }
 
-func (w *world) service(st *store.Store, policy quota.Policy) *schedule.Service {
-	return schedule.New(st, quota.NewCache(w.rdb, quota.CacheConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
+func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
+	return schedule.New(st, quota.NewCache(b.rdb, quota.CacheConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
 		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute})
 }
 
 // newTenant makes a tenant with a key.
-func (w *world) newTenant(name string, scopes ...string) (uuid.UUID, string) {
-	w.t.Helper()
-	id, _, err := w.store.CreateTenant(w.t.Context(), name)
+func (b *bundle) newTenant(name string, scopes ...string) (uuid.UUID, string) {
+	b.t.Helper()
+	id, _, err := b.store.CreateTenant(b.t.Context(), name)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	key, err := w.store.CreateKey(w.t.Context(), id, scopes, 0)
+	key, err := b.store.CreateKey(b.t.Context(), id, scopes, 0)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return id, key
 }
 
 // keyID is the id of the tenant's key.
-func (w *world) keyID() string {
-	w.t.Helper()
-	caller, err := w.store.Key(w.t.Context(), store.HashKey(w.key))
+func (b *bundle) keyID() string {
+	b.t.Helper()
+	caller, err := b.store.Key(b.t.Context(), store.HashKey(b.key))
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return caller.Key.String()
 }
@@ -167,9 +167,9 @@ type reply struct {
 
 // send makes a request with the tenant's key, unless the headers, given as
 // names and values, have another.
-func (w *world) send(method, target, body string, headers ...string) reply {
-	w.t.Helper()
-	return ask(w.t, w.api, method, target, body, append([]string{"Authorization", "Bearer " + w.key}, headers...)...)
+func (b *bundle) send(method, target, body string, headers ...string) reply {
+	b.t.Helper()
+	return ask(b.t, b.api, method, target, body, append([]string{"Authorization", "Bearer " + b.key}, headers...)...)
 }
 
 func ask(t *testing.T, h http.Handler, method, target, body string, headers ...string) reply {
@@ -284,29 +284,29 @@ func (r reply) at(t *testing.T, path ...any) any {
 }
 
 // traces counts what a refused request must not leave behind.
-func (w *world) traces() (rows int, keys []string) {
-	w.t.Helper()
-	if err := w.db.QueryRow(w.t.Context(), `SELECT (SELECT count(*) FROM pushes) + (SELECT count(*) FROM sends)`).Scan(&rows); err != nil {
-		w.t.Fatal(err)
+func (b *bundle) traces() (rows int, keys []string) {
+	b.t.Helper()
+	if err := b.db.QueryRow(b.t.Context(), `SELECT (SELECT count(*) FROM pushes) + (SELECT count(*) FROM sends)`).Scan(&rows); err != nil {
+		b.t.Fatal(err)
 	}
-	keys, err := w.rdb.Keys(w.t.Context(), "*").Result()
+	keys, err := b.rdb.Keys(b.t.Context(), "*").Result()
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return rows, keys
 }
 
 // noTrace demands that nothing was booked.
-func (w *world) noTrace() {
-	w.t.Helper()
-	if rows, keys := w.traces(); rows != 0 || len(keys) != 0 {
-		w.t.Errorf("%d rows in Postgres and the keys %q in Redis were left behind", rows, keys)
+func (b *bundle) noTrace() {
+	b.t.Helper()
+	if rows, keys := b.traces(); rows != 0 || len(keys) != 0 {
+		b.t.Errorf("%d rows in Postgres and the keys %q in Redis were left behind", rows, keys)
 	}
 }
 
 // in is a send time so far ahead, as a request writes it.
-func (w *world) in(d time.Duration) string {
-	return w.now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
+func (b *bundle) in(d time.Duration) string {
+	return b.now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
 }
 
 func pushBody(recipient, sendAt, more string) string {
