@@ -12,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -28,7 +29,7 @@ func newProviderWorld(t *testing.T, channels ...string) *world {
 		}
 		return faults
 	}
-	service := schedule.New(w.store, quota.NewCache(w.rdb, quota.CacheConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
+	service := schedule.New(w.store, quota.NewCache(w.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
 		schedule.Config{Policy: testPolicy(), Channels: channels, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, ArmLease: time.Minute, Check: check})
 	w.api = New(service, w.store, Config{Log: slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: w.now})
 	return w
