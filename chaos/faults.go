@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // fault is something that happens to an operation. do returns when it is over.
@@ -23,7 +23,7 @@ type fault struct {
 }
 
 // redisFaults are what can happen to Redis.
-func redisFaults(s *devstack.Server, w *wire.Wire) []fault {
+func redisFaults(s *devstack.Server, p *faultproxy.Proxy) []fault {
 	client := func() *redis.Client {
 		o, _ := redis.ParseURL(s.URL)
 		o.MaxRetries = -1
@@ -64,7 +64,7 @@ func redisFaults(s *devstack.Server, w *wire.Wire) []fault {
 			_ = pass(ctx, 2*time.Second)
 			return again(ctx, 0)
 		}},
-		{"Redis' replies lost", func(context.Context) error { w.LoseAll(300 * time.Millisecond); return nil }},
+		{"Redis' replies lost", func(context.Context) error { p.LoseAll(300 * time.Millisecond); return nil }},
 	}
 }
 
@@ -78,7 +78,7 @@ func frozen(ctx context.Context, s *devstack.Server, d time.Duration) error {
 
 // postgresFaults are what can happen to Postgres. In a long run it is once in a
 // while silent for as long as an operation may meet.
-func postgresFaults(s *devstack.Server, w *wire.Wire, long bool) []fault {
+func postgresFaults(s *devstack.Server, p *faultproxy.Proxy, long bool) []fault {
 	silences := 0
 	return []fault{
 		{"Postgres killed and restarted at once", func(ctx context.Context) error {
@@ -103,7 +103,7 @@ func postgresFaults(s *devstack.Server, w *wire.Wire, long bool) []fault {
 			return frozen(ctx, s, 3*time.Second)
 		}},
 		{"Postgres without a connection left", func(ctx context.Context) error { return exhaust(ctx, s.URL, 2*time.Second) }},
-		{"Postgres' replies lost", func(context.Context) error { w.LoseAll(300 * time.Millisecond); return nil }},
+		{"Postgres' replies lost", func(context.Context) error { p.LoseAll(300 * time.Millisecond); return nil }},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/sendquota/sendquota/internal/faults"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // mutant is a story in which one gate alone, or one that does the other's work, stands
@@ -59,7 +59,7 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 	if off {
 		name, env = "without-"+gates, []string{"FAULTS_OFF=" + m.gates}
 	}
-	w, toRedis, err := l.wiredWorld(ctx, name, env...)
+	w, toRedis, err := l.proxiedWorld(ctx, name, env...)
 	if err != nil {
 		return err
 	}
@@ -148,17 +148,17 @@ func slowProvider(ctx context.Context, w *world) error {
 	return err
 }
 
-// wiredWorld is a small world whose programs reach Redis by a wire.
-func (l *lab) wiredWorld(ctx context.Context, name string, env ...string) (*world, *wire.Wire, error) {
+// proxiedWorld is a small world whose programs reach Redis through a proxy.
+func (l *lab) proxiedWorld(ctx context.Context, name string, env ...string) (*world, *faultproxy.Proxy, error) {
 	w, err := l.smallWorld(ctx, name, env...)
 	if err != nil {
 		return nil, nil, err
 	}
-	toRedis, by, err := wireTo(w.redis)
+	toRedis, through, err := faultproxy.NewURL(w.redis)
 	if err != nil {
 		return nil, nil, err
 	}
-	w.env, w.toRedis = append(w.env, "REDIS_URL="+by), toRedis
+	w.env, w.toRedis = append(w.env, "REDIS_URL="+through), toRedis
 	return w, toRedis, nil
 }
 

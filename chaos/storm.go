@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // stormLease is the lease of the storm's workers.
@@ -29,12 +28,12 @@ func storm(ctx context.Context, l *lab) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
-	toPostgres, databaseURL, err := wireTo(stack.DatabaseURL)
+	toPostgres, databaseURL, err := faultproxy.NewURL(stack.DatabaseURL)
 	if err != nil {
 		return err
 	}
 	defer toPostgres.Close()
-	toRedis, redisURL, err := wireTo(stack.RedisURL)
+	toRedis, redisURL, err := faultproxy.NewURL(stack.RedisURL)
 	if err != nil {
 		return err
 	}
@@ -73,20 +72,6 @@ func storm(ctx context.Context, l *lab) (err error) {
 	}
 	l.report.measured("storm: everything had settled %s after the last fault", time.Since(calm).Round(100*time.Millisecond))
 	return l.conclude(ctx, w, tracks)
-}
-
-// wireTo returns a wire to the server of a URL, and the URL by way of it.
-func wireTo(server string) (*wire.Wire, string, error) {
-	u, err := url.Parse(server)
-	if err != nil {
-		return nil, "", err
-	}
-	w, err := wire.New(u.Host)
-	if err != nil {
-		return nil, "", err
-	}
-	u.Host = w.Addr()
-	return w, u.String(), nil
 }
 
 // startAll starts two APIs and three workers. The clock of one worker is three

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/process"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // world is one installation of sendquota, its provider and its callers.
@@ -21,9 +21,9 @@ type world struct {
 	lab      *lab
 	name     string
 	dir      string
-	database string     // as this program sees it
-	redis    string     //
-	toRedis  *wire.Wire // nil: the way is straight
+	database string            // as this program sees it
+	redis    string            //
+	toRedis  *faultproxy.Proxy // nil: the programs connect directly
 	env      []string
 	rules    []rule
 	key      string

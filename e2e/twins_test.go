@@ -109,8 +109,8 @@ func TestLostCommitReplies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.startAPI()
-	wire, by := newWire(t, w.database())
-	cut := w.beside("DATABASE_URL=" + by)
+	proxy, through := newProxy(t, w.database())
+	cut := w.beside("DATABASE_URL=" + through)
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	batch := func(name string) object {
 		var members []object
@@ -121,19 +121,19 @@ func TestLostCommitReplies(t *testing.T) {
 	}
 	lost := func(what string, want int) {
 		t.Helper()
-		if n := wire.Lost(); n != want {
+		if n := proxy.Lost(); n != want {
 			t.Errorf("%s: %d replies were swallowed, want %d", what, n, want)
 		}
 	}
 
-	wire.Lose(1, "COMMIT\x00")
+	proxy.Lose(1, "COMMIT\x00")
 	status, a := cut.call("POST", "/v1/pushes/batch", batch("a"))
 	lost("batch", 1)
 	if status != http.StatusOK || a["accepted"] != 25.0 || a["refused"] != 25.0 {
 		t.Errorf("batch: %d, %v accepted, %v refused", status, a["accepted"], a["refused"])
 	}
 
-	wire.Lose(100, "COMMIT\x00")
+	proxy.Lose(100, "COMMIT\x00")
 	first, err := cut.ask("POST", "/v1/pushes/batch", batch("b"), "Idempotency-Key", "b")
 	lost("batch again and again", 5)
 	if err != nil || first.status != http.StatusServiceUnavailable || first.header.Get("Retry-After") == "" {
@@ -144,19 +144,19 @@ func TestLostCommitReplies(t *testing.T) {
 		t.Errorf("batch repeated through the other API: %v accepted, replayed %q, %v", again.body["accepted"], again.header.Get("Idempotency-Replayed"), err)
 	}
 
-	wire.Lose(1, "COMMIT\x00")
+	proxy.Lose(1, "COMMIT\x00")
 	status, a = cut.call("POST", "/v1/pushes", object{"recipient": "c", "send_at": at.Format(time.RFC3339), "message": object{}})
 	lost("submit", 1)
 	if status != http.StatusCreated {
 		t.Fatalf("submit: %d %v", status, a)
 	}
 	path, later := "/v1/pushes/"+a["id"].(string), at.Add(time.Minute).Format(time.RFC3339)
-	wire.Lose(1, "COMMIT\x00")
+	proxy.Lose(1, "COMMIT\x00")
 	if status, a = cut.call("PATCH", path, object{"send_at": later}); status != http.StatusOK || a["send_at"] != later {
 		t.Errorf("move: %d %v", status, a)
 	}
 	lost("move", 1)
-	wire.Lose(1, "UPDATE 0\x00")
+	proxy.Lose(1, "UPDATE 0\x00")
 	if status, a = cut.call("POST", path+"/cancel", nil); status != http.StatusOK || a["status"] != "canceled" {
 		t.Errorf("cancel: %d %v", status, a)
 	}
@@ -185,14 +185,14 @@ func TestLostRepliesToWorkers(t *testing.T) {
 	if status, a := w.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || a["accepted"] != float64(pushes) {
 		t.Fatalf("batch: %d %v", status, a)
 	}
-	wire, by := newWire(t, w.database())
-	wire.Lose(4, "COMMIT\x00", "SELECT 1\x00", fmt.Sprintf("SELECT %d\x00", pushes)) // of claims, and of finishes alone or all together
-	w.start(exec.Command(filepath.Join(w.bin, "worker")), "DATABASE_URL="+by)
+	proxy, through := newProxy(t, w.database())
+	proxy.Lose(4, "COMMIT\x00", "SELECT 1\x00", fmt.Sprintf("SELECT %d\x00", pushes)) // of claims, and of finishes alone or all together
+	w.start(exec.Command(filepath.Join(w.bin, "worker")), "DATABASE_URL="+through)
 	w.until("all is sent", func() bool {
 		_, a := w.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
 		return len(a["pushes"].([]any)) == pushes
 	})
-	if n := wire.Lost(); n != 4 {
+	if n := proxy.Lost(); n != 4 {
 		t.Errorf("%d replies were swallowed, want 4", n)
 	}
 	once(t, w.taken(), pushes)
@@ -241,13 +241,13 @@ func TestReapedWhileTheProviderAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorldIn(t, setting{config: slowConfig})
 	w.startAPI()
-	wire, by := newWire(t, w.database())
-	w.start(exec.Command(filepath.Join(w.bin, "worker")), "DATABASE_URL="+by)
+	proxy, through := newProxy(t, w.database())
+	w.start(exec.Command(filepath.Join(w.bin, "worker")), "DATABASE_URL="+through)
 	path := w.slow()
-	wire.Freeze()
+	proxy.Freeze()
 	w.startWorker()
 	w.until("the attempt is given up", func() bool { return w.outcomes(path) == "scheduled unknown" })
-	wire.Thaw()
+	proxy.Thaw()
 	w.until("the late answer counts", func() bool { return w.outcomes(path) == "sent delivered" })
 	once(t, w.taken(), 1)
 	if out := w.tool("audit"); out != "no violations\n" {

@@ -30,7 +30,6 @@ var mayImport = map[string][]string{
 	"rediskey":    {},
 	"faults":      {},
 	"process":     {},
-	"wire":        {},
 	"quota":       {"groupcommit", "rediskey"},
 	"ratelimit":   {"groupcommit", "bulkhead", "rediskey"},
 	"outbound":    {},

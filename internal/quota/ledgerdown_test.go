@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // outage is a ledger on a Redis that the test may break. Its clock stands
@@ -179,7 +179,7 @@ func TestLedgerOfOneRecipientIsBroken(t *testing.T) {
 func TestHeavyCallsAreFewTogether(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
+	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
 	if err != nil {
 		t.Fatal(err)
 	}
