@@ -65,11 +65,11 @@ func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) 
 			wanted = append(wanted, op{Recipient: fmt.Sprint(liveName, rng.IntN(300)), At: soon().UTC()})
 		}
 		c.batch(ctx, key, choice < 65, wanted)
-	case choice < 80: // a retry that races its twin, on two APIs
-		at, twin := soon(), w.newCaller()
-		twin.turn = c.turn + 1
+	case choice < 80: // the same submit on two APIs at once
+		at, other := soon(), w.newCaller()
+		other.turn = c.turn + 1
 		done := make(chan struct{})
-		go func() { defer close(done); twin.submit(ctx, recipient, "push", key, at) }()
+		go func() { defer close(done); other.submit(ctx, recipient, "push", key, at) }()
 		c.submit(ctx, recipient, "push", key, at)
 		<-done
 	case choice < 84: // a cancel while it waits to be tried again

@@ -18,7 +18,7 @@ import (
 // postgresConfig lets an attempt that was lost be made again soon.
 const postgresConfig = `
 policy:
-  rules: ` + peopleRules + `
+  rules: ` + modelRules + `
 channels:
   push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1500ms, backoff: {first: 200ms, max: 1s}}
 delivery: {lease: 3s, arm_lease: 2s}
@@ -66,13 +66,13 @@ func (p *ownPostgres) must(err error) {
 
 const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'service'`
 
-// postgresFault is something that happens to Postgres while people do things.
-// One that is not over at once ends when everybody has been told of it.
+// postgresFault is something that happens to Postgres while models run. One
+// that is not over at once ends when every model has been told of it.
 type postgresFault struct {
 	name       string
 	begin, end func(p *ownPostgres)
 	lasts      time.Duration        // at least
-	again      func(p *ownPostgres) // until people are done
+	again      func(p *ownPostgres) // until the models are done
 }
 
 var postgresFaults = []postgresFault{
@@ -117,18 +117,18 @@ func (f postgresFault) test(t *testing.T) {
 	w.env = append(w.env, "DATABASE_URL="+p.service)
 	w.startAPI()
 	other, worker := w.beside(), w.startWatchedWorker()
-	all := people(t, 24, true, w, other)
-	live(all, 5)()
+	all := newModels(t, 24, true, w, other)
+	runModels(all, 5)()
 	accepted := w.accept("during", 2*time.Second, object{})
 	maps.Copy(accepted, w.accept("under way", 0, object{"do": "slow", "times": 1}))
 	w.until("attempts are under way", func() bool { return len(w.taken()) >= 6 })
 
-	done := live(all, 10)
+	done := runModels(all, 10)
 	over := time.After(f.lasts)
 	f.begin(p)
 	if f.end != nil {
 		w.until("both APIs say that they are unavailable", func() bool { return w.postgresIsAway() && other.postgresIsAway() })
-		w.until("people are told", func() bool { return tally(all)[unavailable] >= int64(len(all)) })
+		w.until("the models are told", func() bool { return totals(all)[unavailable] >= int64(len(all)) })
 		w.until("the worker says so, too", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
 		<-over
 		f.end(p)
@@ -148,27 +148,27 @@ func (f postgresFault) test(t *testing.T) {
 		}
 		return true
 	})
-	live(all, 3)()
+	runModels(all, 3)()
 
-	wantAccounts(w, all)
+	checkModels(w, all)
 	w.wantNoBursts()
 	if out := w.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
-	n := tally(all)
+	n := totals(all)
 	t.Logf("booked, refused, freed, unavailable: %v; the provider was asked %d times for %d pushes", n, len(w.taken()), len(accepted))
 	if n[booked] < 50 || n[refused] < 20 || n[freed] < 20 || f.end != nil && n[unavailable] == 0 {
 		t.Errorf("too little happened to show anything")
 	}
 }
 
-// repeat lets it happen again each time that people have got some more answers,
+// repeat lets it happen again each time that models have got some more answers,
 // until they are done.
-func (f postgresFault) repeat(w *world, p *ownPostgres, all []*person, done func()) {
+func (f postgresFault) repeat(w *world, p *ownPostgres, all []*model, done func()) {
 	over := make(chan struct{})
 	go func() { done(); close(over) }()
-	answered := func() int64 { n := tally(all); return n[booked] + n[refused] + n[freed] }
-	w.until("people are done", func() bool {
+	answered := func() int64 { n := totals(all); return n[booked] + n[refused] + n[freed] }
+	w.until("the models are done", func() bool {
 		f.again(p)
 		for next := answered() + 20; answered() < next; time.Sleep(time.Millisecond) {
 			select {
@@ -202,7 +202,7 @@ func (w *world) wantNoBursts() {
 		}
 	}
 	for recipient, times := range got {
-		if !peopleLimits.fit(times) {
+		if !modelLimits.fit(times) {
 			w.t.Errorf("%s got pushes at %v", recipient, clocks(times))
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // redisConfig makes everything about Redis fast.
 const redisConfig = `
 policy:
-  rules: ` + peopleRules + `
+  rules: ` + modelRules + `
 channels:
   push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 2s, backoff: {first: 200ms, max: 1s}}
 delivery: {lease: 4s, arm_lease: 2s, redis_patience: 1s, horizon: 30s}
@@ -92,8 +92,8 @@ func (f redisFault) test(t *testing.T) {
 	w := newWorldIn(t, setting{redis: r.URL, config: redisConfig})
 	w.startAPI()
 	other, worker := w.beside(), w.startWatchedWorker()
-	all, moved := people(t, 24, false, w, other), newMovers(w, other)
-	live(all, 6)()
+	all, moved := newModels(t, 24, false, w, other), newReschedules(w, other)
+	runModels(all, 6)()
 
 	early := w.accept("early", 3*time.Second, object{})
 	moved.settle()
@@ -102,10 +102,10 @@ func (f redisFault) test(t *testing.T) {
 	})
 	if f.before != nil {
 		f.before(r)
-		live(all, 4)()
+		runModels(all, 4)()
 		moved.change()
 	}
-	done := live(all, 6)
+	done := runModels(all, 6)
 	f.begin(r)
 	if f.end != nil {
 		w.until("the APIs say what is degraded", func() bool { return redisIs("unreachable", w, other) })
@@ -116,7 +116,7 @@ func (f redisFault) test(t *testing.T) {
 		w.until("the worker's metrics say that Redis is away", func() bool {
 			return worker.metric("sendquota_polling") == 1 && worker.metric(redisUp) == 0
 		})
-		done = live(all, 6)
+		done = runModels(all, 6)
 		f.end(r)
 	}
 	if f.before == nil && f.end == nil {
@@ -130,12 +130,12 @@ func (f redisFault) test(t *testing.T) {
 	w.until("all is as before", func() bool {
 		return redisIs("ok", w, other) && worker.metric("sendquota_polling") == 0 && w.warm(all[0]) && other.warm(all[0])
 	})
-	live(all, 3)()
-	wantAccounts(w, all)
+	runModels(all, 3)()
+	checkModels(w, all)
 	if out := w.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
-	if n := tally(all); n[booked] < 100 || n[refused] < 50 || n[freed] < 50 || n[unavailable] > 0 {
+	if n := totals(all); n[booked] < 100 || n[refused] < 50 || n[freed] < 50 || n[unavailable] > 0 {
 		t.Errorf("booked, refused, freed, unavailable: %v", n)
 	}
 	once(t, w.taken(), len(w.taken()))
@@ -169,11 +169,11 @@ func redisIs(state string, apis ...*world) bool {
 const redisUp = `sendquota_up{server="redis"}`
 
 // warm reports whether the ledger refuses a place that somebody holds.
-func (w *world) warm(p *person) bool {
+func (w *world) warm(m *model) bool {
 	const answers = `sendquota_ledger_answers_total{state="blocked"}`
 	before := metric(w.api, answers)
-	for _, at := range p.held {
-		if status, a := w.call("POST", "/v1/pushes", object{"recipient": p.name, "send_at": at.Format(time.RFC3339), "message": object{}}); status != http.StatusConflict {
+	for _, at := range m.held {
+		if status, a := w.call("POST", "/v1/pushes", object{"recipient": m.name, "send_at": at.Format(time.RFC3339), "message": object{}}); status != http.StatusConflict {
 			w.t.Fatalf("a held place was given: %v", a)
 		}
 		break

@@ -34,9 +34,10 @@ func (w *world) submits(recipient string, at time.Time, key, title string) func(
 	return func() (answer, error) { return w.ask("POST", "/v1/pushes", body, "Idempotency-Key", key) }
 }
 
-// TestTwins race on two APIs: the same request twice, two requests with one
-// key, and two for one place. Each time one push is made.
-func TestTwins(t *testing.T) {
+// TestDuplicateSubmit_TwoAPIs races two requests on two APIs: the same request
+// twice, two requests with one key, and two for one place. One push is made
+// each time.
+func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.startAPI()
@@ -48,20 +49,20 @@ func TestTwins(t *testing.T) {
 		who := fmt.Sprint("r", i)
 		for round := range rounds {
 			at, key := start.Add(time.Duration(round)*25*time.Hour), fmt.Sprint("same-", i, "-", round)
-			a, b := both(t, w.submits(who, at, key, "x"), other.submits(who, at, key, "x"))
+			first, second := both(t, w.submits(who, at, key, "x"), other.submits(who, at, key, "x"))
 			replayed := func(a answer) bool { return a.header.Get("Idempotency-Replayed") == "true" }
-			if a.status != http.StatusCreated || b.status != http.StatusCreated || a.body["id"] != b.body["id"] || replayed(a) == replayed(b) {
-				t.Fatalf("the same twice: %v (replayed: %v) and %v (replayed: %v)", a, replayed(a), b, replayed(b))
+			if first.status != http.StatusCreated || second.status != http.StatusCreated || first.body["id"] != second.body["id"] || replayed(first) == replayed(second) {
+				t.Fatalf("the same twice: %v (replayed: %v) and %v (replayed: %v)", first, replayed(first), second, replayed(second))
 			}
 			made, replays = made+1, replays+1
 
 			key = fmt.Sprint("reused-", i, "-", round)
-			a, b = both(t, w.submits(who, at.Add(time.Hour), key, "x"), other.submits(who, at.Add(time.Hour), key, "y"))
-			wantOne(t, a, b, "idempotency-key-reused")
+			first, second = both(t, w.submits(who, at.Add(time.Hour), key, "x"), other.submits(who, at.Add(time.Hour), key, "y"))
+			wantOne(t, first, second, "idempotency-key-reused")
 			made++
 
-			a, b = both(t, w.submits(who, at.Add(2*time.Hour), key+"-a", "x"), other.submits(who, at.Add(2*time.Hour+59*time.Second), key+"-b", "x"))
-			wantOne(t, a, b, "quota-exceeded")
+			first, second = both(t, w.submits(who, at.Add(2*time.Hour), key+"-a", "x"), other.submits(who, at.Add(2*time.Hour+59*time.Second), key+"-b", "x"))
+			wantOne(t, first, second, "quota-exceeded")
 			made++
 		}
 	}
