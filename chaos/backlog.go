@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The backlog in a world whose window is two seconds instead of a minute: an
+// The window of the backlog is two seconds instead of a minute, so that an
 // outage of ten seconds stands for one of five minutes.
 const (
 	backlogWindow = 2 * time.Second
@@ -30,37 +30,37 @@ func backlog(ctx context.Context, l *lab) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := l.newWorld(ctx, setting{
+	b, err := l.setup(ctx, config{
 		name: "backlog", database: database, redis: redis, rules: []rule{{1, backlogWindow}},
 		lease: 20 * time.Second, armLease: 20 * time.Second, ttl: 10 * time.Minute, apis: 1,
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.stop()) }()
-	if _, err := w.startAPI(ctx, 0); err != nil {
+	defer func() { err = errors.Join(err, b.stop()) }()
+	if _, err := b.startAPI(ctx, 0); err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := w.fallDue(ctx, l.backlog); err != nil {
+	if err := b.fallDue(ctx, l.backlog); err != nil {
 		return err
 	}
 	say("%d pushes were accepted in %s; the workers come back", l.backlog, time.Since(began).Round(100*time.Millisecond))
 	back := time.Now()
-	if _, err := w.startWorker(nil); err != nil {
+	if _, err := b.startWorker(nil); err != nil {
 		return err
 	}
-	left, err := w.settle(ctx, back.Add(time.Hour), 3*time.Minute)
+	left, err := b.settle(ctx, back.Add(time.Hour), 3*time.Minute)
 	if err != nil {
 		return err
 	}
 	if left > 0 {
 		l.report.violate("backlog: %d of %d pushes are left after three minutes", left, l.backlog)
 	}
-	if err := l.judgeBacklog(ctx, w, back); err != nil {
+	if err := l.judgeBacklog(ctx, b, back); err != nil {
 		return err
 	}
-	j, err := w.judge(ctx)
+	j, err := b.judge(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func backlog(ctx context.Context, l *lab) (err error) {
 
 // fallDue books pushes whose times, a window apart, have all passed when it
 // returns. One in twenty has expired by then.
-func (w *world) fallDue(ctx context.Context, pushes int) error {
+func (b *bundle) fallDue(ctx context.Context, pushes int) error {
 	recipients := pushes / perRecipient
 	first := time.Now().Add(time.Duration(2+pushes/2000) * time.Second).Truncate(time.Second)
 	last := first.Add((perRecipient - 1) * backlogWindow)
@@ -80,7 +80,7 @@ func (w *world) fallDue(ctx context.Context, pushes int) error {
 	)
 	for range 8 {
 		wg.Go(func() {
-			c := w.newCaller()
+			c := b.newCaller()
 			for n := range next {
 				c.batchOfRecipients(ctx, n, first, last)
 			}
@@ -117,8 +117,8 @@ func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last ti
 
 // judgeBacklog compares when each push was sent with when its quota, and the
 // order of its recipient's pushes, allowed it.
-func (l *lab) judgeBacklog(ctx context.Context, w *world, back time.Time) error {
-	conn, err := pgx.Connect(ctx, w.database)
+func (l *lab) judgeBacklog(ctx context.Context, b *bundle, back time.Time) error {
+	conn, err := pgx.Connect(ctx, b.database)
 	if err != nil {
 		return err
 	}

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// caller uses the APIs of a world as a careful program would.
+// caller uses the APIs of a bundle as a careful program would.
 type caller struct {
-	w    *world
+	w    *bundle
 	http *http.Client
 	turn int // which API is asked next
 }
 
-func (w *world) newCaller() *caller {
-	return &caller{w: w, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
+func (b *bundle) newCaller() *caller {
+	return &caller{w: b, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 }
 
 // answer is what an API said.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// judgement gathers the broken guarantees of a world.
+// judgement gathers the broken guarantees of a bundle.
 type judgement struct {
-	w     *world
+	w     *bundle
 	facts *facts
 	found []string
 }
@@ -21,12 +21,12 @@ func (j *judgement) broken(guarantee, format string, args ...any) {
 
 // judge compares what callers were told, what Postgres holds and what the
 // provider got, when everything has settled, and asks the audit.
-func (w *world) judge(ctx context.Context) (*judgement, error) {
-	f, err := w.facts(ctx)
+func (b *bundle) judge(ctx context.Context) (*judgement, error) {
+	f, err := b.facts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	j := &judgement{w: w, facts: f}
+	j := &judgement{w: b, facts: f}
 	j.nothingIsLost()
 	j.nothingIsMadeUp()
 	j.windowsHold()
@@ -35,7 +35,7 @@ func (w *world) judge(ctx context.Context) (*judgement, error) {
 	j.keysHold()
 	j.auditAgrees(ctx)
 	if len(j.found) > 0 {
-		if err := w.history.write(filepath.Join(w.dir, "history.jsonl")); err != nil {
+		if err := b.history.write(filepath.Join(b.dir, "history.jsonl")); err != nil {
 			return nil, err
 		}
 	}

@@ -35,7 +35,7 @@ func clean() *judgement {
 	attempt("p1", 1, "unknown", at(1), true)
 	attempt("p1", 2, "delivered", at(2), true)
 	attempt("p3", 1, "refused", at(3), false)
-	return &judgement{w: &world{rules: []rule{{1, 2 * time.Second}}}, facts: f}
+	return &judgement{w: &bundle{rules: []rule{{1, 2 * time.Second}}}, facts: f}
 }
 
 func (j *judgement) all() string {

@@ -34,13 +34,13 @@ type facts struct {
 	arrivals []arrival
 }
 
-func (w *world) facts(ctx context.Context) (*facts, error) {
-	conn, err := pgx.Connect(ctx, w.database)
+func (b *bundle) facts(ctx context.Context) (*facts, error) {
+	conn, err := pgx.Connect(ctx, b.database)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(ctx)
-	f := &facts{ops: w.history.all(), rows: map[string]row{}, sends: map[string][]send{}}
+	f := &facts{ops: b.history.all(), rows: map[string]row{}, sends: map[string][]send{}}
 	rows, _ := conn.Query(ctx, `SELECT id::text, recipient, channel, status, last_error, send_at, next_at, expires_at, created_at, updated_at, attempts, possibly_delivered FROM pushes`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
 	if err != nil {
@@ -57,13 +57,13 @@ func (w *world) facts(ctx context.Context) (*facts, error) {
 	for _, s := range sends {
 		f.sends[s.Push] = append(f.sends[s.Push], s)
 	}
-	f.arrivals, err = w.provider.arrivals()
+	f.arrivals, err = b.provider.arrivals()
 	return f, err
 }
 
 // settle waits until every push that is due before a time has ended.
-func (w *world) settle(ctx context.Context, before time.Time, patience time.Duration) (left int, err error) {
-	conn, err := pgx.Connect(ctx, w.database)
+func (b *bundle) settle(ctx context.Context, before time.Time, patience time.Duration) (left int, err error) {
+	conn, err := pgx.Connect(ctx, b.database)
 	if err != nil {
 		return 0, err
 	}

@@ -167,14 +167,14 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 }
 
 // outerFaults are what can happen to the provider and to the queue.
-func outerFaults(w *world, redisURL string) []fault {
+func outerFaults(b *bundle, redisURL string) []fault {
 	return []fault{
 		{"provider away", func(ctx context.Context) error {
-			w.provider.process.Kill()
+			b.provider.process.Kill()
 			_ = pass(ctx, time.Second)
-			return w.provider.start(context.WithoutCancel(ctx))
+			return b.provider.start(context.WithoutCancel(ctx))
 		}},
-		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, w.database, redisURL) }},
+		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, b.database, redisURL) }},
 	}
 }
 

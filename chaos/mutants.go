@@ -19,7 +19,7 @@ import (
 // end badly, and be noticed; with the gates on it must end well.
 type mutant struct {
 	gates    string
-	story    func(ctx context.Context, w *world) error
+	story    func(ctx context.Context, w *bundle) error
 	evidence []string // of which the judge must find each
 }
 
@@ -59,7 +59,7 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 	if off {
 		name, env = "without-"+gates, []string{"FAULTS_OFF=" + m.gates}
 	}
-	w, toRedis, err := l.proxiedWorld(ctx, name, env...)
+	w, toRedis, err := l.setupProxied(ctx, name, env...)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 
 // flushedLedger books a minute for everybody, has Redis forget it, and asks for
 // the same minute again: the ledger alone would give it.
-func flushedLedger(ctx context.Context, w *world) error {
+func flushedLedger(ctx context.Context, w *bundle) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func flushedLedger(ctx context.Context, w *world) error {
 
 // heldUpWorker lets pushes fall due that were promised a window apart, while no
 // worker runs: without the delivery gate they would leave together.
-func heldUpWorker(ctx context.Context, w *world) error {
+func heldUpWorker(ctx context.Context, w *bundle) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func heldUpWorker(ctx context.Context, w *world) error {
 
 // slowProvider holds a recipient's first push, so that the second one falls due
 // while it is under way.
-func slowProvider(ctx context.Context, w *world) error {
+func slowProvider(ctx context.Context, w *bundle) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}
@@ -148,9 +148,9 @@ func slowProvider(ctx context.Context, w *world) error {
 	return err
 }
 
-// proxiedWorld is a small world whose programs reach Redis through a proxy.
-func (l *lab) proxiedWorld(ctx context.Context, name string, env ...string) (*world, *faultproxy.Proxy, error) {
-	w, err := l.smallWorld(ctx, name, env...)
+// setupProxied is setupSmall whose programs reach Redis through a proxy.
+func (l *lab) setupProxied(ctx context.Context, name string, env ...string) (*bundle, *faultproxy.Proxy, error) {
+	w, err := l.setupSmall(ctx, name, env...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +164,7 @@ func (l *lab) proxiedWorld(ctx context.Context, name string, env ...string) (*wo
 
 // deafRedis gives places back while Redis can not be told, and asks for them
 // when it can be asked: the ledger alone would refuse them.
-func deafRedis(ctx context.Context, w *world) error {
+func deafRedis(ctx context.Context, w *bundle) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func deafRedis(ctx context.Context, w *world) error {
 }
 
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
-func flushedQueue(ctx context.Context, w *world) error {
+func flushedQueue(ctx context.Context, w *bundle) error {
 	if err := w.dueSoon(ctx); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func flushedQueue(ctx context.Context, w *world) error {
 }
 
 // frozenRedis stays so while pushes fall due.
-func frozenRedis(ctx context.Context, w *world) error {
+func frozenRedis(ctx context.Context, w *bundle) error {
 	if err := w.dueSoon(ctx); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func frozenRedis(ctx context.Context, w *world) error {
 
 // dueSoon starts an API and a worker, and submits pushes that are due in four
 // seconds.
-func (w *world) dueSoon(ctx context.Context) error {
+func (w *bundle) dueSoon(ctx context.Context) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}

@@ -31,17 +31,17 @@ type program struct {
 }
 
 // startProgram starts and supervises a program.
-func (w *world) startProgram(kind string, faults []string, env ...string) (*program, error) {
-	w.started++
+func (b *bundle) startProgram(kind string, faults []string, env ...string) (*program, error) {
+	b.started++
 	p := &program{
-		kind: kind, path: filepath.Join(w.lab.programs, kind), env: append(w.env[:len(w.env):len(w.env)], env...), faults: faults,
-		logs: filepath.Join(w.dir, fmt.Sprintf("%s-%d", kind, w.started)), done: make(chan struct{}),
+		kind: kind, path: filepath.Join(b.lab.programs, kind), env: append(b.env[:len(b.env):len(b.env)], env...), faults: faults,
+		logs: filepath.Join(b.dir, fmt.Sprintf("%s-%d", kind, b.started)), done: make(chan struct{}),
 	}
 	if err := p.start(); err != nil {
 		return nil, err
 	}
 	go p.supervise()
-	w.programs = append(w.programs, p)
+	b.programs = append(b.programs, p)
 	return p, nil
 }
 

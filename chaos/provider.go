@@ -33,7 +33,7 @@ type arrival struct {
 
 func (a arrival) time() time.Time { return time.Unix(0, a.At) }
 
-// provider is the process of the provider, as its world sees it.
+// provider is the process of the provider, as its bundle sees it.
 type provider struct {
 	process *process.Process
 	addr    string

@@ -24,7 +24,7 @@ func (c crash) String() string { return fmt.Sprintf("%s@%s:%d", c.how, c.point, 
 // atOnce is how many cases run at the same time: they mostly wait.
 const atOnce = 6
 
-// sweep lets a process die or freeze at every point, each in a world of its own
+// sweep lets a process die or freeze at every point, each in a bundle of its own
 // with the same work, and looks at what is left when everything has settled.
 func sweep(ctx context.Context, l *lab) error {
 	var crashes []crash
@@ -83,11 +83,11 @@ func ofAPI(p faults.Point) bool {
 
 // crash runs one case.
 func (l *lab) crash(ctx context.Context, c crash) (reached bool, err error) {
-	w, err := l.smallWorld(ctx, "sweep-"+strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
+	b, err := l.setupSmall(ctx, "sweep-"+strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, w.stop()) }()
+	defer func() { err = errors.Join(err, b.stop()) }()
 	plan := []string{c.String()}
 	var apiPlan, workerPlan []string
 	switch {
@@ -98,38 +98,38 @@ func (l *lab) crash(ctx context.Context, c crash) (reached bool, err error) {
 	default:
 		workerPlan = plan
 	}
-	api, err := w.startAPI(ctx, 0, apiPlan...)
+	api, err := b.startAPI(ctx, 0, apiPlan...)
 	if err != nil {
 		return false, err
 	}
 	victim := api
-	thaw := w.thaw(func() *program { return victim }, c)
+	thaw := b.thaw(func() *program { return victim }, c)
 	defer func() { thaw() }()
-	if err := w.smallWork(ctx); err != nil {
+	if err := b.smallWork(ctx); err != nil {
 		return false, err
 	}
 	if c.point == faults.ExpireCommitted { // or the wake-ups of the late ones are faster
-		if err := errors.Join(w.flush(ctx), pass(ctx, 3*time.Second)); err != nil {
+		if err := errors.Join(b.flush(ctx), pass(ctx, 3*time.Second)); err != nil {
 			return false, err
 		}
 	}
-	worker, err := w.startWorker(workerPlan)
+	worker, err := b.startWorker(workerPlan)
 	if err != nil {
 		return false, err
 	}
 	if !ofAPI(c.point) {
 		thaw()
 		victim = worker
-		thaw = w.thaw(func() *program { return victim }, c)
+		thaw = b.thaw(func() *program { return victim }, c)
 	}
-	if err := w.conclude(ctx, 25*time.Second); err != nil {
+	if err := b.conclude(ctx, 25*time.Second); err != nil {
 		return false, err
 	}
 	return victim.said("at "+string(c.point)+",") > 0, nil
 }
 
-// smallWorld is a world with short windows, in servers that are shared.
-func (l *lab) smallWorld(ctx context.Context, name string, env ...string) (*world, error) {
+// setupSmall is a bundle with short windows, in servers that are shared.
+func (l *lab) setupSmall(ctx context.Context, name string, env ...string) (*bundle, error) {
 	database, err := l.newDatabase(ctx)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (l *lab) smallWorld(ctx context.Context, name string, env ...string) (*worl
 	if err != nil {
 		return nil, err
 	}
-	return l.newWorld(ctx, setting{
+	return l.setup(ctx, config{
 		name: name, database: database, redis: redis, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
 		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1, env: env,
 	})
@@ -147,7 +147,7 @@ func (l *lab) smallWorld(ctx context.Context, name string, env ...string) (*worl
 // thaw looks for a program that has frozen itself, gives its work to another
 // one of its kind until the lease is over, and has it go on. The function that
 // it returns ends that.
-func (w *world) thaw(victim func() *program, c crash) (end func()) {
+func (b *bundle) thaw(victim func() *program, c crash) (end func()) {
 	if c.how != "stop" {
 		return func() {}
 	}
@@ -160,7 +160,7 @@ func (w *world) thaw(victim func() *program, c crash) (end func()) {
 				continue
 			}
 			if p.kind == "worker" {
-				if _, err := w.startWorker(nil); err != nil {
+				if _, err := b.startWorker(nil); err != nil {
 					say("%v", err)
 				}
 			}
@@ -174,8 +174,8 @@ func (w *world) thaw(victim func() *program, c crash) (end func()) {
 
 // smallWork is the same for every case: single pushes with and without a key,
 // a batch, cancels and moves, and recipients whose first attempt goes wrong.
-func (w *world) smallWork(ctx context.Context) error {
-	c := w.newCaller()
+func (b *bundle) smallWork(ctx context.Context) error {
+	c := b.newCaller()
 	now := time.Now().Truncate(time.Second)
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
 	for i := range 3 {
@@ -186,7 +186,7 @@ func (w *world) smallWork(ctx context.Context) error {
 		a, tries := c.insist(ctx, "POST", "/v1/pushes", name, body)
 		o.settle(a, tries)
 		o.ID = a.body.ID
-		w.history.add(o)
+		b.history.add(o)
 	}
 	for i := range 4 {
 		keyed, free := fmt.Sprint("keyed-", i), fmt.Sprint("free-", i)
@@ -217,14 +217,14 @@ func (w *world) smallWork(ctx context.Context) error {
 }
 
 // conclude waits until all has settled, and judges.
-func (w *world) conclude(ctx context.Context, patience time.Duration) error {
-	if _, err := w.settle(ctx, time.Now().Add(5*time.Minute), patience); err != nil {
+func (b *bundle) conclude(ctx context.Context, patience time.Duration) error {
+	if _, err := b.settle(ctx, time.Now().Add(5*time.Minute), patience); err != nil {
 		return err
 	}
-	j, err := w.judge(ctx)
+	j, err := b.judge(ctx)
 	if err != nil {
 		return err
 	}
-	w.lab.report.judged(w.name, j)
+	b.lab.report.judged(b.name, j)
 	return nil
 }

@@ -57,18 +57,18 @@ func TestBackupAndRestore(t *testing.T) {
 		return string(out)
 	}
 
-	lost := newWorldIn(t, setting{database: pg.URL})
+	lost := setupWith(t, options{database: pg.URL})
 	api, worker := lost.startAPI(), lost.startWorker()
-	submit := func(w *world, recipient string, in time.Duration) object {
+	submit := func(b *bundle, recipient string, in time.Duration) object {
 		t.Helper()
-		status, push := w.call("POST", "/v1/pushes", object{"recipient": recipient, "message": object{"title": "x"}, "send_at": time.Now().Add(in).UTC().Format(time.RFC3339)})
+		status, push := b.call("POST", "/v1/pushes", object{"recipient": recipient, "message": object{"title": "x"}, "send_at": time.Now().Add(in).UTC().Format(time.RFC3339)})
 		if status != http.StatusCreated {
 			t.Fatalf("%d %v", status, push)
 		}
 		return push
 	}
-	get := func(w *world, push object) object {
-		_, got := w.call("GET", "/v1/pushes/"+push["id"].(string), nil)
+	get := func(b *bundle, push object) object {
+		_, got := b.call("GET", "/v1/pushes/"+push["id"].(string), nil)
 		return got
 	}
 	var before []object
@@ -97,23 +97,23 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("restoring says %q, which lacks %q", said, want)
 		}
 	}
-	w := *lost
-	w.env = append(append([]string{}, lost.env...), "DATABASE_URL="+u.String(), "REDIS_URL="+testenv.Redis(t))
-	w.startAPI()
-	w.startWorker()
-	fresh := submit(&w, "fresh", 0)
-	w.until("the restored installation sends", func() bool { return get(&w, fresh)["status"] == "sent" })
-	w.until("what is too late expires", func() bool { return get(&w, between)["status"] == "expired" })
+	b := *lost
+	b.env = append(append([]string{}, lost.env...), "DATABASE_URL="+u.String(), "REDIS_URL="+testenv.Redis(t))
+	b.startAPI()
+	b.startWorker()
+	fresh := submit(&b, "fresh", 0)
+	b.until("the restored installation sends", func() bool { return get(&b, fresh)["status"] == "sent" })
+	b.until("what is too late expires", func() bool { return get(&b, between)["status"] == "expired" })
 	for push, want := range map[string]string{before[0]["id"].(string): "sent", canceled["id"].(string): "canceled", future["id"].(string): "scheduled"} {
-		if _, got := w.call("GET", "/v1/pushes/"+push, nil); got["status"] != want {
+		if _, got := b.call("GET", "/v1/pushes/"+push, nil); got["status"] != want {
 			t.Errorf("a push that was %s is %v", want, got)
 		}
 	}
-	if status, refused := w.call("POST", "/v1/pushes", object{"recipient": "future", "message": object{}, "send_at": future["send_at"]}); status != http.StatusConflict {
+	if status, refused := b.call("POST", "/v1/pushes", object{"recipient": "future", "message": object{}, "send_at": future["send_at"]}); status != http.StatusConflict {
 		t.Errorf("a place that is taken is given again: %d %v", status, refused)
 	}
-	once(t, w.taken(), sent+1)
-	if out := w.tool("audit"); out != "no violations\n" {
+	once(t, b.taken(), sent+1)
+	if out := b.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

@@ -19,12 +19,12 @@ api_limits:
 // asks and whatever it says about its address.
 func TestCallersAreLimitedOverAllProcesses(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: callersConfig})
-	w.startAPI()
-	other := w.beside()
+	b := setupWith(t, options{config: callersConfig})
+	b.startAPI()
+	other := b.beside()
 	var codes []int
 	for i := range 8 {
-		through := []*world{w, other}[i%2]
+		through := []*bundle{b, other}[i%2]
 		a, err := through.ask(http.MethodGet, "/v1/pushes", nil, "X-Forwarded-For", "198.51.100."+string(rune('1'+i)))
 		if err != nil {
 			t.Fatal(err)

@@ -29,9 +29,9 @@ func both(t *testing.T, one, other func() (answer, error)) (a, b answer) {
 }
 
 // submits returns a submit that is ready to go.
-func (w *world) submits(recipient string, at time.Time, key, title string) func() (answer, error) {
+func (b *bundle) submits(recipient string, at time.Time, key, title string) func() (answer, error) {
 	body := object{"recipient": recipient, "send_at": at.Format(time.RFC3339), "message": object{"title": title}}
-	return func() (answer, error) { return w.ask("POST", "/v1/pushes", body, "Idempotency-Key", key) }
+	return func() (answer, error) { return b.ask("POST", "/v1/pushes", body, "Idempotency-Key", key) }
 }
 
 // TestDuplicateSubmit_TwoAPIs races two requests on two APIs: the same request
@@ -39,9 +39,9 @@ func (w *world) submits(recipient string, at time.Time, key, title string) func(
 // each time.
 func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.startAPI()
-	other := w.beside()
+	b := setup(t)
+	b.startAPI()
+	other := b.beside()
 	const rounds = 3 // with a day between: at first no ledger knows the recipient, then all do
 	start := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	made, replays := 0, 0
@@ -49,7 +49,7 @@ func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 		who := fmt.Sprint("r", i)
 		for round := range rounds {
 			at, key := start.Add(time.Duration(round)*25*time.Hour), fmt.Sprint("same-", i, "-", round)
-			first, second := both(t, w.submits(who, at, key, "x"), other.submits(who, at, key, "x"))
+			first, second := both(t, b.submits(who, at, key, "x"), other.submits(who, at, key, "x"))
 			replayed := func(a answer) bool { return a.header.Get("Idempotency-Replayed") == "true" }
 			if first.status != http.StatusCreated || second.status != http.StatusCreated || first.body["id"] != second.body["id"] || replayed(first) == replayed(second) {
 				t.Fatalf("the same twice: %v (replayed: %v) and %v (replayed: %v)", first, replayed(first), second, replayed(second))
@@ -57,20 +57,20 @@ func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 			made, replays = made+1, replays+1
 
 			key = fmt.Sprint("reused-", i, "-", round)
-			first, second = both(t, w.submits(who, at.Add(time.Hour), key, "x"), other.submits(who, at.Add(time.Hour), key, "y"))
+			first, second = both(t, b.submits(who, at.Add(time.Hour), key, "x"), other.submits(who, at.Add(time.Hour), key, "y"))
 			wantOne(t, first, second, "idempotency-key-reused")
 			made++
 
-			first, second = both(t, w.submits(who, at.Add(2*time.Hour), key+"-a", "x"), other.submits(who, at.Add(2*time.Hour+59*time.Second), key+"-b", "x"))
+			first, second = both(t, b.submits(who, at.Add(2*time.Hour), key+"-a", "x"), other.submits(who, at.Add(2*time.Hour+59*time.Second), key+"-b", "x"))
 			wantOne(t, first, second, "quota-exceeded")
 			made++
 		}
 	}
-	_, list := w.call("GET", "/v1/pushes?page_size=500", nil)
+	_, list := b.call("GET", "/v1/pushes?page_size=500", nil)
 	if got := len(list["pushes"].([]any)); got != made {
 		t.Errorf("%d pushes were made, want %d", got, made)
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -92,14 +92,14 @@ func wantOne(t *testing.T, a, b answer, problem string) {
 	}
 }
 
-// database is the URL of the world's database.
-func (w *world) database() string {
-	for _, v := range w.env {
+// database is the URL of the installation's database.
+func (b *bundle) database() string {
+	for _, v := range b.env {
 		if url, ok := strings.CutPrefix(v, "DATABASE_URL="); ok && url != "" {
 			return url
 		}
 	}
-	w.t.Fatal("no DATABASE_URL")
+	b.t.Fatal("no DATABASE_URL")
 	return ""
 }
 
@@ -108,10 +108,10 @@ func (w *world) database() string {
 // if it has to give up, so does its caller through another API.
 func TestLostCommitReplies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.startAPI()
-	proxy, through := newProxy(t, w.database())
-	cut := w.beside("DATABASE_URL=" + through)
+	b := setup(t)
+	b.startAPI()
+	proxy, through := newProxy(t, b.database())
+	cut := b.beside("DATABASE_URL=" + through)
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	batch := func(name string) object {
 		var members []object
@@ -140,7 +140,7 @@ func TestLostCommitReplies(t *testing.T) {
 	if err != nil || first.status != http.StatusServiceUnavailable || first.header.Get("Retry-After") == "" {
 		t.Errorf("batch whose replies are all lost: %v, %v", first, err)
 	}
-	again, err := w.ask("POST", "/v1/pushes/batch", batch("b"), "Idempotency-Key", "b")
+	again, err := b.ask("POST", "/v1/pushes/batch", batch("b"), "Idempotency-Key", "b")
 	if err != nil || again.status != http.StatusOK || again.body["accepted"] != 25.0 || again.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("batch repeated through the other API: %v accepted, replayed %q, %v", again.body["accepted"], again.header.Get("Idempotency-Replayed"), err)
 	}
@@ -163,11 +163,11 @@ func TestLostCommitReplies(t *testing.T) {
 	}
 	lost("cancel", 1)
 
-	_, list := w.call("GET", "/v1/pushes?page_size=500", nil)
+	_, list := b.call("GET", "/v1/pushes?page_size=500", nil)
 	if got := len(list["pushes"].([]any)); got != 51 {
 		t.Errorf("%d pushes were made, want 51", got)
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -177,27 +177,27 @@ func TestLostCommitReplies(t *testing.T) {
 func TestLostRepliesToWorkers(t *testing.T) {
 	t.Parallel()
 	const pushes = 40
-	w := newWorld(t)
-	w.startAPI()
+	b := setup(t)
+	b.startAPI()
 	var members []object
 	for i := range pushes {
 		members = append(members, object{"recipient": fmt.Sprint("r", i), "message": object{}})
 	}
-	if status, a := w.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || a["accepted"] != float64(pushes) {
+	if status, a := b.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || a["accepted"] != float64(pushes) {
 		t.Fatalf("batch: %d %v", status, a)
 	}
-	proxy, through := newProxy(t, w.database())
+	proxy, through := newProxy(t, b.database())
 	proxy.Lose(4, "COMMIT\x00", "SELECT 1\x00", fmt.Sprintf("SELECT %d\x00", pushes)) // of claims, and of finishes alone or all together
-	w.start(exec.Command(filepath.Join(w.bin, "worker")), "DATABASE_URL="+through)
-	w.until("all is sent", func() bool {
-		_, a := w.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
+	b.start(exec.Command(filepath.Join(b.bin, "worker")), "DATABASE_URL="+through)
+	b.until("all is sent", func() bool {
+		_, a := b.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
 		return len(a["pushes"].([]any)) == pushes
 	})
 	if n := proxy.Lost(); n != 4 {
 		t.Errorf("%d replies were swallowed, want 4", n)
 	}
-	once(t, w.taken(), pushes)
-	if out := w.tool("audit"); out != "no violations\n" {
+	once(t, b.taken(), pushes)
+	if out := b.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -214,20 +214,20 @@ delivery: {lease: 3s}
 
 // slow submits a push for now whose provider takes a second to accept it, and
 // waits until it is there.
-func (w *world) slow() (path string) {
-	w.t.Helper()
-	status, a := w.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{"do": "slow", "times": 1}})
+func (b *bundle) slow() (path string) {
+	b.t.Helper()
+	status, a := b.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{"do": "slow", "times": 1}})
 	if status != http.StatusCreated {
-		w.t.Fatalf("submit: %d %v", status, a)
+		b.t.Fatalf("submit: %d %v", status, a)
 	}
-	w.until("the provider has it", func() bool { return len(w.taken()) == 1 })
+	b.until("the provider has it", func() bool { return len(b.taken()) == 1 })
 	return "/v1/pushes/" + a["id"].(string)
 }
 
 // outcomes are those of a push's attempts, after its status.
-func (w *world) outcomes(path string) string {
-	w.t.Helper()
-	_, a := w.call("GET", path, nil)
+func (b *bundle) outcomes(path string) string {
+	b.t.Helper()
+	_, a := b.call("GET", path, nil)
 	all := fmt.Sprint(a["status"])
 	for _, s := range a["sends"].([]any) {
 		all += fmt.Sprint(" ", s.(object)["outcome"])
@@ -240,18 +240,18 @@ func (w *world) outcomes(path string) string {
 // still ends the push, and no second attempt is made.
 func TestReapedWhileTheProviderAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: slowConfig})
-	w.startAPI()
-	proxy, through := newProxy(t, w.database())
-	w.start(exec.Command(filepath.Join(w.bin, "worker")), "DATABASE_URL="+through)
-	path := w.slow()
+	b := setupWith(t, options{config: slowConfig})
+	b.startAPI()
+	proxy, through := newProxy(t, b.database())
+	b.start(exec.Command(filepath.Join(b.bin, "worker")), "DATABASE_URL="+through)
+	path := b.slow()
 	proxy.Freeze()
-	w.startWorker()
-	w.until("the attempt is given up", func() bool { return w.outcomes(path) == "scheduled unknown" })
+	b.startWorker()
+	b.until("the attempt is given up", func() bool { return b.outcomes(path) == "scheduled unknown" })
 	proxy.Thaw()
-	w.until("the late answer counts", func() bool { return w.outcomes(path) == "sent delivered" })
-	once(t, w.taken(), 1)
-	if out := w.tool("audit"); out != "no violations\n" {
+	b.until("the late answer counts", func() bool { return b.outcomes(path) == "sent delivered" })
+	once(t, b.taken(), 1)
+	if out := b.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -261,27 +261,27 @@ func TestReapedWhileTheProviderAnswers(t *testing.T) {
 // first may have been delivered, and bears the same key.
 func TestFrozenWorker(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: slowConfig})
-	w.startAPI()
-	frozen := w.startWorker()
-	path := w.slow()
+	b := setupWith(t, options{config: slowConfig})
+	b.startAPI()
+	frozen := b.startWorker()
+	path := b.slow()
 	if err := frozen.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	w.startWorker()
-	w.until("another worker delivers it", func() bool { return w.outcomes(path) == "sent unknown delivered" })
+	b.startWorker()
+	b.until("another worker delivers it", func() bool { return b.outcomes(path) == "sent unknown delivered" })
 	if err := frozen.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	w.stop(frozen) // with whatever it still had to say
-	all := w.taken()
+	b.stop(frozen) // with whatever it still had to say
+	all := b.taken()
 	if len(all) != 2 || all[0].Key != all[1].Key || all[1].Attempt != 2 || all[1].At.Sub(all[0].At) < 5*time.Second {
 		t.Errorf("the provider got %+v", all)
 	}
-	if got := w.outcomes(path); got != "sent unknown delivered" && got != "sent delivered delivered" {
+	if got := b.outcomes(path); got != "sent unknown delivered" && got != "sent delivered delivered" {
 		t.Errorf("it ended %s", got)
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -289,10 +289,10 @@ func TestFrozenWorker(t *testing.T) {
 // TestCancelAfterAnUnknownAttempt says that the message may have arrived.
 func TestCancelAfterAnUnknownAttempt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.startAPI()
-	other := w.beside()
-	w.startWorker()
+	b := setup(t)
+	b.startAPI()
+	other := b.beside()
+	b.startWorker()
 	for _, v := range []struct {
 		recipient string
 		in        time.Duration
@@ -301,14 +301,14 @@ func TestCancelAfterAnUnknownAttempt(t *testing.T) {
 		{"attempted", 0, "scheduled unknown"},
 		{"untouched", time.Hour, "scheduled"},
 	} {
-		status, a := w.call("POST", "/v1/pushes", object{"recipient": v.recipient, "send_at": time.Now().Add(v.in).Format(time.RFC3339), "message": object{"do": "drop"}})
+		status, a := b.call("POST", "/v1/pushes", object{"recipient": v.recipient, "send_at": time.Now().Add(v.in).Format(time.RFC3339), "message": object{"do": "drop"}})
 		if status != http.StatusCreated {
 			t.Fatalf("submit: %d %v", status, a)
 		}
 		path := "/v1/pushes/" + a["id"].(string)
-		w.until(v.before, func() bool { return w.outcomes(path) == v.before })
+		b.until(v.before, func() bool { return b.outcomes(path) == v.before })
 		for range 2 {
-			for _, api := range []*world{w, other} {
+			for _, api := range []*bundle{b, other} {
 				status, a = api.call("POST", path+"/cancel", nil)
 				if status != http.StatusOK || a["status"] != "canceled" || a["possibly_delivered"] != (v.in == 0) {
 					t.Errorf("%s: %d %v", v.recipient, status, a)
@@ -316,7 +316,7 @@ func TestCancelAfterAnUnknownAttempt(t *testing.T) {
 			}
 		}
 	}
-	if n := len(w.taken()); n != 1 {
+	if n := len(b.taken()); n != 1 {
 		t.Errorf("the provider was asked %d times", n)
 	}
 }

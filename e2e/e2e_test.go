@@ -17,45 +17,45 @@ type object = map[string]any
 // its second has come, and is recorded.
 func TestFromPostToRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	api, worker := w.startAPI(), w.startWorker()
-	if out, err := w.health(); err != nil {
+	b := setup(t)
+	api, worker := b.startAPI(), b.startWorker()
+	if out, err := b.health(); err != nil {
 		t.Fatalf("healthcheck: %v\n%s", err, out)
 	}
 
 	due := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 	push := object{"recipient": "anna", "send_at": due.Format(time.RFC3339), "message": object{"title": "secret title"}, "to": "+4512345678"}
-	status, first := w.call("POST", "/v1/pushes", push)
+	status, first := b.call("POST", "/v1/pushes", push)
 	if status != http.StatusCreated || first["status"] != "scheduled" {
 		t.Fatalf("submit: %d %v", status, first)
 	}
-	status, second := w.call("POST", "/v1/pushes", push)
+	status, second := b.call("POST", "/v1/pushes", push)
 	if status != http.StatusConflict || second["next_available_at"] != due.Add(time.Minute).Format(time.RFC3339) {
 		t.Fatalf("second submit: %d %v", status, second)
 	}
 
 	path := "/v1/pushes/" + first["id"].(string)
 	var got object
-	w.until("the push is sent", func() bool {
-		_, got = w.call("GET", path, nil)
+	b.until("the push is sent", func() bool {
+		_, got = b.call("GET", path, nil)
 		return got["status"] == "sent"
 	})
 	send := got["sends"].([]any)[0].(object)
 	if send["outcome"] != "delivered" || send["provider_message_id"] != "provider-"+got["id"].(string) {
 		t.Errorf("recorded: %v", send)
 	}
-	all := w.taken()
+	all := b.taken()
 	once(t, all, 1)
 	if late := all[0].At.Sub(due); late < 0 {
 		t.Errorf("it left %s before its second", -late)
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
-	w.stop(worker)
-	w.stop(api)
+	b.stop(worker)
+	b.stop(api)
 	for _, p := range []*program{api, worker} {
-		for _, private := range []string{"secret title", "anna", "+4512345678", w.key, "whsec_"} {
+		for _, private := range []string{"secret title", "anna", "+4512345678", b.key, "whsec_"} {
 			if strings.Contains(p.log.String(), private) {
 				t.Errorf("the log of %s shows %q", p.cmd.Path, private)
 			}
@@ -64,9 +64,9 @@ func TestFromPostToRecord(t *testing.T) {
 }
 
 // health runs bin/api healthcheck.
-func (w *world) health() (string, error) {
-	cmd := exec.Command(filepath.Join(w.bin, "api"), "healthcheck")
-	cmd.Env = w.env
+func (b *bundle) health() (string, error) {
+	cmd := exec.Command(filepath.Join(b.bin, "api"), "healthcheck")
+	cmd.Env = b.env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -75,31 +75,31 @@ func (w *world) health() (string, error) {
 func TestStoppingLosesNothing(t *testing.T) {
 	t.Parallel()
 	const pushes = 600
-	w := newWorld(t)
-	w.startAPI()
+	b := setup(t)
+	b.startAPI()
 	var members []object
 	for i := range pushes {
 		members = append(members, object{"recipient": fmt.Sprintf("r%d", i), "message": object{}})
 	}
-	if status, answer := w.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(pushes) {
+	if status, answer := b.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(pushes) {
 		t.Fatalf("batch: %d %v", status, answer)
 	}
 	for n := 0; n < pushes; {
-		before := len(w.taken())
-		worker := w.startWorker()
-		w.until("the worker sends", func() bool {
-			n = len(w.taken())
+		before := len(b.taken())
+		worker := b.startWorker()
+		b.until("the worker sends", func() bool {
+			n = len(b.taken())
 			return n > before || n == pushes
 		})
-		w.stop(worker)
-		n = len(w.taken())
+		b.stop(worker)
+		n = len(b.taken())
 	}
-	once(t, w.taken(), pushes)
-	_, answer := w.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
+	once(t, b.taken(), pushes)
+	_, answer := b.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
 	if got := len(answer["pushes"].([]any)); got != 500 || answer["next_page_token"] == "" {
 		t.Errorf("recorded: %d, next page %q", got, answer["next_page_token"])
 	}
-	if out := w.tool("audit", "--json"); out != `{"violations":[]}`+"\n" {
+	if out := b.tool("audit", "--json"); out != `{"violations":[]}`+"\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -107,13 +107,13 @@ func TestStoppingLosesNothing(t *testing.T) {
 // TestBadSettingsStopTheStart wants every fault named, with what is allowed.
 func TestBadSettingsStopTheStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	file := filepath.Join(t.TempDir(), "bad.yaml")
 	write(t, file, "policy:\n  rules: [{name: a, limit: -1, window: 1m}]\nchanels: {}\n")
-	w.env = append(w.env, "SENDQUOTA_CONFIG="+file, "SENDQUOTA_LOG_LEVEL=verbose", "SENDQUOTA_COLOUR=red")
+	b.env = append(b.env, "SENDQUOTA_CONFIG="+file, "SENDQUOTA_LOG_LEVEL=verbose", "SENDQUOTA_COLOUR=red")
 	for _, name := range []string{"api", "worker"} {
-		cmd := exec.Command(filepath.Join(w.bin, name))
-		cmd.Env = w.env
+		cmd := exec.Command(filepath.Join(b.bin, name))
+		cmd.Env = b.env
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			t.Fatalf("%s started", name)

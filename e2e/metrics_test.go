@@ -14,11 +14,11 @@ type watched struct {
 	url string
 }
 
-func (w *world) startWatchedWorker() watched {
-	w.t.Helper()
-	addr := freeAddr(w.t)
-	p := w.start(exec.Command(filepath.Join(w.bin, "worker")), "SENDQUOTA_METRICS_ADDR="+addr)
-	w.until("the worker serves its metrics", func() bool {
+func (b *bundle) startWatchedWorker() watched {
+	b.t.Helper()
+	addr := freeAddr(b.t)
+	p := b.start(exec.Command(filepath.Join(b.bin, "worker")), "SENDQUOTA_METRICS_ADDR="+addr)
+	b.until("the worker serves its metrics", func() bool {
 		res, err := client.Get("http://" + addr + "/healthz")
 		if err == nil {
 			res.Body.Close()

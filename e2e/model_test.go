@@ -51,7 +51,7 @@ const modelRules = `[{name: first, limit: 1, window: 3s}, {name: second, limit: 
 type model struct {
 	t     *testing.T
 	name  string
-	apis  []*world
+	apis  []*bundle
 	keyed bool // with an Idempotency-Key on every submit: then 503 is allowed, and repeated
 
 	base   time.Time
@@ -77,7 +77,7 @@ const (
 )
 
 // newModels returns so many models without a booking.
-func newModels(t *testing.T, n int, keyed bool, apis ...*world) []*model {
+func newModels(t *testing.T, n int, keyed bool, apis ...*bundle) []*model {
 	base := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)
 	all := make([]*model, n)
 	for i := range all {
@@ -138,7 +138,7 @@ func (m *model) anyPush() string {
 }
 
 // api is another one each time.
-func (m *model) api() *world {
+func (m *model) api() *bundle {
 	m.turn++
 	return m.apis[m.turn%len(m.apis)]
 }
@@ -228,20 +228,20 @@ func clocks(times []time.Time) (all []string) {
 }
 
 // checkModels compares the pushes of every model with its record.
-func checkModels(w *world, all []*model) {
-	w.t.Helper()
+func checkModels(b *bundle, all []*model) {
+	b.t.Helper()
 	for _, m := range all {
 		if m.failed {
 			continue
 		}
-		_, a := w.call("GET", "/v1/pushes?page_size=500&status=scheduled&recipient="+m.name, nil)
+		_, a := b.call("GET", "/v1/pushes?page_size=500&status=scheduled&recipient="+m.name, nil)
 		got := map[string]time.Time{}
 		for _, v := range a["pushes"].([]any) {
 			one := v.(object)
 			got[one["id"].(string)], _ = time.Parse(time.RFC3339, one["send_at"].(string))
 		}
 		if !maps.EqualFunc(got, m.held, time.Time.Equal) {
-			w.t.Errorf("%s has %v, but was promised %v", m.name, got, m.held)
+			b.t.Errorf("%s has %v, but was promised %v", m.name, got, m.held)
 		}
 	}
 }

@@ -55,8 +55,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// world is one installation of sendquota.
-type world struct {
+// bundle is one installation of sendquota.
+type bundle struct {
 	t       *testing.T
 	bin     string
 	env     []string
@@ -65,9 +65,8 @@ type world struct {
 	journal string // what the provider took
 }
 
-// setting is in what a world differs from the usual one; zero values: in
-// nothing.
-type setting struct {
+// options are what differs from the usual installation.
+type options struct {
 	database, redis string   // URLs of servers of its own
 	config          string   // the YAML file; PROVIDER stands for the provider's address
 	env             []string // of all programs, besides
@@ -83,44 +82,44 @@ delivery: {lease: 10s}
 http: {drain: 0s}
 `
 
-// newWorld is the usual world.
-func newWorld(t *testing.T) *world {
+// setup is setupWith the usual options.
+func setup(t *testing.T) *bundle {
 	t.Helper()
-	return newWorldIn(t, setting{})
+	return setup(t)
 }
 
-// newWorldIn migrates a database, makes a tenant with a key, and starts a
+// setupWith migrates a database, makes a tenant with a key, and starts a
 // provider. The services are started by the test.
-func newWorldIn(t *testing.T, s setting) *world {
+func setupWith(t *testing.T, o options) *bundle {
 	t.Helper()
 	bin, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.database == "" {
-		s.database = testenv.Postgres(t)
+	if o.database == "" {
+		o.database = testenv.Postgres(t)
 	}
-	if s.redis == "" {
-		s.redis = testenv.Redis(t)
+	if o.redis == "" {
+		o.redis = testenv.Redis(t)
 	}
 	dir := t.TempDir()
 	addr, provider := freeAddr(t), freeAddr(t)
-	w := &world{t: t, bin: bin, api: "http://" + addr, journal: filepath.Join(dir, "journal")}
+	b := &bundle{t: t, bin: bin, api: "http://" + addr, journal: filepath.Join(dir, "journal")}
 	file := filepath.Join(dir, "sendquota.yaml")
-	write(t, file, strings.ReplaceAll(cmp.Or(s.config, usualConfig), "PROVIDER", provider))
-	w.env = append(os.Environ(), "DATABASE_URL="+s.database, "REDIS_URL="+s.redis, "SENDQUOTA_ADDR="+addr,
+	write(t, file, strings.ReplaceAll(cmp.Or(o.config, usualConfig), "PROVIDER", provider))
+	b.env = append(os.Environ(), "DATABASE_URL="+o.database, "REDIS_URL="+o.redis, "SENDQUOTA_ADDR="+addr,
 		"SENDQUOTA_CONFIG="+file, "PUSH_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	w.env = append(w.env, s.env...)
+	b.env = append(b.env, o.env...)
 
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.start(exec.Command(self), "E2E_PROVIDER="+provider, "E2E_JOURNAL="+w.journal)
-	w.tool("migrate")
-	w.tool("tenants", "create", "acme")
-	w.key = strings.TrimSpace(w.tool("keys", "create", "--tenant", "acme"))
-	return w
+	b.start(exec.Command(self), "E2E_PROVIDER="+provider, "E2E_JOURNAL="+b.journal)
+	b.tool("migrate")
+	b.tool("tenants", "create", "acme")
+	b.key = strings.TrimSpace(b.tool("keys", "create", "--tenant", "acme"))
+	return b
 }
 
 func freeAddr(t *testing.T) string {
@@ -140,15 +139,15 @@ func write(t *testing.T, path, text string) {
 }
 
 // tool runs bin/sendquota and returns its standard output.
-func (w *world) tool(args ...string) string {
-	w.t.Helper()
-	cmd := exec.Command(filepath.Join(w.bin, "sendquota"), args...)
-	cmd.Env = w.env
+func (b *bundle) tool(args ...string) string {
+	b.t.Helper()
+	cmd := exec.Command(filepath.Join(b.bin, "sendquota"), args...)
+	cmd.Env = b.env
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		w.t.Fatalf("sendquota %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
+		b.t.Fatalf("sendquota %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
 	}
 	return string(out)
 }
@@ -161,34 +160,34 @@ type program struct {
 }
 
 // start starts a command; it is killed when the test ends.
-func (w *world) start(cmd *exec.Cmd, env ...string) *program {
-	w.t.Helper()
+func (b *bundle) start(cmd *exec.Cmd, env ...string) *program {
+	b.t.Helper()
 	p := &program{cmd: cmd, exited: make(chan error, 1), log: &testenv.Buffer{}}
-	cmd.Env = append(append([]string{}, w.env...), env...)
+	cmd.Env = append(append([]string{}, b.env...), env...)
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	go func() { p.exited <- cmd.Wait() }()
-	w.t.Cleanup(func() {
+	b.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		if w.t.Failed() {
-			w.t.Logf("%s said:\n%s", filepath.Base(cmd.Path), p.log.String())
+		if b.t.Failed() {
+			b.t.Logf("%s said:\n%s", filepath.Base(cmd.Path), p.log.String())
 		}
 	})
 	return p
 }
 
-func (w *world) startWorker() *program {
-	return w.start(exec.Command(filepath.Join(w.bin, "worker")))
+func (b *bundle) startWorker() *program {
+	return b.start(exec.Command(filepath.Join(b.bin, "worker")))
 }
 
 // startAPI starts the API and waits until it is ready.
-func (w *world) startAPI() *program {
-	w.t.Helper()
-	p := w.start(exec.Command(filepath.Join(w.bin, "api")))
-	w.until("the API is ready", func() bool {
-		res, err := http.Get(w.api + "/readyz")
+func (b *bundle) startAPI() *program {
+	b.t.Helper()
+	p := b.start(exec.Command(filepath.Join(b.bin, "api")))
+	b.until("the API is ready", func() bool {
+		res, err := http.Get(b.api + "/readyz")
 		if err != nil {
 			return false
 		}
@@ -199,46 +198,46 @@ func (w *world) startAPI() *program {
 }
 
 // stop asks a program to stop and wants it to do so cleanly.
-func (w *world) stop(p *program) {
-	w.t.Helper()
+func (b *bundle) stop(p *program) {
+	b.t.Helper()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case err := <-p.exited:
 		if err != nil {
-			w.t.Fatalf("%s did not stop cleanly: %v\n%s", p.cmd.Path, err, p.log.String())
+			b.t.Fatalf("%s did not stop cleanly: %v\n%s", p.cmd.Path, err, p.log.String())
 		}
 	case <-time.After(2 * time.Minute):
-		w.t.Fatalf("%s did not stop", p.cmd.Path)
+		b.t.Fatalf("%s did not stop", p.cmd.Path)
 	}
 }
 
 // until waits for a fact.
-func (w *world) until(fact string, holds func() bool) {
-	w.t.Helper()
+func (b *bundle) until(fact string, holds func() bool) {
+	b.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain: %s", fact)
+			b.t.Fatalf("waited in vain: %s", fact)
 		}
 	}
 }
 
-// beside starts another API process of the same world, and returns the world as
-// seen through that.
-func (w *world) beside(env ...string) *world {
-	w.t.Helper()
-	other, addr := *w, freeAddr(w.t)
+// beside starts another API process of the same installation, and returns the
+// bundle that calls that.
+func (b *bundle) beside(env ...string) *bundle {
+	b.t.Helper()
+	other, addr := *b, freeAddr(b.t)
 	other.api = "http://" + addr
-	other.env = append(append(slices.Clone(w.env), "SENDQUOTA_ADDR="+addr), env...)
+	other.env = append(append(slices.Clone(b.env), "SENDQUOTA_ADDR="+addr), env...)
 	other.startAPI()
 	return &other
 }
 
 // call sends a request and returns the status and the decoded answer.
-func (w *world) call(method, path string, body any) (int, map[string]any) {
-	w.t.Helper()
-	a, err := w.ask(method, path, body)
+func (b *bundle) call(method, path string, body any) (int, map[string]any) {
+	b.t.Helper()
+	a, err := b.ask(method, path, body)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return a.status, a.body
 }
@@ -255,7 +254,7 @@ func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
 var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // ask is call for any goroutine, and with headers: names and values by turns.
-func (w *world) ask(method, path string, body any, headers ...string) (answer, error) {
+func (b *bundle) ask(method, path string, body any, headers ...string) (answer, error) {
 	var reader io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -264,11 +263,11 @@ func (w *world) ask(method, path string, body any, headers ...string) (answer, e
 		}
 		reader = bytes.NewReader(text)
 	}
-	req, err := http.NewRequest(method, w.api+path, reader)
+	req, err := http.NewRequest(method, b.api+path, reader)
 	if err != nil {
 		return answer{}, err
 	}
-	req.Header.Set("Authorization", "Bearer "+w.key)
+	req.Header.Set("Authorization", "Bearer "+b.key)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])

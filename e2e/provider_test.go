@@ -153,11 +153,11 @@ func drips(first string) http.HandlerFunc {
 }
 
 // taken reads the provider's journal.
-func (w *world) taken() []taken {
-	w.t.Helper()
-	text, err := os.ReadFile(w.journal)
+func (b *bundle) taken() []taken {
+	b.t.Helper()
+	text, err := os.ReadFile(b.journal)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	var all []taken
 	for line := range strings.Lines(string(text)) {

@@ -21,12 +21,12 @@ func TestReadmeWalk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, bin: bin}
+	b := &bundle{t: t, bin: bin}
 	dir, addr := openFolder(t), freeAddr(t)
 	cmd := exec.Command(filepath.Join(bin, "sendquota"), "dev")
 	cmd.Dir = dir
-	dev := w.start(cmd, append(os.Environ(), "SENDQUOTA_ADDR="+addr, "DATABASE_URL=", "REDIS_URL=")...)
-	w.until("dev says that it is running", func() bool { return strings.Contains(dev.log.String(), "sendquota is running") })
+	dev := b.start(cmd, append(os.Environ(), "SENDQUOTA_ADDR="+addr, "DATABASE_URL=", "REDIS_URL=")...)
+	b.until("dev says that it is running", func() bool { return strings.Contains(dev.log.String(), "sendquota is running") })
 
 	script, wanted := walk(t, strings.ReplaceAll(string(readme), "127.0.0.1:8080", addr))
 	bash := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", script)
@@ -54,11 +54,11 @@ func TestReadmeWalk(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "sendquota runs already, at http://"+addr) || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("a second run: %v\n%s", err, out)
 	}
-	w.api = "http://" + addr
-	if status, _ := w.call("GET", "/healthz", nil); status != 200 {
+	b.api = "http://" + addr
+	if status, _ := b.call("GET", "/healthz", nil); status != 200 {
 		t.Errorf("the first run answers %d afterwards", status)
 	}
-	w.stop(dev)
+	b.stop(dev)
 	if left, _ := filepath.Glob(filepath.Join(dir, ".local", "address")); left != nil {
 		t.Errorf("left behind: %v", left)
 	}

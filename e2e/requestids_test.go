@@ -12,8 +12,8 @@ import (
 // through everything that becomes of pushes.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	api, worker := w.startAPI(), w.startWorker()
+	b := setup(t)
+	api, worker := b.startAPI(), b.startWorker()
 	requests := map[string]string{} // by push
 	submit := func(name string, more object) string {
 		t.Helper()
@@ -21,7 +21,7 @@ func TestRequestIDs(t *testing.T) {
 		for k, v := range more {
 			push[k] = v
 		}
-		a, err := w.ask("POST", "/v1/pushes", push, "X-Request-Id", "request-"+name)
+		a, err := b.ask("POST", "/v1/pushes", push, "X-Request-Id", "request-"+name)
 		if err != nil || a.status != 201 {
 			t.Fatal(a, err)
 		}
@@ -39,21 +39,21 @@ func TestRequestIDs(t *testing.T) {
 	}
 	sent, refused, lost := submit("sent", nil), submit("refused", object{"message": object{"do": "404"}}), submit("lost", object{"message": object{"do": "hang"}})
 	for _, id := range []string{sent, refused} {
-		w.until("attempted", func() bool { return logged(worker, "push attempted", id) })
+		b.until("attempted", func() bool { return logged(worker, "push attempted", id) })
 	}
-	w.until("an attempt hangs", func() bool { return len(w.taken()) == 3 })
+	b.until("an attempt hangs", func() bool { return len(b.taken()) == 3 })
 	_ = worker.cmd.Process.Kill()
 	<-worker.exited
 	expiry := time.Now().Add(3 * time.Second).UTC().Truncate(time.Second)
 	late := submit("late", object{"expires_at": expiry.Format(time.RFC3339)})
-	w.until("it has expired", func() bool { return time.Now().After(expiry) })
-	next := w.startWorker()
-	w.until("the rest is logged", func() bool {
+	b.until("it has expired", func() bool { return time.Now().After(expiry) })
+	next := b.startWorker()
+	b.until("the rest is logged", func() bool {
 		return logged(next, "push expired", late) && logged(next, "attempt lost", lost) && logged(next, "push deferred by its recipient's actual sends", lost)
 	})
 
-	w.stop(next)
-	w.stop(api)
+	b.stop(next)
+	b.stop(api)
 	lines := 0
 	for _, p := range []*program{api, worker, next} {
 		for line := range strings.Lines(p.log.String()) {

@@ -16,12 +16,12 @@ type rescheduled struct {
 // reschedules are changes through one API while Redis is in trouble. Afterwards the
 // other API must answer by them.
 type reschedules struct {
-	w, other *world
+	w, other *bundle
 	all      []*rescheduled
 }
 
-func newReschedules(w, other *world) *reschedules {
-	m := &reschedules{w: w, other: other}
+func newReschedules(b, other *bundle) *reschedules {
+	m := &reschedules{w: b, other: other}
 	at := time.Now().UTC().Add(2 * time.Hour).Truncate(time.Minute)
 	for i := range 12 {
 		m.all = append(m.all, &rescheduled{name: fmt.Sprint("rescheduled-", i), at: at, to: at.Add(time.Minute)})
@@ -29,11 +29,11 @@ func newReschedules(w, other *world) *reschedules {
 	return m
 }
 
-func (m *reschedules) submit(w *world, one *rescheduled, at time.Time, want int) object {
-	w.t.Helper()
-	status, a := w.call("POST", "/v1/pushes", object{"recipient": one.name, "send_at": at.Format(time.RFC3339), "message": object{}})
+func (m *reschedules) submit(b *bundle, one *rescheduled, at time.Time, want int) object {
+	b.t.Helper()
+	status, a := b.call("POST", "/v1/pushes", object{"recipient": one.name, "send_at": at.Format(time.RFC3339), "message": object{}})
 	if status != want {
-		w.t.Errorf("%s at %s: %d %v, want %d", one.name, at.Format(time.TimeOnly), status, a, want)
+		b.t.Errorf("%s at %s: %d %v, want %d", one.name, at.Format(time.TimeOnly), status, a, want)
 	}
 	return a
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sql changes the world's database behind sendquota's back.
-func (w *world) sql(statement string) {
-	w.t.Helper()
-	for _, v := range w.env {
+// sql changes the installation's database directly.
+func (b *bundle) sql(statement string) {
+	b.t.Helper()
+	for _, v := range b.env {
 		if url, ok := strings.CutPrefix(v, "DATABASE_URL="); ok {
-			conn, err := pgx.Connect(w.t.Context(), url)
+			conn, err := pgx.Connect(b.t.Context(), url)
 			if err != nil {
-				w.t.Fatal(err)
+				b.t.Fatal(err)
 			}
-			defer conn.Close(w.t.Context())
-			if _, err := conn.Exec(w.t.Context(), statement); err != nil {
-				w.t.Fatal(err)
+			defer conn.Close(b.t.Context())
+			if _, err := conn.Exec(b.t.Context(), statement); err != nil {
+				b.t.Fatal(err)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
-// world is one installation of sendquota, its provider and its callers.
-type world struct {
+// bundle is one installation of sendquota, its provider and its callers.
+type bundle struct {
 	lab      *lab
 	name     string
 	dir      string
@@ -40,8 +40,8 @@ type rule struct {
 	window time.Duration
 }
 
-// setting is what a world is made from.
-type setting struct {
+// config is what a bundle is made from.
+type config struct {
 	name            string
 	database, redis string        // as this program sees them
 	programDatabase string        // as the programs see it; empty: the same
@@ -55,34 +55,34 @@ type setting struct {
 	env             []string
 }
 
-// newWorld migrates nothing and starts nothing but the provider: the programs
+// setup migrates nothing and starts nothing but the provider: the programs
 // are up to the caller.
-func (l *lab) newWorld(ctx context.Context, s setting) (*world, error) {
-	w := &world{lab: l, name: s.name, dir: filepath.Join(l.dir, s.name), database: s.database, redis: s.redis, rules: s.rules, history: newHistory()}
-	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+func (l *lab) setup(ctx context.Context, c config) (*bundle, error) {
+	b := &bundle{lab: l, name: c.name, dir: filepath.Join(l.dir, c.name), database: c.database, redis: c.redis, rules: c.rules, history: newHistory()}
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return nil, err
 	}
 	var err error
-	if w.provider, err = l.startProvider(ctx, w.dir, s.provider); err != nil {
+	if b.provider, err = l.startProvider(ctx, b.dir, c.provider); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(w.dir, "sendquota.yaml")
-	if err := os.WriteFile(file, []byte(s.yaml(w.provider.url())), 0o600); err != nil {
+	file := filepath.Join(b.dir, "sendquota.yaml")
+	if err := os.WriteFile(file, []byte(c.yaml(b.provider.url())), 0o600); err != nil {
 		return nil, err
 	}
-	w.env = append(s.env[:len(s.env):len(s.env)], "DATABASE_URL="+or(s.programDatabase, s.database), "REDIS_URL="+or(s.programRedis, s.redis), "SENDQUOTA_CONFIG="+file)
-	for range s.apis {
+	b.env = append(c.env[:len(c.env):len(c.env)], "DATABASE_URL="+or(c.programDatabase, c.database), "REDIS_URL="+or(c.programRedis, c.redis), "SENDQUOTA_CONFIG="+file)
+	for range c.apis {
 		addr, err := process.FreeAddr()
 		if err != nil {
 			return nil, err
 		}
-		w.addrs = append(w.addrs, addr)
+		b.addrs = append(b.addrs, addr)
 	}
-	if _, err := w.operate(ctx, "tenants", "create", "chaos"); err != nil {
+	if _, err := b.operate(ctx, "tenants", "create", "chaos"); err != nil {
 		return nil, err
 	}
-	w.key, err = w.operate(ctx, "keys", "create", "--tenant", "chaos")
-	return w, err
+	b.key, err = b.operate(ctx, "keys", "create", "--tenant", "chaos")
+	return b, err
 }
 
 func or(a, b string) string {
@@ -94,10 +94,10 @@ func or(a, b string) string {
 
 // yaml has two channels to the same provider: one tries again after an unknown
 // outcome, one does not.
-func (s setting) yaml(provider string) string {
+func (c config) yaml(provider string) string {
 	var text strings.Builder
 	text.WriteString("policy:\n  rules:\n")
-	for i, r := range s.rules {
+	for i, r := range c.rules {
 		fmt.Fprintf(&text, "    - {name: rule-%d, limit: %d, window: %s}\n", i, r.limit, r.window)
 	}
 	fmt.Fprintf(&text, `http: {drain: 0s}
@@ -105,47 +105,47 @@ channels:
   push: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
   once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
 delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: 0s}
-`, provider, s.lease*2/5, s.lease, s.armLease, s.ttl)
+`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl)
 	return text.String()
 }
 
 // startAPI starts the n-th API and waits until it answers.
-func (w *world) startAPI(ctx context.Context, n int, faults ...string) (*program, error) {
-	p, err := w.startProgram("api", faults, "SENDQUOTA_ADDR="+w.addrs[n])
+func (b *bundle) startAPI(ctx context.Context, n int, faults ...string) (*program, error) {
+	p, err := b.startProgram("api", faults, "SENDQUOTA_ADDR="+b.addrs[n])
 	if err != nil {
 		return nil, err
 	}
-	return p, p.process().Listens(ctx, w.addrs[n])
+	return p, p.process().Listens(ctx, b.addrs[n])
 }
 
-func (w *world) startWorker(faults []string, env ...string) (*program, error) {
-	return w.startProgram("worker", faults, env...)
+func (b *bundle) startWorker(faults []string, env ...string) (*program, error) {
+	return b.startProgram("worker", faults, env...)
 }
 
 // stop ends all programs, the youngest first, and the provider.
-func (w *world) stop() error {
+func (b *bundle) stop() error {
 	var err error
-	for i := len(w.programs) - 1; i >= 0; i-- {
-		if p := w.programs[i]; !p.isAway() {
+	for i := len(b.programs) - 1; i >= 0; i-- {
+		if p := b.programs[i]; !p.isAway() {
 			err = errors.Join(err, p.stop())
 		}
 	}
-	w.provider.process.Kill()
+	b.provider.process.Kill()
 	return err
 }
 
 // said counts how often programs have written a text.
-func (w *world) said(text string) int {
+func (b *bundle) said(text string) int {
 	n := 0
-	for _, p := range w.programs {
+	for _, p := range b.programs {
 		n += p.said(text)
 	}
 	return n
 }
 
 // flush has Redis forget everything.
-func (w *world) flush(ctx context.Context) error {
-	o, err := redis.ParseURL(w.redis)
+func (b *bundle) flush(ctx context.Context) error {
+	o, err := redis.ParseURL(b.redis)
 	if err != nil {
 		return err
 	}
@@ -165,9 +165,9 @@ func pass(ctx context.Context, d time.Duration) error {
 }
 
 // operate runs the operator's tool.
-func (w *world) operate(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(w.lab.programs, "sendquota"), args...)
-	cmd.Env = append(w.env[:len(w.env):len(w.env)], "DATABASE_URL="+w.database)
+func (b *bundle) operate(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(b.lab.programs, "sendquota"), args...)
+	cmd.Env = append(b.env[:len(b.env):len(b.env)], "DATABASE_URL="+b.database)
 	var problem strings.Builder
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
