@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestRequestNumbersItsRecipients(t *testing.T) {
+func TestRequest_NumbersRecipients(t *testing.T) {
 	r := newRequest("/v1/pushes/batch", "secret", batchBody(3, "2026-12-01T09:00:00Z"))
 	r.number(99)
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.text)))
@@ -72,7 +72,7 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-func TestProviderTakesPushes(t *testing.T) {
+func TestProvider_TakesPushes(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestProviderTakesPushes(t *testing.T) {
 	}
 }
 
-func TestNaiveServiceKnowsTheRules(t *testing.T) {
+func TestNaiveService_Rules(t *testing.T) {
 	booked := func(away ...time.Duration) []redis.Z {
 		var all []redis.Z
 		for _, d := range away {

@@ -48,9 +48,9 @@ func (j *judgement) all() string {
 	return strings.Join(j.found, "\n")
 }
 
-// TestTheJudgeFinds breaks each guarantee once. The judge must find that, and
+// TestCheck_FindsEachViolation breaks each guarantee once. The judge must find that, and
 // nothing where nothing is wrong.
-func TestTheJudgeFinds(t *testing.T) {
+func TestCheck_FindsEachViolation(t *testing.T) {
 	edit := func(id string, change func(*row)) func(*facts) {
 		return func(f *facts) { r := f.rows[id]; change(&r); f.rows[id] = r }
 	}
@@ -137,9 +137,9 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// TestEveryMannerIsMet: the provider behaves as the name of a recipient says at
+// TestProvider_AllManners: the provider behaves as the name of a recipient says at
 // the first attempt, and badly only where it is to.
-func TestEveryMannerIsMet(t *testing.T) {
+func TestProvider_AllManners(t *testing.T) {
 	well, badly := simulator{behaviour: "well"}, simulator{behaviour: "badly", seed: "1"}
 	met := map[string]int{}
 	for i, m := range manners {

@@ -29,8 +29,8 @@ func (b *bundle) audit(args ...string) (out, said string, code int) {
 	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestAuditFindsCorruption breaks a rule by hand, thirty times.
-func TestAuditFindsCorruption(t *testing.T) {
+// TestAudit_FindsCorruption breaks a rule by hand, thirty times.
+func TestAudit_FindsCorruption(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.startAPI()
@@ -78,8 +78,8 @@ func TestAuditFindsCorruption(t *testing.T) {
 	}
 }
 
-// TestAuditThatCanNotBeMade says so, and nothing on standard output.
-func TestAuditThatCanNotBeMade(t *testing.T) {
+// TestAudit_WithoutPostgres says so, and nothing on standard output.
+func TestAudit_WithoutPostgres(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.env = append(b.env, "DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable")
@@ -90,8 +90,8 @@ func TestAuditThatCanNotBeMade(t *testing.T) {
 	}
 }
 
-// TestWorkersAudit and show what they found in their metrics.
-func TestWorkersAudit(t *testing.T) {
+// TestAudit_WorkerMetrics and show what they found in their metrics.
+func TestAudit_WorkerMetrics(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	addr := freeAddr(t)

@@ -29,10 +29,10 @@ func commands(t *testing.T, mark string) string {
 	return block
 }
 
-// TestBackupAndRestore does what docs/operations.md says: a dump of a database at
+// TestBackup_Restore does what docs/operations.md says: a dump of a database at
 // work becomes a new database, on which the programs run, and which sends
 // nothing again.
-func TestBackupAndRestore(t *testing.T) {
+func TestBackup_Restore(t *testing.T) {
 	t.Parallel()
 	programs, err := devstack.PostgresPrograms()
 	if err != nil {

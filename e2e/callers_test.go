@@ -15,9 +15,9 @@ api_limits:
   trusted_proxies: [127.0.0.1]
 `
 
-// TestCallersAreLimitedOverAllProcesses: a key has five requests, wherever it
+// TestCallerLimits_AllProcesses: a key has five requests, wherever it
 // asks and whatever it says about its address.
-func TestCallersAreLimitedOverAllProcesses(t *testing.T) {
+func TestCallerLimits_AllProcesses(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: callersConfig})
 	b.startAPI()

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestCapsOfTheOperator: what the file says holds for all, and what the operator
+// TestTenantCaps_Operator: what the file says holds for all, and what the operator
 // says of a tenant goes before it, in all programs within a second.
-func TestCapsOfTheOperator(t *testing.T) {
+func TestTenantCaps_Operator(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: usualConfig + "tenant_caps: {pending_pushes: 1}\n"})
 	b.startAPI()

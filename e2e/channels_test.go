@@ -114,9 +114,9 @@ func credentials(t *testing.T, dir, web string) {
 	write(t, filepath.Join(dir, "apns.p8"), text(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)))
 }
 
-// TestEveryChannel sends through each, over TLS that is verified, and tells of
+// TestChannels_All sends through each, over TLS that is verified, and tells of
 // a device that is gone. What a provider would refuse is not even booked.
-func TestEveryChannel(t *testing.T) {
+func TestChannels_All(t *testing.T) {
 	t.Parallel()
 	dir, server := t.TempDir(), phones(t)
 	web := server.Listener.Addr().String()

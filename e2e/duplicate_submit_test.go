@@ -103,10 +103,10 @@ func (b *bundle) database() string {
 	return ""
 }
 
-// TestLostCommitReplies: Postgres has committed, but its reply is swallowed and
+// TestLostReplies_Commits: Postgres has committed, but its reply is swallowed and
 // the connection cut. The API finds that out by running the commit again; and
 // if it has to give up, so does its caller through another API.
-func TestLostCommitReplies(t *testing.T) {
+func TestLostReplies_Commits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.startAPI()
@@ -172,9 +172,9 @@ func TestLostCommitReplies(t *testing.T) {
 	}
 }
 
-// TestLostRepliesToWorkers: claims and finishes whose replies are swallowed are
+// TestLostReplies_Workers: claims and finishes whose replies are swallowed are
 // neither lost nor carried out twice.
-func TestLostRepliesToWorkers(t *testing.T) {
+func TestLostReplies_Workers(t *testing.T) {
 	t.Parallel()
 	const pushes = 40
 	b := setup(t)
@@ -235,10 +235,10 @@ func (b *bundle) outcomes(path string) string {
 	return all
 }
 
-// TestReapedWhileTheProviderAnswers: the worker gets the answer, but can tell
+// TestReap_LateAnswer: the worker gets the answer, but can tell
 // Postgres only after another worker has given the attempt up for lost. It
 // still ends the push, and no second attempt is made.
-func TestReapedWhileTheProviderAnswers(t *testing.T) {
+func TestReap_LateAnswer(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: slowConfig})
 	b.startAPI()
@@ -256,10 +256,10 @@ func TestReapedWhileTheProviderAnswers(t *testing.T) {
 	}
 }
 
-// TestFrozenWorker: a worker stops in the middle of an attempt, for so long
+// TestWorker_Frozen: a worker stops in the middle of an attempt, for so long
 // that another makes the next one. That waits until the rules allow it, for the
 // first may have been delivered, and bears the same key.
-func TestFrozenWorker(t *testing.T) {
+func TestWorker_Frozen(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: slowConfig})
 	b.startAPI()
@@ -286,8 +286,8 @@ func TestFrozenWorker(t *testing.T) {
 	}
 }
 
-// TestCancelAfterAnUnknownAttempt says that the message may have arrived.
-func TestCancelAfterAnUnknownAttempt(t *testing.T) {
+// TestCancel_AfterUnknownAttempt says that the message may have arrived.
+func TestCancel_AfterUnknownAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.startAPI()

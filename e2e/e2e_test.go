@@ -12,10 +12,10 @@ import (
 
 type object = map[string]any
 
-// TestFromPostToRecord is the main story: a push for a future second is
+// TestPush_SubmitToSent is the main story: a push for a future second is
 // accepted, a second one for the same minute is refused, the first leaves when
 // its second has come, and is recorded.
-func TestFromPostToRecord(t *testing.T) {
+func TestPush_SubmitToSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	api, worker := b.startAPI(), b.startWorker()
@@ -71,8 +71,8 @@ func (b *bundle) health() (string, error) {
 	return string(out), err
 }
 
-// TestStoppingLosesNothing stops workers while they send, again and again.
-func TestStoppingLosesNothing(t *testing.T) {
+// TestWorker_StoppedWhileSending stops workers while they send, again and again.
+func TestWorker_StoppedWhileSending(t *testing.T) {
 	t.Parallel()
 	const pushes = 600
 	b := setup(t)
@@ -104,8 +104,8 @@ func TestStoppingLosesNothing(t *testing.T) {
 	}
 }
 
-// TestBadSettingsStopTheStart wants every fault named, with what is allowed.
-func TestBadSettingsStopTheStart(t *testing.T) {
+// TestSettings_BadAreReported wants every fault named, with what is allowed.
+func TestSettings_BadAreReported(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	file := filepath.Join(t.TempDir(), "bad.yaml")

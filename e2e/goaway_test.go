@@ -24,10 +24,10 @@ channels:
 delivery: {lease: 130s}
 `
 
-// TestAServerThatGoesAwayLosesNoPush: Apple's does so now and then. It takes ten
+// TestAPNs_GoAway: Apple's does so now and then. It takes ten
 // of sixty pushes, says so, and goes. Although the channel repeats nothing that
 // is in doubt, all arrive, each once.
-func TestAServerThatGoesAwayLosesNoPush(t *testing.T) {
+func TestAPNs_GoAway(t *testing.T) {
 	t.Parallel()
 	const all, held, taken = 60, 40, 10
 	var mu sync.Mutex

@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestTwoInstallationsOnOneRedis: each has its own wake-ups, so that what it accepted
+// TestInstallations_OneRedis: each has its own wake-ups, so that what it accepted
 // leaves on time. Nobody is there to find what would be left: the lease of a wake-up is
 // ten minutes. All that either writes bears its own name.
-func TestTwoInstallationsOnOneRedis(t *testing.T) {
+func TestInstallations_OneRedis(t *testing.T) {
 	t.Parallel()
 	r := newOwnRedis(t)
 	config := strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 10m, ", 1) +

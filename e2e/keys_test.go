@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestTheLifeOfAKey through the operator's tool, as the API sees it.
-func TestTheLifeOfAKey(t *testing.T) {
+// TestKeys_Life through the operator's tool, as the API sees it.
+func TestKeys_Life(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.startAPI()

@@ -200,10 +200,10 @@ http: {drain: 0s}
 // mostMemory is what an API may have, whatever its callers do, in MiB.
 const mostMemory = 400
 
-// TestMemoryIsBounded: callers who take their answers slowly, or send their requests
+// TestNeighbours_Memory: callers who take their answers slowly, or send their requests
 // slowly, of several tenants and of none, do not make the API take more memory than
 // it may, and are no reason not to serve another tenant.
-func TestMemoryIsBounded(t *testing.T) {
+func TestNeighbours_Memory(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: crowdedConfig})
 	api := b.startAPI()
@@ -307,10 +307,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Logf("the calm tenant was served %d times", calm.served.Load())
 }
 
-// TestDeliveriesLeaveBesideALoudTenant: while one tenant submits all that it can, asks for
+// TestNeighbours_Deliveries: while one tenant submits all that it can, asks for
 // what costs most and takes at its worst, all requests of another are served, and its
 // pushes leave before those that the loud tenant had due at the same time.
-func TestDeliveriesLeaveBesideALoudTenant(t *testing.T) {
+func TestNeighbours_Deliveries(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: neighbourConfig})
 	b.startAPI()

@@ -98,10 +98,10 @@ var postgresFaults = []postgresFault{
 	},
 }
 
-// TestPostgresTrouble: whatever happens to Postgres, callers are told with 503
+// TestPostgresFaults: whatever happens to Postgres, callers are told with 503
 // when to come back, repeating a request gives the exact answer, nothing that
 // was accepted is lost or booked twice, and workers carry on by themselves.
-func TestPostgresTrouble(t *testing.T) {
+func TestPostgresFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range postgresFaults {
 		t.Run(f.name, func(t *testing.T) {

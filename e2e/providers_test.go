@@ -60,9 +60,9 @@ var misbehaviorRows = []misbehavior{
 	{"large-500", 0, "once", "unknown", "failed", 0},
 }
 
-// TestProvidersThatMisbehave: each way of a provider has its outcome, and each
+// TestProviders_Misbehaving: each way of a provider has its outcome, and each
 // outcome its consequence, for all pushes at the same time.
-func TestProvidersThatMisbehave(t *testing.T) {
+func TestProviders_Misbehaving(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: providersConfig})
 	b.startAPI()

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestReadmeWalk runs `sendquota dev` in an empty folder, and then the
+// TestReadme_Walk runs `sendquota dev` in an empty folder, and then the
 // commands of the README against it, each of which must print what the "#"
 // line above it says.
-func TestReadmeWalk(t *testing.T) {
+func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	bin, err := build()
 	if err != nil {

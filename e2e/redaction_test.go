@@ -23,10 +23,10 @@ channels:
 delivery: {lease: 3s, arm_lease: 2s, redis_patience: 1s, audit_interval: 1s}
 `
 
-// TestNothingSecretIsTold: API and worker say all that they can say, through
+// TestRedaction: API and worker say all that they can say, through
 // successes and failures of everything, and no secret, message, recipient or
 // address is in any log line or metric.
-func TestNothingSecretIsTold(t *testing.T) {
+func TestRedaction(t *testing.T) {
 	t.Parallel()
 	pg, rd := newOwnPostgres(t), newOwnRedis(t)
 	rd.do("CONFIG", "SET", "requirepass", "MARKredis")

@@ -73,11 +73,11 @@ var redisFaults = []redisFault{
 	{name: "refusing scripts", begin: func(r *ownRedis) { r.do("ACL", "SETUSER", "default", "-@scripting") }, end: func(r *ownRedis) { r.do("ACL", "SETUSER", "default", "+@scripting") }},
 }
 
-// TestLifeWithoutRedis: whatever happens to Redis, before, meanwhile and
+// TestRedisFaults: whatever happens to Redis, before, meanwhile and
 // afterwards every submit, move and refusal is exact through two APIs, what was
 // accepted leaves once and not early, what is degraded is said, and all returns to
 // normal by itself.
-func TestLifeWithoutRedis(t *testing.T) {
+func TestRedisFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range redisFaults {
 		t.Run(f.name, func(t *testing.T) {

@@ -112,9 +112,9 @@ func readiness(t *testing.T, url string) object {
 	return a.body
 }
 
-// TestOthersWorkersInTheQueue: somebody's workers take every wake-up and know nothing
+// TestStandstill_ForeignWorkers: somebody's workers take every wake-up and know nothing
 // of its push.
-func TestOthersWorkersInTheQueue(t *testing.T) {
+func TestStandstill_ForeignWorkers(t *testing.T) {
 	t.Parallel()
 	r := newOwnRedis(t)
 	b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
@@ -141,9 +141,9 @@ func TestOthersWorkersInTheQueue(t *testing.T) {
 	once(t, b.taken(), len(b.taken()))
 }
 
-// TestAChannelThatIsTakenAway: its pushes wait without using up attempts. Some leave
+// TestChannel_Removed: its pushes wait without using up attempts. Some leave
 // when it is back; those whose time is over are expired, and not failed.
-func TestAChannelThatIsTakenAway(t *testing.T) {
+func TestChannel_Removed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	api, worker := b.startAPI(), b.startWorker()
@@ -183,9 +183,9 @@ func TestAChannelThatIsTakenAway(t *testing.T) {
 	}
 }
 
-// TestFinishMeetsTrouble: attempts that the provider took while Postgres writes nothing
+// TestFinish_ReadOnlyPostgres: attempts that the provider took while Postgres writes nothing
 // are recorded when it does again, and made once.
-func TestFinishMeetsTrouble(t *testing.T) {
+func TestFinish_ReadOnlyPostgres(t *testing.T) {
 	t.Parallel()
 	p := newOwnPostgres(t)
 	b := setupWith(t, options{database: p.URL, config: strings.Replace(usualConfig, "lease: 10s", "lease: 2m, arm_lease: 2s", 1)})

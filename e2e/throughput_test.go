@@ -19,11 +19,11 @@ channels:
 delivery: {lease: 5s, arm_lease: 2s}
 `
 
-// TestThroughputOverThreeWorkers: sms leaves at ten per second at most, however
+// TestThroughput_ThreeWorkers: sms leaves at ten per second at most, however
 // many workers there are and although one of them is killed; push is not held
 // up, not even for the same recipients. Nothing is lost, and waiting has cost no
 // attempt.
-func TestThroughputOverThreeWorkers(t *testing.T) {
+func TestThroughput_ThreeWorkers(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: throughputConfig})
 	b.startAPI()

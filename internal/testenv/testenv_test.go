@@ -47,7 +47,7 @@ func client(t *testing.T, url string) *redis.Client {
 
 const testDatabases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'sendquota_test_%'"
 
-func TestEachTestHasItsOwnDatabase(t *testing.T) {
+func TestPostgres_DatabasePerTest(t *testing.T) {
 	for i := range 3 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +63,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	}
 }
 
-func TestDatabaseIsDroppedWhoeverIsConnected(t *testing.T) {
+func TestPostgres_DropsConnectedDatabase(t *testing.T) {
 	observer := connect(t, Postgres(t))
 	before := scan[int](t, observer, testDatabases)
 	t.Run("user", func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestDatabaseIsDroppedWhoeverIsConnected(t *testing.T) {
 	}
 }
 
-func TestEachTestHasItsOwnRedis(t *testing.T) {
+func TestRedis_IndexPerTest(t *testing.T) {
 	// More turns than indexes: each comes round again, and is empty.
 	for range devstack.PrivateIndexes + 10 {
 		var u string
@@ -97,7 +97,7 @@ func TestEachTestHasItsOwnRedis(t *testing.T) {
 	}
 }
 
-func TestOwnServersMayBeKilled(t *testing.T) {
+func TestOwnServers_Killed(t *testing.T) {
 	t.Parallel()
 	for _, s := range []*devstack.Server{OwnRedis(t), OwnPostgres(t)} {
 		if err := s.Kill(); err != nil {
@@ -130,7 +130,7 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, e *environment) {
 	return theirs, new(environment)
 }
 
-func TestServersOfTheEnvironmentKeepWhatIsTheirOwn(t *testing.T) {
+func TestEnvironment_KeepsForeignData(t *testing.T) {
 	theirs, e := elsewhere(t)
 	database, cache := connect(t, theirs.DatabaseURL), client(t, theirs.RedisURL)
 	if _, err := database.Exec(t.Context(), "CREATE TABLE tenants AS SELECT 42 AS n"); err != nil {
@@ -171,7 +171,7 @@ func TestServersOfTheEnvironmentKeepWhatIsTheirOwn(t *testing.T) {
 	}
 }
 
-func TestURLOfAnotherDatabase(t *testing.T) {
+func TestPostgres_DatabaseURL(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]string{
 		"postgres://u:p@h:5432/theirs?sslmode=disable": "postgres://u:p@h:5432/ours?sslmode=disable",
@@ -190,7 +190,7 @@ func TestURLOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-func TestFailureToStartIsKept(t *testing.T) {
+func TestEnvironment_KeepsFailure(t *testing.T) {
 	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
 	var e environment
 	_, first := e.startPostgres()
