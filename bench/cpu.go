@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // usage is CPU time in seconds by kind of process: "api", "postgres", "load"
@@ -31,7 +32,8 @@ func (l *lab) cpu() usage {
 	u["redis"] = cpuOf(l.servers.stack.Redis.Pid(), false)
 	postgres := l.servers.stack.Postgres.Pid()
 	u["postgres"] = cpuOf(postgres, true)
-	for _, child := range childrenOf(postgres) {
+	backends, _ := process.Children(postgres)
+	for _, child := range backends {
 		u["postgres"] += cpuOf(child, false)
 	}
 	processes, interrupts := machineCPU()
@@ -126,20 +128,6 @@ func sumTicks(fields []string) float64 {
 		sum += n
 	}
 	return sum / ticks
-}
-
-func childrenOf(pid int) []int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, word := range strings.Fields(string(text)) {
-		if p, err := strconv.Atoi(word); err == nil {
-			pids = append(pids, p)
-		}
-	}
-	return pids
 }
 
 // share is which part of all processors somebody used for a while.

@@ -120,7 +120,7 @@ func (l *lab) workOff(ctx context.Context, s *service, provider providerClient, 
 		return done == l.backlog, err
 	})
 	if err != nil {
-		return delivery{}, fmt.Errorf("%s: %w\n%s", worker.Name, err, worker.Said())
+		return delivery{}, fmt.Errorf("%s: %w\n%s", worker.Name, err, worker.LogTail())
 	}
 	d := delivery{perSecond: float64(l.backlog) / last.Sub(first).Seconds(), cpu: l.cpu().since(before)}
 	l.report.disturbed(share(d.cpu[strangers], time.Since(began)))

@@ -163,7 +163,7 @@ func (l *lab) memoryArmed(ctx context.Context, s *sendquota, rdb *redis.Client) 
 		return armed == int64(l.backlog), err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("arm: %w\n%s", err, worker.Said())
+		return 0, fmt.Errorf("arm: %w\n%s", err, worker.LogTail())
 	}
 	after, err := l.quietMemory(ctx)
 	if err != nil {

@@ -88,7 +88,7 @@ func (l *lab) newNaive(ctx context.Context) (*naive, error) {
 	if err != nil {
 		return nil, err
 	}
-	return n, p.Listens(ctx, n.addr)
+	return n, p.AwaitListen(ctx, n.addr)
 }
 
 func (n *naive) startWorker(l *lab, providerURL string) (*process.Process, error) {

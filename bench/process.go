@@ -13,7 +13,7 @@ import (
 // start runs a program. Its kind says what the CPU time is booked on.
 func (l *lab) start(kind string, env []string, path string, args ...string) (*process.Process, error) {
 	l.started++
-	p, err := process.Start(filepath.Join(l.dir, fmt.Sprintf("%d-%s.log", l.started, kind)), kind, env, path, args...)
+	p, err := process.Start(process.Command{Name: kind, Path: path, Args: args, Env: env, Log: filepath.Join(l.dir, fmt.Sprintf("%d-%s.log", l.started, kind))})
 	if err != nil {
 		return nil, err
 	}

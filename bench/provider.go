@@ -136,7 +136,7 @@ func (l *lab) startProvider(ctx context.Context) (providerClient, error) {
 	if err != nil {
 		return providerClient{}, err
 	}
-	return providerClient{addr}, p.Listens(ctx, addr)
+	return providerClient{addr}, p.AwaitListen(ctx, addr)
 }
 
 func (c providerClient) url() string { return "http://" + c.addr + "/" }

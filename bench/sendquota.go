@@ -101,7 +101,7 @@ func (l *lab) newSendquota(ctx context.Context, providerURL string, more ...stri
 	if err != nil {
 		return nil, err
 	}
-	return s, api.Listens(ctx, s.addr)
+	return s, api.AwaitListen(ctx, s.addr)
 }
 
 // operate runs the operator's tool.

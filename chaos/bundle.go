@@ -115,7 +115,7 @@ func (b *bundle) startAPI(ctx context.Context, n int, faults ...string) (*progra
 	if err != nil {
 		return nil, err
 	}
-	return p, p.process().Listens(ctx, b.addrs[n])
+	return p, p.process().AwaitListen(ctx, b.addrs[n])
 }
 
 func (b *bundle) startWorker(faults []string, env ...string) (*program, error) {
@@ -130,8 +130,7 @@ func (b *bundle) stop() error {
 			err = errors.Join(err, p.stop())
 		}
 	}
-	b.provider.process.Kill()
-	return err
+	return errors.Join(err, b.provider.process.Kill())
 }
 
 // said counts how often programs have written a text.

@@ -170,7 +170,9 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 func outerFaults(b *bundle, redisURL string) []fault {
 	return []fault{
 		{"provider away", func(ctx context.Context) error {
-			b.provider.process.Kill()
+			if err := b.provider.process.Kill(); err != nil {
+				return err
+			}
 			_ = pass(ctx, time.Second)
 			return b.provider.start(context.WithoutCancel(ctx))
 		}},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -53,7 +52,7 @@ func (p *program) start() error {
 	if p.starts <= len(p.faults) {
 		env = append(env[:len(env):len(env)], "FAULTS="+p.faults[p.starts-1])
 	}
-	next, err := process.Start(fmt.Sprintf("%s.%d.log", p.logs, p.starts), p.kind, env, p.path)
+	next, err := process.Start(process.Command{Name: p.kind, Path: p.path, Env: env, Log: fmt.Sprintf("%s.%d.log", p.logs, p.starts)})
 	if err != nil {
 		return err
 	}
@@ -90,14 +89,14 @@ func (p *program) isAway() bool {
 }
 
 // kill ends the process at once; it is started again.
-func (p *program) kill() { p.process().Signal(syscall.SIGKILL) }
+func (p *program) kill() { _ = p.process().Signal(syscall.SIGKILL) }
 
 // freeze stops the process for so long.
 func (p *program) freeze(d time.Duration) {
 	frozen := p.process()
-	frozen.Signal(syscall.SIGSTOP)
+	_ = frozen.Freeze()
 	time.Sleep(d)
-	frozen.Signal(syscall.SIGCONT)
+	_ = frozen.Thaw()
 }
 
 // stop ends the program for good, cleanly.
@@ -106,24 +105,13 @@ func (p *program) stop() error {
 	p.away = true
 	current := p.current
 	p.mu.Unlock()
-	current.Signal(syscall.SIGCONT)
 	err := current.Stop(20 * time.Second)
 	<-p.done
 	return err
 }
 
 // restart ends the process cleanly; it is started again.
-func (p *program) restart() { p.process().Signal(syscall.SIGTERM) }
-
-// stopped reports whether the process has frozen itself.
-func (p *program) stopped() bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process().Pid()))
-	if err != nil {
-		return false
-	}
-	_, state, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(state, "T")
-}
+func (p *program) restart() { _ = p.process().Signal(syscall.SIGTERM) }
 
 // said counts how often the program has written a text, in all its lives.
 func (p *program) said(text string) int {

@@ -56,11 +56,12 @@ func (l *lab) startProvider(ctx context.Context, dir, behaviour string) (*provid
 func (p *provider) start(ctx context.Context) error {
 	p.lives++
 	var err error
-	p.process, err = process.Start(fmt.Sprintf("%s.%d.log", strings.TrimSuffix(p.journal, ".jsonl"), p.lives), "provider", p.env, p.lab.self, "role-provider")
+	p.process, err = process.Start(process.Command{Name: "provider", Path: p.lab.self, Args: []string{"role-provider"}, Env: p.env,
+		Log: fmt.Sprintf("%s.%d.log", strings.TrimSuffix(p.journal, ".jsonl"), p.lives)})
 	if err != nil {
 		return err
 	}
-	return p.process.Listens(ctx, p.addr)
+	return p.process.AwaitListen(ctx, p.addr)
 }
 
 func (p *provider) url() string { return "http://" + p.addr + "/send" }

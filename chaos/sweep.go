@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/faults"
@@ -156,7 +155,7 @@ func (b *bundle) thaw(victim func() *program, c crash) (end func()) {
 	go func() {
 		defer close(done)
 		for p := victim(); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
-			if !p.stopped() {
+			if !p.process().Frozen() {
 				continue
 			}
 			if p.kind == "worker" {
@@ -165,7 +164,7 @@ func (b *bundle) thaw(victim func() *program, c crash) (end func()) {
 				}
 			}
 			time.Sleep(2200 * time.Millisecond) // twice the lease, and the time of a reaper
-			p.process().Signal(syscall.SIGCONT)
+			_ = p.process().Thaw()
 			return
 		}
 	}()

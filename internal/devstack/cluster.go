@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // cluster is what Postgres calls a data folder made by initdb.
@@ -95,21 +97,17 @@ func (c Config) initialise(ctx context.Context, f *folder, cl *cluster) error {
 		defer os.Remove(passwordFile(f))
 		args = append(args, more...)
 	}
-	ch, err := run(command{
-		path: filepath.Join(cl.bin, "initdb"), args: args, dir: f.data,
-		account: f.account, log: f.logPath(), lock: f.lock,
-		end: syscall.SIGTERM, orphan: syscall.SIGTERM,
-	})
+	initdb, err := process.Start(f.command(process.Command{Path: filepath.Join(cl.bin, "initdb"), Args: args, Orphan: syscall.SIGTERM}))
 	if err != nil {
 		return err
 	}
 	select {
-	case <-ch.exited:
+	case <-initdb.Exited():
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("initdb: %w", ctx.Err()), ch.stop())
+		return errors.Join(fmt.Errorf("initdb: %w", ctx.Err()), stop(initdb))
 	}
-	if ch.status != nil {
-		return fmt.Errorf("initdb failed (%w); it said:\n%s", ch.status, ch.lastWords())
+	if err := initdb.Err(); err != nil {
+		return fmt.Errorf("initdb failed (%w); it said:\n%s", err, initdb.LogTail())
 	}
 	return os.Rename(side, cl.data)
 }
@@ -137,13 +135,7 @@ func passwordFile(f *folder) string { return filepath.Join(f.data, "initdb.passw
 
 // createDatabase makes the database that the URL names unless it exists.
 func (cl *cluster) createDatabase(ctx context.Context, url string) error {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return err
-	}
-	name := config.Database
-	config.Database = "postgres"
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, name, err := connectServer(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -155,4 +147,17 @@ func (cl *cluster) createDatabase(ctx context.Context, url string) error {
 		return nil
 	}
 	return err
+}
+
+// connectServer connects to the server of a URL, whose own database may not exist
+// yet, and returns the name of that.
+func connectServer(ctx context.Context, url string) (conn *pgx.Conn, database string, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, "", err
+	}
+	database = config.Database
+	config.Database = "postgres"
+	conn, err = pgx.ConnectConfig(ctx, config)
+	return conn, database, err
 }

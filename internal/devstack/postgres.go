@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"syscall"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // keptDatabase is the database in a Postgres of our own.
@@ -54,33 +55,28 @@ func (c Config) privatePostgres(ctx context.Context) (*Server, error) {
 
 func (c Config) postgresRecipe(f *folder, cl *cluster) recipe {
 	settings := c.postgresSettings()
-	u := func(port int, database string) string {
+	u := func(addr string) string {
 		user := url.User("postgres")
 		if cl.password != "" {
 			user = url.UserPassword("postgres", cl.password)
 		}
-		return (&url.URL{Scheme: "postgres", User: user, Host: address(port), Path: "/" + database, RawQuery: "sslmode=disable"}).String()
+		return (&url.URL{Scheme: "postgres", User: user, Host: addr, Path: "/" + keptDatabase, RawQuery: "sslmode=disable"}).String()
 	}
 	orphan := syscall.SIGINT // "fast": roll back, write everything, end
 	if f.throwAway {
 		orphan = syscall.SIGQUIT // "immediate": nobody will read the data again
 	}
 	return recipe{
-		command: func(port int) command {
-			args := []string{"-D", cl.data, "-c", fmt.Sprintf("port=%d", port)}
+		command: func(addr string) process.Command {
+			_, port, _ := net.SplitHostPort(addr)
+			args := []string{"-D", cl.data, "-c", "port=" + port}
 			for _, s := range settings {
 				args = append(args, "-c", s)
 			}
-			return command{
-				path: filepath.Join(cl.bin, "postgres"), args: args, dir: f.data,
-				account: f.account, log: f.logPath(), lock: f.lock,
-				end: syscall.SIGINT, orphan: orphan,
-			}
+			return process.Command{Path: filepath.Join(cl.bin, "postgres"), Args: args, End: syscall.SIGINT, Orphan: orphan}
 		},
-		ready: func(ctx context.Context, _ *child, port int) error {
-			return cl.answers(ctx, u(port, "postgres"))
-		},
-		url: func(port int) string { return u(port, keptDatabase) },
+		ready: cl.answers,
+		url:   u,
 	}
 }
 
@@ -110,8 +106,8 @@ func (c Config) postgresSettings() []string {
 
 // answers tells whether the server at this URL accepts connections and is the
 // one of this cluster, not a stranger who took the port first.
-func (cl *cluster) answers(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+func (cl *cluster) answers(ctx context.Context, url string, _ int) error {
+	conn, _, err := connectServer(ctx, url)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // PrivateIndexes is how many indexes a throw-away Redis of our own has, so
@@ -60,34 +62,29 @@ func (c Config) privateRedis(ctx context.Context) (*Server, error) {
 }
 
 func (c Config) redisRecipe(f *folder, binary, password string) recipe {
-	u := func(port int) string {
-		u := url.URL{Scheme: "redis", Host: address(port), Path: "/0"}
+	u := func(addr string) string {
+		u := url.URL{Scheme: "redis", Host: addr, Path: "/0"}
 		if password != "" {
 			u.User = url.UserPassword("", password)
 		}
 		return u.String()
 	}
 	return recipe{
-		command: func(port int) command {
-			return command{
-				// "-" reads the settings from stdin, where no other user sees the password.
-				path: binary, args: []string{"-"}, stdin: c.redisSettings(f, port, password), dir: f.data,
-				account: f.account, log: f.logPath(), lock: f.lock,
-				end: syscall.SIGTERM, orphan: syscall.SIGTERM,
-			}
+		command: func(addr string) process.Command {
+			// "-" reads the settings from stdin, where no other user sees the password.
+			return process.Command{Path: binary, Args: []string{"-"}, Stdin: c.redisSettings(f, addr, password), Orphan: syscall.SIGTERM}
 		},
-		ready: func(ctx context.Context, ch *child, port int) error {
-			return redisAnswers(ctx, u(port), ch.pid())
-		},
-		url: u,
+		ready: redisAnswers,
+		url:   u,
 	}
 }
 
-func (c Config) redisSettings(f *folder, port int, password string) string {
+func (c Config) redisSettings(f *folder, addr, password string) string {
+	host, port, _ := net.SplitHostPort(addr)
 	var b strings.Builder
 	set := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", name, value) }
-	set("bind", "127.0.0.1")
-	set("port", fmt.Sprint(port))
+	set("bind", host)
+	set("port", port)
 	set("dir", `"`+f.data+`"`)
 	set("daemonize", "no")
 	// What does not fit must fail loudly: an evicted wake-up is a lost one.
