@@ -6,34 +6,26 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // audit runs bin/sendquota audit and returns what it prints on its two outputs,
 // and its exit status.
 func (b *bundle) audit(args ...string) (out, said string, code int) {
 	b.t.Helper()
-	cmd := exec.Command(filepath.Join(b.bin, "sendquota"), append([]string{"audit"}, args...)...)
-	cmd.Env = b.env
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	var exit *exec.ExitError
-	if err != nil && !asExit(err, &exit) {
-		b.t.Fatal(err)
-	}
-	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
+	o := b.Exec("sendquota", append([]string{"audit"}, args...)...)
+	return o.Out, o.Err, o.Status
 }
 
 // TestAudit_FindsCorruption breaks a rule by hand, thirty times.
 func TestAudit_FindsCorruption(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.startAPI()
+	b.StartAPI()
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	var members []object
 	for i := range 60 {
@@ -82,7 +74,7 @@ func TestAudit_FindsCorruption(t *testing.T) {
 func TestAudit_WithoutPostgres(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.env = append(b.env, "DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable")
+	b.Env = append(b.Env, "DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable")
 	for _, flag := range []string{"--limit=1", "--json"} {
 		if out, said, code := b.audit(flag); out != "" || said == "" || code != 2 {
 			t.Errorf("audit %s: %q, %q, %d", flag, out, said, code)
@@ -94,11 +86,11 @@ func TestAudit_WithoutPostgres(t *testing.T) {
 func TestAudit_WorkerMetrics(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	addr := freeAddr(t)
-	b.env = append(b.env, "SENDQUOTA_METRICS_ADDR="+addr)
+	addr := testenv.FreeAddr(t)
+	b.Env = append(b.Env, "SENDQUOTA_METRICS_ADDR="+addr)
 	b.configure("delivery: {lease: 10s}", "delivery: {lease: 10s, audit_interval: 100ms}")
-	b.startAPI()
-	b.startWorker()
+	b.StartAPI()
+	b.Start("worker")
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second).Format(time.RFC3339)
 	if status, answer := b.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{}, "send_at": at}); status != http.StatusCreated {
 		t.Fatalf("submit: %d %v", status, answer)
@@ -123,7 +115,7 @@ func TestAudit_WorkerMetrics(t *testing.T) {
 // configure changes the services' file.
 func (b *bundle) configure(old, changed string) {
 	b.t.Helper()
-	for _, v := range b.env {
+	for _, v := range b.Env {
 		if path, ok := strings.CutPrefix(v, "SENDQUOTA_CONFIG="); ok {
 			text, err := os.ReadFile(path)
 			if err != nil || !strings.Contains(string(text), old) {

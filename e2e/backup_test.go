@@ -34,7 +34,7 @@ func commands(t *testing.T, mark string) string {
 // nothing again.
 func TestBackup_Restore(t *testing.T) {
 	t.Parallel()
-	programs, err := devstack.PostgresPrograms()
+	postgres, err := devstack.PostgresPrograms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestBackup_Restore(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", block)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+programs+":"+mustBuild(t)+":"+os.Getenv("PATH"), "DATABASE_URL="+pg.URL, "RESTORED_URL="+u.String())
+		cmd.Env = append(os.Environ(), "PATH="+postgres+":"+programs(t)+":"+os.Getenv("PATH"), "DATABASE_URL="+pg.URL, "RESTORED_URL="+u.String())
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -58,7 +58,7 @@ func TestBackup_Restore(t *testing.T) {
 	}
 
 	lost := setupWith(t, options{database: pg.URL})
-	api, worker := lost.startAPI(), lost.startWorker()
+	api, worker := lost.StartAPI(), lost.Start("worker")
 	submit := func(b *bundle, recipient string, in time.Duration) object {
 		t.Helper()
 		status, push := b.call("POST", "/v1/pushes", object{"recipient": recipient, "message": object{"title": "x"}, "send_at": time.Now().Add(in).UTC().Format(time.RFC3339)})
@@ -75,7 +75,9 @@ func TestBackup_Restore(t *testing.T) {
 	for i := range 20 {
 		before = append(before, submit(lost, fmt.Sprint("before-", i), 0))
 	}
-	lost.until("the first are sent", func() bool { return get(lost, before[0])["status"] == "sent" && len(lost.taken()) == len(before) })
+	lost.until("the first are sent", func() bool {
+		return get(lost, before[0])["status"] == "sent" && len(lost.provider.Arrivals()) == len(before)
+	})
 	canceled := submit(lost, "canceled", time.Hour)
 	if status, _ := lost.call("POST", "/v1/pushes/"+canceled["id"].(string)+"/cancel", nil); status != http.StatusOK {
 		t.Fatal(status)
@@ -85,11 +87,11 @@ func TestBackup_Restore(t *testing.T) {
 	lost.stop(worker)
 	between := submit(lost, "between", 0)
 	shell(commands(t, "backup"))
-	worker = lost.startWorker()
+	worker = lost.Start("worker")
 	lost.until("what was scheduled during the dump is sent", func() bool { return get(lost, between)["status"] == "sent" })
 	lost.stop(worker)
 	lost.stop(api)
-	sent := len(lost.taken())
+	sent := len(lost.provider.Arrivals())
 
 	said := shell(commands(t, "restore"))
 	for _, want := range []string{"the database is up to date\n", "UPDATE 1\n", "no violations\n"} {
@@ -98,9 +100,9 @@ func TestBackup_Restore(t *testing.T) {
 		}
 	}
 	b := *lost
-	b.env = append(append([]string{}, lost.env...), "DATABASE_URL="+u.String(), "REDIS_URL="+testenv.Redis(t))
-	b.startAPI()
-	b.startWorker()
+	b.Env = append(append([]string{}, lost.Env...), "DATABASE_URL="+u.String(), "REDIS_URL="+testenv.Redis(t))
+	b.StartAPI()
+	b.Start("worker")
 	fresh := submit(&b, "fresh", 0)
 	b.until("the restored installation sends", func() bool { return get(&b, fresh)["status"] == "sent" })
 	b.until("what is too late expires", func() bool { return get(&b, between)["status"] == "expired" })
@@ -112,17 +114,8 @@ func TestBackup_Restore(t *testing.T) {
 	if status, refused := b.call("POST", "/v1/pushes", object{"recipient": "future", "message": object{}, "send_at": future["send_at"]}); status != http.StatusConflict {
 		t.Errorf("a place that is taken is given again: %d %v", status, refused)
 	}
-	once(t, b.taken(), sent+1)
-	if out := b.tool("audit"); out != "no violations\n" {
+	once(t, b.provider.Arrivals(), sent+1)
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
-}
-
-func mustBuild(t *testing.T) string {
-	t.Helper()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
 }

@@ -20,7 +20,7 @@ api_limits:
 func TestCallerLimits_AllProcesses(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: callersConfig})
-	b.startAPI()
+	b.StartAPI()
 	other := b.beside()
 	var codes []int
 	for i := range 8 {

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +11,7 @@ import (
 func TestTenantCaps_Operator(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: usualConfig + "tenant_caps: {pending_pushes: 1}\n"})
-	b.startAPI()
+	b.StartAPI()
 	other := b.beside()
 	submit := func(b *bundle, recipient string) string {
 		t.Helper()
@@ -24,18 +22,18 @@ func TestTenantCaps_Operator(t *testing.T) {
 	if got := submit(b, "a") + submit(other, "b"); got != "tenant-cap-exceeded" {
 		t.Errorf("under the file's cap: %s", got)
 	}
-	if out := b.tool("tenants", "cap", "acme", "--pending", "2", "--recipients-per-day", "0"); !strings.Contains(out, "pending pushes 2, recipients a day any") {
+	if out := b.Tool("tenants", "cap", "acme", "--pending", "2", "--recipients-per-day", "0"); !strings.Contains(out, "pending pushes 2, recipients a day any") {
 		t.Errorf("it says %q", out)
 	}
 	b.until("another one has a place", func() bool { return submit(other, "b") == "" })
 	if got := submit(b, "c"); got != "tenant-cap-exceeded" {
 		t.Errorf("under the tenant's cap: %q", got)
 	}
-	if out := b.tool("tenants", "list"); !strings.Contains(out, "acme") || !strings.Contains(out, "any") {
+	if out := b.Tool("tenants", "list"); !strings.Contains(out, "acme") || !strings.Contains(out, "any") {
 		t.Errorf("the list:\n%s", out)
 	}
-	b.tool("tenants", "cap", "acme", "--pending", "default")
-	if out := b.tool("tenants", "list", "--json"); !strings.Contains(out, `"pending_pushes":null,"recipients_per_day":0`) {
+	b.Tool("tenants", "cap", "acme", "--pending", "default")
+	if out := b.Tool("tenants", "list", "--json"); !strings.Contains(out, `"pending_pushes":null,"recipients_per_day":0`) {
 		t.Errorf("the list: %s", out)
 	}
 	for _, row := range []struct {
@@ -48,10 +46,8 @@ func TestTenantCaps_Operator(t *testing.T) {
 		{[]string{"acme", "--pending=-1", "--recipients-per-day=many"}, `--recipients-per-day "many"`},
 		{[]string{"acme", "--pending", ""}, "--pending"},
 	} {
-		cmd := exec.Command(filepath.Join(b.bin, "sendquota"), append([]string{"tenants", "cap"}, row.args...)...)
-		cmd.Env = b.env
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), row.want) {
-			t.Errorf("%q: %v, %s", row.args, err, out)
+		if o := b.Exec("sendquota", append([]string{"tenants", "cap"}, row.args...)...); o.Status == 0 || !strings.Contains(o.Err, row.want) {
+			t.Errorf("%q: %+v", row.args, o)
 		}
 	}
 }

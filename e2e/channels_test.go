@@ -124,9 +124,9 @@ func TestChannels_All(t *testing.T) {
 	roots := filepath.Join(dir, "roots.pem")
 	write(t, roots, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	b := setupWith(t, options{config: strings.NewReplacer("WEB", web, "DIR", dir, "MAILPORT", postOffice(t, server.TLS.Certificates[0])).Replace(channelsConfig)})
-	b.env = append(b.env, "SSL_CERT_FILE="+roots)
-	b.startAPI()
-	b.startWorker()
+	b.Env = append(b.Env, "SSL_CERT_FILE="+roots)
+	b.StartAPI()
+	b.Start("worker")
 
 	device := strings.Repeat("0a", 32)
 	for _, tt := range []struct{ channel, to, id, reason string }{
@@ -161,7 +161,7 @@ func TestChannels_All(t *testing.T) {
 			t.Errorf("%s to nobody: %d %v", tt.channel, status, a)
 		}
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

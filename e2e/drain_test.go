@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +33,7 @@ func (b *bundle) keepAlive() (*keptAlive, error) {
 		return nil, err
 	}
 	b.t.Cleanup(func() { _ = c.Close() })
-	return &keptAlive{c, bufio.NewReader(c), b.key}, c.SetDeadline(time.Now().Add(time.Minute))
+	return &keptAlive{c, bufio.NewReader(c), b.Key}, c.SetDeadline(time.Now().Add(time.Minute))
 }
 
 // ask sends a request, and says whether the answer is the connection's last.
@@ -87,7 +85,7 @@ func drainConfig(drain string) options {
 func TestDrain_KeptAliveCallers(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, drainConfig("10m")) // the test says when it is over
-	old := b.startAPI()
+	old := b.StartAPI()
 	next := b.beside()
 	idle := b.mustKeepAlive()
 	if idle.must(t, "/healthz", 200) {
@@ -127,7 +125,7 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 		})
 	}
 	b.until("the callers are at work", func() bool { return booked.Load() > 10*callers })
-	_ = old.cmd.Process.Signal(syscall.SIGTERM)
+	_ = old.Signal(syscall.SIGTERM)
 	b.until("every caller has moved", func() bool { return moved.Load() == callers || t.Failed() })
 	before := booked.Load()
 	b.until("they go on", func() bool { return booked.Load() > before+10*callers || t.Failed() })
@@ -154,8 +152,9 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 		t.Errorf("%d pushes for %d answers", rows, booked.Load())
 	}
 
-	_ = old.cmd.Process.Signal(syscall.SIGTERM) // a second signal does not wait
-	if err := <-old.exited; err == nil || !strings.Contains(err.Error(), "terminated") {
+	_ = old.Signal(syscall.SIGTERM) // a second signal does not wait
+	<-old.Exited()
+	if err := old.Err(); err == nil || !strings.Contains(err.Error(), "terminated") {
 		t.Errorf("after a second signal: %v", err)
 	}
 }
@@ -165,11 +164,11 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 func TestDrain_Ends(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, drainConfig("1s"))
-	api := b.startAPI()
+	api := b.StartAPI()
 	idle := b.mustKeepAlive()
 	idle.must(t, "/healthz", 200)
 	began := time.Now()
-	_ = api.cmd.Process.Signal(syscall.SIGTERM)
+	_ = api.Signal(syscall.SIGTERM)
 	if !idle.ended() {
 		t.Error("the idle connection was reset")
 	}
@@ -179,7 +178,8 @@ func TestDrain_Ends(t *testing.T) {
 	if _, err := b.keepAlive(); err == nil {
 		t.Error("it still listens")
 	}
-	if err := <-api.exited; err != nil {
+	<-api.Exited()
+	if err := api.Err(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -188,9 +188,10 @@ func TestDrain_Ends(t *testing.T) {
 func TestDrain_WithoutListener(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, drainConfig("10m"))
-	b.startAPI()
-	second := b.start(exec.Command(filepath.Join(b.bin, "api")))
-	if err := <-second.exited; err == nil {
+	b.StartAPI()
+	second := b.Start("api")
+	<-second.Exited()
+	if second.Err() == nil {
 		t.Error("two APIs on one address")
 	}
 }

@@ -3,13 +3,11 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // both sends two requests at the same time, one to each API.
@@ -40,7 +38,7 @@ func (b *bundle) submits(recipient string, at time.Time, key, title string) func
 func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.startAPI()
+	b.StartAPI()
 	other := b.beside()
 	const rounds = 3 // with a day between: at first no ledger knows the recipient, then all do
 	start := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
@@ -70,7 +68,7 @@ func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 	if got := len(list["pushes"].([]any)); got != made {
 		t.Errorf("%d pushes were made, want %d", got, made)
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -92,25 +90,14 @@ func wantOne(t *testing.T, a, b answer, problem string) {
 	}
 }
 
-// database is the URL of the installation's database.
-func (b *bundle) database() string {
-	for _, v := range b.env {
-		if url, ok := strings.CutPrefix(v, "DATABASE_URL="); ok && url != "" {
-			return url
-		}
-	}
-	b.t.Fatal("no DATABASE_URL")
-	return ""
-}
-
 // TestLostReplies_Commits: Postgres has committed, but its reply is swallowed and
 // the connection cut. The API finds that out by running the commit again; and
 // if it has to give up, so does its caller through another API.
 func TestLostReplies_Commits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.startAPI()
-	proxy, through := newProxy(t, b.database())
+	b.StartAPI()
+	proxy, through := newProxy(t, b.Database)
 	cut := b.beside("DATABASE_URL=" + through)
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	batch := func(name string) object {
@@ -167,7 +154,7 @@ func TestLostReplies_Commits(t *testing.T) {
 	if got := len(list["pushes"].([]any)); got != 51 {
 		t.Errorf("%d pushes were made, want 51", got)
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -178,7 +165,7 @@ func TestLostReplies_Workers(t *testing.T) {
 	t.Parallel()
 	const pushes = 40
 	b := setup(t)
-	b.startAPI()
+	b.StartAPI()
 	var members []object
 	for i := range pushes {
 		members = append(members, object{"recipient": fmt.Sprint("r", i), "message": object{}})
@@ -186,9 +173,9 @@ func TestLostReplies_Workers(t *testing.T) {
 	if status, a := b.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || a["accepted"] != float64(pushes) {
 		t.Fatalf("batch: %d %v", status, a)
 	}
-	proxy, through := newProxy(t, b.database())
+	proxy, through := newProxy(t, b.Database)
 	proxy.Lose(4, "COMMIT\x00", "SELECT 1\x00", fmt.Sprintf("SELECT %d\x00", pushes)) // of claims, and of finishes alone or all together
-	b.start(exec.Command(filepath.Join(b.bin, "worker")), "DATABASE_URL="+through)
+	b.Start("worker", "DATABASE_URL="+through)
 	b.until("all is sent", func() bool {
 		_, a := b.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
 		return len(a["pushes"].([]any)) == pushes
@@ -196,8 +183,8 @@ func TestLostReplies_Workers(t *testing.T) {
 	if n := proxy.Lost(); n != 4 {
 		t.Errorf("%d replies were swallowed, want 4", n)
 	}
-	once(t, b.taken(), pushes)
-	if out := b.tool("audit"); out != "no violations\n" {
+	once(t, b.provider.Arrivals(), pushes)
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -220,7 +207,7 @@ func (b *bundle) slow() (path string) {
 	if status != http.StatusCreated {
 		b.t.Fatalf("submit: %d %v", status, a)
 	}
-	b.until("the provider has it", func() bool { return len(b.taken()) == 1 })
+	b.until("the provider has it", func() bool { return len(b.provider.Arrivals()) == 1 })
 	return "/v1/pushes/" + a["id"].(string)
 }
 
@@ -241,17 +228,17 @@ func (b *bundle) outcomes(path string) string {
 func TestReap_LateAnswer(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: slowConfig})
-	b.startAPI()
-	proxy, through := newProxy(t, b.database())
-	b.start(exec.Command(filepath.Join(b.bin, "worker")), "DATABASE_URL="+through)
+	b.StartAPI()
+	proxy, through := newProxy(t, b.Database)
+	b.Start("worker", "DATABASE_URL="+through)
 	path := b.slow()
 	proxy.Freeze()
-	b.startWorker()
+	b.Start("worker")
 	b.until("the attempt is given up", func() bool { return b.outcomes(path) == "scheduled unknown" })
 	proxy.Thaw()
 	b.until("the late answer counts", func() bool { return b.outcomes(path) == "sent delivered" })
-	once(t, b.taken(), 1)
-	if out := b.tool("audit"); out != "no violations\n" {
+	once(t, b.provider.Arrivals(), 1)
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -262,26 +249,22 @@ func TestReap_LateAnswer(t *testing.T) {
 func TestWorker_Frozen(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: slowConfig})
-	b.startAPI()
-	frozen := b.startWorker()
+	b.StartAPI()
+	frozen := b.Start("worker")
 	path := b.slow()
-	if err := frozen.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	b.startWorker()
+	testenv.Check(t, frozen.Freeze())
+	b.Start("worker")
 	b.until("another worker delivers it", func() bool { return b.outcomes(path) == "sent unknown delivered" })
-	if err := frozen.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, frozen.Thaw())
 	b.stop(frozen) // with whatever it still had to say
-	all := b.taken()
+	all := b.provider.Arrivals()
 	if len(all) != 2 || all[0].Key != all[1].Key || all[1].Attempt != 2 || all[1].At.Sub(all[0].At) < 5*time.Second {
 		t.Errorf("the provider got %+v", all)
 	}
 	if got := b.outcomes(path); got != "sent unknown delivered" && got != "sent delivered delivered" {
 		t.Errorf("it ended %s", got)
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -290,9 +273,9 @@ func TestWorker_Frozen(t *testing.T) {
 func TestCancel_AfterUnknownAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.startAPI()
+	b.StartAPI()
 	other := b.beside()
-	b.startWorker()
+	b.Start("worker")
 	for _, v := range []struct {
 		recipient string
 		in        time.Duration
@@ -316,7 +299,7 @@ func TestCancel_AfterUnknownAttempt(t *testing.T) {
 			}
 		}
 	}
-	if n := len(b.taken()); n != 1 {
+	if n := len(b.provider.Arrivals()); n != 1 {
 		t.Errorf("the provider was asked %d times", n)
 	}
 }

@@ -3,11 +3,12 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 type object = map[string]any
@@ -18,9 +19,9 @@ type object = map[string]any
 func TestPush_SubmitToSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	api, worker := b.startAPI(), b.startWorker()
-	if out, err := b.health(); err != nil {
-		t.Fatalf("healthcheck: %v\n%s", err, out)
+	api, worker := b.StartAPI(), b.Start("worker")
+	if o := b.Exec("api", "healthcheck"); o.Status != 0 {
+		t.Fatalf("healthcheck: %+v", o)
 	}
 
 	due := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
@@ -44,31 +45,23 @@ func TestPush_SubmitToSent(t *testing.T) {
 	if send["outcome"] != "delivered" || send["provider_message_id"] != "provider-"+got["id"].(string) {
 		t.Errorf("recorded: %v", send)
 	}
-	all := b.taken()
+	all := b.provider.Arrivals()
 	once(t, all, 1)
 	if late := all[0].At.Sub(due); late < 0 {
 		t.Errorf("it left %s before its second", -late)
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 	b.stop(worker)
 	b.stop(api)
-	for _, p := range []*program{api, worker} {
-		for _, private := range []string{"secret title", "anna", "+4512345678", b.key, "whsec_"} {
-			if strings.Contains(p.log.String(), private) {
-				t.Errorf("the log of %s shows %q", p.cmd.Path, private)
+	for _, p := range []*process.Process{api, worker} {
+		for _, private := range []string{"secret title", "anna", "+4512345678", b.Key, "whsec_"} {
+			if strings.Contains(p.Log(), private) {
+				t.Errorf("the log of %s shows %q", p.Name, private)
 			}
 		}
 	}
-}
-
-// health runs bin/api healthcheck.
-func (b *bundle) health() (string, error) {
-	cmd := exec.Command(filepath.Join(b.bin, "api"), "healthcheck")
-	cmd.Env = b.env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
 }
 
 // TestWorker_StoppedWhileSending stops workers while they send, again and again.
@@ -76,7 +69,7 @@ func TestWorker_StoppedWhileSending(t *testing.T) {
 	t.Parallel()
 	const pushes = 600
 	b := setup(t)
-	b.startAPI()
+	b.StartAPI()
 	var members []object
 	for i := range pushes {
 		members = append(members, object{"recipient": fmt.Sprintf("r%d", i), "message": object{}})
@@ -85,21 +78,21 @@ func TestWorker_StoppedWhileSending(t *testing.T) {
 		t.Fatalf("batch: %d %v", status, answer)
 	}
 	for n := 0; n < pushes; {
-		before := len(b.taken())
-		worker := b.startWorker()
+		before := len(b.provider.Arrivals())
+		worker := b.Start("worker")
 		b.until("the worker sends", func() bool {
-			n = len(b.taken())
+			n = len(b.provider.Arrivals())
 			return n > before || n == pushes
 		})
 		b.stop(worker)
-		n = len(b.taken())
+		n = len(b.provider.Arrivals())
 	}
-	once(t, b.taken(), pushes)
+	once(t, b.provider.Arrivals(), pushes)
 	_, answer := b.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
 	if got := len(answer["pushes"].([]any)); got != 500 || answer["next_page_token"] == "" {
 		t.Errorf("recorded: %d, next page %q", got, answer["next_page_token"])
 	}
-	if out := b.tool("audit", "--json"); out != `{"violations":[]}`+"\n" {
+	if out := b.Tool("audit", "--json"); out != `{"violations":[]}`+"\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -110,17 +103,15 @@ func TestSettings_BadAreReported(t *testing.T) {
 	b := setup(t)
 	file := filepath.Join(t.TempDir(), "bad.yaml")
 	write(t, file, "policy:\n  rules: [{name: a, limit: -1, window: 1m}]\nchanels: {}\n")
-	b.env = append(b.env, "SENDQUOTA_CONFIG="+file, "SENDQUOTA_LOG_LEVEL=verbose", "SENDQUOTA_COLOUR=red")
+	b.Env = append(b.Env, "SENDQUOTA_CONFIG="+file, "SENDQUOTA_LOG_LEVEL=verbose", "SENDQUOTA_COLOUR=red")
 	for _, name := range []string{"api", "worker"} {
-		cmd := exec.Command(filepath.Join(b.bin, name))
-		cmd.Env = b.env
-		out, err := cmd.CombinedOutput()
-		if err == nil {
+		o := b.Exec(name)
+		if o.Status == 0 {
 			t.Fatalf("%s started", name)
 		}
 		for _, want := range []string{file + ":2", file + ":3", "chanels", "-1", "verbose", "debug, info, warn", "SENDQUOTA_COLOUR"} {
-			if !strings.Contains(string(out), want) {
-				t.Errorf("%s does not say %q:\n%s", name, want, out)
+			if !strings.Contains(o.Err, want) {
+				t.Errorf("%s does not say %q:\n%s", name, want, o.Err)
 			}
 		}
 	}

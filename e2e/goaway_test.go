@@ -62,9 +62,9 @@ func TestAPNs_GoAway(t *testing.T) {
 	roots := filepath.Join(dir, "roots.pem")
 	write(t, roots, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate.Raw})))
 	b := setupWith(t, options{config: strings.NewReplacer("WEB", web, "DIR", dir).Replace(goAwayConfig)})
-	b.env = append(b.env, "SSL_CERT_FILE="+roots)
-	b.startAPI()
-	b.startWorker()
+	b.Env = append(b.Env, "SSL_CERT_FILE="+roots)
+	b.StartAPI()
+	b.Start("worker")
 	var ids []string
 	for i := range all {
 		push := object{"recipient": fmt.Sprint("anna-", i), "channel": "phone", "to": strings.Repeat("0a", 32), "message": object{"title": "Sale"}}
@@ -98,7 +98,7 @@ func TestAPNs_GoAway(t *testing.T) {
 	if conns := len(server.Conns()); again < held-taken || conns != 2 {
 		t.Errorf("%d pushes were tried again, over %d connections", again, conns)
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

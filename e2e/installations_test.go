@@ -19,8 +19,8 @@ func TestInstallations_OneRedis(t *testing.T) {
 	var both []*bundle
 	for range 2 {
 		b := setupWith(t, options{redis: r.URL, config: config})
-		b.startAPI()
-		b.startWorker()
+		b.StartAPI()
+		b.Start("worker")
 		both = append(both, b)
 	}
 	for _, in := range []time.Duration{0, 2 * time.Second, 4 * time.Second} {
@@ -33,7 +33,7 @@ func TestInstallations_OneRedis(t *testing.T) {
 		}
 	}
 	for i, b := range both {
-		if n := len(b.taken()); n != 18 {
+		if n := len(b.provider.Arrivals()); n != 18 {
 			t.Errorf("provider %d was asked %d times for 18 pushes", i, n)
 		}
 	}

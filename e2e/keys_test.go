@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +12,7 @@ import (
 func TestKeys_Life(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.startAPI()
+	b.StartAPI()
 	opens := func(key string) bool {
 		t.Helper()
 		a, err := b.ask("GET", "/v1/pushes", nil, "Authorization", "Bearer "+key)
@@ -23,7 +21,7 @@ func TestKeys_Life(t *testing.T) {
 		}
 		return a.status == 200
 	}
-	if !opens(b.key) {
+	if !opens(b.Key) {
 		t.Fatal("a new key does not open")
 	}
 	first := b.keys()[0]
@@ -33,27 +31,25 @@ func TestKeys_Life(t *testing.T) {
 	b.until("its use is noted", func() bool { return b.keys()[0]["last_used_at"] != nil })
 
 	// Rotation: two live keys, and then one.
-	second := strings.TrimSuffix(b.tool("keys", "rotate", first["id"].(string), "--overlap", "4s", "--expires", "1h"), "\n")
-	if !strings.HasPrefix(second, "sq_") || strings.ContainsAny(second, " \n") || !opens(second) || !opens(b.key) {
-		t.Errorf("the old key opens: %v, the new one, %q: %v", opens(b.key), second, opens(second))
+	second := strings.TrimSuffix(b.Tool("keys", "rotate", first["id"].(string), "--overlap", "4s", "--expires", "1h"), "\n")
+	if !strings.HasPrefix(second, "sq_") || strings.ContainsAny(second, " \n") || !opens(second) || !opens(b.Key) {
+		t.Errorf("the old key opens: %v, the new one, %q: %v", opens(b.Key), second, opens(second))
 	}
-	again := exec.Command(filepath.Join(b.bin, "sendquota"), "keys", "rotate", first["id"].(string))
-	again.Env = b.env
-	if out, err := again.CombinedOutput(); err == nil || !strings.Contains(string(out), b.keys()[1]["id"].(string)) || b.keys()[0]["successor"] != b.keys()[1]["id"] {
-		t.Errorf("rotated twice: %v, %s", err, out)
+	if o := b.Exec("sendquota", "keys", "rotate", first["id"].(string)); o.Status == 0 || !strings.Contains(o.Err, b.keys()[1]["id"].(string)) || b.keys()[0]["successor"] != b.keys()[1]["id"] {
+		t.Errorf("rotated twice: %+v", o)
 	}
-	b.until("the old key ends", func() bool { return !opens(b.key) })
+	b.until("the old key ends", func() bool { return !opens(b.Key) })
 
 	// Revoked, it is refused, and revoking again says so.
 	id := b.keys()[1]["id"].(string)
-	if out := b.tool("keys", "revoke", id); !strings.Contains(out, "is revoked") {
+	if out := b.Tool("keys", "revoke", id); !strings.Contains(out, "is revoked") {
 		t.Errorf("revoke says %q", out)
 	}
 	b.until("the revoked key is refused", func() bool { return !opens(second) })
-	if out := b.tool("keys", "revoke", id); !strings.Contains(out, "was revoked before") {
+	if out := b.Tool("keys", "revoke", id); !strings.Contains(out, "was revoked before") {
 		t.Errorf("revoke says %q", out)
 	}
-	list := b.tool("keys", "list", "--tenant", "acme")
+	list := b.Tool("keys", "list", "--tenant", "acme")
 	if strings.Contains(list, "sq_") || !strings.Contains(list, "expired") || !strings.Contains(list, "revoked") {
 		t.Errorf("the list:\n%s", list)
 	}
@@ -66,10 +62,8 @@ func TestKeys_Life(t *testing.T) {
 		{[]string{"keys", "rotate", id}, "revoked or has expired"},
 		{[]string{"keys", "list", "--tenant", "nobody"}, `there is no tenant "nobody"`},
 	} {
-		cmd := exec.Command(filepath.Join(b.bin, "sendquota"), row.args...)
-		cmd.Env = b.env
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), row.want) {
-			t.Errorf("%q: %v, %s", row.args, err, out)
+		if o := b.Exec("sendquota", row.args...); o.Status == 0 || !strings.Contains(o.Err, row.want) {
+			t.Errorf("%q: %+v", row.args, o)
 		}
 	}
 }
@@ -78,7 +72,7 @@ func TestKeys_Life(t *testing.T) {
 func (b *bundle) keys() []object {
 	b.t.Helper()
 	var list struct{ Keys []object }
-	if err := json.Unmarshal([]byte(b.tool("keys", "list", "--json")), &list); err != nil {
+	if err := json.Unmarshal([]byte(b.Tool("keys", "list", "--json")), &list); err != nil {
 		b.t.Fatal(err)
 	}
 	return list.Keys

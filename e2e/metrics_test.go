@@ -2,22 +2,23 @@ package e2e
 
 import (
 	"io"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // watched is a worker that serves its metrics.
 type watched struct {
-	*program
+	*process.Process
 	url string
 }
 
 func (b *bundle) startWatchedWorker() watched {
 	b.t.Helper()
-	addr := freeAddr(b.t)
-	p := b.start(exec.Command(filepath.Join(b.bin, "worker")), "SENDQUOTA_METRICS_ADDR="+addr)
+	addr := testenv.FreeAddr(b.t)
+	p := b.Start("worker", "SENDQUOTA_METRICS_ADDR="+addr)
 	b.until("the worker serves its metrics", func() bool {
 		res, err := client.Get("http://" + addr + "/healthz")
 		if err == nil {

@@ -13,14 +13,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // tenant makes a tenant with a key, and returns the bundle with that key.
 func (b *bundle) tenant(name string) *bundle {
 	b.t.Helper()
 	other := *b
-	b.tool("tenants", "create", name)
-	other.key = strings.TrimSpace(b.tool("keys", "create", "--tenant", name))
+	b.Tool("tenants", "create", name)
+	other.Key = strings.TrimSpace(b.Tool("keys", "create", "--tenant", name))
 	return &other
 }
 
@@ -172,9 +174,9 @@ func (c *calm) goOn() {
 }
 
 // peak is the most memory that a program had so far, in MiB, as Linux tells it.
-func (p *program) peak(t *testing.T) int {
+func peak(t *testing.T, p *process.Process) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {
 		t.Skip("this system does not tell how much memory a program had")
 	}
@@ -206,7 +208,7 @@ const mostMemory = 400
 func TestNeighbours_Memory(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: crowdedConfig})
-	api := b.startAPI()
+	api := b.StartAPI()
 	loud := []*bundle{b, b.tenant("loud-1"), b.tenant("loud-2")}
 	for _, name := range []string{"acme", "loud-1", "loud-2"} {
 		b.stock(name, "page", 520, 520, 60_000)
@@ -218,7 +220,7 @@ func TestNeighbours_Memory(t *testing.T) {
 	over := func(phase string) {
 		t.Helper()
 		calm.goOn()
-		peak := api.peak(t)
+		peak := peak(t, api)
 		t.Logf("%s: the API had %d MiB at most", phase, peak)
 		if peak >= mostMemory {
 			t.Errorf("%s: the API had %d MiB, want less than %d", phase, peak, mostMemory)
@@ -242,7 +244,7 @@ func TestNeighbours_Memory(t *testing.T) {
 	batches.Wait()
 	over("8 batches of 65 pushes of 60 KB")
 
-	if got := crowd.ask(20, b.text("GET", "/v1/pushes?page_size=500", b.key, ""), 20); got[200] != 20 {
+	if got := crowd.ask(20, b.text("GET", "/v1/pushes?page_size=500", b.Key, ""), 20); got[200] != 20 {
 		t.Errorf("20 slow readers of the list: %v", got)
 	}
 	over("20 slow readers of the list")
@@ -251,15 +253,15 @@ func TestNeighbours_Memory(t *testing.T) {
 		whole := b.text("POST", path, key, `{"pushes":"`+strings.Repeat("x", bytes)+`"}`)
 		return whole[:len(whole)-bytes/2]
 	}
-	if got := crowd.ask(100, half("/v1/pushes/batch", b.key, 4_190_000), 90); got[429] < 90 {
+	if got := crowd.ask(100, half("/v1/pushes/batch", b.Key, 4_190_000), 90); got[429] < 90 {
 		t.Errorf("100 half-sent batches: %v", got)
 	}
 	over("100 half-sent batches")
 
 	for _, one := range loud {
-		crowd.ask(60, half("/v1/pushes/batch", one.key, 4_190_000), 0)
+		crowd.ask(60, half("/v1/pushes/batch", one.Key, 4_190_000), 0)
 		for _, path := range []string{"/v1/pushes", "/v1/limits/take", "/v1/quota/check", "/v1/webhooks"} {
-			crowd.ask(60, half(path, one.key, 60_000), 0)
+			crowd.ask(60, half(path, one.Key, 60_000), 0)
 		}
 	}
 	for _, key := range []string{"", "sq_wrong"} {
@@ -283,7 +285,7 @@ func TestNeighbours_Memory(t *testing.T) {
 	} {
 		var all sync.WaitGroup
 		for _, one := range loud {
-			request := bytes.Repeat(one.text(worst.method, worst.path, one.key, worst.body), worst.times)
+			request := bytes.Repeat(one.text(worst.method, worst.path, one.Key, worst.body), worst.times)
 			all.Go(func() {
 				got := crowd.ask(50, request, 50)
 				t.Logf("%s: %v", worst.name, got)
@@ -313,7 +315,7 @@ func TestNeighbours_Memory(t *testing.T) {
 func TestNeighbours_Deliveries(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: neighbourConfig})
-	b.startAPI()
+	b.StartAPI()
 	calm := b.tenant("calm")
 	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
 	const many, few = 600, 20
@@ -325,10 +327,10 @@ func TestNeighbours_Deliveries(t *testing.T) {
 		limits = append(limits, fmt.Sprintf(`{"key":"%d","algorithm":"sliding_window","limit":1000,"per":"1s","precision":"1ms"}`, n))
 	}
 	for _, request := range [][]byte{
-		b.text("GET", "/v1/pushes?category=zzz", b.key, ""),
-		b.text("POST", "/v1/limits/take", b.key, `{"limits":[`+strings.Join(limits, ",")+`]}`),
+		b.text("GET", "/v1/pushes?category=zzz", b.Key, ""),
+		b.text("POST", "/v1/limits/take", b.Key, `{"limits":[`+strings.Join(limits, ",")+`]}`),
 		b.text("GET", "/v1/pushes", "sq_wrong", ""),
-		b.text("GET", "/v1/no/such/path", b.key, ""),
+		b.text("GET", "/v1/no/such/path", b.Key, ""),
 	} {
 		crowd.ask(16, bytes.Repeat(request, 200), 16)
 	}
@@ -342,7 +344,7 @@ func TestNeighbours_Deliveries(t *testing.T) {
 			t.Errorf("take: %v %v", a, err)
 		}
 	}
-	b.startWorker()
+	b.Start("worker")
 	sent := func() int {
 		a, err := calm.ask("GET", "/v1/pushes?status=sent&page_size=100", nil)
 		if err != nil || a.status != http.StatusOK {

@@ -114,14 +114,14 @@ func TestPostgresFaults(t *testing.T) {
 func (f postgresFault) test(t *testing.T) {
 	p := newOwnPostgres(t)
 	b := setupWith(t, options{database: p.URL, config: postgresConfig})
-	b.env = append(b.env, "DATABASE_URL="+p.service)
-	b.startAPI()
+	b.Env = append(b.Env, "DATABASE_URL="+p.service)
+	b.StartAPI()
 	other, worker := b.beside(), b.startWatchedWorker()
 	all := newModels(t, 24, true, b, other)
 	runModels(all, 5)()
 	accepted := b.accept("during", 2*time.Second, object{})
 	maps.Copy(accepted, b.accept("under way", 0, object{"do": "slow", "times": 1}))
-	b.until("attempts are under way", func() bool { return len(b.taken()) >= 6 })
+	b.until("attempts are under way", func() bool { return len(b.provider.Arrivals()) >= 6 })
 
 	done := runModels(all, 10)
 	over := time.After(f.lasts)
@@ -152,11 +152,11 @@ func (f postgresFault) test(t *testing.T) {
 
 	checkModels(b, all)
 	b.wantNoBursts()
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 	n := totals(all)
-	t.Logf("booked, refused, freed, unavailable: %v; the provider was asked %d times for %d pushes", n, len(b.taken()), len(accepted))
+	t.Logf("booked, refused, freed, unavailable: %v; the provider was asked %d times for %d pushes", n, len(b.provider.Arrivals()), len(accepted))
 	if n[booked] < 50 || n[refused] < 20 || n[freed] < 20 || f.end != nil && n[unavailable] == 0 {
 		t.Errorf("too little happened to show anything")
 	}
@@ -195,7 +195,7 @@ func (b *bundle) postgresIsAway() bool {
 func (b *bundle) wantNoBursts() {
 	b.t.Helper()
 	got := map[string][]time.Time{}
-	for _, one := range b.taken() {
+	for _, one := range b.provider.Arrivals() {
 		got[one.Recipient] = append(got[one.Recipient], one.At)
 		if one.Key != one.Push {
 			b.t.Errorf("push %s came with key %s", one.Push, one.Key)

@@ -65,8 +65,8 @@ var misbehaviorRows = []misbehavior{
 func TestProviders_Misbehaving(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: providersConfig})
-	b.startAPI()
-	b.startWorker()
+	b.StartAPI()
+	b.Start("worker")
 	ids := make([]string, len(misbehaviorRows))
 	for i, m := range misbehaviorRows {
 		body := object{"recipient": fmt.Sprint("r", i), "channel": m.channel, "message": object{"do": m.does, "times": m.times}}
@@ -84,12 +84,12 @@ func TestProviders_Misbehaving(t *testing.T) {
 		})
 		m.check(b, push)
 	}
-	for _, one := range b.taken() {
-		if one.Key != one.Push || !one.Signed || one.Did == "followed" {
+	for _, one := range b.provider.Arrivals() {
+		if one.Key != one.Push || !one.Signed || one.Does == "followed" {
 			t.Errorf("the provider got %+v", one)
 		}
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -104,7 +104,7 @@ func (m misbehavior) check(b *bundle, push object) {
 		b.t.Errorf("%v: it ended %v after %s", m, push["status"], got)
 	}
 	var came []time.Time
-	for _, one := range b.taken() {
+	for _, one := range b.provider.Arrivals() {
 		if one.Push == push["id"] {
 			came = append(came, one.At)
 		}

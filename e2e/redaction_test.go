@@ -34,7 +34,7 @@ func TestRedaction(t *testing.T) {
 		database: withPassword(t, pg.service, "MARKpostgres"), redis: withPassword(t, rd.URL, "MARKredis"), config: marked,
 		env: []string{"PUSH_SECRET=whsec_MARKsignedAAAAAAAAAAAAAA", "SENDQUOTA_LOG_LEVEL=debug"},
 	})
-	api, worker := b.startAPI(), b.startWatchedWorker()
+	api, worker := b.StartAPI(), b.startWatchedWorker()
 	refused := map[int]int{}
 	submit := func(who, channel, do string, headers ...string) {
 		t.Helper()
@@ -85,9 +85,9 @@ func TestRedaction(t *testing.T) {
 	story("kept-out")
 	pg.must(pg.Kill())
 	story("without-postgres")
-	b.until("the worker misses Postgres", func() bool { return strings.Contains(worker.log.String(), `"level":"ERROR"`) })
+	b.until("the worker misses Postgres", func() bool { return strings.Contains(worker.Log(), `"level":"ERROR"`) })
 
-	told := api.log.String() + worker.log.String()
+	told := api.Log() + worker.Log()
 	for _, url := range []string{b.api, worker.url} {
 		res, err := client.Get(url + "/metrics")
 		if err != nil {
@@ -98,10 +98,10 @@ func TestRedaction(t *testing.T) {
 		told += string(text)
 	}
 	b.stop(api)
-	b.stop(worker.program)
-	told += api.log.String() + worker.log.String()
+	b.stop(worker.Process)
+	told += api.Log() + worker.Log()
 
-	for _, secret := range []string{"mark", b.key, b.key[3:20], base64.StdEncoding.EncodeToString([]byte(":MARKredis"))} {
+	for _, secret := range []string{"mark", b.Key, b.Key[3:20], base64.StdEncoding.EncodeToString([]byte(":MARKredis"))} {
 		for line := range strings.Lines(told) {
 			if strings.Contains(strings.ToLower(line), strings.ToLower(secret)) {
 				t.Errorf("%q is told: %s", secret, line)
@@ -119,7 +119,7 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("nothing tells of %s", event)
 		}
 	}
-	if all := b.taken(); len(all) < 9 || !strings.Contains(string(all[0].Message), "MARKmessage") || time.Since(all[0].At) > time.Hour {
+	if all := b.provider.Arrivals(); len(all) < 9 || !strings.Contains(string(all[0].Message), "MARKmessage") || time.Since(all[0].At) > time.Hour {
 		t.Errorf("the provider got %d pushes", len(all))
 	}
 }

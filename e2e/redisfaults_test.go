@@ -90,7 +90,7 @@ func TestRedisFaults(t *testing.T) {
 func (f redisFault) test(t *testing.T) {
 	r := newOwnRedis(t)
 	b := setupWith(t, options{redis: r.URL, config: redisConfig})
-	b.startAPI()
+	b.StartAPI()
 	other, worker := b.beside(), b.startWatchedWorker()
 	all, moved := newModels(t, 24, false, b, other), newReschedules(b, other)
 	runModels(all, 6)()
@@ -98,7 +98,7 @@ func (f redisFault) test(t *testing.T) {
 	early := b.accept("early", 3*time.Second, object{})
 	moved.settle()
 	b.until("wake-ups wait in Redis", func() bool {
-		return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.taken()) > 0
+		return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.provider.Arrivals()) > 0
 	})
 	if f.before != nil {
 		f.before(r)
@@ -132,13 +132,13 @@ func (f redisFault) test(t *testing.T) {
 	})
 	runModels(all, 3)()
 	checkModels(b, all)
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 	if n := totals(all); n[booked] < 100 || n[refused] < 50 || n[freed] < 50 || n[unavailable] > 0 {
 		t.Errorf("booked, refused, freed, unavailable: %v", n)
 	}
-	once(t, b.taken(), len(b.taken()))
+	once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
 }
 
 // redisIs asks /readyz and /metrics of APIs, which must agree.
@@ -212,7 +212,7 @@ func (b *bundle) wantLeft(accepted ...map[string]time.Time) {
 	}
 	at := map[string]time.Time{}
 	b.until("what was accepted leaves", func() bool {
-		for _, one := range b.taken() {
+		for _, one := range b.provider.Arrivals() {
 			at[one.Push] = one.At
 		}
 		for id := range due {

@@ -1,28 +1,17 @@
 package e2e
 
 import (
-	"errors"
-	"os/exec"
-	"strings"
-
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // sql changes the installation's database directly.
 func (b *bundle) sql(statement string) {
 	b.t.Helper()
-	for _, v := range b.env {
-		if url, ok := strings.CutPrefix(v, "DATABASE_URL="); ok {
-			conn, err := pgx.Connect(b.t.Context(), url)
-			if err != nil {
-				b.t.Fatal(err)
-			}
-			defer conn.Close(b.t.Context())
-			if _, err := conn.Exec(b.t.Context(), statement); err != nil {
-				b.t.Fatal(err)
-			}
-		}
-	}
+	conn, err := pgx.Connect(b.t.Context(), b.Database)
+	testenv.Check(b.t, err)
+	defer conn.Close(b.t.Context())
+	_, err = conn.Exec(b.t.Context(), statement)
+	testenv.Check(b.t, err)
 }
-
-func asExit(err error, exit **exec.ExitError) bool { return errors.As(err, exit) }

@@ -68,7 +68,7 @@ func TestStandstill(t *testing.T) {
 			t.Parallel()
 			r := newOwnRedis(t)
 			b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
-			b.startAPI()
+			b.StartAPI()
 			worker := b.startWatchedWorker()
 			b.wantLeft(b.accept("before", 0, object{}))
 			queues := slices.DeleteFunc(r.rdb.SMembers(t.Context(), "asynq:queues").Val(), func(q string) bool { return !strings.HasPrefix(q, "push-") })
@@ -78,7 +78,7 @@ func TestStandstill(t *testing.T) {
 
 			due := b.accept("during", 3*time.Second, object{})
 			b.until("they are armed", func() bool {
-				return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.taken()) > 6
+				return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.provider.Arrivals()) > 6
 			})
 			s.begin(t, r.rdb, queues)
 			if s.redis != "ok" {
@@ -93,8 +93,8 @@ func TestStandstill(t *testing.T) {
 				return readiness(t, b.api)["status"] == "ready" && readiness(t, worker.url)["status"] == "ready"
 			})
 			b.wantLeft(b.accept("after", 0, object{}))
-			once(t, b.taken(), len(b.taken()))
-			if out := b.tool("audit"); out != "no violations\n" {
+			once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
+			if out := b.Tool("audit"); out != "no violations\n" {
 				t.Errorf("audit: %s", out)
 			}
 		})
@@ -118,7 +118,7 @@ func TestStandstill_ForeignWorkers(t *testing.T) {
 	t.Parallel()
 	r := newOwnRedis(t)
 	b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
-	b.startAPI()
+	b.StartAPI()
 	first := b.accept("first", 0, object{})
 	queues := map[string]int{}
 	for _, q := range r.rdb.SMembers(t.Context(), "asynq:queues").Val() {
@@ -138,7 +138,7 @@ func TestStandstill_ForeignWorkers(t *testing.T) {
 	if worker.metric("sendquota_overdue_total") == 0 {
 		t.Error("the worker does not count what it found")
 	}
-	once(t, b.taken(), len(b.taken()))
+	once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
 }
 
 // TestChannel_Removed: its pushes wait without using up attempts. Some leave
@@ -146,7 +146,7 @@ func TestStandstill_ForeignWorkers(t *testing.T) {
 func TestChannel_Removed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	api, worker := b.startAPI(), b.startWorker()
+	api, worker := b.StartAPI(), b.Start("worker")
 	submit := func(recipient string, more object) string {
 		body := object{"recipient": recipient, "message": object{}, "send_at": time.Now().Add(4 * time.Second).Format(time.RFC3339)}
 		maps.Copy(body, more)
@@ -161,8 +161,8 @@ func TestChannel_Removed(t *testing.T) {
 	b.stop(api)
 	b.stop(worker)
 	b.configure("  push: {", "  other: {")
-	b.startAPI()
-	away := b.startWorker()
+	b.StartAPI()
+	away := b.Start("worker")
 	state := func(id string) object { _, a := b.call("GET", "/v1/pushes/"+id, nil); return a }
 	b.until("the brief one is over", func() bool { return state(brief)["status"] != "scheduled" })
 	if a := state(brief); a["status"] != "expired" || a["attempts"] != 0.0 {
@@ -176,9 +176,9 @@ func TestChannel_Removed(t *testing.T) {
 	}
 	b.stop(away)
 	b.configure("  other: {", "  push: {")
-	b.startWorker()
+	b.Start("worker")
 	b.until("the patient one leaves", func() bool { return state(patient)["status"] == "sent" })
-	if taken := b.taken(); len(taken) != 1 || taken[0].Push != patient {
+	if taken := b.provider.Arrivals(); len(taken) != 1 || taken[0].Push != patient {
 		t.Errorf("%v", taken)
 	}
 }
@@ -189,11 +189,11 @@ func TestFinish_ReadOnlyPostgres(t *testing.T) {
 	t.Parallel()
 	p := newOwnPostgres(t)
 	b := setupWith(t, options{database: p.URL, config: strings.Replace(usualConfig, "lease: 10s", "lease: 2m, arm_lease: 2s", 1)})
-	b.env = append(b.env, "DATABASE_URL="+p.service)
-	b.startAPI()
+	b.Env = append(b.Env, "DATABASE_URL="+p.service)
+	b.StartAPI()
 	worker := b.startWatchedWorker()
 	due := b.accept("slow", 0, object{"do": "slow"})
-	b.until("attempts are under way", func() bool { return len(b.taken()) == len(due) })
+	b.until("attempts are under way", func() bool { return len(b.provider.Arrivals()) == len(due) })
 	p.do(`ALTER ROLE service SET default_transaction_read_only = on`)
 	p.do(terminate)
 	b.until("the worker's Postgres writes nothing", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
@@ -208,8 +208,8 @@ func TestFinish_ReadOnlyPostgres(t *testing.T) {
 		}
 		return true
 	})
-	once(t, b.taken(), len(due))
-	if out := b.tool("audit"); out != "no violations\n" {
+	once(t, b.provider.Arrivals(), len(due))
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

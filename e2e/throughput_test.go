@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // throughputConfig has a slow channel and a fast one.
@@ -26,15 +28,15 @@ delivery: {lease: 5s, arm_lease: 2s}
 func TestThroughput_ThreeWorkers(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: throughputConfig})
-	b.startAPI()
-	workers := []*program{b.startWorker(), b.startWorker(), b.startWorker()}
+	b.StartAPI()
+	workers := []*process.Process{b.Start("worker"), b.Start("worker"), b.Start("worker")}
 	const each = 60
 	at := time.Now().Add(3 * time.Second).Truncate(time.Second)
 	b.submitAll("sms", each, at)
 	b.submitAll("push", each, at)
 
 	b.until("a third of the sms is sent", func() bool { return len(b.through("sms")) >= each/3 })
-	if err := workers[0].cmd.Process.Kill(); err != nil {
+	if err := workers[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	b.until("all sms is sent", func() bool { return len(b.through("sms")) >= each })
@@ -49,17 +51,17 @@ func TestThroughput_ThreeWorkers(t *testing.T) {
 		}
 	}
 	seen := map[string]int{}
-	for _, one := range b.taken() {
+	for _, one := range b.provider.Arrivals() {
 		seen[one.Push]++
 	}
-	if again := len(b.taken()) - len(seen); len(seen) != 2*each || again > 1 { // the killed worker may have been sending
+	if again := len(b.provider.Arrivals()) - len(seen); len(seen) != 2*each || again > 1 { // the killed worker may have been sending
 		t.Errorf("%d pushes came to the provider, %d of them twice", len(seen), again)
 	}
 	b.until("all are recorded", func() bool {
 		_, a := b.call(http.MethodGet, "/v1/pushes?status=sent&page_size=200", nil)
 		return len(list(a)) == 2*each
 	})
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -83,7 +85,7 @@ func (b *bundle) submitAll(channel string, n int, at time.Time) {
 // through is when the provider got what came through a channel.
 func (b *bundle) through(channel string) (at []time.Time) {
 	b.t.Helper()
-	for _, one := range b.taken() {
+	for _, one := range b.provider.Arrivals() {
 		if string(one.Message) == `{"channel":"`+channel+`"}` {
 			at = append(at, one.At)
 		}

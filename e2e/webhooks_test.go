@@ -14,6 +14,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 const webhookConfig = `
@@ -98,7 +100,7 @@ func (l *listener) of(push string) string {
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: webhookConfig})
-	b.startAPI()
+	b.StartAPI()
 	l := newListener(t)
 	status, hook := b.call("POST", "/v1/webhooks", object{"url": l.URL})
 	if status != http.StatusCreated {
@@ -134,16 +136,15 @@ func TestWebhooks(t *testing.T) {
 	}
 	b.until("it is too late for the first", func() bool { return time.Now().After(soon) })
 
-	killed := b.startWorker()
+	killed := b.Start("worker")
 	<-l.hangs
-	_ = killed.cmd.Process.Kill()
-	<-killed.exited
+	testenv.Check(t, killed.Kill())
 	submit("push.scheduled push.failed", object{"recipient": "failed", "message": object{"do": "404"}})
 	submit("push.scheduled push.deferred push.sent", object{"recipient": "deferred", "message": object{"do": "503-no-time", "times": 1}})
 	for i := range 10 {
 		submit("push.scheduled push.sent", object{"recipient": fmt.Sprint("sent", i), "message": object{}})
 	}
-	b.startWorker()
+	b.Start("worker")
 	missing := func() []string {
 		var ids []string
 		for id, events := range want {
@@ -176,7 +177,7 @@ func TestWebhooks(t *testing.T) {
 	if repeated := slices.Max(slices.Collect(maps.Values(l.requests))); repeated < 2 {
 		t.Error("nothing was ever repeated: nothing was tested")
 	}
-	if out := b.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

@@ -68,7 +68,7 @@ func Start(c Command) (*Process, error) {
 		return nil, err
 	}
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.Env = c.Dir, append(environment(), c.Env...)
+	cmd.Dir, cmd.Env = c.Dir, append(Environment(), c.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.Stdin), log, log
 	cmd.SysProcAttr = attributes(c.User, c.Orphan)
 	if c.Lock != nil {
@@ -97,9 +97,9 @@ func (p *Process) start(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// environment is what every child gets: nothing that changes how a program
+// Environment is what every child gets: nothing that changes how a program
 // behaves, such as a locale or a PG* variable of the caller.
-func environment() (env []string) {
+func Environment() (env []string) {
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)

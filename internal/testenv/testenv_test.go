@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
 )
@@ -32,17 +31,6 @@ func scan[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 		t.Fatal(err)
 	}
 	return v
-}
-
-func client(t *testing.T, url string) *redis.Client {
-	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(o)
-	t.Cleanup(func() { c.Close() })
-	return c
 }
 
 const testDatabases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'sendquota_test_%'"
@@ -84,7 +72,7 @@ func TestRedis_IndexPerTest(t *testing.T) {
 		var u string
 		ok := t.Run("", func(t *testing.T) {
 			u = Redis(t)
-			if got := client(t, u).Incr(t.Context(), "n").Val(); got != 1 {
+			if got := RedisClient(t, u).Incr(t.Context(), "n").Val(); got != 1 {
 				t.Fatalf("INCR in %s answers %d", u, got)
 			}
 		})
@@ -112,9 +100,9 @@ func TestOwnServers_Killed(t *testing.T) {
 	}
 }
 
-// elsewhere starts servers, puts their URLs into the environment and returns
-// what a test binary would make of it.
-func elsewhere(t *testing.T) (theirs *devstack.Stack, e *environment) {
+// elsewhere starts servers, and returns what a test binary makes of an environment
+// that names them.
+func elsewhere(t *testing.T) (theirs *devstack.Stack, ours *Servers) {
 	t.Helper()
 	theirs, err := devstack.Start(t.Context(), devstack.Config{OwnProcess: true, Progress: t.Output()})
 	if err != nil {
@@ -125,14 +113,12 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, e *environment) {
 			t.Error(err)
 		}
 	})
-	t.Setenv("DATABASE_URL", theirs.DatabaseURL)
-	t.Setenv("REDIS_URL", theirs.RedisURL)
-	return theirs, new(environment)
+	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.DatabaseURL, RedisURL: theirs.RedisURL, Progress: t.Output()})
 }
 
 func TestEnvironment_KeepsForeignData(t *testing.T) {
-	theirs, e := elsewhere(t)
-	database, cache := connect(t, theirs.DatabaseURL), client(t, theirs.RedisURL)
+	theirs, ours := elsewhere(t)
+	database, cache := connect(t, theirs.DatabaseURL), RedisClient(t, theirs.RedisURL)
 	if _, err := database.Exec(t.Context(), "CREATE TABLE tenants AS SELECT 42 AS n"); err != nil {
 		t.Fatal(err)
 	}
@@ -141,18 +127,18 @@ func TestEnvironment_KeepsForeignData(t *testing.T) {
 	}
 
 	t.Run("user", func(t *testing.T) {
-		u, index := e.newDatabase(t), e.newIndex(t)
+		u, index := ours.Postgres(t), ours.Redis(t)
 		if host(t, u) != host(t, theirs.DatabaseURL) || host(t, index) != host(t, theirs.RedisURL) {
 			t.Errorf("%s and %s are not on the servers of the environment", u, index)
 		}
 		if n := scan[int](t, connect(t, u), "SELECT count(*) FROM tenants"); n != 0 {
 			t.Errorf("a new database has %d tenants", n)
 		}
-		if got := client(t, index).Exists(t.Context(), "theirs").Val(); got != 0 {
+		if got := RedisClient(t, index).Exists(t.Context(), "theirs").Val(); got != 0 {
 			t.Error("the index is not our own")
 		}
 	})
-	if err := e.close(); err != nil {
+	if err := ours.Close(); err != nil {
 		t.Fatal(err)
 	}
 
@@ -191,14 +177,13 @@ func TestPostgres_DatabaseURL(t *testing.T) {
 }
 
 func TestEnvironment_KeepsFailure(t *testing.T) {
-	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
-	var e environment
-	_, first := e.startPostgres()
-	_, second := e.startPostgres()
+	ours := NewServers(devstack.Config{DatabaseURL: "postgres://nobody@127.0.0.1:1/none?sslmode=disable"})
+	_, first := ours.startPostgres()
+	_, second := ours.startPostgres()
 	if first == nil || first != second {
 		t.Errorf("first %v, second %v", first, second)
 	}
-	if err := e.close(); err != nil {
+	if err := ours.Close(); err != nil {
 		t.Error(err)
 	}
 }
