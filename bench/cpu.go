@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // usage is CPU time in seconds by kind of process: "api", "postgres", "load"
@@ -29,8 +29,8 @@ func (l *lab) cpu() usage {
 	for _, p := range l.running {
 		u[p.Name] += cpuOf(p.Pid(), false)
 	}
-	u["redis"] = cpuOf(l.servers.stack.Redis.Pid(), false)
-	postgres := l.servers.stack.Postgres.Pid()
+	u["redis"] = cpuOf(l.servers.RedisServer(l).Pid(), false)
+	postgres := l.servers.PostgresServer(l).Pid()
 	u["postgres"] = cpuOf(postgres, true)
 	backends, _ := process.Children(postgres)
 	for _, child := range backends {
@@ -137,22 +137,14 @@ func share(seconds float64, d time.Duration) float64 {
 
 // settle prepares a round: what earlier ones have left behind is written out,
 // and strangers who keep the machine busy are given some time to end.
-func (l *lab) settle(ctx context.Context) error {
-	if err := l.servers.checkpoint(ctx); err != nil {
-		return err
-	}
+func (l *lab) settle() {
+	l.checkpoint()
 	const look = 300 * time.Millisecond
-	for l.patience > 0 {
+	for ; l.patience > 0; l.patience -= look {
 		before := l.cpu()
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(look):
-		}
+		testenv.Sleep(l, look)
 		if share(l.cpu().since(before)[strangers], look) < 0.1 {
-			return nil
+			return
 		}
-		l.patience -= look
 	}
-	return nil
 }

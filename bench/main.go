@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 func main() {
@@ -110,8 +112,8 @@ func bench() error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 
-	r, err := measure(ctx, o)
-	if err != nil {
+	var r *report
+	if err := testenv.Run(ctx, func(t testenv.T) { r = measure(t, o) }); err != nil {
 		return err
 	}
 	if err := r.write(os.Stdout); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,28 +34,29 @@ func runProfiled(run func(*app.App, context.Context) error) error {
 }
 
 // profilePath names a new file for a profile of the running measurement.
-func (l *lab) profilePath(kind string) (string, error) {
-	if err := os.MkdirAll(l.profiles, 0o755); err != nil {
-		return "", err
-	}
-	return filepath.Join(l.profiles, fmt.Sprintf("%s-%s-%d.prof", l.report.measuring, kind, l.started)), nil
+func (l *lab) profilePath(kind string) string {
+	l.check(os.MkdirAll(l.profiles, 0o755))
+	f, err := os.CreateTemp(l.profiles, l.report.measuring+"-"+kind+"-*.prof")
+	l.check(err)
+	l.check(f.Close())
+	return f.Name()
 }
 
 // top returns where the time of a measurement's program goes, from its
 // profiles: the most expensive of the functions that a reader can do something
 // about, each with all that it calls.
-func (l *lab) top(ctx context.Context, m measurement) (string, error) {
+func (l *lab) top(m measurement) string {
 	files, err := filepath.Glob(filepath.Join(l.profiles, m.name+"-"+m.program+"-*.prof"))
 	if err != nil || len(files) == 0 {
-		return "", fmt.Errorf("no profile of the %s during %s: %w", m.program, m.name, err)
+		l.Fatalf("no profile of the %s during %s: %v", m.program, m.name, err)
 	}
 	const shown = `sendquota|pgx|redis|asynq|encoding/json|net/http|^runtime\.(gcBgMarkWorker|mallocgc|findRunnable|netpoll)$|^syscall\.|^internal/poll`
 	args := append([]string{"tool", "pprof", "-top", "-cum", "-nodecount=60", "-show=" + shown, l.self}, files...)
-	out, err := exec.CommandContext(ctx, "go", args...).Output()
+	out, err := exec.CommandContext(l.Context(), "go", args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("go tool pprof: %w", err)
+		l.Fatalf("go tool pprof: %v", err)
 	}
 	// The names of generic functions are longer than the line.
 	text := regexp.MustCompile(`\[go\.shape.*\]`).ReplaceAllString(string(out), "[…]")
-	return strings.TrimSpace(strings.ReplaceAll(text, "github.com/sendquota/sendquota/internal/", "")), nil
+	return strings.TrimSpace(strings.ReplaceAll(text, "github.com/sendquota/sendquota/internal/", ""))
 }
