@@ -35,10 +35,7 @@ type limiter struct {
 // our leaky_bucket. All have as many callers, the same Redis, and clients of
 // the same settings.
 func measureLimits(l *lab) {
-	rdb, err := openRedis(l.servers.Redis(l), 64)
-	l.check(err)
-	defer rdb.Close()
-	all, err := limiters(rdb)
+	all, err := limiters(openRedis(l, l.servers.Redis(l), 64))
 	l.check(err)
 	many, lone := map[string][]float64{}, map[string][]time.Duration{}
 	for n := range l.rounds + 1 {

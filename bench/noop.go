@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,23 +14,13 @@ import (
 
 // runNoopWorker is the process of a worker that does nothing but note when it
 // was called, and tells that as a provider does.
-func runNoopWorker() error {
-	rdb, err := openRedis(os.Getenv("REDIS_URL"), naiveRedis)
-	if err != nil {
-		return err
-	}
-	defer rdb.Close()
+func runNoopWorker(t testenv.T) {
 	var calls provider
-	server := asynq.NewServerFromRedisClient(rdb, asynqConfig())
-	err = server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+	runAsynq(t, func(context.Context, *asynq.Task) error {
 		calls.note("", time.Now())
 		return nil
-	}))
-	if err != nil {
-		return err
-	}
-	defer server.Shutdown()
-	return calls.listen(os.Getenv("ADDR"))
+	})
+	calls.listen(t)
 }
 
 // drainNoop puts n tasks into an empty queue and returns when a worker that

@@ -11,26 +11,23 @@ import (
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // profileVariable tells a child where to write its CPU profile.
 const profileVariable = "BENCH_PROFILE"
 
-func runProfiledAPI() error    { return runProfiled((*app.App).RunAPI) }
-func runProfiledWorker() error { return runProfiled((*app.App).RunWorker) }
+func runProfiledAPI(t testenv.T)    { runProfiled(t, (*app.App).RunAPI) }
+func runProfiledWorker(t testenv.T) { runProfiled(t, (*app.App).RunWorker) }
 
 // runProfiled is bin/api or bin/worker, but for the profile.
-func runProfiled(run func(*app.App, context.Context) error) error {
+func runProfiled(t testenv.T, run func(*app.App, context.Context) error) {
 	f, err := os.Create(os.Getenv(profileVariable))
-	if err != nil {
-		return err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
+	testenv.Check(t, err)
+	testenv.Check(t, pprof.StartCPUProfile(f))
 	err = app.Service(run)
 	pprof.StopCPUProfile()
-	return errors.Join(err, f.Close())
+	testenv.Check(t, errors.Join(err, f.Close()))
 }
 
 // profilePath names a new file for a profile of the running measurement.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,17 +32,14 @@ type arrival struct {
 }
 
 // runProvider is the provider's process.
-func runProvider() error { return new(provider).listen(os.Getenv("ADDR")) }
+func runProvider(t testenv.T) { new(provider).listen(t) }
 
 // listen serves until this process is told to stop.
-func (p *provider) listen(addr string) error {
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	go p.accept(listener)
-	untilStopped()
-	return listener.Close()
+func (p *provider) listen(t testenv.T) {
+	listener, err := net.Listen("tcp", os.Getenv("ADDR"))
+	testenv.Check(t, err)
+	context.AfterFunc(t.Context(), func() { _ = listener.Close() })
+	p.accept(listener)
 }
 
 func (p *provider) accept(listener net.Listener) {

@@ -5,15 +5,12 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func openRedis(url string, connections int) (*redis.Client, error) {
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
-	o.PoolSize = connections
-	return redis.NewClient(o), nil
+func openRedis(t testenv.T, url string, connections int) *redis.Client {
+	return testenv.RedisClient(t, url+"?pool_size="+strconv.Itoa(connections))
 }
 
 // checkpoint writes out what earlier rounds have left behind, so that a round

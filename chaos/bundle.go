@@ -2,35 +2,30 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/jackc/pgx/v5"
 
-	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // bundle is one installation of sendquota, its provider and its callers.
 type bundle struct {
+	*testenv.Installation
 	lab      *lab
 	name     string
-	dir      string
-	database string            // as this program sees it
-	redis    string            //
+	env      []string          // of api and worker, besides
 	toRedis  *faultproxy.Proxy // nil: the programs connect directly
-	env      []string
 	rules    []rule
-	key      string
 	addrs    []string // of the APIs
-	provider *provider
+	provider *testenv.Provider
 	programs []*program
-	started  int
 	history  *history
 }
 
@@ -43,53 +38,40 @@ type rule struct {
 // config is what a bundle is made from.
 type config struct {
 	name            string
-	database, redis string        // as this program sees them
-	programDatabase string        // as the programs see it; empty: the same
-	programRedis    string        //
-	rules           []rule        //
-	lease           time.Duration // and half of it is the channel's timeout
+	database, redis string   // URLs; empty: in the servers that are shared
+	env             []string // of api and worker, besides
+	rules           []rule
+	lease           time.Duration // and two fifths of it are the channels' time-out
 	armLease        time.Duration
 	ttl             time.Duration
 	apis            int
 	provider        string // how the provider behaves, see provider.go
-	env             []string
 }
 
-// setup migrates nothing and starts nothing but the provider: the programs
-// are up to the caller.
-func (l *lab) setup(ctx context.Context, c config) (*bundle, error) {
-	b := &bundle{lab: l, name: c.name, dir: filepath.Join(l.dir, c.name), database: c.database, redis: c.redis, rules: c.rules, history: newHistory()}
-	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return nil, err
+// setup makes a bundle and starts its provider. The caller starts the programs,
+// which end with the test.
+func (l *lab) setup(t testenv.T, c config) *bundle {
+	dir := filepath.Join(l.dir, c.name)
+	testenv.Check(t, os.MkdirAll(dir, 0o700))
+	b := &bundle{lab: l, name: c.name, env: c.env, rules: c.rules, history: newHistory()}
+	b.provider = testenv.StartProvider(t, dir, "BEHAVIOUR="+c.provider, fmt.Sprint("SEED=", l.seed))
+	if c.database == "" {
+		c.database, c.redis = l.servers.Postgres(t), l.servers.Redis(t)
 	}
-	var err error
-	if b.provider, err = l.startProvider(ctx, b.dir, c.provider); err != nil {
-		return nil, err
+	b.Installation = testenv.Install(t, testenv.Config{Programs: l.programs, Dir: dir, Database: c.database, Redis: c.redis, Settings: c.yaml(b.provider.URL())})
+	for b.addrs = []string{b.Addr}; len(b.addrs) < c.apis; {
+		b.addrs = append(b.addrs, testenv.FreeAddr(t))
 	}
-	file := filepath.Join(b.dir, "sendquota.yaml")
-	if err := os.WriteFile(file, []byte(c.yaml(b.provider.url())), 0o600); err != nil {
-		return nil, err
-	}
-	b.env = append(c.env[:len(c.env):len(c.env)], "DATABASE_URL="+or(c.programDatabase, c.database), "REDIS_URL="+or(c.programRedis, c.redis), "SENDQUOTA_CONFIG="+file)
-	for range c.apis {
-		addr, err := process.FreeAddr()
-		if err != nil {
-			return nil, err
-		}
-		b.addrs = append(b.addrs, addr)
-	}
-	if _, err := b.operate(ctx, "tenants", "create", "chaos"); err != nil {
-		return nil, err
-	}
-	b.key, err = b.operate(ctx, "keys", "create", "--tenant", "chaos")
-	return b, err
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
+	t.Cleanup(b.stop)
 	return b
+}
+
+// setupSmall is a bundle with short windows, in the servers that are shared.
+func (l *lab) setupSmall(t testenv.T, name string, env ...string) *bundle {
+	return l.setup(t, config{
+		name: name, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
+		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1, env: env,
+	})
 }
 
 // yaml has two channels to the same provider: one tries again after an unknown
@@ -109,28 +91,24 @@ delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2
 	return text.String()
 }
 
-// startAPI starts the n-th API and waits until it answers.
-func (b *bundle) startAPI(ctx context.Context, n int, faults ...string) (*program, error) {
-	p, err := b.startProgram("api", faults, "SENDQUOTA_ADDR="+b.addrs[n])
-	if err != nil {
-		return nil, err
-	}
-	return p, p.process().AwaitListen(ctx, b.addrs[n])
+// startAPI starts the n-th API and waits until it is ready.
+func (b *bundle) startAPI(n int, faults ...string) *program {
+	p := b.startProgram("api", faults, "SENDQUOTA_ADDR="+b.addrs[n])
+	testenv.Check(b, p.process().AwaitListen(b.Context(), b.addrs[n]))
+	return p
 }
 
-func (b *bundle) startWorker(faults []string, env ...string) (*program, error) {
+func (b *bundle) startWorker(faults []string, env ...string) *program {
 	return b.startProgram("worker", faults, env...)
 }
 
-// stop ends all programs, the youngest first, and the provider.
-func (b *bundle) stop() error {
-	var err error
-	for i := len(b.programs) - 1; i >= 0; i-- {
-		if p := b.programs[i]; !p.isAway() {
-			err = errors.Join(err, p.stop())
+// stop ends all programs, the youngest first.
+func (b *bundle) stop() {
+	for _, p := range slices.Backward(b.programs) {
+		if err := p.stop(); err != nil {
+			b.Errorf("%w", err)
 		}
 	}
-	return errors.Join(err, b.provider.process.Kill())
 }
 
 // said counts how often programs have written a text.
@@ -143,14 +121,28 @@ func (b *bundle) said(text string) int {
 }
 
 // flush has Redis forget everything.
-func (b *bundle) flush(ctx context.Context) error {
-	o, err := redis.ParseURL(b.redis)
-	if err != nil {
-		return err
+func (b *bundle) flush() {
+	testenv.Check(b, testenv.RedisClient(b, b.Redis).FlushDB(b.Context()).Err())
+}
+
+// connect connects to the bundle's database, until the test ends.
+func (b *bundle) connect() *pgx.Conn {
+	conn, err := pgx.Connect(b.Context(), b.Database)
+	testenv.Check(b, err)
+	b.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// settle waits until every push that is due before a time has ended, for a while.
+func (b *bundle) settle(before time.Time, patience time.Duration) (left int) {
+	conn := b.connect()
+	for deadline := time.Now().Add(patience); ; testenv.Sleep(b, 50*time.Millisecond) {
+		err := conn.QueryRow(b.Context(), `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before).Scan(&left)
+		testenv.Check(b, err)
+		if left == 0 || time.Now().After(deadline) {
+			return left
+		}
 	}
-	client := redis.NewClient(o)
-	defer client.Close()
-	return client.FlushDB(ctx).Err()
 }
 
 // pass lets time pass.
@@ -161,17 +153,4 @@ func pass(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// operate runs the operator's tool.
-func (b *bundle) operate(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(b.lab.programs, "sendquota"), args...)
-	cmd.Env = append(b.env[:len(b.env):len(b.env)], "DATABASE_URL="+b.database)
-	var problem strings.Builder
-	cmd.Stderr = &problem
-	out, err := cmd.Output()
-	if err != nil {
-		return string(out), fmt.Errorf("sendquota %s: %w\n%s%s", strings.Join(args, " "), err, out, problem.String())
-	}
-	return strings.TrimSpace(string(out)), nil
 }

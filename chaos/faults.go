@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,13 +25,13 @@ type fault struct {
 
 // redisFaults are what can happen to Redis.
 func redisFaults(s *devstack.Server, p *faultproxy.Proxy) []fault {
-	client := func() *redis.Client {
-		o, _ := redis.ParseURL(s.URL)
-		o.MaxRetries = -1
-		return redis.NewClient(o)
-	}
 	tell := func(ctx context.Context, args ...any) error {
-		c := client()
+		o, err := redis.ParseURL(s.URL)
+		if err != nil {
+			return err
+		}
+		o.MaxRetries = -1
+		c := redis.NewClient(o)
 		defer c.Close()
 		return c.Do(ctx, args...).Err()
 	}
@@ -146,17 +147,17 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 		return func(context.Context) error { do(); return nil }
 	}
 	return []fault{
-		{"api killed", quick(func() { one(apis).kill() })},
-		{"worker killed", quick(func() { one(workers).kill() })},
+		{"api killed", quick(func() { one(apis).signal(syscall.SIGKILL) })},
+		{"worker killed", quick(func() { one(workers).signal(syscall.SIGKILL) })},
 		{"all workers killed", quick(func() {
 			for _, p := range workers {
-				p.kill()
+				p.signal(syscall.SIGKILL)
 			}
 		})},
 		{"worker frozen beyond its lease", quick(func() { one(workers).freeze(lease * 2) })},
 		{"api frozen", quick(func() { one(apis).freeze(1500 * time.Millisecond) })},
-		{"worker stopped while it sends", quick(func() { one(workers).restart() })},
-		{"api stopped", quick(func() { one(apis).restart() })},
+		{"worker stopped while it sends", quick(func() { one(workers).signal(syscall.SIGTERM) })},
+		{"api stopped", quick(func() { one(apis).signal(syscall.SIGTERM) })},
 		{"all workers away, a backlog", func(ctx context.Context) error {
 			for _, p := range workers {
 				go p.freeze(4 * time.Second)
@@ -167,16 +168,17 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 }
 
 // outerFaults are what can happen to the provider and to the queue.
-func outerFaults(b *bundle, redisURL string) []fault {
+func outerFaults(b *bundle) []fault {
 	return []fault{
 		{"provider away", func(ctx context.Context) error {
-			if err := b.provider.process.Kill(); err != nil {
+			if err := b.provider.Kill(); err != nil {
 				return err
 			}
 			_ = pass(ctx, time.Second)
-			return b.provider.start(context.WithoutCancel(ctx))
+			b.provider.Start()
+			return nil
 		}},
-		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, b.database, redisURL) }},
+		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, b.Database, b.Redis) }},
 	}
 }
 

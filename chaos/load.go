@@ -48,13 +48,7 @@ func (b *bundle) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int)
 	case choice < 30:
 		c.submit(ctx, recipient, "push", key, soon())
 	case choice < 35: // to be sent within two seconds, or not at all
-		o := op{Kind: submitted, Recipient: recipient, Channel: "push", At: soon().UTC(), Key: key, Began: time.Now(), Brief: true}
-		body := pushBody(recipient, "push", o.At)
-		body["expires_at"] = o.At.Add(2 * time.Second).Format(time.RFC3339)
-		a, tries := c.insist(ctx, "POST", "/v1/pushes", key, body)
-		o.settle(a, tries)
-		o.ID = a.body.ID
-		b.history.add(o)
+		c.submitBrief(ctx, recipient, "push", key, soon())
 	case choice < 50:
 		c.submit(ctx, recipient, "push", "", soon())
 	case choice < 60:

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,7 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/sendquota/sendquota/internal/faults"
-	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // mutant is a story in which one gate alone, or one that does the other's work, stands
@@ -19,7 +17,7 @@ import (
 // end badly, and be noticed; with the gates on it must end well.
 type mutant struct {
 	gates    string
-	story    func(ctx context.Context, w *bundle) error
+	story    func(w *bundle)
 	evidence []string // of which the judge must find each
 }
 
@@ -33,54 +31,37 @@ var allMutants = []mutant{
 }
 
 // mutants tells every story twice.
-func mutants(ctx context.Context, l *lab) error {
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-	)
+func mutants(t testenv.T, l *lab) {
+	var wg sync.WaitGroup
 	for _, m := range allMutants {
 		for _, off := range []bool{false, true} {
 			wg.Go(func() {
-				err := l.tell(ctx, m, off)
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
+				testenv.Check(t, testenv.Run(t.Context(), func(t testenv.T) { l.tell(t, m, off) }))
 			})
 		}
 	}
 	wg.Wait()
-	return errors.Join(errs...)
 }
 
-func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
+func (l *lab) tell(t testenv.T, m mutant, off bool) {
 	gates := strings.ReplaceAll(m.gates, ",", "-")
 	name, env := "whole-"+gates, []string(nil)
 	if off {
 		name, env = "without-"+gates, []string{"FAULTS_OFF=" + m.gates}
 	}
-	w, toRedis, err := l.setupProxied(ctx, name, env...)
-	if err != nil {
-		return err
-	}
-	defer toRedis.Close()
-	defer func() { err = errors.Join(err, w.stop()) }()
-	if err := m.story(ctx, w); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if _, err := w.settle(ctx, time.Now().Add(time.Minute), 12*time.Second); err != nil {
-		return err
-	}
-	j, err := w.judge(ctx)
-	if err != nil {
-		return err
-	}
+	w := l.setupSmall(t, name, env...)
+	var through string
+	w.toRedis, through = testenv.Proxy(t, w.Redis)
+	w.env = append(w.env, "REDIS_URL="+through)
+	m.story(w)
+	w.settle(time.Now().Add(time.Minute), 12*time.Second)
+	j := w.judge()
 	if _, result := linearizable(j.facts.ops, w.rules, isFar); result != porcupine.Ok {
 		j.broken("I5", "what callers were told could have happened in no order (%s)", result)
 	}
 	if !off {
 		l.report.judged(w.name, j)
-		return nil
+		return
 	}
 	found := strings.Join(j.found, "\n")
 	for _, e := range m.evidence {
@@ -89,133 +70,86 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 		}
 	}
 	l.report.sometimes("mutant caught: no gate "+m.gates, 1)
-	return nil
 }
 
 // flushedLedger books a minute for everybody, has Redis forget it, and asks for
 // the same minute again: the ledger alone would give it.
-func flushedLedger(ctx context.Context, w *bundle) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
+func flushedLedger(w *bundle) {
+	w.startAPI(0)
 	c, at := w.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for round := range 2 {
 		for i := range 20 {
-			c.submit(ctx, fmt.Sprint("r-", i), "", "", at.Add(time.Duration(round)*time.Second))
+			c.submit(w.Context(), fmt.Sprint("r-", i), "", "", at.Add(time.Duration(round)*time.Second))
 		}
-		if err := w.flush(ctx); err != nil {
-			return err
-		}
+		w.flush()
 	}
-	return nil
 }
 
 // heldUpWorker lets pushes fall due that were promised a window apart, while no
 // worker runs: without the delivery gate they would leave together.
-func heldUpWorker(ctx context.Context, w *bundle) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
+func heldUpWorker(w *bundle) {
+	w.startAPI(0)
 	c, now := w.newCaller(), time.Now().Truncate(time.Second)
 	for i := range 10 {
 		for n := range 3 {
-			c.submit(ctx, fmt.Sprint("r-", i), "", "", now.Add(time.Duration(2*n)*time.Second))
+			c.submit(w.Context(), fmt.Sprint("r-", i), "", "", now.Add(time.Duration(2*n)*time.Second))
 		}
 	}
-	if err := pass(ctx, 5*time.Second); err != nil {
-		return err
-	}
-	_, err := w.startWorker(nil)
-	return err
+	testenv.Sleep(w, 5*time.Second)
+	w.startWorker(nil)
 }
 
 // slowProvider holds a recipient's first push, so that the second one falls due
 // while it is under way.
-func slowProvider(ctx context.Context, w *bundle) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
+func slowProvider(w *bundle) {
+	w.startAPI(0)
 	c, now := w.newCaller(), time.Now().Truncate(time.Second)
 	for i := range 10 {
 		hangs := fmt.Sprintf("9-%d", i)
-		c.submit(ctx, hangs, "", "", now)
-		c.submit(ctx, hangs, "", "", now.Add(2*time.Second))
+		c.submit(w.Context(), hangs, "", "", now)
+		c.submit(w.Context(), hangs, "", "", now.Add(2*time.Second))
 	}
-	if err := pass(ctx, 3*time.Second); err != nil {
-		return err
-	}
-	_, err := w.startWorker(nil)
-	return err
-}
-
-// setupProxied is setupSmall whose programs reach Redis through a proxy.
-func (l *lab) setupProxied(ctx context.Context, name string, env ...string) (*bundle, *faultproxy.Proxy, error) {
-	w, err := l.setupSmall(ctx, name, env...)
-	if err != nil {
-		return nil, nil, err
-	}
-	toRedis, through, err := faultproxy.NewURL(w.redis)
-	if err != nil {
-		return nil, nil, err
-	}
-	w.env, w.toRedis = append(w.env, "REDIS_URL="+through), toRedis
-	return w, toRedis, nil
+	testenv.Sleep(w, 3*time.Second)
+	w.startWorker(nil)
 }
 
 // deafRedis gives places back while Redis can not be told, and asks for them
 // when it can be asked: the ledger alone would refuse them.
-func deafRedis(ctx context.Context, w *bundle) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
+func deafRedis(w *bundle) {
+	w.startAPI(0)
 	c, at := w.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 5 {
 		name := fmt.Sprint(farName, i)
-		c.submit(ctx, name, "", "", at.Add(time.Minute)) // loads the ledger
-		o := c.submit(ctx, name, "", "", at)
+		c.submit(w.Context(), name, "", "", at.Add(time.Minute)) // loads the ledger
+		o := c.submit(w.Context(), name, "", "", at)
 		w.toRedis.Sever()
-		c.cancel(ctx, o)
+		c.cancel(w.Context(), o)
 		w.toRedis.Mend()
-		if err := pass(ctx, 1500*time.Millisecond); err != nil { // Redis is left alone for a second
-			return err
-		}
-		c.submit(ctx, name, "", "", at)
+		testenv.Sleep(w, 1500*time.Millisecond) // Redis is left alone for a second
+		c.submit(w.Context(), name, "", "", at)
 	}
-	return nil
 }
 
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
-func flushedQueue(ctx context.Context, w *bundle) error {
-	if err := w.dueSoon(ctx); err != nil {
-		return err
-	}
-	if err := pass(ctx, 2*time.Second); err != nil { // until they are armed
-		return err
-	}
-	return w.flush(ctx)
+func flushedQueue(w *bundle) {
+	w.dueSoon()
+	testenv.Sleep(w, 2*time.Second) // until they are armed
+	w.flush()
 }
 
 // frozenRedis stays so while pushes fall due.
-func frozenRedis(ctx context.Context, w *bundle) error {
-	if err := w.dueSoon(ctx); err != nil {
-		return err
-	}
+func frozenRedis(w *bundle) {
+	w.dueSoon()
 	w.toRedis.Freeze()
-	return nil
 }
 
 // dueSoon starts an API and a worker, and submits pushes that are due in four
 // seconds.
-func (w *bundle) dueSoon(ctx context.Context) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
-	if _, err := w.startWorker(nil); err != nil {
-		return err
-	}
+func (w *bundle) dueSoon() {
+	w.startAPI(0)
+	w.startWorker(nil)
 	c, due := w.newCaller(), time.Now().Add(4*time.Second).Truncate(time.Second)
 	for i := range 10 {
-		c.submit(ctx, fmt.Sprint("r-", i), "", "", due)
+		c.submit(w.Context(), fmt.Sprint("r-", i), "", "", due)
 	}
-	return nil
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,91 +11,54 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/sendquota/sendquota/internal/devstack"
-	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // stormLease is the lease of the storm's workers.
 const stormLease = 2 * time.Second
 
 // storm breaks everything in turn under load, lets it settle, and judges.
-func storm(ctx context.Context, l *lab) (err error) {
-	stack, err := devstack.Start(ctx, devstack.Config{OwnProcess: true, Progress: os.Stderr})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stack.Close()) }()
-	toPostgres, databaseURL, err := faultproxy.NewURL(stack.DatabaseURL)
-	if err != nil {
-		return err
-	}
-	defer toPostgres.Close()
-	toRedis, redisURL, err := faultproxy.NewURL(stack.RedisURL)
-	if err != nil {
-		return err
-	}
-	defer toRedis.Close()
-	if _, err := store.Migrate(ctx, stack.DatabaseURL, store.MigrateConfig{}); err != nil {
-		return err
-	}
-	b, err := l.setup(ctx, config{
-		name: "storm", database: stack.DatabaseURL, redis: stack.RedisURL, programDatabase: databaseURL, programRedis: redisURL,
+func storm(t testenv.T, l *lab) {
+	postgres, redis := testenv.OwnPostgres(t), testenv.OwnRedis(t)
+	toPostgres, databaseURL := testenv.Proxy(t, postgres.URL)
+	toRedis, redisURL := testenv.Proxy(t, redis.URL)
+	b := l.setup(t, config{
+		name: "storm", database: postgres.URL, redis: redis.URL, env: []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL},
 		rules: []rule{{1, 2 * time.Second}, {3, 10 * time.Second}, {6, 40 * time.Second}},
 		lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, provider: "badly",
 	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.stop()) }()
-	apis, workers, err := b.startAll(ctx)
-	if err != nil {
-		return err
-	}
-
+	apis, workers := b.startAll()
 	rng := rand.New(rand.NewPCG(l.seed, 0))
 	tracks := [][]fault{
-		redisFaults(stack.Redis, toRedis), postgresFaults(stack.Postgres, toPostgres, l.duration >= 5*time.Minute),
-		processFaults(apis, workers, stormLease, rng), outerFaults(b, stack.RedisURL),
+		redisFaults(redis, toRedis), postgresFaults(postgres, toPostgres, l.duration >= 5*time.Minute),
+		processFaults(apis, workers, stormLease, rng), outerFaults(b),
 	}
 	began := time.Now()
-	l.blow(ctx, b, tracks, rng.Uint64())
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+	l.blow(b, tracks, rng.Uint64())
+	testenv.Check(t, t.Context().Err())
 	say("the storm is over after %s; waiting until all has settled", time.Since(began).Round(time.Second))
 	calm := time.Now()
-	if _, err := b.settle(ctx, calm.Add(time.Hour), 90*time.Second); err != nil {
-		return err
-	}
+	b.settle(calm.Add(time.Hour), 90*time.Second)
 	l.report.measured("storm: everything had settled %s after the last fault", time.Since(calm).Round(100*time.Millisecond))
-	return l.conclude(ctx, b, tracks)
+	l.conclude(b, tracks)
 }
 
 // startAll starts two APIs and three workers. The clock of one worker is three
 // minutes ahead, that of another three minutes behind.
-func (b *bundle) startAll(ctx context.Context) (apis, workers []*program, err error) {
-	for n := range 2 {
-		p, err := b.startAPI(ctx, n)
-		if err != nil {
-			return nil, nil, err
-		}
-		apis = append(apis, p)
+func (b *bundle) startAll() (apis, workers []*program) {
+	for n := range b.addrs {
+		apis = append(apis, b.startAPI(n))
 	}
 	for _, off := range []string{"0", "180", "-180"} {
-		p, err := b.startWorker(nil, clockVariable+"="+off)
-		if err != nil {
-			return nil, nil, err
-		}
-		workers = append(workers, p)
+		workers = append(workers, b.startWorker(nil, clockVariable+"="+off))
 	}
-	return apis, workers, nil
+	return apis, workers
 }
 
 // blow lets faults happen on all tracks at once, under load, for the duration
 // of the storm.
-func (l *lab) blow(ctx context.Context, b *bundle, tracks [][]fault, seed uint64) {
-	ctx, cancel := context.WithTimeout(ctx, l.duration)
+func (l *lab) blow(b *bundle, tracks [][]fault, seed uint64) {
+	ctx, cancel := context.WithTimeout(b.Context(), l.duration)
 	defer cancel()
 	var wg sync.WaitGroup
 	for n, track := range tracks {
@@ -127,11 +88,8 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 }
 
 // conclude judges the storm, and wants it to have met what belongs to one.
-func (l *lab) conclude(ctx context.Context, b *bundle, tracks [][]fault) error {
-	j, err := b.judge(ctx)
-	if err != nil {
-		return err
-	}
+func (l *lab) conclude(b *bundle, tracks [][]fault) {
+	j := b.judge()
 	l.report.judged("storm", j)
 	n, result := linearizable(j.facts.ops, b.rules, isFar)
 	l.report.sometimes("operations checked for linearizability", n)
@@ -142,9 +100,7 @@ func (l *lab) conclude(ctx context.Context, b *bundle, tracks [][]fault) error {
 		l.report.violate("storm: whether what callers were told could have happened was not decided within a minute")
 	}
 	if len(j.found) > 0 || result != porcupine.Ok {
-		if err := b.history.write(b.dir + "/history.jsonl"); err != nil {
-			return err
-		}
+		testenv.Check(b, b.history.write(b.Dir+"/history.jsonl"))
 	}
 	if l.duration >= scarce {
 		for _, track := range tracks {
@@ -154,7 +110,6 @@ func (l *lab) conclude(ctx context.Context, b *bundle, tracks [][]fault) error {
 		}
 	}
 	l.events(b, j.facts)
-	return nil
 }
 
 // events counts what must have happened in a storm, for it to prove anything.

@@ -97,7 +97,7 @@ func TestLostReplies_Commits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()
-	proxy, through := newProxy(t, b.Database)
+	proxy, through := testenv.Proxy(t, b.Database)
 	cut := b.beside("DATABASE_URL=" + through)
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	batch := func(name string) object {
@@ -173,7 +173,7 @@ func TestLostReplies_Workers(t *testing.T) {
 	if status, a := b.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || a["accepted"] != float64(pushes) {
 		t.Fatalf("batch: %d %v", status, a)
 	}
-	proxy, through := newProxy(t, b.Database)
+	proxy, through := testenv.Proxy(t, b.Database)
 	proxy.Lose(4, "COMMIT\x00", "SELECT 1\x00", fmt.Sprintf("SELECT %d\x00", pushes)) // of claims, and of finishes alone or all together
 	b.Start("worker", "DATABASE_URL="+through)
 	b.until("all is sent", func() bool {
@@ -229,7 +229,7 @@ func TestReap_LateAnswer(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: slowConfig})
 	b.StartAPI()
-	proxy, through := newProxy(t, b.Database)
+	proxy, through := testenv.Proxy(t, b.Database)
 	b.Start("worker", "DATABASE_URL="+through)
 	path := b.slow()
 	proxy.Freeze()

@@ -62,10 +62,7 @@ func (p *Process) Thaw() error {
 }
 
 // Frozen reports whether all of the process is stopped, by a Freeze or by itself.
-func (p *Process) Frozen() bool {
-	frozen, err := isFrozen(p.Pid())
-	return err == nil && frozen && p.Alive()
-}
+func (p *Process) Frozen() bool { return isFrozen(p.Pid()) && p.Alive() }
 
 func (p *Process) signalChildren(s syscall.Signal) error {
 	if !p.Alive() {
@@ -87,14 +84,12 @@ func (p *Process) signalChildren(s syscall.Signal) error {
 // Before that it might still make children, and the kernel would not resume it if
 // we died, as it does a stopped one: it would stay for ever.
 func awaitFrozen(pid int) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if frozen, err := isFrozen(pid); frozen || err != nil {
-			return err
-		}
+	for deadline := time.Now().Add(patience); !isFrozen(pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("process %d does not stop within %s", pid, patience)
 		}
 	}
+	return nil
 }
 
 // numbers reads process ids.

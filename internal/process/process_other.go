@@ -17,7 +17,7 @@ func attributes(user *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr
 }
 
 // isFrozen does not look: only Linux resumes a stopped child whose parent died.
-func isFrozen(int) (bool, error) { return true, nil }
+func isFrozen(int) bool { return true }
 
 // Children lists the children of a process; none, if it is gone.
 func Children(pid int) ([]int, error) {

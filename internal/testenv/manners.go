@@ -24,9 +24,11 @@ var Manners = map[string]http.HandlerFunc{
 	"503":         answers(http.StatusServiceUnavailable, "2"),
 	"503-1s":      answers(http.StatusServiceUnavailable, "1"),
 	"503-no-time": answers(http.StatusServiceUnavailable, ""),
-	"redirect":    func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) },
-	"large":       talks(http.StatusOK),
-	"large-500":   talks(http.StatusInternalServerError),
+	"redirect": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	},
+	"large":     talks(http.StatusOK),
+	"large-500": talks(http.StatusInternalServerError),
 }
 
 func accept(w http.ResponseWriter, id string, after time.Duration) {

@@ -35,7 +35,7 @@ func Postgres(t T) string {
 // dropped when the test ends.
 func (s *Servers) Postgres(t T) string {
 	t.Helper()
-	p, err := s.startPostgres()
+	p, err := s.postgres()
 	Check(t, err)
 	name := newName()
 	Check(t, p.exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template))
@@ -52,18 +52,9 @@ func (s *Servers) Postgres(t T) string {
 // PostgresServer returns the server itself.
 func (s *Servers) PostgresServer(t T) *devstack.Server {
 	t.Helper()
-	p, err := s.startPostgres()
+	p, err := s.postgres()
 	Check(t, err)
 	return p.server
-}
-
-func (s *Servers) startPostgres() (*postgres, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.postgres == nil && s.postgresErr == nil {
-		s.postgres, s.postgresErr = newPostgres(s.config)
-	}
-	return s.postgres, s.postgresErr
 }
 
 // newPostgres finds or starts a server and makes the template in it.

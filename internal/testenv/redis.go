@@ -38,7 +38,7 @@ func Redis(t T) string {
 // Redis returns the URL of an empty Redis index for this test alone.
 func (s *Servers) Redis(t T) string {
 	t.Helper()
-	x, err := s.startRedis()
+	x, err := s.redis()
 	Check(t, err)
 	next := x.take
 	if !x.server.Private() {
@@ -57,18 +57,9 @@ func (s *Servers) Redis(t T) string {
 // RedisServer returns the server itself.
 func (s *Servers) RedisServer(t T) *devstack.Server {
 	t.Helper()
-	x, err := s.startRedis()
+	x, err := s.redis()
 	Check(t, err)
 	return x.server
-}
-
-func (s *Servers) startRedis() (*indexes, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.redis == nil && s.redisErr == nil {
-		s.redis, s.redisErr = newIndexes(s.config)
-	}
-	return s.redis, s.redisErr
 }
 
 // RedisClient returns a client of a Redis, which is closed when the test ends.

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // startTime bounds the start of a server, an installation included.
@@ -38,16 +40,37 @@ var servers = NewServers(devstack.Config{
 // Servers are one Postgres and one Redis. Each is started when it is first asked
 // for. A failure is kept: whoever asks later fails at once.
 type Servers struct {
-	config      devstack.Config
-	mu          sync.Mutex
-	postgres    *postgres
-	postgresErr error
-	redis       *indexes
-	redisErr    error
+	postgres func() (*postgres, error)
+	redis    func() (*indexes, error)
+	mu       sync.Mutex
+	closers  []func() error // of those that were started
 }
 
 // NewServers returns servers that are found or started as devstack is told.
-func NewServers(c devstack.Config) *Servers { return &Servers{config: c} }
+func NewServers(c devstack.Config) *Servers {
+	s := new(Servers)
+	s.postgres = sync.OnceValues(func() (*postgres, error) {
+		p, err := newPostgres(c)
+		if err == nil {
+			s.onClose(p.close)
+		}
+		return p, err
+	})
+	s.redis = sync.OnceValues(func() (*indexes, error) {
+		x, err := newIndexes(c)
+		if err == nil {
+			s.onClose(x.server.Close)
+		}
+		return x, err
+	})
+	return s
+}
+
+func (s *Servers) onClose(f func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closers = append(s.closers, f)
+}
 
 // Main runs the tests of a package, stops the servers that they asked for and
 // ends the process.
@@ -65,13 +88,10 @@ func (s *Servers) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	if s.redis != nil {
-		err = errors.Join(err, s.redis.server.Close())
+	for _, f := range s.closers {
+		err = errors.Join(err, f())
 	}
-	if s.postgres != nil {
-		err = errors.Join(err, s.postgres.close())
-	}
-	s.redis, s.postgres = nil, nil
+	s.closers = nil
 	return err
 }
 
@@ -114,4 +134,16 @@ func FreeAddr(t T) string {
 	addr, err := process.FreeAddr()
 	Check(t, err)
 	return addr
+}
+
+// Proxy starts a proxy to the server of a URL, and returns the URL through that.
+func Proxy(t T, server string) (p *faultproxy.Proxy, through string) {
+	t.Helper()
+	u, err := url.Parse(server)
+	Check(t, err)
+	p, err = faultproxy.New(u.Host)
+	Check(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	u.Host = p.Addr()
+	return p, u.String()
 }

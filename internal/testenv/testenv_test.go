@@ -178,8 +178,8 @@ func TestPostgres_DatabaseURL(t *testing.T) {
 
 func TestEnvironment_KeepsFailure(t *testing.T) {
 	ours := NewServers(devstack.Config{DatabaseURL: "postgres://nobody@127.0.0.1:1/none?sslmode=disable"})
-	_, first := ours.startPostgres()
-	_, second := ours.startPostgres()
+	_, first := ours.postgres()
+	_, second := ours.postgres()
 	if first == nil || first != second {
 		t.Errorf("first %v, second %v", first, second)
 	}
@@ -200,7 +200,7 @@ func host(t *testing.T, raw string) string {
 func BenchmarkPostgres(b *testing.B) {
 	Postgres(b)
 	for b.Loop() {
-		p, err := servers.startPostgres()
+		p, err := servers.postgres()
 		if err != nil {
 			b.Fatal(err)
 		}

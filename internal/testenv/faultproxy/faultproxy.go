@@ -5,10 +5,8 @@ package faultproxy
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -39,21 +37,6 @@ func New(server string) (*Proxy, error) {
 	p := &Proxy{listener: listener, server: server, clients: map[net.Conn]bool{}}
 	go p.accept()
 	return p, nil
-}
-
-// NewURL starts a proxy to the server of a URL, and returns that URL with the
-// address of the proxy.
-func NewURL(server string) (*Proxy, string, error) {
-	u, err := url.Parse(server)
-	if err != nil {
-		return nil, "", fmt.Errorf("proxy: %w", err)
-	}
-	p, err := New(u.Host)
-	if err != nil {
-		return nil, "", err
-	}
-	u.Host = p.Addr()
-	return p, u.String(), nil
 }
 
 // Addr is the address on which the proxy listens, host:port.
