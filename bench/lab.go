@@ -85,7 +85,7 @@ func (l *lab) open() {
 		l.check(err)
 	} else {
 		say("building api, worker and sendquota")
-		l.check(testenv.Build(l.Context(), l.programs))
+		l.check(testenv.Build(l.Context(), l.programs, nil))
 	}
 	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
 	l.Cleanup(func() { l.check(l.servers.Close()) })

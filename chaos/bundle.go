@@ -20,6 +20,7 @@ type bundle struct {
 	*testenv.Installation
 	lab      *lab
 	name     string
+	mutant   string            // path of a mutated api or worker; empty: none
 	env      []string          // of api and worker, besides
 	toRedis  *faultproxy.Proxy // nil: the programs connect directly
 	rules    []rule
@@ -67,10 +68,10 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 }
 
 // setupSmall is a bundle with short windows, in the servers that are shared.
-func (l *lab) setupSmall(t testenv.T, name string, env ...string) *bundle {
+func (l *lab) setupSmall(t testenv.T, name string) *bundle {
 	return l.setup(t, config{
 		name: name, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
-		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1, env: env,
+		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1,
 	})
 }
 

@@ -1,5 +1,5 @@
 // Command chaos proves the guarantees under faults. It builds the programs with
-// the points of the package faults in them, starts Postgres, Redis and a
+// the points of the package failpoint in them, starts Postgres, Redis and a
 // provider of its own, breaks them in every way that a real operation meets, and
 // compares what callers were told, what Postgres holds and what the provider
 // got.
@@ -9,7 +9,7 @@
 //	make chaos SEED=42         the choices of an earlier run again
 //
 // It has four parts. The sweep kills or freezes a process at every named point.
-// The mutants switch a gate off and must be caught. The backlog is what an
+// The mutants are programs that lack a gate, and must be caught. The backlog is what an
 // outage of the workers leaves behind. The storm breaks everything in turn
 // under load. Everything stays on loopback. It exits with 1 if a guarantee was
 // broken, or if a fault that belongs to the run was never met.

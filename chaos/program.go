@@ -29,8 +29,12 @@ type program struct {
 
 // startProgram starts and supervises a program.
 func (b *bundle) startProgram(kind string, faults []string, env ...string) *program {
+	path := filepath.Join(b.Programs, kind)
+	if filepath.Base(b.mutant) == kind {
+		path = b.mutant
+	}
 	p := &program{
-		Command: process.Command{Name: kind, Path: filepath.Join(b.Programs, kind), Env: slices.Concat(b.Env, b.env, env)},
+		Command: process.Command{Name: kind, Path: path, Env: slices.Concat(b.Env, b.env, env)},
 		logs:    filepath.Join(b.Dir, fmt.Sprintf("%s-%d", kind, len(b.programs)+1)), faults: faults, done: make(chan struct{}),
 	}
 	testenv.Check(b, p.start())
@@ -46,7 +50,7 @@ func (p *program) start() error {
 	n := len(p.all)
 	c.Log = fmt.Sprintf("%s.%d.log", p.logs, n+1)
 	if n < len(p.faults) {
-		c.Env = append(slices.Clip(c.Env), "FAULTS="+p.faults[n])
+		c.Env = append(slices.Clip(c.Env), "FAILPOINT="+p.faults[n])
 	}
 	next, err := process.Start(c)
 	if err != nil {

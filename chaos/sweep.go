@@ -9,14 +9,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // crash is one case of the sweep: what happens to which program.
 type crash struct {
 	how   string // kill or stop
-	point faults.Point
+	point failpoint.Point
 	hit   int
 }
 
@@ -29,7 +29,7 @@ const atOnce = 6
 // with the same work, and looks at what is left when everything has settled.
 func sweep(t testenv.T, l *lab) {
 	var crashes []crash
-	for _, p := range faults.Points {
+	for _, p := range failpoint.Points {
 		for hit := 1; hit <= l.hits; hit++ {
 			crashes = append(crashes, crash{"kill", p, hit})
 		}
@@ -55,7 +55,7 @@ func sweep(t testenv.T, l *lab) {
 	}
 	testenv.Check(t, g.Wait())
 	killed, stopped := 0, 0
-	for _, p := range faults.Points {
+	for _, p := range failpoint.Points {
 		killed += hit["kill at "+string(p)]
 		stopped += hit["stop at "+string(p)]
 		for _, how := range []string{"kill", "stop"} {
@@ -69,7 +69,7 @@ func sweep(t testenv.T, l *lab) {
 }
 
 // ofAPI reports whether it is the API that comes to a point.
-func ofAPI(p faults.Point) bool {
+func ofAPI(p failpoint.Point) bool {
 	what, _, _ := strings.Cut(string(p), ".")
 	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move"
 }
@@ -82,7 +82,7 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	switch {
 	case ofAPI(c.point):
 		apiPlan = plan
-	case c.point == faults.ReapFound || c.point == faults.ReapDone: // there must be something to reap
+	case c.point == failpoint.ReapFound || c.point == failpoint.ReapDone: // there must be something to reap
 		workerPlan = append([]string{"kill@send.written:6"}, plan...)
 	default:
 		workerPlan = plan
@@ -92,7 +92,7 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 		defer b.thaw(victim, c)()
 	}
 	b.smallWork()
-	if c.point == faults.ExpireCommitted { // or the wake-ups of the late ones are faster
+	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
 		b.flush()
 		testenv.Sleep(t, 3*time.Second)
 	}

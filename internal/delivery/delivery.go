@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/channel"
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -165,9 +165,9 @@ func wait(ctx context.Context, d time.Duration) error {
 // drains, it does not drop.
 func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	faults.Here(faults.ClaimCommitted)
+	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := d.send(ctx, c, began)
-	faults.Here(faults.SendAnswered)
+	failpoint.Hit(failpoint.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
 	f := store.Finish{
 		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
@@ -186,7 +186,7 @@ func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time)
 	if more, err = d.finish(ctx, c, f, began); err != nil {
 		return false, err
 	}
-	faults.Here(faults.FinishCommitted)
+	failpoint.Hit(failpoint.FinishCommitted)
 	if f.Resolution.Status == push.Failed {
 		d.release(c.Push)
 	}

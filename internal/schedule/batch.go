@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -79,7 +79,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 // the recipients, which is cheaper than to tell it everything.
 func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order store.Order, planned []int, caps push.OwnCaps) error {
 	verdicts, err := s.book(ctx, tenant, caps, order)
-	faults.Here(faults.BatchCommitted)
+	failpoint.Hit(failpoint.BatchCommitted)
 	if !order.DryRun {
 		s.ledger.Forget(recipients(order.Drafts)...)
 	}

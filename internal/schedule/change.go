@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -22,7 +22,7 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 	if err != nil {
 		return p, fmt.Errorf("cancel: %w", err)
 	}
-	faults.Here(faults.CancelCommitted)
+	failpoint.Hit(failpoint.CancelCommitted)
 	s.tally.forget(tenant, store.DayOf(p.SendAt))
 	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
@@ -67,7 +67,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 		defer x.turn.end()
 		return Result{Push: v.Push}, s.refusal(ctx, x, p.SendAt, v)
 	}
-	faults.Here(faults.MoveCommitted)
+	failpoint.Hit(failpoint.MoveCommitted)
 	s.tally.forget(tenant, old)
 	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)

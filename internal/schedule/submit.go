@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -62,7 +62,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 			return Result{}, err
 		}
 	}
-	faults.Here(faults.SubmitReserved)
+	failpoint.Hit(failpoint.SubmitReserved)
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
@@ -72,12 +72,12 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		return Result{}, fmt.Errorf("book: %w", err)
 	}
 	v := verdicts[0]
-	faults.Here(faults.BookCommitted)
+	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
 		s.tellLedger(who, d.Push.ID, reserved, v)
-		faults.Here(faults.SubmitTold)
+		failpoint.Hit(failpoint.SubmitTold)
 		s.arm(ctx, v.Push)
-		faults.Here(faults.SubmitArmed)
+		failpoint.Hit(failpoint.SubmitArmed)
 	}
 	x := explain(who, nil)
 	defer x.turn.end()
@@ -102,7 +102,7 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	}
 	around.Timeline = quota.NewTimeline(bookings)
 	d, complete := s.cfg.Policy.Decide(around, at, s.now())
-	if d.Allowed() && !faults.Off(faults.Confirm) {
+	if d.Allowed() {
 		return nil
 	}
 	x := explain(who, nil)

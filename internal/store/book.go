@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -183,7 +183,7 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order
 
 // insert stores the granted pushes and commits, in one exchange.
 func insert(ctx context.Context, c *pgxpool.Conn, j *judge, crowds *heldCrowds) error {
-	faults.Here(faults.BookLocked)
+	failpoint.Hit(failpoint.BookLocked)
 	b := &pgx.Batch{}
 	if len(j.granted) > 0 {
 		b.Queue(insertSQL, insertArgs(j.granted)...)
@@ -196,6 +196,6 @@ func insert(ctx context.Context, c *pgxpool.Conn, j *judge, crowds *heldCrowds) 
 	near.queue(b)
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)
-	faults.Here(faults.BookCommitting)
+	failpoint.Hit(failpoint.BookCommitting)
 	return res.Close()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -49,7 +49,7 @@ func (s *Store) Reschedule(ctx context.Context, o Order) (Verdict, error) {
 		if err := errors.Join(j.reading.close(), err); err != nil {
 			return err
 		}
-		faults.Here(faults.MoveLocked)
+		failpoint.Hit(failpoint.MoveLocked)
 		return writeMove(ctx, c, v)
 	})
 	return v, err
@@ -73,6 +73,6 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, v Verdict) error {
 	}
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)
-	faults.Here(faults.MoveCommitting)
+	failpoint.Hit(failpoint.MoveCommitting)
 	return res.Close()
 }

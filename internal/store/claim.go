@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -102,7 +102,7 @@ func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks string, orders
 		claims[i].Now, claims[i].Left = found.now, d.left
 		w.add(i, claims[i], d)
 	}
-	faults.Here(faults.ClaimLocked)
+	failpoint.Hit(failpoint.ClaimLocked)
 	return claims, w.commit(ctx, c, claims)
 }
 
@@ -133,11 +133,8 @@ func (s *situation) decide(o ClaimOrder) Claim {
 			return Claim{State: Claimed, Push: f.push, Token: f.token, Attempt: f.push.Attempts, StartedAt: f.leaseUntil.Add(-o.Lease), LeaseUntil: f.leaseUntil}
 		}
 	}
-	if p.ID == uuid.Nil || len(d.inFlight) > 0 && !faults.Off(faults.InFlight) {
+	if p.ID == uuid.Nil || len(d.inFlight) > 0 {
 		return Claim{State: Nothing}
-	}
-	if faults.Off(faults.Delivery) {
-		d.sends = nil
 	}
 	free, ok := o.Policy.Next(quota.NewTimeline(d.sends), s.now, 0)
 	if !ok || free.After(p.ExpiresAt) {

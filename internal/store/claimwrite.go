@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -72,7 +72,7 @@ func (w *writing) add(i int, c Claim, d *due) {
 	case Wait, Again:
 		return
 	}
-	if len(d.inFlight) > 0 && !faults.Off(faults.InFlight) {
+	if len(d.inFlight) > 0 {
 		return // found again, not changed
 	}
 	var (
@@ -107,7 +107,7 @@ func (w *writing) commit(ctx context.Context, c *pgxpool.Conn, claims []Claim) e
 	}
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)
-	faults.Here(faults.ClaimCommitting)
+	failpoint.Hit(failpoint.ClaimCommitting)
 	for range b.Len() - 1 {
 		rows, _ := res.Query()
 		written, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/faults"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -126,7 +125,7 @@ func (j *judge) draft(d Draft, o Order, left *Allowance) Verdict {
 		}
 		return j.booked(old, d, policy) // committed by a run whose reply was lost
 	}
-	if !policy.Allows(view.Timeline, p.SendAt) && !faults.Off(faults.Judge) {
+	if !policy.Allows(view.Timeline, p.SendAt) {
 		if d.Latest.IsZero() {
 			return j.refused(d, o)
 		}
@@ -199,7 +198,7 @@ func (j *judge) move(d Draft, o Order) (Verdict, error) {
 	}
 	view := j.view(d)
 	view.Timeline = view.Remove(quota.Booking{ID: p.ID, At: p.SendAt})
-	if !o.Policy.Allows(view.Timeline, d.Push.SendAt) && !faults.Off(faults.Judge) {
+	if !o.Policy.Allows(view.Timeline, d.Push.SendAt) {
 		v := j.refused(d, o)
 		v.Push = p
 		return v, nil

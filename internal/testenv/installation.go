@@ -8,19 +8,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/sendquota/sendquota/internal/process"
 )
 
-// Build builds api, worker and sendquota into a folder, with more flags for
-// `go build`.
-func Build(ctx context.Context, folder string, flags ...string) error {
-	const programs = "github.com/sendquota/sendquota/cmd/..."
-	out, err := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", folder + "/"}, flags...), programs)...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build: %w\n%s", err, out)
+// Build builds commands into a folder, with these flags of `go build`. Without a
+// command it builds all of them.
+func Build(ctx context.Context, folder string, flags []string, commands ...string) error {
+	args := slices.Concat([]string{"build", "-o", folder + "/"}, flags)
+	if commands == nil {
+		commands = []string{"..."}
+	}
+	for _, c := range commands {
+		args = append(args, "github.com/sendquota/sendquota/cmd/"+c)
+	}
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", folder, err, out)
 	}
 	return nil
 }
