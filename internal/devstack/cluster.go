@@ -2,7 +2,6 @@ package devstack
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,20 +114,12 @@ func (c Config) initialise(ctx context.Context, f *folder, cl *cluster) error {
 // newPassword makes a password, keeps it for later runs and lays it out for
 // initdb, which reads it with the rights of the account.
 func (cl *cluster) newPassword(f *folder) (initdbArgs []string, err error) {
-	cl.password = rand.Text()
-	if err := os.WriteFile(f.file("password"), []byte(cl.password+"\n"), 0o600); err != nil {
+	if cl.password, err = f.password(); err != nil {
 		return nil, err
 	}
 	path := passwordFile(f)
-	if err := os.WriteFile(path, []byte(cl.password+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	if f.account != nil {
-		if err := os.Chown(path, int(f.account.uid), int(f.account.gid)); err != nil {
-			return nil, err
-		}
-	}
-	return []string{"--auth=scram-sha-256", "--pwfile=" + path}, nil
+	err = makeOwned(path, f.account, os.WriteFile(path, []byte(cl.password+"\n"), 0o600))
+	return []string{"--auth=scram-sha-256", "--pwfile=" + path}, err
 }
 
 func passwordFile(f *folder) string { return filepath.Join(f.data, "initdb.password") }

@@ -1,11 +1,13 @@
 package devstack
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -79,6 +81,16 @@ func (f *folder) file(suffix string) string {
 func (f *folder) command(c process.Command) process.Command {
 	c.Dir, c.Log, c.Lock, c.User, c.Env = f.data, f.logPath(), f.lock, f.account.credential(), []string{"LC_ALL=C", "TZ=UTC"}
 	return c
+}
+
+// password returns the password of a kept server, made when it is first asked for.
+func (f *folder) password() (string, error) {
+	text, err := os.ReadFile(f.file("password"))
+	if !errors.Is(err, os.ErrNotExist) {
+		return strings.TrimSpace(string(text)), err
+	}
+	password := rand.Text()
+	return password, os.WriteFile(f.file("password"), []byte(password+"\n"), 0o600)
 }
 
 func (f *folder) lockKept() error {

@@ -3,6 +3,7 @@ package devstack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -11,9 +12,34 @@ import (
 
 // recipe is how one service is started as a child process on a given address.
 type recipe struct {
+	binary  string
 	command func(addr string) process.Command
 	ready   func(ctx context.Context, url string, pid int) error
 	url     func(addr string) string
+	prepare func(ctx context.Context, url string) error // once, when it answers; or nil
+}
+
+// private starts the service as a child process, in a folder of its own.
+func (c Config) private(ctx context.Context, s service) (*Server, error) {
+	f, err := c.openFolder(strings.ToLower(s.name))
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
+	}
+	r, err := s.recipe(ctx, f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), f.close())
+	}
+	server, err := startPrivate(ctx, f, r)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
+	}
+	if r.prepare != nil {
+		if err := r.prepare(ctx, server.URL); err != nil {
+			return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), server.Close())
+		}
+	}
+	c.say("%s: started %s, process %d, at %s", server.Name, r.binary, server.Pid(), redacted(server.URL))
+	return server, nil
 }
 
 // startPrivate starts the service on a free address and keeps that for every

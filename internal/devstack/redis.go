@@ -2,12 +2,10 @@ package devstack
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -34,34 +32,20 @@ func StartRedis(ctx context.Context, c Config) (*Server, error) {
 		apt:      "redis-server",
 		brew:     "redis",
 		binary:   c.places.redisBin,
-		private:  c.privateRedis,
+		recipe:   c.redisRecipe,
 		shared:   c.sharedRedis,
 		inside:   c.startMiniredis,
 	})
 }
 
-func (c Config) privateRedis(ctx context.Context) (*Server, error) {
+func (c Config) redisRecipe(_ context.Context, f *folder) (r recipe, err error) {
+	password := ""
+	if !f.throwAway {
+		if password, err = f.password(); err != nil {
+			return r, err
+		}
+	}
 	binary, err := c.places.redisBin()
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
-	}
-	f, err := c.openFolder("redis")
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
-	}
-	password, err := redisPassword(f)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start redis: %w", err), f.close())
-	}
-	s, err := startPrivate(ctx, f, c.redisRecipe(f, binary, password))
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
-	}
-	c.say("redis: started %s, process %d, at %s", binary, s.Pid(), redacted(s.URL))
-	return s, nil
-}
-
-func (c Config) redisRecipe(f *folder, binary, password string) recipe {
 	u := func(addr string) string {
 		u := url.URL{Scheme: "redis", Host: addr, Path: "/0"}
 		if password != "" {
@@ -70,13 +54,14 @@ func (c Config) redisRecipe(f *folder, binary, password string) recipe {
 		return u.String()
 	}
 	return recipe{
+		binary: binary,
 		command: func(addr string) process.Command {
 			// "-" reads the settings from stdin, where no other user sees the password.
 			return process.Command{Path: binary, Args: []string{"-"}, Stdin: c.redisSettings(f, addr, password), Orphan: syscall.SIGTERM}
 		},
 		ready: redisAnswers,
 		url:   u,
-	}
+	}, err
 }
 
 func (c Config) redisSettings(f *folder, addr, password string) string {
@@ -104,23 +89,6 @@ func (c Config) redisSettings(f *folder, addr, password string) string {
 		set("appendfsync", "everysec")
 	}
 	return b.String()
-}
-
-// redisPassword returns the password of a kept Redis, made at its first
-// start. A throw-away Redis has none.
-func redisPassword(f *folder) (string, error) {
-	if f.throwAway {
-		return "", nil
-	}
-	text, err := os.ReadFile(f.file("password"))
-	if err == nil {
-		return strings.TrimSpace(string(text)), nil
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	password := rand.Text()
-	return password, os.WriteFile(f.file("password"), []byte(password+"\n"), 0o600)
 }
 
 // redisAnswers tells whether the server at this URL has loaded its data and
