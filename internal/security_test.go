@@ -15,7 +15,7 @@ func TestThreatsNameTheirTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`([a-z0-9]+)\\.((?:Test|Fuzz)[A-Za-z0-9]+)`")
+	named := regexp.MustCompile("`([a-z0-9]+)\\.((?:Test|Fuzz)\\w+)`")
 	threats := 0
 	for line := range strings.Lines(string(page)) {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| threat |") {
