@@ -11,11 +11,11 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Deliverer handles wake-ups. It is safe for concurrent use.
@@ -39,8 +39,8 @@ type Config struct {
 
 // attempts is the part of the store that begins and ends attempts.
 type attempts interface {
-	Claim(ctx context.Context, o store.ClaimOrder) (store.Claim, error)
-	Finish(ctx context.Context, f store.Finish) (more bool, err error)
+	Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error)
+	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 }
 
 // observer is told what happened, for the metrics.
@@ -60,7 +60,7 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logge
 }
 
 // Handle sends what is due for the recipient of a wake-up, one push after
-// another, and waits for what may be sent in less than [store.Patience], until
+// another, and waits for what may be sent in less than [booking.Patience], until
 // nothing is left to do now. It fails only if Postgres could not be reached, or
 // with [push.Early] if there was nothing to do yet.
 func (d *Deliverer) Handle(ctx context.Context, w push.WakeUp) error {
@@ -91,8 +91,8 @@ func (t *turn) take() {
 
 // order asks for what may be sent now: with a turn out of a line, at its channel;
 // otherwise where nobody has to wait in line.
-func (d *Deliverer) order(w push.WakeUp, t *turn) store.ClaimOrder {
-	o := store.ClaimOrder{RecipientKey: w.RecipientKey, Policy: d.cfg.Policy, Lease: d.cfg.Lease}
+func (d *Deliverer) order(w push.WakeUp, t *turn) booking.ClaimOrder {
+	o := booking.ClaimOrder{RecipientKey: w.RecipientKey, Policy: d.cfg.Policy, Lease: d.cfg.Lease}
 	if t.line != nil && !t.open {
 		o.Channel = t.line.channel
 	} else {
@@ -121,20 +121,20 @@ func (d *Deliverer) pass(ctx context.Context, w push.WakeUp, t *turn) (pause tim
 			closed = !d.lines.byName[name].join(push.WakeUp{Push: w.Push, Tenant: w.Tenant, RecipientKey: w.RecipientKey, Channel: name, At: c.Now}) || closed
 		}
 		switch c.Outcome {
-		case store.Nothing:
-			if early := w.At.Sub(c.Now); early > store.Patience {
+		case booking.Nothing:
+			if early := w.At.Sub(c.Now); early > booking.Patience {
 				return 0, push.Early{In: early}
 			}
 			return 0, nil
-		case store.Wait:
+		case booking.Wait:
 			return c.Wait, nil
-		case store.Deferred:
+		case booking.Deferred:
 			d.seen.Deferred()
 			d.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
-		case store.TooLate:
+		case booking.TooLate:
 			d.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
 			d.release(c.Push)
-		case store.Claimed:
+		case booking.Claimed:
 			end := d.lines.begin(c.Push.Channel)
 			t.take()
 			more, err := d.attempt(ctx, c, began)
@@ -163,13 +163,13 @@ func wait(ctx context.Context, d time.Duration) error {
 //
 // Once begun, it is carried to its end even if ctx ends: a stopping worker
 // drains, it does not drop.
-func (d *Deliverer) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
+func (d *Deliverer) attempt(ctx context.Context, c booking.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := d.send(ctx, c, began)
 	failpoint.Hit(failpoint.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
-	f := store.Finish{
+	f := booking.Finish{
 		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
 		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Handed: handed(result, began),
 		Resolution: retry.After(push.Attempt{
@@ -206,7 +206,7 @@ func handed(r channel.Result, began time.Time) time.Duration {
 // that was held up for a quarter of the lease since it asked for the claim does
 // not begin any more: the attempt must end, and be recorded, before it counts
 // as lost and is repeated elsewhere.
-func (d *Deliverer) send(ctx context.Context, c store.Claim, began time.Time) (channel.Result, push.Retry) {
+func (d *Deliverer) send(ctx context.Context, c booking.Claim, began time.Time) (channel.Result, push.Retry) {
 	entry, known := d.channels.Get(c.Push.Channel)
 	if !known { // the store was not told of the channels
 		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured"}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
@@ -223,7 +223,7 @@ func (d *Deliverer) send(ctx context.Context, c store.Claim, began time.Time) (c
 
 // finish records an attempt, and tries until its lease, which began no earlier than
 // the claim, is over: an attempt that is not recorded will be repeated.
-func (d *Deliverer) finish(ctx context.Context, c store.Claim, f store.Finish, began time.Time) (more bool, err error) {
+func (d *Deliverer) finish(ctx context.Context, c booking.Claim, f booking.Finish, began time.Time) (more bool, err error) {
 	lease := c.LeaseUntil.Sub(c.StartedAt)
 	pause := lease / 40
 	for {

@@ -11,41 +11,41 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const lease = time.Minute
 
 // scripted is a store that says what the test wants to hear.
 type scripted struct {
-	claims   []store.Claim // one after another, then nothing
-	slow     time.Duration // how long a claim takes
-	failures int           // of Finish, before it succeeds
+	claims   []booking.Claim // one after another, then nothing
+	slow     time.Duration   // how long a claim takes
+	failures int             // of Finish, before it succeeds
 	failure  error
 	more     bool
 
-	finished []store.Finish
+	finished []booking.Finish
 	at       []time.Time
 }
 
-func (s *scripted) Claim(context.Context, store.ClaimOrder) (store.Claim, error) {
+func (s *scripted) Claim(context.Context, booking.ClaimOrder) (booking.Claim, error) {
 	if len(s.claims) == 0 {
-		return store.Claim{}, nil
+		return booking.Claim{}, nil
 	}
 	c := s.claims[0]
 	s.claims = s.claims[1:]
-	if c.Outcome == store.Claimed {
+	if c.Outcome == booking.Claimed {
 		c.StartedAt, c.LeaseUntil = time.Now(), time.Now().Add(lease)
 	}
 	time.Sleep(s.slow)
 	return c, nil
 }
 
-func (s *scripted) Finish(_ context.Context, f store.Finish) (bool, error) {
+func (s *scripted) Finish(_ context.Context, f booking.Finish) (bool, error) {
 	s.finished, s.at = append(s.finished, f), append(s.at, time.Now())
 	if s.failures--; s.failures >= 0 {
 		return false, s.failure
@@ -54,8 +54,8 @@ func (s *scripted) Finish(_ context.Context, f store.Finish) (bool, error) {
 }
 
 // claimed is a claim of a push that expires in an hour.
-func claimed() store.Claim {
-	return store.Claim{Outcome: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
+func claimed() booking.Claim {
+	return booking.Claim{Outcome: booking.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
 }
 
 func worker(t *testing.T, s *scripted, p *provider) *delivery.Deliverer {
@@ -71,7 +71,7 @@ func TestAWorkerThatWasHeldUpSendsNothing(t *testing.T) {
 	}{"just in time": {lease / 4, 1}, "too late": {lease/4 + 1, 0}, "far too late": {10 * lease, 0}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, p := &scripted{claims: []store.Claim{claimed()}, slow: row.slow}, &provider{}
+				s, p := &scripted{claims: []booking.Claim{claimed()}, slow: row.slow}, &provider{}
 				if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +90,7 @@ func TestAWorkerThatWasHeldUpSendsNothing(t *testing.T) {
 func TestTheChannelHasHalfOfTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := &scripted{claims: []store.Claim{claimed()}, slow: 10 * time.Second}
+		s := &scripted{claims: []booking.Claim{claimed()}, slow: 10 * time.Second}
 		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
 			<-ctx.Done()
 			return channel.Result{Outcome: push.Unknown, Error: "timeout"}
@@ -109,7 +109,7 @@ func TestTheChannelHasHalfOfTheLease(t *testing.T) {
 func TestAttemptsAreCarriedToTheirEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		s := &scripted{claims: []store.Claim{claimed()}, failures: 2, failure: push.ErrUnavailable}
+		s := &scripted{claims: []booking.Claim{claimed()}, failures: 2, failure: push.ErrUnavailable}
 		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
 			stop()
 			time.Sleep(time.Second)
@@ -145,7 +145,7 @@ func TestFinishesAreRepeatedWhilePostgresIsAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				s, p := &scripted{claims: []store.Claim{claimed()}, failures: row.failures, failure: row.failure}, &provider{}
+				s, p := &scripted{claims: []booking.Claim{claimed()}, failures: row.failures, failure: row.failure}, &provider{}
 				err := worker(t, s, p).Handle(t.Context(), push.WakeUp{})
 				if !errors.Is(err, row.want) || (err == nil) != (row.want == nil) || len(s.finished) != row.finishes || len(p.took) != 1 {
 					t.Errorf("%v; %d finishes, %d sends", err, len(s.finished), len(p.took))
@@ -167,8 +167,8 @@ func TestFinishesAreRepeatedWhilePostgresIsAway(t *testing.T) {
 func TestHandleGoesOnWhileThereIsMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := &scripted{more: true, claims: []store.Claim{
-			{Outcome: store.Again}, {Outcome: store.Deferred}, {Outcome: store.Wait, Wait: time.Second}, claimed(), claimed(),
+		s := &scripted{more: true, claims: []booking.Claim{
+			{Outcome: booking.Again}, {Outcome: booking.Deferred}, {Outcome: booking.Wait, Wait: time.Second}, claimed(), claimed(),
 		}}
 		p := &provider{}
 		if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
@@ -182,7 +182,7 @@ func TestHandleGoesOnWhileThereIsMore(t *testing.T) {
 
 // TestHandleStopsWhenNobodyWaits: without word of more it does not ask again.
 func TestHandleStopsWhenNobodyWaits(t *testing.T) {
-	s, p := &scripted{claims: []store.Claim{claimed(), claimed()}}, &provider{}
+	s, p := &scripted{claims: []booking.Claim{claimed(), claimed()}}, &provider{}
 	if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil || len(p.took) != 1 {
 		t.Errorf("%v; %d sends", err, len(p.took))
 	}
@@ -194,7 +194,7 @@ func TestAStoppingWorkerWaitsForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		s := &scripted{claims: []store.Claim{{Outcome: store.Wait, Wait: time.Minute}}}
+		s := &scripted{claims: []booking.Claim{{Outcome: booking.Wait, Wait: time.Minute}}}
 		began := time.Now()
 		if err := worker(t, s, &provider{}).Handle(ctx, push.WakeUp{}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("%v after %s", err, time.Since(began))

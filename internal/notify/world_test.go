@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -95,11 +96,11 @@ func (w *world) run(box outbox, cfg Config) (stop func()) {
 func (w *world) book(tenant uuid.UUID, recipient string) push.Push {
 	w.t.Helper()
 	now := time.Now().UTC().Truncate(time.Second)
-	v, err := w.Book(w.t.Context(), store.Order{Drafts: []store.Draft{{Push: push.Push{
+	v, err := w.Book(w.t.Context(), booking.Order{Drafts: []booking.Draft{{Push: push.Push{
 		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`),
 		SendAt: now, RequestedSendAt: now, TTL: time.Hour,
 	}}}})
-	if err != nil || v[0].Outcome != store.Booked {
+	if err != nil || v[0].Outcome != booking.Booked {
 		w.t.Fatalf("%+v, %v", v, err)
 	}
 	return v[0].Push
@@ -108,11 +109,11 @@ func (w *world) book(tenant uuid.UUID, recipient string) push.Push {
 // send claims and finishes a push.
 func (w *world) send(p push.Push) {
 	w.t.Helper()
-	c, err := w.Claim(w.t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
-	if err != nil || c.Outcome != store.Claimed {
+	c, err := w.Claim(w.t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+	if err != nil || c.Outcome != booking.Claimed {
 		w.t.Fatalf("%+v, %v", c, err)
 	}
-	_, err = w.Finish(w.t.Context(), store.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
+	_, err = w.Finish(w.t.Context(), booking.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
