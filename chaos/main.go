@@ -9,7 +9,7 @@
 //	make chaos SEED=42         the choices of an earlier run again
 //
 // It has four parts. The sweep kills or freezes a process at every named point.
-// The mutants switch a gate off and must be caught. The backlog is what an
+// The mutants are programs that lack a gate, and must be caught. The backlog is what an
 // outage of the workers leaves behind. The storm breaks everything in turn
 // under load. Everything stays on loopback. It exits with 1 if a guarantee was
 // broken, or if a fault that belongs to the run was never met.

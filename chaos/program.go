@@ -33,8 +33,12 @@ type program struct {
 // startProgram starts and supervises a program.
 func (w *world) startProgram(kind string, faults []string, env ...string) (*program, error) {
 	w.started++
+	path := filepath.Join(w.lab.programs, kind)
+	if filepath.Base(w.mutant) == kind {
+		path = w.mutant
+	}
 	p := &program{
-		kind: kind, path: filepath.Join(w.lab.programs, kind), env: append(w.env[:len(w.env):len(w.env)], env...), faults: faults,
+		kind: kind, path: path, env: append(w.env[:len(w.env):len(w.env)], env...), faults: faults,
 		logs: filepath.Join(w.dir, fmt.Sprintf("%s-%d", kind, w.started)), done: make(chan struct{}),
 	}
 	if err := p.start(); err != nil {

@@ -21,6 +21,7 @@ type world struct {
 	lab      *lab
 	name     string
 	dir      string
+	mutant   string     // path of the api or worker to run in place of the lab's; empty: neither
 	database string     // as this program sees it
 	redis    string     //
 	toRedis  *wire.Wire // nil: the way is straight
