@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Request is one push as a caller asks for it, its form already checked.
@@ -25,7 +25,7 @@ type Request struct {
 }
 
 // plan turns a request into a draft, or says all that is wrong with it.
-func (s *Service) plan(tenant uuid.UUID, r Request) (store.Draft, error) {
+func (s *Service) plan(tenant uuid.UUID, r Request) (booking.Draft, error) {
 	now := s.now().UTC()
 	var bad invalid.FieldErrors
 	p := push.Push{
@@ -44,7 +44,7 @@ func (s *Service) plan(tenant uuid.UUID, r Request) (store.Draft, error) {
 		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	d := store.Draft{Push: p}
+	d := booking.Draft{Push: p}
 	if r.Defer {
 		d.Latest = latest
 		if !r.Latest.IsZero() {
