@@ -79,9 +79,6 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	if cfg.Health == nil {
 		cfg.Health = health.New(health.Config{Stopping: cfg.Stopping})
 	}
-	if cfg.Limiter == nil {
-		cfg.Limiter = noLimiter{}
-	}
 	if cfg.Callers.Limiter == nil {
 		cfg.Callers.Limiter = cfg.Limiter
 	}

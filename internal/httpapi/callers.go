@@ -88,14 +88,14 @@ func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 // answer how they stand, and refuses it if one of them does.
 func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 	rules, names := a.cfg.Callers.rules(address, key)
-	if len(rules) == 0 {
+	if len(rules) == 0 || a.cfg.Callers.Limiter == nil {
 		return nil
 	}
-	ask := a.cfg.Callers.Limiter.Look
+	ask := limiter.Look
 	if charge {
-		ask = a.cfg.Callers.Limiter.Take
+		ask = limiter.Take
 	}
-	d, err := ask(c.r.Context(), callersOwner, 1, rules...)
+	d, err := ask(a.cfg.Callers.Limiter, c.r.Context(), callersOwner, 1, rules...)
 	if err != nil {
 		if charge && a.cfg.Callers.Skipped != nil {
 			a.cfg.Callers.Skipped()

@@ -11,8 +11,8 @@ import (
 // cancel ends a push that still waits. It needs no body; an empty object is
 // taken as none.
 func (a *api) cancel(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
+	var bad fieldErrors
+	c.noQuery(&bad)
 	id := c.pushID(&bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
@@ -28,28 +28,6 @@ func (a *api) cancel(c *call) error {
 		return &aboutPush{error: err, push: p}
 	}
 	return a.answer(c.w, http.StatusOK, viewOf(p))
-}
-
-// noBody faults whatever a body asks for.
-func (c *call) noBody(bad *faults) error {
-	if c.r.ContentLength == 0 {
-		return nil
-	}
-	body, err := c.body(maxBody)
-	if err != nil || len(body) == 0 {
-		return err
-	}
-	r, isObject := start(body, bad)
-	if isObject {
-		var f fields
-		for name := range r.members {
-			if raw := r.value(); r.err == nil {
-				f.unknown(name, raw)
-			}
-		}
-		bad.addAll("body", f.faults)
-	}
-	return finish(r, bad)
 }
 
 func cancelDoc(s *spec) *huma.Operation {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -43,28 +45,23 @@ func FuzzPush(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var bad faults
-		r, isObject := start(text, &bad)
-		if !isObject {
+		var got, again form
+		if readWhole(text, &fieldErrors{}, func(r *reader) { got.read(r, &pushFields) }) != nil {
 			return
 		}
-		got := readForm(r)
-		if finish(r, &bad) != nil {
-			return
-		}
-		var all faults
-		all.addAll("body", got.faults)
+		var all fieldErrors
+		all.addAll("body", got.fieldErrors)
 		mustBePlaced(t, all.list)
-		if len(got.faults) > 0 {
+		if len(got.list) > 0 {
 			return
 		}
 		if unfit(got.Recipient, 1, maxRecipient) != "" || unfit(got.Channel, 0, maxChannel) != "" || unfit(got.Category, 0, maxCategory) != "" || unfit(got.To, 0, maxTo) != "" ||
 			!json.Valid(got.Message) || got.Metadata != nil && !json.Valid(got.Metadata) {
 			t.Fatalf("accepted: %+v", got.Request)
 		}
-		again := readForm(newReader(written(t, got.Request)))
-		if diff := cmp.Diff(got.Request, again.Request); diff != "" || len(again.faults) > 0 {
-			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, again.faults)
+		again.read(newReader(written(t, got.Request)), &pushFields)
+		if diff := cmp.Diff(got.Request, again.Request); diff != "" || len(again.list) > 0 {
+			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, again.list)
 		}
 	})
 }
@@ -104,28 +101,25 @@ func FuzzBatch(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var bad faults
-		r, isObject := start(text, &bad)
-		if !isObject {
-			return
-		}
-		b := readBatch(r)
-		if finish(r, &bad) != nil {
+		var (
+			b   batchForm
+			bad fieldErrors
+		)
+		if readWhole(text, &bad, func(r *reader) { batchFields.read(r, &b, &b.fieldErrors) }) != nil {
 			return
 		}
 		for i := range b.forms {
-			bad.addAll(place(i), b.forms[i].faults)
+			bad.addAll(place(i), b.forms[i].fieldErrors)
 		}
-		var envelope faults
-		envelope.addAll("body", b.faults)
-		mustBePlaced(t, append(bad.list, envelope.list...))
+		bad.addAll("body", b.fieldErrors)
+		mustBePlaced(t, bad.list)
 		var plain struct{ Pushes []json.RawMessage }
-		if len(b.faults) == 0 && json.Unmarshal(text, &plain) == nil && strings.Count(string(text), `ushes"`) == 1 && !bytes.ContainsRune(text, '\\') &&
+		if len(b.list) == 0 && json.Unmarshal(text, &plain) == nil && strings.Count(string(text), `ushes"`) == 1 && !bytes.ContainsRune(text, '\\') &&
 			len(plain.Pushes) != len(b.forms) {
 			t.Errorf("%d members of %d", len(b.forms), len(plain.Pushes))
 		}
-		if len(b.forms) > maxMembers || len(b.forms) == 0 && len(b.faults) == 0 {
-			t.Errorf("%d members, %d faults", len(b.forms), len(b.faults))
+		if len(b.forms) > maxMembers || len(b.forms) == 0 && len(b.list) == 0 {
+			t.Errorf("%d members, %d faults", len(b.forms), len(b.list))
 		}
 	})
 }
@@ -157,14 +151,29 @@ func FuzzTime(f *testing.F) {
 // FuzzQuery holds that parameters are at fault, with their names, or within
 // their bounds.
 func FuzzQuery(f *testing.F) {
+	type filter struct {
+		recipient string
+		status    push.Status
+		from      time.Time
+		size      int
+		only      bool
+	}
+	params := table[filter]{fields: []field[filter]{
+		{name: "recipient", value: text(func(q *filter, s string) { q.recipient = s }, 0, maxRecipient)},
+		{name: "status", value: oneOf(func(q *filter, s push.Status) { q.status = s }, push.Statuses...)},
+		{name: "from", value: moment(func(q *filter, t time.Time) { q.from = t })},
+		{name: "page_size", value: integer(func(q *filter, n int) { q.size = n }, 1, 500).or("50")},
+		{name: "validate_only", value: boolean(func(q *filter, v bool) { q.only = v })},
+	}}
 	for _, seed := range []string{"", "recipient=a&page_size=5", "page_size=0x10", "status=sent&status=sent", "from=2026-12-01T09:00:00Z", "from=2026-12-01T09:00:00%2B01:00", "validate_only", "validate_only=true", "%zz=1", "a;b=1", "recipient=%00", "\xff=\xff", "page_size=9223372036854775808"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		var bad faults
-		q := readQuery(&http.Request{URL: &url.URL{RawQuery: raw}}, &bad, "recipient", "status", "from", "page_size", "validate_only")
-		recipient, status, size, flag := q.text("recipient", maxRecipient), q.oneOf("status", statusNames()...), q.int("page_size", 50, 1, 500), q.flag("validate_only")
-		from := q.time("from", time.Time{})
+		var (
+			bad fieldErrors
+			q   filter
+		)
+		params.readQuery(&http.Request{URL: &url.URL{RawQuery: raw}}, &q, &bad)
 		mustBePlaced(t, bad.list)
 		for _, one := range bad.list {
 			if !strings.HasPrefix(one.Field, "query") {
@@ -174,11 +183,11 @@ func FuzzQuery(f *testing.F) {
 		if len(bad.list) > 0 {
 			return
 		}
-		if unfit(recipient, 0, maxRecipient) != "" || size < 1 || size > 500 || status != "" && !strings.Contains(strings.Join(statusNames(), " "), status) {
-			t.Errorf("accepted: %q %q %d", recipient, status, size)
+		if unfit(q.recipient, 0, maxRecipient) != "" || q.size < 1 || q.size > 500 || q.status != "" && !slices.Contains(push.Statuses, q.status) {
+			t.Errorf("accepted: %+v", q)
 		}
-		if values, err := url.ParseQuery(raw); err != nil || flag != (values.Get("validate_only") == "true") || from.IsZero() != (values.Get("from") == "") {
-			t.Errorf("%q: %v %v %v", raw, flag, from, err)
+		if values, err := url.ParseQuery(raw); err != nil || q.only != (values.Get("validate_only") == "true") || q.from.IsZero() != (values.Get("from") == "") {
+			t.Errorf("%q: %+v %v", raw, q, err)
 		}
 	})
 }
@@ -195,7 +204,7 @@ func FuzzHeaders(f *testing.F) {
 		if got := requestID(r); len(got) == 0 || len(got) > 64 || strings.ContainsFunc(got, notInID) {
 			t.Errorf("request id %q", got)
 		}
-		var bad faults
+		var bad fieldErrors
 		got := (&call{r: r}).idempotencyKey(&bad)
 		mustBePlaced(t, bad.list)
 		if len(bad.list) == 0 && (got != key || len(got) == 0 || len(got) > 255 || printableASCII(got) != got) {

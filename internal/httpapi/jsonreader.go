@@ -67,12 +67,21 @@ func (r *reader) token() (jsontext.Token, bool) {
 }
 
 // members yields the names of the object that comes next. The caller reads the
-// value of each before it goes on.
+// value of each before it goes on; the name is valid until then.
 func (r *reader) members(yield func(name []byte) bool) {
 	r.within(func() bool {
-		name, ok := r.token()
-		return ok && yield([]byte(name.String()))
+		quoted, err := r.json.ReadValue()
+		r.fail(err)
+		return err == nil && yield(plainName(quoted))
 	})
+}
+
+func plainName(quoted []byte) []byte {
+	if name := quoted[1 : len(quoted)-1]; bytes.IndexByte(name, '\\') < 0 {
+		return name
+	}
+	name, _ := unquote(quoted)
+	return []byte(name)
 }
 
 // elements yields the indexes of the array that comes next. The caller reads
@@ -108,8 +117,11 @@ func (r *reader) value() []byte {
 	r.deep = false
 	if k := r.peek(); k != '{' && k != '[' {
 		v, err := r.json.ReadValue()
-		r.fail(err)
-		return v
+		if r.fail(err); err != nil {
+			return nil
+		}
+		end := r.offset()
+		return r.data[end-int64(len(v)) : end]
 	}
 	var from int64
 	for n := 0; ; n++ {
@@ -143,6 +155,9 @@ func (r *reader) end() {
 // an escape stands for half a character: two such strings must not become
 // equal.
 func unquote(text []byte) (string, bool) {
+	if plain := text[1 : len(text)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
+		return string(plain), true
+	}
 	s, err := jsontext.AppendUnquote(nil, text)
 	return string(s), err == nil
 }

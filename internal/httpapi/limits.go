@@ -19,56 +19,6 @@ type limiter interface {
 	Reset(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 }
 
-// noLimiter is what an API without one has.
-type noLimiter struct{}
-
-func (noLimiter) decide() (ratelimit.Decision, error) {
-	return ratelimit.Decision{}, ratelimit.ErrUnavailable
-}
-
-func (n noLimiter) Take(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
-	return n.decide()
-}
-
-func (n noLimiter) Look(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
-	return n.decide()
-}
-
-func (n noLimiter) Refund(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
-	return n.decide()
-}
-
-func (n noLimiter) Reset(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
-	return n.decide()
-}
-
-// The bounds of what is taken.
-const (
-	maxLimitKey = 256 // bytes
-	maxCost     = 1_000_000
-	maxLimits   = 16
-)
-
-// newTake is the schema of what a caller wants to take, give back or reset.
-type newTake struct {
-	Key    string     `json:"key,omitempty" minLength:"1" maxLength:"256" doc:"Who or what is limited: your own name for it, 1 to 256 printable bytes. Keys of other tenants are apart. Required, unless each limit has a key of its own." example:"user-7:reply"`
-	Limits []newLimit `json:"limits" minItems:"1" maxItems:"16" doc:"All of them must allow the cost, or none is charged. A limit whose definition changes begins anew."`
-	Cost   int        `json:"cost,omitempty" minimum:"1" maximum:"1000000" default:"1" doc:"How much is used, or given back."`
-	DryRun bool       `json:"dry_run,omitempty" doc:"Answer how the limits stand, and whether they have room for the cost, but change nothing."`
-}
-
-// newLimit is the schema of one limit.
-type newLimit struct {
-	Key       string `json:"key,omitempty" minLength:"1" maxLength:"256" doc:"Who or what this limit is for, instead of the key above. Where Redis is a cluster, all keys of a request must have the same tag: what stands between the first { and the next }, as in {user-7}:reply and {user-7}:app." example:"{user-7}:app"`
-	Algorithm string `json:"algorithm" enum:"fixed_window,sliding_log,sliding_window,token_bucket,leaky_bucket" example:"token_bucket"`
-	Limit     int    `json:"limit" minimum:"1" maximum:"1000000000" doc:"How much may be used; with sliding_log at most 10000." example:"100"`
-	Per       string `json:"per" pattern:"^([0-9]+([.][0-9]+)?(ms|s|m|h))+$" doc:"In which time: whole milliseconds, from 1ms to 8760h." example:"1h"`
-	Burst     int    `json:"burst,omitempty" minimum:"1" maximum:"1000000000" doc:"How much may be used at once. Of token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly) only." example:"20"`
-	Precision string `json:"precision,omitempty" pattern:"^([0-9]+([.][0-9]+)?(ms|s|m|h))+$" doc:"Of sliding_window only: the steps in which it counts, at most per and at least a thousandth of it. Default: a sixtieth." example:"1s"`
-	Aligned   bool   `json:"aligned,omitempty" doc:"Of fixed_window only: its windows begin at the multiples of per since 1970, by Redis' clock, and not with a first use: with 1m at each full minute, with 24h at midnight UTC."`
-	Refill    string `json:"refill,omitempty" enum:"greedy,interval" doc:"Of token_bucket only: how it gets its tokens. greedy, the default: each as soon as its part of per has passed. interval: limit tokens at once, whenever per has passed since a use found it full."`
-}
-
 // takenView is a decision.
 type takenView struct {
 	Allowed bool        `json:"allowed" doc:"All limits allowed the cost, and unless it was a dry run, all were charged. After a refund or a reset: they would allow it now."`
@@ -88,29 +38,34 @@ type limitView struct {
 }
 
 // take spends from speed limits. A refusal is an answer, not a problem.
-func (a *api) take(c *call) error { return a.decide(c, a.cfg.Limiter.Take) }
+func (a *api) take(c *call) error { return a.decide(c, limiter.Take) }
 
 // refund gives back to speed limits.
-func (a *api) refund(c *call) error { return a.decide(c, a.cfg.Limiter.Refund) }
+func (a *api) refund(c *call) error { return a.decide(c, limiter.Refund) }
 
 // reset forgets what was used of speed limits.
-func (a *api) reset(c *call) error { return a.decide(c, a.cfg.Limiter.Reset) }
+func (a *api) reset(c *call) error { return a.decide(c, limiter.Reset) }
 
-func (a *api) decide(c *call, ask func(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error)) error {
-	var bad faults
-	readQuery(c.r, &bad)
-	var f takeForm
-	if _, err := c.object(maxBody, &bad, func(r *reader) { f = readTake(r) }); err != nil {
+func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error)) error {
+	var (
+		bad fieldErrors
+		f   takeForm
+	)
+	c.noQuery(&bad)
+	if _, err := c.object(maxBody, &bad, func(r *reader) { takeFields.read(r, &f, &f.fieldErrors) }); err != nil {
 		return err
 	}
-	bad.addAll("body", f.faults)
+	bad.addAll("body", f.fieldErrors)
 	if err := bad.err(); err != nil {
 		return err
 	}
-	if f.dryRun {
-		ask = a.cfg.Limiter.Look
+	if a.cfg.Limiter == nil {
+		return ratelimit.ErrUnavailable
 	}
-	d, err := ask(c.r.Context(), "take:"+c.caller.Tenant.String()+":", f.cost, f.rules...)
+	if f.dryRun {
+		ask = limiter.Look
+	}
+	d, err := ask(a.cfg.Limiter, c.r.Context(), "take:"+c.caller.Tenant.String()+":", f.cost, f.rules...)
 	if errors.Is(err, ratelimit.ErrApart) {
 		return f.apart()
 	}
@@ -174,7 +129,7 @@ func (s *spec) limitsDoc(id, path, summary, description, answer string) *huma.Op
 	return &huma.Operation{
 		OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{tagLimits},
 		Summary: summary, Description: description,
-		RequestBody: s.body(newTake{}, exampleTake()),
+		RequestBody: takeFields.body(s, exampleTake()),
 		Responses:   s.responses(http.StatusOK, answer, takenView{}, exampleTaken(), invalidRequest, tooLarge, unsupportedMedia),
 	}
 }

@@ -304,7 +304,7 @@ func TestTakesBeyondATenantsPart(t *testing.T) {
 }
 
 // busy is a limiter whose owners have no part left.
-type busy struct{ noLimiter }
+type busy struct{ limiter }
 
 func (busy) Take(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, ratelimit.ErrBusy

@@ -26,7 +26,10 @@ const (
 	tagOperations = "Operations"
 )
 
-const bearerScheme = "key"
+const (
+	bearerScheme = "key"
+	schemaPrefix = "#/components/schemas/"
+)
 
 const about = `sendquota accepts messages to be sent to a person at a future time, promises each one a place in that person's send quota at its send time, and delivers it then.
 
@@ -48,7 +51,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagOperations, Description: "For those who run it. /metrics is for Prometheus."},
 		},
 		Components: &huma.Components{
-			Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+			Schemas: huma.NewMapRegistry(schemaPrefix, schemaName),
 			SecuritySchemes: map[string]*huma.SecurityScheme{bearerScheme: {
 				Type: "http", Scheme: "bearer",
 				Description: "An API key, made with `sendquota keys create`. Its scopes: " + strings.Join(push.Scopes, ", ") + ".",
@@ -80,12 +83,6 @@ type spec struct{ schemas huma.Registry }
 
 func (s *spec) schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
-}
-
-func (s *spec) body(of, example any) *huma.RequestBody {
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		"application/json": {Schema: s.schema(of), Example: plain(example)},
-	}}
 }
 
 func (s *spec) response(description string, of, example any) *huma.Response {
@@ -180,32 +177,6 @@ func (s *spec) param(in, name, description string, schema *huma.Schema) *huma.Pa
 	return &huma.Param{In: in, Name: name, Description: description, Schema: schema, Required: in == "path"}
 }
 
-func (s *spec) query(name, description, example string) *huma.Param {
-	p := s.param("query", name, description, &huma.Schema{Type: huma.TypeString})
-	if example != "" {
-		p.Example = example
-	}
-	return p
-}
-
-func (s *spec) enum(name, description string, words ...string) *huma.Param {
-	schema := &huma.Schema{Type: huma.TypeString}
-	for _, w := range words {
-		schema.Enum = append(schema.Enum, w)
-	}
-	return s.param("query", name, description, schema)
-}
-
-func (s *spec) time(name, description string) *huma.Param {
-	p := s.param("query", name, description+" RFC 3339 with a zone.", &huma.Schema{Type: huma.TypeString, Format: "date-time"})
-	p.Example = timeExample
-	return p
-}
-
-func (s *spec) int(name, description string, fallback, least, most float64) *huma.Param {
-	return s.param("query", name, description, &huma.Schema{Type: huma.TypeInteger, Default: fallback, Minimum: &least, Maximum: &most})
-}
-
 func (s *spec) pushID() *huma.Param {
 	p := s.param("path", "id", "The push's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
 	p.Example = exampleID
@@ -224,10 +195,6 @@ func (s *spec) recipient() *huma.Param {
 		&huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most})
 	p.Example = "user-42"
 	return p
-}
-
-func (s *spec) validateOnly() *huma.Param {
-	return s.param("query", "validate_only", "Answer as the live call would, but book nothing.", &huma.Schema{Type: huma.TypeBoolean, Default: false})
 }
 
 func (s *spec) idempotencyKey() *huma.Param {

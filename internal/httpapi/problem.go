@@ -137,9 +137,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 	case errors.As(err, &batch):
 		return batch.problem(), true
 	case errors.As(err, &wrong):
-		f := form{}
-		f.blame(wrong)
-		return problemOf(f.under("body"))
+		all := badRequest{}
+		all.addAll("body", fieldErrors{list: wrong})
+		return all.problem(), true
 	case errors.As(err, &noPlace):
 		return quotaProblemOf(noPlace), true
 	case errors.As(err, &capped):
@@ -199,22 +199,6 @@ func plainProblemOf(err error) (problemer, bool) {
 	}
 	p := internal.because("something unforeseen happened; please report the X-Request-Id")
 	return &p, false
-}
-
-func (e *badRequest) problem() problemer {
-	n := len(e.list) + e.more
-	detail := fmt.Sprintf("the request has %d faults", n)
-	if n == 1 {
-		detail = e.list[0].Field + " " + e.list[0].Message
-	}
-	if e.more > 0 {
-		detail += fmt.Sprintf("; these are the first %d", len(e.list))
-	}
-	p := &invalidProblem{Problem: invalidRequest.because(detail), Errors: e.list}
-	if e.malformed {
-		p.Status = http.StatusBadRequest
-	}
-	return p
 }
 
 func (e *aboutPush) problem(k kind, format string) problemer {

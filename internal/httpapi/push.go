@@ -126,8 +126,8 @@ func maybe(t time.Time) *string {
 
 // get answers with one push.
 func (a *api) get(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
+	var bad fieldErrors
+	c.noQuery(&bad)
 	id := c.pushID(&bad)
 	if err := bad.err(); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (a *api) get(c *call) error {
 }
 
 // pushID reads the id in the path.
-func (c *call) pushID(bad *faults) uuid.UUID {
+func (c *call) pushID(bad *fieldErrors) uuid.UUID {
 	id := c.pathID("id", bad)
 	if id != uuid.Nil {
 		c.note(id)
@@ -152,11 +152,11 @@ func (c *call) pushID(bad *faults) uuid.UUID {
 }
 
 // pathID reads an id in the path.
-func (c *call) pathID(name string, bad *faults) uuid.UUID {
+func (c *call) pathID(name string, bad *fieldErrors) uuid.UUID {
 	given := c.param(name)
-	id, err := uuid.Parse(given)
-	if err != nil || len(given) != 36 {
-		bad.add("path."+name, "must be a UUID", shown(given))
+	id, wrong := parseID(given)
+	if wrong != "" {
+		bad.add("path."+name, wrong, shown(given))
 	}
 	return id
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,12 +22,39 @@ type recipientView struct {
 	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time from then on; null if there is none."`
 }
 
+// quotaQuery is the send, or the stretch of time, that a question is about.
+type quotaQuery struct {
+	at, from, until time.Time // zero: absent
+	channel         string
+}
+
+var (
+	ofChannel = field[quotaQuery]{"channel", optional, text(func(q *quotaQuery, s string) { q.channel = s }, 0, maxChannel),
+		"The channel of the send that is thought of.", "push"}
+	ofCategory = field[quotaQuery]{"category", optional, text(func(*quotaQuery, string) {}, 0, maxCategory), "Its category.", "marketing"}
+)
+
+var quotaParams = table[quotaQuery]{fields: []field[quotaQuery]{
+	{"at", optional, moment(func(q *quotaQuery, t time.Time) { q.at = t }),
+		"The time that is meant, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
+	ofChannel, ofCategory,
+}}
+
+var slotsParams = table[quotaQuery]{fields: []field[quotaQuery]{
+	{"from", optional, moment(func(q *quotaQuery, t time.Time) { q.from = t }), "Default: now. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *quotaQuery, t time.Time) { q.until = t }), "Default: 24 hours after from. RFC 3339 with a zone.", timeExample},
+	ofChannel, ofCategory,
+}}
+
 // recipientQuota says how full every rule is for a recipient around a time.
 func (a *api) recipientQuota(c *call) error {
-	var bad faults
-	q := readQuery(c.r, &bad, "at", "channel", "category")
-	who := a.subject(c, q, &bad)
-	at := ceilSecond(q.time("at", a.now()))
+	var (
+		bad fieldErrors
+		q   quotaQuery
+	)
+	quotaParams.readQuery(c.r, &q, &bad)
+	who := a.subject(c, q.channel, &bad)
+	at := ceilSecond(cmp.Or(q.at, a.now()))
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -39,16 +67,15 @@ func (a *api) recipientQuota(c *call) error {
 	})
 }
 
-// subject reads whose quota is meant, and for which channel and category.
-func (a *api) subject(c *call, q query, bad *faults) quota.Recipient {
+// subject reads whose quota is meant, and tests the channel that is meant.
+func (a *api) subject(c *call, channel string, bad *fieldErrors) quota.Recipient {
 	id := c.param("id")
 	if message := unfit(id, 1, maxRecipient); message != "" {
-		bad.add("path.id", message, shown(strings.ToValidUTF8(id, "\uFFFD")))
+		bad.add("path.id", message, shown(validUTF8(id)))
 	}
-	if channel := q.text("channel", maxChannel); channel != "" && !slices.Contains(a.svc.Channels(), channel) {
-		q.bad("channel", "unknown channel; there are: "+strings.Join(a.svc.Channels(), ", "), channel)
+	if channel != "" && !slices.Contains(a.svc.Channels(), channel) {
+		badParameter(bad, "channel", "unknown channel; there are: "+strings.Join(a.svc.Channels(), ", "), channel)
 	}
-	q.text("category", maxCategory)
 	return quota.Recipient{Tenant: c.caller.Tenant, ID: id}
 }
 
@@ -88,17 +115,21 @@ type bookingView struct {
 
 // slots shows a recipient's bookings and blocked intervals.
 func (a *api) slots(c *call) error {
-	var bad faults
-	q := readQuery(c.r, &bad, "from", "until", "channel", "category")
-	who := a.subject(c, q, &bad)
-	from := q.time("from", ceilSecond(a.now()))
-	until := q.time("until", from.Add(defaultSpan))
-	if given := q.values.Get("until"); given != "" && len(bad.list) == 0 {
+	var (
+		bad fieldErrors
+		q   quotaQuery
+	)
+	slotsParams.readQuery(c.r, &q, &bad)
+	who := a.subject(c, q.channel, &bad)
+	from := cmp.Or(q.from, ceilSecond(a.now()))
+	until := cmp.Or(q.until, from.Add(defaultSpan))
+	if len(bad.list) == 0 {
+		given := c.r.URL.Query().Get("until")
 		switch {
 		case !until.After(from):
-			q.bad("until", "must be after from, "+stamp(from), given)
+			badParameter(&bad, "until", "must be after from, "+stamp(from), given)
 		case until.Sub(from) > maxSpan:
-			q.bad("until", fmt.Sprintf("must be at most %d days after from, %s", int(maxSpan.Hours()/24), stamp(from)), given)
+			badParameter(&bad, "until", fmt.Sprintf("must be at most %d days after from, %s", int(maxSpan.Hours()/24), stamp(from)), given)
 		}
 	}
 	if err := bad.err(); err != nil {
@@ -144,11 +175,8 @@ func recipientQuotaDoc(s *spec) *huma.Operation {
 		OperationID: "recipient-quota", Method: http.MethodGet, Path: "/v1/recipients/{id}/quota", Tags: []string{tagQuota},
 		Summary:     "See how full a recipient's quota is",
 		Description: "For every rule: the sends in the fullest window that contains the time, and what remains.",
-		Parameters: []*huma.Param{
-			s.recipient(), s.time("at", "The time that is meant, rounded up to a second. Default: now."),
-			s.query("channel", "The channel of the send that is thought of.", "push"), s.query("category", "Its category.", "marketing"),
-		},
-		Responses: s.responses(http.StatusOK, "The recipient's quota.", recipientView{}, exampleRecipient(), invalidRequest),
+		Parameters:  append([]*huma.Param{s.recipient()}, quotaParams.parameters(s)...),
+		Responses:   s.responses(http.StatusOK, "The recipient's quota.", recipientView{}, exampleRecipient(), invalidRequest),
 	}
 }
 
@@ -157,10 +185,7 @@ func slotsDoc(s *spec) *huma.Operation {
 		OperationID: "recipient-slots", Method: http.MethodGet, Path: "/v1/recipients/{id}/slots", Tags: []string{tagQuota},
 		Summary:     "See a recipient's free and blocked times",
 		Description: "The bookings in [from, until] and the blocked intervals that overlap it, at most 400 days.",
-		Parameters: []*huma.Param{
-			s.recipient(), s.time("from", "Default: now."), s.time("until", "Default: 24 hours after from."),
-			s.query("channel", "The channel of the send that is thought of.", "push"), s.query("category", "Its category.", "marketing"),
-		},
-		Responses: s.responses(http.StatusOK, "The recipient's time.", slotsView{}, exampleSlots(), invalidRequest),
+		Parameters:  append([]*huma.Param{s.recipient()}, slotsParams.parameters(s)...),
+		Responses:   s.responses(http.StatusOK, "The recipient's time.", slotsView{}, exampleSlots(), invalidRequest),
 	}
 }

@@ -9,18 +9,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
 const webhooksPath = "/v1/webhooks"
-
-// newWebhook is the schema of a webhook to be made.
-type newWebhook struct {
-	URL    string   `json:"url" minLength:"1" maxLength:"2048" doc:"Where events are posted to: https or http, at a public address, without user and password." example:"https://example.com/hooks/sendquota"`
-	Events []string `json:"events,omitempty" minItems:"1" uniqueItems:"true" nullable:"false" enum:"push.scheduled,push.deferred,push.sent,push.failed,push.expired,push.canceled,quota.near_limit" doc:"Which events to be told. Default: all."`
-}
 
 // webhookView is a webhook as the API shows it.
 type webhookView struct {
@@ -51,90 +44,59 @@ func webhookViewOf(w store.Webhook) webhookView {
 	return v
 }
 
-// webhookForm is a webhook as a caller asks for it.
+// webhookForm is a webhook as a caller asks for it: what could be read, and what
+// is wrong with the rest.
 type webhookForm struct {
-	fields
+	fieldErrors
 	url    string
 	events []push.Event
 }
 
-// readWebhook reads the members of a webhook to be made.
-func readWebhook(r *reader) webhookForm {
-	f := webhookForm{events: push.Events}
-	given := false
-	for name := range r.members {
-		if string(name) == "events" {
-			f.readEvents(r)
-			continue
-		}
-		raw := r.value()
-		switch {
-		case r.err != nil:
-			return f
-		case string(name) == "url":
-			given = true
-			f.url = f.text("url", raw, 1, 2048)
-		case string(name) == "secret":
-			f.bad("secret", "can not be chosen: it is made here, and shown in the answer", nil)
-		default:
-			f.unknown(name, raw)
-		}
-	}
-	if !given {
-		f.missing("url")
-	}
-	return f
-}
+var webhookFields = table[webhookForm]{schemaName: "NewWebhook", refuse: unchosen, fields: []field[webhookForm]{
+	{"url", required, text(func(f *webhookForm, s string) { f.url = s }, 1, 2048),
+		"Where events are posted to: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
+	{"events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "Which events to be told. Default: all.", nil},
+}}
 
-func (f *webhookForm) readEvents(r *reader) {
-	if r.peek() != '[' {
-		if raw := r.value(); r.err == nil {
-			f.bad("events", "must be an array", raw)
-		}
+// event is one of a webhook's events.
+var event = oneOf(func(to *push.Event, e push.Event) { *to = e }, push.Events...)
+
+func (f *webhookForm) readEvent(r *reader, i int, name string, errs *fieldErrors) {
+	var e push.Event
+	raw := r.value()
+	if r.err != nil {
 		return
 	}
-	f.events = nil
-	for i := range r.elements {
-		raw := r.value()
-		if r.err != nil {
-			return
-		}
-		e := push.Event(f.oneOf(item("events", i), raw, eventNames(push.Events...)...))
-		if slices.Contains(f.events, e) && e != "" {
-			f.bad("events", "must not name an event twice", raw)
-		}
-		f.events = append(f.events, e)
+	if wrong := event.readJSON(raw, &e, "", nil); wrong != "" {
+		errs.addJSON(item(name, i), wrong, raw)
+	} else if slices.Contains(f.events[:i], e) {
+		errs.addJSON(name, "must not name an event twice", raw)
 	}
-	if len(f.events) == 0 {
-		f.bad("events", "must not be empty; leave it out for all events", nil)
-	}
+	f.events = append(f.events[:i:i], e) // which may be those of all
 }
 
-func eventNames(events ...push.Event) []string {
-	names := make([]string, len(events))
-	for i, e := range events {
-		names[i] = string(e)
+func unchosen(name string, _ []byte, errs *fieldErrors) bool {
+	if name != "secret" {
+		return false
 	}
-	return names
+	errs.add(name, "can not be chosen: it is made here, and shown in the answer", nil)
+	return true
 }
 
 // createWebhook makes a webhook, and shows its secret.
 func (a *api) createWebhook(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
-	var (
-		f        webhookForm
-		isObject bool
-	)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { f, isObject = readWebhook(r), true }); err != nil {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	f := webhookForm{events: push.Events}
+	if _, err := c.object(maxBody, &bad, func(r *reader) { webhookFields.read(r, &f, &f.fieldErrors) }); err != nil {
 		return err
 	}
-	if isObject && !f.faulty("url") {
-		if message := a.cfg.Webhooks.URLFault(f.url); message != "" {
-			f.faults = append(f.faults, invalid.FieldError{Field: "url", Message: message, Value: shown(f.url)})
+	if f.url != "" && !f.has("url") {
+		if wrong := a.cfg.Webhooks.URLFault(f.url); wrong != "" {
+			f.add("url", wrong, shown(f.url))
 		}
 	}
-	bad.addAll("body", f.faults)
+	bad.addAll("body", f.fieldErrors)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -150,8 +112,8 @@ func (a *api) createWebhook(c *call) error {
 
 // listWebhooks answers with all of a tenant's webhooks.
 func (a *api) listWebhooks(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
+	var bad fieldErrors
+	c.noQuery(&bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -194,8 +156,8 @@ func (a *api) deleteWebhook(c *call) error {
 
 // bareWebhook reads the id in the path of a request that says nothing else.
 func (c *call) bareWebhook() (uuid.UUID, error) {
-	var bad faults
-	readQuery(c.r, &bad)
+	var bad fieldErrors
+	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
 	if err := c.noBody(&bad); err != nil {
 		return id, err
@@ -236,7 +198,7 @@ func createWebhookDoc(s *spec) *huma.Operation {
 		Summary: "Create a webhook",
 		Description: "From now on, each event that it asks for is posted to the URL: signed as Standard Webhooks demands, at least once, in order for each push, " +
 			"and repeated over a day until the endpoint answers 2xx. The answer holds the secret that verifies the signatures; it is shown only here.",
-		RequestBody: s.body(newWebhook{}, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
+		RequestBody: webhookFields.body(s, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
 		Responses: s.located(s.responses(http.StatusCreated, "The webhook is on.", webhookView{}, exampleNewWebhook(),
 			invalidRequest, tooManyWebhooks, tooLarge, unsupportedMedia)),
 	}
