@@ -39,7 +39,7 @@ func measureMemory(ctx context.Context, l *lab) error {
 	if err != nil {
 		return err
 	}
-	if err := onlyLedgers(ctx, rdb, l); err != nil {
+	if err := onlyCaches(ctx, rdb, l); err != nil {
 		return err
 	}
 	beyond, keys, err := l.memoryBeyond(ctx, s, rdb)
@@ -53,7 +53,7 @@ func measureMemory(ctx context.Context, l *lab) error {
 	add := func(name, ours, theirs, wanted, ok string) {
 		l.report.add(row{measurement: l.report.measuring, name: name, ours: ours, theirs: theirs, wanted: wanted, ok: ok})
 	}
-	add("Redis memory per booking, while its recipient's ledger is loaded (10 minutes)",
+	add("Redis memory per booking, while its recipient's cache is loaded (10 minutes)",
 		fmt.Sprintf("first of a recipient %s B, further %s B, then 0", count(booking), count(next)),
 		fmt.Sprintf("%s B, ZSET and task, until it is sent", count(naiveBytes)), "—", "—")
 	add("Redis memory per push scheduled beyond the horizon, by batch", fmt.Sprintf("%s, %d keys", inBytes(beyond), keys), inBytes(naiveBytes), "none", yes(keys == 0 && beyond < noise))
@@ -95,10 +95,10 @@ func (l *lab) quietMemory(ctx context.Context) (bytes int64, err error) {
 	})
 }
 
-// onlyLedgers fails the measurement if anything but ledgers, which expire, is
+// onlyCaches fails the measurement if anything but caches, which expire, is
 // in Redis: nothing is kept for a push beyond the horizon.
-func onlyLedgers(ctx context.Context, rdb *redis.Client, l *lab) error {
-	var ledgers, others int
+func onlyCaches(ctx context.Context, rdb *redis.Client, l *lab) error {
+	var caches, others int
 	var longest time.Duration
 	keys := rdb.Scan(ctx, 0, "*", 1000).Iterator()
 	for keys.Next(ctx) {
@@ -110,14 +110,14 @@ func onlyLedgers(ctx context.Context, rdb *redis.Client, l *lab) error {
 			others++
 			continue
 		}
-		ledgers++
+		caches++
 		longest = max(longest, ttl)
 	}
 	if err := keys.Err(); err != nil {
 		return err
 	}
-	l.report.note("Memory: after %s single bookings beyond the horizon Redis holds %s ledgers, which expire in at most %s, and %d other keys (asynq's list of queues); no task.",
-		count(float64(2*l.backlog+2000)), count(float64(ledgers)), longest.Round(time.Second), others)
+	l.report.note("Memory: after %s single bookings beyond the horizon Redis holds %s caches, which expire in at most %s, and %d other keys (asynq's list of queues); no task.",
+		count(float64(2*l.backlog+2000)), count(float64(caches)), longest.Round(time.Second), others)
 	if others > 1 {
 		l.report.fault("memory: %d keys in Redis never expire", others)
 	}

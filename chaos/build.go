@@ -12,14 +12,14 @@ import (
 
 // clockVariable sets the clock of a program built with skew, in seconds from
 // the true time.
-const clockVariable = "FAULTS_CLOCK"
+const clockVariable = "CHAOS_CLOCK"
 
 // build returns the folder of the programs, with the points of the package
-// faults in them.
+// failpoint in them.
 func (l *lab) build(ctx context.Context) (string, error) {
 	say("building api, worker and sendquota")
 	bin := filepath.Join(l.dir, "bin")
-	args := []string{"build", "-tags", "faults", "-o", bin + "/"}
+	args := []string{"build", "-tags", "failpoint", "-o", bin + "/"}
 	if l.skew {
 		overlay, err := skewedClock(ctx, l.dir)
 		if err != nil {

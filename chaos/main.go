@@ -1,5 +1,5 @@
 // Command chaos proves the guarantees under faults. It builds the programs with
-// the points of the package faults in them, starts Postgres, Redis and a
+// the points of the package failpoint in them, starts Postgres, Redis and a
 // provider of its own, breaks them in every way that a real operation meets, and
 // compares what callers were told, what Postgres holds and what the provider
 // got.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/wire"
 )
 
@@ -24,12 +24,12 @@ type mutant struct {
 }
 
 var allMutants = []mutant{
-	{string(faults.Judge), flushedLedger, []string{"I2 promised", "promised-window"}},
-	{string(faults.Delivery), heldUpWorker, []string{"I2 actual", "actual-window"}},
-	{string(faults.InFlight), slowProvider, []string{"overlap"}},
-	{string(faults.Confirm), deafRedis, []string{"no order"}},
-	{string(faults.Rearm + "," + faults.Poll), flushedQueue, []string{"still scheduled"}},
-	{string(faults.Poll), frozenRedis, []string{"still scheduled"}},
+	{string(failpoint.Judge), flushedCache, []string{"I2 promised", "promised-window"}},
+	{string(failpoint.Delivery), heldUpWorker, []string{"I2 actual", "actual-window"}},
+	{string(failpoint.InFlight), slowProvider, []string{"overlap"}},
+	{string(failpoint.Confirm), deafRedis, []string{"no order"}},
+	{string(failpoint.Rearm + "," + failpoint.Poll), flushedQueue, []string{"still scheduled"}},
+	{string(failpoint.Poll), frozenRedis, []string{"still scheduled"}},
 }
 
 // mutants tells every story twice.
@@ -57,7 +57,7 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 	gates := strings.ReplaceAll(m.gates, ",", "-")
 	name, env := "whole-"+gates, []string(nil)
 	if off {
-		name, env = "without-"+gates, []string{"FAULTS_OFF=" + m.gates}
+		name, env = "without-"+gates, []string{"FAILPOINT_OFF=" + m.gates}
 	}
 	w, toRedis, err := l.wiredWorld(ctx, name, env...)
 	if err != nil {
@@ -92,9 +92,9 @@ func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
 	return nil
 }
 
-// flushedLedger books a minute for everybody, has Redis forget it, and asks for
-// the same minute again: the ledger alone would give it.
-func flushedLedger(ctx context.Context, w *world) error {
+// flushedCache books a minute for everybody, has Redis forget it, and asks for
+// the same minute again: the cache alone would give it.
+func flushedCache(ctx context.Context, w *world) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (l *lab) wiredWorld(ctx context.Context, name string, env ...string) (*worl
 }
 
 // deafRedis gives places back while Redis can not be told, and asks for them
-// when it can be asked: the ledger alone would refuse them.
+// when it can be asked: the cache alone would refuse them.
 func deafRedis(ctx context.Context, w *world) error {
 	if _, err := w.startAPI(ctx, 0); err != nil {
 		return err
@@ -171,7 +171,7 @@ func deafRedis(ctx context.Context, w *world) error {
 	c, at := w.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 5 {
 		name := fmt.Sprint(farName, i)
-		c.submit(ctx, name, "", "", at.Add(time.Minute)) // loads the ledger
+		c.submit(ctx, name, "", "", at.Add(time.Minute)) // loads the cache
 		o := c.submit(ctx, name, "", "", at)
 		w.toRedis.Sever()
 		c.cancel(ctx, o)

@@ -51,7 +51,7 @@ func (p *program) start() error {
 	p.starts++
 	env := p.env
 	if p.starts <= len(p.faults) {
-		env = append(env[:len(env):len(env)], "FAULTS="+p.faults[p.starts-1])
+		env = append(env[:len(env):len(env)], "FAILPOINT="+p.faults[p.starts-1])
 	}
 	next, err := process.Start(fmt.Sprintf("%s.%d.log", p.logs, p.starts), p.kind, env, p.path)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
 // crash is one case of the sweep: what happens to which program.
 type crash struct {
 	how   string // kill or stop
-	point faults.Point
+	point failpoint.Point
 	hit   int
 }
 
@@ -28,7 +28,7 @@ const atOnce = 6
 // with the same work, and looks at what is left when everything has settled.
 func sweep(ctx context.Context, l *lab) error {
 	var crashes []crash
-	for _, p := range faults.Points {
+	for _, p := range failpoint.Points {
 		for hit := 1; hit <= l.hits; hit++ {
 			crashes = append(crashes, crash{"kill", p, hit})
 		}
@@ -61,7 +61,7 @@ func sweep(ctx context.Context, l *lab) error {
 	}
 	wg.Wait()
 	killed, stopped := 0, 0
-	for _, p := range faults.Points {
+	for _, p := range failpoint.Points {
 		killed += hit["kill at "+string(p)]
 		stopped += hit["stop at "+string(p)]
 		for _, how := range []string{"kill", "stop"} {
@@ -76,7 +76,7 @@ func sweep(ctx context.Context, l *lab) error {
 }
 
 // ofAPI reports whether it is the API that comes to a point.
-func ofAPI(p faults.Point) bool {
+func ofAPI(p failpoint.Point) bool {
 	what, _, _ := strings.Cut(string(p), ".")
 	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move"
 }
@@ -93,7 +93,7 @@ func (l *lab) crash(ctx context.Context, c crash) (reached bool, err error) {
 	switch {
 	case ofAPI(c.point):
 		apiPlan = plan
-	case c.point == faults.ReapFound || c.point == faults.ReapDone: // there must be something to reap
+	case c.point == failpoint.ReapFound || c.point == failpoint.ReapDone: // there must be something to reap
 		workerPlan = append([]string{"kill@send.written:6"}, plan...)
 	default:
 		workerPlan = plan
@@ -108,7 +108,7 @@ func (l *lab) crash(ctx context.Context, c crash) (reached bool, err error) {
 	if err := w.smallWork(ctx); err != nil {
 		return false, err
 	}
-	if c.point == faults.ExpireCommitted { // or the wake-ups of the late ones are faster
+	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
 		if err := errors.Join(w.flush(ctx), pass(ctx, 3*time.Second)); err != nil {
 			return false, err
 		}

@@ -36,7 +36,7 @@ func (m *movers) submit(w *world, one *mover, at time.Time, want int) object {
 	return a
 }
 
-// settle books, and lets both APIs refuse the same place: the ledger knows it.
+// settle books, and lets both APIs refuse the same place: the cache knows it.
 func (m *movers) settle() {
 	m.w.t.Helper()
 	for _, one := range m.all {

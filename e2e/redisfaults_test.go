@@ -168,7 +168,7 @@ func redisIs(state string, apis ...*world) bool {
 
 const redisUp = `sendquota_up{server="redis"}`
 
-// warm reports whether the ledger refuses a place that somebody holds.
+// warm reports whether the cache refuses a place that somebody holds.
 func (w *world) warm(p *person) bool {
 	const answers = `sendquota_ledger_answers_total{state="blocked"}`
 	before := metric(w.api, answers)

@@ -89,7 +89,7 @@ func (s *submits) Submitted(outcome, _ string) {
 	s.counts[outcome]++
 }
 
-func (s *submits) LedgerAnswered(string) {}
+func (s *submits) CacheAnswered(string) {}
 
 func (s *submits) of(outcome string) int {
 	s.mu.Lock()
@@ -129,7 +129,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 }
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
-	return schedule.New(st, quota.NewLedger(b.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
+	return schedule.New(st, quota.NewCache(b.rdb, quota.CacheConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
 		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute})
 }
 

@@ -91,7 +91,7 @@ func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 	if len(rules) == 0 || a.cfg.Callers.Limiter == nil {
 		return nil
 	}
-	ask := limiter.Look
+	ask := limiter.Peek
 	if charge {
 		ask = limiter.Take
 	}

@@ -14,7 +14,7 @@ import (
 // limiter decides about speed limits: several together, all or none.
 type limiter interface {
 	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
-	Look(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
+	Peek(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Refund(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Reset(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 }
@@ -63,7 +63,7 @@ func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ..
 		return ratelimit.ErrUnavailable
 	}
 	if f.dryRun {
-		ask = limiter.Look
+		ask = limiter.Peek
 	}
 	d, err := ask(a.cfg.Limiter, c.r.Context(), "take:"+c.caller.Tenant.String()+":", f.cost, f.rules...)
 	if errors.Is(err, ratelimit.ErrApart) {

@@ -3,7 +3,7 @@ package quota
 import "testing"
 
 // FuzzReservation holds that only the script's own words say anything: whatever
-// else Redis answers, the ledger knows nothing and is not filled.
+// else Redis answers, the cache knows nothing and is not filled.
 func FuzzReservation(f *testing.F) {
 	for _, seed := range []string{"cold", "free", "blocked", "", "Free", "free ", "ERR", "\x00"} {
 		f.Add(seed)

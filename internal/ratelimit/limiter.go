@@ -132,13 +132,13 @@ func (l *Limiter) Take(ctx context.Context, owner string, cost int, rules ...Rul
 	return l.decide(ctx, take, owner, cost, rules)
 }
 
-// Look answers as Take would, and spends NOTHING.
-func (l *Limiter) Look(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
-	return l.decide(ctx, look, owner, cost, rules)
+// Peek answers as Take would, and spends NOTHING.
+func (l *Limiter) Peek(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
+	return l.decide(ctx, peek, owner, cost, rules)
 }
 
 // Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of
-// steps, what was used last. It answers as Look would afterwards.
+// steps, what was used last. It answers as Peek would afterwards.
 //
 // It is sent once. Where the error is [ErrUnavailable], nobody knows whether it
 // was made; who repeats it may give back twice, so that more than the limit is
@@ -147,7 +147,7 @@ func (l *Limiter) Refund(ctx context.Context, owner string, cost int, rules ...R
 	return l.decide(ctx, refund, owner, cost, rules)
 }
 
-// Reset FORGETS all that was used of every rule. It answers as Look would
+// Reset FORGETS all that was used of every rule. It answers as Peek would
 // afterwards, and can be repeated.
 func (l *Limiter) Reset(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, reset, owner, cost, rules)
@@ -159,7 +159,7 @@ func (l *Limiter) decide(ctx context.Context, verb, owner string, cost int, rule
 		return Decision{Allowed: err == nil}, err
 	}
 	if cost == 0 && verb != reset {
-		verb = look // a charge of nothing would leave a key
+		verb = peek // a charge of nothing would leave a key
 	}
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
@@ -223,7 +223,7 @@ func (l *Limiter) plan(slots slots, verb string, cost int, rules []Rule) call {
 		c.weight += r.Limit.weight()
 	}
 	if verb == refund {
-		c.weight *= 2 // it looks afterwards
+		c.weight *= 2 // it peeks afterwards
 	}
 	return c
 }

@@ -65,7 +65,7 @@ func TestAllOrNone(t *testing.T) {
 			if passed.Load() != 37 {
 				t.Errorf("%d passed", passed.Load())
 			}
-			d, err := l.Look(t.Context(), "tag", 1, rules...)
+			d, err := l.Peek(t.Context(), "tag", 1, rules...)
 			if err != nil || d.Allowed || d.Results[0].Remaining != 50-37 || !d.Results[0].Allowed || d.Results[1].Remaining != 0 {
 				t.Errorf("afterwards: %+v, %v", d, err)
 			}
@@ -83,17 +83,17 @@ func dump(t testing.TB, rdb *redis.Client) map[string]string {
 	return all
 }
 
-// TestNoTrace: neither a look nor a refusal changes anything.
+// TestNoTrace: neither a peek nor a refusal changes anything.
 func TestNoTrace(t *testing.T) {
 	t.Parallel()
 	l, rdb := newRealLimiter(t)
 	rules := rulesOf("anna", variants()...)
 	for name, take := range map[string]func() (Decision, error){
-		"look":             func() (Decision, error) { return l.Look(t.Context(), "tag", 1, rules...) },
+		"peek":             func() (Decision, error) { return l.Peek(t.Context(), "tag", 1, rules...) },
 		"refused":          func() (Decision, error) { return l.Take(t.Context(), "tag", 11, rules...) },
 		"refused by one":   func() (Decision, error) { return l.Take(t.Context(), "tag", 2, rules...) },
 		"a cost of 0":      func() (Decision, error) { return l.Take(t.Context(), "tag", 0, rules...) },
-		"a dry run for 10": func() (Decision, error) { return l.Look(t.Context(), "tag", 10, rules...) },
+		"a dry run for 10": func() (Decision, error) { return l.Peek(t.Context(), "tag", 10, rules...) },
 	} {
 		if _, err := take(); err != nil {
 			t.Fatal(name, err)
@@ -113,7 +113,7 @@ func TestNoTrace(t *testing.T) {
 		if d, err := l.Take(t.Context(), "tag", 1, rules...); err != nil || d.Allowed {
 			t.Fatal(d, err) // the leaky bucket is full
 		}
-		if _, err := l.Look(t.Context(), "tag", 1, rules...); err != nil {
+		if _, err := l.Peek(t.Context(), "tag", 1, rules...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -299,7 +299,7 @@ func TestWithoutRedis(t *testing.T) {
 					t.Errorf("it took %s", took)
 				}
 			}
-			if d, err := l.Look(t.Context(), "tag", 1, rules...); err != nil || !d.Allowed {
+			if d, err := l.Peek(t.Context(), "tag", 1, rules...); err != nil || !d.Allowed {
 				t.Fatal(d, err)
 			}
 			if err := away.stop(server); err != nil {
@@ -319,7 +319,7 @@ func TestWithoutRedis(t *testing.T) {
 			}
 			clock.Add(1)
 			// One that hung has meanwhile carried out what nobody waits for any more.
-			if d, err := l.Look(t.Context(), "another tag", 1, rules...); err != nil || !d.Allowed {
+			if d, err := l.Peek(t.Context(), "another tag", 1, rules...); err != nil || !d.Allowed {
 				t.Error(d, err)
 			}
 		})
@@ -387,7 +387,7 @@ func TestLostReply(t *testing.T) {
 	w := newWire(t)
 	l := New(client(t, "redis://"+w.Addr()), strict(t))
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Hour}}
-	if _, err := l.Look(t.Context(), "tag", 1, rule); err != nil {
+	if _, err := l.Peek(t.Context(), "tag", 1, rule); err != nil {
 		t.Fatal(err)
 	}
 	w.Lose(1, "*4\r\n:1\r\n:1\r\n") // allowed, and one is used

@@ -24,7 +24,7 @@ func file(name string) string {
 // The verbs of a script.
 const (
 	take   = "take"
-	look   = "look"
+	peek   = "peek"
 	refund = "refund"
 	reset  = "reset"
 )

@@ -66,7 +66,7 @@ var weighed = []struct {
 	name, verb string
 	cost       func(l Limit) int
 }{
-	{"look", look, func(Limit) int { return 1 }},
+	{"peek", peek, func(Limit) int { return 1 }},
 	{"take", take, func(Limit) int { return 1 }},
 	{"refused", take, func(l Limit) int { return l.Limit/4 + l.Limit/2 + 3 }},
 	{"refund", refund, func(Limit) int { return 1 }},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -23,9 +23,9 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 	if err != nil {
 		return p, fmt.Errorf("cancel: %w", err)
 	}
-	faults.Here(faults.CancelCommitted)
-	s.tally.forget(tenant, store.DayOf(p.SendAt))
-	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
+	failpoint.Hit(failpoint.CancelCommitted)
+	s.caps.forget(tenant, store.DayOf(p.SendAt))
+	s.cache.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
 }
 
@@ -56,12 +56,12 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	v, err := s.move(ctx, caps, p)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
-			s.ledger.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
+			s.cache.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
 		}
 		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
 	}
 	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
-	switch v.Judgement {
+	switch v.Outcome {
 	case store.OverCap:
 		return Result{Push: v.Push}, v.Capped
 	case store.Refused:
@@ -69,29 +69,29 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 		defer x.turn.end()
 		return Result{Push: v.Push}, s.refusal(ctx, x, p.SendAt, v)
 	}
-	faults.Here(faults.MoveCommitted)
-	s.tally.forget(tenant, old)
-	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
+	failpoint.Hit(failpoint.MoveCommitted)
+	s.caps.forget(tenant, old)
+	s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil
 }
 
 // move is a move of a push under caps.
-func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Verdict, error) {
+func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Decision, error) {
 	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
-	held, err := s.tally.hold(ctx, p.Tenant, caps, 1, landings(order.Drafts))
+	reserved, err := s.caps.reserve(ctx, p.Tenant, caps, 1, landings(order.Drafts))
 	if err != nil {
-		return store.Verdict{}, err
+		return store.Decision{}, err
 	}
-	if held != nil {
-		order.Allowance = held.Allowance
+	if reserved != nil {
+		order.CapUsage = reserved.CapUsage
 	}
 	v, err := s.store.Reschedule(ctx, order)
 	if err != nil {
-		held.doubt()
+		reserved.doubt()
 	} else {
-		held.settle([]store.Verdict{v})
+		reserved.settle([]store.Decision{v})
 	}
 	return v, err
 }

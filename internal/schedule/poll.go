@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -66,7 +66,7 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	since := p.Overdue
 	if p.givenUp(ctx) {
 		since = 0
-	} else if faults.Off(faults.Poll) {
+	} else if failpoint.Off(failpoint.Poll) {
 		return false, nil
 	}
 	if p.slots == nil {
@@ -164,7 +164,7 @@ func (p *Poller) givenUp(ctx context.Context) bool {
 		return true
 	}
 	away := time.Since(p.away)
-	if away < p.Patience || faults.Off(faults.Poll) {
+	if away < p.Patience || failpoint.Off(failpoint.Poll) {
 		return false
 	}
 	p.polling.Store(true)

@@ -1,11 +1,11 @@
--- Tells a recipient's ledger what Postgres has decided about one push.
+-- Tells a recipient's cache what Postgres has decided about one push.
 --
 -- KEYS[1]  bookings, KEYS[2] filler: see reserve.lua
 -- ARGV[1]  push id
 -- ARGV[2]  its send time, ms; absent: its place is given back
 --
 -- A filler that asked Postgres before this change must not bring back what was
--- so: it loses its turn. Answers 1 if the ledger is loaded, 0 if not.
+-- so: it loses its turn. Answers 1 if the cache is loaded, 0 if not.
 
 local bookings, filler = KEYS[1], KEYS[2]
 

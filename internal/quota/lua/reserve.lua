@@ -1,4 +1,4 @@
--- Books one place in a recipient's ledger, if the ledger is loaded and every
+-- Books one place in a recipient's cache, if the cache is loaded and every
 -- rule has a place left.
 --
 -- KEYS[1]  bookings: ZSET of push id → send time in ms, and the member "loaded"; or only
