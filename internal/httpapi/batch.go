@@ -51,8 +51,8 @@ type batchProblem struct {
 	Results  []resultView `json:"results"`
 }
 
-// batchForm is a batch as a caller asks for it: what could be read, and what is
-// wrong with the rest, but for what is wrong with a single push.
+// batchForm is a batch as a caller asks for it: what could be read, and what is wrong with the rest, but for what is
+// wrong with a single push.
 type batchForm struct {
 	fieldErrors
 	forms  []form
@@ -101,8 +101,7 @@ func (a *api) batch(c *call) error {
 	return c.compute(func() error { return a.answerBatch(c, members, &b) })
 }
 
-// readWholeBatch reads a batch with what goes along, and refuses one that is
-// faulty as a whole.
+// readWholeBatch reads a batch with what goes along, and refuses one that is faulty as a whole.
 func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err error) {
 	var bad fieldErrors
 	o = c.options(&bad)
@@ -121,9 +120,8 @@ func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err erro
 
 func place(i int) string { return item("body.pushes", i) }
 
-// checkBatch refuses a batch as a whole, if its envelope is faulty, or if it
-// is atomic and any member is. Where other faults are answered anyway, those
-// of all members go along.
+// checkBatch refuses a batch as a whole, if its envelope is faulty, or if it is atomic and any member is. Where other
+// faults are answered anyway, those of all members go along.
 func (a *api) checkBatch(b *batchForm, bad *fieldErrors) error {
 	anyMember := false
 	for i := range b.forms {

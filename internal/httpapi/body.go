@@ -18,16 +18,14 @@ const (
 	maxBatchBody = 4 << 20
 )
 
-// maxDrained and drainTime bound how much of the rest of a body that is too
-// large is read, and for how long. Callers that write everything before they
-// read get the answer then; others would see the connection break.
+// maxDrained and drainTime bound how much of the rest of a body that is too large is read, and for how long. Callers
+// that write everything before they read get the answer then; others would see the connection break.
 const (
 	maxDrained = 8 << 20
 	drainTime  = 2 * time.Second
 )
 
-// body reads a body of at most limit bytes that is declared as JSON, within the memory
-// that there is.
+// body reads a body of at most limit bytes that is declared as JSON, within the memory that there is.
 func (c *call) body(limit int64) ([]byte, error) {
 	if err := checkMedia(c.r.Header); err != nil {
 		return nil, err
@@ -64,8 +62,7 @@ func (c *call) read(limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// awaitsContinue reports whether the caller holds the body back until it is
-// asked for it.
+// awaitsContinue reports whether the caller holds the body back until it is asked for it.
 func (c *call) awaitsContinue() bool {
 	return strings.EqualFold(c.r.Header.Get("Expect"), "100-continue")
 }
@@ -110,8 +107,8 @@ func checkMedia(h http.Header) error {
 	return &refusal{kind: unsupportedMedia, detail: "send the body as application/json, in UTF-8"}
 }
 
-// object has the object read that a body of at most limit bytes is. What is no
-// JSON ends the request, together with the errors outside of the body.
+// object has the object read that a body of at most limit bytes is. What is no JSON ends the request, together with the
+// errors outside of the body.
 func (c *call) object(limit int64, outside *fieldErrors, read func(*reader)) (body []byte, err error) {
 	if body, err = c.body(limit); err != nil {
 		return nil, err

@@ -8,8 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// cancel ends a push that still waits. It needs no body; an empty object is
-// taken as none.
+// cancel ends a push that still waits. It needs no body; an empty object is taken as none.
 func (a *api) cancel(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)

@@ -16,8 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// setupSMS is a bundle whose channel sms is one of text messages; the
-// first of its channels is the default.
+// setupSMS is a bundle whose channel sms is one of text messages; the first of its channels is the default.
 func setupSMS(t *testing.T, channels ...string) *bundle {
 	b := setup(t)
 	check := func(name, to string, message json.RawMessage) invalid.FieldErrors {
@@ -44,8 +43,8 @@ func faultsOf(t *testing.T, problem any) []string {
 	return all
 }
 
-// TestWhatAProviderWouldRefuse is refused with everything else that is wrong,
-// however it is submitted, and booked nowhere.
+// TestWhatAProviderWouldRefuse is refused with everything else that is wrong, however it is submitted, and booked
+// nowhere.
 func TestWhatAProviderWouldRefuse(t *testing.T) {
 	b := setupSMS(t, "push", "sms")
 	const number = "4570MARKNUMBER"

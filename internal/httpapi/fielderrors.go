@@ -15,8 +15,8 @@ const maxErrors = 10_000
 // maxShown is how many bytes of a wrong value are shown.
 const maxShown = 256
 
-// fieldErrors is everything that is wrong with one request, or with one object
-// of its body. Of an object, the fields are relative to it.
+// fieldErrors is everything that is wrong with one request, or with one object of its body. Of an object, the fields
+// are relative to it.
 type fieldErrors struct {
 	list invalid.FieldErrors
 	more int // not kept
@@ -50,8 +50,7 @@ func under(prefix, field string) string {
 	return prefix + "." + field
 }
 
-// has reports whether something was found wrong with a field, with a part of
-// it, or with what it is part of.
+// has reports whether something was found wrong with a field, with a part of it, or with what it is part of.
 func (e *fieldErrors) has(field string) bool {
 	for _, one := range e.list {
 		if within(one.Field, field) || within(field, one.Field) {
@@ -75,8 +74,7 @@ func (e *fieldErrors) err() error {
 	return &badRequest{fieldErrors: *e}
 }
 
-// badRequest is a request that is refused for its errors. If it is malformed,
-// its body is no JSON.
+// badRequest is a request that is refused for its errors. If it is malformed, its body is no JSON.
 type badRequest struct {
 	fieldErrors
 	malformed bool
@@ -120,8 +118,7 @@ type rawJSON []byte
 // MarshalJSON returns the value.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// shownJSON is a JSON text as the value of an error. Strings are cut short,
-// other long values are left out.
+// shownJSON is a JSON text as the value of an error. Strings are cut short, other long values are left out.
 func shownJSON(raw []byte) any {
 	switch {
 	case len(raw) == 0:

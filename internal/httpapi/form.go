@@ -18,8 +18,7 @@ const (
 	maxTo        = 512
 )
 
-// form is one push as a caller asks for it: what could be read, and what is
-// wrong with the rest.
+// form is one push as a caller asks for it: what could be read, and what is wrong with the rest.
 type form struct {
 	schedule.Request
 	fieldErrors
@@ -71,16 +70,15 @@ type validator interface {
 	Validate(schedule.Request) invalid.FieldErrors
 }
 
-// complete adds what the schedule finds wrong with the fields that could be
-// read, to a form that is not submitted because of other errors.
+// complete adds what the schedule finds wrong with the fields that could be read, to a form that is not submitted
+// because of other errors.
 func (f *form) complete(v validator) {
 	if f.text != nil {
 		f.blame(v.Validate(f.Request))
 	}
 }
 
-// blame adds errors found by the schedule, of the fields that the caller could
-// send and that could be read.
+// blame adds errors found by the schedule, of the fields that the caller could send and that could be read.
 func (f *form) blame(found invalid.FieldErrors) {
 	unread := f.fieldErrors
 	for _, one := range found {
@@ -91,8 +89,7 @@ func (f *form) blame(found invalid.FieldErrors) {
 	}
 }
 
-// dependsOnChannel tells of a field whose errors mean nothing for a push whose
-// channel could not be read.
+// dependsOnChannel tells of a field whose errors mean nothing for a push whose channel could not be read.
 func dependsOnChannel(field string) bool { return field == "to" || within(field, "message") }
 
 // asWritten is the value of an error, as it was written in the text of an object.
@@ -123,8 +120,7 @@ func (f *form) under(location string) error {
 	return all.err()
 }
 
-// explain gives the fields in an error of the schedule their places, and the
-// values as they were written.
+// explain gives the fields in an error of the schedule their places, and the values as they were written.
 func (f *form) explain(location string, err error) error {
 	var wrong invalid.FieldErrors
 	if !errors.As(err, &wrong) {

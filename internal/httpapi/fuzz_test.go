@@ -34,8 +34,7 @@ func mustBePlaced(t *testing.T, list invalid.FieldErrors) {
 	}
 }
 
-// FuzzPush holds that a push is at fault, with places, or within all bounds and
-// the same when it is written again.
+// FuzzPush holds that a push is at fault, with places, or within all bounds and the same when it is written again.
 func FuzzPush(f *testing.F) {
 	for _, seed := range []string{
 		`{"recipient":"r","message":{}}`, string(exampleRequest().(json.RawMessage)), `{"recipient":"","message":[]}`, `{"recipient":"r","message":{"title":1},"to":"\u0000"}`,
@@ -66,8 +65,7 @@ func FuzzPush(f *testing.F) {
 	})
 }
 
-// written writes a request as a caller would, with message and metadata as they
-// came.
+// written writes a request as a caller would, with message and metadata as they came.
 func written(t *testing.T, r schedule.Request) []byte {
 	t.Helper()
 	b := append([]byte(`{"message":`), r.Message...)
@@ -124,8 +122,7 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// FuzzTime holds that a time of a request is one of RFC 3339, is UTC, and is the
-// same when it is written again.
+// FuzzTime holds that a time of a request is one of RFC 3339, is UTC, and is the same when it is written again.
 func FuzzTime(f *testing.F) {
 	for _, seed := range []string{"2026-12-01T09:00:00Z", "2026-12-01t09:00:00.123456789+01:00", "2026-12-01T9:00:00Z", "2026-12-01T09:00:00,5Z", "2026-12-01T09:00:00+25:00", "2026-12-01T09:00:00",
 		"0001-01-01T00:00:00Z", "9999-12-31T23:59:59-01:00", "2026-02-30T00:00:00Z", "2026-06-30T23:59:60Z", "", "Z", "2026-12-01T09:00:00-00:00"} {
@@ -148,8 +145,7 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzQuery holds that parameters are at fault, with their names, or within
-// their bounds.
+// FuzzQuery holds that parameters are at fault, with their names, or within their bounds.
 func FuzzQuery(f *testing.F) {
 	type filter struct {
 		recipient string
@@ -192,8 +188,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzHeaders holds what may get into the log, the database and the hash of a
-// key from headers.
+// FuzzHeaders holds what may get into the log, the database and the hash of a key from headers.
 func FuzzHeaders(f *testing.F) {
 	for _, seed := range [][3]string{{"req-1", "k", "Bearer sq_x"}, {"a\nb", "\x00", "bearer  x "}, {strings.Repeat("x", 65), strings.Repeat("k", 256), "Basic x"}, {"ä", "ä", "Bearer"}, {"", "", ""}} {
 		f.Add(seed[0], seed[1], seed[2])
@@ -219,8 +214,8 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// FuzzAPI holds that no request at all makes the API fail unforeseen, and that
-// what it answers is JSON with its hardening.
+// FuzzAPI holds that no request at all makes the API fail unforeseen, and that what it answers is JSON with its
+// hardening.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range [][4]string{{"POST", "/v1/pushes", "", "{"}, {"POST", "/v1/pushes/batch", "atomic=1", `{"pushes":[]}`}, {"PATCH", "/v1/pushes/" + exampleID, "", `{"send_at":1}`},
 		{"GET", "/v1/recipients/%2f/slots", "from=x", ""}, {"GET", "/v1/pushes/%zz", "", ""}, {"BREW", "/../v1", "%", "\xff"}, {"POST", "/v1/quota/check", "", `{"recipient":""}`}} {
@@ -241,8 +236,7 @@ func FuzzAPI(f *testing.F) {
 	})
 }
 
-// nothingBooked is a service whose Postgres is not there: what gets so far is
-// answered with 503.
+// nothingBooked is a service whose Postgres is not there: what gets so far is answered with 503.
 func nothingBooked(f *testing.F) *schedule.Service {
 	st, err := store.Open(f.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: time.Millisecond})
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep a value of a request may be nested. Far deeper ones
-// would exhaust the stacks of those who read them later.
+// maxDepth is how deep a value of a request may be nested. Far deeper ones would exhaust the stacks of those who read
+// them later.
 const maxDepth = 100
 
-// lenient leaves to the form what it can say better: a string with half a
-// character is a fault of its field, and the last of several members counts.
+// lenient leaves to the form what it can say better: a string with half a character is a fault of its field, and the
+// last of several members counts.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// reader walks over a JSON text once, without building anything. After the
-// first syntax error it stands still and err is set.
+// reader walks over a JSON text once, without building anything. After the first syntax error it stands still and err
+// is set.
 type reader struct {
 	data []byte
 	json *jsontext.Decoder
@@ -66,8 +66,8 @@ func (r *reader) token() (jsontext.Token, bool) {
 	return t, err == nil
 }
 
-// members yields the names of the object that comes next. The caller reads the
-// value of each before it goes on; the name is valid until then.
+// members yields the names of the object that comes next. The caller reads the value of each before it goes on; the
+// name is valid until then.
 func (r *reader) members(yield func(name []byte) bool) {
 	r.within(func() bool {
 		quoted, err := r.json.ReadValue()
@@ -84,8 +84,7 @@ func plainName(quoted []byte) []byte {
 	return []byte(name)
 }
 
-// elements yields the indexes of the array that comes next. The caller reads
-// each value before it goes on.
+// elements yields the indexes of the array that comes next. The caller reads each value before it goes on.
 func (r *reader) elements(yield func(i int) bool) {
 	i := -1
 	r.within(func() bool {
@@ -94,8 +93,7 @@ func (r *reader) elements(yield func(i int) bool) {
 	})
 }
 
-// within moves over the brackets of an object or array, and over each of its
-// parts by read.
+// within moves over the brackets of an object or array, and over each of its parts by read.
 func (r *reader) within(read func() bool) {
 	if _, ok := r.token(); !ok {
 		return
@@ -151,9 +149,8 @@ func (r *reader) end() {
 	}
 }
 
-// unquote returns what the text of a JSON string stands for. It is false where
-// an escape stands for half a character: two such strings must not become
-// equal.
+// unquote returns what the text of a JSON string stands for. It is false where an escape stands for half a character:
+// two such strings must not become equal.
 func unquote(text []byte) (string, bool) {
 	if plain := text[1 : len(text)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
 		return string(plain), true

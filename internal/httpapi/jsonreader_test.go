@@ -21,8 +21,8 @@ func seeds() []string {
 	}
 }
 
-// readsAll reports whether the reader takes a text as one JSON value, and
-// whether that is nested too deep to be looked at closely.
+// readsAll reports whether the reader takes a text as one JSON value, and whether that is nested too deep to be looked
+// at closely.
 func readsAll(text []byte) (ok, deep bool) {
 	r := newReader(text)
 	r.value()
@@ -43,8 +43,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzDecode feeds the decoders. They must not panic; what a form holds must
-// be within its bounds; and what they find wrong must be shown as JSON.
+// FuzzDecode feeds the decoders. They must not panic; what a form holds must be within its bounds; and what they find
+// wrong must be shown as JSON.
 func FuzzDecode(f *testing.F) {
 	for _, s := range seeds() {
 		f.Add([]byte(s))

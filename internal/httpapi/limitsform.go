@@ -16,8 +16,7 @@ const (
 	maxLimits   = 16
 )
 
-// takeForm is what a caller wants to take, give back or reset: what could be
-// read, and what is wrong with the rest.
+// takeForm is what a caller wants to take, give back or reset: what could be read, and what is wrong with the rest.
 type takeForm struct {
 	fieldErrors
 	key    string

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzTake: whatever is accepted can be decided, and whatever is not has
-// faults that say what is wrong.
+// FuzzTake: whatever is accepted can be decided, and whatever is not has faults that say what is wrong.
 func FuzzTake(f *testing.F) {
 	for _, seed := range []string{
 		string(exampleTake().(json.RawMessage)), `{}`, `{"key":"a","limits":[{}]}`, `{"key":"a","limits":[1,{"per":[]}],"cost":1e9}`,

@@ -60,8 +60,7 @@ func newOpenAPI() *huma.OpenAPI {
 	}
 }
 
-// schemaName names schemas after types, without their ending "View". Generated
-// clients know a FieldError as Fault.
+// schemaName names schemas after types, without their ending "View". Generated clients know a FieldError as Fault.
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[invalid.FieldError]() {
 		return "Fault"
@@ -95,8 +94,7 @@ func (s *spec) response(description string, of, example any) *huma.Response {
 	}
 }
 
-// responses are a success, the problems that are special to an operation, and
-// those that any operation with a key has.
+// responses are a success, the problems that are special to an operation, and those that any operation with a key has.
 func (s *spec) responses(status int, description string, of, example any, special ...kind) map[string]*huma.Response {
 	all := map[string]*huma.Response{strconv.Itoa(status): s.response(description, of, example)}
 	if len(special) == 0 {
@@ -160,8 +158,7 @@ func (s *spec) booked(all map[string]*huma.Response) map[string]*huma.Response {
 	return all
 }
 
-// bookedBatch adds what is special to an answer to a batch: among others, that
-// to an atomic one without places.
+// bookedBatch adds what is special to an answer to a batch: among others, that to an atomic one without places.
 func (s *spec) bookedBatch(all map[string]*huma.Response) map[string]*huma.Response {
 	all["200"].Headers["Idempotency-Replayed"] = &huma.Param{
 		Description: "true, if a request with the same Idempotency-Key made all the accepted pushes before.", Schema: &huma.Schema{Type: huma.TypeString},
@@ -205,8 +202,7 @@ func (s *spec) idempotencyKey() *huma.Param {
 	return p
 }
 
-// plain turns an example into what its JSON says, so that it is shown with the
-// members that are really sent.
+// plain turns an example into what its JSON says, so that it is shown with the members that are really sent.
 func plain(example any) any {
 	if example == nil {
 		return nil

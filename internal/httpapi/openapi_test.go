@@ -15,8 +15,7 @@ var update = flag.Bool("update", false, "write the served OpenAPI to openapi.jso
 
 func newTestAPI() *api { return New(nil, everything{}, Config{}).(*api) }
 
-// TestOpenAPIFile holds the served document to the committed one. Run with
-// -update after a change.
+// TestOpenAPIFile holds the served document to the committed one. Run with -update after a change.
 func TestOpenAPIFile(t *testing.T) {
 	r := ask(t, newTestAPI(), "GET", "/openapi.json", "").must(t, 200)
 	var served bytes.Buffer
@@ -37,8 +36,8 @@ func TestOpenAPIFile(t *testing.T) {
 	}
 }
 
-// TestOpenAPIIsComplete: every route under /v1 is documented with its key, its
-// problems, and examples that fit their schemas.
+// TestOpenAPIIsComplete: every route under /v1 is documented with its key, its problems, and examples that fit their
+// schemas.
 func TestOpenAPIIsComplete(t *testing.T) {
 	a := newTestAPI()
 	doc := a.huma.OpenAPI()
@@ -107,8 +106,7 @@ func validate(schemas huma.Registry, s *huma.Schema, mode huma.ValidateMode, v a
 	return res.Errors
 }
 
-// TestDocsPage: every kind of problem is on the reading page and
-// in the contract's form.
+// TestDocsPage: every kind of problem is on the reading page and in the contract's form.
 func TestDocsPage(t *testing.T) {
 	a := newTestAPI()
 	r := ask(t, a, "GET", "/docs", "").must(t, 200)

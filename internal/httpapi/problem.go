@@ -117,8 +117,7 @@ type aboutPush struct {
 
 func (e *aboutPush) Unwrap() error { return e.error }
 
-// problemOf turns an error into an answer. It is false if nobody foresaw the
-// error: then its text is for the log only.
+// problemOf turns an error into an answer. It is false if nobody foresaw the error: then its text is for the log only.
 func problemOf(err error) (p problemer, foreseen bool) {
 	var (
 		bad     *badRequest
@@ -160,8 +159,8 @@ func problemOf(err error) (p problemer, foreseen bool) {
 
 const repeatable = "whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"
 
-// fullProblemOf is the answer to a request for which there was no room: because of the
-// tenant's own requests, or of all.
+// fullProblemOf is the answer to a request for which there was no room: because of the tenant's own requests, or of
+// all.
 func fullProblemOf(full *bulkhead.FullError) problemer {
 	p := unavailable.because("too many requests are under way; " + repeatable)
 	if full.Own {

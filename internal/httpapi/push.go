@@ -111,8 +111,8 @@ func usageViews(usage []quota.Usage) []usageView {
 	return views
 }
 
-// stamp writes a time in UTC, to the microsecond that Postgres keeps. Send
-// times are whole seconds and come out as such.
+// stamp writes a time in UTC, to the microsecond that Postgres keeps. Send times are whole seconds and come out as
+// such.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z07:00") }
 
 // maybe is stamp, or nil for the zero time.

@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// readQuery reads the parameters behind the question mark. It refuses those
-// that are not in the table, and those given twice.
+// readQuery reads the parameters behind the question mark. It refuses those that are not in the table, and those given
+// twice.
 func (o *table[T]) readQuery(r *http.Request, to *T, bad *fieldErrors) {
 	var values url.Values
 	if r.URL.RawQuery != "" {
@@ -62,8 +62,7 @@ func (o *table[T]) parameters(s *spec) []*huma.Param {
 	return all
 }
 
-// nothing is the table of a query without parameters, or of a body without
-// members.
+// nothing is the table of a query without parameters, or of a body without members.
 var nothing = table[struct{}]{}
 
 // noQuery refuses all parameters.

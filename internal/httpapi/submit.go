@@ -50,8 +50,7 @@ func (a *api) readSubmit(c *call) (f *form, o schedule.Options, err error) {
 	return f, o, nil
 }
 
-// refuse returns all that is wrong with a request, if its form or what goes
-// along has errors.
+// refuse returns all that is wrong with a request, if its form or what goes along has errors.
 func (a *api) refuse(f *form, bad fieldErrors) error {
 	if len(bad.list)+len(f.list) > 0 {
 		f.complete(a.svc)
@@ -60,8 +59,8 @@ func (a *api) refuse(f *form, bad fieldErrors) error {
 	return bad.err()
 }
 
-// counted counts so many pushes as invalid if err is a fault of their form,
-// which the schedule does not get to see, and returns err.
+// counted counts so many pushes as invalid if err is a fault of their form, which the schedule does not get to see, and
+// returns err.
 func (a *api) counted(err error, pushes int) error {
 	if _, ok := errors.AsType[*badRequest](err); ok {
 		a.svc.CountInvalid(pushes)

@@ -7,16 +7,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// object is the table of an object that callers send: the members of a JSON
-// object, or the parameters of a query. Requests are read by it into a T, and
-// the OpenAPI document is written from it: a member is one row.
+// object is the table of an object that callers send: the members of a JSON object, or the parameters of a query.
+// Requests are read by it into a T, and the OpenAPI document is written from it: a member is one row.
 type table[T any] struct {
 	schemaName string
 	fields     []field[T]
 	open       bool // there may be other members, which are passed on unread
 
-	// refuse says what is wrong with a member that is not in the table, if there
-	// is more to say than that.
+	// refuse says what is wrong with a member that is not in the table, if there is more to say than that.
 	refuse func(name string, raw []byte, errs *fieldErrors) bool
 	// check tests what one member alone can not tell.
 	check func(to *T, text []byte, errs *fieldErrors)
@@ -54,8 +52,8 @@ func (o *table[T]) described(name, description string) field[T] {
 	return f
 }
 
-// read reads the object that comes next and returns its text, or nil if
-// something else comes. After a syntax error, r has it.
+// read reads the object that comes next and returns its text, or nil if something else comes. After a syntax error, r
+// has it.
 func (o *table[T]) read(r *reader, to *T, errs *fieldErrors) (text []byte) {
 	if r.peek() != '{' {
 		if raw := r.value(); r.err == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// value is how the value of a field is read into a T, and how it is described.
-// A scalar has parse; an object or an array has its own reader.
+// value is how the value of a field is read into a T, and how it is described. A scalar has parse; an object or an
+// array has its own reader.
 type value[T any] struct {
 	describe func(*spec) *huma.Schema
 
@@ -90,8 +90,7 @@ func text[T any](set func(*T, string), least, most int) value[T] {
 	}
 }
 
-// unfit says why s does not consist of least to most printable bytes, or
-// nothing.
+// unfit says why s does not consist of least to most printable bytes, or nothing.
 func unfit(s string, least, most int) string {
 	switch {
 	case len(s) < least:
@@ -133,8 +132,8 @@ func join[W ~string](words []W) string {
 	return strings.Join(texts, ", ")
 }
 
-// boolean reads true or false. In a query it must not be empty: what does not
-// clearly say whether it is a rehearsal must not be carried out.
+// boolean reads true or false. In a query it must not be empty: what does not clearly say whether it is a rehearsal
+// must not be carried out.
 func boolean[T any](set func(*T, bool)) value[T] {
 	return value[T]{describe: described(huma.Schema{Type: huma.TypeBoolean}), parse: func(to *T, text string) string {
 		if text != "true" && text != "false" {
@@ -206,8 +205,7 @@ func anyObject[T any](set func(*T, []byte)) value[T] {
 	}
 }
 
-// shaped is an object whose members have a table of their own. They are looked
-// at, but not read.
+// shaped is an object whose members have a table of their own. They are looked at, but not read.
 func (v value[T]) shaped(members *table[struct{}]) value[T] {
 	accept := v.json
 	v.describe = members.schema
@@ -245,8 +243,7 @@ func anything() value[struct{}] {
 	return value[struct{}]{describe: described(huma.Schema{}), json: func(*struct{}, []byte, string, *fieldErrors) string { return "" }}
 }
 
-// array reads least to most elements, each by element. If most is 0, there may
-// be any number.
+// array reads least to most elements, each by element. If most is 0, there may be any number.
 func array[T any](least, most int, items func(*spec) *huma.Schema, element func(to *T, r *reader, i int, name string, errs *fieldErrors)) value[T] {
 	return value[T]{
 		describe: func(s *spec) *huma.Schema {
@@ -306,8 +303,7 @@ func moment[T any](set func(*T, time.Time)) value[T] {
 	}
 }
 
-// restorePlus restores the plus sign of a zone, which a query without escapes
-// turns into a blank.
+// restorePlus restores the plus sign of a zone, which a query without escapes turns into a blank.
 func restorePlus(text string) string {
 	if n := len(text) - len("+00:00"); n > 0 && text[n] == ' ' {
 		return text[:n] + "+" + text[n+1:]
@@ -315,9 +311,8 @@ func restorePlus(text string) string {
 	return text
 }
 
-// parseTime reads a time of RFC 3339 to the letter, in the years 1 to 9999 of
-// UTC, or says what is wrong with it. It never returns the zero time, which
-// stands for an absent one.
+// parseTime reads a time of RFC 3339 to the letter, in the years 1 to 9999 of UTC, or says what is wrong with it. It
+// never returns the zero time, which stands for an absent one.
 func parseTime(s string) (time.Time, string) {
 	t, err := parseRFC3339(s)
 	if err != nil {
@@ -335,8 +330,8 @@ func parseTime(s string) (time.Time, string) {
 	return t, ""
 }
 
-// parseRFC3339 allows a lower-case t and z, as the RFC does, but not what
-// time.Parse lets pass: 9:00 for 09:00, a comma for a point, a zone of +25:00.
+// parseRFC3339 allows a lower-case t and z, as the RFC does, but not what time.Parse lets pass: 9:00 for 09:00, a comma
+// for a point, a zone of +25:00.
 func parseRFC3339(s string) (time.Time, error) {
 	s = strings.ToUpper(s)
 	t, err := time.Parse(time.RFC3339Nano, s)

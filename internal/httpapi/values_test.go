@@ -11,8 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// TestValues_AgreeWithTheirSchema: each kind of value refuses what its schema
-// refuses, and accepts what that accepts.
+// TestValues_AgreeWithTheirSchema: each kind of value refuses what its schema refuses, and accepts what that accepts.
 func TestValues_AgreeWithTheirSchema(t *testing.T) {
 	type none = struct{}
 	list := array(1, 2, anyText().describe, func(_ *none, r *reader, i int, name string, errs *fieldErrors) {
@@ -71,8 +70,8 @@ func TestValues_AgreeWithTheirSchema(t *testing.T) {
 	}
 }
 
-// whereOf is the field that the schema refuses. Of a member that is missing it
-// names the object; the table names the member.
+// whereOf is the field that the schema refuses. Of a member that is missing it names the object; the table names the
+// member.
 func whereOf(e *huma.ErrorDetail) string {
 	if name, ok := strings.CutPrefix(e.Message, "expected required property "); ok {
 		name, _, _ = strings.Cut(name, " ")

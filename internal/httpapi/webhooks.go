@@ -44,8 +44,7 @@ func webhookViewOf(w store.Webhook) webhookView {
 	return v
 }
 
-// webhookForm is a webhook as a caller asks for it: what could be read, and what
-// is wrong with the rest.
+// webhookForm is a webhook as a caller asks for it: what could be read, and what is wrong with the rest.
 type webhookForm struct {
 	fieldErrors
 	url    string

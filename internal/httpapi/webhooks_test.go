@@ -140,8 +140,7 @@ func (b *bundle) exec(sql string, args ...any) {
 	}
 }
 
-// TestOthersWebhooks: another tenant's webhook is not there, and a key needs
-// the scope.
+// TestOthersWebhooks: another tenant's webhook is not there, and a key needs the scope.
 func TestOthersWebhooks(t *testing.T) {
 	b := setup(t)
 	path := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
