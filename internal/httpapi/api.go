@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -61,14 +62,10 @@ type api struct {
 // New returns the whole API: /v1, which wants a key that keys knows, and the open pages /healthz, /readyz, /metrics,
 // /openapi.json and /docs.
 func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 10*time.Second)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.RequestTimeout == 0 {
-		cfg.RequestTimeout = 10 * time.Second
 	}
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }

@@ -52,10 +52,9 @@ func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ..
 		f   takeForm
 	)
 	c.noQuery(&bad)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { takeFields.read(r, &f, &f.fieldErrors) }); err != nil {
+	if err := takeFields.readBody(c, &f, &bad); err != nil {
 		return err
 	}
-	bad.addAll("body", f.fieldErrors)
 	if err := bad.err(); err != nil {
 		return err
 	}

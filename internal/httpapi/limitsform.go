@@ -16,9 +16,8 @@ const (
 	maxLimits   = 16
 )
 
-// takeForm is what a caller wants to take, give back or reset: what could be read, and what is wrong with the rest.
+// takeForm is what a caller wants to take, give back or reset.
 type takeForm struct {
-	fieldErrors
 	key    string
 	cost   int
 	dryRun bool

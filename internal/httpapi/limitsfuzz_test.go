@@ -17,16 +17,19 @@ func FuzzTake(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var got takeForm
-		if readWhole(body, &fieldErrors{}, func(r *reader) { takeFields.read(r, &got, &got.fieldErrors) }) != nil {
+		var (
+			got  takeForm
+			errs fieldErrors
+		)
+		if readWhole(body, &fieldErrors{}, func(r *reader) { takeFields.read(r, &got, &errs) }) != nil {
 			return
 		}
-		for _, one := range got.list {
+		for _, one := range errs.list {
 			if one.Message == "" {
 				t.Errorf("a fault that says nothing: %+v", one)
 			}
 		}
-		if len(got.list) > 0 {
+		if len(errs.list) > 0 {
 			return
 		}
 		if got.key == "" && slices.Contains(got.own, false) || got.cost < 1 || got.cost > maxCost || len(got.rules) < 1 || len(got.rules) > maxLimits {

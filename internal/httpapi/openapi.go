@@ -174,15 +174,12 @@ func (s *spec) param(in, name, description string, schema *huma.Schema) *huma.Pa
 	return &huma.Param{In: in, Name: name, Description: description, Schema: schema, Required: in == "path"}
 }
 
-func (s *spec) pushID() *huma.Param {
-	p := s.param("path", "id", "The push's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
-	p.Example = exampleID
-	return p
-}
+func (s *spec) pushID() *huma.Param    { return s.pathID("id", "The push's id.", exampleID) }
+func (s *spec) webhookID() *huma.Param { return s.pathID("id", "The webhook's id.", exampleID) }
 
-func (s *spec) webhookID() *huma.Param {
-	p := s.param("path", "id", "The webhook's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
-	p.Example = exampleID
+func (s *spec) pathID(name, description, example string) *huma.Param {
+	p := s.param("path", name, description, &huma.Schema{Type: huma.TypeString, Format: "uuid"})
+	p.Example = example
 	return p
 }
 

@@ -138,6 +138,14 @@ func (f *field[T]) absent(to *T, errs *fieldErrors) {
 	}
 }
 
+// readBody reads a body by the table, and gathers what is wrong with it beside what is wrong with the rest.
+func (o *table[T]) readBody(c *call, to *T, bad *fieldErrors) error {
+	var found fieldErrors
+	_, err := c.object(maxBody, bad, func(r *reader) { o.read(r, to, &found) })
+	bad.addAll("body", found)
+	return err
+}
+
 // schema describes the object under its name, to which it returns a reference.
 func (o *table[T]) schema(s *spec) *huma.Schema {
 	all := s.schemas.Map()

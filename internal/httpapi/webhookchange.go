@@ -1,50 +1,37 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 )
 
 // enableWebhook switches a webhook on again.
 func (a *api) enableWebhook(c *call) error {
-	id, err := c.bareWebhook()
-	if err != nil {
-		return err
-	}
-	w, err := a.cfg.Webhooks.Enable(c.r.Context(), c.caller.Tenant, id)
-	if err != nil {
-		return noSuch("webhook", err)
-	}
-	return a.answer(c.w, http.StatusOK, webhookViewOf(w))
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, err := a.cfg.Webhooks.Enable(ctx, tenant, id)
+		return webhookViewOf(w), err
+	})
 }
 
 // rotateSecret gives a webhook a new secret, and shows it.
 func (a *api) rotateSecret(c *call) error {
-	id, err := c.bareWebhook()
-	if err != nil {
-		return err
-	}
-	w, secret, err := a.cfg.Webhooks.Rotate(c.r.Context(), c.caller.Tenant, id)
-	if err != nil {
-		return noSuch("webhook", err)
-	}
-	v := webhookViewOf(w)
-	v.Secret = secret
-	return a.answer(c.w, http.StatusOK, v)
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
+		v := webhookViewOf(w)
+		v.Secret = secret
+		return v, err
+	})
 }
 
 // testWebhook has a webhook sent an event of its own.
 func (a *api) testWebhook(c *call) error {
-	id, err := c.bareWebhook()
-	if err != nil {
-		return err
-	}
-	d, err := a.cfg.Webhooks.Test(c.r.Context(), c.caller.Tenant, id)
-	if err != nil {
-		return noSuch("webhook", err)
-	}
-	return a.answer(c.w, http.StatusAccepted, deliveryViewOf(d))
+	return a.onWebhook(c, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
+		return deliveryViewOf(d), err
+	})
 }
 
 func enableWebhookDoc(s *spec) *huma.Operation {

@@ -158,15 +158,14 @@ type replayedView struct {
 // replayFailed sends all that was given up again.
 func (a *api) replayFailed(c *call) error {
 	var (
-		bad, wrong fieldErrors
-		since      time.Time
+		bad   fieldErrors
+		since time.Time
 	)
 	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { sinceFields.read(r, &since, &wrong) }); err != nil {
+	if err := sinceFields.readBody(c, &since, &bad); err != nil {
 		return err
 	}
-	bad.addAll("body", wrong)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -204,13 +203,11 @@ func listDeliveriesDoc(s *spec) *huma.Operation {
 }
 
 func replayDoc(s *spec) *huma.Operation {
-	delivery := s.param("path", "delivery", "The delivery's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
-	delivery.Example = exampleOtherID
 	return &huma.Operation{
 		OperationID: "replay-webhook-delivery", Method: http.MethodPost, Path: webhooksPath + "/{id}/deliveries/{delivery}/replay", Tags: []string{tagWebhooks},
 		Summary:     "Send an event again",
 		Description: "Under the same webhook-id and with the same body, now, whatever became of it before. One that is being sent is left alone.",
-		Parameters:  []*huma.Param{s.webhookID(), delivery},
+		Parameters:  []*huma.Param{s.webhookID(), s.pathID("delivery", "The delivery's id.", exampleOtherID)},
 		Responses: s.responses(http.StatusAccepted, "The event is on its way.", deliveryView{}, exampleDelivery(),
 			invalidRequest, notFound, webhookDisabled, tooLarge, unsupportedMedia),
 	}

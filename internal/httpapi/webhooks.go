@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -44,9 +45,8 @@ func webhookViewOf(w store.Webhook) webhookView {
 	return v
 }
 
-// webhookForm is a webhook as a caller asks for it: what could be read, and what is wrong with the rest.
+// webhookForm is a webhook as a caller asks for it.
 type webhookForm struct {
-	fieldErrors
 	url    string
 	events []push.Event
 }
@@ -87,15 +87,14 @@ func (a *api) createWebhook(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
 	f := webhookForm{events: push.Events}
-	if _, err := c.object(maxBody, &bad, func(r *reader) { webhookFields.read(r, &f, &f.fieldErrors) }); err != nil {
+	if err := webhookFields.readBody(c, &f, &bad); err != nil {
 		return err
 	}
-	if f.url != "" && !f.has("url") {
+	if f.url != "" && !bad.has("body.url") {
 		if wrong := a.cfg.Webhooks.URLFault(f.url); wrong != "" {
-			f.add("url", wrong, shown(f.url))
+			bad.add("body.url", wrong, shown(f.url))
 		}
 	}
-	bad.addAll("body", f.fieldErrors)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -129,39 +128,39 @@ func (a *api) listWebhooks(c *call) error {
 
 // getWebhook answers with one webhook.
 func (a *api) getWebhook(c *call) error {
-	id, err := c.bareWebhook()
-	if err != nil {
-		return err
-	}
-	w, err := a.cfg.Webhooks.Get(c.r.Context(), c.caller.Tenant, id)
-	if err != nil {
-		return noSuch("webhook", err)
-	}
-	return a.answer(c.w, http.StatusOK, webhookViewOf(w))
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, err := a.cfg.Webhooks.Get(ctx, tenant, id)
+		return webhookViewOf(w), err
+	})
 }
 
 // deleteWebhook ends a webhook.
 func (a *api) deleteWebhook(c *call) error {
-	id, err := c.bareWebhook()
-	if err != nil {
-		return err
-	}
-	if err := a.cfg.Webhooks.Delete(c.r.Context(), c.caller.Tenant, id); err != nil {
-		return noSuch("webhook", err)
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return a.onWebhook(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, a.cfg.Webhooks.Delete(ctx, tenant, id)
+	})
 }
 
-// bareWebhook reads the id in the path of a request that says nothing else.
-func (c *call) bareWebhook() (uuid.UUID, error) {
+// onWebhook serves a request that names a webhook and says nothing else. It answers with what do returns.
+func (a *api) onWebhook(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
 	if err := c.noBody(&bad); err != nil {
-		return id, err
+		return err
 	}
-	return id, bad.err()
+	if err := bad.err(); err != nil {
+		return err
+	}
+	v, err := do(c.r.Context(), c.caller.Tenant, id)
+	switch {
+	case err != nil:
+		return noSuch("webhook", err)
+	case v == nil:
+		c.w.WriteHeader(status)
+		return nil
+	}
+	return a.answer(c.w, status, v)
 }
 
 // noSuch says what was not found.
