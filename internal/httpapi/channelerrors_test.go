@@ -87,6 +87,16 @@ func TestWhatAProviderWouldRefuse(t *testing.T) {
 	}
 }
 
+// TestCheck_AsksNoProvider: a question about a quota has no address and no message, which the provider of a push demands.
+func TestCheck_AsksNoProvider(t *testing.T) {
+	b := setupSMS(t, "sms", "push")
+	b.send("POST", "/v1/quota/check", `{"recipient":"a","channel":"sms"}`).must(t, 200)
+	got := b.send("POST", "/v1/quota/check", `{"recipient":"a","send_at":"2020-01-01T00:00:00Z","foo":1}`)
+	if diff := cmp.Diff([]string{"body.foo: 1", "body.send_at: 2020-01-01T00:00:00Z"}, faultsOf(t, any(got.body))); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
 // TestAChannelThatCanNotBeRead has no faults that depend on it.
 func TestAChannelThatCanNotBeRead(t *testing.T) {
 	b := setupSMS(t, "sms", "push")
