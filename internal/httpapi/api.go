@@ -190,7 +190,7 @@ func (c *call) param(name string) string {
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
-	a.miss(w.(*responseRecorder), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
+	a.miss(w.(*responseRecorder), r, &refusal{kind: notFound, detail: "the path does not exist; /docs lists all paths"})
 }
 
 func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -204,5 +204,5 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allow.Add("Allow", method)
 		}
 	}
-	a.miss(w.(*responseRecorder), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
+	a.miss(w.(*responseRecorder), r, &refusal{kind: methodNotAllowed, detail: "the path does not support this method", header: allow})
 }

@@ -21,7 +21,7 @@ const (
 // batchView is what became of a batch.
 type batchView struct {
 	Accepted int          `json:"accepted"`
-	Refused  int          `json:"refused" doc:"All that were not accepted, for whatever reason."`
+	Refused  int          `json:"refused" doc:"The pushes that were not accepted, for any reason."`
 	Results  []resultView `json:"results" doc:"One for each push, in the same order."`
 }
 
@@ -30,8 +30,8 @@ type resultView struct {
 	Index    int       `json:"index"`
 	Status   int       `json:"status" doc:"201, or the status of the problem."`
 	Push     *pushView `json:"push,omitempty"`
-	Problem  any       `json:"problem,omitempty" doc:"As a single submit would answer."`
-	Replayed bool      `json:"replayed,omitempty" doc:"It was accepted before, by a request with the same Idempotency-Key."`
+	Problem  any       `json:"problem,omitempty" doc:"The answer that a single submit would get."`
+	Replayed bool      `json:"replayed,omitempty" doc:"An earlier request with the same Idempotency-Key made this push."`
 }
 
 // TransformSchema says which problems a member may have.
@@ -60,7 +60,7 @@ type batchForm struct {
 }
 
 var batchFields = table[batchForm]{schemaName: "NewBatch", fields: []field[batchForm]{
-	{"pushes", required, array(1, maxMembers, pushFields.schema, (*batchForm).readMember), "They conflict with one another in this order.", nil},
+	{"pushes", required, array(1, maxMembers, pushFields.schema, (*batchForm).readMember), "They are decided in this order; an earlier push can block a later one.", nil},
 	{"atomic", optional, boolean(func(b *batchForm, v bool) { b.atomic = v }).or("false"), "Book all of them or none.", nil},
 }}
 
@@ -205,7 +205,7 @@ func (e *refusedBatch) problem() problemer {
 			without++
 		}
 	}
-	detail := fmt.Sprintf("%d of %d pushes find no place, so none was booked", without, len(e.Results))
+	detail := fmt.Sprintf("%d of %d pushes find no place, so nothing was booked", without, len(e.Results))
 	return &batchProblem{Problem: kind.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
 }
 
@@ -213,8 +213,8 @@ func batchDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "submit-batch", Method: http.MethodPost, Path: batchPath, Tags: []string{tagPushes},
 		Summary: "Submit up to 1000 pushes",
-		Description: "Books many pushes in one transaction. Without atomic, those that find a place are booked and the others are not; " +
-			"each has its own result. With atomic: true all are booked or none: a refusal answers 409 with the results, and any fault 422.",
+		Description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
+			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
 		Parameters:  append(submitParams.parameters(s), s.idempotencyKey()),
 		RequestBody: batchFields.body(s, exampleBatchRequest()),
 		Responses: s.bookedBatch(s.responses(http.StatusOK, "What became of each push.", batchView{}, exampleBatch(),

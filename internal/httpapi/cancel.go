@@ -33,7 +33,7 @@ func cancelDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "cancel-push", Method: http.MethodPost, Path: "/v1/pushes/{id}/cancel", Tags: []string{tagPushes},
 		Summary: "Cancel a push",
-		Description: "Once this has answered 200, nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended with an " +
+		Description: "After an answer of 200 nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended with an " +
 			"unknown outcome, possibly_delivered is true. Canceling again answers the same.",
 		Parameters: []*huma.Param{s.pushID()},
 		Responses: s.responses(http.StatusOK, "The push is canceled.", pushView{}, examplePush(push.Canceled),

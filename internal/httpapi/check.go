@@ -8,7 +8,7 @@ import (
 
 // checkFields is a quota check: what a quota depends on.
 var checkFields = table[form]{schemaName: "Question", fields: []field[form]{
-	pushFields.described("recipient", "Whose quota."),
+	pushFields.described("recipient", "The person whose quota is checked."),
 	pushFields.described("channel", "Default: the first channel that is configured."),
 	pushFields.described("category", ""),
 	pushFields.described("send_at", "When it would be sent, with a zone. Default: now."),
@@ -18,8 +18,8 @@ var checkFields = table[form]{schemaName: "Question", fields: []field[form]{
 type checkView struct {
 	Allowed             bool            `json:"allowed"`
 	Violations          []violationView `json:"violations"`
-	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time from the asked one on."`
-	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time up to the asked one; null where none lies in the future."`
+	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none."`
+	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
 }
 
 // check says whether a push would find a place. It books nothing.
@@ -48,10 +48,10 @@ func (a *api) check(c *call) error {
 func checkDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "check-quota", Method: http.MethodPost, Path: "/v1/quota/check", Tags: []string{tagQuota},
-		Summary:     "Ask whether a push would find a place",
-		Description: "Answers as a submit would decide now, and books nothing.",
+		Summary:     "Check whether a push would find a place",
+		Description: "Answers as a submit would be decided now, and books nothing.",
 		RequestBody: checkFields.body(s, exampleQuestion()),
-		Responses: s.responses(http.StatusOK, "Whether there is a place, and if not why, and when else.", checkView{}, exampleCheck(),
+		Responses: s.responses(http.StatusOK, "Whether there is a place, and if not, why and when there is one.", checkView{}, exampleCheck(),
 			invalidRequest, tooLarge, unsupportedMedia),
 	}
 }

@@ -86,7 +86,7 @@ func (e *badRequest) Error() string {
 
 func (e *badRequest) problem() problemer {
 	n := len(e.list) + e.more
-	detail := fmt.Sprintf("the request has %d faults", n)
+	detail := fmt.Sprintf("the request has %d errors", n)
 	if n == 1 {
 		detail = e.list[0].Field + " " + e.list[0].Message
 	}

@@ -29,19 +29,19 @@ type form struct {
 // pushFields is a push to be submitted.
 var pushFields = table[form]{schemaName: "NewPush", fields: []field[form]{
 	{"recipient", required, text(func(f *form, s string) { f.Recipient = s }, 1, maxRecipient),
-		"Whose quota is used: your own id of a person, 1 to 128 printable bytes.", "user-42"},
+		"The person whose quota is used: an id of your choice, 1 to 128 printable bytes.", "user-42"},
 	{"message", required, anyObject(func(f *form, raw []byte) { f.Message = raw }).shaped(&messageFields),
-		"What to send. It is handed to the provider as it is; channels may know more members.", nil},
+		"The content. It is passed to the provider as it is; channels may support more members.", nil},
 	{"channel", optional, text(func(f *form, s string) { f.Channel = s }, 0, maxChannel),
-		"The way out. Default: the first channel that is configured.", "push"},
+		"The channel that delivers the push. Default: the first one that is configured.", "push"},
 	{"category", optional, text(func(f *form, s string) { f.Category = s }, 0, maxCategory),
-		"A word of your own, at most 64 printable bytes.", "marketing"},
+		"A label of your choice, at most 64 printable bytes.", "marketing"},
 	{"send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
 		"When to send, with a zone. A fraction of a second is rounded up. Default: now.", "2026-12-01T09:00:00+01:00"},
 	{"to", optional, text(func(f *form, s string) { f.To = s }, 0, maxTo),
-		"The address, where the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.", "+4512345678"},
+		"The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.", "+4512345678"},
 	{"expires_at", optional, moment(func(f *form, t time.Time) { f.ExpiresAt = t }),
-		"From then on it is not sent any more. Default: 24 hours, or as configured, after its send time.", "2026-12-01T12:00:00Z"},
+		"The push is not sent at or after this time. Default: 24 hours, or as configured, after its send time.", "2026-12-01T12:00:00Z"},
 	{"on_conflict", optional, oneOf(func(f *form, s string) { f.Defer = s == "defer" }, "reject", "defer").or("reject"),
 		"What to do if the quota has no place at send_at: reject, or defer to the next free time.", nil},
 	{"latest", optional, moment(func(f *form, t time.Time) { f.Latest = t }),
@@ -52,11 +52,11 @@ var pushFields = table[form]{schemaName: "NewPush", fields: []field[form]{
 
 // messageFields is the message of a push: what every channel expects as a text.
 var messageFields = table[struct{}]{schemaName: "Message", open: true, fields: []field[struct{}]{
-	{"title", optional, anyText(), "Of a notification; the subject of an e-mail. Not sent by SMS.", "Sale"},
+	{"title", optional, anyText(), "The title of a notification; the subject of an e-mail. Not sent by SMS.", "Sale"},
 	{"body", optional, anyText(), "The text.", "Everything must go."},
-	{"html", optional, anything(), "Of an e-mail: the text in HTML, a string, beside body or instead of it.", nil},
-	{"aps", optional, anything(), "Through APNs: what is added to aps, such as sound and badge.", nil},
-	{"data", optional, anything(), "Any JSON. Through FCM and APNs, an object: its members are for the app.", nil},
+	{"html", optional, anything(), "For e-mail: the text in HTML, a string, in addition to body or instead of it.", nil},
+	{"aps", optional, anything(), "For APNs: members to add to aps, such as sound and badge.", nil},
+	{"data", optional, anything(), "Any JSON. For FCM and APNs, an object: its members are for the app.", nil},
 }}
 
 // read reads a push, or what the table has of one.

@@ -21,20 +21,20 @@ type limiter interface {
 
 // takenView is a decision.
 type takenView struct {
-	Allowed bool        `json:"allowed" doc:"All limits allowed the cost, and unless it was a dry run, all were charged. After a refund or a reset: they would allow it now."`
+	Allowed bool        `json:"allowed" doc:"All limits allowed the cost and, unless it was a dry run, were charged. After a refund or a reset: they would allow it now."`
 	Limits  []limitView `json:"limits" doc:"In the order of the request."`
 }
 
 // limitView is how one limit stands after a decision.
 type limitView struct {
-	Key          string  `json:"key,omitempty" doc:"Of the limit, where it has one of its own." example:"{user-7}:app"`
+	Key          string  `json:"key,omitempty" doc:"Of the limit, if it has a key of its own." example:"{user-7}:app"`
 	Algorithm    string  `json:"algorithm" example:"sliding_log"`
 	Limit        int     `json:"limit" example:"5"`
 	PerSeconds   float64 `json:"per_seconds" example:"60"`
 	Allowed      bool    `json:"allowed" doc:"This limit had room for the cost."`
 	Remaining    int     `json:"remaining" doc:"The highest cost that would be allowed right now."`
-	RetryAfterMS *int64  `json:"retry_after_ms" nullable:"true" doc:"After so many milliseconds there is room for the cost, if nobody else comes. null: never, for it is more than the limit ever has."`
-	ResetAfterMS int64   `json:"reset_after_ms" doc:"After so many milliseconds it is as if nobody had ever come."`
+	RetryAfterMS *int64  `json:"retry_after_ms" nullable:"true" doc:"Milliseconds until the limit has room for the cost, if it is not used meanwhile. null: never, because the cost exceeds the limit."`
+	ResetAfterMS int64   `json:"reset_after_ms" doc:"Milliseconds until the limit is fully replenished."`
 }
 
 // take spends from speed limits. A refusal is an answer, not a problem.
@@ -102,26 +102,26 @@ func ceilMS(d time.Duration) int64 {
 func takeDoc(s *spec) *huma.Operation {
 	return s.limitsDoc("take-limits", "/v1/limits/take", "Take from speed limits",
 		"Charges all of the limits, or none: what is refused costs nothing. A refusal is a 200 with `allowed: false`. "+
-			"The limits exist by being named: nothing has to be made before, and nothing is left of those that are not used. "+
-			"They use Redis' clock and are exact to the millisecond. Without Redis there is no decision, but a 503; "+
+			"Limits need no setup: naming one creates it, and an unused one disappears. "+
+			"They use Redis' clock and are exact to the millisecond. Without Redis the answer is a 503; "+
 			"the cost may then have been charged.",
-		"Whether the cost is allowed, and how each limit stands.")
+		"Whether the cost is allowed, and the state of each limit.")
 }
 
 func refundDoc(s *spec) *huma.Operation {
 	return s.limitsDoc("refund-limits", "/v1/limits/refund", "Give back to speed limits",
-		"Gives the cost back to each of the limits, as far as something is used of it, so that it is never above full: to a window what was used in it, "+
-			"to a sliding log or window what was used last, to a bucket its tokens. Send what was sent to take, for a take that was allowed, and soon: what was "+
-			"used is not known by name, so a refund of what the limit has forgotten meanwhile gives back what others used. "+
-			"A refund can not be repeated safely. After a 503 nobody knows whether it was made: a second one may give back twice, "+
-			"and more than the limit would be used.",
-		"How each limit stands now: what a dry run of the same take would answer.")
+		"Gives the cost back to each of the limits, at most as much as is used of it: a window loses it from its count, "+
+			"a sliding log or window from its latest uses, a bucket regains its tokens. Send what was sent to a take that was allowed, and soon: "+
+			"a limit does not know who used what, so a refund of what has expired meanwhile gives back another caller's use. "+
+			"A refund can not be repeated safely. After a 503 it may or may not have been made: a second one may give back twice, "+
+			"and let more than the limit be used.",
+		"The state of each limit: the answer of a dry run of the same take.")
 }
 
 func resetDoc(s *spec) *huma.Operation {
 	return s.limitsDoc("reset-limits", "/v1/limits/reset", "Reset speed limits",
-		"Forgets all that was used of the limits, as if nobody had ever come. Limits with another definition, or of another key, are not touched. It can be repeated safely.",
-		"How each limit stands now: what a dry run of the same take would answer.")
+		"Replenishes the limits fully. Limits with another definition or another key are not touched. It can be repeated safely.",
+		"The state of each limit: the answer of a dry run of the same take.")
 }
 
 func (s *spec) limitsDoc(id, path, summary, description, answer string) *huma.Operation {

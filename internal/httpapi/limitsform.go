@@ -27,12 +27,12 @@ type takeForm struct {
 
 var takeFields = table[takeForm]{schemaName: "NewTake", check: (*takeForm).check, fields: []field[takeForm]{
 	{"key", optional, text(func(f *takeForm, s string) { f.key = s }, 1, maxLimitKey),
-		"Who or what is limited: your own name for it, 1 to 256 printable bytes. Keys of other tenants are apart. Required, unless each limit has a key of its own.", "user-7:reply"},
+		"A name of your choice for whoever or whatever is limited, 1 to 256 printable bytes. Other tenants' keys are separate. Required, unless each limit has a key of its own.", "user-7:reply"},
 	{"limits", required, array(1, maxLimits, limitFields.schema, (*takeForm).readLimit),
-		"All of them must allow the cost, or none is charged. A limit whose definition changes begins anew.", nil},
+		"All limits must allow the cost, or none is charged. A limit whose definition changes starts afresh.", nil},
 	{"cost", optional, integer(func(f *takeForm, n int) { f.cost = n }, 1, maxCost).or("1"), "How much is used, or given back.", nil},
 	{"dry_run", optional, boolean(func(f *takeForm, v bool) { f.dryRun = v }),
-		"Answer how the limits stand, and whether they have room for the cost, but change nothing.", nil},
+		"Answer with the state of the limits, and whether they have room for the cost, but change nothing.", nil},
 }}
 
 // limitForm is one limit, and its own key, if it has one.
@@ -43,20 +43,20 @@ type limitForm struct {
 
 var limitFields = table[limitForm]{schemaName: "NewLimit", check: (*limitForm).check, fields: []field[limitForm]{
 	{"key", optional, text(func(f *limitForm, s string) { f.key = s }, 1, maxLimitKey),
-		"Who or what this limit is for, instead of the key above. Where Redis is a cluster, all keys of a request must have the same tag: what stands between the first { and the next }, as in {user-7}:reply and {user-7}:app.", "{user-7}:app"},
+		"Replaces the key of the request for this limit. If Redis is a cluster, all keys of a request must have the same tag, the text between the first { and the next }, as in {user-7}:reply and {user-7}:app.", "{user-7}:app"},
 	{"algorithm", required, oneOf(func(f *limitForm, a ratelimit.Algorithm) { f.Algorithm = a }, ratelimit.Algorithms...), "", "token_bucket"},
 	{"limit", required, integer(func(f *limitForm, n int) { f.Limit.Limit = n }, 1, ratelimit.MaxLimit),
 		"How much may be used; with sliding_log at most 10000.", 100},
 	{"per", required, span(func(f *limitForm, d time.Duration) { f.Per = d }, ratelimit.MinPer, ratelimit.MaxPer),
-		"In which time: whole milliseconds, from 1ms to 8760h.", "1h"},
+		"The time span of the limit: whole milliseconds, from 1ms to 8760h.", "1h"},
 	{"burst", optional, integer(func(f *limitForm, n int) { f.Burst = n }, 1, ratelimit.MaxLimit),
-		"How much may be used at once. Of token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly) only.", 20},
+		"How much may be used at once. For token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly) only.", 20},
 	{"precision", optional, span(func(f *limitForm, d time.Duration) { f.Precision = d }, ratelimit.MinPer, ratelimit.MaxPer),
-		"Of sliding_window only: the steps in which it counts, at most per and at least a thousandth of it. Default: a sixtieth.", "1s"},
+		"For sliding_window only: the steps in which it counts, at most per and at least a thousandth of it. Default: a sixtieth.", "1s"},
 	{"aligned", optional, boolean(func(f *limitForm, v bool) { f.Aligned = v }),
-		"Of fixed_window only: its windows begin at the multiples of per since 1970, by Redis' clock, and not with a first use: with 1m at each full minute, with 24h at midnight UTC.", nil},
+		"For fixed_window only: windows begin at multiples of per since 1970 by Redis' clock, not with the first use: with 1m at each full minute, with 24h at midnight UTC.", nil},
 	{"refill", optional, oneOf(func(f *limitForm, r ratelimit.Refill) { f.Refill = r }, ratelimit.Refills...),
-		"Of token_bucket only: how it gets its tokens. greedy, the default: each as soon as its part of per has passed. interval: limit tokens at once, whenever per has passed since a use found it full.", nil},
+		"For token_bucket only: how tokens return. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.", nil},
 }}
 
 func (f *takeForm) readLimit(r *reader, i int, name string, errs *fieldErrors) {

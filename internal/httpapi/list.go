@@ -18,7 +18,7 @@ const (
 // pageView is one page of a list.
 type pageView struct {
 	Pushes        []*pushView `json:"pushes"`
-	NextPageToken string      `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end of the list, and only there: a page may have fewer pushes than page_size, or none, before it."`
+	NextPageToken string      `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer pushes than page_size, or none."`
 }
 
 // pageQuery is which page of a list is asked for.
@@ -87,7 +87,7 @@ func listDoc(s *spec) *huma.Operation {
 		OperationID: "list-pushes", Method: http.MethodGet, Path: submitPath, Tags: []string{tagPushes},
 		Summary: "List pushes",
 		Description: "By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and when " +
-			"10,000 pushes were looked at for those that fit: the list goes on as long as there is a next_page_token.",
+			"10,000 pushes were examined: the list continues while there is a next_page_token.",
 		Parameters: listParams.parameters(s),
 		Responses:  s.responses(http.StatusOK, "A page of pushes.", pageView{}, examplePage(), invalidRequest),
 	}

@@ -21,21 +21,21 @@ type pushView struct {
 	Channel           string          `json:"channel"`
 	Category          string          `json:"category"`
 	SendAt            string          `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
-	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"What was asked for, rounded up to a second."`
+	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
 	Deferred          bool            `json:"deferred" doc:"A conflict moved it to a later time."`
-	NextAttemptAt     string          `json:"next_attempt_at,omitempty" format:"date-time" doc:"When it is tried next, where that is not send_at: after a failed attempt, or because sends before it are late."`
+	NextAttemptAt     string          `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late."`
 	ExpiresAt         string          `json:"expires_at" format:"date-time"`
 	Attempts          int             `json:"attempts"`
 	To                string          `json:"to,omitempty"`
 	Message           json.RawMessage `json:"message"`
 	Metadata          json.RawMessage `json:"metadata"`
-	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered where the provider says that nobody is at the address any more."`
+	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered."`
 	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived."`
-	RequestID         string          `json:"request_id" doc:"The X-Request-Id of the request that submitted it, by which we find it in our logs. Empty for pushes older than this member."`
+	RequestID         string          `json:"request_id" doc:"The X-Request-Id of the request that submitted the push. Empty for pushes from before it was recorded."`
 	CreatedAt         string          `json:"created_at" format:"date-time"`
 	UpdatedAt         string          `json:"updated_at" format:"date-time"`
 	Sends             []sendView      `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
-	Quota             []usageView     `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to submitting and moving."`
+	Quota             []usageView     `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule."`
 }
 
 // TransformSchema says that message and metadata are objects.
@@ -50,8 +50,8 @@ type sendView struct {
 	Attempt           int     `json:"attempt" doc:"1, 2, …"`
 	StartedAt         string  `json:"started_at" format:"date-time"`
 	EndedAt           *string `json:"ended_at" format:"date-time" nullable:"true" doc:"null while it is under way."`
-	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider took it; refused: surely not delivered; unknown: may have been. null while it is under way."`
-	ProviderMessageID string  `json:"provider_message_id" doc:"The provider's own id, where it told one."`
+	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is under way."`
+	ProviderMessageID string  `json:"provider_message_id" doc:"The provider's own id of the message, if it returned one."`
 	Error             string  `json:"error"`
 }
 

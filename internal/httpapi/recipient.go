@@ -19,7 +19,7 @@ type recipientView struct {
 	At              string      `json:"at" format:"date-time"`
 	Rules           []usageView `json:"rules"`
 	Allowed         bool        `json:"allowed" doc:"One more send at that time would find a place."`
-	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time from then on; null if there is none."`
+	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after that time; null if there is none."`
 }
 
 // quotaQuery is the send, or the stretch of time, that a question is about.
@@ -30,13 +30,13 @@ type quotaQuery struct {
 
 var (
 	ofChannel = field[quotaQuery]{"channel", optional, text(func(q *quotaQuery, s string) { q.channel = s }, 0, maxChannel),
-		"The channel of the send that is thought of.", "push"}
-	ofCategory = field[quotaQuery]{"category", optional, text(func(*quotaQuery, string) {}, 0, maxCategory), "Its category.", "marketing"}
+		"The channel of the intended send.", "push"}
+	ofCategory = field[quotaQuery]{"category", optional, text(func(*quotaQuery, string) {}, 0, maxCategory), "The category of the intended send.", "marketing"}
 )
 
 var quotaParams = table[quotaQuery]{fields: []field[quotaQuery]{
 	{"at", optional, moment(func(q *quotaQuery, t time.Time) { q.at = t }),
-		"The time that is meant, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
+		"The time of the intended send, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
 	ofChannel, ofCategory,
 }}
 
@@ -74,7 +74,7 @@ func (a *api) subject(c *call, channel string, bad *fieldErrors) quota.Recipient
 		bad.add("path.id", message, shown(validUTF8(id)))
 	}
 	if channel != "" && !slices.Contains(a.svc.Channels(), channel) {
-		badParameter(bad, "channel", "unknown channel; there are: "+strings.Join(a.svc.Channels(), ", "), channel)
+		badParameter(bad, "channel", "unknown channel; the channels are: "+strings.Join(a.svc.Channels(), ", "), channel)
 	}
 	return quota.Recipient{Tenant: c.caller.Tenant, ID: id}
 }
@@ -94,9 +94,9 @@ const (
 
 // slotsView is the picture of a recipient's time.
 type slotsView struct {
-	Blocked  []blockedView `json:"blocked" doc:"Where nothing can be booked. The intervals are open at both ends: a send exactly at from or until is legal, where no other interval covers it."`
+	Blocked  []blockedView `json:"blocked" doc:"The times at which nothing can be booked. The intervals are open at both ends: a send exactly at from or until is allowed, unless another interval covers it."`
 	Bookings []bookingView `json:"bookings"`
-	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Where the picture ends early, because it would show more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is whole."`
+	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is complete."`
 }
 
 // blockedView is a stretch of time without a place.
@@ -184,8 +184,8 @@ func slotsDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "recipient-slots", Method: http.MethodGet, Path: "/v1/recipients/{id}/slots", Tags: []string{tagQuota},
 		Summary:     "See a recipient's free and blocked times",
-		Description: "The bookings in [from, until] and the blocked intervals that overlap it, at most 400 days.",
+		Description: "Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.",
 		Parameters:  append([]*huma.Param{s.recipient()}, slotsParams.parameters(s)...),
-		Responses:   s.responses(http.StatusOK, "The recipient's time.", slotsView{}, exampleSlots(), invalidRequest),
+		Responses:   s.responses(http.StatusOK, "The recipient's blocked times and bookings.", slotsView{}, exampleSlots(), invalidRequest),
 	}
 }

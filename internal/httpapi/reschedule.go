@@ -51,7 +51,7 @@ func rescheduleDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "reschedule-push", Method: http.MethodPatch, Path: "/v1/pushes/{id}", Tags: []string{tagPushes},
 		Summary: "Move a push to another send time",
-		Description: "The push's own place is no obstacle to its new one. If the new time is refused, the old place is kept. An expiry that was not fixed " +
+		Description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
 			"by the caller moves along.",
 		Parameters:  []*huma.Param{s.pushID()},
 		RequestBody: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),

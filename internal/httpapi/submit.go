@@ -118,7 +118,7 @@ func submitDoc(s *spec) *huma.Operation {
 		OperationID: "submit-push", Method: http.MethodPost, Path: submitPath, Tags: []string{tagPushes},
 		Summary: "Submit a push",
 		Description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
-			"the answer says why, and when else there is one; with on_conflict: defer the push moves to the next free time by itself.\n\n" +
+			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same push.",
 		Parameters:  append(submitParams.parameters(s), s.idempotencyKey()),
 		RequestBody: pushFields.body(s, exampleRequest()),

@@ -19,10 +19,10 @@ import (
 type deliveryView struct {
 	ID            string               `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
 	Event         push.Event           `json:"event"`
-	PushID        *string              `json:"push_id" format:"uuid" nullable:"true" doc:"Which push it is about; null for a test."`
-	Status        store.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts over a day or a 410."`
+	PushID        *string              `json:"push_id" format:"uuid" nullable:"true" doc:"The push that the event is about; null for a test."`
+	Status        store.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts for a day or a 410."`
 	Attempts      int                  `json:"attempts"`
-	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While it waits: when it is tried, or whether it still has to wait for an earlier event of the push; null while the webhook is disabled."`
+	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending; null while the webhook is disabled."`
 	LastStatus    *int                 `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
 	LastError     string               `json:"last_error" doc:"Why the last attempt failed."`
 	CreatedAt     string               `json:"created_at" format:"date-time"`
@@ -38,7 +38,7 @@ func (*deliveryView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 
 type deliveriesView struct {
 	Deliveries    []deliveryView `json:"deliveries"`
-	NextPageToken string         `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end of the list, and only there."`
+	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
 func deliveryViewOf(d store.Delivery) deliveryView {
@@ -152,7 +152,7 @@ var sinceFields = table[time.Time]{schemaName: "SinceForm", fields: []field[time
 }}
 
 type replayedView struct {
-	Replayed int `json:"replayed" doc:"How many events are on their way again, ten thousand at most; ask again until it is 0."`
+	Replayed int `json:"replayed" doc:"How many events are sent again, at most ten thousand; repeat the request until it is 0."`
 }
 
 // replayFailed sends all that was given up again.
@@ -194,9 +194,9 @@ func exampleTestDelivery() deliveryView {
 func listDeliveriesDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-webhook-deliveries", Method: http.MethodGet, Path: webhooksPath + "/{id}/deliveries", Tags: []string{tagWebhooks},
-		Summary: "List what a webhook was sent",
-		Description: "And what it is to be sent, the newest first. Filters can be combined; an empty one counts as absent. " +
-			"Deliveries are kept for a week, or as configured. As with pushes, a page may end early: the list goes on as long as there is a next_page_token.",
+		Summary: "List the deliveries of a webhook",
+		Description: "Lists past and pending deliveries, newest first. Filters can be combined; an empty one counts as absent. " +
+			"Deliveries are kept for a week, or as configured. A page may end early: the list continues while there is a next_page_token.",
 		Parameters: append([]*huma.Param{s.webhookID()}, deliveriesParams.parameters(s)...),
 		Responses:  s.responses(http.StatusOK, "A page of deliveries.", deliveriesView{}, deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, invalidRequest, notFound),
 	}
@@ -206,9 +206,9 @@ func replayDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "replay-webhook-delivery", Method: http.MethodPost, Path: webhooksPath + "/{id}/deliveries/{delivery}/replay", Tags: []string{tagWebhooks},
 		Summary:     "Send an event again",
-		Description: "Under the same webhook-id and with the same body, now, whatever became of it before. One that is being sent is left alone.",
+		Description: "Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being sent is not changed.",
 		Parameters:  []*huma.Param{s.webhookID(), s.pathID("delivery", "The delivery's id.", exampleOtherID)},
-		Responses: s.responses(http.StatusAccepted, "The event is on its way.", deliveryView{}, exampleDelivery(),
+		Responses: s.responses(http.StatusAccepted, "The event is being sent.", deliveryView{}, exampleDelivery(),
 			invalidRequest, notFound, webhookDisabled, tooLarge, unsupportedMedia),
 	}
 }
@@ -216,11 +216,11 @@ func replayDoc(s *spec) *huma.Operation {
 func replayFailedDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "replay-failed-webhook-deliveries", Method: http.MethodPost, Path: webhooksPath + "/{id}/replay", Tags: []string{tagWebhooks},
-		Summary:     "Send again what was given up",
-		Description: "All events since a time that were given up, the oldest first.",
+		Summary:     "Send failed events again",
+		Description: "Sends all events since a time that were given up, oldest first.",
 		Parameters:  []*huma.Param{s.webhookID()},
 		RequestBody: sinceFields.body(s, map[string]any{"since": timeExample}),
-		Responses: s.responses(http.StatusAccepted, "They are on their way.", replayedView{}, replayedView{3},
+		Responses: s.responses(http.StatusAccepted, "The events are being sent.", replayedView{}, replayedView{3},
 			invalidRequest, notFound, webhookDisabled, tooLarge, unsupportedMedia),
 	}
 }

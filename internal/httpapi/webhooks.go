@@ -21,13 +21,13 @@ type webhookView struct {
 	ID             string       `json:"id" format:"uuid"`
 	URL            string       `json:"url"`
 	Events         []push.Event `json:"events"`
-	Status         string       `json:"status" enum:"enabled,disabled" doc:"A disabled one is told nothing: it failed for too long, or answered 410 Gone."`
+	Status         string       `json:"status" enum:"enabled,disabled" doc:"A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone."`
 	DisabledAt     *string      `json:"disabled_at" format:"date-time" nullable:"true"`
 	DisabledReason string       `json:"disabled_reason,omitempty"`
 	Failures       int          `json:"failures" doc:"Attempts that have failed since the last success."`
-	FailingSince   *string      `json:"failing_since" format:"date-time" nullable:"true" doc:"When the first of these failed."`
+	FailingSince   *string      `json:"failing_since" format:"date-time" nullable:"true" doc:"When the first of these attempts failed."`
 	CreatedAt      string       `json:"created_at" format:"date-time"`
-	Secret         string       `json:"secret,omitempty" doc:"What verifies the signatures of Standard Webhooks. Only in answers to creating and rotating: keep it."`
+	Secret         string       `json:"secret,omitempty" doc:"The secret that verifies the signatures of Standard Webhooks. Only in answers to creating and rotating: store it."`
 }
 
 type webhooksView struct {
@@ -53,8 +53,8 @@ type webhookForm struct {
 
 var webhookFields = table[webhookForm]{schemaName: "NewWebhook", refuse: unchosen, fields: []field[webhookForm]{
 	{"url", required, text(func(f *webhookForm, s string) { f.url = s }, 1, 2048),
-		"Where events are posted to: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
-	{"events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "Which events to be told. Default: all.", nil},
+		"The endpoint that events are posted to: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
+	{"events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "The events to send. Default: all.", nil},
 }}
 
 // event is one of a webhook's events.
@@ -78,7 +78,7 @@ func unchosen(name string, _ []byte, errs *fieldErrors) bool {
 	if name != "secret" {
 		return false
 	}
-	errs.add(name, "can not be chosen: it is made here, and shown in the answer", nil)
+	errs.add(name, "can not be chosen: it is generated, and shown in the answer", nil)
 	return true
 }
 
@@ -166,7 +166,7 @@ func (a *api) onWebhook(c *call, status int, do func(ctx context.Context, tenant
 // noSuch says what was not found.
 func noSuch(thing string, err error) error {
 	if errors.Is(err, push.ErrNotFound) {
-		return &refusal{kind: notFound, detail: "there is no such " + thing}
+		return &refusal{kind: notFound, detail: "the " + thing + " does not exist"}
 	}
 	return err
 }
@@ -194,10 +194,10 @@ func createWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "create-webhook", Method: http.MethodPost, Path: webhooksPath, Tags: []string{tagWebhooks},
 		Summary: "Create a webhook",
-		Description: "From now on, each event that it asks for is posted to the URL: signed as Standard Webhooks demands, at least once, in order for each push, " +
-			"and repeated over a day until the endpoint answers 2xx. The answer holds the secret that verifies the signatures; it is shown only here.",
+		Description: "From now on, each event that the webhook subscribes to is posted to the URL: signed according to Standard Webhooks, at least once, in order for each push, " +
+			"and repeated over a day until the endpoint answers 2xx. The answer has the secret that verifies the signatures. It is shown only once.",
 		RequestBody: webhookFields.body(s, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
-		Responses: s.located(s.responses(http.StatusCreated, "The webhook is on.", webhookView{}, exampleNewWebhook(),
+		Responses: s.located(s.responses(http.StatusCreated, "The webhook is enabled.", webhookView{}, exampleNewWebhook(),
 			invalidRequest, tooManyWebhooks, tooLarge, unsupportedMedia)),
 	}
 }
@@ -205,7 +205,7 @@ func createWebhookDoc(s *spec) *huma.Operation {
 func listWebhooksDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-webhooks", Method: http.MethodGet, Path: webhooksPath, Tags: []string{tagWebhooks},
-		Summary: "List webhooks", Description: "All of the tenant's, the oldest first.",
+		Summary: "List webhooks", Description: "Lists all webhooks of the tenant, oldest first.",
 		Responses: s.responses(http.StatusOK, "The webhooks.", webhooksView{}, webhooksView{[]webhookView{exampleWebhook()}}, invalidRequest),
 	}
 }
@@ -213,24 +213,24 @@ func listWebhooksDoc(s *spec) *huma.Operation {
 func getWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "get-webhook", Method: http.MethodGet, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
-		Summary: "Read a webhook", Description: "It also says how the endpoint fares, and whether it was switched off and why.",
+		Summary: "Read a webhook", Description: "Answers with the webhook, its recent failures, and whether and why it is disabled.",
 		Parameters: []*huma.Param{s.webhookID()},
 		Responses:  s.responses(http.StatusOK, "The webhook.", webhookView{}, exampleDisabledWebhook(), invalidRequest, notFound),
 	}
 }
 
 func deleteWebhookDoc(s *spec) *huma.Operation {
-	responses := s.responses(http.StatusNoContent, "The webhook is gone.", webhookView{}, nil, invalidRequest, notFound, tooLarge, unsupportedMedia)
+	responses := s.responses(http.StatusNoContent, "The webhook is deleted.", webhookView{}, nil, invalidRequest, notFound, tooLarge, unsupportedMedia)
 	responses["204"].Content = nil
 	return &huma.Operation{
 		OperationID: "delete-webhook", Method: http.MethodDelete, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
-		Summary: "Delete a webhook", Description: "No request is begun any more; one that is under way may still arrive. What was sent can not be looked at any more.",
+		Summary: "Delete a webhook", Description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
 		Parameters: []*huma.Param{s.webhookID()}, Responses: responses,
 	}
 }
 
 // located adds the header of what was made.
 func (s *spec) located(all map[string]*huma.Response) map[string]*huma.Response {
-	all["201"].Headers["Location"] = &huma.Param{Description: "Its path.", Schema: &huma.Schema{Type: huma.TypeString}}
+	all["201"].Headers["Location"] = &huma.Param{Description: "The path of the webhook.", Schema: &huma.Schema{Type: huma.TypeString}}
 	return all
 }

@@ -71,7 +71,7 @@ func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
 			return name
 		}
 	}
-	bad.Add("channel", name, "unknown channel; there are: %s", strings.Join(s.cfg.Channels, ", "))
+	bad.Add("channel", name, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
 	return name
 }
 
