@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -62,7 +63,7 @@ func claimed() store.Claim {
 
 func setupScripted(t *testing.T, s *scripted, p *provider) *delivery.Worker {
 	t.Helper()
-	return delivery.New(s, quota.NewCache(nil, quota.CacheConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
+	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
 }
 
 // A worker that was held up for a quarter of its lease sends nothing: the rest of the

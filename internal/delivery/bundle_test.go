@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -113,7 +114,7 @@ func setup(t testing.TB, policy quota.Policy) *bundle {
 	}
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
-	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, quota.CacheConfig{}), metrics: &metrics{}, tenant: tenant(t, st)}
+	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), metrics: &metrics{}, tenant: tenant(t, st)}
 	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
 	return b
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -287,7 +288,7 @@ func TestWithoutRedis(t *testing.T) {
 			t.Parallel()
 			server := testenv.OwnRedis(t)
 			var clock, failures atomic.Int64
-			l := New(client(t, server.URL), Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
+			l := New(client(t, server.URL), Config{Config: redisscript.Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(clock.Load(), 0) }}})
 			rules := rulesOf("anna", classics()...)
 			gone := func(most time.Duration) {
 				t.Helper()
@@ -331,7 +332,7 @@ func TestWithoutRedis(t *testing.T) {
 func TestRedisRefuses(t *testing.T) {
 	t.Parallel()
 	rdb := patient(t, testenv.OwnRedis(t).URL)
-	l := New(rdb, Config{Timeout: time.Minute})
+	l := New(rdb, Config{Config: redisscript.Config{Timeout: time.Minute}})
 	rules := rulesOf("anna", classics()...)
 	odd, strange := rules[0], rules[3]
 	strange.Limit = strange.Limit.WithDefaults()
@@ -365,7 +366,7 @@ func TestRedisIsFull(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
 	var failures atomic.Int64
-	l := New(rdb, Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(0, 0) }})
+	l := New(rdb, Config{Config: redisscript.Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(0, 0) }}})
 	rules := rulesOf("anna", classics()...)
 	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
@@ -384,7 +385,7 @@ func TestRedisIsFull(t *testing.T) {
 // limit holds.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	l := New(client(t, "redis://"+w.Addr()), strict(t))
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Hour}}
 	if _, err := l.Peek(t.Context(), "tag", 1, rule); err != nil {

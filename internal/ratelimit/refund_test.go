@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -93,8 +94,8 @@ func TestReset(t *testing.T) {
 // made twice.
 func TestRefundIsSentOnce(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
-	l := New(client(t, "redis://"+w.Addr()), Config{Timeout: 5 * time.Second, Pause: time.Nanosecond})
+	w := newProxy(t)
+	l := New(client(t, "redis://"+w.Addr()), Config{Config: redisscript.Config{Timeout: 5 * time.Second, Cooldown: time.Nanosecond}})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 9, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 7, rule))
 	must(t)(l.Refund(t.Context(), "o", 1, rule)) // the script is known
