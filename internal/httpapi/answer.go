@@ -46,8 +46,8 @@ func (s *encoders) put(e *encoder) {
 	}
 }
 
-// answer has body sent with a status, when the handler has returned: what it holds is
-// garbage by then, however long the caller takes for the answer.
+// answer has body sent with a status, when the handler has returned: what it holds is garbage by then, however long the
+// caller takes for the answer.
 func (a *api) answer(rec *responseRecorder, status int, body any) error {
 	return a.stage(rec, status, "application/json", body)
 }
@@ -75,8 +75,7 @@ func (a *api) finish(rec *responseRecorder) {
 	a.encoders.put(e)
 }
 
-// fail has the problem sent that an error is, and logs the error if it was not
-// foreseen.
+// fail has the problem sent that an error is, and logs the error if it was not foreseen.
 func (a *api) fail(rec *responseRecorder, r *http.Request, err error) {
 	p, foreseen := problemOf(err)
 	if !foreseen {

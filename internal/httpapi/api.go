@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -23,25 +24,22 @@ type Config struct {
 	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
 	Memory         int64            // bytes that requests and answers may take; 0: DefaultMemory
 
-	// Limiter decides about the speed limits of tenants; nil: nobody does, and
-	// asking is a 503.
+	// Limiter decides about the speed limits of tenants; nil: nobody does, and asking is a 503.
 	Limiter limiter
 	// Callers are the speed limits of callers; none by default.
 	Callers CallerLimits
-	// Webhooks are those of the tenants; only the paths below /v1/webhooks need
-	// them.
+	// Webhooks are those of the tenants; only the paths below /v1/webhooks need them.
 	Webhooks *notify.Webhooks
 
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker
-	// Stopping reports whether the program is about to stop: it is not ready
-	// then, and every answer closes its connection; nil: it never is.
+	// Stopping reports whether the program is about to stop: it is not ready then, and every answer closes its
+	// connection; nil: it never is.
 	Stopping func() bool
 	// Metrics serves /metrics; nil: there is no such page.
 	Metrics http.Handler
-	// Observe is told of every answered request: the pattern of its route
-	// ("unmatched" if there is none), its method and status, and how many
-	// seconds it took; nil: nobody.
+	// Observe is told of every answered request: the pattern of its route ("unmatched" if there is none), its method
+	// and status, and how many seconds it took; nil: nobody.
 	Observe func(route, method string, status int, seconds float64)
 }
 
@@ -61,26 +59,19 @@ type api struct {
 	operations []*huma.Operation // in the order of the routes
 }
 
-// New returns the whole API: /v1, which wants a key that keys knows, and the
-// open pages /healthz, /readyz, /metrics, /openapi.json and /docs.
+// New returns the whole API: /v1, which wants a key that keys knows, and the open pages /healthz, /readyz, /metrics,
+// /openapi.json and /docs.
 func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 10*time.Second)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.RequestTimeout == 0 {
-		cfg.RequestTimeout = 10 * time.Second
 	}
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
 	}
 	if cfg.Health == nil {
 		cfg.Health = health.New(health.Config{Stopping: cfg.Stopping})
-	}
-	if cfg.Limiter == nil {
-		cfg.Limiter = noLimiter{}
 	}
 	if cfg.Callers.Limiter == nil {
 		cfg.Callers.Limiter = cfg.Limiter
@@ -142,8 +133,8 @@ type call struct {
 	computing *computing
 }
 
-// handle documents an operation and serves it. Whoever calls needs a key with
-// the scope; no scope, no key. An error becomes a problem.
+// handle documents an operation and serves it. Whoever calls needs a key with the scope; no scope, no key. An error
+// becomes a problem.
 func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) {
 	secure(op, scope)
 	a.operations = append(a.operations, op)
@@ -185,8 +176,8 @@ func (a *api) page(path string, h http.Handler) {
 	a.router.Head(path, serve)
 }
 
-// param reads a parameter of the path. chi leaves it escaped where the path
-// has characters, like an escaped slash, that Path can not tell apart.
+// param reads a parameter of the path. chi leaves it escaped where the path has characters, like an escaped slash, that
+// Path can not tell apart.
 func (c *call) param(name string) string {
 	v := chi.URLParam(c.r, name)
 	if c.r.URL.RawPath == "" {
@@ -199,7 +190,7 @@ func (c *call) param(name string) string {
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
-	a.miss(w.(*responseRecorder), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
+	a.miss(w.(*responseRecorder), r, &refusal{kind: notFound, detail: "the path does not exist; /docs lists all paths"})
 }
 
 func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -213,5 +204,5 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allow.Add("Allow", method)
 		}
 	}
-	a.miss(w.(*responseRecorder), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
+	a.miss(w.(*responseRecorder), r, &refusal{kind: methodNotAllowed, detail: "the path does not support this method", header: allow})
 }

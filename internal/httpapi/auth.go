@@ -19,16 +19,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// authenticator knows the API keys by their SHA-256. An unknown key is
-// [push.ErrNotFound].
+// authenticator knows the API keys by their SHA-256. An unknown key is [push.ErrNotFound].
 type authenticator interface {
 	Key(ctx context.Context, hash [32]byte) (push.Caller, error)
 	SeeKey(ctx context.Context, id uuid.UUID) error // notes that a key is in use
 }
 
-// How long the answers of the authenticator are believed, and how many are
-// kept of either kind. A key that is revoked works this much longer; one that
-// expires does not.
+// How long the answers of the authenticator are believed, and how many are kept of either kind. A key that is revoked
+// works this much longer; one that expires does not.
 const (
 	knownFor    = time.Second
 	unknownFor  = time.Second
@@ -37,8 +35,7 @@ const (
 	lookupTime  = 5 * time.Second
 )
 
-// keyCache finds the callers behind API keys, and remembers them for a moment,
-// so that most requests cost no query.
+// keyCache finds the callers behind API keys, and remembers them for a moment, so that most requests cost no query.
 type keyCache struct {
 	keys authenticator
 	now  func() time.Time
@@ -60,8 +57,7 @@ func newKeyCache(keys authenticator, now func() time.Time, log *slog.Logger) *ke
 	return &keyCache{keys: keys, now: now, log: log, lookups: bulkhead.New[string](maxLookups, maxLookups/4), known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
 }
 
-// caller finds who makes a request, and whether the key has the scope, if any is
-// wanted.
+// caller finds who makes a request, and whether the key has the scope, if any is wanted.
 func (k *keyCache) caller(r *http.Request, address func() string, scope string) (push.Caller, error) {
 	key, ok := bearer(r)
 	if !ok {
@@ -102,8 +98,8 @@ func (k *keyCache) remembers(hash [32]byte) bool {
 	return now.Before(k.known[hash].until) || now.Before(k.unknown[hash].until)
 }
 
-// find asks the memory and then the authenticator. Keys are told apart by
-// their SHA-256 alone: how long that takes says nothing about any key.
+// find asks the memory and then the authenticator. Keys are told apart by their SHA-256 alone: how long that takes says
+// nothing about any key.
 func (k *keyCache) find(ctx context.Context, address func() string, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	k.mu.RLock()
@@ -129,8 +125,7 @@ func (k *keyCache) find(ctx context.Context, address func() string, hash [32]byt
 	return c, err
 }
 
-// ask asks the authenticator, and remembers its answer: no longer than the key
-// lives, counted from before the question.
+// ask asks the authenticator, and remembers its answer: no longer than the key lives, counted from before the question.
 func (k *keyCache) ask(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	c, err := k.keys.Key(ctx, hash)

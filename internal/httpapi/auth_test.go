@@ -119,8 +119,7 @@ func TestKeyCache_RemembersForASecond(t *testing.T) {
 	find(good, push.ErrUnavailable, 7)
 }
 
-// TestKeyCache_EndsWithTheKey: what is remembered does not outlive the key, by
-// however little.
+// TestKeyCache_EndsWithTheKey: what is remembered does not outlive the key, by however little.
 func TestKeyCache_EndsWithTheKey(t *testing.T) {
 	now := time.Now()
 	good := [32]byte{1}
@@ -140,8 +139,8 @@ func TestKeyCache_EndsWithTheKey(t *testing.T) {
 	}
 }
 
-// TestKeyCache_AsksOnce for many requests with one key, and has one of them note
-// its use; that it can not be noted is nobody's concern.
+// TestKeyCache_AsksOnce for many requests with one key, and has one of them note its use; that it can not be noted is
+// nobody's concern.
 func TestKeyCache_AsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id, good := uuid.New(), [32]byte{1}
@@ -219,8 +218,8 @@ func (s *slowKeys) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{}, push.ErrNotFound
 }
 
-// TestKeyCache_GuessingTakesLittle: a hundred guesses from one address are looked up one
-// after another, and a caller from elsewhere waits for none of them.
+// TestKeyCache_GuessingTakesLittle: a hundred guesses from one address are looked up one after another, and a caller
+// from elsewhere waits for none of them.
 func TestKeyCache_GuessingTakesLittle(t *testing.T) {
 	s := &slowKeys{open: make(chan struct{})}
 	k := newKeyCache(s, time.Now, slog.New(slog.DiscardHandler))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -19,16 +18,10 @@ const (
 	maxMembers = 1000
 )
 
-// newBatch is the schema of a batch.
-type newBatch struct {
-	Pushes []newPush `json:"pushes" minItems:"1" maxItems:"1000" doc:"They conflict with one another in this order."`
-	Atomic bool      `json:"atomic,omitempty" default:"false" doc:"Book all of them or none."`
-}
-
 // batchView is what became of a batch.
 type batchView struct {
 	Accepted int          `json:"accepted"`
-	Refused  int          `json:"refused" doc:"All that were not accepted, for whatever reason."`
+	Refused  int          `json:"refused" doc:"The pushes that were not accepted, for any reason."`
 	Results  []resultView `json:"results" doc:"One for each push, in the same order."`
 }
 
@@ -37,8 +30,8 @@ type resultView struct {
 	Index    int       `json:"index"`
 	Status   int       `json:"status" doc:"201, or the status of the problem."`
 	Push     *pushView `json:"push,omitempty"`
-	Problem  any       `json:"problem,omitempty" doc:"As a single submit would answer."`
-	Replayed bool      `json:"replayed,omitempty" doc:"It was accepted before, by a request with the same Idempotency-Key."`
+	Problem  any       `json:"problem,omitempty" doc:"The answer that a single submit would get."`
+	Replayed bool      `json:"replayed,omitempty" doc:"An earlier request with the same Idempotency-Key made this push."`
 }
 
 // TransformSchema says which problems a member may have.
@@ -58,61 +51,25 @@ type batchProblem struct {
 	Results  []resultView `json:"results"`
 }
 
-// batchForm is a batch as it came.
+// batchForm is a batch as a caller asks for it: what could be read, and what is wrong with the rest, but for what is
+// wrong with a single push.
 type batchForm struct {
-	fields // the faults of the envelope
+	fieldErrors
 	forms  []form
 	atomic bool
 }
 
-// readBatch reads a batch. Beyond maxMembers it only counts.
-func readBatch(r *reader) batchForm {
-	var b batchForm
-	given := false
-	for name := range r.members {
-		switch string(name) {
-		case "pushes":
-			given = true
-			b.readPushes(r)
-		case "atomic":
-			if raw := r.value(); r.err == nil {
-				b.atomic = b.bool("atomic", raw)
-			}
-		default:
-			if raw := r.value(); r.err == nil {
-				b.unknown(name, raw)
-			}
-		}
-	}
-	if !given {
-		b.missing("pushes")
-	}
-	return b
-}
+var batchFields = table[batchForm]{schemaName: "NewBatch", fields: []field[batchForm]{
+	{"pushes", required, array(1, maxMembers, pushFields.schema, (*batchForm).readMember), "They are decided in this order; an earlier push can block a later one.", nil},
+	{"atomic", optional, boolean(func(b *batchForm, v bool) { b.atomic = v }).or("false"), "Book all of them or none.", nil},
+}}
 
-func (b *batchForm) readPushes(r *reader) {
-	if r.peek() != '[' {
-		if raw := r.value(); r.err == nil {
-			b.bad("pushes", "must be an array", raw)
-		}
-		return
-	}
-	n := 0
-	b.forms = nil
-	for range r.elements {
-		if n++; n > maxMembers {
-			r.value()
-			continue
-		}
-		from := r.offset()
-		f := readForm(r)
-		if n := r.offset() - from; n > maxBody {
-			f.bad("", fmt.Sprintf("must have at most %d bytes, has %d", maxBody, n), nil)
-		}
-		b.forms = append(b.forms, f)
-	}
-	if n == 0 || n > maxMembers {
-		b.faults = append(b.faults, invalid.FieldError{Field: "pushes", Message: fmt.Sprintf("must have 1 to %d pushes, has %d", maxMembers, n)})
+func (b *batchForm) readMember(r *reader, i int, _ string, _ *fieldErrors) {
+	b.forms = append(b.forms[:i], form{})
+	f, from := &b.forms[i], r.offset()
+	f.read(r, &pushFields)
+	if n := r.offset() - from; n > maxBody {
+		f.add("", fmt.Sprintf("must have at most %d bytes, has %d", maxBody, n), nil)
 	}
 }
 
@@ -144,12 +101,11 @@ func (a *api) batch(c *call) error {
 	return c.compute(func() error { return a.answerBatch(c, members, &b) })
 }
 
-// readWholeBatch reads a batch with what goes along, and refuses one that is
-// faulty as a whole.
+// readWholeBatch reads a batch with what goes along, and refuses one that is faulty as a whole.
 func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err error) {
-	var bad faults
+	var bad fieldErrors
 	o = c.options(&bad)
-	body, err := c.object(maxBatchBody, &bad, func(r *reader) { b = readBatch(r) })
+	body, err := c.object(maxBatchBody, &bad, func(r *reader) { batchFields.read(r, &b, &b.fieldErrors) })
 	if err != nil {
 		return b, o, err
 	}
@@ -164,42 +120,38 @@ func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err erro
 
 func place(i int) string { return item("body.pushes", i) }
 
-// item is the location of an element of an array.
-func item(array string, i int) string { return array + "[" + strconv.Itoa(i) + "]" }
-
-// checkBatch refuses a batch as a whole, if its envelope is faulty, or if it
-// is atomic and any member is. Where other faults are answered anyway, those
-// of all members go along.
-func (a *api) checkBatch(b *batchForm, bad *faults) error {
+// checkBatch refuses a batch as a whole, if its envelope is faulty, or if it is atomic and any member is. Where other
+// faults are answered anyway, those of all members go along.
+func (a *api) checkBatch(b *batchForm, bad *fieldErrors) error {
 	anyMember := false
 	for i := range b.forms {
-		if f := &b.forms[i]; len(f.faults) > 0 {
+		if f := &b.forms[i]; len(f.list) > 0 {
 			anyMember = true
 			f.complete(a.svc)
 		}
 	}
-	if len(bad.list)+len(b.faults) == 0 && !(b.atomic && anyMember) {
+	if len(bad.list)+len(b.list) == 0 && !(b.atomic && anyMember) {
 		return nil
 	}
-	bad.addAll("body", b.faults)
+	bad.addAll("body", b.fieldErrors)
 	for i := range b.forms {
 		f := &b.forms[i]
-		if len(f.faults) == 0 {
+		if len(f.list) == 0 {
 			f.complete(a.svc)
 		}
-		bad.addAll(place(i), f.faults)
+		bad.addAll(place(i), f.fieldErrors)
 	}
 	return bad.err()
 }
 
 // invalid gathers the faults that the schedule found in an atomic batch.
 func (b *batchForm) invalid(members []schedule.Member) error {
-	var all faults
+	var all fieldErrors
 	for i, m := range members {
 		var wrong invalid.FieldErrors
 		if errors.As(m.Err, &wrong) {
 			b.forms[i].blame(wrong)
-			all.addAll(place(i), b.forms[i].faults)
+			all.addAll(place(i), b.forms[i].fieldErrors)
 		}
 	}
 	return all.err()
@@ -253,7 +205,7 @@ func (e *refusedBatch) problem() problemer {
 			without++
 		}
 	}
-	detail := fmt.Sprintf("%d of %d pushes find no place, so none was booked", without, len(e.Results))
+	detail := fmt.Sprintf("%d of %d pushes find no place, so nothing was booked", without, len(e.Results))
 	return &batchProblem{Problem: kind.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
 }
 
@@ -261,10 +213,10 @@ func batchDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "submit-batch", Method: http.MethodPost, Path: batchPath, Tags: []string{tagPushes},
 		Summary: "Submit up to 1000 pushes",
-		Description: "Books many pushes in one transaction. Without atomic, those that find a place are booked and the others are not; " +
-			"each has its own result. With atomic: true all are booked or none: a refusal answers 409 with the results, and any fault 422.",
-		Parameters:  []*huma.Param{s.validateOnly(), s.idempotencyKey()},
-		RequestBody: s.body(newBatch{}, exampleBatchRequest()),
+		Description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
+			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
+		Parameters:  append(submitParams.parameters(s), s.idempotencyKey()),
+		RequestBody: batchFields.body(s, exampleBatchRequest()),
 		Responses: s.bookedBatch(s.responses(http.StatusOK, "What became of each push.", batchView{}, exampleBatch(),
 			invalidRequest, keyReused, tooLarge, unsupportedMedia)),
 	}

@@ -17,11 +17,9 @@ func BenchmarkDecodeSubmit(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var bad faults
-		r, _ := start(body, &bad)
-		f := readForm(r)
-		if finish(r, &bad) != nil || len(f.faults) > 0 {
-			b.Fatal(f.faults)
+		var f form
+		if err := readWhole(body, &fieldErrors{}, func(r *reader) { f.read(r, &pushFields) }); err != nil || len(f.list) > 0 {
+			b.Fatal(err, f.list)
 		}
 	}
 }
@@ -39,10 +37,9 @@ func BenchmarkDecodeBatch1000(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var bad faults
-		r, _ := start(body, &bad)
-		batch := readBatch(r)
-		if finish(r, &bad) != nil || len(batch.forms) != maxMembers || len(batch.forms[0].faults) > 0 {
+		var batch batchForm
+		err := readWhole(body, &fieldErrors{}, func(r *reader) { batchFields.read(r, &batch, &batch.fieldErrors) })
+		if err != nil || len(batch.forms) != maxMembers || len(batch.forms[0].list) > 0 {
 			b.Fatal("not read")
 		}
 	}
@@ -75,8 +72,8 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkOverhead is what a request costs without its work: all but the
-// schedule, for a request with a known key and a faulty query.
+// BenchmarkOverhead is what a request costs without its work: all but the schedule, for a request with a known key and
+// a faulty query.
 func BenchmarkOverhead(b *testing.B) {
 	h := New(nil, everything{}, Config{})
 	r := httptest.NewRequest("GET", "/v1/pushes?x=1", nil)

@@ -18,16 +18,14 @@ const (
 	maxBatchBody = 4 << 20
 )
 
-// maxDrained and drainTime bound how much of the rest of a body that is too
-// large is read, and for how long. Callers that write everything before they
-// read get the answer then; others would see the connection break.
+// maxDrained and drainTime bound how much of the rest of a body that is too large is read, and for how long. Callers
+// that write everything before they read get the answer then; others would see the connection break.
 const (
 	maxDrained = 8 << 20
 	drainTime  = 2 * time.Second
 )
 
-// body reads a body of at most limit bytes that is declared as JSON, within the memory
-// that there is.
+// body reads a body of at most limit bytes that is declared as JSON, within the memory that there is.
 func (c *call) body(limit int64) ([]byte, error) {
 	if err := checkMedia(c.r.Header); err != nil {
 		return nil, err
@@ -64,8 +62,7 @@ func (c *call) read(limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// awaitsContinue reports whether the caller holds the body back until it is
-// asked for it.
+// awaitsContinue reports whether the caller holds the body back until it is asked for it.
 func (c *call) awaitsContinue() bool {
 	return strings.EqualFold(c.r.Header.Get("Expect"), "100-continue")
 }
@@ -110,51 +107,44 @@ func checkMedia(h http.Header) error {
 	return &refusal{kind: unsupportedMedia, detail: "send the body as application/json, in UTF-8"}
 }
 
-// object reads a body of at most limit bytes, and hands the object that it is to
-// read. What is no object is a fault; what is no JSON ends the request, together
-// with the faults that were found outside of the body.
-func (c *call) object(limit int64, bad *faults, read func(*reader)) (body []byte, err error) {
+// object has the object read that a body of at most limit bytes is. What is no JSON ends the request, together with the
+// errors outside of the body.
+func (c *call) object(limit int64, outside *fieldErrors, read func(*reader)) (body []byte, err error) {
 	if body, err = c.body(limit); err != nil {
 		return nil, err
 	}
-	parse := func() error {
-		r, isObject := start(body, bad)
-		if isObject {
-			read(r)
-		}
-		return finish(r, bad)
-	}
+	parse := func() error { return readWhole(body, outside, read) }
 	if len(body) > maxBody {
 		return body, c.compute(parse)
 	}
 	return body, parse()
 }
 
-// start returns a reader that stands before the body's object, or behind a
-// value of another kind. A syntax error is for finish to tell.
-func start(body []byte, bad *faults) (r *reader, isObject bool) {
-	r = newReader(body)
-	if r.peek() == '{' {
-		return r, true
-	}
-	if raw := r.value(); r.err == nil {
-		bad.add("body", "must be an object", shownJSON(raw))
-	}
-	return r, false
-}
-
-// finish demands that the body ended behind what was read. A syntax error is
-// answered together with the faults found outside of the body.
-func finish(r *reader, outside *faults) error {
-	r.end()
-	if r.err == nil {
+// readWhole demands that the body is JSON, and ends behind what is read.
+func readWhole(body []byte, outside *fieldErrors, read func(*reader)) error {
+	r := newReader(body)
+	read(r)
+	if r.end(); r.err == nil {
 		return nil
 	}
 	e := malformed(r.err.Error())
-	for _, f := range outside.list {
-		if f.Field != "body" && !strings.HasPrefix(f.Field, "body.") {
-			e.add(f.Field, f.Message, f.Value)
-		}
-	}
+	e.addAll("", *outside)
 	return e
+}
+
+// noBody refuses whatever a body asks for.
+func (c *call) noBody(bad *fieldErrors) error {
+	if c.r.ContentLength == 0 {
+		return nil
+	}
+	body, err := c.body(maxBody)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	var found fieldErrors
+	if err := readWhole(body, bad, func(r *reader) { nothing.read(r, &struct{}{}, &found) }); err != nil {
+		return err
+	}
+	bad.addAll("body", found)
+	return nil
 }

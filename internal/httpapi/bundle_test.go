@@ -166,8 +166,7 @@ type reply struct {
 	body   map[string]any
 }
 
-// send makes a request with the tenant's key, unless the headers, given as
-// names and values, have another.
+// send makes a request with the tenant's key, unless the headers, given as names and values, have another.
 func (b *bundle) send(method, target, body string, headers ...string) reply {
 	b.t.Helper()
 	return ask(b.t, b.api, method, target, body, append([]string{"Authorization", "Bearer " + b.key}, headers...)...)
@@ -205,8 +204,7 @@ func ask(t *testing.T, h http.Handler, method, target, body string, headers ...s
 
 var document = sync.OnceValue(newTestAPI)
 
-// fitsDocument holds every answer that a test gets to what the document says of
-// it.
+// fitsDocument holds every answer that a test gets to what the document says of it.
 func fitsDocument(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	doc := document()

@@ -17,9 +17,8 @@ import (
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
-// CallerLimits are the speed limits of callers. All that concern a request must
-// allow it, or none is charged. Refused requests, too, are answered at once and
-// cost nothing; while nobody can decide, callers pass.
+// CallerLimits are the speed limits of callers. All that concern a request must allow it, or none is charged. Refused
+// requests, too, are answered at once and cost nothing; while nobody can decide, callers pass.
 type CallerLimits struct {
 	// Limiter decides about them; nil: that of the tenants does.
 	Limiter limiter
@@ -30,17 +29,15 @@ type CallerLimits struct {
 	// TrustedProxies are those whose word about the client's address counts.
 	TrustedProxies []netip.Prefix
 
-	// Skipped is told of every request that passed without a decision; nil:
-	// nobody.
+	// Skipped is told of every request that passed without a decision; nil: nobody.
 	Skipped func()
 }
 
-// callersOwner keeps all these limits together, so that those of a key and of an
-// address can be charged in one step.
+// callersOwner keeps all these limits together, so that those of a key and of an address can be charged in one step.
 const callersOwner = "callers"
 
-// admit finds the caller, before anything else is looked at, and charges the
-// limits of callers: also those of whoever has no key, or not the scope.
+// admit finds the caller, before anything else is looked at, and charges the limits of callers: also those of whoever
+// has no key, or not the scope.
 func (a *api) admit(rec *responseRecorder, c *call, scope string) error {
 	limits := &a.cfg.Callers
 	limited := len(limits.PerIP)+len(limits.PerKey) > 0
@@ -64,9 +61,8 @@ func (a *api) admit(rec *responseRecorder, c *call, scope string) error {
 	return err
 }
 
-// miss answers a request for which there is no path or no method. Below /v1 it
-// counts like any other, against its address and against its key if that is
-// known, but needs none: what paths there are is no secret.
+// miss answers a request for which there is no path or no method. Below /v1 it counts like any other, against its
+// address and against its key if that is known, but needs none: what paths there are is no secret.
 func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 	limits := &a.cfg.Callers
 	var tooFast error
@@ -84,18 +80,18 @@ func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 	a.fail(rec, r, answer)
 }
 
-// limit asks the limits that concern a request, or charges them, says in its
-// answer how they stand, and refuses it if one of them does.
+// limit asks the limits that concern a request, or charges them, says in its answer how they stand, and refuses it if
+// one of them does.
 func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 	rules, names := a.cfg.Callers.rules(address, key)
-	if len(rules) == 0 {
+	if len(rules) == 0 || a.cfg.Callers.Limiter == nil {
 		return nil
 	}
-	ask := a.cfg.Callers.Limiter.Peek
+	ask := limiter.Peek
 	if charge {
-		ask = a.cfg.Callers.Limiter.Take
+		ask = limiter.Take
 	}
-	d, err := ask(c.r.Context(), callersOwner, 1, rules...)
+	d, err := ask(a.cfg.Callers.Limiter, c.r.Context(), callersOwner, 1, rules...)
 	if err != nil {
 		if charge && a.cfg.Callers.Skipped != nil {
 			a.cfg.Callers.Skipped()
@@ -129,9 +125,9 @@ func (l CallerLimits) rules(address string, key uuid.UUID) (rules []ratelimit.Ru
 	return rules, names
 }
 
-// policies are the limits, and standings how they stand, in the form of the
-// IETF's draft RateLimit header fields for HTTP (draft-ietf-httpapi-ratelimit-headers).
-// The quota of a bucket is its burst, and its window the time in which it fills.
+// policies are the limits, and standings how they stand, in the form of the IETF's draft RateLimit header fields for
+// HTTP (draft-ietf-httpapi-ratelimit-headers). The quota of a bucket is its burst, and its window the time in which it
+// fills.
 func policies(rules []ratelimit.Rule, names []string, d ratelimit.Decision) string {
 	items := make([]string, len(rules))
 	for i, r := range rules {
@@ -175,10 +171,9 @@ func limited(rules []ratelimit.Rule, names []string, d ratelimit.Decision) error
 // seconds rounds up: who comes then is not too early.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
-// clientAddress is the address that a request comes from, or its network of 64
-// bits in IPv6, where one client has many. X-Forwarded-For counts only as far as
-// trusted proxies wrote it: from its end, up to the first address that is not
-// one of theirs.
+// clientAddress is the address that a request comes from, or its network of 64 bits in IPv6, where one client has many.
+// X-Forwarded-For counts only as far as trusted proxies wrote it: from its end, up to the first address that is not one
+// of theirs.
 func (a *api) clientAddress(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -204,8 +199,7 @@ func (l CallerLimits) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(l.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// readHop reads an address as proxies write it: bare, in brackets, or with a
-// port.
+// readHop reads an address as proxies write it: bare, in brackets, or with a port.
 func readHop(hop string) (netip.Addr, bool) {
 	if a, err := netip.ParseAddr(strings.Trim(hop, "[]")); err == nil {
 		return plainAddress(a), true

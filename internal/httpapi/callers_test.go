@@ -32,8 +32,7 @@ func perHour(n int) []ratelimit.Limit {
 	return []ratelimit.Limit{{Algorithm: ratelimit.SlidingLog, Limit: n, Per: time.Hour}}
 }
 
-// from makes a request from an address, with the tenant's key unless the
-// headers say otherwise.
+// from makes a request from an address, with the tenant's key unless the headers say otherwise.
 func (b *bundle) from(address string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "/v1/pushes", nil)
 	r.RemoteAddr = address
@@ -46,8 +45,8 @@ func (b *bundle) from(address string, headers ...string) *httptest.ResponseRecor
 	return rec
 }
 
-// TestCallersAreLimited by each algorithm: the answers say how the limits
-// stand, and a refusal when to come back, which is true.
+// TestCallersAreLimited by each algorithm: the answers say how the limits stand, and a refusal when to come back, which
+// is true.
 func TestCallersAreLimited(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range ratelimit.Algorithms {
@@ -86,8 +85,7 @@ func TestCallersAreLimited(t *testing.T) {
 	}
 }
 
-// TestLimitsOfCallersAreApart by key and by address, and those of one do not
-// pay for the other's refusals.
+// TestLimitsOfCallersAreApart by key and by address, and those of one do not pay for the other's refusals.
 func TestLimitsOfCallersAreApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -120,9 +118,8 @@ func TestLimitsOfCallersAreApart(t *testing.T) {
 	}
 }
 
-// TestMissesCount: a request for a path or a method that there is not, below
-// /v1, counts like any other, against the key, too, if that is known. It stays
-// what it is until a limit refuses it.
+// TestMissesCount: a request for a path or a method that there is not, below /v1, counts like any other, against the
+// key, too, if that is known. It stays what it is until a limit refuses it.
 func TestMissesCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -269,8 +266,8 @@ func TestGuessingKeysCostsNoQueries(t *testing.T) {
 	}
 }
 
-// TestCallersAtTheSameTime: exactly as many pass as may, although two limits
-// stand together, and the wider one is charged exactly so often.
+// TestCallersAtTheSameTime: exactly as many pass as may, although two limits stand together, and the wider one is
+// charged exactly so often.
 func TestCallersAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzClientAddress holds that a client without a trusted proxy is known by its
-// own address whatever it writes, and that behind one, what it writes itself
-// before the proxy changes nothing.
+// FuzzClientAddress holds that a client without a trusted proxy is known by its own address whatever it writes, and
+// that behind one, what it writes itself before the proxy changes nothing.
 func FuzzClientAddress(f *testing.F) {
 	for _, seed := range []string{"", "198.51.100.1", "10.0.0.1, 10.0.0.2", "[::1]:80", ",,,", "unknown", "fe80::1%eth0", "198.51.100.1\r\nX: y", "::ffff:10.0.0.1"} {
 		f.Add(seed)

@@ -7,9 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// requestHash condenses what a request asks for, to recognize its repetition:
-// white space, escapes and the order of members make no difference (RFC 8785),
-// but numbers stay as they are: 1 and 1.0 are different requests.
+// requestHash condenses what a request asks for, to recognize its repetition: white space, escapes and the order of
+// members make no difference (RFC 8785), but numbers stay as they are: 1 and 1.0 are different requests.
 func requestHash(route string, body []byte) []byte {
 	canonical := jsontext.Value(bytes.Clone(body))
 	err := canonical.Canonicalize(lenient, jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))

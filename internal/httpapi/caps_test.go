@@ -9,8 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestCaps as the API tells them: alone, in a batch, in a move and in a
-// rehearsal.
+// TestCaps as the API tells them: alone, in a batch, in a move and in a rehearsal.
 func TestCaps(t *testing.T) {
 	b := setup(t)
 	allow := func(pending, recipients int) {

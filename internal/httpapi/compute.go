@@ -8,10 +8,9 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// computing has turns at computing for long: reading a batch or writing a page takes a
-// processor for milliseconds. While several tenants ask, half of the processors do so,
-// so that small requests find one of them at once. The Go scheduler alone would have
-// each of their steps wait for all that computes.
+// computing has turns at computing for long: reading a batch or writing a page takes a processor for milliseconds.
+// While several tenants ask, half of the processors do so, so that small requests find one of them at once. The Go
+// scheduler alone would have each of their steps wait for all that computes.
 type computing struct {
 	turns   *bulkhead.Bulkhead[uuid.UUID]
 	company bulkhead.Company[uuid.UUID]
@@ -22,8 +21,7 @@ func newComputing() *computing {
 	return &computing{turns: bulkhead.New[uuid.UUID](2*processors, processors)}
 }
 
-// compute does what keeps a processor busy for long, and waits for nothing, when it is
-// the tenant's turn.
+// compute does what keeps a processor busy for long, and waits for nothing, when it is the tenant's turn.
 func (c *call) compute(do func() error) error {
 	turn, err := c.computing.turns.Acquire(c.r.Context(), c.caller.Tenant, c.computing.company.Units())
 	if err != nil {

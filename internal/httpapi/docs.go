@@ -49,8 +49,8 @@ type docsAnswer struct {
 	Examples            []docsExample
 }
 
-// Brief stands beside the status while the answer is folded up: which problems
-// it may be, or else all that there is to say.
+// Brief stands beside the status while the answer is folded up: which problems it may be, or else all that there is to
+// say.
 func (a docsAnswer) Brief() string {
 	var names []string
 	for _, e := range a.Examples {
@@ -66,8 +66,7 @@ func (a docsAnswer) Brief() string {
 
 type docsExample struct{ Name, Text string }
 
-// docsPage serves a page that is drawn once from the OpenAPI document and
-// loads nothing from elsewhere.
+// docsPage serves a page that is drawn once from the OpenAPI document and loads nothing from elsewhere.
 func (a *api) docsPage() http.Handler {
 	t := template.Must(template.New("docs").Parse(docsTemplate))
 	var page bytes.Buffer

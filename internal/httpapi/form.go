@@ -1,7 +1,10 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
+	"strings"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -15,113 +18,51 @@ const (
 	maxTo        = 512
 )
 
-// form is one push as a caller asks for it: what could be read, and what is
-// wrong with the rest.
+// form is one push as a caller asks for it: what could be read, and what is wrong with the rest.
 type form struct {
 	schedule.Request
-	fields
-
-	// The times as they were written, for faults found later.
-	sendAt, expiresAt, latest string
+	fieldErrors
+	of   *table[form] // by which it was read
+	text []byte       // of the JSON object; nil: it was none
 }
 
-// newPush is the form's schema. Decoder and schema are held together by
-// TestDecoderAgreesWithSchema.
-type newPush struct {
-	Recipient  string         `json:"recipient" minLength:"1" maxLength:"128" doc:"Whose quota is used: your own id of a person, 1 to 128 printable bytes." example:"user-42"`
-	Message    messageView    `json:"message" doc:"What to send. It is handed to the provider as it is; channels may know more members."`
-	Channel    string         `json:"channel,omitempty" maxLength:"64" doc:"The way out. Default: the first channel that is configured." example:"push"`
-	Category   string         `json:"category,omitempty" maxLength:"64" doc:"A word of your own, at most 64 printable bytes." example:"marketing"`
-	SendAt     string         `json:"send_at,omitempty" format:"date-time" doc:"When to send, with a zone. A fraction of a second is rounded up. Default: now." example:"2026-12-01T09:00:00+01:00"`
-	To         string         `json:"to,omitempty" maxLength:"512" doc:"The address, where the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token." example:"+4512345678"`
-	ExpiresAt  string         `json:"expires_at,omitempty" format:"date-time" doc:"From then on it is not sent any more. Default: 24 hours, or as configured, after its send time." example:"2026-12-01T12:00:00Z"`
-	OnConflict string         `json:"on_conflict,omitempty" enum:"reject,defer" default:"reject" doc:"What to do if the quota has no place at send_at: reject, or defer to the next free time."`
-	Latest     string         `json:"latest,omitempty" format:"date-time" doc:"Do not defer to a time after this." example:"2026-12-02T09:00:00Z"`
-	Metadata   map[string]any `json:"metadata,omitempty" doc:"Anything of your own; it comes back with the push." example:"{\"campaign\": \"x\"}"`
-}
+// pushFields is a push to be submitted.
+var pushFields = table[form]{schemaName: "NewPush", fields: []field[form]{
+	{"recipient", required, text(func(f *form, s string) { f.Recipient = s }, 1, maxRecipient),
+		"The person whose quota is used: an id of your choice, 1 to 128 printable bytes.", "user-42"},
+	{"message", required, anyObject(func(f *form, raw []byte) { f.Message = raw }).shaped(&messageFields),
+		"The content. It is passed to the provider as it is; channels may support more members.", nil},
+	{"channel", optional, text(func(f *form, s string) { f.Channel = s }, 0, maxChannel),
+		"The channel that delivers the push. Default: the first one that is configured.", "push"},
+	{"category", optional, text(func(f *form, s string) { f.Category = s }, 0, maxCategory),
+		"A label of your choice, at most 64 printable bytes.", "marketing"},
+	{"send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
+		"When to send, with a zone. A fraction of a second is rounded up. Default: now.", "2026-12-01T09:00:00+01:00"},
+	{"to", optional, text(func(f *form, s string) { f.To = s }, 0, maxTo),
+		"The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.", "+4512345678"},
+	{"expires_at", optional, moment(func(f *form, t time.Time) { f.ExpiresAt = t }),
+		"The push is not sent at or after this time. Default: 24 hours, or as configured, after its send time.", "2026-12-01T12:00:00Z"},
+	{"on_conflict", optional, oneOf(func(f *form, s string) { f.Defer = s == "defer" }, "reject", "defer").or("reject"),
+		"What to do if the quota has no place at send_at: reject, or defer to the next free time.", nil},
+	{"latest", optional, moment(func(f *form, t time.Time) { f.Latest = t }),
+		"Do not defer to a time after this.", "2026-12-02T09:00:00Z"},
+	{"metadata", optional, anyObject(func(f *form, raw []byte) { f.Metadata = raw }),
+		"Anything of your own; it comes back with the push.", map[string]any{"campaign": "x"}},
+}}
 
-// messageView is the schema of a message.
-type messageView struct {
-	_     struct{} `additionalProperties:"true"`
-	Title string   `json:"title,omitempty" doc:"Of a notification; the subject of an e-mail. Not sent by SMS." example:"Sale"`
-	Body  string   `json:"body,omitempty" doc:"The text." example:"Everything must go."`
-	HTML  any      `json:"html,omitempty" doc:"Of an e-mail: the text in HTML, a string, beside body or instead of it."`
-	APS   any      `json:"aps,omitempty" doc:"Through APNs: what is added to aps, such as sound and badge."`
-	Data  any      `json:"data,omitempty" doc:"Any JSON. Through FCM and APNs, an object: its members are for the app."`
-}
+// messageFields is the message of a push: what every channel expects as a text.
+var messageFields = table[struct{}]{schemaName: "Message", open: true, fields: []field[struct{}]{
+	{"title", optional, anyText(), "The title of a notification; the subject of an e-mail. Not sent by SMS.", "Sale"},
+	{"body", optional, anyText(), "The text.", "Everything must go."},
+	{"html", optional, anything(), "For e-mail: the text in HTML, a string, in addition to body or instead of it.", nil},
+	{"aps", optional, anything(), "For APNs: members to add to aps, such as sound and badge.", nil},
+	{"data", optional, anything(), "Any JSON. For FCM and APNs, an object: its members are for the app.", nil},
+}}
 
-// readForm reads one push.
-func readForm(r *reader) form {
-	var f form
-	if r.peek() != '{' {
-		f.bad("", "must be an object", r.value())
-		return f
-	}
-	for name := range r.members {
-		raw := r.value()
-		switch {
-		case r.err != nil:
-			return f
-		case r.deep:
-			f.bad(short(name), tooDeep, nil)
-		default:
-			f.read(name, raw)
-		}
-	}
-	if f.Recipient == "" && !f.faulty("recipient") {
-		f.missing("recipient")
-	}
-	if f.Message == nil && !f.faulty("message") {
-		f.missing("message")
-	}
-	return f
-}
-
-const tooDeep = "must not be nested deeper than 100 levels"
-
-func (f *form) read(name, raw []byte) {
-	switch string(name) {
-	case "recipient":
-		f.Recipient = f.text("recipient", raw, 1, maxRecipient)
-	case "channel":
-		f.Channel = f.text("channel", raw, 0, maxChannel)
-	case "category":
-		f.Category = f.text("category", raw, 0, maxCategory)
-	case "to":
-		f.To = f.text("to", raw, 0, maxTo)
-	case "send_at":
-		f.SendAt, f.sendAt = f.time("send_at", raw)
-	case "expires_at":
-		f.ExpiresAt, f.expiresAt = f.time("expires_at", raw)
-	case "latest":
-		f.Latest, f.latest = f.time("latest", raw)
-	case "on_conflict":
-		f.Defer = f.oneOf("on_conflict", raw, "reject", "defer") == "defer"
-	case "message":
-		f.Message = f.object("message", raw)
-		f.checkMessage(f.Message)
-	case "metadata":
-		f.Metadata = f.object("metadata", raw)
-	default:
-		f.unknown(name, raw)
-	}
-}
-
-// checkMessage demands texts where every channel expects them.
-func (f *form) checkMessage(message []byte) {
-	if message == nil {
-		return
-	}
-	r := newReader(message)
-	for name := range r.members {
-		raw := r.value()
-		switch string(name) {
-		case "title", "body":
-			if raw[0] != '"' {
-				f.bad("message."+string(name), "must be a string", raw)
-			}
-		}
-	}
+// read reads a push, or what the table has of one.
+func (f *form) read(r *reader, of *table[form]) {
+	f.of = of
+	f.text = of.read(r, f, &f.fieldErrors)
 }
 
 // validator finds what is wrong with a request beyond its form.
@@ -129,61 +70,64 @@ type validator interface {
 	Validate(schedule.Request) invalid.FieldErrors
 }
 
-// complete adds what the schedule finds wrong with the fields that could be
-// read, to a form that is not submitted because of other faults.
+// complete adds what the schedule finds wrong with the fields that could be read, to a form that is not submitted
+// because of other errors.
 func (f *form) complete(v validator) {
-	f.blame(v.Validate(f.Request))
-}
-
-// blame adds faults found by the schedule, with the values as they came.
-func (f *form) blame(found invalid.FieldErrors) {
-	unread := *f
-	for _, one := range found {
-		if unread.faulty(one.Field) || unread.faulty("channel") && dependsOnChannel(one.Field) {
-			continue
-		}
-		value := one.Value
-		if text, ok := value.(string); ok {
-			value = shown(text)
-		}
-		if written := f.written(one.Field); written != "" {
-			value = written
-		}
-		f.faults = append(f.faults, invalid.FieldError{Field: one.Field, Message: one.Message, Value: value})
+	if f.text != nil {
+		f.blame(v.Validate(f.Request))
 	}
 }
 
-// dependsOnChannel tells of a field whose faults mean nothing for a push whose
-// channel could not be read.
+// blame adds errors found by the schedule, of the fields that the caller could send and that could be read.
+func (f *form) blame(found invalid.FieldErrors) {
+	unread := f.fieldErrors
+	for _, one := range found {
+		name, _, _ := strings.Cut(one.Field, ".")
+		if f.of.find(name) >= 0 && !unread.has(one.Field) && !(unread.has("channel") && dependsOnChannel(one.Field)) {
+			f.add(one.Field, one.Message, asWritten(f.text, one))
+		}
+	}
+}
+
+// dependsOnChannel tells of a field whose errors mean nothing for a push whose channel could not be read.
 func dependsOnChannel(field string) bool { return field == "to" || within(field, "message") }
 
-// written is how a time was written.
-func (f *form) written(field string) string {
-	switch field {
-	case "send_at":
-		return f.sendAt
-	case "expires_at":
-		return f.expiresAt
-	case "latest":
-		return f.latest
+// asWritten is the value of an error, as it was written in the text of an object.
+func asWritten(object []byte, e invalid.FieldError) any {
+	var raw []byte
+	if e.Value != nil && object != nil {
+		r := newReader(object)
+		for name := range r.members {
+			this := bytes.Equal(name, []byte(e.Field))
+			if value := r.value(); this {
+				raw = value
+			}
+		}
 	}
-	return ""
+	if raw != nil {
+		return shownJSON(raw)
+	}
+	if text, ok := e.Value.(string); ok {
+		return shown(text)
+	}
+	return e.Value
 }
 
-// under is the error that all faults of the form make, as one for the caller.
+// under is the error that all errors of the form make, as one for the caller.
 func (f *form) under(location string) error {
-	var all faults
-	all.addAll(location, f.faults)
+	var all fieldErrors
+	all.addAll(location, f.fieldErrors)
 	return all.err()
 }
 
-// explain gives the faults in an error of the schedule their places and the
-// values as they came.
+// explain gives the fields in an error of the schedule their places, and the values as they were written.
 func (f *form) explain(location string, err error) error {
 	var wrong invalid.FieldErrors
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	f.blame(wrong)
+	if f.blame(wrong); len(f.list) == 0 {
+		return err
+	}
 	return f.under(location)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -32,8 +34,7 @@ func mustBePlaced(t *testing.T, list invalid.FieldErrors) {
 	}
 }
 
-// FuzzPush holds that a push is at fault, with places, or within all bounds and
-// the same when it is written again.
+// FuzzPush holds that a push is at fault, with places, or within all bounds and the same when it is written again.
 func FuzzPush(f *testing.F) {
 	for _, seed := range []string{
 		`{"recipient":"r","message":{}}`, string(exampleRequest().(json.RawMessage)), `{"recipient":"","message":[]}`, `{"recipient":"r","message":{"title":1},"to":"\u0000"}`,
@@ -43,34 +44,28 @@ func FuzzPush(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var bad faults
-		r, isObject := start(text, &bad)
-		if !isObject {
+		var got, again form
+		if readWhole(text, &fieldErrors{}, func(r *reader) { got.read(r, &pushFields) }) != nil {
 			return
 		}
-		got := readForm(r)
-		if finish(r, &bad) != nil {
-			return
-		}
-		var all faults
-		all.addAll("body", got.faults)
+		var all fieldErrors
+		all.addAll("body", got.fieldErrors)
 		mustBePlaced(t, all.list)
-		if len(got.faults) > 0 {
+		if len(got.list) > 0 {
 			return
 		}
 		if unfit(got.Recipient, 1, maxRecipient) != "" || unfit(got.Channel, 0, maxChannel) != "" || unfit(got.Category, 0, maxCategory) != "" || unfit(got.To, 0, maxTo) != "" ||
 			!json.Valid(got.Message) || got.Metadata != nil && !json.Valid(got.Metadata) {
 			t.Fatalf("accepted: %+v", got.Request)
 		}
-		again := readForm(newReader(written(t, got.Request)))
-		if diff := cmp.Diff(got.Request, again.Request); diff != "" || len(again.faults) > 0 {
-			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, again.faults)
+		again.read(newReader(written(t, got.Request)), &pushFields)
+		if diff := cmp.Diff(got.Request, again.Request); diff != "" || len(again.list) > 0 {
+			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, again.list)
 		}
 	})
 }
 
-// written writes a request as a caller would, with message and metadata as they
-// came.
+// written writes a request as a caller would, with message and metadata as they came.
 func written(t *testing.T, r schedule.Request) []byte {
 	t.Helper()
 	b := append([]byte(`{"message":`), r.Message...)
@@ -104,34 +99,30 @@ func FuzzBatch(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var bad faults
-		r, isObject := start(text, &bad)
-		if !isObject {
-			return
-		}
-		b := readBatch(r)
-		if finish(r, &bad) != nil {
+		var (
+			b   batchForm
+			bad fieldErrors
+		)
+		if readWhole(text, &bad, func(r *reader) { batchFields.read(r, &b, &b.fieldErrors) }) != nil {
 			return
 		}
 		for i := range b.forms {
-			bad.addAll(place(i), b.forms[i].faults)
+			bad.addAll(place(i), b.forms[i].fieldErrors)
 		}
-		var envelope faults
-		envelope.addAll("body", b.faults)
-		mustBePlaced(t, append(bad.list, envelope.list...))
+		bad.addAll("body", b.fieldErrors)
+		mustBePlaced(t, bad.list)
 		var plain struct{ Pushes []json.RawMessage }
-		if len(b.faults) == 0 && json.Unmarshal(text, &plain) == nil && strings.Count(string(text), `ushes"`) == 1 && !bytes.ContainsRune(text, '\\') &&
+		if len(b.list) == 0 && json.Unmarshal(text, &plain) == nil && strings.Count(string(text), `ushes"`) == 1 && !bytes.ContainsRune(text, '\\') &&
 			len(plain.Pushes) != len(b.forms) {
 			t.Errorf("%d members of %d", len(b.forms), len(plain.Pushes))
 		}
-		if len(b.forms) > maxMembers || len(b.forms) == 0 && len(b.faults) == 0 {
-			t.Errorf("%d members, %d faults", len(b.forms), len(b.faults))
+		if len(b.forms) > maxMembers || len(b.forms) == 0 && len(b.list) == 0 {
+			t.Errorf("%d members, %d faults", len(b.forms), len(b.list))
 		}
 	})
 }
 
-// FuzzTime holds that a time of a request is one of RFC 3339, is UTC, and is the
-// same when it is written again.
+// FuzzTime holds that a time of a request is one of RFC 3339, is UTC, and is the same when it is written again.
 func FuzzTime(f *testing.F) {
 	for _, seed := range []string{"2026-12-01T09:00:00Z", "2026-12-01t09:00:00.123456789+01:00", "2026-12-01T9:00:00Z", "2026-12-01T09:00:00,5Z", "2026-12-01T09:00:00+25:00", "2026-12-01T09:00:00",
 		"0001-01-01T00:00:00Z", "9999-12-31T23:59:59-01:00", "2026-02-30T00:00:00Z", "2026-06-30T23:59:60Z", "", "Z", "2026-12-01T09:00:00-00:00"} {
@@ -154,17 +145,31 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzQuery holds that parameters are at fault, with their names, or within
-// their bounds.
+// FuzzQuery holds that parameters are at fault, with their names, or within their bounds.
 func FuzzQuery(f *testing.F) {
+	type filter struct {
+		recipient string
+		status    push.Status
+		from      time.Time
+		size      int
+		only      bool
+	}
+	params := table[filter]{fields: []field[filter]{
+		{name: "recipient", value: text(func(q *filter, s string) { q.recipient = s }, 0, maxRecipient)},
+		{name: "status", value: oneOf(func(q *filter, s push.Status) { q.status = s }, push.Statuses...)},
+		{name: "from", value: moment(func(q *filter, t time.Time) { q.from = t })},
+		{name: "page_size", value: integer(func(q *filter, n int) { q.size = n }, 1, 500).or("50")},
+		{name: "validate_only", value: boolean(func(q *filter, v bool) { q.only = v })},
+	}}
 	for _, seed := range []string{"", "recipient=a&page_size=5", "page_size=0x10", "status=sent&status=sent", "from=2026-12-01T09:00:00Z", "from=2026-12-01T09:00:00%2B01:00", "validate_only", "validate_only=true", "%zz=1", "a;b=1", "recipient=%00", "\xff=\xff", "page_size=9223372036854775808"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		var bad faults
-		q := readQuery(&http.Request{URL: &url.URL{RawQuery: raw}}, &bad, "recipient", "status", "from", "page_size", "validate_only")
-		recipient, status, size, flag := q.text("recipient", maxRecipient), q.oneOf("status", statusNames()...), q.int("page_size", 50, 1, 500), q.flag("validate_only")
-		from := q.time("from", time.Time{})
+		var (
+			bad fieldErrors
+			q   filter
+		)
+		params.readQuery(&http.Request{URL: &url.URL{RawQuery: raw}}, &q, &bad)
 		mustBePlaced(t, bad.list)
 		for _, one := range bad.list {
 			if !strings.HasPrefix(one.Field, "query") {
@@ -174,17 +179,16 @@ func FuzzQuery(f *testing.F) {
 		if len(bad.list) > 0 {
 			return
 		}
-		if unfit(recipient, 0, maxRecipient) != "" || size < 1 || size > 500 || status != "" && !strings.Contains(strings.Join(statusNames(), " "), status) {
-			t.Errorf("accepted: %q %q %d", recipient, status, size)
+		if unfit(q.recipient, 0, maxRecipient) != "" || q.size < 1 || q.size > 500 || q.status != "" && !slices.Contains(push.Statuses, q.status) {
+			t.Errorf("accepted: %+v", q)
 		}
-		if values, err := url.ParseQuery(raw); err != nil || flag != (values.Get("validate_only") == "true") || from.IsZero() != (values.Get("from") == "") {
-			t.Errorf("%q: %v %v %v", raw, flag, from, err)
+		if values, err := url.ParseQuery(raw); err != nil || q.only != (values.Get("validate_only") == "true") || q.from.IsZero() != (values.Get("from") == "") {
+			t.Errorf("%q: %+v %v", raw, q, err)
 		}
 	})
 }
 
-// FuzzHeaders holds what may get into the log, the database and the hash of a
-// key from headers.
+// FuzzHeaders holds what may get into the log, the database and the hash of a key from headers.
 func FuzzHeaders(f *testing.F) {
 	for _, seed := range [][3]string{{"req-1", "k", "Bearer sq_x"}, {"a\nb", "\x00", "bearer  x "}, {strings.Repeat("x", 65), strings.Repeat("k", 256), "Basic x"}, {"ä", "ä", "Bearer"}, {"", "", ""}} {
 		f.Add(seed[0], seed[1], seed[2])
@@ -195,7 +199,7 @@ func FuzzHeaders(f *testing.F) {
 		if got := requestID(r); len(got) == 0 || len(got) > 64 || strings.ContainsFunc(got, notInID) {
 			t.Errorf("request id %q", got)
 		}
-		var bad faults
+		var bad fieldErrors
 		got := (&call{r: r}).idempotencyKey(&bad)
 		mustBePlaced(t, bad.list)
 		if len(bad.list) == 0 && (got != key || len(got) == 0 || len(got) > 255 || printableASCII(got) != got) {
@@ -210,8 +214,8 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// FuzzAPI holds that no request at all makes the API fail unforeseen, and that
-// what it answers is JSON with its hardening.
+// FuzzAPI holds that no request at all makes the API fail unforeseen, and that what it answers is JSON with its
+// hardening.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range [][4]string{{"POST", "/v1/pushes", "", "{"}, {"POST", "/v1/pushes/batch", "atomic=1", `{"pushes":[]}`}, {"PATCH", "/v1/pushes/" + exampleID, "", `{"send_at":1}`},
 		{"GET", "/v1/recipients/%2f/slots", "from=x", ""}, {"GET", "/v1/pushes/%zz", "", ""}, {"BREW", "/../v1", "%", "\xff"}, {"POST", "/v1/quota/check", "", `{"recipient":""}`}} {
@@ -232,8 +236,7 @@ func FuzzAPI(f *testing.F) {
 	})
 }
 
-// nothingBooked is a service whose Postgres is not there: what gets so far is
-// answered with 503.
+// nothingBooked is a service whose Postgres is not there: what gets so far is answered with 503.
 func nothingBooked(f *testing.F) *schedule.Service {
 	st, err := store.Open(f.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: time.Millisecond})
 	if err != nil {

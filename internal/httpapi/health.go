@@ -43,9 +43,9 @@ func healthDoc(s *spec) *huma.Operation {
 
 func readyDoc(s *spec) *huma.Operation {
 	example := health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}
-	responses := s.responses(http.StatusOK, "It can. Where Redis is away, or pushes are overdue, the status is degraded.", example, example)
+	responses := s.responses(http.StatusOK, "It can. If Redis is unreachable, or pushes are overdue, the status is degraded.", example, example)
 	example = health.Report{Status: health.Unavailable, Postgres: "not_migrated", Redis: "ok", Queue: "unknown"}
-	responses["503"] = s.response("Postgres does not answer, or can not do what is needed of it; or the program is about to stop.", example, example)
+	responses["503"] = s.response("Postgres does not answer or can not be used, or the program is about to stop.", example, example)
 	return &huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: readyPath, Tags: []string{tagOperations},
 		Summary:   "Can it serve requests?",

@@ -11,16 +11,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep a value of a request may be nested. Far deeper ones
-// would exhaust the stacks of those who read them later.
+// maxDepth is how deep a value of a request may be nested. Far deeper ones would exhaust the stacks of those who read
+// them later.
 const maxDepth = 100
 
-// lenient leaves to the form what it can say better: a string with half a
-// character is a fault of its field, and the last of several members counts.
+// lenient leaves to the form what it can say better: a string with half a character is a fault of its field, and the
+// last of several members counts.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// reader walks over a JSON text once, without building anything. After the
-// first syntax error it stands still and err is set.
+// reader walks over a JSON text once, without building anything. After the first syntax error it stands still and err
+// is set.
 type reader struct {
 	data []byte
 	json *jsontext.Decoder
@@ -66,17 +66,25 @@ func (r *reader) token() (jsontext.Token, bool) {
 	return t, err == nil
 }
 
-// members yields the names of the object that comes next. The caller reads the
-// value of each before it goes on.
+// members yields the names of the object that comes next. The caller reads the value of each before it goes on; the
+// name is valid until then.
 func (r *reader) members(yield func(name []byte) bool) {
 	r.within(func() bool {
-		name, ok := r.token()
-		return ok && yield([]byte(name.String()))
+		quoted, err := r.json.ReadValue()
+		r.fail(err)
+		return err == nil && yield(plainName(quoted))
 	})
 }
 
-// elements yields the indexes of the array that comes next. The caller reads
-// each value before it goes on.
+func plainName(quoted []byte) []byte {
+	if name := quoted[1 : len(quoted)-1]; bytes.IndexByte(name, '\\') < 0 {
+		return name
+	}
+	name, _ := unquote(quoted)
+	return []byte(name)
+}
+
+// elements yields the indexes of the array that comes next. The caller reads each value before it goes on.
 func (r *reader) elements(yield func(i int) bool) {
 	i := -1
 	r.within(func() bool {
@@ -85,8 +93,7 @@ func (r *reader) elements(yield func(i int) bool) {
 	})
 }
 
-// within moves over the brackets of an object or array, and over each of its
-// parts by read.
+// within moves over the brackets of an object or array, and over each of its parts by read.
 func (r *reader) within(read func() bool) {
 	if _, ok := r.token(); !ok {
 		return
@@ -108,8 +115,11 @@ func (r *reader) value() []byte {
 	r.deep = false
 	if k := r.peek(); k != '{' && k != '[' {
 		v, err := r.json.ReadValue()
-		r.fail(err)
-		return v
+		if r.fail(err); err != nil {
+			return nil
+		}
+		end := r.offset()
+		return r.data[end-int64(len(v)) : end]
 	}
 	var from int64
 	for n := 0; ; n++ {
@@ -139,10 +149,12 @@ func (r *reader) end() {
 	}
 }
 
-// unquote returns what the text of a JSON string stands for. It is false where
-// an escape stands for half a character: two such strings must not become
-// equal.
+// unquote returns what the text of a JSON string stands for. It is false where an escape stands for half a character:
+// two such strings must not become equal.
 func unquote(text []byte) (string, bool) {
+	if plain := text[1 : len(text)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
+		return string(plain), true
+	}
 	s, err := jsontext.AppendUnquote(nil, text)
 	return string(s), err == nil
 }

@@ -21,8 +21,8 @@ func seeds() []string {
 	}
 }
 
-// readsAll reports whether the reader takes a text as one JSON value, and
-// whether that is nested too deep to be looked at closely.
+// readsAll reports whether the reader takes a text as one JSON value, and whether that is nested too deep to be looked
+// at closely.
 func readsAll(text []byte) (ok, deep bool) {
 	r := newReader(text)
 	r.value()
@@ -43,8 +43,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzDecode feeds the decoders. They must not panic; what a form holds must
-// be within its bounds; and what they find wrong must be shown as JSON.
+// FuzzDecode feeds the decoders. They must not panic; what a form holds must be within its bounds; and what they find
+// wrong must be shown as JSON.
 func FuzzDecode(f *testing.F) {
 	for _, s := range seeds() {
 		f.Add([]byte(s))
@@ -53,19 +53,17 @@ func FuzzDecode(f *testing.F) {
 		if !utf8.Valid(text) {
 			return
 		}
-		for _, read := range []func(*reader) form{readForm, readMove, readQuestion} {
+		for _, of := range []*table[form]{&pushFields, &moveFields, &checkFields} {
+			var f form
 			r := newReader(text)
-			if r.peek() != '{' {
-				continue
-			}
-			checkForm(t, r, read(r))
+			f.read(r, of)
+			checkForm(t, r, f)
 		}
+		var b batchForm
 		r := newReader(text)
-		if r.peek() == '{' {
-			b := readBatch(r)
-			for _, one := range b.forms {
-				checkForm(t, r, one)
-			}
+		batchFields.read(r, &b, &b.fieldErrors)
+		for _, one := range b.forms {
+			checkForm(t, r, one)
 		}
 	})
 }
@@ -78,7 +76,7 @@ func checkForm(t *testing.T, r *reader, f form) {
 	if r.err == nil && (f.Message != nil && !json.Valid(f.Message) || f.Metadata != nil && !json.Valid(f.Metadata)) {
 		t.Errorf("no JSON: %s %s", f.Message, f.Metadata)
 	}
-	if _, err := json.Marshal(f.faults); err != nil {
+	if _, err := json.Marshal(f.list); err != nil {
 		t.Errorf("faults are no JSON: %v", err)
 	}
 }
@@ -146,8 +144,9 @@ func TestRequestHash(t *testing.T) {
 
 // TestDuplicateMembers: the last one counts.
 func TestDuplicateMembers(t *testing.T) {
-	f := readForm(newReader([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`)))
-	if len(f.faults) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {
+	var f form
+	f.read(newReader([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`)), &pushFields)
+	if len(f.list) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {
 		t.Errorf("%+v", f)
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// takeBody asks for a cost of limits, each written as algorithm, limit, per
-// and the rest.
+// takeBody asks for a cost of limits, each written as algorithm, limit, per and the rest.
 func takeBody(key string, more string, limits ...string) string {
 	var all []string
 	for _, l := range limits {
@@ -77,8 +76,8 @@ func (r reply) remains(t *testing.T, allowed bool, remaining ...float64) reply {
 	return r
 }
 
-// TestTakeDefaults: a token bucket starts full, a leaky one spaces evenly, and
-// what is written differently but means the same is the same limit.
+// TestTakeDefaults: a token bucket starts full, a leaky one spaces evenly, and what is written differently but means
+// the same is the same limit.
 func TestTakeDefaults(t *testing.T) {
 	b := setup(t)
 	take := func(limits ...string) reply {
@@ -227,8 +226,8 @@ func TestTakeByKeys(t *testing.T) {
 	b.send("POST", "/v1/limits/take", takeBody("{x}:2", "", "sliding_log 2 1h")).must(t, 200).remains(t, true, 0)
 }
 
-// TestTakeInACluster: keys with one tag are decided together; others are not
-// even asked about, and the advice is to give them one.
+// TestTakeInACluster: keys with one tag are decided together; others are not even asked about, and the advice is to
+// give them one.
 func TestTakeInACluster(t *testing.T) {
 	cluster := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = cluster.Close() })
@@ -305,7 +304,7 @@ func TestTakesBeyondATenantsPart(t *testing.T) {
 }
 
 // busy is a limiter whose owners have no part left.
-type busy struct{ noLimiter }
+type busy struct{ limiter }
 
 func (busy) Take(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, ratelimit.ErrBusy

@@ -1,10 +1,7 @@
 package httpapi
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,76 +9,105 @@ import (
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
-// takeForm is a newTake as a caller sent it: what could be read, and what is
-// wrong with the rest.
+// The bounds of what is taken.
+const (
+	maxLimitKey = 256 // bytes
+	maxCost     = 1_000_000
+	maxLimits   = 16
+)
+
+// takeForm is what a caller wants to take, give back or reset.
 type takeForm struct {
 	key    string
 	cost   int
 	dryRun bool
 	rules  []ratelimit.Rule
 	own    []bool // the limits that have a key of their own
-	fields
 }
 
-func readTake(r *reader) takeForm {
-	f := takeForm{cost: 1}
-	given := map[string]bool{}
-	for name := range r.members {
-		raw := r.value()
-		if r.err != nil {
-			return f
-		}
-		given[string(name)] = true
-		switch string(name) {
-		case "key":
-			f.key = f.text("key", raw, 1, maxLimitKey)
-		case "cost":
-			f.cost = f.integer("cost", raw, 1, maxCost)
-		case "dry_run":
-			f.dryRun = f.bool("dry_run", raw)
-		case "limits":
-			f.readLimits(raw)
-		default:
-			f.unknown(name, raw)
-		}
-	}
-	if !given["key"] && (len(f.rules) == 0 || slices.Contains(f.own, false)) {
-		f.bad("key", "is required, unless each limit has a key of its own", nil)
-	}
-	if !given["limits"] {
-		f.missing("limits")
-	}
-	f.name()
-	return f
+var takeFields = table[takeForm]{schemaName: "NewTake", check: (*takeForm).check, fields: []field[takeForm]{
+	{"key", optional, text(func(f *takeForm, s string) { f.key = s }, 1, maxLimitKey),
+		"A name of your choice for whoever or whatever is limited, 1 to 256 printable bytes. Other tenants' keys are separate. Required, unless each limit has a key of its own.", "user-7:reply"},
+	{"limits", required, array(1, maxLimits, limitFields.schema, (*takeForm).readLimit),
+		"All limits must allow the cost, or none is charged. A limit whose definition changes starts afresh.", nil},
+	{"cost", optional, integer(func(f *takeForm, n int) { f.cost = n }, 1, maxCost).or("1"), "How much is used, or given back.", nil},
+	{"dry_run", optional, boolean(func(f *takeForm, v bool) { f.dryRun = v }),
+		"Answer with the state of the limits, and whether they have room for the cost, but change nothing.", nil},
+}}
+
+// limitForm is one limit, and its own key, if it has one.
+type limitForm struct {
+	ratelimit.Limit
+	key string
 }
 
-// name tells the limits apart by their keys.
-func (f *takeForm) name() {
+var limitFields = table[limitForm]{schemaName: "NewLimit", check: (*limitForm).check, fields: []field[limitForm]{
+	{"key", optional, text(func(f *limitForm, s string) { f.key = s }, 1, maxLimitKey),
+		"Replaces the key of the request for this limit. If Redis is a cluster, all keys of a request must have the same tag, the text between the first { and the next }, as in {user-7}:reply and {user-7}:app.", "{user-7}:app"},
+	{"algorithm", required, oneOf(func(f *limitForm, a ratelimit.Algorithm) { f.Algorithm = a }, ratelimit.Algorithms...), "", "token_bucket"},
+	{"limit", required, integer(func(f *limitForm, n int) { f.Limit.Limit = n }, 1, ratelimit.MaxLimit),
+		"How much may be used; with sliding_log at most 10000.", 100},
+	{"per", required, span(func(f *limitForm, d time.Duration) { f.Per = d }, ratelimit.MinPer, ratelimit.MaxPer),
+		"The time span of the limit: whole milliseconds, from 1ms to 8760h.", "1h"},
+	{"burst", optional, integer(func(f *limitForm, n int) { f.Burst = n }, 1, ratelimit.MaxLimit),
+		"How much may be used at once. For token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly) only.", 20},
+	{"precision", optional, span(func(f *limitForm, d time.Duration) { f.Precision = d }, ratelimit.MinPer, ratelimit.MaxPer),
+		"For sliding_window only: the steps in which it counts, at most per and at least a thousandth of it. Default: a sixtieth.", "1s"},
+	{"aligned", optional, boolean(func(f *limitForm, v bool) { f.Aligned = v }),
+		"For fixed_window only: windows begin at multiples of per since 1970 by Redis' clock, not with the first use: with 1m at each full minute, with 24h at midnight UTC.", nil},
+	{"refill", optional, oneOf(func(f *limitForm, r ratelimit.Refill) { f.Refill = r }, ratelimit.Refills...),
+		"For token_bucket only: how tokens return. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.", nil},
+}}
+
+func (f *takeForm) readLimit(r *reader, i int, name string, errs *fieldErrors) {
+	var (
+		l     limitForm
+		found fieldErrors
+	)
+	limitFields.read(r, &l, &found)
+	errs.addAll(item(name, i), found)
+	f.rules = append(f.rules[:i], ratelimit.Rule{Subject: l.key, Limit: l.Limit})
+	f.own = append(f.own[:i], l.key != "" || found.has("key"))
+}
+
+// check finds what only the fields of a limit together can tell.
+func (f *limitForm) check(text []byte, errs *fieldErrors) {
+	unread := *errs
+	for _, found := range f.Validate() {
+		if !unread.has(found.Field) {
+			errs.add(found.Field, found.Message, asWritten(text, found))
+		}
+	}
+}
+
+// check gives each limit its key, and tells the limits apart by their keys.
+func (f *takeForm) check(_ []byte, errs *fieldErrors) {
+	if f.key == "" && !errs.has("key") && (len(f.rules) == 0 || slices.Contains(f.own, false)) {
+		errs.add("key", "is required, unless each limit has a key of its own", nil)
+	}
 	for i := range f.rules {
 		r := &f.rules[i]
 		if !f.own[i] {
 			r.Subject = f.key
 		}
 		r.Tag = ratelimit.TagOf(r.Subject)
-		where := limitAt(i)
+		where := item("limits", i)
 		same := slices.IndexFunc(f.rules[:i], func(other ratelimit.Rule) bool {
 			return other.Subject == r.Subject && other.Limit.WithDefaults() == r.Limit.WithDefaults()
 		})
-		if same >= 0 && !slices.ContainsFunc(f.faults, func(one invalid.FieldError) bool { return strings.HasPrefix(one.Field, where) }) {
-			f.bad(where, "is the same limit as "+limitAt(same), nil)
+		if same >= 0 && !slices.ContainsFunc(errs.list, func(one invalid.FieldError) bool { return strings.HasPrefix(one.Field, where) }) {
+			errs.add(where, "is the same limit as "+item("limits", same), nil)
 		}
 	}
 }
 
-func limitAt(i int) string { return "limits[" + strconv.Itoa(i) + "]" }
-
 // apart says which keys a Redis Cluster keeps away from that of the first limit.
 func (f *takeForm) apart() error {
-	var bad faults
+	var bad fieldErrors
 	for i, r := range f.rules {
 		where := "body.key"
 		if f.own[i] {
-			where = "body." + limitAt(i) + ".key"
+			where = "body." + item("limits", i) + ".key"
 		}
 		if r.Tag != f.rules[0].Tag {
 			bad.add(where, "must have the same {tag} as the key of limits[0], because Redis is a cluster here, which decides only about keys of one tag together; "+
@@ -89,115 +115,4 @@ func (f *takeForm) apart() error {
 		}
 	}
 	return bad.err()
-}
-
-func (f *takeForm) readLimits(raw []byte) {
-	if raw[0] != '[' {
-		f.bad("limits", "must be an array", raw)
-		return
-	}
-	r, n := newReader(raw), 0
-	f.rules, f.own = nil, nil
-	for i := range r.elements {
-		if n++; n > maxLimits {
-			r.value()
-			continue
-		}
-		l := readLimit(r)
-		for _, one := range l.faults {
-			one.Field = under(limitAt(i), one.Field)
-			f.faults = append(f.faults, one)
-		}
-		f.rules = append(f.rules, ratelimit.Rule{Subject: l.key, Limit: l.Limit})
-		f.own = append(f.own, l.written["key"] != nil)
-	}
-	if n == 0 || n > maxLimits {
-		f.bad("limits", fmt.Sprintf("must have 1 to %d limits, has %d", maxLimits, n), nil)
-	}
-}
-
-// limitForm is a newLimit as a caller sent it.
-type limitForm struct {
-	key string
-	ratelimit.Limit
-	fields
-	written map[string][]byte
-}
-
-func readLimit(r *reader) limitForm {
-	f := limitForm{written: map[string][]byte{}}
-	if r.peek() != '{' {
-		f.bad("", "must be an object", r.value())
-		return f
-	}
-	for name := range r.members {
-		raw := r.value()
-		f.written[string(name)] = raw
-		switch string(name) {
-		case "key":
-			f.key = f.text("key", raw, 1, maxLimitKey)
-		case "algorithm":
-			f.Algorithm = ratelimit.Algorithm(f.oneOf("algorithm", raw, words(ratelimit.Algorithms)...))
-		case "limit":
-			f.Limit.Limit = f.integer("limit", raw, 1, ratelimit.MaxLimit)
-		case "per":
-			f.Per = f.duration("per", raw, ratelimit.MinPer, ratelimit.MaxPer)
-		case "burst":
-			f.Burst = f.integer("burst", raw, 1, ratelimit.MaxLimit)
-		case "precision":
-			f.Precision = f.duration("precision", raw, ratelimit.MinPer, ratelimit.MaxPer)
-		case "aligned":
-			f.Aligned = f.bool("aligned", raw)
-		case "refill":
-			f.Refill = ratelimit.Refill(f.oneOf("refill", raw, words(ratelimit.Refills)...))
-		default:
-			f.unknown(name, raw)
-		}
-	}
-	for _, name := range []string{"algorithm", "limit", "per"} {
-		if f.written[name] == nil {
-			f.missing(name)
-		}
-	}
-	unread := f.fields
-	for _, found := range f.Validate() {
-		if !unread.faulty(found.Field) {
-			f.bad(found.Field, found.Message, f.written[found.Field])
-		}
-	}
-	return f
-}
-
-func words[S ~string](all []S) (words []string) {
-	for _, s := range all {
-		words = append(words, string(s))
-	}
-	return words
-}
-
-// integer reads a whole number from least to most.
-func (f *fields) integer(name string, raw []byte, least, most int) int {
-	n, err := strconv.Atoi(string(raw))
-	if err != nil || n < least || n > most {
-		f.bad(name, fmt.Sprintf("must be a whole number from %d to %d", least, most), raw)
-		return 0
-	}
-	return n
-}
-
-// durationShape is that of the durations that the schema describes.
-var durationShape = regexp.MustCompile(`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`)
-
-// duration reads a time span from least to most.
-func (f *fields) duration(name string, raw []byte, least, most time.Duration) time.Duration {
-	s, ok := f.string(name, raw)
-	if !ok {
-		return 0
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || !durationShape.MatchString(s) || d < least || d > most {
-		f.bad(name, fmt.Sprintf("must be a time span from %s to %gh, written like 500ms, 90s or 24h", least, most.Hours()), raw)
-		return 0
-	}
-	return d
 }

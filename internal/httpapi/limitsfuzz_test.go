@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzReadTake: whatever is accepted can be decided, and whatever is not has
-// faults that say what is wrong.
-func FuzzReadTake(f *testing.F) {
+// FuzzTake: whatever is accepted can be decided, and whatever is not has faults that say what is wrong.
+func FuzzTake(f *testing.F) {
 	for _, seed := range []string{
 		string(exampleTake().(json.RawMessage)), `{}`, `{"key":"a","limits":[{}]}`, `{"key":"a","limits":[1,{"per":[]}],"cost":1e9}`,
 		`{"key":"a","limits":[{"algorithm":"sliding_window","limit":1,"per":"1.5s","precision":"1m"}],"limits":[]}`, `{"limits":null,"key":null,"cost":null,"dry_run":null}`,
@@ -18,20 +17,19 @@ func FuzzReadTake(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r := newReader(body)
-		if r.peek() != '{' {
+		var (
+			got  takeForm
+			errs fieldErrors
+		)
+		if readWhole(body, &fieldErrors{}, func(r *reader) { takeFields.read(r, &got, &errs) }) != nil {
 			return
 		}
-		got := readTake(r)
-		if r.err != nil {
-			return
-		}
-		for _, one := range got.faults {
+		for _, one := range errs.list {
 			if one.Message == "" {
 				t.Errorf("a fault that says nothing: %+v", one)
 			}
 		}
-		if len(got.faults) > 0 {
+		if len(errs.list) > 0 {
 			return
 		}
 		if got.key == "" && slices.Contains(got.own, false) || got.cost < 1 || got.cost > maxCost || len(got.rules) < 1 || len(got.rules) > maxLimits {

@@ -11,37 +11,62 @@ import (
 )
 
 const (
-	defaultPageSize = 50
+	defaultPageSize = "50"
 	maxPageSize     = 500
 )
 
 // pageView is one page of a list.
 type pageView struct {
 	Pushes        []*pushView `json:"pushes"`
-	NextPageToken string      `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end of the list, and only there: a page may have fewer pushes than page_size, or none, before it."`
+	NextPageToken string      `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer pushes than page_size, or none."`
 }
+
+// pageQuery is which page of a list is asked for.
+type pageQuery struct {
+	size  int
+	token string
+}
+
+// checkToken refuses a token that was not made for the list and its filters.
+func (q *pageQuery) checkToken(ok bool, bad *fieldErrors) {
+	if !ok && len(bad.list) == 0 { // else other errors have changed the filter
+		badParameter(bad, "page_token", "is not a token of this list, with these filters", q.token)
+	}
+}
+
+// pushFilter is which pushes are asked for.
+type pushFilter struct {
+	store.Filter
+	pageQuery
+}
+
+var listParams = table[pushFilter]{fields: []field[pushFilter]{
+	{"recipient", optional, text(func(q *pushFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's.", "user-42"},
+	{"status", optional, oneOf(func(q *pushFilter, s push.Status) { q.Status = s }, push.Statuses...), "Only those in this state.", nil},
+	{"channel", optional, text(func(q *pushFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
+	{"category", optional, text(func(q *pushFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
+	{"from", optional, moment(func(q *pushFilter, t time.Time) { q.From = t }), "Only those with a send time not before this. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *pushFilter, t time.Time) { q.Until = t }), "Only those with a send time before this. RFC 3339 with a zone.", timeExample},
+	{"page_size", optional, integer(func(q *pushFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many pushes to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pushFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filters.", nil},
+}}
 
 // list answers with a page of the tenant's pushes, by send time.
 func (a *api) list(c *call) error {
-	var bad faults
-	q := readQuery(c.r, &bad, "recipient", "status", "channel", "category", "from", "until", "page_size", "page_token")
-	f := store.Filter{
-		Recipient: q.text("recipient", maxRecipient), Channel: q.text("channel", maxChannel), Category: q.text("category", maxCategory),
-		Status: push.Status(q.oneOf("status", statusNames()...)),
-		From:   q.time("from", time.Time{}), Until: q.time("until", time.Time{}),
-	}
-	size := q.int("page_size", defaultPageSize, 1, maxPageSize)
-	after, ok := readPageToken(q.values.Get("page_token"), c.caller.Tenant, f)
-	if !ok && len(bad.list) == 0 { // else other faults have changed the filter
-		q.bad("page_token", "is not a token of this list, with these filters", q.values.Get("page_token"))
-	}
+	var (
+		bad fieldErrors
+		q   pushFilter
+	)
+	listParams.readQuery(c.r, &q, &bad)
+	after, ok := readPageToken(q.token, c.caller.Tenant, q.Filter)
+	q.checkToken(ok, &bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
 	if err := c.reserve(pageBytes); err != nil {
 		return err
 	}
-	page, err := a.svc.List(c.r.Context(), c.caller.Tenant, f, after, size)
+	page, err := a.svc.List(c.r.Context(), c.caller.Tenant, q.Filter, after, q.size)
 	if err != nil {
 		return err
 	}
@@ -51,18 +76,10 @@ func (a *api) list(c *call) error {
 			v.Pushes[i] = viewOf(p)
 		}
 		if page.Next != nil {
-			v.NextPageToken = pageToken(*page.Next, c.caller.Tenant, f)
+			v.NextPageToken = pageToken(*page.Next, c.caller.Tenant, q.Filter)
 		}
 		return a.answer(c.w, http.StatusOK, v)
 	})
-}
-
-func statusNames() []string {
-	names := make([]string, len(push.Statuses))
-	for i, s := range push.Statuses {
-		names[i] = string(s)
-	}
-	return names
 }
 
 func listDoc(s *spec) *huma.Operation {
@@ -70,17 +87,8 @@ func listDoc(s *spec) *huma.Operation {
 		OperationID: "list-pushes", Method: http.MethodGet, Path: submitPath, Tags: []string{tagPushes},
 		Summary: "List pushes",
 		Description: "By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and when " +
-			"10,000 pushes were looked at for those that fit: the list goes on as long as there is a next_page_token.",
-		Parameters: []*huma.Param{
-			s.query("recipient", "Only this recipient's.", "user-42"),
-			s.enum("status", "Only those in this state.", statusNames()...),
-			s.query("channel", "Only those through this channel.", "push"),
-			s.query("category", "Only those of this category.", "marketing"),
-			s.time("from", "Only those with a send time not before this."),
-			s.time("until", "Only those with a send time before this."),
-			s.int("page_size", "How many pushes to answer with, at most.", defaultPageSize, 1, maxPageSize),
-			s.query("page_token", "The next_page_token of the page before. It goes with the same filters.", ""),
-		},
-		Responses: s.responses(http.StatusOK, "A page of pushes.", pageView{}, examplePage(), invalidRequest),
+			"10,000 pushes were examined: the list continues while there is a next_page_token.",
+		Parameters: listParams.parameters(s),
+		Responses:  s.responses(http.StatusOK, "A page of pushes.", pageView{}, examplePage(), invalidRequest),
 	}
 }

@@ -6,14 +6,12 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// DefaultMemory is how many bytes requests and answers may take, if the API is not
-// told.
+// DefaultMemory is how many bytes requests and answers may take, if the API is not told.
 const DefaultMemory = 160 << 20
 
-// memory bounds the bytes that requests and answers take, of all tenants and of each.
-// What a request will take is estimated before it is read, generously: the text, what
-// is made of it, what goes to Postgres, and the answer. While the answer is being sent,
-// only that counts.
+// memory bounds the bytes that requests and answers take, of all tenants and of each. What a request will take is
+// estimated before it is read, generously: the text, what is made of it, what goes to Postgres, and the answer. While
+// the answer is being sent, only that counts.
 type memory struct {
 	bodies *bulkhead.Bulkhead[uuid.UUID] // of batches that are being read
 	small  *bulkhead.Bulkhead[uuid.UUID] // of requests about one push, or the like
@@ -29,19 +27,17 @@ func newMemory(bytes int64) memory {
 }
 
 const (
-	// pageBytes is for a page of about a mebibyte, and slotsBytes for the picture of
-	// ten thousand bookings.
+	// pageBytes is for a page of about a mebibyte, and slotsBytes for the picture of ten thousand bookings.
 	pageBytes  = 4 << 20
 	slotsBytes = 8 << 20
 	pushBytes  = 4 * maxBody // for one push
 )
 
-// bodyBytes is for a request with a body of so many bytes, and its answer: for each six
-// of them it may have to tell a fault.
+// bodyBytes is for a request with a body of so many bytes, and its answer: for each six of them it may have to tell a
+// fault.
 func bodyBytes(body int64) int64 { return 16<<10 + 20*body }
 
-// batchBytes is for a batch. A member is thirty bytes at least, and its refusal a few
-// thousand.
+// batchBytes is for a batch. A member is thirty bytes at least, and its refusal a few thousand.
 func batchBytes(body int64) int64 { return 6*body + min(body/30, maxMembers)*6<<10 }
 
 // reserve waits for memory for the request and its answer, unless it has some.
@@ -56,9 +52,8 @@ func (c *call) reserve(bytes int64) (err error) {
 	return err
 }
 
-// readWithin reads a body of at most limit bytes within the memory that there is for
-// it. A large body may take long to come: until it is there, it takes no more than its
-// own bytes.
+// readWithin reads a body of at most limit bytes within the memory that there is for it. A large body may take long to
+// come: until it is there, it takes no more than its own bytes.
 func (c *call) readWithin(limit int64, read func() ([]byte, error)) ([]byte, error) {
 	bytes := limit
 	if c.r.ContentLength >= 0 {

@@ -20,8 +20,8 @@ func memoryCall(m memory, tenant uuid.UUID) (*call, context.CancelFunc) {
 	return &call{w: &responseRecorder{}, r: r, caller: push.Caller{Tenant: tenant}, memory: m}, cancel
 }
 
-// fill reserves as often as it can, and returns the calls that have memory, with the
-// status and the Retry-After of the answer to the first that has none.
+// fill reserves as often as it can, and returns the calls that have memory, with the status and the Retry-After of the
+// answer to the first that has none.
 func fill(t *testing.T, m memory, tenant uuid.UUID, bytes int64) (has []*call, status int, retry string) {
 	t.Helper()
 	for range 10_000 {
@@ -41,8 +41,8 @@ func fill(t *testing.T, m memory, tenant uuid.UUID, bytes int64) (has []*call, s
 	return nil, 0, ""
 }
 
-// TestMemory_Parts: a tenant has its part of the memory, all of them have the whole, and
-// pages are no reason to refuse small requests. What is given back can be had again.
+// TestMemory_Parts: a tenant has its part of the memory, all of them have the whole, and pages are no reason to refuse
+// small requests. What is given back can be had again.
 func TestMemory_Parts(t *testing.T) {
 	const whole = 160 << 20
 	m := newMemory(whole)
@@ -82,8 +82,7 @@ func TestMemory_Parts(t *testing.T) {
 	}
 }
 
-// TestMemory_OfBatches: the bytes of batches that are on their way are bounded, and
-// given back if the caller goes away.
+// TestMemory_OfBatches: the bytes of batches that are on their way are bounded, and given back if the caller goes away.
 func TestMemory_OfBatches(t *testing.T) {
 	m, tenant := newMemory(160<<20), uuid.New()
 	gone, stuck := errors.New("gone"), make(chan error)

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// responseRecorder is the writer that handlers see. It holds the answer until
-// the handler has returned, and what the log says about the request then.
+// responseRecorder is the writer that handlers see. It holds the answer until the handler has returned, and what the
+// log says about the request then.
 type responseRecorder struct {
 	http.ResponseWriter
 	id     string    // the X-Request-Id
@@ -34,8 +34,7 @@ type responseRecorder struct {
 	stopping func() bool // see Config
 }
 
-// WriteHeader notes the status, and tells the caller to leave if the program is
-// about to stop.
+// WriteHeader notes the status, and tells the caller to leave if the program is about to stop.
 func (rec *responseRecorder) WriteHeader(status int) {
 	if rec.status == 0 {
 		rec.status = status
@@ -70,8 +69,7 @@ func (c *call) note(id uuid.UUID) {
 // unmatched is the route of requests that have none.
 const unmatched = "unmatched"
 
-// ServeHTTP gives a request its id and its deadline, has the router serve it,
-// and reports on it.
+// ServeHTTP gives a request its id and its deadline, has the router serve it, and reports on it.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.now()
 	rec := &responseRecorder{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
@@ -115,8 +113,7 @@ func (a *api) recover(rec *responseRecorder, r *http.Request) {
 	a.sendProblem(rec, unforeseen)
 }
 
-// report logs and counts an answered request. It never shows bodies, paths or
-// keys.
+// report logs and counts an answered request. It never shows bodies, paths or keys.
 func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
 	took := a.now().Sub(began)
 	method := knownMethod(r.Method)

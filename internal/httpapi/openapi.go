@@ -26,11 +26,14 @@ const (
 	tagOperations = "Operations"
 )
 
-const bearerScheme = "key"
+const (
+	bearerScheme = "key"
+	schemaPrefix = "#/components/schemas/"
+)
 
 const about = `sendquota accepts messages to be sent to a person at a future time, promises each one a place in that person's send quota at its send time, and delivers it then.
 
-Times in requests are RFC 3339 with a zone; times in answers are UTC, send times in whole seconds. Every answer bears an X-Request-Id; a harmless one of your own is taken over. Errors are RFC 9457 problems, whose type never changes; an invalid request lists every fault at once, with its place and value.`
+Times in requests are RFC 3339 with a zone; times in answers are UTC, send times in whole seconds. Every answer has an X-Request-Id; a valid one that you send is kept. Errors are RFC 9457 problems, whose type never changes; an invalid request lists every error at once, with its location and value.`
 
 func newOpenAPI() *huma.OpenAPI {
 	return &huma.OpenAPI{
@@ -42,13 +45,13 @@ func newOpenAPI() *huma.OpenAPI {
 		Servers: []*huma.Server{{URL: "/", Description: "This server."}},
 		Tags: []*huma.Tag{
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
-			{Name: tagQuota, Description: "Look at quotas. Nothing here books anything."},
-			{Name: tagLimits, Description: "Speed limits of your own, for whatever you name."},
-			{Name: tagWebhooks, Description: "Be told what becomes of pushes, by signed requests to an endpoint of your own."},
-			{Name: tagOperations, Description: "For those who run it. /metrics is for Prometheus."},
+			{Name: tagQuota, Description: "Read quotas. Nothing here books anything."},
+			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
+			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
+			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},
 		Components: &huma.Components{
-			Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+			Schemas: huma.NewMapRegistry(schemaPrefix, schemaName),
 			SecuritySchemes: map[string]*huma.SecurityScheme{bearerScheme: {
 				Type: "http", Scheme: "bearer",
 				Description: "An API key, made with `sendquota keys create`. Its scopes: " + strings.Join(push.Scopes, ", ") + ".",
@@ -57,8 +60,7 @@ func newOpenAPI() *huma.OpenAPI {
 	}
 }
 
-// schemaName names schemas after types, without their ending "View". Generated
-// clients know a FieldError as Fault.
+// schemaName names schemas after types, without their ending "View". Generated clients know a FieldError as Fault.
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[invalid.FieldError]() {
 		return "Fault"
@@ -82,24 +84,17 @@ func (s *spec) schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
 }
 
-func (s *spec) body(of, example any) *huma.RequestBody {
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		"application/json": {Schema: s.schema(of), Example: plain(example)},
-	}}
-}
-
 func (s *spec) response(description string, of, example any) *huma.Response {
 	return &huma.Response{
 		Description: description,
 		Headers: map[string]*huma.Param{
-			"X-Request-Id": {Description: "Names the request in the log.", Schema: &huma.Schema{Type: huma.TypeString}},
+			"X-Request-Id": {Description: "Identifies the request in the log.", Schema: &huma.Schema{Type: huma.TypeString}},
 		},
 		Content: map[string]*huma.MediaType{"application/json": {Schema: s.schema(of), Example: plain(example)}},
 	}
 }
 
-// responses are a success, the problems that are special to an operation, and
-// those that any operation with a key has.
+// responses are a success, the problems that are special to an operation, and those that any operation with a key has.
 func (s *spec) responses(status int, description string, of, example any, special ...kind) map[string]*huma.Response {
 	all := map[string]*huma.Response{strconv.Itoa(status): s.response(description, of, example)}
 	if len(special) == 0 {
@@ -113,8 +108,8 @@ func (s *spec) responses(status int, description string, of, example any, specia
 	}
 	for _, res := range all {
 		for name, says := range map[string]string{
-			"RateLimit-Policy": "The limits of callers, where the operator has set any: q at once, which comes back in w seconds.",
-			"RateLimit":        "How they stand: r is left, and all of it is back in t seconds.",
+			"RateLimit-Policy": "The rate limits of callers, if the operator has set any: q at once, which is replenished in w seconds.",
+			"RateLimit":        "The state of each limit: r is left, and it is fully replenished in t seconds.",
 		} {
 			res.Headers[name] = &huma.Param{Description: says, Schema: &huma.Schema{Type: huma.TypeString}}
 		}
@@ -158,18 +153,17 @@ func (s *spec) booked(all map[string]*huma.Response) map[string]*huma.Response {
 	headers := all["201"].Headers
 	headers["Location"] = &huma.Param{Description: "The push's path. Absent with validate_only.", Schema: &huma.Schema{Type: huma.TypeString}}
 	headers["Idempotency-Replayed"] = &huma.Param{
-		Description: "true, if a request with the same Idempotency-Key made the push before.", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "true if an earlier request with the same Idempotency-Key made the push.", Schema: &huma.Schema{Type: huma.TypeString},
 	}
 	return all
 }
 
-// bookedBatch adds what is special to an answer to a batch: among others, that
-// to an atomic one without places.
+// bookedBatch adds what is special to an answer to a batch: among others, that to an atomic one without places.
 func (s *spec) bookedBatch(all map[string]*huma.Response) map[string]*huma.Response {
 	all["200"].Headers["Idempotency-Replayed"] = &huma.Param{
-		Description: "true, if a request with the same Idempotency-Key made all the accepted pushes before.", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "true if an earlier request with the same Idempotency-Key made all the accepted pushes.", Schema: &huma.Schema{Type: huma.TypeString},
 	}
-	all["409"] = s.response("`quota-exceeded`, or `tenant-cap-exceeded` where the tenant's caps alone are in the way: the batch is atomic and not all of its pushes have a place. Nothing was booked.", Problem{}, nil)
+	all["409"] = s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and not all of its pushes have a place. Nothing was booked.", Problem{}, nil)
 	all["409"].Content = map[string]*huma.MediaType{
 		"application/problem+json": {Schema: s.schema(batchProblem{}), Example: plain(exampleBatchProblem())},
 	}
@@ -180,66 +174,32 @@ func (s *spec) param(in, name, description string, schema *huma.Schema) *huma.Pa
 	return &huma.Param{In: in, Name: name, Description: description, Schema: schema, Required: in == "path"}
 }
 
-func (s *spec) query(name, description, example string) *huma.Param {
-	p := s.param("query", name, description, &huma.Schema{Type: huma.TypeString})
-	if example != "" {
-		p.Example = example
-	}
-	return p
-}
+func (s *spec) pushID() *huma.Param    { return s.pathID("id", "The push's id.", exampleID) }
+func (s *spec) webhookID() *huma.Param { return s.pathID("id", "The webhook's id.", exampleID) }
 
-func (s *spec) enum(name, description string, words ...string) *huma.Param {
-	schema := &huma.Schema{Type: huma.TypeString}
-	for _, w := range words {
-		schema.Enum = append(schema.Enum, w)
-	}
-	return s.param("query", name, description, schema)
-}
-
-func (s *spec) time(name, description string) *huma.Param {
-	p := s.param("query", name, description+" RFC 3339 with a zone.", &huma.Schema{Type: huma.TypeString, Format: "date-time"})
-	p.Example = timeExample
-	return p
-}
-
-func (s *spec) int(name, description string, fallback, least, most float64) *huma.Param {
-	return s.param("query", name, description, &huma.Schema{Type: huma.TypeInteger, Default: fallback, Minimum: &least, Maximum: &most})
-}
-
-func (s *spec) pushID() *huma.Param {
-	p := s.param("path", "id", "The push's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
-	p.Example = exampleID
-	return p
-}
-
-func (s *spec) webhookID() *huma.Param {
-	p := s.param("path", "id", "The webhook's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
-	p.Example = exampleID
+func (s *spec) pathID(name, description, example string) *huma.Param {
+	p := s.param("path", name, description, &huma.Schema{Type: huma.TypeString, Format: "uuid"})
+	p.Example = example
 	return p
 }
 
 func (s *spec) recipient() *huma.Param {
 	least, most := 1, maxRecipient
-	p := s.param("path", "id", "The recipient, escaped as a part of a path: a slash is %2F.",
+	p := s.param("path", "id", "The recipient, escaped for a path: a slash is %2F.",
 		&huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most})
 	p.Example = "user-42"
 	return p
 }
 
-func (s *spec) validateOnly() *huma.Param {
-	return s.param("query", "validate_only", "Answer as the live call would, but book nothing.", &huma.Schema{Type: huma.TypeBoolean, Default: false})
-}
-
 func (s *spec) idempotencyKey() *huma.Param {
 	least, most := 1, 255
-	p := s.param("header", "Idempotency-Key", "Makes the request safe to repeat: the same key and body get the same answer, another body is refused.",
+	p := s.param("header", "Idempotency-Key", "Makes the request safe to repeat: the same key and body get the same answer; the same key with another body is refused.",
 		&huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most})
 	p.Example = "order-1234-reminder"
 	return p
 }
 
-// plain turns an example into what its JSON says, so that it is shown with the
-// members that are really sent.
+// plain turns an example into what its JSON says, so that it is shown with the members that are really sent.
 func plain(example any) any {
 	if example == nil {
 		return nil

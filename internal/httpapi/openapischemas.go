@@ -7,8 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// problems is the schema of an answer that is one of some kinds of problems. Its
-// type tells which.
+// problems is the schema of an answer that is one of some kinds of problems. Its type tells which.
 func (s *spec) problems(among func(kind) bool) *huma.Schema {
 	one := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
 	for _, k := range kinds() {
@@ -27,9 +26,8 @@ func (s *spec) problems(among func(kind) bool) *huma.Schema {
 	return one
 }
 
-// complete says of the schemas, when all are there, what can not be read from
-// the types: which problems each of those of problems is for; that an array is
-// never null; and that answers may have more members one day, but requests not.
+// complete says of the schemas, when all are there, what can not be read from the types: which problems each of those
+// of problems is for; that an array is never null; and that answers may have more members one day, but requests not.
 func (s *spec) complete(doc *huma.OpenAPI) {
 	s.tellProblemsApart()
 	requests := s.ofRequests(doc)
@@ -45,9 +43,8 @@ func (s *spec) complete(doc *huma.OpenAPI) {
 	}
 }
 
-// tellProblemsApart gives each schema of problems the types that it is for, so
-// that no problem fits two of them. Problem itself is for all others, also those
-// that there will be.
+// tellProblemsApart gives each schema of problems the types that it is for, so that no problem fits two of them.
+// Problem itself is for all others, also those that there will be.
 func (s *spec) tellProblemsApart() {
 	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, tenantCap.because("").Type}}
 	plain := s.schema(Problem{}).Ref
@@ -90,8 +87,7 @@ func (s *spec) ofRequests(doc *huma.OpenAPI) map[string]bool {
 	return names
 }
 
-// walkSchema visits a schema and all that it is made of, but for what it refers
-// to.
+// walkSchema visits a schema and all that it is made of, but for what it refers to.
 func walkSchema(s *huma.Schema, visit func(*huma.Schema)) {
 	if s == nil {
 		return

@@ -37,8 +37,8 @@ func component(t *testing.T, doc map[string]any, ref string) map[string]any {
 	return found
 }
 
-// walkDoc visits every object of the document below a place, and once each what it
-// refers to. Examples are no part of it.
+// walkDoc visits every object of the document below a place, and once each what it refers to. Examples are no part of
+// it.
 func walkDoc(t *testing.T, doc map[string]any, v any, place string, seen map[string]bool, visit func(place string, object map[string]any)) {
 	t.Helper()
 	switch v := v.(type) {
@@ -81,9 +81,8 @@ func mayBeNull(schema map[string]any) bool {
 	return many && slices.Contains(types, any("null")) || schema["nullable"] == true || slices.Contains(enum, any(nil))
 }
 
-// TestOpenAPI_Nulls: no schema of a request says of a part with a type that it
-// may be null. Those without a type take anything; TestNullMembers asks the
-// server about both.
+// TestOpenAPI_Nulls: no schema of a request says of a part with a type that it may be null. Those without a type take
+// anything; TestNullMembers asks the server about both.
 func TestOpenAPI_Nulls(t *testing.T) {
 	visited := 0
 	halves(t, served(t), func(place string, schema map[string]any) {
@@ -96,8 +95,8 @@ func TestOpenAPI_Nulls(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_Open: answers may have more members one day, and requests have
-// those that are named, or say that they may have any.
+// TestOpenAPI_Open: answers may have more members one day, and requests have those that are named, or say that they may
+// have any.
 func TestOpenAPI_Open(t *testing.T) {
 	closed, open := 0, 0
 	halves(t, served(t), func(place string, schema map[string]any) {
@@ -120,8 +119,8 @@ func TestOpenAPI_Open(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_Discriminators: where there are several schemas, a member that all
-// of them have tells which, and no two of them are for the same value.
+// TestOpenAPI_Discriminators: where there are several schemas, a member that all of them have tells which, and no two
+// of them are for the same value.
 func TestOpenAPI_Discriminators(t *testing.T) {
 	doc := served(t)
 	found := 0
@@ -167,9 +166,8 @@ func TestOpenAPI_Discriminators(t *testing.T) {
 	}
 }
 
-// TestNullMembers sends null to the real server in the place of every member of
-// every request, at every depth: it is refused exactly where the schema does not
-// allow it.
+// TestNullMembers sends null to the real server in the place of every member of every request, at every depth: it is
+// refused exactly where the schema does not allow it.
 func TestNullMembers(t *testing.T) {
 	b := setup(t)
 	a := newTestAPI()
@@ -220,8 +218,7 @@ func TestNullMembers(t *testing.T) {
 	}
 }
 
-// allowsNull reports whether a schema allows null at a place: where it says so,
-// and where it says nothing.
+// allowsNull reports whether a schema allows null at a place: where it says so, and where it says nothing.
 func allowsNull(schemas huma.Registry, s *huma.Schema, place []any) bool {
 	for _, step := range place {
 		if s.Ref != "" {
@@ -236,8 +233,7 @@ func allowsNull(schemas huma.Registry, s *huma.Schema, place []any) bool {
 	return s.Ref == "" && (s.Type == "" || s.Nullable)
 }
 
-// ofSomeLimits are members that are for other algorithms, or for limits about
-// another subject.
+// ofSomeLimits are members that are for other algorithms, or for limits about another subject.
 var ofSomeLimits = map[string]bool{"burst": true, "precision": true, "aligned": true, "refill": true}
 
 // complete demands that a body has every member that its schema names.

@@ -13,24 +13,22 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// A page token is the position behind which the page begins, and a seal that
-// binds it to the tenant and to the list with its filters, so that a token of
-// another list is noticed. It is no secret: a position tells nothing, and every
+// A page token is the position behind which the page begins, and a seal that binds it to the tenant and to the list
+// with its filters, so that a token of another list is noticed. It is no secret: a position tells nothing, and every
 // page is the tenant's own anyway.
 const (
 	positionSize = 8 + 16
 	sealSize     = 16
 )
 
-// pageToken writes a position in a list of pushes: the send time in Unix
-// seconds, the id.
+// pageToken writes a position in a list of pushes: the send time in Unix seconds, the id.
 func pageToken(p store.Position, tenant uuid.UUID, f store.Filter) string {
 	position := binary.BigEndian.AppendUint64(nil, uint64(p.SendAt.Unix()))
 	return sealed(append(position, p.ID[:]...), tenant, pushList(f))
 }
 
-// readPageToken reads a position. It is false if the token was not made for
-// this tenant and these filters. No token is the beginning.
+// readPageToken reads a position. It is false if the token was not made for this tenant and these filters. No token is
+// the beginning.
 func readPageToken(token string, tenant uuid.UUID, f store.Filter) (store.Position, bool) {
 	if token == "" {
 		return store.Position{}, true

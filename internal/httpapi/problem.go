@@ -25,24 +25,24 @@ type kind struct {
 
 // The problems that this API answers with. Clients know them by their names.
 var (
-	invalidRequest   = kind{"invalid-request", 422, "Invalid request", "Something is wrong with the request; errors lists every fault. With status 400 the body is not JSON at all."}
+	invalidRequest   = kind{"invalid-request", 422, "Invalid request", "The request is invalid; errors lists every error. With status 400 the body is not JSON."}
 	unauthorized     = kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or expired."}
-	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that is named."}
-	notFound         = kind{"not-found", 404, "Not found", "There is no such thing, or it belongs to another tenant."}
-	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path exists, but not with this method; Allow lists those that do."}
+	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that the detail names."}
+	notFound         = kind{"not-found", 404, "Not found", "The resource does not exist, or belongs to another tenant."}
+	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path does not support this method; Allow lists the methods that it supports."}
 	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient has no place left at that send time. Repeating the request does not help; another send time does."}
-	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The operator allows this tenant so many pending pushes, or so many recipients on a day, and they are used up. detail says what to do."}
-	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended otherwise."}
-	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push is not waiting for its time any more."}
+	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's limit of pending pushes, or of recipients on a day. detail says what to do."}
+	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended."}
+	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push does not wait for its send time any more."}
 	keyReused        = kind{"idempotency-key-reused", 422, "Idempotency-Key reused", "The Idempotency-Key was used for another request."}
-	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push had a place, but others had none."}
-	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has as many webhooks as it may; delete one first."}
-	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is switched off, so that nothing is sent to it; enable it first."}
+	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push found a place, but another one did not."}
+	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has the maximum number of webhooks; delete one first."}
+	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
-	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a speed limit of the API, which the detail names, or the tenant has as many requests under way as it may, or, below /v1/limits, as many that cost Redis much. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers bear as well, how the limits stand."}
+	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
 	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
-	internal         = kind{"internal", 500, "Internal error", "Something unforeseen happened; the log has more under the X-Request-Id."}
+	internal         = kind{"internal", 500, "Internal error", "An unexpected error; the log has more under the X-Request-Id."}
 )
 
 // kinds lists all problems.
@@ -55,10 +55,10 @@ func kinds() []kind {
 
 // Problem is an answer of RFC 9457. The types that embed it add members.
 type Problem struct {
-	Type   string `json:"type" doc:"Which problem this is; the name behind urn:sendquota:problem: never changes."`
-	Title  string `json:"title" doc:"The same, to be read."`
+	Type   string `json:"type" doc:"The kind of problem; the name after urn:sendquota:problem: never changes."`
+	Title  string `json:"title" doc:"The type in words."`
 	Status int    `json:"status" doc:"The HTTP status."`
-	Detail string `json:"detail,omitempty" doc:"What happened here."`
+	Detail string `json:"detail,omitempty" doc:"What happened."`
 
 	header http.Header
 }
@@ -70,7 +70,7 @@ type problemer interface{ problem() *Problem }
 
 type invalidProblem struct {
 	Problem
-	Errors invalid.FieldErrors `json:"errors" doc:"Every fault of the request."`
+	Errors invalid.FieldErrors `json:"errors" doc:"Every error of the request."`
 }
 
 // capProblem is the answer to a push for which the tenant has no place.
@@ -79,7 +79,7 @@ type capProblem struct {
 	Cap   string  `json:"cap" enum:"pending_pushes,recipients_per_day" doc:"Pushes that are scheduled or being sent, or distinct recipients of pushes whose send time lies on one day of UTC."`
 	Limit int     `json:"limit" doc:"What the operator allows."`
 	Used  int     `json:"used" doc:"How much is used. Counting stops one above the limit."`
-	Day   *string `json:"day,omitempty" format:"date" doc:"The day that is full, of recipients_per_day."`
+	Day   *string `json:"day,omitempty" format:"date" doc:"For recipients_per_day: the day that is full."`
 }
 
 func capProblemOf(c *booking.Capped) *capProblem {
@@ -117,8 +117,7 @@ type aboutPush struct {
 
 func (e *aboutPush) Unwrap() error { return e.error }
 
-// problemOf turns an error into an answer. It is false if nobody foresaw the
-// error: then its text is for the log only.
+// problemOf turns an error into an answer. It is false if nobody foresaw the error: then its text is for the log only.
 func problemOf(err error) (p problemer, foreseen bool) {
 	var (
 		bad     *badRequest
@@ -137,9 +136,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 	case errors.As(err, &batch):
 		return batch.problem(), true
 	case errors.As(err, &wrong):
-		f := form{}
-		f.blame(wrong)
-		return problemOf(f.under("body"))
+		all := badRequest{}
+		all.addAll("body", fieldErrors{list: wrong})
+		return all.problem(), true
 	case errors.As(err, &noPlace):
 		return quotaProblemOf(noPlace), true
 	case errors.As(err, &capped):
@@ -158,14 +157,14 @@ func problemOf(err error) (p problemer, foreseen bool) {
 	return plainProblemOf(err)
 }
 
-const repeatable = "whether anything was changed is not known, and a request with an Idempotency-Key can be repeated safely"
+const repeatable = "the request may or may not have taken effect; a request with an Idempotency-Key can be repeated safely"
 
-// fullProblemOf is the answer to a request for which there was no room: because of the
-// tenant's own requests, or of all.
+// fullProblemOf is the answer to a request for which there was no room: because of the tenant's own requests, or of
+// all.
 func fullProblemOf(full *bulkhead.FullError) problemer {
 	p := unavailable.because("too many requests are under way; " + repeatable)
 	if full.Own {
-		p = rateLimited.because("the tenant has as many requests under way as it may, or as large ones; try again when some have ended")
+		p = rateLimited.because("the tenant has too many requests, or too large ones, under way; try again when some have ended")
 	}
 	p.header = http.Header{"Retry-After": {"1"}}
 	return &p
@@ -179,13 +178,13 @@ func plainProblemOf(err error) (problemer, bool) {
 		detail string
 	}{
 		{push.ErrKeyReused, keyReused, "this Idempotency-Key was used before, with another body or on another path"},
-		{push.ErrNotFound, notFound, "there is no such push"},
-		{push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has as many webhooks as it may; delete one first"},
-		{push.ErrWebhookOff, webhookDisabled, "the webhook is switched off, so that nothing is sent to it; enable it first"},
+		{push.ErrNotFound, notFound, "the push does not exist"},
+		{push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has the maximum number of webhooks; delete one first"},
+		{push.ErrWebhookOff, webhookDisabled, "the webhook is disabled; enable it first"},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
 		{push.ErrUnavailable, unavailable, "the database did not answer in time; " + repeatable},
-		{ratelimit.ErrBusy, rateLimited, "the tenant's other requests below /v1/limits take all of Redis' time that one tenant may have at once; nothing was charged; try again in a moment, with fewer requests at the same time"},
-		{ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, without which there is no decision about speed limits; whether anything was charged, given back or reset is not known"},
+		{ratelimit.ErrBusy, rateLimited, "the tenant has too many requests below /v1/limits under way; nothing was charged; try again with fewer requests at the same time"},
+		{ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, so the rate limits could not be decided; they may or may not have been charged, refunded or reset"},
 		{context.DeadlineExceeded, unavailable, "the request took too long; " + repeatable},
 		{context.Canceled, unavailable, "the caller went away"},
 	} {
@@ -197,24 +196,8 @@ func plainProblemOf(err error) (problemer, bool) {
 			return &p, true
 		}
 	}
-	p := internal.because("something unforeseen happened; please report the X-Request-Id")
+	p := internal.because("an unexpected error; please report the X-Request-Id")
 	return &p, false
-}
-
-func (e *badRequest) problem() problemer {
-	n := len(e.list) + e.more
-	detail := fmt.Sprintf("the request has %d faults", n)
-	if n == 1 {
-		detail = e.list[0].Field + " " + e.list[0].Message
-	}
-	if e.more > 0 {
-		detail += fmt.Sprintf("; these are the first %d", len(e.list))
-	}
-	p := &invalidProblem{Problem: invalidRequest.because(detail), Errors: e.list}
-	if e.malformed {
-		p.Status = http.StatusBadRequest
-	}
-	return p
 }
 
 func (e *aboutPush) problem(k kind, format string) problemer {

@@ -23,8 +23,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestUnforeseen: what nobody expects is logged with the request's id, and
-// its text does not reach the caller.
+// TestUnforeseen: what nobody expects is logged with the request's id, and its text does not reach the caller.
 func TestUnforeseen(t *testing.T) {
 	for name, keys := range map[string]authenticator{
 		"error": failing{errors.New("secret: column x of table y")},
@@ -68,8 +67,7 @@ func (everything) Key(context.Context, [32]byte) (push.Caller, error) {
 
 func (everything) SeeKey(context.Context, uuid.UUID) error { return nil }
 
-// TestPostgresDown: without Postgres every operation answers 503, for the key
-// as for the work.
+// TestPostgresDown: without Postgres every operation answers 503, for the key as for the work.
 func TestPostgresDown(t *testing.T) {
 	b := setup(t)
 	down, err := store.Open(t.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: 300 * time.Millisecond})
@@ -177,9 +175,8 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
-// TestBodyIsWrittenBeforeTheAnswerIsRead: callers that know no other way get
-// the answer to a body that is too large as well. Those that ask before they
-// write are not told to.
+// TestBodyIsWrittenBeforeTheAnswerIsRead: callers that know no other way get the answer to a body that is too large as
+// well. Those that ask before they write are not told to.
 func TestBodyIsWrittenBeforeTheAnswerIsRead(t *testing.T) {
 	b := setup(t)
 	server := httptest.NewServer(b.api)

@@ -21,21 +21,21 @@ type pushView struct {
 	Channel           string          `json:"channel"`
 	Category          string          `json:"category"`
 	SendAt            string          `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
-	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"What was asked for, rounded up to a second."`
+	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
 	Deferred          bool            `json:"deferred" doc:"A conflict moved it to a later time."`
-	NextAttemptAt     string          `json:"next_attempt_at,omitempty" format:"date-time" doc:"When it is tried next, where that is not send_at: after a failed attempt, or because sends before it are late."`
+	NextAttemptAt     string          `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late."`
 	ExpiresAt         string          `json:"expires_at" format:"date-time"`
 	Attempts          int             `json:"attempts"`
 	To                string          `json:"to,omitempty"`
 	Message           json.RawMessage `json:"message"`
 	Metadata          json.RawMessage `json:"metadata"`
-	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered where the provider says that nobody is at the address any more."`
+	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered."`
 	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived."`
-	RequestID         string          `json:"request_id" doc:"The X-Request-Id of the request that submitted it, by which we find it in our logs. Empty for pushes older than this member."`
+	RequestID         string          `json:"request_id" doc:"The X-Request-Id of the request that submitted the push. Empty for pushes from before it was recorded."`
 	CreatedAt         string          `json:"created_at" format:"date-time"`
 	UpdatedAt         string          `json:"updated_at" format:"date-time"`
 	Sends             []sendView      `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
-	Quota             []usageView     `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to submitting and moving."`
+	Quota             []usageView     `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule."`
 }
 
 // TransformSchema says that message and metadata are objects.
@@ -50,8 +50,8 @@ type sendView struct {
 	Attempt           int     `json:"attempt" doc:"1, 2, …"`
 	StartedAt         string  `json:"started_at" format:"date-time"`
 	EndedAt           *string `json:"ended_at" format:"date-time" nullable:"true" doc:"null while it is under way."`
-	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider took it; refused: surely not delivered; unknown: may have been. null while it is under way."`
-	ProviderMessageID string  `json:"provider_message_id" doc:"The provider's own id, where it told one."`
+	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is under way."`
+	ProviderMessageID string  `json:"provider_message_id" doc:"The provider's own id of the message, if it returned one."`
 	Error             string  `json:"error"`
 }
 
@@ -111,8 +111,8 @@ func usageViews(usage []quota.Usage) []usageView {
 	return views
 }
 
-// stamp writes a time in UTC, to the microsecond that Postgres keeps. Send
-// times are whole seconds and come out as such.
+// stamp writes a time in UTC, to the microsecond that Postgres keeps. Send times are whole seconds and come out as
+// such.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z07:00") }
 
 // maybe is stamp, or nil for the zero time.
@@ -126,8 +126,8 @@ func maybe(t time.Time) *string {
 
 // get answers with one push.
 func (a *api) get(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
+	var bad fieldErrors
+	c.noQuery(&bad)
 	id := c.pushID(&bad)
 	if err := bad.err(); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (a *api) get(c *call) error {
 }
 
 // pushID reads the id in the path.
-func (c *call) pushID(bad *faults) uuid.UUID {
+func (c *call) pushID(bad *fieldErrors) uuid.UUID {
 	id := c.pathID("id", bad)
 	if id != uuid.Nil {
 		c.note(id)
@@ -152,11 +152,11 @@ func (c *call) pushID(bad *faults) uuid.UUID {
 }
 
 // pathID reads an id in the path.
-func (c *call) pathID(name string, bad *faults) uuid.UUID {
+func (c *call) pathID(name string, bad *fieldErrors) uuid.UUID {
 	given := c.param(name)
-	id, err := uuid.Parse(given)
-	if err != nil || len(given) != 36 {
-		bad.add("path."+name, "must be a UUID", shown(given))
+	id, wrong := parseID(given)
+	if wrong != "" {
+		bad.add("path."+name, wrong, shown(given))
 	}
 	return id
 }

@@ -3,121 +3,67 @@ package httpapi
 import (
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/danielgtaylor/huma/v2"
 )
 
-// query reads the parameters behind the question mark and collects what is
-// wrong with them. Where a filter is present but empty, it counts as absent.
-type query struct {
-	values url.Values
-	faults *faults
-}
-
-// readQuery faults parameters that are not known, and those given twice.
-func readQuery(r *http.Request, bad *faults, known ...string) query {
-	if r.URL.RawQuery == "" {
-		return query{faults: bad}
-	}
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		bad.add("query", "is malformed: parameters are separated by & and escaped with %", nil)
-	}
-	q := query{values: values, faults: bad}
-	for name, given := range values {
-		switch {
-		case !slices.Contains(known, name):
-			q.bad(short([]byte(strings.ToValidUTF8(name, "\uFFFD"))), "unexpected parameter", given[0])
-		case len(given) > 1:
-			q.bad(name, "is given more than once", given[1])
+// readQuery reads the parameters behind the question mark. It refuses those that are not in the table, and those given
+// twice.
+func (o *table[T]) readQuery(r *http.Request, to *T, bad *fieldErrors) {
+	var values url.Values
+	if r.URL.RawQuery != "" {
+		var err error
+		if values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+			bad.add("query", "is malformed: parameters are separated by & and escaped with %", nil)
 		}
 	}
-	slices.SortFunc(bad.list, func(a, b invalid.FieldError) int { return strings.Compare(a.Field, b.Field) })
-	return q
+	for _, name := range sortedKeys(values) {
+		given := values[name]
+		switch {
+		case o.find(name) < 0:
+			badParameter(bad, short([]byte(validUTF8(name))), "unexpected parameter", given[0])
+		case len(given) > 1:
+			badParameter(bad, name, "is given more than once", given[1])
+		}
+	}
+	for i := range o.fields {
+		o.fields[i].readParameter(values, to, bad)
+	}
 }
 
-func (q query) bad(name, message, value string) {
-	q.faults.add("query."+name, message, shown(strings.ToValidUTF8(value, "\uFFFD")))
+func (f *field[T]) readParameter(values url.Values, to *T, bad *fieldErrors) {
+	text := values.Get(f.name)
+	if text == "" && (f.value.filter || !values.Has(f.name)) {
+		f.absent(to, bad)
+		return
+	}
+	given := text
+	if f.value.mend != nil {
+		text = f.value.mend(text)
+	}
+	if wrong := f.value.parse(to, text); wrong != "" {
+		badParameter(bad, f.name, wrong, given)
+	}
 }
 
-// text reads a printable text of at most so many bytes.
-func (q query) text(name string, most int) string {
-	v := q.values.Get(name)
-	if message := unfit(v, 0, most); message != "" {
-		q.bad(name, message, v)
-		return ""
-	}
-	return v
+func badParameter(bad *fieldErrors, name, message, value string) {
+	bad.add("query."+name, message, shown(validUTF8(value)))
 }
 
-// oneOf reads one of a few words.
-func (q query) oneOf(name string, words ...string) string {
-	v := q.values.Get(name)
-	if v != "" && !slices.Contains(words, v) {
-		q.bad(name, "must be one of: "+strings.Join(words, ", "), v)
-		return ""
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// parameters documents the object as the parameters of a query.
+func (o *table[T]) parameters(s *spec) []*huma.Param {
+	all := make([]*huma.Param, len(o.fields))
+	for i, f := range o.fields {
+		all[i] = &huma.Param{In: "query", Name: f.name, Description: f.description, Schema: f.value.describe(s), Example: f.example}
 	}
-	return v
+	return all
 }
 
-// time reads a time, or returns the fallback. A plus sign that was not escaped
-// has become a blank; what it was meant to be is clear.
-func (q query) time(name string, fallback time.Time) time.Time {
-	v := q.values.Get(name)
-	if v == "" {
-		return fallback
-	}
-	mended := v
-	if n := len(v) - len("+00:00"); n > 0 && v[n] == ' ' {
-		mended = v[:n] + "+" + v[n+1:]
-	}
-	t, message := parseTime(mended)
-	if message != "" {
-		q.bad(name, message, v)
-		return fallback
-	}
-	return t
-}
+// nothing is the table of a query without parameters, or of a body without members.
+var nothing = table[struct{}]{}
 
-// int reads a number from least to most.
-func (q query) int(name string, fallback, least, most int) int {
-	v := q.values.Get(name)
-	if v == "" {
-		return fallback
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < least || n > most {
-		q.bad(name, "must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most), v)
-		return fallback
-	}
-	return n
-}
-
-// id reads a UUID.
-func (q query) id(name string) uuid.UUID {
-	v := q.values.Get(name)
-	id, err := uuid.Parse(v)
-	if v != "" && (err != nil || len(v) != 36) {
-		q.bad(name, "must be a UUID", v)
-	}
-	return id
-}
-
-// flag reads true or false. Unlike a filter it must not be empty: what does
-// not clearly say whether it is a rehearsal must not be carried out.
-func (q query) flag(name string) bool {
-	if !q.values.Has(name) {
-		return false
-	}
-	v := q.values.Get(name)
-	if v != "true" && v != "false" {
-		q.bad(name, "must be true or false", v)
-	}
-	return v == "true"
-}
+// noQuery refuses all parameters.
+func (c *call) noQuery(bad *fieldErrors) { nothing.readQuery(c.r, &struct{}{}, bad) }

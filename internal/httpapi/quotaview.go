@@ -10,7 +10,7 @@ type violationView struct {
 	Rule          string         `json:"rule"`
 	Limit         int            `json:"limit"`
 	WindowSeconds float64        `json:"window_seconds"`
-	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill it, by time: the nearest hundred at most, and ten in the answer to a large batch. A rule of limit 0 has none."`
+	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0 has none."`
 	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
 }
 
@@ -24,8 +24,8 @@ type conflictView struct {
 type quotaProblem struct {
 	Problem
 	Violations          []violationView `json:"violations"`
-	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time from the asked one on; null if there is none."`
-	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time before it; null where none lies in the future."`
+	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none."`
+	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time before the requested one; null if none lies in the future."`
 }
 
 // fewConflicts leaves so many conflicts of each rule, those nearest to the time.

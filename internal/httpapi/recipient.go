@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,15 +19,42 @@ type recipientView struct {
 	At              string      `json:"at" format:"date-time"`
 	Rules           []usageView `json:"rules"`
 	Allowed         bool        `json:"allowed" doc:"One more send at that time would find a place."`
-	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time from then on; null if there is none."`
+	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after that time; null if there is none."`
 }
+
+// quotaQuery is the send, or the stretch of time, that a question is about.
+type quotaQuery struct {
+	at, from, until time.Time // zero: absent
+	channel         string
+}
+
+var (
+	ofChannel = field[quotaQuery]{"channel", optional, text(func(q *quotaQuery, s string) { q.channel = s }, 0, maxChannel),
+		"The channel of the intended send.", "push"}
+	ofCategory = field[quotaQuery]{"category", optional, text(func(*quotaQuery, string) {}, 0, maxCategory), "The category of the intended send.", "marketing"}
+)
+
+var quotaParams = table[quotaQuery]{fields: []field[quotaQuery]{
+	{"at", optional, moment(func(q *quotaQuery, t time.Time) { q.at = t }),
+		"The time of the intended send, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
+	ofChannel, ofCategory,
+}}
+
+var slotsParams = table[quotaQuery]{fields: []field[quotaQuery]{
+	{"from", optional, moment(func(q *quotaQuery, t time.Time) { q.from = t }), "Default: now. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *quotaQuery, t time.Time) { q.until = t }), "Default: 24 hours after from. RFC 3339 with a zone.", timeExample},
+	ofChannel, ofCategory,
+}}
 
 // recipientQuota says how full every rule is for a recipient around a time.
 func (a *api) recipientQuota(c *call) error {
-	var bad faults
-	q := readQuery(c.r, &bad, "at", "channel", "category")
-	who := a.subject(c, q, &bad)
-	at := ceilSecond(q.time("at", a.now()))
+	var (
+		bad fieldErrors
+		q   quotaQuery
+	)
+	quotaParams.readQuery(c.r, &q, &bad)
+	who := a.subject(c, q.channel, &bad)
+	at := ceilSecond(cmp.Or(q.at, a.now()))
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -39,16 +67,15 @@ func (a *api) recipientQuota(c *call) error {
 	})
 }
 
-// subject reads whose quota is meant, and for which channel and category.
-func (a *api) subject(c *call, q query, bad *faults) quota.Recipient {
+// subject reads whose quota is meant, and tests the channel that is meant.
+func (a *api) subject(c *call, channel string, bad *fieldErrors) quota.Recipient {
 	id := c.param("id")
 	if message := unfit(id, 1, maxRecipient); message != "" {
-		bad.add("path.id", message, shown(strings.ToValidUTF8(id, "\uFFFD")))
+		bad.add("path.id", message, shown(validUTF8(id)))
 	}
-	if channel := q.text("channel", maxChannel); channel != "" && !slices.Contains(a.svc.Channels(), channel) {
-		q.bad("channel", "unknown channel; there are: "+strings.Join(a.svc.Channels(), ", "), channel)
+	if channel != "" && !slices.Contains(a.svc.Channels(), channel) {
+		badParameter(bad, "channel", "unknown channel; the channels are: "+strings.Join(a.svc.Channels(), ", "), channel)
 	}
-	q.text("category", maxCategory)
 	return quota.Recipient{Tenant: c.caller.Tenant, ID: id}
 }
 
@@ -67,9 +94,9 @@ const (
 
 // slotsView is the picture of a recipient's time.
 type slotsView struct {
-	Blocked  []blockedView `json:"blocked" doc:"Where nothing can be booked. The intervals are open at both ends: a send exactly at from or until is legal, where no other interval covers it."`
+	Blocked  []blockedView `json:"blocked" doc:"The times at which nothing can be booked. The intervals are open at both ends: a send exactly at from or until is allowed, unless another interval covers it."`
 	Bookings []bookingView `json:"bookings"`
-	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Where the picture ends early, because it would show more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is whole."`
+	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is complete."`
 }
 
 // blockedView is a stretch of time without a place.
@@ -88,17 +115,21 @@ type bookingView struct {
 
 // slots shows a recipient's bookings and blocked intervals.
 func (a *api) slots(c *call) error {
-	var bad faults
-	q := readQuery(c.r, &bad, "from", "until", "channel", "category")
-	who := a.subject(c, q, &bad)
-	from := q.time("from", ceilSecond(a.now()))
-	until := q.time("until", from.Add(defaultSpan))
-	if given := q.values.Get("until"); given != "" && len(bad.list) == 0 {
+	var (
+		bad fieldErrors
+		q   quotaQuery
+	)
+	slotsParams.readQuery(c.r, &q, &bad)
+	who := a.subject(c, q.channel, &bad)
+	from := cmp.Or(q.from, ceilSecond(a.now()))
+	until := cmp.Or(q.until, from.Add(defaultSpan))
+	if len(bad.list) == 0 {
+		given := c.r.URL.Query().Get("until")
 		switch {
 		case !until.After(from):
-			q.bad("until", "must be after from, "+stamp(from), given)
+			badParameter(&bad, "until", "must be after from, "+stamp(from), given)
 		case until.Sub(from) > maxSpan:
-			q.bad("until", fmt.Sprintf("must be at most %d days after from, %s", int(maxSpan.Hours()/24), stamp(from)), given)
+			badParameter(&bad, "until", fmt.Sprintf("must be at most %d days after from, %s", int(maxSpan.Hours()/24), stamp(from)), given)
 		}
 	}
 	if err := bad.err(); err != nil {
@@ -144,11 +175,8 @@ func recipientQuotaDoc(s *spec) *huma.Operation {
 		OperationID: "recipient-quota", Method: http.MethodGet, Path: "/v1/recipients/{id}/quota", Tags: []string{tagQuota},
 		Summary:     "See how full a recipient's quota is",
 		Description: "For every rule: the sends in the fullest window that contains the time, and what remains.",
-		Parameters: []*huma.Param{
-			s.recipient(), s.time("at", "The time that is meant, rounded up to a second. Default: now."),
-			s.query("channel", "The channel of the send that is thought of.", "push"), s.query("category", "Its category.", "marketing"),
-		},
-		Responses: s.responses(http.StatusOK, "The recipient's quota.", recipientView{}, exampleRecipient(), invalidRequest),
+		Parameters:  append([]*huma.Param{s.recipient()}, quotaParams.parameters(s)...),
+		Responses:   s.responses(http.StatusOK, "The recipient's quota.", recipientView{}, exampleRecipient(), invalidRequest),
 	}
 }
 
@@ -156,11 +184,8 @@ func slotsDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "recipient-slots", Method: http.MethodGet, Path: "/v1/recipients/{id}/slots", Tags: []string{tagQuota},
 		Summary:     "See a recipient's free and blocked times",
-		Description: "The bookings in [from, until] and the blocked intervals that overlap it, at most 400 days.",
-		Parameters: []*huma.Param{
-			s.recipient(), s.time("from", "Default: now."), s.time("until", "Default: 24 hours after from."),
-			s.query("channel", "The channel of the send that is thought of.", "push"), s.query("category", "Its category.", "marketing"),
-		},
-		Responses: s.responses(http.StatusOK, "The recipient's time.", slotsView{}, exampleSlots(), invalidRequest),
+		Description: "Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.",
+		Parameters:  append([]*huma.Param{s.recipient()}, slotsParams.parameters(s)...),
+		Responses:   s.responses(http.StatusOK, "The recipient's blocked times and bookings.", slotsView{}, exampleSlots(), invalidRequest),
 	}
 }

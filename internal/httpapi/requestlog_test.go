@@ -33,8 +33,8 @@ func (b *bundle) lastLogged() (l logged) {
 	return l
 }
 
-// TestRequestLog: a line names the key, and the pushes that the request made or
-// asked for; a push remembers the request that made it.
+// TestRequestLog: a line names the key, and the pushes that the request made or asked for; a push remembers the request
+// that made it.
 func TestRequestLog(t *testing.T) {
 	b := setup(t)
 	key, at, id := b.keyID(), b.in(time.Hour), 0

@@ -2,38 +2,43 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// newTime is the schema of a move.
-type newTime struct {
-	SendAt string `json:"send_at" format:"date-time" doc:"When to send instead, with a zone. A fraction of a second is rounded up." example:"2026-12-01T10:00:00Z"`
+// moveFields has the only member of a push that can be changed.
+var moveFields = table[form]{schemaName: "NewTime", refuse: unchangeable, fields: []field[form]{
+	{"send_at", required, moment(func(f *form, t time.Time) { f.SendAt = t }),
+		"When to send instead, with a zone. A fraction of a second is rounded up.", "2026-12-01T10:00:00Z"},
+}}
+
+func unchangeable(name string, raw []byte, errs *fieldErrors) bool {
+	if pushFields.find(name) < 0 {
+		return false
+	}
+	errs.addJSON(name, "can not be changed; cancel the push and submit another", raw)
+	return true
 }
 
 // reschedule moves a push that still waits to another send time.
 func (a *api) reschedule(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
-	id := c.pushID(&bad)
 	var (
-		f        form
-		isObject bool
+		bad fieldErrors
+		f   form
 	)
+	c.noQuery(&bad)
+	id := c.pushID(&bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
-	if _, err := c.object(maxBody, &bad, func(r *reader) { f, isObject = readMove(r), true }); err != nil {
+	if _, err := c.object(maxBody, &bad, func(r *reader) { f.read(r, &moveFields) }); err != nil {
 		return err
 	}
-	if len(bad.list)+len(f.faults) > 0 {
-		if isObject && !f.faulty("send_at") {
-			f.complete(a.svc)
-		}
-		bad.addAll("body", f.faults)
-		return bad.err()
+	if err := a.refuse(&f, bad); err != nil {
+		return err
 	}
 	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, f.SendAt, c.caller.Caps)
 	if err != nil {
@@ -42,46 +47,14 @@ func (a *api) reschedule(c *call) error {
 	return a.answer(c.w, http.StatusOK, bookedView(res))
 }
 
-// readMove reads the only member that can be changed.
-func readMove(r *reader) form {
-	var f form
-	given := false
-	for name := range r.members {
-		raw := r.value()
-		switch {
-		case r.err != nil:
-			return f
-		case string(name) == "send_at":
-			given = true
-			f.SendAt, f.sendAt = f.time("send_at", raw)
-		case isFieldOfPush(name):
-			f.bad(string(name), "can not be changed; cancel the push and submit another", raw)
-		default:
-			f.unknown(name, raw)
-		}
-	}
-	if !given {
-		f.missing("send_at")
-	}
-	return f
-}
-
-func isFieldOfPush(name []byte) bool {
-	switch string(name) {
-	case "recipient", "message", "channel", "category", "to", "expires_at", "on_conflict", "latest", "metadata":
-		return true
-	}
-	return false
-}
-
 func rescheduleDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "reschedule-push", Method: http.MethodPatch, Path: "/v1/pushes/{id}", Tags: []string{tagPushes},
 		Summary: "Move a push to another send time",
-		Description: "The push's own place is no obstacle to its new one. If the new time is refused, the old place is kept. An expiry that was not fixed " +
+		Description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
 			"by the caller moves along.",
 		Parameters:  []*huma.Param{s.pushID()},
-		RequestBody: s.body(newTime{}, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
+		RequestBody: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
 		Responses: s.responses(http.StatusOK, "The push at its new time.", pushView{}, examplePush(push.Scheduled),
 			invalidRequest, notFound, quotaExceeded, tenantCap, notReschedulable, tooLarge, unsupportedMedia),
 	}

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// harden sets the headers that every answer bears. Nothing here is to be shown
-// inside of other pages, run, or taken for something else; what is the tenant's
-// is to be kept nowhere. Strict-Transport-Security is for whoever ends TLS.
+// harden sets the headers that every answer bears. Nothing here is to be shown inside of other pages, run, or taken for
+// something else; what is the tenant's is to be kept nowhere. Strict-Transport-Security is for whoever ends TLS.
 func harden(h http.Header, path string) {
 	h["X-Content-Type-Options"] = nosniff
 	h["Content-Security-Policy"] = showNothing
@@ -33,8 +32,8 @@ var (
 	noStore     = []string{"no-store"}
 )
 
-// styleOnly is the policy of a page that may show itself with its one style
-// sheet, which it has inside, and nothing else.
+// styleOnly is the policy of a page that may show itself with its one style sheet, which it has inside, and nothing
+// else.
 func styleOnly(page []byte) string {
 	_, rest, _ := bytes.Cut(page, []byte("<style>"))
 	style, _, _ := bytes.Cut(rest, []byte("</style>"))

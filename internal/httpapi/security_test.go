@@ -16,8 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// routes lists every method and path that the router serves, with the ids of a
-// path filled in.
+// routes lists every method and path that the router serves, with the ids of a path filled in.
 func routes(t *testing.T, id string) (all [][2]string) {
 	t.Helper()
 	err := chi.Walk(newTestAPI().router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -30,8 +29,8 @@ func routes(t *testing.T, id string) (all [][2]string) {
 	return all
 }
 
-// TestHardenedAnswers: every route, also as it fails, and what is no route, has
-// the headers that keep browsers from doing anything with the answer.
+// TestHardenedAnswers: every route, also as it fails, and what is no route, has the headers that keep browsers from
+// doing anything with the answer.
 func TestHardenedAnswers(t *testing.T) {
 	b := setup(t)
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
@@ -59,8 +58,8 @@ func TestHardenedAnswers(t *testing.T) {
 	}
 }
 
-// TestDocsCanNotBeAbused: the reading page may show its own style, has no
-// script, no inline style or handler, and takes nothing from elsewhere.
+// TestDocsCanNotBeAbused: the reading page may show its own style, has no script, no inline style or handler, and takes
+// nothing from elsewhere.
 func TestDocsCanNotBeAbused(t *testing.T) {
 	r := ask(t, newTestAPI(), "GET", "/docs", "").must(t, 200)
 	if strings.Count(r.text, "<style") != 1 || !strings.Contains(r.header.Get("Content-Security-Policy"), "style-src 'sha256-") {
@@ -77,8 +76,8 @@ func TestDocsCanNotBeAbused(t *testing.T) {
 	}
 }
 
-// TestOtherTenantsSeeNothing goes through every route under /v1 with another
-// tenant's key, and the ids, recipients, tokens and keys of the first.
+// TestOtherTenantsSeeNothing goes through every route under /v1 with another tenant's key, and the ids, recipients,
+// tokens and keys of the first.
 func TestOtherTenantsSeeNothing(t *testing.T) {
 	b := setup(t)
 	due := b.in(time.Hour)
@@ -138,8 +137,7 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 	}
 }
 
-// TestEveryRouteWantsAKey that has the route's scope, whether or not anything
-// else is right with the request.
+// TestEveryRouteWantsAKey that has the route's scope, whether or not anything else is right with the request.
 func TestEveryRouteWantsAKey(t *testing.T) {
 	b := setup(t)
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
@@ -162,8 +160,7 @@ func TestEveryRouteWantsAKey(t *testing.T) {
 	}
 }
 
-// TestTextIsNeverSQL: what looks like SQL is a text like any other, wherever a
-// caller can put one.
+// TestTextIsNeverSQL: what looks like SQL is a text like any other, wherever a caller can put one.
 func TestTextIsNeverSQL(t *testing.T) {
 	b := setup(t)
 	for i, evil := range []string{`'; DROP TABLE pushes; --`, `' OR '1'='1`, `$1`, `%`, `_`, `\'; SELECT pg_sleep(9)--`, `") UNION SELECT hash FROM api_keys --`, `{"$gt":""}`} {
@@ -198,8 +195,7 @@ func TestTextIsNeverSQL(t *testing.T) {
 	}
 }
 
-// TestLogLinesCanNotBeForged: whatever a caller writes anywhere, each line of the
-// log is one object that we wrote.
+// TestLogLinesCanNotBeForged: whatever a caller writes anywhere, each line of the log is one object that we wrote.
 func TestLogLinesCanNotBeForged(t *testing.T) {
 	b := setup(t)
 	const evil = "x\r\n{\"level\":\"ERROR\",\"msg\":\"forged\"}\x1b[31m\u2028\x00"

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestStatic_IsMadeOnce: what is the same for all is compressed where that is wanted,
-// has a tag, and is not sent to those who have it.
+// TestStatic_IsMadeOnce: what is the same for all is compressed where that is wanted, has a tag, and is not sent to
+// those who have it.
 func TestStatic_IsMadeOnce(t *testing.T) {
 	a := newTestAPI()
 	for _, path := range []string{"/openapi.json", "/docs"} {

@@ -34,17 +34,15 @@ func (a *api) submit(c *call) error {
 }
 
 // readSubmit reads a submit, and refuses one with faults of form.
-func (a *api) readSubmit(c *call) (f form, o schedule.Options, err error) {
-	var bad faults
-	o = c.options(&bad)
-	body, err := c.object(maxBody, &bad, func(r *reader) { f = readForm(r) })
+func (a *api) readSubmit(c *call) (f *form, o schedule.Options, err error) {
+	var bad fieldErrors
+	o, f = c.options(&bad), &form{}
+	body, err := c.object(maxBody, &bad, func(r *reader) { f.read(r, &pushFields) })
 	if err != nil {
 		return f, o, err
 	}
-	if len(bad.list)+len(f.faults) > 0 {
-		f.complete(a.svc)
-		bad.addAll("body", f.faults)
-		return f, o, bad.err()
+	if err := a.refuse(f, bad); err != nil {
+		return f, o, err
 	}
 	if o.IdempotencyKey != "" {
 		o.RequestHash = requestHash(submitPath, body)
@@ -52,8 +50,17 @@ func (a *api) readSubmit(c *call) (f form, o schedule.Options, err error) {
 	return f, o, nil
 }
 
-// counted counts so many pushes as invalid if err is a fault of their form,
-// which the schedule does not get to see, and returns err.
+// refuse returns all that is wrong with a request, if its form or what goes along has errors.
+func (a *api) refuse(f *form, bad fieldErrors) error {
+	if len(bad.list)+len(f.list) > 0 {
+		f.complete(a.svc)
+		bad.addAll("body", f.fieldErrors)
+	}
+	return bad.err()
+}
+
+// counted counts so many pushes as invalid if err is a fault of their form, which the schedule does not get to see, and
+// returns err.
 func (a *api) counted(err error, pushes int) error {
 	if _, ok := errors.AsType[*badRequest](err); ok {
 		a.svc.CountInvalid(pushes)
@@ -62,13 +69,20 @@ func (a *api) counted(err error, pushes int) error {
 }
 
 // options reads what goes with a submit beside its body.
-func (c *call) options(bad *faults) schedule.Options {
-	q := readQuery(c.r, bad, "validate_only")
-	return schedule.Options{ValidateOnly: q.flag("validate_only"), IdempotencyKey: c.idempotencyKey(bad), Caps: c.caller.Caps, RequestID: c.w.id}
+func (c *call) options(bad *fieldErrors) schedule.Options {
+	o := schedule.Options{Caps: c.caller.Caps, RequestID: c.w.id}
+	submitParams.readQuery(c.r, &o, bad)
+	o.IdempotencyKey = c.idempotencyKey(bad)
+	return o
 }
 
+var submitParams = table[schedule.Options]{fields: []field[schedule.Options]{
+	{"validate_only", optional, boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).or("false"),
+		"Answer as the live call would, but book nothing.", nil},
+}}
+
 // idempotencyKey reads the header: 1 to 255 printable bytes of ASCII.
-func (c *call) idempotencyKey(bad *faults) string {
+func (c *call) idempotencyKey(bad *fieldErrors) string {
 	const location = "header.Idempotency-Key"
 	given := c.r.Header["Idempotency-Key"]
 	switch {
@@ -104,10 +118,10 @@ func submitDoc(s *spec) *huma.Operation {
 		OperationID: "submit-push", Method: http.MethodPost, Path: submitPath, Tags: []string{tagPushes},
 		Summary: "Submit a push",
 		Description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
-			"the answer says why, and when else there is one; with on_conflict: defer the push moves to the next free time by itself.\n\n" +
+			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same push.",
-		Parameters:  []*huma.Param{s.validateOnly(), s.idempotencyKey()},
-		RequestBody: s.body(newPush{}, exampleRequest()),
+		Parameters:  append(submitParams.parameters(s), s.idempotencyKey()),
+		RequestBody: pushFields.body(s, exampleRequest()),
 		Responses: s.booked(s.responses(http.StatusCreated, "The push is booked.", pushView{}, examplePush(push.Scheduled),
 			invalidRequest, quotaExceeded, tenantCap, keyReused, tooLarge, unsupportedMedia)),
 	}

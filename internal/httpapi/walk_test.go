@@ -245,8 +245,7 @@ func TestBatchIdempotency(t *testing.T) {
 	}
 }
 
-// TestPartlyReplayedBatch: a batch of which a member was refused before, and
-// finds a place now, is no replay.
+// TestPartlyReplayedBatch: a batch of which a member was refused before, and finds a place now, is no replay.
 func TestPartlyReplayedBatch(t *testing.T) {
 	b := setup(t)
 	id := b.send("POST", "/v1/pushes", pushBody("user-2", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
@@ -326,8 +325,7 @@ func percent(s string) string {
 	return b.String()
 }
 
-// TestSlotsMergeAndBlock: rules that block the same stretch share an interval,
-// and a limit of 0 blocks all of time.
+// TestSlotsMergeAndBlock: rules that block the same stretch share an interval, and a limit of 0 blocks all of time.
 func TestSlotsMergeAndBlock(t *testing.T) {
 	b := setup(t,
 		rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("never", 0, time.Hour))
@@ -365,8 +363,7 @@ func TestOtherTenantsPushesDoNotExist(t *testing.T) {
 	}
 }
 
-// TestBlockedViewsNameARuleOnce: after a limit was lowered, several runs of
-// bookings can block the same stretch.
+// TestBlockedViewsNameARuleOnce: after a limit was lowered, several runs of bookings can block the same stretch.
 func TestBlockedViewsNameARuleOnce(t *testing.T) {
 	r := rule("r", 2, time.Hour)
 	from, until := time.Unix(0, 0), time.Unix(60, 0)

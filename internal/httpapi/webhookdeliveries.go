@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,10 +19,10 @@ import (
 type deliveryView struct {
 	ID            string               `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
 	Event         push.Event           `json:"event"`
-	PushID        *string              `json:"push_id" format:"uuid" nullable:"true" doc:"Which push it is about; null for a test."`
-	Status        store.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts over a day or a 410."`
+	PushID        *string              `json:"push_id" format:"uuid" nullable:"true" doc:"The push that the event is about; null for a test."`
+	Status        store.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts for a day or a 410."`
 	Attempts      int                  `json:"attempts"`
-	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While it waits: when it is tried, or whether it still has to wait for an earlier event of the push; null while the webhook is disabled."`
+	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending; null while the webhook is disabled."`
 	LastStatus    *int                 `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
 	LastError     string               `json:"last_error" doc:"Why the last attempt failed."`
 	CreatedAt     string               `json:"created_at" format:"date-time"`
@@ -37,7 +38,7 @@ func (*deliveryView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 
 type deliveriesView struct {
 	Deliveries    []deliveryView `json:"deliveries"`
-	NextPageToken string         `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end of the list, and only there."`
+	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
 func deliveryViewOf(d store.Delivery) deliveryView {
@@ -58,28 +59,37 @@ func deliveryViewOf(d store.Delivery) deliveryView {
 	return v
 }
 
+// deliveryFilter is which deliveries are asked for.
+type deliveryFilter struct {
+	store.DeliveryFilter
+	pageQuery
+}
+
+var deliveriesParams = table[deliveryFilter]{fields: []field[deliveryFilter]{
+	{"status", optional, oneOf(func(q *deliveryFilter, s store.DeliveryStatus) { q.Status = s }, store.DeliveryStatuses...), "Only those in this state.", nil},
+	{"event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only this event.", nil},
+	{"push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only those about this push.", nil},
+	{"page_size", optional, integer(func(q *deliveryFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many deliveries to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *deliveryFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filters.", nil},
+}}
+
 // listDeliveries answers with a page of what a webhook was sent.
 func (a *api) listDeliveries(c *call) error {
-	var bad faults
-	q := readQuery(c.r, &bad, "status", "event", "push", "page_size", "page_token")
+	var (
+		bad fieldErrors
+		q   deliveryFilter
+	)
+	deliveriesParams.readQuery(c.r, &q, &bad)
 	id := c.pathID("id", &bad)
-	f := store.DeliveryFilter{
-		Status: store.DeliveryStatus(q.oneOf("status", deliveryStatuses()...)),
-		Event:  push.Event(q.oneOf("event", toldEvents()...)),
-		Push:   q.id("push"),
-	}
-	size := q.int("page_size", defaultPageSize, 1, maxPageSize)
-	before, ok := readDeliveriesToken(q.values.Get("page_token"), c.caller.Tenant, id, f)
-	if !ok && len(bad.list) == 0 { // else other faults have changed the filter
-		q.bad("page_token", "is not a token of this list, with these filters", q.values.Get("page_token"))
-	}
+	before, ok := readDeliveriesToken(q.token, c.caller.Tenant, id, q.DeliveryFilter)
+	q.checkToken(ok, &bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
 	if err := c.reserve(pageBytes); err != nil {
 		return err
 	}
-	page, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, id, f, before, size)
+	page, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, id, q.DeliveryFilter, before, q.size)
 	if err != nil {
 		return noSuch("webhook", err)
 	}
@@ -89,21 +99,11 @@ func (a *api) listDeliveries(c *call) error {
 			v.Deliveries[i] = deliveryViewOf(d)
 		}
 		if page.Next != 0 {
-			v.NextPageToken = deliveriesToken(page.Next, c.caller.Tenant, id, f)
+			v.NextPageToken = deliveriesToken(page.Next, c.caller.Tenant, id, q.DeliveryFilter)
 		}
 		return a.answer(c.w, http.StatusOK, v)
 	})
 }
-
-func deliveryStatuses() []string {
-	names := make([]string, len(store.DeliveryStatuses))
-	for i, s := range store.DeliveryStatuses {
-		names[i] = string(s)
-	}
-	return names
-}
-
-func toldEvents() []string { return append(eventNames(push.Events...), string(push.EventTest)) }
 
 // deliveriesToken writes a position in a list of deliveries: see pageToken.
 func deliveriesToken(seq int64, tenant, webhook uuid.UUID, f store.DeliveryFilter) string {
@@ -127,8 +127,8 @@ func deliveryList(webhook uuid.UUID, f store.DeliveryFilter) string {
 
 // replay sends one event again.
 func (a *api) replay(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
+	var bad fieldErrors
+	c.noQuery(&bad)
 	id, delivery := c.pathID("id", &bad), c.pathID("delivery", &bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
@@ -146,28 +146,26 @@ func (a *api) replay(c *call) error {
 	return a.answer(c.w, http.StatusAccepted, deliveryViewOf(d))
 }
 
-// sinceForm is the schema of a replay of all that failed.
-type sinceForm struct {
-	Since string `json:"since" format:"date-time" doc:"Events from then on, with a zone." example:"2026-12-01T09:00:00Z"`
-}
+// sinceFields is from when on to replay what failed.
+var sinceFields = table[time.Time]{schemaName: "SinceForm", fields: []field[time.Time]{
+	{"since", required, moment(func(since *time.Time, t time.Time) { *since = t }), "Events from then on, with a zone.", timeExample},
+}}
 
 type replayedView struct {
-	Replayed int `json:"replayed" doc:"How many events are on their way again, ten thousand at most; ask again until it is 0."`
+	Replayed int `json:"replayed" doc:"How many events are sent again, at most ten thousand; repeat the request until it is 0."`
 }
 
 // replayFailed sends all that was given up again.
 func (a *api) replayFailed(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
-	id := c.pathID("id", &bad)
 	var (
+		bad   fieldErrors
 		since time.Time
-		f     fields
 	)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { since, f = readSince(r) }); err != nil {
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := sinceFields.readBody(c, &since, &bad); err != nil {
 		return err
 	}
-	bad.addAll("body", f.faults)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -176,27 +174,6 @@ func (a *api) replayFailed(c *call) error {
 		return noSuch("webhook", err)
 	}
 	return a.answer(c.w, http.StatusAccepted, replayedView{n})
-}
-
-// readSince reads the only member of a sinceForm.
-func readSince(r *reader) (since time.Time, f fields) {
-	given := false
-	for name := range r.members {
-		raw := r.value()
-		switch {
-		case r.err != nil:
-			return since, f
-		case string(name) == "since":
-			given = true
-			since, _ = f.time("since", raw)
-		default:
-			f.unknown(name, raw)
-		}
-	}
-	if !given {
-		f.missing("since")
-	}
-	return since, f
 }
 
 func exampleDelivery() deliveryView {
@@ -217,30 +194,21 @@ func exampleTestDelivery() deliveryView {
 func listDeliveriesDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-webhook-deliveries", Method: http.MethodGet, Path: webhooksPath + "/{id}/deliveries", Tags: []string{tagWebhooks},
-		Summary: "List what a webhook was sent",
-		Description: "And what it is to be sent, the newest first. Filters can be combined; an empty one counts as absent. " +
-			"Deliveries are kept for a week, or as configured. As with pushes, a page may end early: the list goes on as long as there is a next_page_token.",
-		Parameters: []*huma.Param{
-			s.webhookID(),
-			s.enum("status", "Only those in this state.", deliveryStatuses()...),
-			s.enum("event", "Only this event.", toldEvents()...),
-			s.param("query", "push", "Only those about this push.", &huma.Schema{Type: huma.TypeString, Format: "uuid"}),
-			s.int("page_size", "How many deliveries to answer with, at most.", defaultPageSize, 1, maxPageSize),
-			s.query("page_token", "The next_page_token of the page before. It goes with the same filters.", ""),
-		},
-		Responses: s.responses(http.StatusOK, "A page of deliveries.", deliveriesView{}, deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, invalidRequest, notFound),
+		Summary: "List the deliveries of a webhook",
+		Description: "Lists past and pending deliveries, newest first. Filters can be combined; an empty one counts as absent. " +
+			"Deliveries are kept for a week, or as configured. A page may end early: the list continues while there is a next_page_token.",
+		Parameters: append([]*huma.Param{s.webhookID()}, deliveriesParams.parameters(s)...),
+		Responses:  s.responses(http.StatusOK, "A page of deliveries.", deliveriesView{}, deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, invalidRequest, notFound),
 	}
 }
 
 func replayDoc(s *spec) *huma.Operation {
-	delivery := s.param("path", "delivery", "The delivery's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
-	delivery.Example = exampleOtherID
 	return &huma.Operation{
 		OperationID: "replay-webhook-delivery", Method: http.MethodPost, Path: webhooksPath + "/{id}/deliveries/{delivery}/replay", Tags: []string{tagWebhooks},
 		Summary:     "Send an event again",
-		Description: "Under the same webhook-id and with the same body, now, whatever became of it before. One that is being sent is left alone.",
-		Parameters:  []*huma.Param{s.webhookID(), delivery},
-		Responses: s.responses(http.StatusAccepted, "The event is on its way.", deliveryView{}, exampleDelivery(),
+		Description: "Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being sent is not changed.",
+		Parameters:  []*huma.Param{s.webhookID(), s.pathID("delivery", "The delivery's id.", exampleOtherID)},
+		Responses: s.responses(http.StatusAccepted, "The event is being sent.", deliveryView{}, exampleDelivery(),
 			invalidRequest, notFound, webhookDisabled, tooLarge, unsupportedMedia),
 	}
 }
@@ -248,11 +216,11 @@ func replayDoc(s *spec) *huma.Operation {
 func replayFailedDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "replay-failed-webhook-deliveries", Method: http.MethodPost, Path: webhooksPath + "/{id}/replay", Tags: []string{tagWebhooks},
-		Summary:     "Send again what was given up",
-		Description: "All events since a time that were given up, the oldest first.",
+		Summary:     "Send failed events again",
+		Description: "Sends all events since a time that were given up, oldest first.",
 		Parameters:  []*huma.Param{s.webhookID()},
-		RequestBody: s.body(sinceForm{}, map[string]any{"since": timeExample}),
-		Responses: s.responses(http.StatusAccepted, "They are on their way.", replayedView{}, replayedView{3},
+		RequestBody: sinceFields.body(s, map[string]any{"since": timeExample}),
+		Responses: s.responses(http.StatusAccepted, "The events are being sent.", replayedView{}, replayedView{3},
 			invalidRequest, notFound, webhookDisabled, tooLarge, unsupportedMedia),
 	}
 }

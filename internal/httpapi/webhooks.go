@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -9,31 +10,24 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
 const webhooksPath = "/v1/webhooks"
 
-// newWebhook is the schema of a webhook to be made.
-type newWebhook struct {
-	URL    string   `json:"url" minLength:"1" maxLength:"2048" doc:"Where events are posted to: https or http, at a public address, without user and password." example:"https://example.com/hooks/sendquota"`
-	Events []string `json:"events,omitempty" minItems:"1" uniqueItems:"true" nullable:"false" enum:"push.scheduled,push.deferred,push.sent,push.failed,push.expired,push.canceled,quota.near_limit" doc:"Which events to be told. Default: all."`
-}
-
 // webhookView is a webhook as the API shows it.
 type webhookView struct {
 	ID             string       `json:"id" format:"uuid"`
 	URL            string       `json:"url"`
 	Events         []push.Event `json:"events"`
-	Status         string       `json:"status" enum:"enabled,disabled" doc:"A disabled one is told nothing: it failed for too long, or answered 410 Gone."`
+	Status         string       `json:"status" enum:"enabled,disabled" doc:"A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone."`
 	DisabledAt     *string      `json:"disabled_at" format:"date-time" nullable:"true"`
 	DisabledReason string       `json:"disabled_reason,omitempty"`
 	Failures       int          `json:"failures" doc:"Attempts that have failed since the last success."`
-	FailingSince   *string      `json:"failing_since" format:"date-time" nullable:"true" doc:"When the first of these failed."`
+	FailingSince   *string      `json:"failing_since" format:"date-time" nullable:"true" doc:"When the first of these attempts failed."`
 	CreatedAt      string       `json:"created_at" format:"date-time"`
-	Secret         string       `json:"secret,omitempty" doc:"What verifies the signatures of Standard Webhooks. Only in answers to creating and rotating: keep it."`
+	Secret         string       `json:"secret,omitempty" doc:"The secret that verifies the signatures of Standard Webhooks. Only in answers to creating and rotating: store it."`
 }
 
 type webhooksView struct {
@@ -53,88 +47,54 @@ func webhookViewOf(w store.Webhook) webhookView {
 
 // webhookForm is a webhook as a caller asks for it.
 type webhookForm struct {
-	fields
 	url    string
 	events []push.Event
 }
 
-// readWebhook reads the members of a webhook to be made.
-func readWebhook(r *reader) webhookForm {
-	f := webhookForm{events: push.Events}
-	given := false
-	for name := range r.members {
-		if string(name) == "events" {
-			f.readEvents(r)
-			continue
-		}
-		raw := r.value()
-		switch {
-		case r.err != nil:
-			return f
-		case string(name) == "url":
-			given = true
-			f.url = f.text("url", raw, 1, 2048)
-		case string(name) == "secret":
-			f.bad("secret", "can not be chosen: it is made here, and shown in the answer", nil)
-		default:
-			f.unknown(name, raw)
-		}
-	}
-	if !given {
-		f.missing("url")
-	}
-	return f
-}
+var webhookFields = table[webhookForm]{schemaName: "NewWebhook", refuse: unchosen, fields: []field[webhookForm]{
+	{"url", required, text(func(f *webhookForm, s string) { f.url = s }, 1, 2048),
+		"The endpoint that events are posted to: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
+	{"events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "The events to send. Default: all.", nil},
+}}
 
-func (f *webhookForm) readEvents(r *reader) {
-	if r.peek() != '[' {
-		if raw := r.value(); r.err == nil {
-			f.bad("events", "must be an array", raw)
-		}
+// event is one of a webhook's events.
+var event = oneOf(func(to *push.Event, e push.Event) { *to = e }, push.Events...)
+
+func (f *webhookForm) readEvent(r *reader, i int, name string, errs *fieldErrors) {
+	var e push.Event
+	raw := r.value()
+	if r.err != nil {
 		return
 	}
-	f.events = nil
-	for i := range r.elements {
-		raw := r.value()
-		if r.err != nil {
-			return
-		}
-		e := push.Event(f.oneOf(item("events", i), raw, eventNames(push.Events...)...))
-		if slices.Contains(f.events, e) && e != "" {
-			f.bad("events", "must not name an event twice", raw)
-		}
-		f.events = append(f.events, e)
+	if wrong := event.readJSON(raw, &e, "", nil); wrong != "" {
+		errs.addJSON(item(name, i), wrong, raw)
+	} else if slices.Contains(f.events[:i], e) {
+		errs.addJSON(name, "must not name an event twice", raw)
 	}
-	if len(f.events) == 0 {
-		f.bad("events", "must not be empty; leave it out for all events", nil)
-	}
+	f.events = append(f.events[:i:i], e) // which may be those of all
 }
 
-func eventNames(events ...push.Event) []string {
-	names := make([]string, len(events))
-	for i, e := range events {
-		names[i] = string(e)
+func unchosen(name string, _ []byte, errs *fieldErrors) bool {
+	if name != "secret" {
+		return false
 	}
-	return names
+	errs.add(name, "can not be chosen: it is generated, and shown in the answer", nil)
+	return true
 }
 
 // createWebhook makes a webhook, and shows its secret.
 func (a *api) createWebhook(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
-	var (
-		f        webhookForm
-		isObject bool
-	)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { f, isObject = readWebhook(r), true }); err != nil {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	f := webhookForm{events: push.Events}
+	if err := webhookFields.readBody(c, &f, &bad); err != nil {
 		return err
 	}
-	if isObject && !f.faulty("url") {
-		if message := a.cfg.Webhooks.URLFault(f.url); message != "" {
-			f.faults = append(f.faults, invalid.FieldError{Field: "url", Message: message, Value: shown(f.url)})
+	if f.url != "" && !bad.has("body.url") {
+		if wrong := a.cfg.Webhooks.URLFault(f.url); wrong != "" {
+			bad.add("body.url", wrong, shown(f.url))
 		}
 	}
-	bad.addAll("body", f.faults)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -150,8 +110,8 @@ func (a *api) createWebhook(c *call) error {
 
 // listWebhooks answers with all of a tenant's webhooks.
 func (a *api) listWebhooks(c *call) error {
-	var bad faults
-	readQuery(c.r, &bad)
+	var bad fieldErrors
+	c.noQuery(&bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -168,45 +128,45 @@ func (a *api) listWebhooks(c *call) error {
 
 // getWebhook answers with one webhook.
 func (a *api) getWebhook(c *call) error {
-	id, err := c.bareWebhook()
-	if err != nil {
-		return err
-	}
-	w, err := a.cfg.Webhooks.Get(c.r.Context(), c.caller.Tenant, id)
-	if err != nil {
-		return noSuch("webhook", err)
-	}
-	return a.answer(c.w, http.StatusOK, webhookViewOf(w))
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, err := a.cfg.Webhooks.Get(ctx, tenant, id)
+		return webhookViewOf(w), err
+	})
 }
 
 // deleteWebhook ends a webhook.
 func (a *api) deleteWebhook(c *call) error {
-	id, err := c.bareWebhook()
-	if err != nil {
-		return err
-	}
-	if err := a.cfg.Webhooks.Delete(c.r.Context(), c.caller.Tenant, id); err != nil {
-		return noSuch("webhook", err)
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return a.onWebhook(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, a.cfg.Webhooks.Delete(ctx, tenant, id)
+	})
 }
 
-// bareWebhook reads the id in the path of a request that says nothing else.
-func (c *call) bareWebhook() (uuid.UUID, error) {
-	var bad faults
-	readQuery(c.r, &bad)
+// onWebhook serves a request that names a webhook and says nothing else. It answers with what do returns.
+func (a *api) onWebhook(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
 	if err := c.noBody(&bad); err != nil {
-		return id, err
+		return err
 	}
-	return id, bad.err()
+	if err := bad.err(); err != nil {
+		return err
+	}
+	v, err := do(c.r.Context(), c.caller.Tenant, id)
+	switch {
+	case err != nil:
+		return noSuch("webhook", err)
+	case v == nil:
+		c.w.WriteHeader(status)
+		return nil
+	}
+	return a.answer(c.w, status, v)
 }
 
 // noSuch says what was not found.
 func noSuch(thing string, err error) error {
 	if errors.Is(err, push.ErrNotFound) {
-		return &refusal{kind: notFound, detail: "there is no such " + thing}
+		return &refusal{kind: notFound, detail: "the " + thing + " does not exist"}
 	}
 	return err
 }
@@ -234,10 +194,10 @@ func createWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "create-webhook", Method: http.MethodPost, Path: webhooksPath, Tags: []string{tagWebhooks},
 		Summary: "Create a webhook",
-		Description: "From now on, each event that it asks for is posted to the URL: signed as Standard Webhooks demands, at least once, in order for each push, " +
-			"and repeated over a day until the endpoint answers 2xx. The answer holds the secret that verifies the signatures; it is shown only here.",
-		RequestBody: s.body(newWebhook{}, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
-		Responses: s.located(s.responses(http.StatusCreated, "The webhook is on.", webhookView{}, exampleNewWebhook(),
+		Description: "From now on, each event that the webhook subscribes to is posted to the URL: signed according to Standard Webhooks, at least once, in order for each push, " +
+			"and repeated over a day until the endpoint answers 2xx. The answer has the secret that verifies the signatures. It is shown only once.",
+		RequestBody: webhookFields.body(s, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
+		Responses: s.located(s.responses(http.StatusCreated, "The webhook is enabled.", webhookView{}, exampleNewWebhook(),
 			invalidRequest, tooManyWebhooks, tooLarge, unsupportedMedia)),
 	}
 }
@@ -245,7 +205,7 @@ func createWebhookDoc(s *spec) *huma.Operation {
 func listWebhooksDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-webhooks", Method: http.MethodGet, Path: webhooksPath, Tags: []string{tagWebhooks},
-		Summary: "List webhooks", Description: "All of the tenant's, the oldest first.",
+		Summary: "List webhooks", Description: "Lists all webhooks of the tenant, oldest first.",
 		Responses: s.responses(http.StatusOK, "The webhooks.", webhooksView{}, webhooksView{[]webhookView{exampleWebhook()}}, invalidRequest),
 	}
 }
@@ -253,24 +213,24 @@ func listWebhooksDoc(s *spec) *huma.Operation {
 func getWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "get-webhook", Method: http.MethodGet, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
-		Summary: "Read a webhook", Description: "It also says how the endpoint fares, and whether it was switched off and why.",
+		Summary: "Read a webhook", Description: "Answers with the webhook, its recent failures, and whether and why it is disabled.",
 		Parameters: []*huma.Param{s.webhookID()},
 		Responses:  s.responses(http.StatusOK, "The webhook.", webhookView{}, exampleDisabledWebhook(), invalidRequest, notFound),
 	}
 }
 
 func deleteWebhookDoc(s *spec) *huma.Operation {
-	responses := s.responses(http.StatusNoContent, "The webhook is gone.", webhookView{}, nil, invalidRequest, notFound, tooLarge, unsupportedMedia)
+	responses := s.responses(http.StatusNoContent, "The webhook is deleted.", webhookView{}, nil, invalidRequest, notFound, tooLarge, unsupportedMedia)
 	responses["204"].Content = nil
 	return &huma.Operation{
 		OperationID: "delete-webhook", Method: http.MethodDelete, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
-		Summary: "Delete a webhook", Description: "No request is begun any more; one that is under way may still arrive. What was sent can not be looked at any more.",
+		Summary: "Delete a webhook", Description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
 		Parameters: []*huma.Param{s.webhookID()}, Responses: responses,
 	}
 }
 
 // located adds the header of what was made.
 func (s *spec) located(all map[string]*huma.Response) map[string]*huma.Response {
-	all["201"].Headers["Location"] = &huma.Param{Description: "Its path.", Schema: &huma.Schema{Type: huma.TypeString}}
+	all["201"].Headers["Location"] = &huma.Param{Description: "The path of the webhook.", Schema: &huma.Schema{Type: huma.TypeString}}
 	return all
 }

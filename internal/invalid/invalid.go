@@ -13,9 +13,9 @@ import (
 // what is allowed. Value is what was there; nil or "" where nothing was, or where it must not be shown. The tags are those
 // of the REST API.
 type FieldError struct {
-	Field   string `json:"location" doc:"Where: a path into the body, the query, the headers or the path." example:"body.send_at"`
-	Message string `json:"message" doc:"What is wrong." example:"needs a time zone, like 2026-12-01T09:00:00Z"`
-	Value   any    `json:"value,omitempty" doc:"What was there, cut short where it is long; absent where nothing was."`
+	Field   string `json:"location" doc:"A path into the body, the query, the headers or the path." example:"body.send_at"`
+	Message string `json:"message" doc:"What is wrong with it." example:"needs a time zone, like 2026-12-01T09:00:00Z"`
+	Value   any    `json:"value,omitempty" doc:"The wrong value, shortened if it is long; absent if there was none."`
 }
 
 // Error is the field, its value and the message, separated by colons. What is absent is left out.

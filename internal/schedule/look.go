@@ -26,7 +26,7 @@ func (s *Service) List(ctx context.Context, tenant uuid.UUID, f store.Filter, af
 // Check says whether a push could be booked now for the request's recipient
 // and send time, as Submit would decide. IT BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Refusal, error) {
-	d, err := s.plan(tenant, r)
+	d, err := s.planFor(tenant, r, nil) // a question has no address and no message
 	if err != nil {
 		return nil, err
 	}

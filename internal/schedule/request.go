@@ -26,14 +26,19 @@ type Request struct {
 
 // plan turns a request into a draft, or says all that is wrong with it.
 func (s *Service) plan(tenant uuid.UUID, r Request) (booking.Draft, error) {
+	return s.planFor(tenant, r, s.cfg.Check)
+}
+
+// planFor is plan with another check of what the provider would refuse, or nil.
+func (s *Service) planFor(tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors) (booking.Draft, error) {
 	now := s.now().UTC()
 	var bad invalid.FieldErrors
 	p := push.Push{
 		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, &bad), Category: r.Category, To: r.To,
 		Message: r.Message, Metadata: r.Metadata, ExpiresAt: r.ExpiresAt,
 	}
-	if s.cfg.Check != nil {
-		bad = append(bad, s.cfg.Check(p.Channel, p.To, p.Message)...)
+	if check != nil {
+		bad = append(bad, check(p.Channel, p.To, p.Message)...)
 	}
 	p.SendAt = s.sendTime(r.SendAt, now, &bad)
 	p.RequestedSendAt = p.SendAt
@@ -66,7 +71,7 @@ func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
 			return name
 		}
 	}
-	bad.Add("channel", name, "unknown channel; there are: %s", strings.Join(s.cfg.Channels, ", "))
+	bad.Add("channel", name, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
 	return name
 }
 

@@ -26,8 +26,8 @@ func locationsOf(t *testing.T, problem any) string {
 	return strings.Join(locations, " ")
 }
 
-// TestFaults sends bad requests. Each is answered with every fault, its place
-// and what was there, and leaves nothing behind.
+// TestFaults sends bad requests. Each is answered with every fault, its place and what was there, and leaves nothing
+// behind.
 func TestFaults(t *testing.T) {
 	b := setup(t)
 	in := b.in
@@ -136,8 +136,7 @@ func TestFaults(t *testing.T) {
 	b.noTrace()
 }
 
-// checkFaults compares the errors of a problem with triples of location, part
-// of the message, and value.
+// checkFaults compares the errors of a problem with triples of location, part of the message, and value.
 func checkFaults(t *testing.T, r reply, want []string) {
 	t.Helper()
 	errs := r.at(t, "errors").([]any)

@@ -17,8 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// setupSMS is a bundle whose channel sms is one of text messages; the
-// first of its channels is the default.
+// setupSMS is a bundle whose channel sms is one of text messages; the first of its channels is the default.
 func setupSMS(t *testing.T, channels ...string) *bundle {
 	b := setup(t)
 	check := func(name, to string, message json.RawMessage) invalid.FieldErrors {
@@ -45,8 +44,8 @@ func faultsOf(t *testing.T, problem any) []string {
 	return all
 }
 
-// TestWhatAProviderWouldRefuse is refused with everything else that is wrong,
-// however it is submitted, and booked nowhere.
+// TestWhatAProviderWouldRefuse is refused with everything else that is wrong, however it is submitted, and booked
+// nowhere.
 func TestWhatAProviderWouldRefuse(t *testing.T) {
 	b := setupSMS(t, "push", "sms")
 	const number = "4570MARKNUMBER"
@@ -86,6 +85,16 @@ func TestWhatAProviderWouldRefuse(t *testing.T) {
 	}
 	if strings.Contains(b.log.String(), "MARKNUMBER") {
 		t.Errorf("an address in the log: %s", b.log.String())
+	}
+}
+
+// TestCheck_AsksNoProvider: a question about a quota has no address and no message, which the provider of a push demands.
+func TestCheck_AsksNoProvider(t *testing.T) {
+	b := setupSMS(t, "sms", "push")
+	b.send("POST", "/v1/quota/check", `{"recipient":"a","channel":"sms"}`).must(t, 200)
+	got := b.send("POST", "/v1/quota/check", `{"recipient":"a","send_at":"2020-01-01T00:00:00Z","foo":1}`)
+	if diff := cmp.Diff([]string{"body.foo: 1", "body.send_at: 2020-01-01T00:00:00Z"}, faultsOf(t, any(got.body))); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }
 

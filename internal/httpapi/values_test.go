@@ -1,0 +1,81 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// TestValues_AgreeWithTheirSchema: each kind of value refuses what its schema refuses, and accepts what that accepts.
+func TestValues_AgreeWithTheirSchema(t *testing.T) {
+	type none = struct{}
+	list := array(1, 2, anyText().describe, func(_ *none, r *reader, i int, name string, errs *fieldErrors) {
+		if raw := r.value(); raw[0] != '"' {
+			errs.addJSON(item(name, i), "must be a string", raw)
+		}
+	})
+	all := table[none]{schemaName: "Values", fields: []field[none]{
+		{name: "text", value: text(func(*none, string) {}, 1, 3)},
+		{name: "word", required: true, value: oneOf(func(*none, string) {}, "a", "b").or("a")},
+		{name: "boolean", value: boolean(func(*none, bool) {})},
+		{name: "integer", required: true, value: integer(func(*none, int) {}, 1, 5)},
+		{name: "span", value: span(func(*none, time.Duration) {}, time.Second, time.Hour)},
+		{name: "moment", value: moment(func(*none, time.Time) {})},
+		{name: "object", value: anyObject(func(*none, []byte) {})},
+		{name: "message", value: anyObject(func(*none, []byte) {}).shaped(&messageFields)},
+		{name: "list", value: list},
+	}}
+	schemas := newTestAPI().huma.OpenAPI().Components.Schemas
+	schema := all.schema(&spec{schemas})
+	good := map[string]string{
+		"text": `"abc"`, "word": `"b"`, "boolean": `true`, "integer": `5`, "span": `"1m30s"`, "moment": `"2026-12-01T09:00:00Z"`, "object": `{"a":1}`,
+		"message": `{"title":"x","data":1,"more":2}`, "list": `["x","y"]`,
+	}
+	for name := range good {
+		for _, v := range []string{
+			"", good[name], `""`, `"abcd"`, `"ü"`, `"x"`, `0`, `1`, `6`, `-1.5`, `true`, `{}`, `{"title":1}`, `{"body":[]}`, `[]`, `[1]`, `["x",2]`, `["x","y","z"]`,
+			`"2026-12-01T09:00:00"`, `"90s"`, `"90"`,
+		} {
+			changed := maps.Clone(good)
+			if changed[name] = v; v == "" {
+				delete(changed, name)
+			}
+			var members []string
+			for name, v := range changed {
+				members = append(members, `"`+name+`":`+v)
+			}
+			object := "{" + strings.Join(members, ",") + "}"
+			var parsed any
+			if err := json.Unmarshal([]byte(object), &parsed); err != nil {
+				t.Fatal(err)
+			}
+			var want, got []string
+			for _, err := range validate(schemas, schema, huma.ModeWriteToServer, parsed) {
+				want = append(want, whereOf(err.(*huma.ErrorDetail)))
+			}
+			var errs fieldErrors
+			all.read(newReader([]byte(object)), &struct{}{}, &errs)
+			for _, e := range errs.list {
+				got = append(got, e.Field)
+			}
+			if want = slices.Compact(want); !slices.Equal(got, want) {
+				t.Errorf("%s: the table refuses %q, the schema %q", object, got, want)
+			}
+		}
+	}
+}
+
+// whereOf is the field that the schema refuses. Of a member that is missing it names the object; the table names the
+// member.
+func whereOf(e *huma.ErrorDetail) string {
+	if name, ok := strings.CutPrefix(e.Message, "expected required property "); ok {
+		name, _, _ = strings.Cut(name, " ")
+		return strings.TrimPrefix(under(e.Location, name), ".")
+	}
+	return e.Location
+}
