@@ -20,8 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// workshop is a group whose work waits until the test lets it go on. It
-// doubles numbers.
+// workshop is a group whose work waits until the test lets it go on. It doubles numbers.
 type workshop struct {
 	groupcommit.Group[int, int]
 	proceed chan struct{}
@@ -99,8 +98,8 @@ func TestIdleCallRunsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLoneCallIsRunByItsCaller, without another goroutine: handing it over and
-// back takes longer than a question to Redis.
+// TestLoneCallIsRunByItsCaller, without another goroutine: handing it over and back takes longer than a question to
+// Redis.
 func TestLoneCallIsRunByItsCaller(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Microsecond} {
 		var runs []string
@@ -199,8 +198,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestPause makes the next group larger. It keeps nobody waiting who has been
-// answered, and nobody who comes after it.
+// TestPause makes the next group larger. It keeps nobody waiting who has been answered, and nobody who comes after
+// it.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkshop()

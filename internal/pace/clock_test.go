@@ -13,8 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// clockwork runs the scripts on a real Redis, with a clock that the test sets. All
-// else of them is what programs run.
+// clockwork runs the scripts on a real Redis, with a clock that the test sets. All else of them is what programs run.
 type clockwork struct {
 	t    *testing.T
 	rdb  *redis.Client
@@ -60,9 +59,8 @@ func (c *clockwork) take(s Speed, wanted int, known any) (slots int, wait, used 
 	return int(a[0]), time.Duration(a[1]) * time.Microsecond, time.Duration(a[2]) * time.Microsecond
 }
 
-// TestSlotsWhileTheClockGoesBack by any time: in time as it really passes the
-// slots stay as far apart as they must, and nobody waits for longer than for
-// what was owed when it jumped.
+// TestSlotsWhileTheClockGoesBack by any time: in time as it really passes the slots stay as far apart as they must,
+// and nobody waits for longer than for what was owed when it jumped.
 func TestSlotsWhileTheClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Speed{PerSpan(10, time.Second, 1), PerSpan(10, time.Second, 5), PerSpan(1, time.Minute, 1)} {
@@ -98,8 +96,8 @@ func TestSlotsWhileTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestSlotsThatRedisForgot are known to a worker that waited for one: then all
-// that others may still wait for are used first, and there is no burst.
+// TestSlotsThatRedisForgot are known to a worker that waited for one: then all that others may still wait for are
+// used first, and there is no burst.
 func TestSlotsThatRedisForgot(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 5)
@@ -134,8 +132,8 @@ func TestSlotsThatRedisForgot(t *testing.T) {
 	}
 }
 
-// TestSlotsThatARestartForgot are known to nobody who comes: then none is taken until
-// all that others may wait for are used up, whether Redis has old data or none.
+// TestSlotsThatARestartForgot are known to nobody who comes: then none is taken until all that others may wait for
+// are used up, whether Redis has old data or none.
 func TestSlotsThatARestartForgot(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 5)
@@ -167,8 +165,8 @@ func TestSlotsThatARestartForgot(t *testing.T) {
 	}
 }
 
-// TestSlotsOfEarlierVersions are one number, as which they read what is written now.
-// One that is far ahead can not be.
+// TestSlotsOfEarlierVersions are one number, as which they read what is written now. One that is far ahead can not
+// be.
 func TestSlotsOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 1)
@@ -217,8 +215,8 @@ func TestPausesWhileTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestWorkersWhileTheClockGoesBack: one that is gone is forgotten a minute later,
-// however far ahead the clock was when it was heard of.
+// TestWorkersWhileTheClockGoesBack: one that is gone is forgotten a minute later, however far ahead the clock was
+// when it was heard of.
 func TestWorkersWhileTheClockGoesBack(t *testing.T) {
 	t.Parallel()
 	c := newClockwork(t)
@@ -244,8 +242,7 @@ func TestWorkersWhileTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestTurns: the slots of all shares lie at equal distances, although each worker
-// knows Redis' clock by its own.
+// TestTurns: the slots of all shares lie at equal distances, although each worker knows Redis' clock by its own.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 1)
@@ -272,8 +269,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestQuickestReading of Redis' clock counts, until it is old: an answer that was
-// late says little.
+// TestQuickestReading of Redis' clock counts, until it is old: an answer that was late says little.
 func TestQuickestReading(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -8,16 +8,13 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// health is what a worker knows of how Redis is. What follows from it is at the
-// same time so for all workers, although none knows of the others: shares are
-// used only while nobody gets slots from Redis.
+// health is what a worker knows of how Redis is. What follows from it is at the same time so for all workers,
+// although none knows of the others: shares are used only while nobody gets slots from Redis.
 //
-// Redis is lost for a worker when an exchange with it fails, and has been away for
-// as long as lies between that exchange and the last that failed. Its share is
-// used only when Redis has been away for so long that every other worker has found
-// out, too, and has used up what it had taken from Redis before; and only until
-// Redis is asked again. When it answers, slots are taken from it only after all
-// others have asked again, too.
+// Redis is lost for a worker when an exchange with it fails, and has been away for as long as lies between that
+// exchange and the last that failed. Its share is used only when Redis has been away for so long that every other
+// worker has found out, too, and has used up what it had taken from Redis before; and only until Redis is asked
+// again. When it answers, slots are taken from it only after all others have asked again, too.
 type health struct {
 	since  time.Time // when the first exchange began that failed; zero: the last one did not
 	failed time.Time // when the last exchange began that failed
@@ -64,8 +61,7 @@ func (p *Pacer) lost(sent time.Time) {
 	p.health.failed = sent
 }
 
-// well takes note of an exchange that did not fail. If Redis was away for less than
-// doubt, nobody uses a share.
+// well takes note of an exchange that did not fail. If Redis was away for less than doubt, nobody uses a share.
 func (p *Pacer) well(sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,8 +24,7 @@ func (s slot) apart(other slot) time.Duration {
 	return max(s.latest.Sub(other.earliest), other.latest.Sub(s.earliest))
 }
 
-// fleet are workers that use every slot they can get, each as if it were a
-// process of its own.
+// fleet are workers that use every slot they can get, each as if it were a process of its own.
 type fleet struct {
 	t     *testing.T
 	redis *devstack.Server
@@ -71,8 +70,7 @@ func newFleet(t *testing.T, workers int, watch bool, speed pace.Speed) *fleet {
 	return f
 }
 
-// acquaint waits until each worker has looked twice since all were there: so each
-// surely knows of all.
+// acquaint waits until each worker has looked twice since all were there: so each surely knows of all.
 func (f *fleet) acquaint(workers int) {
 	f.t.Helper()
 	rdb, looks, latest := client(f.t, f.redis.URL), 0, 0.0
@@ -115,8 +113,8 @@ func (f *fleet) await(t time.Time, slots int) {
 	}
 }
 
-// awaitSpeed waits for a second after a time in which as many slots were taken as can
-// be: a busy machine lets some go by.
+// awaitSpeed waits for a second after a time in which as many slots were taken as can be: a busy machine lets some go
+// by.
 func (f *fleet) awaitSpeed(t time.Time, rate int) {
 	f.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -148,10 +146,9 @@ func fullest(all []slot) (most int, when time.Time) {
 	return most, when
 }
 
-// TestRedisIsLost and comes back, for a moment and for long, with its data and
-// without, while ten workers use all slots that they get: in no second are there
-// more than the provider can take. While it is lost, shares are used; when it is
-// back, all is as before.
+// TestRedisIsLost and comes back, for a moment and for long, with its data and without, while ten workers use all
+// slots that they get: in no second are there more than the provider can take. While it is lost, shares are used;
+// when it is back, all is as before.
 func TestRedisIsLost(t *testing.T) {
 	t.Parallel()
 	const workers = 10
@@ -197,9 +194,9 @@ func TestRedisIsLost(t *testing.T) {
 	}
 }
 
-// TestShares are half of a channel's speed, each worker's in turn, and never closer
-// to each other than the channel's own slots, however late Redis' answers were: the
-// clock of a worker is wrong by half of the time-out of an exchange, at most.
+// TestShares are half of a channel's speed, each worker's in turn, and never closer to each other than the channel's
+// own slots, however late Redis' answers were: the clock of a worker is wrong by half of the time-out of an exchange,
+// at most.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	const workers = 4
@@ -231,8 +228,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestStranger: a worker that never reached Redis supposes that there are others,
-// and has no slot before those of any others are used up.
+// TestStranger: a worker that never reached Redis supposes that there are others, and has no slot before those of any
+// others are used up.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -257,8 +254,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestRedisComesBack to a slow channel: the slots keep their distance from what was
-// sent before.
+// TestRedisComesBack to a slow channel: the slots keep their distance from what was sent before.
 func TestRedisComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 1, true, pace.PerSpan(2, time.Second, 1))

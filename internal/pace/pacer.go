@@ -12,15 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Speed is what a provider can take: one attempt every so often, and so many at
-// once after a rest.
+// Speed is what a provider can take: one attempt every so often, and so many at once after a rest.
 type Speed struct {
 	Every time.Duration // zero: any speed
 	Burst int           // at least 1
 }
 
-// PerSpan returns the speed of so many attempts in a time span, evenly spaced
-// but for the burst.
+// PerSpan returns the speed of so many attempts in a time span, evenly spaced but for the burst.
 func PerSpan(rate int, span time.Duration, burst int) Speed {
 	micros := (span.Microseconds() + int64(rate) - 1) / int64(rate)
 	return Speed{Every: max(time.Duration(micros), 1) * time.Microsecond, Burst: max(burst, 1)}
@@ -39,8 +37,8 @@ type Pacer struct {
 }
 
 const (
-	// Slots this close to each other are taken together: it saves asking, and is
-	// too short for any provider to notice.
+	// Slots this close to each other are taken together: it saves asking, and is too short for any provider to
+	// notice.
 	together = 5 * time.Millisecond
 	most     = 100
 )
@@ -61,8 +59,8 @@ var (
 	presenceScript = redisscript.NewScript(presenceSource)
 )
 
-// New returns a pacer for a worker of an installation, whose name must be its own. It
-// tells failed of every failure of Redis.
+// New returns a pacer for a worker of an installation, whose name must be its own. It tells failed of every failure
+// of Redis.
 func New(rdb redis.UniversalClient, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
 	return &Pacer{
 		redis:  redisscript.New(rdb, "pace", redisscript.Config{Installation: owner, OnError: failed, FirstCooldown: doubt, Cooldown: rest}),
@@ -70,10 +68,9 @@ func New(rdb redis.UniversalClient, owner redisscript.Installation, worker strin
 	}
 }
 
-// Take takes up to so many of a channel's next slots, and returns how long it is
-// until the first; all may be used then. Where it takes none, it is to be asked
-// again after that time. It never fails: without Redis it takes the next slot of
-// this worker's share.
+// Take takes up to so many of a channel's next slots, and returns how long it is until the first; all may be used
+// then. Where it takes none, it is to be asked again after that time. It never fails: without Redis it takes the next
+// slot of this worker's share.
 func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (slots int, wait time.Duration) {
 	if left := p.left(); left > 0 {
 		return p.share(channel, s, left)
@@ -115,9 +112,8 @@ func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// before is how long anybody may have to wait for a slot of a channel, and for how
-// much longer its slots are used up as far as this worker knows, in microseconds;
-// nothing if it knows of none.
+// before is how long anybody may have to wait for a slot of a channel, and for how much longer its slots are used up
+// as far as this worker knows, in microseconds; nothing if it knows of none.
 func (p *Pacer) before(key string, s Speed) (longest time.Duration, known any, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

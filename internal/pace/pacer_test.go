@@ -61,8 +61,8 @@ func send(t *testing.T, p *pace.Pacer, s pace.Speed, times int) (at []time.Time)
 	return at
 }
 
-// notBefore wants no slot to be used before it is its turn. A busy machine uses
-// them late, and then closer to each other.
+// notBefore wants no slot to be used before it is its turn. A busy machine uses them late, and then closer to each
+// other.
 func notBefore(t *testing.T, began time.Time, at []time.Time, turn func(i int) time.Duration) {
 	t.Helper()
 	for i := range at {
@@ -96,8 +96,7 @@ func TestThreeWorkersShareTheSlots(t *testing.T) {
 	notBefore(t, began, all, func(i int) time.Duration { return time.Duration(i) * speed.Every })
 }
 
-// TestBurst: after a rest so many may go at once, and never more within the time
-// that they take.
+// TestBurst: after a rest so many may go at once, and never more within the time that they take.
 func TestBurst(t *testing.T) {
 	t.Parallel()
 	rdb, speed := client(t, testenv.Redis(t)), pace.PerSpan(10, time.Second, 4)

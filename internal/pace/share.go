@@ -29,9 +29,8 @@ func stranger() crowd {
 	return crowd{workers: strangers, place: rand.Float64(), seen: now, guess: true, clock: reading{at: now, clock: now}}
 }
 
-// meet takes note of how many workers there are. That they have become fewer is
-// believed after a while only: Redis may have forgotten some. Of readings of its
-// clock that of the quickest answer counts, for as long.
+// meet takes note of how many workers there are. That they have become fewer is believed after a while only: Redis
+// may have forgotten some. Of readings of its clock that of the quickest answer counts, for as long.
 func (p *Pacer) meet(c crowd) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,15 +42,14 @@ func (p *Pacer) meet(c crowd) {
 	}
 }
 
-// longest is how long anybody may have to wait for a slot that was taken from
-// Redis: each other worker waits for its own.
+// longest is how long anybody may have to wait for a slot that was taken from Redis: each other worker waits for its
+// own.
 func (c crowd) longest(s Speed) time.Duration {
 	return time.Duration(c.workers) * (s.Every + together)
 }
 
-// next is when the next slot of this worker's share is, at a time or after it. The
-// slots of all shares have twice the distance of the channel's own, and take
-// turns, by Redis' clock as each worker remembers it.
+// next is when the next slot of this worker's share is, at a time or after it. The slots of all shares have twice the
+// distance of the channel's own, and take turns, by Redis' clock as each worker remembers it.
 func (c crowd) next(s Speed, t time.Time) time.Time {
 	turn := 2 * time.Duration(c.workers) * s.Every
 	mine := time.Duration(c.place * float64(turn))
@@ -59,8 +57,7 @@ func (c crowd) next(s Speed, t time.Time) time.Time {
 	return t.Add((mine - clock + turn) % turn)
 }
 
-// share takes the next slot of this worker's own share, unless Redis is asked
-// again before.
+// share takes the next slot of this worker's own share, unless Redis is asked again before.
 func (p *Pacer) share(channel string, s Speed, left time.Duration) (slots int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,9 +14,8 @@ const (
 	presence      = time.Minute // how long a worker that is not heard of counts as one
 )
 
-// Pause has all workers leave a channel alone for so long, or for as long as
-// somebody asked before, if that is longer. Without Redis it does nothing:
-// whoever was asked to pause does so in any case.
+// Pause has all workers leave a channel alone for so long, or for as long as somebody asked before, if that is
+// longer. Without Redis it does nothing: whoever was asked to pause does so in any case.
 func (p *Pacer) Pause(ctx context.Context, channel string, d time.Duration) {
 	if prefix, err := p.redis.Prefix(); err == nil && d >= time.Millisecond {
 		_, _ = p.ask(ctx, pauseScript.Call([]string{pauseKey(prefix, channel)}, d.Milliseconds()))
@@ -27,8 +26,8 @@ func pauseKey(prefix, channel string) string { return prefix + "pace:{" + channe
 
 func workersKey(prefix string) string { return prefix + "pace:workers" }
 
-// Run tells paused of every channel that is to be left alone, and for how much
-// longer, and says that this worker is there, until ctx ends.
+// Run tells paused of every channel that is to be left alone, and for how much longer, and says that this worker is
+// there, until ctx ends.
 func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()

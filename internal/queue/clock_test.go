@@ -8,8 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestClocksApart: what is due by Postgres' clock is woken for then, whether
-// the clock of this process is behind or ahead.
+// TestClocksApart: what is due by Postgres' clock is woken for then, whether the clock of this process is behind or
+// ahead.
 func TestClocksApart(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"behind": -3 * time.Minute, "ahead": 3 * time.Minute} {

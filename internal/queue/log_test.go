@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// TestComplaints: one a second passes, with the number of those held back; what
-// is no complaint always does.
+// TestComplaints: one a second passes, with the number of those held back; what is no complaint always does.
 func TestComplaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer

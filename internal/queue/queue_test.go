@@ -19,8 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestWakeUpsArriveAsTheyWereArmed: those due now at once, one for later not
-// before its second.
+// TestWakeUpsArriveAsTheyWereArmed: those due now at once, one for later not before its second.
 func TestWakeUpsArriveAsTheyWereArmed(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -42,8 +41,7 @@ func TestWakeUpsArriveAsTheyWereArmed(t *testing.T) {
 	})
 }
 
-// TestArmingTwiceIsArmingOnce; another plan of the same push is another
-// wake-up.
+// TestArmingTwiceIsArmingOnce; another plan of the same push is another wake-up.
 func TestArmingTwiceIsArmingOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -61,8 +59,8 @@ func TestArmingTwiceIsArmingOnce(t *testing.T) {
 	}
 }
 
-// TestArmedAgainWhenDone: a push that is deferred and comes back to the same
-// plan, or whose lease lapsed, must not be taken for one that is there.
+// TestArmedAgainWhenDone: a push that is deferred and comes back to the same plan, or whose lease lapsed, must not be
+// taken for one that is there.
 func TestArmedAgainWhenDone(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -156,8 +154,7 @@ func TestWhatIsNoWakeUpIsPutAside(t *testing.T) {
 	eventually(t, "the other is archived", func() bool { return rdb.ZCard(t.Context(), "asynq:{push-0}:archived").Val() == 1 })
 }
 
-// TestServeDrains: it returns when running handlers have, and they are not
-// told to stop.
+// TestServeDrains: it returns when running handlers have, and they are not told to stop.
 func TestServeDrains(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -207,9 +204,8 @@ func TestArmWithoutRedis(t *testing.T) {
 	eventually(t, "arming works again", func() bool { return try() == nil })
 }
 
-// TestSizesAfterAFlush: asynq tells its Inspector of a queue once per process.
-// The next arming does so again, or the worker's gauges would be lost until it
-// restarts.
+// TestSizesAfterAFlush: asynq tells its Inspector of a queue once per process. The next arming does so again, or the
+// worker's gauges would be lost until it restarts.
 func TestSizesAfterAFlush(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -231,8 +227,8 @@ func TestSizesAfterAFlush(t *testing.T) {
 	})
 }
 
-// TestArmedBesideOneThatIsBelievedToRun: asynq gives a killed worker's wake-up
-// back after a minute or two. Who arms it again must not wait for that.
+// TestArmedBesideOneThatIsBelievedToRun: asynq gives a killed worker's wake-up back after a minute or two. Who arms
+// it again must not wait for that.
 func TestArmedBesideOneThatIsBelievedToRun(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -277,8 +273,8 @@ func TestWorks_BrokenQueue(t *testing.T) {
 	}
 }
 
-// TestArm_ManyOfOneTenant wake after those of others: a thousand for one second are no
-// reason for another tenant's to wait.
+// TestArm_ManyOfOneTenant wake after those of others: a thousand for one second are no reason for another tenant's to
+// wait.
 func TestArm_ManyOfOneTenant(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
@@ -309,8 +305,8 @@ func TestArm_ManyOfOneTenant(t *testing.T) {
 	}
 }
 
-// TestServe_ManyOfOneTenant: while thousands of one tenant's wake-ups wait for handlers
-// that are slow, another's is handled at once.
+// TestServe_ManyOfOneTenant: while thousands of one tenant's wake-ups wait for handlers that are slow, another's is
+// handled at once.
 func TestServe_ManyOfOneTenant(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -344,8 +340,8 @@ func TestServe_ManyOfOneTenant(t *testing.T) {
 	eventually(t, "all are handled", func() bool { return handled.Load() == 3000 })
 }
 
-// TestImpatienceIsNoFailure: one who brings more wake-ups than he has patience
-// for does not have Redis left alone by others.
+// TestImpatienceIsNoFailure: one who brings more wake-ups than he has patience for does not have Redis left alone by
+// others.
 func TestImpatienceIsNoFailure(t *testing.T) {
 	t.Parallel()
 	q := open(t)
@@ -357,8 +353,7 @@ func TestImpatienceIsNoFailure(t *testing.T) {
 	arm(t, q, wakeUp(time.Hour))
 }
 
-// TestInstallations that share a Redis have wake-ups of their own, and none while their
-// database has no name yet.
+// TestInstallations that share a Redis have wake-ups of their own, and none while their database has no name yet.
 func TestInstallations(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))

@@ -16,8 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/wire"
 )
 
-// outage is a cache on a Redis that the test may break. Its clock stands
-// still unless the test moves it.
+// outage is a cache on a Redis that the test may break. Its clock stands still unless the test moves it.
 type outage struct {
 	*quota.Cache
 	redis *devstack.Server
@@ -61,8 +60,8 @@ func (o *outage) want(t *testing.T, r quota.Recipient, state quota.State, fill b
 	}
 }
 
-// TestCache_WithoutRedis: everything is cold, one caller per second finds out
-// that it still is, and nobody is asked to fill.
+// TestCache_WithoutRedis: everything is cold, one caller per second finds out that it still is, and nobody is asked
+// to fill.
 func TestCache_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]struct {
@@ -175,8 +174,7 @@ func TestCache_BrokenRecipient(t *testing.T) {
 	o.want(t, o.anna, quota.Blocked, false, 11)
 }
 
-// TestHeavyCallsAreFewTogether: the more bookings a call may have to look at, the
-// fewer are sent together.
+// TestHeavyCallsAreFewTogether: the more bookings a call may have to look at, the fewer are sent together.
 func TestHeavyCallsAreFewTogether(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)

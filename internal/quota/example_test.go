@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// A recipient may get two messages an hour, and has three bookings. Is there a place at 10:45, and if not, when is the
-// nearest one?
+// A recipient may get two messages an hour, and has three bookings. Is there a place at 10:45, and if not, when is
+// the nearest one?
 func ExamplePolicy_Decide() {
 	policy := quota.Policy{{Name: "per-hour", Limit: 2, Window: time.Hour}}
 	clock := func(hour, minute int) time.Time { return time.Date(2026, 12, 1, hour, minute, 0, 0, time.UTC) }

@@ -62,8 +62,7 @@ func TestBlockedIntervalsCoverWhatCanNotBeBooked(t *testing.T) {
 	})
 }
 
-// TestFreeTimesAreLegalAndNearest tries every step on the way to the free time
-// that is found.
+// TestFreeTimesAreLegalAndNearest tries every step on the way to the free time that is found.
 func TestFreeTimesAreLegalAndNearest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,8 +86,7 @@ func TestFreeTimesAreLegalAndNearest(t *testing.T) {
 	})
 }
 
-// TestFreeTimesWithoutSteps are exact: the grain before is taken, or it is the
-// time that was asked for.
+// TestFreeTimesWithoutSteps are exact: the grain before is taken, or it is the time that was asked for.
 func TestFreeTimesWithoutSteps(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

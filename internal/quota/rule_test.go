@@ -8,8 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// at reads a time of day: on the day of noon, or on the one before or after
-// if it is led by − or +.
+// at reads a time of day: on the day of noon, or on the one before or after if it is led by − or +.
 func at(t testing.TB, clock string) time.Time {
 	t.Helper()
 	day := 0

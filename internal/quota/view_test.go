@@ -23,8 +23,8 @@ func cut(bookings []quota.Booking, from, until time.Time) quota.View {
 	return quota.View{From: from, Until: until, Timeline: quota.NewTimeline(seen)}
 }
 
-// TestCompleteDecisionsStandWhateverLiesBeyond compares what is said from a
-// part of the calendar with what is said from all of it.
+// TestCompleteDecisionsStandWhateverLiesBeyond compares what is said from a part of the calendar with what is said
+// from all of it.
 func TestCompleteDecisionsStandWhateverLiesBeyond(t *testing.T) {
 	t.Parallel()
 	complete, incomplete := 0, 0
@@ -55,8 +55,8 @@ func TestCompleteDecisionsStandWhateverLiesBeyond(t *testing.T) {
 	}
 }
 
-// TestWideningEnds asks with views of once, twice, … the reach, and must get a
-// complete answer when the view shows everything.
+// TestWideningEnds asks with views of once, twice, … the reach, and must get a complete answer when the view shows
+// everything.
 func TestWideningEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -90,8 +90,7 @@ func TestOnceAroundSufficesForTheDecision(t *testing.T) {
 	})
 }
 
-// TestDecideOffersOnlyWholeSecondsAhead also where bookings and windows end in
-// between.
+// TestDecideOffersOnlyWholeSecondsAhead also where bookings and windows end in between.
 func TestDecideOffersOnlyWholeSecondsAhead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPromises holds the scripts to what the documentation promises, in all
-// time spans of random traffic, without any model of how they do it.
+// TestPromises holds the scripts to what the documentation promises, in all time spans of random traffic, without any
+// model of how they do it.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	p, subjects := newPuppet(t), 0

@@ -23,9 +23,8 @@ func comeback(l Limit) int64 {
 	return per
 }
 
-// TestClockGoesBack by less than a limit's time, and by much more: what was used
-// stays used, but for no longer than if it had been used at that moment. What is
-// said about that is true, also if nothing but a peek asks meanwhile.
+// TestClockGoesBack by less than a limit's time, and by much more: what was used stays used, but for no longer than
+// if it had been used at that moment. What is said about that is true, also if nothing but a peek asks meanwhile.
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, l := range append(variants(),
@@ -80,9 +79,8 @@ func (p *puppet) peek(t testing.TB, subject string, l Limit, cost int) Result {
 	return d.Results[0]
 }
 
-// TestPromisesWhileTheClockGoesBack holds the scripts to their promises in time
-// as it really passes, while the clock jumps back now and then, by little or
-// much.
+// TestPromisesWhileTheClockGoesBack holds the scripts to their promises in time as it really passes, while the clock
+// jumps back now and then, by little or much.
 func TestPromisesWhileTheClockGoesBack(t *testing.T) {
 	t.Parallel()
 	p, subjects, jumps := newPuppet(t), 0, 0

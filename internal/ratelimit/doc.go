@@ -1,13 +1,10 @@
-// Package ratelimit limits speeds: how much a subject may use in a time, now.
-// It is for callers of the API, for providers, and for whoever wants only a
-// limiter. It is not for quotas of recipients at future send times, which
+// Package ratelimit limits speeds: how much a subject may use in a time, now. It is for callers of the API, for
+// providers, and for whoever wants only a limiter. It is not for quotas of recipients at future send times, which
 // package quota books.
 //
-// The state of a [Limit] lies in Redis and is read and changed by one Lua
-// script (lua/*.lua), on Redis' own clock, so that any number of processes
-// share it. Several limits are looked at together: all are charged, or none.
-// What is refused is never charged. What was not used for a while leaves
-// nothing behind.
+// The state of a [Limit] lies in Redis and is read and changed by one Lua script (lua/*.lua), on Redis' own clock, so
+// that any number of processes share it. Several limits are looked at together: all are charged, or none. What is
+// refused is never charged. What was not used for a while leaves nothing behind.
 //
 // # The algorithms
 //
@@ -28,17 +25,15 @@
 //   - [LeakyBucket] is a funnel that holds Burst units and drips Limit per Per,
 //     evenly. With its default Burst of 1 any two units are Per / Limit apart.
 //
-// The last two are the same arithmetic, that of GCRA, and one script: the room
-// in a funnel is what a bucket has in tokens. Only their Burst differs where
-// none is given. So the choice between the two is one of words.
+// The last two are the same arithmetic, that of GCRA, and one script: the room in a funnel is what a bucket has in
+// tokens. Only their Burst differs where none is given. So the choice between the two is one of words.
 //
 // # The answer
 //
 // Remaining is the highest cost that would be allowed right now.
 //
-// RetryAfter is the shortest time after which the same cost would be allowed
-// if nobody else came meanwhile: 0 if it is allowed now, [Never] if it is more
-// than the limit has when nothing is used.
+// RetryAfter is the shortest time after which the same cost would be allowed if nobody else came meanwhile: 0 if it
+// is allowed now, [Never] if it is more than the limit has when nothing is used.
 //
 // ResetAfter is the shortest time after which the subject is as if never seen:
 //
@@ -47,23 +42,19 @@
 //   - [SlidingWindow]: until Per after the end of the last step;
 //   - [TokenBucket], [LeakyBucket]: until the bucket is full, or empty, again.
 //
-// If the cost was charged, Remaining and ResetAfter are what they are
-// afterwards.
+// If the cost was charged, Remaining and ResetAfter are what they are afterwards.
 //
 // # A clock that goes back
 //
-// Redis' clock can jump back by any X, as in a failover to another machine. What
-// was used stays used: Remaining does not grow, and in time as it really passes
-// every promise above holds, but for the edges of Aligned windows, of which the
-// clock shows some twice. And nothing is used for longer than if all of it had
-// been used at the moment at which it is first looked at after the jump: so at
-// the latest after Per (and one Precision; of a bucket the time in which it fills)
-// all of it has come back, however large X is.
+// Redis' clock can jump back by any X, as in a failover to another machine. What was used stays used: Remaining does
+// not grow, and in time as it really passes every promise above holds, but for the edges of Aligned windows, of which
+// the clock shows some twice. And nothing is used for longer than if all of it had been used at the moment at which
+// it is first looked at after the jump: so at the latest after Per (and one Precision; of a bucket the time in which
+// it fills) all of it has come back, however large X is.
 //
 // # What it costs Redis
 //
-// A decision takes a time that does not depend on how much was used; only in
-// [SlidingLog] and [SlidingWindow] it grows with the logarithm of how many uses
-// or steps there are. Each call has a weight, its time in Redis at most, and
-// [Config] bounds the weight of all calls under way, and of those of each owner.
+// A decision takes a time that does not depend on how much was used; only in [SlidingLog] and [SlidingWindow] it
+// grows with the logarithm of how many uses or steps there are. Each call has a weight, its time in Redis at most,
+// and [Config] bounds the weight of all calls under way, and of those of each owner.
 package ratelimit

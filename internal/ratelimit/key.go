@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// TagOf is the part of a name that Redis Cluster places it by: what is between
-// the first { and the next }, if there is anything, and else all of it.
+// TagOf is the part of a name that Redis Cluster places it by: what is between the first { and the next }, if there
+// is anything, and else all of it.
 func TagOf(name string) string {
 	if _, rest, ok := strings.Cut(name, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
@@ -28,15 +28,13 @@ func (s *slots) of(tag string) string {
 	return s.slot
 }
 
-// slotOf is the part of a key that places it in a cluster. Like the rest it is
-// of fixed size and names nobody.
+// slotOf is the part of a key that places it in a cluster. Like the rest it is of fixed size and names nobody.
 func slotOf(name string) string {
 	h := sha256.Sum256([]byte(name))
 	return "limit:{" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}:"
 }
 
-// keyOf tells the rules of a tag apart, by everything in them: with another
-// limit a subject begins anew.
+// keyOf tells the rules of a tag apart, by everything in them: with another limit a subject begins anew.
 func keyOf(r Rule) string {
 	b := make([]byte, 0, 128)
 	b = append(append(b, r.Limit.kind()...), 0)

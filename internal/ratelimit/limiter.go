@@ -14,31 +14,28 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Never is the RetryAfter of what is not allowed at any time, because it costs
-// more than the limit has when nothing is used.
+// Never is the RetryAfter of what is not allowed at any time, because it costs more than the limit has when nothing
+// is used.
 const Never time.Duration = -1
 
 var (
 	// ErrUnavailable is returned while Redis does not answer, or can not decide.
 	ErrUnavailable = errors.New("ratelimit: no decision from Redis")
-	// ErrBusy is returned where the other calls of the same owner take so long that
-	// this one would have to wait for longer than [Config.Wait].
+	// ErrBusy is returned where the other calls of the same owner take so long that this one would have to wait for
+	// longer than [Config.Wait].
 	ErrBusy = errors.New("ratelimit: the owner's other calls use up all that it may use of Redis at a time")
-	// ErrApart is returned where a Redis Cluster would have to decide about rules
-	// with different tags together.
+	// ErrApart is returned where a Redis Cluster would have to decide about rules with different tags together.
 	ErrApart = errors.New("ratelimit: in a Redis Cluster, rules that are decided together must have the same tag")
 )
 
-// Rule is one limit of one subject: whoever or whatever is limited. The same
-// subject may have several.
+// Rule is one limit of one subject: whoever or whatever is limited. The same subject may have several.
 type Rule struct {
 	Subject string
 	Limit   Limit
 	Tag     string // rules of an owner with one tag are in one slot of a cluster
 }
 
-// Result is how one limit stands after a decision. All times are whole
-// microseconds.
+// Result is how one limit stands after a decision. All times are whole microseconds.
 type Result struct {
 	Allowed    bool          // this limit has, or had, room for the cost
 	Limit      int           // the most that can be used at once: the burst of a bucket, the limit of others
@@ -53,8 +50,7 @@ type Decision struct {
 	Results []Result // one for each rule, in their order
 }
 
-// Limiter decides by what is in Redis. Any number of them, in any number of
-// programs, share the same limits.
+// Limiter decides by what is in Redis. Any number of them, in any number of programs, share the same limits.
 type Limiter struct {
 	redis   *redisscript.Runner
 	cluster bool
@@ -63,14 +59,12 @@ type Limiter struct {
 	wait    time.Duration
 }
 
-// Config bounds the limiter's waiting, and what it makes Redis do. Zero values
-// mean the defaults.
+// Config bounds the limiter's waiting, and what it makes Redis do. Zero values mean the defaults.
 type Config struct {
 	redisscript.Config
 
-	// Work is how much of Redis' time the calls that are under way may take
-	// together, by the estimate of their weight, and OwnerWork how much those of
-	// one owner may. Others wait for their turn. 0: as much as they are.
+	// Work is how much of Redis' time the calls that are under way may take together, by the estimate of their
+	// weight, and OwnerWork how much those of one owner may. Others wait for their turn. 0: as much as they are.
 	Work, OwnerWork time.Duration
 	Wait            time.Duration // for that turn, at most; 0: twice Timeout, so that a Redis that hangs is reported as such
 }
@@ -88,14 +82,12 @@ func newLimiter(rdb redis.UniversalClient, cfg Config, file func(name string) st
 	return l
 }
 
-// Take SPENDS the cost of every rule if all of them allow it, and nothing
-// otherwise, in one step. Owners do not share the state of any rule. Rules that
-// are the same are charged once. Without rules everything is allowed.
+// Take SPENDS the cost of every rule if all of them allow it, and nothing otherwise, in one step. Owners do not share
+// the state of any rule. Rules that are the same are charged once. Without rules everything is allowed.
 //
-// If a reply of Redis is lost, the client asks again, and the cost may be
-// charged twice; if there is no reply at all, it may be charged without a
-// decision. More than a limit is never allowed. The error is [ErrUnavailable],
-// [ErrBusy] or [ErrApart], or says that a limit is not valid or ctx is over.
+// If a reply of Redis is lost, the client asks again, and the cost may be charged twice; if there is no reply at all,
+// it may be charged without a decision. More than a limit is never allowed. The error is [ErrUnavailable], [ErrBusy]
+// or [ErrApart], or says that a limit is not valid or ctx is over.
 func (l *Limiter) Take(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, take, owner, cost, rules)
 }
@@ -105,18 +97,16 @@ func (l *Limiter) Peek(ctx context.Context, owner string, cost int, rules ...Rul
 	return l.decide(ctx, peek, owner, cost, rules)
 }
 
-// Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of
-// steps, what was used last. It answers as Peek would afterwards.
+// Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of steps, what was used last. It
+// answers as Peek would afterwards.
 //
-// It is sent once. Where the error is [ErrUnavailable], nobody knows whether it
-// was made; who repeats it may give back twice, so that more than the limit is
-// allowed.
+// It is sent once. Where the error is [ErrUnavailable], nobody knows whether it was made; who repeats it may give
+// back twice, so that more than the limit is allowed.
 func (l *Limiter) Refund(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, refund, owner, cost, rules)
 }
 
-// Reset FORGETS all that was used of every rule. It answers as Peek would
-// afterwards, and can be repeated.
+// Reset FORGETS all that was used of every rule. It answers as Peek would afterwards, and can be repeated.
 func (l *Limiter) Reset(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, reset, owner, cost, rules)
 }
@@ -211,8 +201,7 @@ func (l *Limiter) run(ctx context.Context, owner string, c redisscript.Call) ([]
 	return answer, nil
 }
 
-// chargeable bounds a cost that has no room ever, so that no arithmetic
-// overflows.
+// chargeable bounds a cost that has no room ever, so that no arithmetic overflows.
 func chargeable(l Limit, cost int) int { return min(cost, l.capacity()+1) }
 
 // read turns a script's answer into a decision.

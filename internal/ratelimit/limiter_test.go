@@ -31,8 +31,8 @@ func rulesOf(subject string, ls ...Limit) []Rule {
 	return rules
 }
 
-// TestAllOrNone: many take at once from two limits. As many pass as the
-// stricter one allows, and the looser one is charged exactly as often.
+// TestAllOrNone: many take at once from two limits. As many pass as the stricter one allows, and the looser one is
+// charged exactly as often.
 func TestAllOrNone(t *testing.T) {
 	t.Parallel()
 	l, _ := newRealLimiter(t)
@@ -156,8 +156,7 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestNoGarbageUnderLoad: a subject that never rests keeps no more than what
-// matters.
+// TestNoGarbageUnderLoad: a subject that never rests keeps no more than what matters.
 func TestNoGarbageUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newPuppet(t)
@@ -175,8 +174,7 @@ func TestNoGarbageUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRealClock: the scripts that programs run read Redis' clock, and an answer
-// holds in real time.
+// TestRealClock: the scripts that programs run read Redis' clock, and an answer holds in real time.
 func TestRealClock(t *testing.T) {
 	t.Parallel()
 	l, rdb := newRealLimiter(t)
@@ -276,8 +274,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestWithoutRedis: no decision, and soon. One caller per second finds out that
-// it is still away.
+// TestWithoutRedis: no decision, and soon. One caller per second finds out that it is still away.
 func TestWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]struct{ stop, start func(*devstack.Server) error }{
@@ -327,8 +324,8 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
-// TestRedisRefuses: what concerns one subject does not concern others, and
-// scripts that Redis has forgotten are sent again.
+// TestRedisRefuses: what concerns one subject does not concern others, and scripts that Redis has forgotten are sent
+// again.
 func TestRedisRefuses(t *testing.T) {
 	t.Parallel()
 	rdb := patient(t, testenv.OwnRedis(t).URL)
@@ -360,8 +357,7 @@ func TestRedisRefuses(t *testing.T) {
 	all.Wait()
 }
 
-// TestRedisIsFull: nothing is charged, not even in part, and all are told so at
-// once.
+// TestRedisIsFull: nothing is charged, not even in part, and all are told so at once.
 func TestRedisIsFull(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
@@ -381,8 +377,7 @@ func TestRedisIsFull(t *testing.T) {
 	}
 }
 
-// TestLostReply: the client asks again. The cost is charged twice, and the
-// limit holds.
+// TestLostReply: the client asks again. The cost is charged twice, and the limit holds.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)

@@ -21,8 +21,8 @@ func heaviest() (rules []Rule) {
 	return rules
 }
 
-// TestOwnersHaveParts: calls of an owner that uses up its part wait for each
-// other, and not for long; those of another owner are under way meanwhile.
+// TestOwnersHaveParts: calls of an owner that uses up its part wait for each other, and not for long; those of
+// another owner are under way meanwhile.
 func TestOwnersHaveParts(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -62,8 +62,8 @@ func TestOwnersHaveParts(t *testing.T) {
 	}
 }
 
-// TestPipelinesAreBounded by what they cost Redis: calls that are light go together,
-// and of the heaviest each goes alone.
+// TestPipelinesAreBounded by what they cost Redis: calls that are light go together, and of the heaviest each goes
+// alone.
 func TestPipelinesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -101,8 +101,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 	}
 }
 
-// TestNobodyIsBusyWhereRedisHangs: whoever waits for those who wait for Redis is
-// told that it is Redis.
+// TestNobodyIsBusyWhereRedisHangs: whoever waits for those who wait for Redis is told that it is Redis.
 func TestNobodyIsBusyWhereRedisHangs(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)

@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "draw docs/ratelimits.svg")
 
-// TestPicture holds docs/ratelimits.svg to what the scripts decide: five
-// algorithms, one lane each, under the same traffic.
+// TestPicture holds docs/ratelimits.svg to what the scripts decide: five algorithms, one lane each, under the same
+// traffic.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	const path = "../../docs/ratelimits.svg"
@@ -38,9 +38,8 @@ const (
 	pictureSeconds = 45
 )
 
-// pictureTraffic is when requests come, in seconds: steadily, in a burst over
-// the edge between two windows, not at all, in a burst again, and steadily but
-// too fast.
+// pictureTraffic is when requests come, in seconds: steadily, in a burst over the edge between two windows, not at
+// all, in a burst again, and steadily but too fast.
 func pictureTraffic() []float64 {
 	var at []float64
 	for n := range 6 {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// start is where the clocks of the tests begin: in a real year, since the
-// numbers must have real lengths, and not on an edge of anything.
+// start is where the clocks of the tests begin: in a real year, since the numbers must have real lengths, and not on
+// an edge of anything.
 const start = 1_795_000_000_123_457
 
 func limits(algorithms ...Algorithm) *rapid.Generator[Limit] {
@@ -44,8 +44,7 @@ func limits(algorithms ...Algorithm) *rapid.Generator[Limit] {
 	})
 }
 
-// costs of a limit are small ones, those near its capacity, and a few that it
-// never has.
+// costs of a limit are small ones, those near its capacity, and a few that it never has.
 func costs(l Limit) *rapid.Generator[int] {
 	c := l.WithDefaults().capacity()
 	return rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, min(c+1, 10_001)), rapid.SampledFrom([]int{c, c + 1, 1_000_000}))
@@ -102,9 +101,8 @@ func (w *together) decide(t *rapid.T, verb string, cost int, which ...int) Decis
 	return got
 }
 
-// agree sends random traffic at one or several limits of two subjects, with a
-// clock that now and then goes back, and compares every field of every answer. It
-// returns how often it saw what.
+// agree sends random traffic at one or several limits of two subjects, with a clock that now and then goes back, and
+// compares every field of every answer. It returns how often it saw what.
 func agree(t *testing.T, p *puppet, rounds int, limits *rapid.Generator[Limit]) (seen map[string]int) {
 	seen, tags := map[string]int{}, 0
 	check := func(rt *rapid.T) {
@@ -186,8 +184,7 @@ func TestScriptsAgreeWithModels(t *testing.T) {
 	t.Log(seen)
 }
 
-// TestTotalsBeginAnew: the totals of a list are counted modulo a number, here a
-// small one.
+// TestTotalsBeginAnew: the totals of a list are counted modulo a number, here a small one.
 func TestTotalsBeginAnew(t *testing.T) {
 	t.Parallel()
 	small := limits(SlidingLog, SlidingWindow).Filter(func(l Limit) bool { return l.Limit < 13 })

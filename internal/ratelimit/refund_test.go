@@ -25,8 +25,8 @@ func must(t *testing.T) func(d Decision, err error) Decision {
 	}
 }
 
-// TestRefund gives back what was used, not more, and of each limit by itself;
-// what was used and given back leaves nothing behind.
+// TestRefund gives back what was used, not more, and of each limit by itself; what was used and given back leaves
+// nothing behind.
 func TestRefund(t *testing.T) {
 	t.Parallel()
 	l, rdb := newRealLimiter(t)
@@ -90,8 +90,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestRefundIsSentOnce: where the reply is lost it may have been made, and is not
-// made twice.
+// TestRefundIsSentOnce: where the reply is lost it may have been made, and is not made twice.
 func TestRefundIsSentOnce(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -109,8 +108,7 @@ func TestRefundIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestTags: a single server decides about rules with different tags together; a
-// cluster would not, and is not asked.
+// TestTags: a single server decides about rules with different tags together; a cluster would not, and is not asked.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

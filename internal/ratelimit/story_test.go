@@ -37,9 +37,8 @@ func (p *puppet) take(t testing.TB, subject string, l Limit, cost int) Result {
 // minute is a full minute.
 const minute = start/60_000_000*60_000_000 + 60_000_000
 
-// TestBoundaryBurst: somebody comes once, and with ten in the last millisecond
-// of the minute that begins so, and with ten in the first of the next. The fixed
-// window lets nearly twice pass what it promises for a minute; none of the
+// TestBoundaryBurst: somebody comes once, and with ten in the last millisecond of the minute that begins so, and with
+// ten in the first of the next. The fixed window lets nearly twice pass what it promises for a minute; none of the
 // others does.
 func TestBoundaryBurst(t *testing.T) {
 	t.Parallel()
@@ -64,8 +63,7 @@ func TestBoundaryBurst(t *testing.T) {
 	}
 }
 
-// TestAnswers tells what each algorithm says on the way from the first unit to
-// a refusal and back.
+// TestAnswers tells what each algorithm says on the way from the first unit to a refusal and back.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -131,9 +129,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestManyUses: which of hundreds of uses has to be forgotten first, when some
-// are already that nobody has swept up yet, and when some were refunded, and when
-// the clock went back over some.
+// TestManyUses: which of hundreds of uses has to be forgotten first, when some are already that nobody has swept up
+// yet, and when some were refunded, and when the clock went back over some.
 func TestManyUses(t *testing.T) {
 	t.Parallel()
 	p := newPuppet(t)
@@ -178,9 +175,8 @@ func TestManyUses(t *testing.T) {
 	}
 }
 
-// TestNoDrift: three per second, taken as soon as they are allowed, are three
-// thousand in a thousand seconds, though a third of a second is no whole number
-// of microseconds.
+// TestNoDrift: three per second, taken as soon as they are allowed, are three thousand in a thousand seconds, though
+// a third of a second is no whole number of microseconds.
 func TestNoDrift(t *testing.T) {
 	t.Parallel()
 	p, at := newPuppet(t), int64(minute)

@@ -18,8 +18,8 @@ func heavy() []Limit {
 	}
 }
 
-// sixteen are as many limits as a call may have, with so many uses of each, one
-// in each thousandth, or ten thousandth, of the time, of which a part is forgotten by now.
+// sixteen are as many limits as a call may have, with so many uses of each, one in each thousandth, or ten
+// thousandth, of the time, of which a part is forgotten by now.
 func (p *puppet) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) []Rule {
 	t.Helper()
 	var rules []Rule
@@ -43,8 +43,7 @@ func (p *puppet) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) [
 	return rules
 }
 
-// micros is what a call takes of Redis' time: the least of many, for a busy machine
-// interrupts some.
+// micros is what a call takes of Redis' time: the least of many, for a busy machine interrupts some.
 func (p *puppet) micros(t testing.TB, verb string, cost int, rules []Rule) float64 {
 	t.Helper()
 	least := math.MaxFloat64
@@ -72,8 +71,8 @@ var weighed = []struct {
 	{"refund", refund, func(Limit) int { return 1 }},
 }
 
-// TestManyUsesCostLittleMore of Redis' time than few: ten times as many less than four
-// times as much. Of the few, too, some are left after the last refund.
+// TestManyUsesCostLittleMore of Redis' time than few: ten times as many less than four times as much. Of the few,
+// too, some are left after the last refund.
 func TestManyUsesCostLittleMore(t *testing.T) {
 	t.Parallel()
 	for _, l := range heavy() {
@@ -103,8 +102,7 @@ func newOwnPuppet(t testing.TB) *puppet {
 	return &puppet{Limiter: newLimiter(rdb, strict(t), puppetText(t)), rdb: rdb}
 }
 
-// BenchmarkWeight compares what sixteen limits take of Redis' time with their
-// weight.
+// BenchmarkWeight compares what sixteen limits take of Redis' time with their weight.
 func BenchmarkWeight(b *testing.B) {
 	for _, l := range append(variants(), heavy()...) {
 		for _, call := range weighed {

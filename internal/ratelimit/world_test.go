@@ -61,9 +61,8 @@ func newRealLimiter(t testing.TB) (*Limiter, *redis.Client) {
 	return New(rdb, strict(t)), rdb
 }
 
-// puppet is a limiter on a real Redis whose scripts have another head: their
-// clock is a key that the test sets, and keys live for an hour whatever that
-// clock says. All else is the scripts that programs run.
+// puppet is a limiter on a real Redis whose scripts have another head: their clock is a key that the test sets, and
+// keys live for an hour whatever that clock says. All else is the scripts that programs run.
 type puppet struct {
 	*Limiter
 	rdb *redis.Client
