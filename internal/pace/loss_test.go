@@ -228,9 +228,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestStranger: a worker that never reached Redis supposes that there are others, and has no slot before those of any
+// TestTake_NeverReachedRedis: a worker that never reached Redis supposes that there are others, and has no slot before those of any
 // others are used up.
-func TestStranger(t *testing.T) {
+func TestTake_NeverReachedRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	if err := server.Kill(); err != nil {

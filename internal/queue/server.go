@@ -25,7 +25,7 @@ type ServerConfig struct {
 // Serve calls handle for the wake-ups whose time has come, until ctx ends; it then waits for running handlers. A
 // handler that fails is called again a little later, as often as it takes.
 //
-// The bulk queues have handlers of their own, so that what is in them stands in nobody's way.
+// The bulk queues have handlers of their own, so that no other wake-up waits behind theirs.
 func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context.Context, push.WakeUp) error) error {
 	for q.names() == nil {
 		select {
@@ -73,7 +73,6 @@ func (q *Queue) newServer(cfg ServerConfig, names []string) *asynq.Server {
 	})
 }
 
-// handler hands wake-ups on.
 func handler(handle func(context.Context, push.WakeUp) error) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 		w, err := readWakeUp(t.Payload())
@@ -84,8 +83,7 @@ func handler(handle func(context.Context, push.WakeUp) error) asynq.Handler {
 	})
 }
 
-// readWakeUp reads what arm has written. Whoever can write to Redis can forge a wake-up, and has a worker look at
-// Postgres once more than it had to.
+// readWakeUp reads what arm has written. A forged wake-up makes a worker ask Postgres once more than it had to.
 func readWakeUp(payload []byte) (push.WakeUp, error) {
 	var w push.WakeUp
 	if err := json.Unmarshal(payload, &w); err != nil {
@@ -97,7 +95,7 @@ func readWakeUp(payload []byte) (push.WakeUp, error) {
 	return w, nil
 }
 
-var errNoWakeUp = errors.New("that is none")
+var errNoWakeUp = errors.New("it is malformed")
 
 // again says when a handler that failed is called again.
 func again(failures int, err error, _ *asynq.Task) time.Duration {

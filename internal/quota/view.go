@@ -44,7 +44,7 @@ func (p Policy) Decide(v View, t, now time.Time) (d Decision, complete bool) {
 }
 
 // Decider decides as [Policy.Decide] does, about many times of one view: where the whole time between two of them is
-// blocked, the free times around it are looked for once. It must be told when the view has changed.
+// blocked, the free times around it are looked for once. Call Changed when the view has changed.
 type Decider struct {
 	Policy Policy
 	Now    time.Time

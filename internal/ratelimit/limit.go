@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Algorithm is the name of a way to limit a speed. The package's documentation tells them apart.
+// Algorithm is the name of a way to limit a speed. The package's documentation compares them.
 type Algorithm string
 
 // The algorithms.
@@ -68,7 +68,7 @@ type Limit struct {
 	Refill Refill
 }
 
-// WithDefaults fills in what is left to the default. Whoever decides does so by itself.
+// WithDefaults returns l with its defaults filled in. The limiter does so by itself.
 func (l Limit) WithDefaults() Limit {
 	if l.Algorithm == TokenBucket && l.Refill == "" {
 		l.Refill = Greedy

@@ -28,7 +28,7 @@ var (
 	ErrApart = errors.New("ratelimit: in a Redis Cluster, rules that are decided together must have the same tag")
 )
 
-// Rule is one limit of one subject: whoever or whatever is limited. The same subject may have several.
+// Rule is one limit of one subject, a person or a thing. The same subject may have several.
 type Rule struct {
 	Subject string
 	Limit   Limit
@@ -40,11 +40,11 @@ type Result struct {
 	Allowed    bool          // this limit has, or had, room for the cost
 	Limit      int           // the most that can be used at once: the burst of a bucket, the limit of others
 	Remaining  int           // what could be used right now
-	RetryAfter time.Duration // until there is room for the cost if nobody else comes; 0: now, or Never
-	ResetAfter time.Duration // until it is as if nobody had ever come; 0: it is so
+	RetryAfter time.Duration // until there is room for the cost, without other uses meanwhile; 0: now, or Never
+	ResetAfter time.Duration // until the limit is fully replenished; 0: it is
 }
 
-// Decision is whether all limits allow a cost.
+// Decision says whether all limits allow a cost.
 type Decision struct {
 	Allowed bool
 	Results []Result // one for each rule, in their order
@@ -100,8 +100,8 @@ func (l *Limiter) Peek(ctx context.Context, owner string, cost int, rules ...Rul
 // Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of steps, what was used last. It
 // answers as Peek would afterwards.
 //
-// It is sent once. Where the error is [ErrUnavailable], nobody knows whether it was made; who repeats it may give
-// back twice, so that more than the limit is allowed.
+// It is sent once. If the error is [ErrUnavailable], the refund may have been made or not; a caller that repeats it may
+// give back twice, so that more than the limit is allowed.
 func (l *Limiter) Refund(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, refund, owner, cost, rules)
 }
@@ -126,7 +126,7 @@ func (l *Limiter) decide(ctx context.Context, verb, owner string, cost int, rule
 	if err != nil {
 		return Decision{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	answer, err := l.run(ctx, owner, l.plan(slots{prefix: prefix, owner: owner}, verb, cost, distinct))
+	answer, err := l.run(ctx, owner, l.plan(prefix, owner, verb, cost, distinct))
 	if err != nil {
 		return Decision{}, err
 	}
@@ -164,13 +164,16 @@ func (l *Limiter) check(cost int, rules []Rule) ([]Rule, error) {
 }
 
 // plan is the call that decides about these rules.
-func (l *Limiter) plan(slots slots, verb string, cost int, rules []Rule) redisscript.Call {
+func (l *Limiter) plan(prefix, owner, verb string, cost int, rules []Rule) redisscript.Call {
 	const few = 4 // rules: their keys and numbers need no memory of their own
 	names, keys, args := make([]string, 0, few), make([]string, 0, few), append(make([]any, 0, 1+8*few), verb)
-	weight := callWeight
-	for _, r := range rules {
+	weight, slot := callWeight, ""
+	for i, r := range rules {
+		if i == 0 || r.Tag != rules[i-1].Tag {
+			slot = prefix + slotOf(owner+r.Tag)
+		}
 		p, charged := r.Limit.program(), chargeable(r.Limit, cost)
-		names, keys = append(names, p.name), append(keys, slots.of(r.Tag)+keyOf(r))
+		names, keys = append(names, p.name), append(keys, slot+keyOf(r))
 		args = append(append(args, p.name, charged), p.numbers(r.Limit, charged)...)
 		weight += r.Limit.weight()
 	}

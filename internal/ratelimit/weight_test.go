@@ -121,7 +121,7 @@ func BenchmarkWeight(b *testing.B) {
 					}
 				}
 				b.ReportMetric(p.micros(b, call.verb, call.cost(l), rules), "µs-in-Redis/op")
-				b.ReportMetric(float64(p.plan(slots{owner: "story"}, call.verb, 1, rules).Weight), "weight")
+				b.ReportMetric(float64(p.plan("", "story", call.verb, 1, rules).Weight), "weight")
 				b.ReportMetric(0, "ns/op")
 			})
 		}
