@@ -134,8 +134,8 @@ func TestReserve_Concurrent(t *testing.T) {
 	}
 }
 
-// TestCache_Keys also holds them to the shape that the operations guide and old and new programs side by side rely
-// on.
+// TestCache_Keys: they name no person, and have the shape that the operations guide and old and new programs side by
+// side rely on.
 func TestCache_Keys(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)

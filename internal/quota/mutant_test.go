@@ -101,9 +101,9 @@ func counterexample(v verdict) (calendar, time.Time, bool) {
 	return calendar{}, time.Time{}, false
 }
 
-// TestMutantsAreCaught shows that the properties can fail: on the very calendars that they draw, every wrong test
-// disagrees with the oracle, and the right one does not.
-func TestMutantsAreCaught(t *testing.T) {
+// TestMutants shows that the properties can fail: on the very calendars that they draw, every wrong test disagrees with
+// the oracle, and the right one does not.
+func TestMutants(t *testing.T) {
 	t.Parallel()
 	right := map[string]verdict{
 		"the runs of this file": runs(blocks, 0),

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// The oracle knows nothing of runs and intervals. It slides a window over every grain of time and counts. All times
-// and windows that the generators make are multiples of a grain, so that no window is missed.
+// The oracle knows nothing of runs and intervals. It slides a window over every grain of time and counts. All times and
+// windows that the generators make are multiples of a grain, so that no window is missed.
 const grain = time.Second / 2
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -86,8 +86,8 @@ func (c calendar) String() string {
 
 const span = 60 * time.Second // the calendars' length
 
-// lengths draws multiples of the unit, and as often of five seconds: it is where times are exactly a window apart
-// that mistakes show.
+// lengths draws multiples of the unit, and as often of five seconds: it is where times are exactly a window apart that
+// mistakes show.
 func lengths(least, most, unit time.Duration) *rapid.Generator[time.Duration] {
 	multiples := func(unit time.Duration) *rapid.Generator[time.Duration] {
 		return rapid.Map(rapid.IntRange(int((least+unit-1)/unit), int(most/unit)), func(n int) time.Duration { return time.Duration(n) * unit })

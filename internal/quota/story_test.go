@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestStory tells the example of the package's documentation: 2 per hour, booked at 10:00, 10:20 and 11:30.
-func TestStory(t *testing.T) {
+// TestPolicy_Story tells the example of the package's documentation: 2 per hour, booked at 10:00, 10:20 and 11:30.
+func TestPolicy_Story(t *testing.T) {
 	p := per(2, time.Hour)
 	bookings := booked(t, "10:00", "10:20", "11:30")
 	now := at(t, "08:00")

@@ -13,12 +13,12 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// BenchmarkTake is the speed of many callers that each ask about one of many subjects, and what a decision costs
-// Redis itself. The comparison with others is in bench.
+// BenchmarkTake is the speed of many callers that each ask about one of many subjects, and what a decision costs Redis
+// itself. The comparison with others is in bench.
 func BenchmarkTake(b *testing.B) {
 	for _, limit := range classics() {
 		b.Run(string(limit.Algorithm), func(b *testing.B) {
-			l, rdb := newRealLimiter(b)
+			l, rdb := setupReal(b)
 			limit.Limit, limit.Per = 100, time.Second
 			if limit.Algorithm.bucket() {
 				limit.Burst = 100
@@ -40,8 +40,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkCallers is what one request costs Redis where an API key and an address are limited: all of that happens
-// in one slot of a cluster.
+// BenchmarkCallers is what one request costs Redis where an API key and an address are limited: all of that happens in
+// one slot of a cluster.
 func BenchmarkCallers(b *testing.B) {
 	rdb := client(b, testenv.OwnRedis(b).URL)
 	l := New(rdb, strict(b))
@@ -80,7 +80,7 @@ func BenchmarkMemory(b *testing.B) {
 	for _, most := range []int{10, 100, 1000} {
 		for _, limit := range classics() {
 			b.Run(fmt.Sprintf("%s-%d", limit.Algorithm, most), func(b *testing.B) {
-				p := newPuppet(b)
+				p := setup(b)
 				limit.Limit, limit.Per = most, time.Hour
 				if limit.Algorithm.bucket() {
 					limit.Burst = most
