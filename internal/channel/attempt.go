@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http/httptrace"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -20,7 +20,7 @@ func traced(ctx context.Context) context.Context {
 }
 
 // written is that point.
-func written() { faults.Here(faults.SendWritten) }
+func written() { failpoint.Hit(failpoint.SendWritten) }
 
 // noAnswer turns a request that got no answer into a result. A request that was
 // not sent, or not processed, is refused; any other may have been delivered. A

@@ -98,9 +98,9 @@ func TestDo_Idle(t *testing.T) {
 	})
 }
 
-// TestDo_RunsInCaller: a lone call runs without another goroutine: handing it over and back takes longer than a
+// TestDo_LoneCall: a lone call runs without another goroutine: handing it over and back takes longer than a
 // question to Redis.
-func TestDo_RunsInCaller(t *testing.T) {
+func TestDo_LoneCall(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Microsecond} {
 		var runs []string
 		g := groupcommit.Group[int, int]{Pause: pause, Run: func(_ context.Context, reqs []int) ([]int, error) {

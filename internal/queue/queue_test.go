@@ -319,21 +319,26 @@ func TestServe_ManyOfOneTenant(t *testing.T) {
 	}
 	arm(t, q, flood...)
 	var handled atomic.Int64
-	before, goOn := make(chan int64, 1), make(chan struct{})
+	before, goOn, armed := make(chan int64, 1), make(chan struct{}), make(chan struct{})
 	other := wakeUp(-time.Second)
 	serve(t, q, func(_ context.Context, w push.WakeUp) error {
 		if w.Tenant != tenant {
 			before <- handled.Load()
 			return nil
 		}
-		if handled.Add(1) == 500 {
+		n := handled.Add(1)
+		if n == 500 {
 			close(goOn)
+		}
+		if n >= 500 {
+			<-armed // however long that takes
 		}
 		time.Sleep(5 * time.Millisecond) // as a provider that takes some time
 		return nil
 	})
 	<-goOn
 	arm(t, q, other)
+	close(armed)
 	if n := <-before; n > 2500 {
 		t.Errorf("%d of 3000 were handled before the other tenant's", n)
 	}

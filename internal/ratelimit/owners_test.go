@@ -25,7 +25,7 @@ func heaviest() (rules []Rule) {
 // owner are under way meanwhile.
 func TestOwners_Parts(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	cfg := strict(t)
 	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 3*time.Millisecond, time.Millisecond, 50*time.Millisecond
 	l := New(patient(t, "redis://"+w.Addr()), cfg)
@@ -65,7 +65,7 @@ func TestOwners_Parts(t *testing.T) {
 // TestLimiter_HeavyCalls: light calls go together, and of the heaviest each goes alone.
 func TestLimiter_HeavyCalls(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	var largest atomic.Int64
 	cfg := strict(t)
 	cfg.Timeout, cfg.Observe = time.Minute, func(calls int) {

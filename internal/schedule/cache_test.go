@@ -9,9 +9,9 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// branches opens two offices of one company: what the second does, the cache
+// branches opens two bundles of one company: what the second does, the cache
 // of the first does not learn.
-func branches(t *testing.T) (first, second *office) {
+func branches(t *testing.T) (first, second *bundle) {
 	t.Helper()
 	s := newServers(t)
 	first, second = s.open(t, threeRules), servers{s.postgres, noRedis}.open(t, threeRules)
@@ -20,9 +20,9 @@ func branches(t *testing.T) (first, second *office) {
 	return first, second
 }
 
-func (o *office) refused(t *testing.T, in time.Duration) {
+func (b *bundle) refused(t *testing.T, in time.Duration) {
 	t.Helper()
-	if _, err := o.Submit(t.Context(), o.tenant, request(in), schedule.Options{}); !isRefusal(err) {
+	if _, err := b.Submit(t.Context(), b.tenant, request(in), schedule.Options{}); !isRefusal(err) {
 		t.Errorf("at %s: %v", in, err)
 	}
 }
@@ -63,21 +63,21 @@ func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 // TestAReplayedPushTakesNoPlace if it was canceled, also not in the cache.
 func TestAReplayedPushTakesNoPlace(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.submit(t, 10*time.Hour)
+	b := setup(t)
+	b.submit(t, 10*time.Hour)
 	submit := func() schedule.Result {
-		res, err := o.Submit(t.Context(), o.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
+		res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return res
 	}
 	p := submit().Push
-	if _, err := o.Cancel(t.Context(), o.tenant, p.ID); err != nil {
+	if _, err := b.Cancel(t.Context(), b.tenant, p.ID); err != nil {
 		t.Fatal(err)
 	}
 	if again := submit(); !again.Replayed || again.Push.Status != push.Canceled {
 		t.Fatalf("%+v", again)
 	}
-	o.submit(t, time.Hour)
+	b.submit(t, time.Hour)
 }

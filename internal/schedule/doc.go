@@ -3,6 +3,6 @@
 // expire, and poll while there is no queue.
 //
 // The way of a submit: the request is planned (request.go), the cache is
-// asked, Postgres judges, the cache is told, and a wake-up is armed if the
+// asked, Postgres decides, the cache is told, and a wake-up is armed if the
 // push is due at once (submit.go).
 package schedule

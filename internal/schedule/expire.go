@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -29,7 +29,7 @@ func (e *Expirer) Pass(ctx context.Context) (full bool, err error) {
 	const portion = 500
 	ended, err := e.Store.Expire(ctx, portion)
 	for _, p := range ended {
-		faults.Here(faults.ExpireCommitted)
+		failpoint.Hit(failpoint.ExpireCommitted)
 		e.Cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
 		e.Log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
 	}

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -40,7 +40,7 @@ func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 		return p.Queue.Arm(ctx, w)
 	})
 	if n > 0 {
-		faults.Here(faults.PromoteDone)
+		failpoint.Hit(failpoint.PromoteDone)
 	}
 	return n == portion, err
 }

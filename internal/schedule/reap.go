@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -42,7 +42,7 @@ func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
 }
 
 func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
-	faults.Here(faults.ReapFound)
+	failpoint.Hit(failpoint.ReapFound)
 	const reason = "the attempt was lost: its worker did not report before the lease ended"
 	resolution := r.Retry(l.Push.Channel).After(push.Attempt{Number: l.Attempt, Outcome: push.Unknown, Error: reason}, l.Left, l.Push.ID[:])
 	_, err := r.Store.Finish(ctx, store.Finish{
@@ -51,7 +51,7 @@ func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
 	if err != nil {
 		return err
 	}
-	faults.Here(faults.ReapDone)
+	failpoint.Hit(failpoint.ReapDone)
 	r.Lost()
 	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", resolution.Status)
 	if resolution.Status == push.Failed {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -35,7 +36,7 @@ type Service struct {
 	seen   observer
 	cfg    Config
 	now    func() time.Time
-	tally  *tally
+	caps   *capCounter
 	crowds *bulkhead.Bulkhead[uuid.UUID] // turns
 }
 
@@ -50,7 +51,7 @@ type Config struct {
 
 	// Check says what the provider behind a channel would surely refuse; nil:
 	// nothing is known of any.
-	Check func(channel, to string, message json.RawMessage) []Fault
+	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
 // armer puts wake-ups into the queue.
@@ -67,7 +68,7 @@ type observer interface {
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
 func New(st *store.Store, cache *quota.Cache, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, seen: seen, now: now, cfg: cfg, tally: newTally(st, now), crowds: newTurns()}
+	return &Service{store: st, cache: cache, queue: queue, log: log, seen: seen, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
 }
 
 // Channels lists the names of the channels, the default first.

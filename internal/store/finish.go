@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -118,7 +118,7 @@ func finishRounds(finishes []Finish) (rounds [][]int) {
 // finish runs one round, and notes which recipients have more that waits.
 func finish(ctx context.Context, c *pgxpool.Conn, finishes []Finish, round []int, more map[uuid.UUID]bool) error {
 	rows, _ := c.Query(ctx, finishSQL, finishArgs(finishes, round)...)
-	faults.Here(faults.FinishWriting)
+	failpoint.Hit(failpoint.FinishWriting)
 	var (
 		id      uuid.UUID
 		waiting bool

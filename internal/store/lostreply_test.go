@@ -12,11 +12,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// onWire is a bundle whose store talks to Postgres through a wire.
-func onWire(t *testing.T) (*bundle, *lossy) {
+// setupProxy is a bundle whose store talks to Postgres through a proxy.
+func setupProxy(t *testing.T) (*bundle, *lossy) {
 	t.Helper()
 	b := setup(t)
-	w := newWire(t, b.url)
+	w := newProxy(t, b.url)
 	b.Store = openURL(t, w.url, store.Config{})
 	return b, w
 }
@@ -25,7 +25,7 @@ func onWire(t *testing.T) (*bundle, *lossy) {
 // nothing had happened: with the push, its usage and its view.
 func TestBookWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	b.booked(t, "anna", 2*time.Hour)
 	d := draft(b.tenant, "anna", time.Hour)
 	d.Since = time.Now().Add(-time.Hour)
@@ -33,7 +33,7 @@ func TestBookWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	v := book(t, b.Store, threeRules, d)
 	w.wantLost(t, 1)
-	if v.Judgement != store.Booked || v.Push.ID != d.Push.ID || !v.Push.SendAt.Equal(d.Push.SendAt) || v.Push.Status != push.Scheduled {
+	if v.Outcome != store.Booked || v.Push.ID != d.Push.ID || !v.Push.SendAt.Equal(d.Push.SendAt) || v.Push.Status != push.Scheduled {
 		t.Errorf("%+v", v)
 	}
 	if len(v.View.Bookings()) != 2 {
@@ -50,14 +50,14 @@ func TestBookWhoseCommitIsUnknown(t *testing.T) {
 
 func TestBatchWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	o := store.Order{Policy: threeRules, Drafts: []store.Draft{
 		draft(b.tenant, "anna", time.Hour), draft(b.tenant, "anna", time.Hour), keyed(b.tenant, "bert", "k", "body", time.Hour),
 	}}
 	w.loseNext("COMMIT")
 	v, err := b.Book(t.Context(), o)
 	w.wantLost(t, 1)
-	if err != nil || v[0].Judgement != store.Booked || v[1].Judgement != store.Refused || v[2].Judgement != store.Replayed {
+	if err != nil || v[0].Outcome != store.Booked || v[1].Outcome != store.Refused || v[2].Outcome != store.Replayed {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {
@@ -67,13 +67,13 @@ func TestBatchWhoseCommitIsUnknown(t *testing.T) {
 
 func TestChangesWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	p := b.booked(t, "anna", time.Hour)
 	p.SendAt = p.SendAt.Add(time.Hour)
 	w.loseNext("COMMIT")
 	v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules})
 	w.wantLost(t, 1)
-	if err != nil || v.Judgement != store.Booked || !b.read(t, p).SendAt.Equal(p.SendAt) {
+	if err != nil || v.Outcome != store.Booked || !b.read(t, p).SendAt.Equal(p.SendAt) {
 		t.Errorf("moved: %+v, %v", v, err)
 	}
 
@@ -89,15 +89,15 @@ func TestChangesWhoseCommitIsUnknown(t *testing.T) {
 // recipient until the lease ends, nor become two.
 func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	p := b.booked(t, "anna", 0)
 	w.loseNext("COMMIT")
 	c := b.claim(t, "anna", threeRules)
 	w.wantLost(t, 1)
-	if c.State != store.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
+	if c.Outcome != store.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
 		t.Fatalf("%+v", c)
 	}
-	if other := b.claim(t, "anna", threeRules); other.State != store.Nothing {
+	if other := b.claim(t, "anna", threeRules); other.Outcome != store.Nothing {
 		t.Errorf("claimed twice: %+v", other)
 	}
 
@@ -112,11 +112,11 @@ func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 // TestFinishWhoseCommitIsUnknown still knows that another push waits.
 func TestFinishWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	first := b.booked(t, "anna", -time.Minute)
 	c := b.claimed(t, first)
 	b.booked(t, "anna", -time.Second)
-	if other := b.claim(t, "anna", nil); other.State != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	w.loseNext("SELECT 1")

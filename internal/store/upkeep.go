@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/faults"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -37,7 +37,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 			if armErr = arm(wakeUps); armErr != nil {
 				return errNotArmed // the queue's trouble is no reason to run the transaction again
 			}
-			faults.Here(faults.PromoteArmed)
+			failpoint.Hit(failpoint.PromoteArmed)
 			return markArmed(ctx, tx, lease, wakeUps)
 		})
 	})
@@ -93,9 +93,6 @@ const promoting = 1
 // markArmed marks what has been armed, but for pushes that have changed, or are
 // just being changed: those are armed again if need be.
 func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []push.WakeUp) error {
-	if faults.Off(faults.Rearm) {
-		lease = 24 * time.Hour
-	}
 	ids, gens := make([][16]byte, len(wakeUps)), make([]int64, len(wakeUps))
 	for i, w := range wakeUps {
 		ids[i], gens[i] = w.Push, w.Gen

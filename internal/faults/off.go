@@ -1,9 +1,0 @@
-//go:build !faults
-
-package faults
-
-// Here marks a point. In this program it is nothing.
-func Here(Point) {}
-
-// Off reports whether a gate is switched off. In this program none can be.
-func Off(Gate) bool { return false }
