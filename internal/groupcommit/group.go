@@ -1,9 +1,8 @@
-// Package groupcommit gathers concurrent calls, so that many share the price
-// of one: a transaction's commit, a network round trip.
+// Package groupcommit gathers concurrent calls, so that many share the price of one: a transaction's commit, a
+// network round trip.
 //
-// A call that finds nobody at work runs at once and alone, in its caller's own
-// goroutine; those that arrive meanwhile wait, and are run together as soon as it
-// is done. So the groups are as large as the load makes them, and an idle system
+// A call that finds no group at work runs at once and alone, in its caller's goroutine. Calls that arrive meanwhile
+// wait, and run together as soon as it is done. So the groups are as large as the load makes them, and an idle system
 // adds no latency.
 package groupcommit
 
@@ -15,23 +14,21 @@ import (
 
 // Group gathers calls to Run. The zero value with Run set is ready for use.
 type Group[Req, Res any] struct {
-	// Run does the work of several requests and returns as many results in
-	// the same order, or an error for all of them.
+	// Run does the work of several requests and returns as many results in the same order, or an error for all of
+	// them.
 	Run func(ctx context.Context, reqs []Req) ([]Res, error)
 	// Weight of a request against MaxWeight; nil: 1.
 	Weight func(Req) int
-	// MaxWeight of the requests run together; 0: no bound. A heavier request
-	// runs alone.
+	// MaxWeight of the requests run together; 0: no bound. A heavier request runs alone.
 	MaxWeight int
 	// Parallel is how many groups run at the same time; 0: one.
 	Parallel int
-	// Pause is taken after every group, so that the next one is larger. It
-	// costs a lone call nothing, and one under load this much at most.
+	// Pause is taken after every group, so that the next one is larger. It costs a lone call nothing, and one under
+	// load this much at most.
 	Pause time.Duration
-	// Alone tells of an error whether one request may have caused it for all:
-	// then each is run alone. nil: never.
+	// Alone reports whether one request may have caused an error for all: then each is run alone. nil: never.
 	Alone func(error) bool
-	// Observe, if set, is told the number of requests of each group.
+	// Observe gets the number of requests of each group. nil: ignored.
 	Observe func(requests int)
 
 	mu      sync.Mutex
@@ -46,12 +43,12 @@ type call[Req, Res any] struct {
 	done chan struct{}
 }
 
-// Do runs req together with others and returns its result. It takes no context:
-// the work is done for others as well, so Run must bound its time itself.
+// Do runs req together with others and returns its result. It takes no context, because the work is done for others,
+// too: Run bounds its time itself.
 func (g *Group[Req, Res]) Do(req Req) (Res, error) {
 	c := &call[Req, Res]{req: req}
 	g.mu.Lock()
-	if g.running < max(1, g.Parallel) { // and so nobody waits
+	if g.running < max(1, g.Parallel) { // so no call waits
 		g.running++
 		g.mu.Unlock()
 		defer g.handOver()
@@ -82,7 +79,7 @@ func (g *Group[Req, Res]) handOver() {
 	}
 }
 
-// work runs groups until nobody waits.
+// work runs groups until no call waits.
 func (g *Group[Req, Res]) work() {
 	for calls := g.next(); len(calls) > 0; calls = g.next() {
 		g.run(calls)

@@ -20,9 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// workshop is a group whose work waits until the test lets it go on. It
-// doubles numbers.
-type workshop struct {
+// bundle is a group whose work waits until the test lets it go on. It doubles numbers.
+type bundle struct {
 	groupcommit.Group[int, int]
 	proceed chan struct{}
 
@@ -32,8 +31,8 @@ type workshop struct {
 	busier int // the most groups at work at the same time
 }
 
-func newWorkshop() *workshop {
-	w := &workshop{proceed: make(chan struct{})}
+func setup() *bundle {
+	w := &bundle{proceed: make(chan struct{})}
 	w.Run = func(_ context.Context, reqs []int) ([]int, error) {
 		w.mu.Lock()
 		w.begun = append(w.begun, slices.Clone(reqs))
@@ -63,7 +62,7 @@ func double(reqs []int) ([]int, error) {
 }
 
 // call begins a call and waits until it is at work or in the queue.
-func (w *workshop) call(t *testing.T, n int) {
+func (w *bundle) call(t *testing.T, n int) {
 	t.Helper()
 	go func() {
 		if got, err := w.Do(n); got != 2*n || err != nil {
@@ -74,12 +73,12 @@ func (w *workshop) call(t *testing.T, n int) {
 }
 
 // finish lets groups go on until none is left.
-func (w *workshop) finish() {
+func (w *bundle) finish() {
 	close(w.proceed)
 	synctest.Wait()
 }
 
-func (w *workshop) want(t *testing.T, groups ...[]int) {
+func (w *bundle) want(t *testing.T, groups ...[]int) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,9 +87,9 @@ func (w *workshop) want(t *testing.T, groups ...[]int) {
 	}
 }
 
-func TestIdleCallRunsAtOnce(t *testing.T) {
+func TestDo_Idle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorkshop()
+		w := setup()
 		w.call(t, 1)
 		w.want(t, []int{1})
 		w.finish()
@@ -99,9 +98,9 @@ func TestIdleCallRunsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLoneCallIsRunByItsCaller, without another goroutine: handing it over and
-// back takes longer than a question to Redis.
-func TestLoneCallIsRunByItsCaller(t *testing.T) {
+// TestDo_LoneCall: a lone call runs without another goroutine: handing it over and back takes longer than a
+// question to Redis.
+func TestDo_LoneCall(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Microsecond} {
 		var runs []string
 		g := groupcommit.Group[int, int]{Pause: pause, Run: func(_ context.Context, reqs []int) ([]int, error) {
@@ -121,10 +120,10 @@ func goroutine() string {
 	return name
 }
 
-// TestAPanicLeavesNobodyWaiting: the caller has it, and the group goes on.
-func TestAPanicLeavesNobodyWaiting(t *testing.T) {
+// TestDo_Panic: the caller has it, and the group goes on.
+func TestDo_Panic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorkshop()
+		w := setup()
 		run := w.Run
 		w.Run = func(ctx context.Context, reqs []int) ([]int, error) {
 			if reqs[0] == 0 {
@@ -150,9 +149,9 @@ func TestAPanicLeavesNobodyWaiting(t *testing.T) {
 	})
 }
 
-func TestCallsThatArriveMeanwhileRunTogether(t *testing.T) {
+func TestDo_Gathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorkshop()
+		w := setup()
 		var sizes []int
 		w.Observe = func(n int) { sizes = append(sizes, n) }
 		for n := range 5 {
@@ -171,7 +170,7 @@ func TestCallsThatArriveMeanwhileRunTogether(t *testing.T) {
 	})
 }
 
-func TestWeights(t *testing.T) {
+func TestGroup_Weights(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		max     int
@@ -186,7 +185,7 @@ func TestWeights(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorkshop()
+				w := setup()
 				w.MaxWeight, w.Weight = row.max, func(n int) int { return n }
 				w.call(t, 0)
 				for _, n := range row.waiting {
@@ -199,11 +198,10 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestPause makes the next group larger. It keeps nobody waiting who has been
-// answered, and nobody who comes after it.
-func TestPause(t *testing.T) {
+// TestGroup_Pause: it makes the next group larger. It delays no answer, and no call that comes after it.
+func TestGroup_Pause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorkshop()
+		w := setup()
 		w.Pause = time.Second
 		close(w.proceed) // the work itself takes no time
 		began := time.Now()
@@ -227,7 +225,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-func TestParallelGroups(t *testing.T) {
+func TestGroup_Parallel(t *testing.T) {
 	for _, row := range []struct {
 		parallel, most int
 		groups         [][]int
@@ -238,7 +236,7 @@ func TestParallelGroups(t *testing.T) {
 		{9, 5, [][]int{{0}, {1}, {2}, {3}, {4}}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorkshop()
+			w := setup()
 			w.Parallel = row.parallel
 			for n := range 5 {
 				w.call(t, n)
@@ -252,8 +250,8 @@ func TestParallelGroups(t *testing.T) {
 	}
 }
 
-// TestErrors has one bad request, −1, among good ones.
-func TestErrors(t *testing.T) {
+// TestGroup_Errors has one bad request, −1, among good ones.
+func TestGroup_Errors(t *testing.T) {
 	other := errors.New("another error")
 	for _, row := range []struct {
 		name   string
@@ -267,7 +265,7 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorkshop()
+				w := setup()
 				w.Alone = row.alone
 				w.call(t, 0)
 				results := map[int]error{}
@@ -294,8 +292,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestCrowd gives every one of many concurrent callers its own answer.
-func TestCrowd(t *testing.T) {
+// TestGroup_Crowd gives every one of many concurrent callers its own answer.
+func TestGroup_Crowd(t *testing.T) {
 	var groups, requests atomic.Int64
 	g := groupcommit.Group[int, int]{
 		Parallel: 3, MaxWeight: 50,

@@ -13,9 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// clockwork runs the scripts on a real Redis, with a clock that the test sets. All
-// else of them is what programs run.
-type clockwork struct {
+// bundle runs the scripts on a real Redis, with a clock that the test sets. All else of them is what programs run.
+type bundle struct {
 	t    *testing.T
 	rdb  *redis.Client
 	real time.Duration // that passed
@@ -25,17 +24,17 @@ type clockwork struct {
 
 const epoch = 1_795_000_000_123_457 // microseconds: numbers of real lengths
 
-func newClockwork(t *testing.T) *clockwork {
+func setup(t *testing.T) *bundle {
 	o, err := redis.ParseURL(testenv.Redis(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clockwork{t: t, rdb: redis.NewClient(o)}
+	c := &bundle{t: t, rdb: redis.NewClient(o)}
 	t.Cleanup(func() { _ = c.rdb.Close() })
 	return c
 }
 
-func (c *clockwork) run(script, key string, args ...any) []int64 {
+func (c *bundle) run(script, key string, args ...any) []int64 {
 	c.t.Helper()
 	now := epoch + (c.real - c.back).Microseconds()
 	for _, change := range [][2]string{{"local time = redis.call('TIME')\n", ""}, {"time[1] * 1000000 + time[2]", fmt.Sprint(now)}} {
@@ -54,22 +53,21 @@ func (c *clockwork) run(script, key string, args ...any) []int64 {
 }
 
 // take takes slots, of which as much is known as the worker says.
-func (c *clockwork) take(s Speed, wanted int, known any) (slots int, wait, used time.Duration) {
+func (c *bundle) take(s Speed, wanted int, known any) (slots int, wait, used time.Duration) {
 	c.t.Helper()
 	a := c.run(slotsSource, "slots", s.Every.Microseconds(), s.Burst, wanted, together.Microseconds(), (10 * (s.Every + together)).Microseconds(), known)
 	return int(a[0]), time.Duration(a[1]) * time.Microsecond, time.Duration(a[2]) * time.Microsecond
 }
 
-// TestSlotsWhileTheClockGoesBack by any time: in time as it really passes the
-// slots stay as far apart as they must, and nobody waits for longer than for
-// what was owed when it jumped.
-func TestSlotsWhileTheClockGoesBack(t *testing.T) {
+// TestSlots_ClockGoesBack: in time as it really passes the slots stay as far apart as they must, and nobody waits for
+// longer than for what was owed when it jumped.
+func TestSlots_ClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Speed{PerSpan(10, time.Second, 1), PerSpan(10, time.Second, 5), PerSpan(1, time.Minute, 1)} {
 		for _, back := range []time.Duration{time.Microsecond, s.Every / 3, s.Every, 5 * s.Every / 2, time.Hour, 30 * 24 * time.Hour} {
 			for _, late := range []time.Duration{0, s.Every / 2, 2 * s.Every, 20 * s.Every} {
 				t.Run(fmt.Sprint(s, back, late), func(t *testing.T) {
-					c := newClockwork(t)
+					c := setup(t)
 					var at []time.Duration
 					owed := time.Duration(0)
 					for n := range 40 {
@@ -98,19 +96,19 @@ func TestSlotsWhileTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestSlotsThatRedisForgot are known to a worker that waited for one: then all
-// that others may still wait for are used first, and there is no burst.
-func TestSlotsThatRedisForgot(t *testing.T) {
+// TestSlots_RedisForgot: they are known to a worker that waited for one: then all that others may still wait for are
+// used first, and there is no burst.
+func TestSlots_RedisForgot(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 5)
 	longest := 10 * (s.Every + together)
-	for name, lose := range map[string]func(c *clockwork){
-		"all":       func(c *clockwork) { c.rdb.FlushDB(t.Context()) },
-		"the last":  func(c *clockwork) { c.rdb.Set(t.Context(), "slots", fmt.Sprintf("%d.%d", epoch, epoch), 0) },
-		"by a jump": func(c *clockwork) { c.back = -time.Hour },
+	for name, lose := range map[string]func(c *bundle){
+		"all":       func(c *bundle) { c.rdb.FlushDB(t.Context()) },
+		"the last":  func(c *bundle) { c.rdb.Set(t.Context(), "slots", fmt.Sprintf("%d.%d", epoch, epoch), 0) },
+		"by a jump": func(c *bundle) { c.back = -time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClockwork(t)
+			c := setup(t)
 			var used time.Duration
 			for range 12 {
 				_, _, used = c.take(s, 1, "")
@@ -125,7 +123,7 @@ func TestSlotsThatRedisForgot(t *testing.T) {
 			}
 		})
 	}
-	c := newClockwork(t)
+	c := setup(t)
 	_, _, used := c.take(s, 1, "")
 	c.rdb.FlushDB(t.Context())
 	c.real += 10 * time.Second // so long ago that nobody waits any more
@@ -134,18 +132,18 @@ func TestSlotsThatRedisForgot(t *testing.T) {
 	}
 }
 
-// TestSlotsThatARestartForgot are known to nobody who comes: then none is taken until
-// all that others may wait for are used up, whether Redis has old data or none.
-func TestSlotsThatARestartForgot(t *testing.T) {
+// TestSlots_RestartForgot: no worker that comes knows them. Then none is taken until all that others may wait for are
+// used up, whether Redis has old data or none.
+func TestSlots_RestartForgot(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 5)
 	longest := 10 * (s.Every + together)
-	for name, lose := range map[string]func(c *clockwork){
-		"all":      func(c *clockwork) { c.rdb.FlushDB(t.Context()) },
-		"the last": func(c *clockwork) { c.rdb.Set(t.Context(), "slots", fmt.Sprintf("%d.%d", epoch, epoch), 0) },
+	for name, lose := range map[string]func(c *bundle){
+		"all":      func(c *bundle) { c.rdb.FlushDB(t.Context()) },
+		"the last": func(c *bundle) { c.rdb.Set(t.Context(), "slots", fmt.Sprintf("%d.%d", epoch, epoch), 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClockwork(t)
+			c := setup(t)
 			for range 12 {
 				c.take(s, 1, "")
 			}
@@ -167,13 +165,13 @@ func TestSlotsThatARestartForgot(t *testing.T) {
 	}
 }
 
-// TestSlotsOfEarlierVersions are one number, as which they read what is written now.
-// One that is far ahead can not be.
-func TestSlotsOfEarlierVersions(t *testing.T) {
+// TestSlots_EarlierVersions: their state is one number, as which they read what is written now. One that is far ahead
+// can not be.
+func TestSlots_EarlierVersions(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 1)
 	for owed, want := range map[time.Duration]time.Duration{300 * time.Millisecond: 300 * time.Millisecond, time.Hour: 10 * (s.Every + together)} {
-		c := newClockwork(t)
+		c := setup(t)
 		c.rdb.Set(t.Context(), "slots", epoch+owed.Microseconds(), 0)
 		if _, wait, _ := c.take(s, 1, ""); wait != want {
 			t.Errorf("%s were owed, and the next slot comes after %s", owed, wait)
@@ -184,10 +182,10 @@ func TestSlotsOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// TestPausesWhileTheClockGoesBack last no longer than they were asked for.
-func TestPausesWhileTheClockGoesBack(t *testing.T) {
+// TestPause_ClockGoesBack: a pause lasts no longer than it was asked for.
+func TestPause_ClockGoesBack(t *testing.T) {
 	t.Parallel()
-	c := newClockwork(t)
+	c := setup(t)
 	paused := func() time.Duration {
 		answer, err := c.rdb.Eval(t.Context(), pausedSource, []string{"pause"}).Int64Slice()
 		if err != nil {
@@ -217,11 +215,11 @@ func TestPausesWhileTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestWorkersWhileTheClockGoesBack: one that is gone is forgotten a minute later,
-// however far ahead the clock was when it was heard of.
-func TestWorkersWhileTheClockGoesBack(t *testing.T) {
+// TestPresence_ClockGoesBack: one that is gone is forgotten a minute later, however far ahead the clock was when it was
+// heard of.
+func TestPresence_ClockGoesBack(t *testing.T) {
 	t.Parallel()
-	c := newClockwork(t)
+	c := setup(t)
 	announce := func(name string) []int64 {
 		return c.run(presenceSource, workersKey("sq:"), name, presence.Milliseconds())[:2]
 	}
@@ -244,9 +242,8 @@ func TestWorkersWhileTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestTurns: the slots of all shares lie at equal distances, although each worker
-// knows Redis' clock by its own.
-func TestTurns(t *testing.T) {
+// TestShares_Turns: the slots of all shares lie at equal distances, although each worker knows Redis' clock by its own.
+func TestShares_Turns(t *testing.T) {
 	t.Parallel()
 	s := PerSpan(10, time.Second, 1)
 	for _, workers := range []int{1, 3, 10} {
@@ -254,7 +251,7 @@ func TestTurns(t *testing.T) {
 		slots := map[time.Duration]int{}
 		for n := range workers {
 			seen := now.Add(-time.Duration(n) * 333 * time.Millisecond)
-			c := crowd{workers: workers, place: float64(n) / float64(workers), seen: seen, clock: reading{at: seen, clock: time.UnixMicro(epoch).Add(seen.Sub(now))}}
+			c := peers{workers: workers, place: float64(n) / float64(workers), seen: seen, clock: reading{at: seen, clock: time.UnixMicro(epoch).Add(seen.Sub(now))}}
 			at := now
 			for range 3 {
 				at = c.next(s, at.Add(time.Nanosecond))
@@ -272,14 +269,13 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestQuickestReading of Redis' clock counts, until it is old: an answer that was
-// late says little.
-func TestQuickestReading(t *testing.T) {
+// TestPeers_QuickestReading: it counts, until it is old: an answer that was late says little.
+func TestPeers_QuickestReading(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	p := New(nil, nil, "a", nil)
 	meet := func(after, doubt time.Duration) reading {
-		p.meet(crowd{workers: 2, seen: now.Add(after), clock: reading{at: now.Add(after), clock: now.Add(after), doubt: doubt}})
+		p.meet(peers{workers: 2, seen: now.Add(after), clock: reading{at: now.Add(after), clock: now.Add(after), doubt: doubt}})
 		return p.among.clock
 	}
 	for _, step := range []struct{ after, doubt, want time.Duration }{

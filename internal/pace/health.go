@@ -8,30 +8,24 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// health is what a worker knows of how Redis is. What follows from it is at the
-// same time so for all workers, although none knows of the others: shares are
-// used only while nobody gets slots from Redis.
-//
-// Redis is lost for a worker when an exchange with it fails, and has been away for
-// as long as lies between that exchange and the last that failed. Its share is
-// used only when Redis has been away for so long that every other worker has found
-// out, too, and has used up what it had taken from Redis before; and only until
-// Redis is asked again. When it answers, slots are taken from it only after all
-// others have asked again, too.
+// health is what a worker knows of Redis. All workers follow the same rules, so that no worker uses its share while
+// another gets slots: a share is used only when Redis has been away for so long that every other worker has found out,
+// too, and has used up its slots; and only until Redis is asked again. When Redis answers, no slots are taken until
+// every other worker has asked again, too.
 type health struct {
-	since  time.Time // when the first exchange began that failed; zero: the last one did not
-	failed time.Time // when the last exchange began that failed
-	worked time.Time // when the last exchange began that did not fail
+	since  time.Time // beginning of the first exchange that failed; zero: the last one worked
+	failed time.Time // beginning of the last exchange that failed
+	worked time.Time // beginning of the last exchange that worked
 	quiet  time.Time // until then no slots are taken
 }
 
 const (
-	doubt = 500 * time.Millisecond // the cooldown after the first exchange that failed: whoever watches finds out in this time
-	rest  = time.Second            // the cooldown after each of the next
-	quiet = 2 * rest               // how long nobody takes slots when Redis is back: longer than a time-out and a cooldown
+	doubt = 500 * time.Millisecond // cooldown after the first exchange that failed: every worker that watches finds out in this time
+	rest  = time.Second            // cooldown after each of the next
+	quiet = 2 * rest               // without slots when Redis is back: longer than a time-out and a cooldown
 )
 
-// prefix is that of all keys. Without it Redis is as good as lost.
+// prefix begins all keys. Without it, Redis counts as lost.
 func (p *Pacer) prefix() (string, error) {
 	prefix, err := p.redis.Prefix()
 	if err != nil {
@@ -64,8 +58,7 @@ func (p *Pacer) lost(sent time.Time) {
 	p.health.failed = sent
 }
 
-// well takes note of an exchange that did not fail. If Redis was away for less than
-// doubt, nobody uses a share.
+// well takes note of an exchange that worked. If Redis was away for less than doubt, no worker uses its share.
 func (p *Pacer) well(sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,14 +69,14 @@ func (p *Pacer) well(sent time.Time) {
 	h.since, h.worked = time.Time{}, sent
 }
 
-// left is for how long no slots may be asked for: Redis is left alone, or was so a moment ago.
-func (p *Pacer) left() time.Duration {
+// quietFor is how long no slots are taken, because Redis is back.
+func (p *Pacer) quietFor() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(p.redis.Left(), time.Until(p.health.quiet), 0)
+	return max(time.Until(p.health.quiet), 0)
 }
 
-// awayFor is for how long Redis has been away, surely.
+// awayFor is how long Redis has been away at least.
 func (h health) awayFor() time.Duration {
 	if h.since.IsZero() {
 		return 0

@@ -24,9 +24,8 @@ func (s slot) apart(other slot) time.Duration {
 	return max(s.latest.Sub(other.earliest), other.latest.Sub(s.earliest))
 }
 
-// fleet are workers that use every slot they can get, each as if it were a
-// process of its own.
-type fleet struct {
+// bundle are workers that use every slot they can get, each as if it were a process of its own.
+type bundle struct {
 	t     *testing.T
 	redis *devstack.Server
 	speed pace.Speed
@@ -37,10 +36,10 @@ type fleet struct {
 	slots []slot
 }
 
-func newFleet(t *testing.T, workers int, watch bool, speed pace.Speed) *fleet {
+func setup(t *testing.T, workers int, watch bool, speed pace.Speed) *bundle {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	f := &fleet{t: t, redis: testenv.OwnRedis(t), speed: speed, stop: stop}
+	f := &bundle{t: t, redis: testenv.OwnRedis(t), speed: speed, stop: stop}
 	for n := range workers {
 		name := fmt.Sprint("worker-", n)
 		p := pace.New(client(t, f.redis.URL), nil, name, func(error) {})
@@ -71,9 +70,8 @@ func newFleet(t *testing.T, workers int, watch bool, speed pace.Speed) *fleet {
 	return f
 }
 
-// acquaint waits until each worker has looked twice since all were there: so each
-// surely knows of all.
-func (f *fleet) acquaint(workers int) {
+// acquaint waits until each worker has looked twice since all were there: so each surely knows of all.
+func (f *bundle) acquaint(workers int) {
 	f.t.Helper()
 	rdb, looks, latest := client(f.t, f.redis.URL), 0, 0.0
 	for deadline := time.Now().Add(2 * time.Minute); looks < 3; time.Sleep(time.Millisecond) {
@@ -87,13 +85,13 @@ func (f *fleet) acquaint(workers int) {
 	}
 }
 
-func (f *fleet) end() {
+func (f *bundle) end() {
 	f.stop()
 	f.all.Wait()
 }
 
 // since are the slots that surely lie after a time, in order.
-func (f *fleet) since(t time.Time) (after []slot) {
+func (f *bundle) since(t time.Time) (after []slot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.slots {
@@ -106,7 +104,7 @@ func (f *fleet) since(t time.Time) (after []slot) {
 }
 
 // await waits until so many slots were taken that lie after a time.
-func (f *fleet) await(t time.Time, slots int) {
+func (f *bundle) await(t time.Time, slots int) {
 	f.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); len(f.since(t)) < slots; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -115,9 +113,9 @@ func (f *fleet) await(t time.Time, slots int) {
 	}
 }
 
-// awaitSpeed waits for a second after a time in which as many slots were taken as can
-// be: a busy machine lets some go by.
-func (f *fleet) awaitSpeed(t time.Time, rate int) {
+// awaitSpeed waits for a second after a time in which as many slots were taken as can be: a busy machine lets some go
+// by.
+func (f *bundle) awaitSpeed(t time.Time, rate int) {
 	f.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		all := f.since(t)
@@ -148,24 +146,23 @@ func fullest(all []slot) (most int, when time.Time) {
 	return most, when
 }
 
-// TestRedisIsLost and comes back, for a moment and for long, with its data and
-// without, while ten workers use all slots that they get: in no second are there
-// more than the provider can take. While it is lost, shares are used; when it is
-// back, all is as before.
-func TestRedisIsLost(t *testing.T) {
+// TestTake_RedisIsLost: it comes back, for a moment and for long, with its data and without, while ten workers use all
+// slots that they get: in no second are there more than the provider can take. While it is lost, shares are used; when
+// it is back, all is as before.
+func TestTake_RedisIsLost(t *testing.T) {
 	t.Parallel()
 	const workers = 10
-	kill := func(f *fleet) (func() error, error) {
+	kill := func(f *bundle) (func() error, error) {
 		return func() error { return f.redis.Restart(context.Background()) }, f.redis.Kill()
 	}
-	freeze := func(f *fleet) (func() error, error) { return f.redis.Resume, f.redis.Pause() }
+	freeze := func(f *bundle) (func() error, error) { return f.redis.Resume, f.redis.Pause() }
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, row := range []struct {
 		rate, burst int
 		watch       bool          // who does not watch finds out when it takes slots
 		away        time.Duration // 0: until shares were used
-		lose        func(*fleet) (func() error, error)
+		lose        func(*bundle) (func() error, error)
 	}{
 		{10, 1, true, 0, kill}, {10, 1, false, 0, freeze}, {5, 1, true, 0, freeze}, {100, 1, true, 0, kill}, {40, 20, true, 0, kill},
 		{10, 1, false, 50 * time.Millisecond, kill}, {100, 1, false, 50 * time.Millisecond, kill}, {10, 1, true, 300 * time.Millisecond, freeze},
@@ -173,7 +170,7 @@ func TestRedisIsLost(t *testing.T) {
 	} {
 		all.Go(func() { // most of the time they wait
 			t.Run(fmt.Sprintf("%d per second, burst %d, %v, %s", row.rate, row.burst, row.watch, row.away), func(t *testing.T) {
-				f := newFleet(t, workers, row.watch, pace.PerSpan(row.rate, time.Second, row.burst))
+				f := setup(t, workers, row.watch, pace.PerSpan(row.rate, time.Second, row.burst))
 				f.await(time.Time{}, row.rate+2*workers)
 				lost := time.Now()
 				back, err := row.lose(f)
@@ -197,13 +194,13 @@ func TestRedisIsLost(t *testing.T) {
 	}
 }
 
-// TestShares are half of a channel's speed, each worker's in turn, and never closer
-// to each other than the channel's own slots, however late Redis' answers were: the
-// clock of a worker is wrong by half of the time-out of an exchange, at most.
+// TestShares: they are half of a channel's speed, each worker's in turn, and never closer to each other than the
+// channel's own slots, however late Redis' answers were: the clock of a worker is wrong by half of the time-out of an
+// exchange, at most.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	const workers = 4
-	f := newFleet(t, workers, true, pace.PerSpan(4, time.Second, 1))
+	f := setup(t, workers, true, pace.PerSpan(4, time.Second, 1))
 	f.await(time.Time{}, workers)
 	lost := time.Now()
 	if err := f.redis.Kill(); err != nil {
@@ -231,9 +228,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestStranger: a worker that never reached Redis supposes that there are others,
-// and has no slot before those of any others are used up.
-func TestStranger(t *testing.T) {
+// TestTake_NeverReachedRedis: a worker that never reached Redis supposes that there are others, and has no slot before
+// those of any others are used up.
+func TestTake_NeverReachedRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	if err := server.Kill(); err != nil {
@@ -257,11 +254,10 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestRedisComesBack to a slow channel: the slots keep their distance from what was
-// sent before.
-func TestRedisComesBack(t *testing.T) {
+// TestTake_RedisComesBack: the slots of a slow channel keep their distance from what was sent before.
+func TestTake_RedisComesBack(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, true, pace.PerSpan(2, time.Second, 1))
+	f := setup(t, 1, true, pace.PerSpan(2, time.Second, 1))
 	f.await(time.Time{}, 1)
 	lost := time.Now()
 	if err := f.redis.Kill(); err != nil {

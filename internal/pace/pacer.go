@@ -12,15 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Speed is what a provider can take: one attempt every so often, and so many at
-// once after a rest.
+// Speed is what a provider can take: one attempt every so often, and so many at once after a rest.
 type Speed struct {
 	Every time.Duration // zero: any speed
 	Burst int           // at least 1
 }
 
-// PerSpan returns the speed of so many attempts in a time span, evenly spaced
-// but for the burst.
+// PerSpan returns the speed of so many attempts in a time span, evenly spaced but for the burst.
 func PerSpan(rate int, span time.Duration, burst int) Speed {
 	micros := (span.Microseconds() + int64(rate) - 1) / int64(rate)
 	return Speed{Every: max(time.Duration(micros), 1) * time.Microsecond, Burst: max(burst, 1)}
@@ -33,16 +31,14 @@ type Pacer struct {
 
 	mu     sync.Mutex
 	health health
-	among  crowd
-	taken  map[string]time.Time // until when the slots that were taken from Redis are used up, as far as this worker knows, by their key
-	shares map[string]time.Time // when each channel's last slot of this worker's own share is, or was
+	among  peers
+	taken  map[string]time.Time // by key: the end of all slots that were taken in Redis, as far as this worker knows
+	shares map[string]time.Time // by channel: the last slot of this worker's share
 }
 
 const (
-	// Slots this close to each other are taken together: it saves asking, and is
-	// too short for any provider to notice.
-	together = 5 * time.Millisecond
-	most     = 100
+	together = 5 * time.Millisecond // slots this close are taken in one exchange: too short for a provider to notice
+	most     = 100                  // of them
 )
 
 var (
@@ -61,32 +57,31 @@ var (
 	presenceScript = redisscript.NewScript(presenceSource)
 )
 
-// New returns a pacer for a worker of an installation, whose name must be its own. It
-// tells failed of every failure of Redis.
+// New returns a pacer for a worker of an installation. No other worker may have its name. It reports every failure of
+// Redis to failed.
 func New(rdb redis.UniversalClient, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
 	return &Pacer{
 		redis:  redisscript.New(rdb, "pace", redisscript.Config{Installation: owner, OnError: failed, FirstCooldown: doubt, Cooldown: rest}),
-		worker: worker, among: stranger(), taken: map[string]time.Time{}, shares: map[string]time.Time{},
+		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{},
 	}
 }
 
-// Take takes up to so many of a channel's next slots, and returns how long it is
-// until the first; all may be used then. Where it takes none, it is to be asked
-// again after that time. It never fails: without Redis it takes the next slot of
-// this worker's share.
+// Take takes up to so many of a channel's next slots, and returns how long it is until the first; all may be used
+// then. If it takes none, ask again after that time. It never fails: without Redis it takes the next slot of this
+// worker's share.
 func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (slots int, wait time.Duration) {
-	if left := p.left(); left > 0 {
+	if left := max(p.redis.Left(), p.quietFor()); left > 0 {
 		return p.share(channel, s, left)
 	}
 	slots, wait, err := p.take(ctx, channel, s, wanted)
-	left := p.left()
+	left, quiet := p.redis.Left(), p.quietFor()
 	switch {
 	case err != nil && left > 0:
-		return p.share(channel, s, left)
+		return p.share(channel, s, max(left, quiet))
 	case err != nil:
 		return 0, doubt // the error concerns this channel only
-	case left > 0:
-		return 0, left // some may still use their shares
+	case quiet > 0:
+		return 0, quiet // other workers may still use their shares
 	}
 	return slots, wait
 }
@@ -115,16 +110,14 @@ func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// before is how long anybody may have to wait for a slot of a channel, and for how
-// much longer its slots are used up as far as this worker knows, in microseconds;
-// nothing if it knows of none.
+// before is how long a worker may have to wait for a slot of a channel, and for how many microseconds its slots are
+// used up as far as this worker knows; "" if it knows of none.
 func (p *Pacer) before(key string, s Speed) (longest time.Duration, known any, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now = time.Now()
-	until, ok := p.taken[key]
-	if !ok {
-		return p.among.longest(s), "", now
+	now, known = time.Now(), ""
+	if until, ok := p.taken[key]; ok {
+		known = until.Sub(now).Microseconds()
 	}
-	return p.among.longest(s), until.Sub(now).Microseconds(), now
+	return p.among.longest(s), known, now
 }

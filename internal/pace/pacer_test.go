@@ -61,8 +61,8 @@ func send(t *testing.T, p *pace.Pacer, s pace.Speed, times int) (at []time.Time)
 	return at
 }
 
-// notBefore wants no slot to be used before it is its turn. A busy machine uses
-// them late, and then closer to each other.
+// notBefore wants no slot to be used before it is its turn. A busy machine uses them late, and then closer to each
+// other.
 func notBefore(t *testing.T, began time.Time, at []time.Time, turn func(i int) time.Duration) {
 	t.Helper()
 	for i := range at {
@@ -72,8 +72,8 @@ func notBefore(t *testing.T, began time.Time, at []time.Time, turn func(i int) t
 	}
 }
 
-// TestThreeWorkersShareTheSlots: together they are no faster than the channel.
-func TestThreeWorkersShareTheSlots(t *testing.T) {
+// TestTake_ThreeWorkers: together they are no faster than the channel.
+func TestTake_ThreeWorkers(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	speed := pace.PerSpan(20, time.Second, 1)
@@ -96,9 +96,8 @@ func TestThreeWorkersShareTheSlots(t *testing.T) {
 	notBefore(t, began, all, func(i int) time.Duration { return time.Duration(i) * speed.Every })
 }
 
-// TestBurst: after a rest so many may go at once, and never more within the time
-// that they take.
-func TestBurst(t *testing.T) {
+// TestTake_Burst: after a rest so many may go at once, and never more within the time that they take.
+func TestTake_Burst(t *testing.T) {
 	t.Parallel()
 	rdb, speed := client(t, testenv.Redis(t)), pace.PerSpan(10, time.Second, 4)
 	ready(t, rdb, speed)
@@ -110,8 +109,8 @@ func TestBurst(t *testing.T) {
 	notBefore(t, began, send(t, p, speed, 4), func(i int) time.Duration { return time.Duration(i+1) * speed.Every })
 }
 
-// TestFastChannels take several slots with one question.
-func TestFastChannels(t *testing.T) {
+// TestTake_FastChannels: they take several slots with one question.
+func TestTake_FastChannels(t *testing.T) {
 	t.Parallel()
 	rdb, speed := client(t, testenv.Redis(t)), pace.PerSpan(1000, time.Second, 1)
 	ready(t, rdb, speed)
@@ -125,8 +124,8 @@ func TestFastChannels(t *testing.T) {
 	}
 }
 
-// TestNothingStaysBehind when a channel rests.
-func TestNothingStaysBehind(t *testing.T) {
+// TestKeys_Expire: none is left when a channel rests.
+func TestKeys_Expire(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	p := worker(t, rdb, "a")

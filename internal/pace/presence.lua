@@ -9,7 +9,7 @@
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
--- Who was heard of later than now was so before the clock went back.
+-- A worker that was heard of later than now was so before the clock went back.
 for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
   redis.call('ZADD', KEYS[1], now, other)
 end

@@ -5,34 +5,32 @@ import (
 	"time"
 )
 
-// crowd is what a worker knows of all that are at work.
-type crowd struct {
-	workers int       // how many there are
+// peers is what a worker knows of all workers.
+type peers struct {
+	workers int       // their number
 	place   float64   // of this one among them: a part of the time in which each has one slot of its share
 	seen    time.Time // when it was so
-	guess   bool      // it never reached Redis
+	guess   bool      // this worker never reached Redis
 	clock   reading
 }
 
-// reading is what Redis' clock was at a time, give or take doubt.
+// reading is Redis' clock at a time, give or take doubt.
 type reading struct {
 	at, clock time.Time
 	doubt     time.Duration
 }
 
-// strangers are the workers at work, by the guess of one that never reached Redis.
-const strangers = 10
+// guessed is the number of workers for one that never reached Redis. It has its place by chance.
+const guessed = 10
 
-// stranger knows of nobody. It has its place by chance.
-func stranger() crowd {
+func guessedPeers() peers {
 	now := time.Now()
-	return crowd{workers: strangers, place: rand.Float64(), seen: now, guess: true, clock: reading{at: now, clock: now}}
+	return peers{workers: guessed, place: rand.Float64(), seen: now, guess: true, clock: reading{at: now, clock: now}}
 }
 
-// meet takes note of how many workers there are. That they have become fewer is
-// believed after a while only: Redis may have forgotten some. Of readings of its
-// clock that of the quickest answer counts, for as long.
-func (p *Pacer) meet(c crowd) {
+// meet takes note of how many workers there are. It believes that they have become fewer only after presence, because
+// Redis may have forgotten some. For as long, the reading of its clock in the quickest answer counts.
+func (p *Pacer) meet(c peers) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.among; known.guess || c.workers >= known.workers || c.seen.Sub(known.seen) > presence {
@@ -43,24 +41,21 @@ func (p *Pacer) meet(c crowd) {
 	}
 }
 
-// longest is how long anybody may have to wait for a slot that was taken from
-// Redis: each other worker waits for its own.
-func (c crowd) longest(s Speed) time.Duration {
+// longest is how long a worker may have to wait for a slot that it took in Redis: every worker waits for one.
+func (c peers) longest(s Speed) time.Duration {
 	return time.Duration(c.workers) * (s.Every + together)
 }
 
-// next is when the next slot of this worker's share is, at a time or after it. The
-// slots of all shares have twice the distance of the channel's own, and take
-// turns, by Redis' clock as each worker remembers it.
-func (c crowd) next(s Speed, t time.Time) time.Time {
+// next is when the next slot of this worker's share is, at a time or after it. The slots of all shares have twice the
+// distance of the channel's own, and take turns, by Redis' clock as each worker remembers it.
+func (c peers) next(s Speed, t time.Time) time.Time {
 	turn := 2 * time.Duration(c.workers) * s.Every
 	mine := time.Duration(c.place * float64(turn))
 	clock := time.Duration(c.clock.clock.Add(t.Sub(c.clock.at)).UnixNano() % int64(turn))
 	return t.Add((mine - clock + turn) % turn)
 }
 
-// share takes the next slot of this worker's own share, unless Redis is asked
-// again before.
+// share takes the next slot of this worker's own share, unless Redis is asked again before.
 func (p *Pacer) share(channel string, s Speed, left time.Duration) (slots int, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

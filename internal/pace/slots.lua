@@ -9,7 +9,7 @@
 -- ARGV[2]  how many slots may be used at once after a rest
 -- ARGV[3]  how many slots are wanted at most
 -- ARGV[4]  how close to the first the others must be, in microseconds
--- ARGV[5]  how long anybody may have to wait for a slot, in microseconds
+-- ARGV[5]  how long a worker may have to wait for a slot, in microseconds
 -- ARGV[6]  for how much longer slots are used up as far as the worker knows, in
 --          microseconds; less than 0: since when they are not; empty: it knows none
 --

@@ -11,12 +11,11 @@ import (
 
 const (
 	watchInterval = 200 * time.Millisecond
-	presence      = time.Minute // how long a worker that is not heard of counts as one
+	presence      = time.Minute // a worker counts for so long after it was last heard of
 )
 
-// Pause has all workers leave a channel alone for so long, or for as long as
-// somebody asked before, if that is longer. Without Redis it does nothing:
-// whoever was asked to pause does so in any case.
+// Pause stops a channel at all workers for so long, or until the end of an earlier pause, if that is later. Without
+// Redis it does nothing: the caller pauses in any case.
 func (p *Pacer) Pause(ctx context.Context, channel string, d time.Duration) {
 	if prefix, err := p.redis.Prefix(); err == nil && d >= time.Millisecond {
 		_, _ = p.ask(ctx, pauseScript.Call([]string{pauseKey(prefix, channel)}, d.Milliseconds()))
@@ -27,8 +26,8 @@ func pauseKey(prefix, channel string) string { return prefix + "pace:{" + channe
 
 func workersKey(prefix string) string { return prefix + "pace:workers" }
 
-// Run tells paused of every channel that is to be left alone, and for how much
-// longer, and says that this worker is there, until ctx ends.
+// Run calls paused for every channel that is paused, with the time that is left, and keeps this worker among those
+// that Redis counts, until ctx ends.
 func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -45,7 +44,6 @@ func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel 
 	}
 }
 
-// watch is one look.
 func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string, time.Duration)) {
 	prefix, err := p.prefix()
 	if err != nil {
@@ -63,7 +61,7 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 	count, before := max(answers[0][0], 1), answers[0][1]
 	doubt := time.Since(sent) / 2
 	at := sent.Add(doubt)
-	p.meet(crowd{workers: int(count), place: float64(before) / float64(count), seen: at, clock: reading{at: at, clock: time.UnixMicro(answers[0][2]), doubt: doubt}})
+	p.meet(peers{workers: int(count), place: float64(before) / float64(count), seen: at, clock: reading{at: at, clock: time.UnixMicro(answers[0][2]), doubt: doubt}})
 	for i, c := range channels {
 		if ms := answers[i+1][0]; ms > 0 {
 			paused(c, time.Duration(ms)*time.Millisecond)
@@ -71,7 +69,7 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 	}
 }
 
-// leave says that this worker is gone. Without Redis it is forgotten within a minute.
+// leave takes this worker off the list. Without Redis it is forgotten within a minute.
 func (p *Pacer) leave(ctx context.Context) {
 	if prefix, err := p.redis.Prefix(); err == nil {
 		_ = p.redis.Pipeline(context.WithoutCancel(ctx), func(ctx context.Context, pipe redis.Pipeliner) {

@@ -29,7 +29,7 @@ func client(t testing.TB, url string) *redis.Client {
 	return rdb
 }
 
-func open(t testing.TB) *queue.Queue {
+func setup(t testing.TB) *queue.Queue {
 	t.Helper()
 	return queue.New(client(t, testenv.Redis(t)), 3, nil)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestClocksApart: what is due by Postgres' clock is woken for then, whether
-// the clock of this process is behind or ahead.
-func TestClocksApart(t *testing.T) {
+// TestWakeAt_ClocksApart: what is due by Postgres' clock is woken for then, whether the clock of this process is behind
+// or ahead.
+func TestWakeAt_ClocksApart(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string]time.Duration{"behind": -3 * time.Minute, "ahead": 3 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := open(t)
+			q := setup(t)
 			calls := make(chan time.Time, 100)
 			due := time.Now().Add(2 * time.Second)
 			serve(t, q, func(_ context.Context, w push.WakeUp) error {
@@ -48,10 +48,10 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// TestAWakeUpThatWaitsByAWrongClock is armed again beside it.
-func TestAWakeUpThatWaitsByAWrongClock(t *testing.T) {
+// TestArm_WaitsByWrongClock: a wake-up is armed again beside one that waits by a wrong clock.
+func TestArm_WaitsByWrongClock(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	w := wakeUp(time.Hour) // an armer whose clock was an hour ahead
 	arm(t, q, w)
 	w.At, w.In = w.At.Add(-time.Hour), 0

@@ -29,10 +29,9 @@ func (unobserved) Attempted(string, string, bool, time.Duration) {}
 func (unobserved) Unregistered(string) {}
 func (unobserved) Deferred()           {}
 
-// TestEarlyWakeUpsSendNothingEarly: asynq cuts the time of a wake-up to its
-// second, so that those of retries and deferrals come up to a second early.
-// What counts is when the attempt begins, by Postgres' clock.
-func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
+// TestServe_EarlyWakeUps: asynq cuts the time of a wake-up to its second, so that those of retries and deferrals come
+// up to a second early. What counts is when the attempt begins, by Postgres' clock.
+func TestServe_EarlyWakeUps(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
 	st, err := store.Open(t.Context(), url, store.Config{})

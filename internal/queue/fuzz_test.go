@@ -10,9 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// FuzzWakeUp holds that a payload is refused, or is a wake-up for some push
-// which is the same when it is written again; and that no wake-up is turned
-// into a queue that does not exist.
+// FuzzWakeUp holds that a payload is refused, or is a wake-up for some push which is the same when it is written again;
+// and that no wake-up is turned into a queue that does not exist.
 func FuzzWakeUp(f *testing.F) {
 	real, err := json.Marshal(push.WakeUp{Push: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), Gen: 1, RecipientKey: -5, At: time.Unix(1e9, 0).UTC(), In: time.Hour})
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestComplaints: one a second passes, with the number of those held back; what
-// is no complaint always does.
-func TestComplaints(t *testing.T) {
+// TestLogger_Complaints: one a second passes, with the number of those held back; what is no complaint always does.
+func TestLogger_Complaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		l := &logger{log: slog.New(slog.NewTextHandler(&text, nil))}

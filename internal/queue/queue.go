@@ -1,9 +1,8 @@
-// Package queue wakes the workers: it puts wake-ups into asynq and calls a
-// handler when their time has come. It is the only package that imports asynq.
+// Package queue wakes the workers: it puts wake-ups into asynq and calls a handler when their time has come. It is
+// the only package that imports asynq.
 //
-// A wake-up decides nothing. asynq delivers it at least once, sometimes twice
-// at the same time, up to a second early, and not at all if Redis loses it. All
-// of that is harmless here, because whoever is woken asks Postgres.
+// A wake-up decides nothing. asynq delivers it at least once, sometimes twice at the same time, up to a second early,
+// and not at all if Redis loses it. All of that is harmless here, because a worker that is woken asks Postgres.
 package queue
 
 import (
@@ -46,9 +45,8 @@ type Queue struct {
 	probing   *redisscript.Runner
 }
 
-// New returns a queue that is spread over so many asynq queues by recipient,
-// since one of them lives on one node of a cluster. Those of other installations are
-// not touched. The caller closes rdb, after everything else.
+// New returns a queue that is spread over so many asynq queues by recipient, since one of them lives on one node of a
+// cluster. Those of other installations are not touched. The caller closes rdb, after everything else.
 func New(rdb redis.UniversalClient, shards int, owner redisscript.Installation) *Queue {
 	return &Queue{
 		rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), shards: shards, owner: owner,
@@ -57,8 +55,7 @@ func New(rdb redis.UniversalClient, shards int, owner redisscript.Installation) 
 	}
 }
 
-// names are those of the shards, each of which has a second queue, for what may wait.
-// There are none until the installation is known.
+// names are those of the shards. There are none until the installation is known.
 func (q *Queue) names() []string {
 	if names := q.known.Load(); names != nil {
 		return *names
@@ -75,10 +72,9 @@ func (q *Queue) names() []string {
 	return names
 }
 
-// Arm puts wake-ups into the queue. One that is there already stays as it is. The
-// error is [redisscript.ErrUnnamed], that of ctx, or that of Redis. If Redis fails,
-// callers of the next second get [redisscript.ErrDown] at once; but not because the
-// time for many wake-ups was too short.
+// Arm puts wake-ups into the queue. One that is there already stays as it is. The error is [redisscript.ErrUnnamed],
+// that of ctx, or that of Redis. If Redis fails, callers of the next second get [redisscript.ErrDown] at once; but
+// not because the time for many wake-ups was too short.
 func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
 	switch {
 	case q.arming.Left() > 0:
@@ -108,8 +104,8 @@ func (q *Queue) armAll(ctx context.Context, wakeUps []push.WakeUp) error {
 	return g.Wait()
 }
 
-// announce lists the queues where asynq's Inspector looks for them. asynq does
-// so once per process, and a flush of Redis forgets it.
+// announce lists the queues where asynq's Inspector looks for them. asynq does so once per process, and a flush of
+// Redis forgets it.
 func (q *Queue) announce(ctx context.Context) error {
 	now := time.Now().Unix()
 	if q.announced.Swap(now) == now {
@@ -152,10 +148,9 @@ func (q *Queue) enqueue(ctx context.Context, name string, w push.WakeUp, payload
 	return err
 }
 
-// wakeAt is when asynq is to wake somebody, by the clocks of the workers, which
-// may be wrong: at the time itself, or when as much time has passed by the clock
-// of this process, whichever is earlier. A wake-up that comes too early comes
-// again; one that comes too late makes the push late.
+// wakeAt is when asynq is to wake a worker, by the workers' clocks, which may be wrong: at the time itself, or when as
+// much time has passed by the clock of this process, whichever is earlier. A wake-up that comes too early comes again;
+// one that comes too late makes the push late.
 func wakeAt(w push.WakeUp, now time.Time) time.Time {
 	if here := now.Add(w.In); here.Before(w.At) {
 		return here
@@ -163,10 +158,9 @@ func wakeAt(w push.WakeUp, now time.Time) time.Time {
 	return w.At
 }
 
-// wakes reports whether the wake-up that is in the queue will wake somebody.
-// One that asynq takes for active may be that of a killed worker, and come back
-// only after a minute or two; one that waits may do so by a clock that is wrong.
-// A second one does no harm.
+// wakes reports whether the wake-up in the queue will wake a worker in time. One that asynq takes for active may belong
+// to a killed worker, and come back only after a minute or two; one that waits may do so by a wrong clock. A second
+// wake-up does no harm.
 func (q *Queue) wakes(name string, w push.WakeUp) bool {
 	task, err := q.inspector.GetTaskInfo(name, taskID(w))
 	if err != nil {
@@ -176,23 +170,21 @@ func (q *Queue) wakes(name string, w push.WakeUp) bool {
 	return task.State == asynq.TaskStatePending || waits && task.NextProcessAt.Before(wakeAt(w, time.Now()).Add(5*time.Second))
 }
 
-// Works reports whether Redis does what the queue needs of it, in every shard:
-// it runs scripts, and it writes. One that is out of memory, forbids scripts or
-// is a replica answers a ping, but wakes nobody. Neither does a queue that somebody
-// has paused, or one with a key of another type: [*BrokenError].
+// Works reports whether Redis does what the queue needs of it, in every shard: it runs scripts, and it writes. One
+// that is out of memory, forbids scripts or is a replica answers a ping, but wakes no worker. Neither does a queue that
+// is paused, or that has a key of another type: [*BrokenError].
 func (q *Queue) Works(ctx context.Context) error {
 	names := q.all()
 	if len(names) == 0 {
 		names = []string{"unnamed"}
 	}
-	var calls []redisscript.Call
-	var keys [][]string
-	for _, name := range names {
-		of := []string{"sq:{" + name + "}:works"}
+	keys, calls := make([][]string, len(names)), make([]redisscript.Call, len(names))
+	for i, name := range names {
+		keys[i] = []string{"sq:{" + name + "}:works"}
 		for _, key := range asynqKeys {
-			of = append(of, "asynq:{"+name+"}:"+key)
+			keys[i] = append(keys[i], "asynq:{"+name+"}:"+key)
 		}
-		keys, calls = append(keys, of), append(calls, worksScript.Call(of))
+		calls[i] = worksScript.Call(keys[i])
 	}
 	answers, err := q.probing.RunAll(ctx, calls...)
 	if err != nil {
@@ -217,7 +209,7 @@ var worksSource string
 
 var worksScript = redisscript.NewScript(worksSource)
 
-// BrokenError says why a queue wakes nobody, although Redis works.
+// BrokenError says why a queue wakes no worker, although Redis works.
 type BrokenError struct{ why string }
 
 // Error says it in one sentence.
@@ -233,8 +225,8 @@ func (q *Queue) shard(w push.WakeUp) string {
 	return names[uint64(w.RecipientKey)%uint64(len(names))]
 }
 
-// bulk is the queue beside a shard's for wake-ups of tenants that have very many for the
-// same second. Workers look into both; so those of others need not wait behind them.
+// bulk is the queue beside a shard's for wake-ups of tenants that have very many for the same second. Workers look
+// into both; so those of others need not wait behind them.
 func bulk(shard string) string { return shard + "-bulk" }
 
 // all lists the queues.
@@ -247,8 +239,7 @@ func (q *Queue) all() []string {
 	return all
 }
 
-// Sizes counts the wake-ups by their state in asynq: pending, active,
-// scheduled, retry.
+// Sizes counts the wake-ups by their state in asynq: pending, active, scheduled, retry.
 func (q *Queue) Sizes() (map[string]int, error) {
 	known, err := q.inspector.Queues()
 	if err != nil {

@@ -19,11 +19,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestWakeUpsArriveAsTheyWereArmed: those due now at once, one for later not
-// before its second.
-func TestWakeUpsArriveAsTheyWereArmed(t *testing.T) {
+// TestServe_Arrivals: those due now at once, one for later not before its second.
+func TestServe_Arrivals(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	arrived := make(chan push.WakeUp, 10)
 	serve(t, q, func(_ context.Context, w push.WakeUp) error { arrived <- w; return nil })
 	due, later := wakeUp(-time.Minute), wakeUp(1500*time.Millisecond)
@@ -42,11 +41,10 @@ func TestWakeUpsArriveAsTheyWereArmed(t *testing.T) {
 	})
 }
 
-// TestArmingTwiceIsArmingOnce; another plan of the same push is another
-// wake-up.
-func TestArmingTwiceIsArmingOnce(t *testing.T) {
+// TestArm_NoDuplicates: another plan of the same push is another wake-up.
+func TestArm_NoDuplicates(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	w := wakeUp(time.Hour)
 	arm(t, q, w)
 	arm(t, q, w)
@@ -61,11 +59,11 @@ func TestArmingTwiceIsArmingOnce(t *testing.T) {
 	}
 }
 
-// TestArmedAgainWhenDone: a push that is deferred and comes back to the same
-// plan, or whose lease lapsed, must not be taken for one that is there.
-func TestArmedAgainWhenDone(t *testing.T) {
+// TestArm_AgainWhenDone: a push that is deferred and comes back to the same plan, or whose lease lapsed, must not be
+// taken for one that is there.
+func TestArm_AgainWhenDone(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	var arrived atomic.Int64
 	serve(t, q, func(context.Context, push.WakeUp) error { arrived.Add(1); return nil })
 	w := wakeUp(0)
@@ -74,8 +72,8 @@ func TestArmedAgainWhenDone(t *testing.T) {
 	}
 }
 
-// TestRecipientsAreSpreadOverTheShards, each on one.
-func TestRecipientsAreSpreadOverTheShards(t *testing.T) {
+// TestArm_Shards: recipients are spread over them, each on one.
+func TestArm_Shards(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	q := queue.New(rdb, 4, nil)
@@ -107,18 +105,18 @@ func TestRecipientsAreSpreadOverTheShards(t *testing.T) {
 	}
 }
 
-// TestSizesOfAQueueThatWasNeverUsed are zero, not an error.
-func TestSizesOfAQueueThatWasNeverUsed(t *testing.T) {
+// TestSizes_NeverUsed: they are zero, not an error.
+func TestSizes_NeverUsed(t *testing.T) {
 	t.Parallel()
-	if s, err := open(t).Sizes(); err != nil || s["pending"]+s["active"]+s["scheduled"]+s["retry"] != 0 {
+	if s, err := setup(t).Sizes(); err != nil || s["pending"]+s["active"]+s["scheduled"]+s["retry"] != 0 {
 		t.Errorf("%v, %v", s, err)
 	}
 }
 
-// TestFailedHandlersAreCalledAgain as often as it takes.
-func TestFailedHandlersAreCalledAgain(t *testing.T) {
+// TestServe_FailedHandler: it is called again as often as it takes.
+func TestServe_FailedHandler(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	calls := make(chan push.WakeUp, 10)
 	var n atomic.Int64
 	serve(t, q, func(_ context.Context, w push.WakeUp) error {
@@ -138,8 +136,8 @@ func TestFailedHandlersAreCalledAgain(t *testing.T) {
 	eventually(t, "it is done", func() bool { s := sizes(t, q); return s["retry"]+s["active"]+s["pending"] == 0 })
 }
 
-// TestWhatIsNoWakeUpIsPutAside and holds nobody up.
-func TestWhatIsNoWakeUpIsPutAside(t *testing.T) {
+// TestServe_MalformedWakeUp: it is put aside, and the next one is handled.
+func TestServe_MalformedWakeUp(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	q := queue.New(rdb, 1, nil)
@@ -156,11 +154,10 @@ func TestWhatIsNoWakeUpIsPutAside(t *testing.T) {
 	eventually(t, "the other is archived", func() bool { return rdb.ZCard(t.Context(), "asynq:{push-0}:archived").Val() == 1 })
 }
 
-// TestServeDrains: it returns when running handlers have, and they are not
-// told to stop.
-func TestServeDrains(t *testing.T) {
+// TestServe_Drains: it returns when running handlers have, and they are not told to stop.
+func TestServe_Drains(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	begun, proceed := make(chan struct{}), make(chan struct{})
 	var finished atomic.Bool
 	stop := serve(t, q, func(ctx context.Context, _ push.WakeUp) error {
@@ -185,8 +182,8 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// TestArmWithoutRedis fails, then without asking, and works again by itself.
-func TestArmWithoutRedis(t *testing.T) {
+// TestArm_WithoutRedis: it fails, then without asking, and works again by itself.
+func TestArm_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	q := queue.New(client(t, server.URL), 2, nil)
@@ -207,10 +204,9 @@ func TestArmWithoutRedis(t *testing.T) {
 	eventually(t, "arming works again", func() bool { return try() == nil })
 }
 
-// TestSizesAfterAFlush: asynq tells its Inspector of a queue once per process.
-// The next arming does so again, or the worker's gauges would be lost until it
-// restarts.
-func TestSizesAfterAFlush(t *testing.T) {
+// TestSizes_AfterFlush: asynq tells its Inspector of a queue once per process. The next arming does so again, or the
+// worker's gauges would be lost until it restarts.
+func TestSizes_AfterFlush(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	rdb := client(t, server.URL)
@@ -231,11 +227,11 @@ func TestSizesAfterAFlush(t *testing.T) {
 	})
 }
 
-// TestArmedBesideOneThatIsBelievedToRun: asynq gives a killed worker's wake-up
-// back after a minute or two. Who arms it again must not wait for that.
-func TestArmedBesideOneThatIsBelievedToRun(t *testing.T) {
+// TestArm_BesideActive: asynq gives a killed worker's wake-up back after a minute or two. Who arms it again must not
+// wait for that.
+func TestArm_BesideActive(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	begun, dead := make(chan struct{}, 10), make(chan struct{})
 	serve(t, q, func(context.Context, push.WakeUp) error { begun <- struct{}{}; <-dead; return nil })
 	defer close(dead)
@@ -277,8 +273,8 @@ func TestWorks_BrokenQueue(t *testing.T) {
 	}
 }
 
-// TestArm_ManyOfOneTenant wake after those of others: a thousand for one second are no
-// reason for another tenant's to wait.
+// TestArm_ManyOfOneTenant: they wake after those of others: a thousand for one second are no reason for another
+// tenant's to wait.
 func TestArm_ManyOfOneTenant(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
@@ -309,11 +305,11 @@ func TestArm_ManyOfOneTenant(t *testing.T) {
 	}
 }
 
-// TestServe_ManyOfOneTenant: while thousands of one tenant's wake-ups wait for handlers
-// that are slow, another's is handled at once.
+// TestServe_ManyOfOneTenant: while thousands of one tenant's wake-ups wait for handlers that are slow, another's is
+// handled at once.
 func TestServe_ManyOfOneTenant(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	tenant := uuid.New()
 	var flood []push.WakeUp
 	for range 3000 {
@@ -349,11 +345,11 @@ func TestServe_ManyOfOneTenant(t *testing.T) {
 	eventually(t, "all are handled", func() bool { return handled.Load() == 3000 })
 }
 
-// TestImpatienceIsNoFailure: one who brings more wake-ups than he has patience
-// for does not have Redis left alone by others.
-func TestImpatienceIsNoFailure(t *testing.T) {
+// TestArm_CallerGivesUp: one who brings more wake-ups than he has patience for does not have Redis left alone by
+// others.
+func TestArm_CallerGivesUp(t *testing.T) {
 	t.Parallel()
-	q := open(t)
+	q := setup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := q.Arm(ctx, []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}); err == nil || errors.Is(err, redisscript.ErrDown) {
@@ -362,9 +358,9 @@ func TestImpatienceIsNoFailure(t *testing.T) {
 	arm(t, q, wakeUp(time.Hour))
 }
 
-// TestInstallations that share a Redis have wake-ups of their own, and none while their
-// database has no name yet.
-func TestInstallations(t *testing.T) {
+// TestQueue_Installations: those that share a Redis have wake-ups of their own, and none while their database has no
+// name yet.
+func TestQueue_Installations(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	named := func(name string) redisscript.Installation { return func() (string, bool) { return name, true } }

@@ -22,12 +22,10 @@ type ServerConfig struct {
 	Log         *slog.Logger
 }
 
-// Serve calls handle for the wake-ups whose time has come, until ctx ends; it
-// then waits for running handlers. A handler that fails is called again a
-// little later, as often as it takes.
+// Serve calls handle for the wake-ups whose time has come, until ctx ends; it then waits for running handlers. A
+// handler that fails is called again a little later, as often as it takes.
 //
-// The bulk queues have handlers of their own, so that what is in them stands in nobody's
-// way.
+// The bulk queues have handlers of their own, so that no other wake-up waits behind theirs.
 func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context.Context, push.WakeUp) error) error {
 	for q.names() == nil {
 		select {
@@ -64,8 +62,7 @@ func (q *Queue) newServer(cfg ServerConfig, names []string) *asynq.Server {
 	return asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
 		Concurrency: cfg.Concurrency,
 		Queues:      weights,
-		// A push is to leave within 300 ms of its second: look often. The
-		// defaults are 1 s and 5 s.
+		// A push is to leave within 300 ms of its second: look often. The defaults are 1 s and 5 s.
 		TaskCheckInterval:        50 * time.Millisecond,
 		DelayedTaskCheckInterval: 50 * time.Millisecond,
 		RetryDelayFunc:           again,
@@ -76,7 +73,6 @@ func (q *Queue) newServer(cfg ServerConfig, names []string) *asynq.Server {
 	})
 }
 
-// handler hands wake-ups on.
 func handler(handle func(context.Context, push.WakeUp) error) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 		w, err := readWakeUp(t.Payload())
@@ -87,8 +83,7 @@ func handler(handle func(context.Context, push.WakeUp) error) asynq.Handler {
 	})
 }
 
-// readWakeUp reads what arm has written. Whoever can write to Redis can forge a
-// wake-up, and has a worker look at Postgres once more than it had to.
+// readWakeUp reads what arm has written. A forged wake-up makes a worker ask Postgres once more than it had to.
 func readWakeUp(payload []byte) (push.WakeUp, error) {
 	var w push.WakeUp
 	if err := json.Unmarshal(payload, &w); err != nil {
@@ -100,7 +95,7 @@ func readWakeUp(payload []byte) (push.WakeUp, error) {
 	return w, nil
 }
 
-var errNoWakeUp = errors.New("that is none")
+var errNoWakeUp = errors.New("it is malformed")
 
 // again says when a handler that failed is called again.
 func again(failures int, err error, _ *asynq.Task) time.Duration {
@@ -110,8 +105,7 @@ func again(failures int, err error, _ *asynq.Task) time.Duration {
 	return min(time.Duration(failures+1)*time.Second, 5*time.Second)
 }
 
-// logger hands asynq's own messages on. Without Redis asynq complains many
-// times a second, of which one is enough.
+// logger hands asynq's own messages on. Without Redis asynq complains many times a second, of which one is enough.
 type logger struct {
 	log *slog.Logger
 
@@ -126,8 +120,7 @@ func (l *logger) Warn(args ...any)  { l.complain(slog.LevelWarn, args) }
 func (l *logger) Error(args ...any) { l.complain(slog.LevelError, args) }
 func (l *logger) Fatal(args ...any) { l.log.Error("asynq: " + fmt.Sprint(args...)) }
 
-// complain lets one message a second pass, with the number of those that were
-// held back before it.
+// complain lets one message a second pass, with the number of those that were held back before it.
 func (l *logger) complain(level slog.Level, args []any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
--- Reports whether a queue of asynq can wake anybody: Redis writes, nobody has paused the
--- queue, and its keys are of the types that asynq needs.
+-- Reports whether a queue of asynq can wake workers: Redis writes, the queue is not paused,
+-- and its keys are of the types that asynq needs.
 --
 -- KEYS[1]    is written
 -- KEYS[2]    is there while the queue is paused

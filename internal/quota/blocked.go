@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Interval is a stretch of time in which Rule has no place left because of
-// Bookings. It is open at both ends; a zero From or Until means without end.
+// Interval is a stretch of time in which Rule has no place left because of Bookings. It is open at both ends; a zero
+// From or Until means without end.
 type Interval struct {
 	From, Until time.Time
 	Rule        Rule
@@ -18,8 +18,8 @@ func (i Interval) Covers(t time.Time) bool {
 	return (i.From.IsZero() || t.After(i.From)) && (i.Until.IsZero() || t.Before(i.Until))
 }
 
-// Blocked returns the intervals in which nothing can be booked beside the
-// bookings of a timeline, sorted by their beginning. They may overlap.
+// Blocked returns the intervals in which nothing can be booked beside the bookings of a timeline, sorted by their
+// beginning. They may overlap.
 func (p Policy) Blocked(line Timeline) []Interval {
 	var blocked []Interval
 	bookings := line.Bookings()

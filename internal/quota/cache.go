@@ -16,8 +16,8 @@ import (
 // Cache is a copy of recipients' bookings in Redis. It knows at once that a place is taken, so that a refusal costs
 // Postgres one read, without a lock, a transaction or a commit. It decides nothing.
 //
-// The cache is disposable. A recipient's bookings are loaded when one of them is booked, and expire ten minutes later,
-// used or not. So every error in the cache ends by itself. While Redis does not answer, everything is [Cold].
+// The cache is disposable. A recipient's bookings are loaded when one of them is booked, and expire ten minutes
+// later, used or not. So every error in the cache ends by itself. While Redis does not answer, everything is [Cold].
 type Cache struct{ redis *redisscript.Runner }
 
 // Recipient is the owner of bookings: the tenant and the tenant's own id.

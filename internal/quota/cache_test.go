@@ -18,8 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// client connects as the programs do, but leaves it to the cache when to give
-// up.
+// client connects as the programs do, but leaves it to the cache when to give up.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(url)
@@ -135,8 +134,8 @@ func TestReserve_Concurrent(t *testing.T) {
 	}
 }
 
-// TestCache_Keys also holds them to the shape that the operations
-// guide and old and new programs side by side rely on.
+// TestCache_Keys: they name no person, and have the shape that the operations guide and old and new programs side by
+// side rely on.
 func TestCache_Keys(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)
@@ -159,8 +158,7 @@ func TestCache_Keys(t *testing.T) {
 	}
 }
 
-// TestCache_Expiry: the life of a recipient's bookings begins when
-// they are loaded, and nothing prolongs it.
+// TestCache_Expiry: the life of a recipient's bookings begins when they are loaded, and nothing prolongs it.
 func TestCache_Expiry(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)

@@ -16,9 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
-// outage is a cache on a Redis that the test may break. Its clock stands
-// still unless the test moves it.
-type outage struct {
+// bundle is a cache on a Redis that the test may break. Its clock stands still unless the test moves it.
+type bundle struct {
 	*quota.Cache
 	redis *devstack.Server
 	anna  quota.Recipient
@@ -29,9 +28,9 @@ type outage struct {
 	errors int
 }
 
-// newOutage has a cache that waits so long for an answer.
-func newOutage(t *testing.T, patience time.Duration) *outage {
-	o := &outage{redis: testenv.OwnRedis(t), anna: anybody(), p: per(1, time.Minute), clock: noon}
+// setup has a cache that waits so long for an answer.
+func setup(t *testing.T, patience time.Duration) *bundle {
+	o := &bundle{redis: testenv.OwnRedis(t), anna: anybody(), p: per(1, time.Minute), clock: noon}
 	o.Cache = quota.NewCache(client(t, o.redis.URL), redisscript.Config{
 		Timeout: patience,
 		Now:     func() time.Time { o.mu.Lock(); defer o.mu.Unlock(); return o.clock },
@@ -42,13 +41,13 @@ func newOutage(t *testing.T, patience time.Duration) *outage {
 }
 
 // pass moves the clock.
-func (o *outage) pass(d time.Duration) {
+func (o *bundle) pass(d time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.clock = o.clock.Add(d)
 }
 
-func (o *outage) want(t *testing.T, r quota.Recipient, state quota.State, fill bool, errors int) {
+func (o *bundle) want(t *testing.T, r quota.Recipient, state quota.State, fill bool, errors int) {
 	t.Helper()
 	res := o.Reserve(r, quota.Booking{ID: uuid.New(), At: noon}, o.p)
 	if res.State != state || res.Fill != fill {
@@ -61,8 +60,8 @@ func (o *outage) want(t *testing.T, r quota.Recipient, state quota.State, fill b
 	}
 }
 
-// TestCache_WithoutRedis: everything is cold, one caller per second finds out
-// that it still is, and nobody is asked to fill.
+// TestCache_WithoutRedis: everything is cold, one caller per second finds out that it still is, and nobody is asked to
+// fill.
 func TestCache_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]struct {
@@ -79,7 +78,7 @@ func TestCache_WithoutRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newOutage(t, 2*time.Second)
+			o := setup(t, 4*time.Second)
 			bert := anybody() // nothing happens to him meanwhile
 			load(t, o.Cache, bert, booking(1, noon))
 			o.want(t, o.anna, quota.Blocked, false, 0)
@@ -118,7 +117,7 @@ func TestCache_WithoutRedis(t *testing.T) {
 // TestCache_ScriptFlush: Redis answers that it does not know the scripts.
 func TestCache_ScriptFlush(t *testing.T) {
 	t.Parallel()
-	o := newOutage(t, time.Minute)
+	o := setup(t, time.Minute)
 	rdb := client(t, o.redis.URL)
 
 	if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
@@ -152,7 +151,7 @@ func TestCache_ScriptFlush(t *testing.T) {
 // TestCache_BrokenRecipient: it is cold, and that of others is not.
 func TestCache_BrokenRecipient(t *testing.T) {
 	t.Parallel()
-	o := newOutage(t, 2*time.Second)
+	o := setup(t, 4*time.Second)
 	rdb, broken := client(t, o.redis.URL), anybody()
 	load(t, o.Cache, broken, booking(1, noon))
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
@@ -175,9 +174,8 @@ func TestCache_BrokenRecipient(t *testing.T) {
 	o.want(t, o.anna, quota.Blocked, false, 11)
 }
 
-// TestHeavyCallsAreFewTogether: the more bookings a call may have to look at, the
-// fewer are sent together.
-func TestHeavyCallsAreFewTogether(t *testing.T) {
+// TestCache_HeavyCalls: the more bookings a call may have to look at, the fewer are sent together.
+func TestCache_HeavyCalls(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))

@@ -13,8 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// model is what a recipient's cache should be: places in a map, judged by the
-// oracle.
+// model is what a recipient's cache should be: places in a map, judged by the oracle.
 type model struct {
 	held   map[uuid.UUID]time.Time
 	loaded bool
@@ -48,9 +47,9 @@ func (m *model) reserve(b quota.Booking, p quota.Policy) (quota.State, bool) {
 	return quota.Free, false
 }
 
-// TestLuaGoAndOracleAgree drives a recipient's cache on a real Redis through
-// random histories, and asks all three about every reservation.
-func TestLuaGoAndOracleAgree(t *testing.T) {
+// TestReserve_Oracle drives a recipient's cache on a real Redis through random histories, and asks all three about
+// every reservation.
+func TestReserve_Oracle(t *testing.T) {
 	t.Parallel()
 	l, _ := newCache(t)
 	answers := map[quota.State]int{}

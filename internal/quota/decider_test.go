@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestDecider_SaysWhatDecideSays, whatever it was asked before.
-func TestDecider_SaysWhatDecideSays(t *testing.T) {
+// TestDecider_AgreesWithPolicy: whatever it was asked before.
+func TestDecider_AgreesWithPolicy(t *testing.T) {
 	t.Parallel()
 	remembered := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,8 +16,8 @@ type Decision struct {
 // Allowed reports whether every rule has a place left.
 func (d Decision) Allowed() bool { return len(d.Violations) == 0 }
 
-// Violation is a rule without a place left, and the bookings that fill it, by
-// time. A rule of limit 0 has no conflicts.
+// Violation is a rule without a place left, and the bookings that fill it, by time. A rule of limit 0 has no
+// conflicts.
 type Violation struct {
 	Rule      Rule
 	Conflicts []Booking // of more than MaxConflicts, those nearest to the time
@@ -27,19 +27,17 @@ type Violation struct {
 // MaxConflicts is how many bookings a [Violation] names.
 const MaxConflicts = 100
 
-// Allows reports whether one more booking at t breaks no rule. Bookings further
-// than [Reach] from t make no difference.
+// Allows reports whether one more booking at t breaks no rule. Bookings further than [Reach] from t make no
+// difference.
 func (p Policy) Allows(line Timeline, t time.Time) bool {
 	return !slices.ContainsFunc(p, func(r Rule) bool { return r.breaks(line.near(r, t)) })
 }
 
-// breaks reports whether one more booking breaks the rule, beside those that share
-// a window with it.
+// breaks reports whether one more booking breaks the rule, beside those that share a window with it.
 func (r Rule) breaks(near Timeline) bool { return r.Limit == 0 || near.firstFull(r) >= 0 }
 
-// Violations returns the rules that one more booking at t would break, in the
-// policy's order; none means that t is free. Bookings further than [Reach]
-// from t make no difference.
+// Violations returns the rules that one more booking at t would break, in the policy's order; none means that t is
+// free. Bookings further than [Reach] from t make no difference.
 func (p Policy) Violations(line Timeline, t time.Time) []Violation {
 	var violations []Violation
 	for _, r := range p {
@@ -52,9 +50,9 @@ func (p Policy) Violations(line Timeline, t time.Time) []Violation {
 	return violations
 }
 
-// conflicts returns the bookings of all runs that block t, of those near it: the
-// nearest ones, and how many others there are. Nothing lies between them that is
-// not one of them: a run on one side of t still blocks it when it is moved towards t.
+// conflicts returns the bookings of all runs that block t, of those near it: the nearest ones, and how many others
+// there are. Nothing lies between them that is not one of them: a run on one side of t still blocks it when it is
+// moved towards t.
 func (r Rule) conflicts(near Timeline, t time.Time) (nearest []Booking, omitted int) {
 	if r.Limit == 0 {
 		return nil, 0
@@ -75,9 +73,8 @@ func (v *Violation) Keep(most int, t time.Time) {
 	v.Conflicts = v.Conflicts[low:high]
 }
 
-// Next returns the first free time that is not before t and a multiple of
-// step (0: any time). It is false if there is none. The answer holds if the
-// timeline is complete from t−[Reach] to the answer+[Reach].
+// Next returns the first free time that is not before t and a multiple of step (0: any time). It is false if there is
+// none. The answer holds if the timeline is complete from t−[Reach] to the answer+[Reach].
 func (p Policy) Next(line Timeline, t time.Time, step time.Duration) (time.Time, bool) {
 	if p.never() {
 		return time.Time{}, false
@@ -108,9 +105,8 @@ func (p Policy) never() bool {
 	return slices.ContainsFunc(p, func(r Rule) bool { return r.Limit == 0 })
 }
 
-// Previous returns the last free time that is not after t and a multiple of
-// step (0: any time). It is false if there is none. The answer holds if the
-// timeline is complete from the answer−[Reach] to t+[Reach].
+// Previous returns the last free time that is not after t and a multiple of step (0: any time). It is false if there
+// is none. The answer holds if the timeline is complete from the answer−[Reach] to t+[Reach].
 func (p Policy) Previous(line Timeline, t time.Time, step time.Duration) (time.Time, bool) {
 	if p.never() {
 		return time.Time{}, false
@@ -147,8 +143,7 @@ type Usage struct {
 	Used, Remaining int
 }
 
-// Usage counts, for every rule, the bookings in the fullest window that
-// contains t.
+// Usage counts, for every rule, the bookings in the fullest window that contains t.
 func (p Policy) Usage(line Timeline, t time.Time) []Usage {
 	usage := make([]Usage, 0, len(p))
 	for _, r := range p {
@@ -158,10 +153,9 @@ func (p Policy) Usage(line Timeline, t time.Time) []Usage {
 	return usage
 }
 
-// fullest counts the bookings in the fullest window that contains t, of those near
-// it. It tries the windows that begin at a booking in (t−W, t], and the one that
-// begins at t: any other window that contains t can be moved later, up to one of
-// these, without losing a booking.
+// fullest counts the bookings in the fullest window that contains t, of those near it. It tries the windows that
+// begin at a booking in (t−W, t], and the one that begins at t: any other window that contains t can be moved later,
+// up to one of these, without losing a booking.
 func (r Rule) fullest(near Timeline, t time.Time) int {
 	at := near.at
 	if len(at) == 0 || at[len(at)-1]-at[0] < r.Window {

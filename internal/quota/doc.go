@@ -1,24 +1,20 @@
-// Package quota says how many sends a recipient may have, and where in time
-// there is room for one more. It also keeps the cache, a disposable copy of
-// recipients' bookings in Redis that answers fast.
+// Package quota says how many sends a recipient may have, and where in time there is room for one more. It also keeps
+// the cache, a disposable copy of recipients' bookings in Redis that answers fast.
 //
-// It is not for speed limits of callers or providers, and it knows nothing of
-// pushes: it gets ids and times.
+// It is not for speed limits of callers or providers, and it knows nothing of pushes: it gets ids and times.
 //
 // # Windows
 //
-// A rolling [Rule] of limit N and window W holds if no half-open interval
-// [x, x+W) contains more than N bookings. In other words: in the sorted times,
-// any N+1 consecutive ones span at least W. Two bookings exactly W apart are
-// fine, one second less is not.
+// A rolling [Rule] of limit N and window W holds if no half-open interval [x, x+W) contains more than N bookings. In
+// other words: in the sorted times, any N+1 consecutive ones span at least W. Two bookings exactly W apart are fine,
+// one second less is not.
 //
 // # Blocked intervals
 //
-// Take any N consecutive bookings a … b with b−a < W. One more booking t makes
-// them N+1 in less than W exactly if t lies in the open interval (b−W, a+W).
-// All these intervals of all rules together are the times at which nothing can
-// be booked. The decision, its explanation, the next and the previous free
-// time and the picture of a recipient's calendar are read from them.
+// Take any N consecutive bookings a … b with b−a < W. One more booking t makes them N+1 in less than W exactly if t
+// lies in the open interval (b−W, a+W). All these intervals of all rules together are the times at which nothing can
+// be booked. The decision, its explanation, the next and the previous free time and the picture of a recipient's
+// calendar are read from them.
 //
 // An example: 2 per hour, booked at 10:00, 10:20 and 11:30.
 //
@@ -28,12 +24,10 @@
 //	        09:20     10:00  10:20          11:00     11:30
 //	──────────(▒▒▒▒▒▒▒▒▒●▒▒▒▒▒●▒▒▒▒▒▒▒▒▒▒▒▒▒▒)──────────●──────
 //
-// So 10:45 is refused; the next free time is 11:00 sharp, the previous one
-// 09:20 sharp. Two shortcuts would both be wrong: counting only (t−W, t]
-// ignores later bookings (09:30 would pass), and counting all of (t−W, t+W)
-// refuses what is legal (11:00, which sees 10:20 and 11:30).
+// So 10:45 is refused; the next free time is 11:00 sharp, the previous one 09:20 sharp. Two shortcuts would both be
+// wrong: counting only (t−W, t] ignores later bookings (09:30 would pass), and counting all of (t−W, t+W) refuses
+// what is legal (11:00, which sees 10:20 and 11:30).
 //
-// Only runs that t would belong to are looked at. Bookings that break a rule
-// already, because its limit was lowered, block the times around them and
-// nothing else.
+// Only runs that t would belong to are looked at. Bookings that break a rule already, because its limit was lowered,
+// block the times around them and nothing else.
 package quota

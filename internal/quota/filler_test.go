@@ -10,9 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestFill goes through what can happen between a cold answer and the filling
-// with what Postgres said meanwhile. Only a filler whom nothing overtook may
-// fill: what it read may be out of date.
+// TestFill goes through what can happen between a cold answer and the filling with what Postgres said meanwhile. Only a
+// filler whom nothing overtook may fill: what it read may be out of date.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	me, other := booking(1, noon), booking(2, noon.Add(time.Hour))

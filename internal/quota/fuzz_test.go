@@ -2,8 +2,8 @@ package quota
 
 import "testing"
 
-// FuzzReservation holds that only the answers of the script say anything: whatever
-// else Redis answers, the cache knows nothing and is not filled.
+// FuzzReservation holds that only the answers of the script say anything: whatever else Redis answers, the cache knows
+// nothing and is not filled.
 func FuzzReservation(f *testing.F) {
 	for seed := range int64(6) {
 		f.Add(seed-1, seed%2 == 0)

@@ -9,8 +9,7 @@ type grid struct {
 	phase time.Duration // how far behind one of them the origin is
 }
 
-// grid returns the multiples of a step. A timeline without bookings gets t for its
-// origin.
+// grid returns the multiples of a step. A timeline without bookings gets t for its origin.
 func (l Timeline) grid(t time.Time, step time.Duration) grid {
 	if len(l.at) == 0 {
 		l.origin = t

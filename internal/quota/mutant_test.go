@@ -89,8 +89,7 @@ func runs(blocks func(r quota.Rule, a, b, t time.Time) bool, off int) verdict {
 	}
 }
 
-// counterexample looks for a calendar on which v and the oracle disagree. The
-// calendars are those of the properties.
+// counterexample looks for a calendar on which v and the oracle disagree. The calendars are those of the properties.
 func counterexample(v verdict) (calendar, time.Time, bool) {
 	cases, times := calendars(grain, 0), moments(grain)
 	for seed := range 3000 {
@@ -102,10 +101,9 @@ func counterexample(v verdict) (calendar, time.Time, bool) {
 	return calendar{}, time.Time{}, false
 }
 
-// TestMutantsAreCaught shows that the properties can fail: on the very
-// calendars that they draw, every wrong test disagrees with the oracle, and
-// the right one does not.
-func TestMutantsAreCaught(t *testing.T) {
+// TestMutants shows that the properties can fail: on the very calendars that they draw, every wrong test disagrees with
+// the oracle, and the right one does not.
+func TestMutants(t *testing.T) {
 	t.Parallel()
 	right := map[string]verdict{
 		"the runs of this file": runs(blocks, 0),

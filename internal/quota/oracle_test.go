@@ -11,15 +11,13 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// The oracle knows nothing of runs and intervals. It slides a window over
-// every grain of time and counts. All times and windows that the generators
-// make are multiples of a grain, so that no window is missed.
+// The oracle knows nothing of runs and intervals. It slides a window over every grain of time and counts. All times and
+// windows that the generators make are multiples of a grain, so that no window is missed.
 const grain = time.Second / 2
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
-// windows calls do with the beginning of every window of this length that
-// contains t.
+// windows calls do with the beginning of every window of this length that contains t.
 func windows(t time.Time, length time.Duration, do func(from time.Time)) {
 	for from := t.Add(grain - length); !from.After(t); from = from.Add(grain) {
 		do(from)
@@ -88,8 +86,8 @@ func (c calendar) String() string {
 
 const span = 60 * time.Second // the calendars' length
 
-// lengths draws multiples of the unit, and as often of five seconds: it is
-// where times are exactly a window apart that mistakes show.
+// lengths draws multiples of the unit, and as often of five seconds: it is where times are exactly a window apart that
+// mistakes show.
 func lengths(least, most, unit time.Duration) *rapid.Generator[time.Duration] {
 	multiples := func(unit time.Duration) *rapid.Generator[time.Duration] {
 		return rapid.Map(rapid.IntRange(int((least+unit-1)/unit), int(most/unit)), func(n int) time.Duration { return time.Duration(n) * unit })
@@ -101,8 +99,7 @@ func moments(unit time.Duration) *rapid.Generator[time.Time] {
 	return rapid.Map(lengths(0, span, unit), func(d time.Duration) time.Time { return noon.Add(d) })
 }
 
-// policies draws one to three rules, some with a 1-per-window rule and, if
-// asked for, some that allow nothing.
+// policies draws one to three rules, some with a 1-per-window rule and, if asked for, some that allow nothing.
 func policies(leastLimit int) *rapid.Generator[quota.Policy] {
 	rule := rapid.Custom(func(t *rapid.T) quota.Rule {
 		return quota.Rule{
@@ -119,8 +116,8 @@ func policies(leastLimit int) *rapid.Generator[quota.Policy] {
 	})
 }
 
-// calendars draws a policy and bookings, of which half keep to the policy and
-// half are whatever an earlier policy may have allowed.
+// calendars draws a policy and bookings, of which half keep to the policy and half are whatever an earlier policy may
+// have allowed.
 func calendars(unit time.Duration, leastLimit int) *rapid.Generator[calendar] {
 	return rapid.Custom(func(t *rapid.T) calendar {
 		c := calendar{policy: policies(leastLimit).Draw(t, "policy")}

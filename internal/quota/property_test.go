@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-func TestViolationsAreWhatTheOracleFinds(t *testing.T) {
+func TestViolations_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
@@ -44,8 +44,8 @@ func sameIDs(bookings []quota.Booking, ids []uuid.UUID) bool {
 	return len(bookings) == len(ids) && slices.IsSortedFunc(bookings, func(a, b quota.Booking) int { return a.At.Compare(b.At) })
 }
 
-// TestBlockedIntervalsCoverWhatCanNotBeBooked looks at every grain of time.
-func TestBlockedIntervalsCoverWhatCanNotBeBooked(t *testing.T) {
+// TestBlocked_Oracle looks at every grain of time.
+func TestBlocked_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
@@ -62,9 +62,8 @@ func TestBlockedIntervalsCoverWhatCanNotBeBooked(t *testing.T) {
 	})
 }
 
-// TestFreeTimesAreLegalAndNearest tries every step on the way to the free time
-// that is found.
-func TestFreeTimesAreLegalAndNearest(t *testing.T) {
+// TestFreeTimes_Oracle tries every step on the way to the free time that is found.
+func TestFreeTimes_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 1).Draw(t, "calendar")
@@ -87,9 +86,8 @@ func TestFreeTimesAreLegalAndNearest(t *testing.T) {
 	})
 }
 
-// TestFreeTimesWithoutSteps are exact: the grain before is taken, or it is the
-// time that was asked for.
-func TestFreeTimesWithoutSteps(t *testing.T) {
+// TestFreeTimes_AnyStep: free times are exact: the grain before is taken, or it is the time that was asked for.
+func TestFreeTimes_AnyStep(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 1).Draw(t, "calendar")
@@ -105,7 +103,7 @@ func TestFreeTimesWithoutSteps(t *testing.T) {
 	})
 }
 
-func TestUsageIsTheFullestWindow(t *testing.T) {
+func TestUsage_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
@@ -123,7 +121,7 @@ func TestUsageIsTheFullestWindow(t *testing.T) {
 	})
 }
 
-func TestInsertKeepsTheOrder(t *testing.T) {
+func TestTimeline_Insert(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var bookings []quota.Booking

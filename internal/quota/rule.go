@@ -6,16 +6,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Rule allows at most Limit bookings in any half-open window of length Window.
-// A Limit of 0 blocks every time.
+// Rule allows at most Limit bookings in any half-open window of length Window. A Limit of 0 blocks every time.
 type Rule struct {
 	Name   string
 	Limit  int
 	Window time.Duration
 }
 
-// Policy is a set of rules that must all hold. The empty policy limits
-// nothing.
+// Policy is a set of rules that must all hold. The empty policy limits nothing.
 type Policy []Rule
 
 // Booking is a place held in a recipient's quota.

@@ -8,8 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// at reads a time of day: on the day of noon, or on the one before or after
-// if it is led by − or +.
+// at reads a time of day: on the day of noon, or on the one before or after if it is led by − or +.
 func at(t testing.TB, clock string) time.Time {
 	t.Helper()
 	day := 0
@@ -42,8 +41,8 @@ func per(n int, window time.Duration) quota.Policy {
 	return quota.Policy{{Name: "rule", Limit: n, Window: window}}
 }
 
-// TestDecisions goes through the rules of the design, one time at a time.
-func TestDecisions(t *testing.T) {
+// TestPolicy_Decisions goes through the rules of the design, one time at a time.
+func TestPolicy_Decisions(t *testing.T) {
 	three := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "hour", Limit: 5, Window: time.Hour}, {Name: "day", Limit: 10, Window: 24 * time.Hour}}
 	for _, row := range []struct {
 		name   string
@@ -112,7 +111,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-func TestLimitZeroHasNoFreeTimeAndNoConflicts(t *testing.T) {
+func TestPolicy_LimitZero(t *testing.T) {
 	p, bookings := per(0, time.Minute), booked(t, "10:00")
 	if v := p.Violations(quota.NewTimeline(bookings), at(t, "10:00")); len(v) != 1 || len(v[0].Conflicts) != 0 {
 		t.Errorf("violations %+v", v)
@@ -129,7 +128,7 @@ func TestLimitZeroHasNoFreeTimeAndNoConflicts(t *testing.T) {
 	}
 }
 
-func TestReachIsTheLongestWindow(t *testing.T) {
+func TestPolicy_Reach(t *testing.T) {
 	p := quota.Policy{{Limit: 1, Window: time.Minute}, {Limit: 1, Window: time.Hour}, {Limit: 0, Window: time.Second}}
 	if got := p.Reach(); got != time.Hour {
 		t.Errorf("reach %s", got)

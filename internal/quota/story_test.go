@@ -9,9 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestStory tells the example of the package's documentation: 2 per hour,
-// booked at 10:00, 10:20 and 11:30.
-func TestStory(t *testing.T) {
+// TestPolicy_Story tells the example of the package's documentation: 2 per hour, booked at 10:00, 10:20 and 11:30.
+func TestPolicy_Story(t *testing.T) {
 	p := per(2, time.Hour)
 	bookings := booked(t, "10:00", "10:20", "11:30")
 	now := at(t, "08:00")
@@ -32,8 +31,7 @@ func TestStory(t *testing.T) {
 		t.Fatal(diff, complete)
 	}
 
-	// The two wrong shortcuts: 09:30 sees no earlier booking, and 11:00 sees
-	// two within an hour on both sides.
+	// The two wrong shortcuts: 09:30 sees no earlier booking, and 11:00 sees two within an hour on both sides.
 	if d, _ := p.Decide(quota.View{Timeline: quota.NewTimeline(bookings)}, at(t, "09:30"), now); d.Allowed() {
 		t.Error("09:30 is free, though with 10:00 and 10:20 it makes three in 50 minutes")
 	}

@@ -10,9 +10,8 @@ import (
 
 // Timeline is bookings of one recipient, sorted by time. The zero value has none.
 //
-// It keeps their times as numbers, which are compared many times faster than a
-// [time.Time], and apart from their ids, so that there is little to move when one is
-// inserted among a hundred thousand.
+// It keeps their times as numbers, which are compared many times faster than a [time.Time], and apart from their ids,
+// so that there is little to move when one is inserted among a hundred thousand.
 type Timeline struct {
 	at     []time.Duration // since the origin
 	ids    []uuid.UUID
@@ -32,8 +31,7 @@ func NewTimeline(bookings []Booking) Timeline {
 	return l
 }
 
-// offset is the time from the origin to t, but never more than two centuries: no
-// window and no horizon is as long.
+// offset is the time from the origin to t, but never more than two centuries: no window and no horizon is as long.
 func (l Timeline) offset(t time.Time) time.Duration {
 	const most = 200 * 365 * 24 * 60 * 60
 	seconds := min(max(t.Unix()-l.origin.Unix(), -most), most)
@@ -52,8 +50,8 @@ func (l Timeline) Bookings() []Booking {
 	return bookings
 }
 
-// Insert returns the timeline with one more booking, behind those of the same
-// time. The old one must not be used any more.
+// Insert returns the timeline with one more booking, behind those of the same time. The old one must not be used any
+// more.
 func (l Timeline) Insert(b Booking) Timeline {
 	if len(l.at) == 0 {
 		return NewTimeline([]Booking{b})
@@ -64,8 +62,7 @@ func (l Timeline) Insert(b Booking) Timeline {
 	return l
 }
 
-// Remove returns the timeline without one booking. The old one must not be used
-// any more.
+// Remove returns the timeline without one booking. The old one must not be used any more.
 func (l Timeline) Remove(b Booking) Timeline {
 	at := l.offset(b.At)
 	for i := l.before(b.At); i < len(l.at) && l.at[i] == at; i++ {
@@ -89,13 +86,12 @@ func (l Timeline) Clone() Timeline {
 	return l
 }
 
-// A run of a rule is Limit consecutive bookings, named by the index of the first.
-// A run that is shorter than the window is full: it blocks the open interval between
-// its bounds. From one run to the next neither bound goes back, so that a sweep over
-// time passes each run once.
+// A run of a rule is Limit consecutive bookings, named by the index of the first. A run that is shorter than the
+// window is full: it blocks the open interval between its bounds. From one run to the next neither bound goes back,
+// so that a sweep over time passes each run once.
 
-// near returns the bookings that share a window of the rule with t. A run that
-// blocks t lies among them, and each run among them that is full does.
+// near returns the bookings that share a window of the rule with t. A run that blocks t lies among them, and each run
+// among them that is full does.
 func (l Timeline) near(r Rule, t time.Time) Timeline {
 	return l.between(t.Add(-r.Window), t.Add(r.Window))
 }
@@ -132,8 +128,7 @@ func (l Timeline) before(t time.Time) int {
 	return sort.Search(len(l.at), func(i int) bool { return l.at[i] >= until })
 }
 
-// runs is how many runs of a rule there are. A rule of limit 0 has none: it always
-// blocks.
+// runs is how many runs of a rule there are. A rule of limit 0 has none: it always blocks.
 func (l Timeline) runs(r Rule) int {
 	if r.Limit == 0 {
 		return 0

@@ -5,8 +5,8 @@ import "time"
 // Second is the resolution of promised send times.
 const Second = time.Second
 
-// View is what is known of one recipient's bookings: all those strictly
-// between From and Until. A zero From or Until means without end.
+// View is what is known of one recipient's bookings: all those strictly between From and Until. A zero From or Until
+// means without end.
 type View struct {
 	From, Until time.Time
 	Timeline
@@ -17,13 +17,11 @@ var (
 	endOfTime       = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 )
 
-// longest is how far a view reaches at most: further than any window and horizon,
-// and not so far that times overflow.
+// longest is how far a view reaches at most: further than any window and horizon, and not so far that times overflow.
 const longest = 100 * 365 * 24 * time.Hour
 
-// Around returns the empty view that reaches far enough around t to decide
-// about t, and times further out the larger it is: 1 suffices for the decision
-// itself.
+// Around returns the empty view that reaches far enough around t to decide about t, and times further out the larger
+// it is: 1 suffices for the decision itself.
 func (p Policy) Around(t time.Time, times int) View {
 	reach := longest
 	if p.Reach() < longest/time.Duration(times) {
@@ -38,17 +36,15 @@ func (v View) Shows(t time.Time, reach time.Duration) bool {
 		(v.Until.IsZero() || !t.Add(reach).After(v.Until))
 }
 
-// Decide says whether t can be booked and, if not, which rules forbid it, and
-// the nearest whole seconds that are free: Next from t on, Previous before t
-// but after now. It is incomplete if the view ends before they are found; ask
+// Decide says whether t can be booked and, if not, which rules forbid it, and the nearest whole seconds that are
+// free: Next from t on, Previous before t but after now. It is incomplete if the view ends before they are found; ask
 // again with a wider view.
 func (p Policy) Decide(v View, t, now time.Time) (d Decision, complete bool) {
 	return (&Decider{Policy: p, Now: now}).Decide(v, t)
 }
 
-// Decider decides as [Policy.Decide] does, about many times of one view: where
-// the whole time between two of them is blocked, the free times around it are
-// looked for once. It must be told when the view has changed.
+// Decider decides as [Policy.Decide] does, about many times of one view: where the whole time between two of them is
+// blocked, the free times around it are looked for once. Call Changed when the view has changed.
 type Decider struct {
 	Policy Policy
 	Now    time.Time
@@ -56,8 +52,7 @@ type Decider struct {
 	next, previous stretch
 }
 
-// stretch is a time in which nothing is free between two times; free is the free
-// time at its end, if there is any.
+// stretch is a time in which nothing is free between two times; free is the free time at its end, if there is any.
 type stretch struct {
 	from, until time.Time
 	free        bool

@@ -23,9 +23,8 @@ func cut(bookings []quota.Booking, from, until time.Time) quota.View {
 	return quota.View{From: from, Until: until, Timeline: quota.NewTimeline(seen)}
 }
 
-// TestCompleteDecisionsStandWhateverLiesBeyond compares what is said from a
-// part of the calendar with what is said from all of it.
-func TestCompleteDecisionsStandWhateverLiesBeyond(t *testing.T) {
+// TestDecide_CompleteViews compares what is said from a part of the calendar with what is said from all of it.
+func TestDecide_CompleteViews(t *testing.T) {
 	t.Parallel()
 	complete, incomplete := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -55,9 +54,9 @@ func TestCompleteDecisionsStandWhateverLiesBeyond(t *testing.T) {
 	}
 }
 
-// TestWideningEnds asks with views of once, twice, … the reach, and must get a
-// complete answer when the view shows everything.
-func TestWideningEnds(t *testing.T) {
+// TestDecide_WideningEnds asks with views of once, twice, … the reach, and must get a complete answer when the view
+// shows everything.
+func TestDecide_WideningEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(time.Second, 1).Draw(t, "calendar")
@@ -76,8 +75,8 @@ func TestWideningEnds(t *testing.T) {
 	})
 }
 
-// TestOnceAroundSufficesForTheDecision holds Around to its word.
-func TestOnceAroundSufficesForTheDecision(t *testing.T) {
+// TestAround_SufficesForTheDecision: once around is enough for the decision itself.
+func TestAround_SufficesForTheDecision(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 0).Draw(t, "calendar")
@@ -90,9 +89,8 @@ func TestOnceAroundSufficesForTheDecision(t *testing.T) {
 	})
 }
 
-// TestDecideOffersOnlyWholeSecondsAhead also where bookings and windows end in
-// between.
-func TestDecideOffersOnlyWholeSecondsAhead(t *testing.T) {
+// TestDecide_WholeSecondsAhead: it offers no other times, also where bookings and windows end in between.
+func TestDecide_WholeSecondsAhead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := calendars(grain, 1).Draw(t, "calendar")

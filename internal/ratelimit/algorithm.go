@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// answerSize is how many numbers a script answers for each limit: whether it
-// allows the cost, and three that say how it stands.
+// answerSize is how many numbers a script answers for each limit: whether it allows the cost, and three that say how
+// it stands.
 const answerSize = 4
 
-// program is one algorithm as Redis runs it: its script, the numbers that the
-// script wants, and the meaning of the three that it answers. The script's file
-// documents both.
+// program is one algorithm as Redis runs it: its script, the numbers that the script wants, and the meaning of the
+// three that it answers. The script's file documents both.
 type program struct {
 	name    string // of the script
 	numbers func(l Limit, cost int) []any
@@ -55,16 +54,14 @@ func windowResult(l Limit, _ int, allowed bool, answer []int64) Result {
 	return r
 }
 
-// A use of a log is forgotten per after it; one of steps, per after the end of
-// its step.
+// A use of a log is forgotten per after it; one of steps, per after the end of its step.
 func logNumbers(l Limit, _ int) []any { return []any{l.Limit, 1, l.Per.Microseconds()} }
 
 func stepNumbers(l Limit, _ int) []any {
 	return []any{l.Limit, l.Precision.Microseconds(), (l.Precision + l.Per).Microseconds()}
 }
 
-// slidingResult reads what is used, when there is room, and when all is
-// forgotten.
+// slidingResult reads what is used, when there is room, and when all is forgotten.
 func slidingResult(l Limit, _ int, _ bool, answer []int64) Result {
 	return Result{Remaining: left(l.Limit, answer[0]), RetryAfter: micros(answer[1]), ResetAfter: micros(answer[2])}
 }
@@ -93,8 +90,8 @@ func left(most int, used int64) int { return max(0, most-int(used)) }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// span is a time to the last part of a microsecond, of which there are as many
-// as the limit has units: so that per / limit is exact.
+// span is a time to the last part of a microsecond, of which there are as many as the limit has units: so that per /
+// limit is exact.
 type span struct{ whole, parts int64 }
 
 // spanOf is how long so many units take to drip.
@@ -113,8 +110,7 @@ func (s span) minus(t span, l Limit) span {
 	return d
 }
 
-// units is how many drip in s, the last one to its end; none in less than no
-// time.
+// units is how many drip in s, the last one to its end; none in less than no time.
 func (s span) units(l Limit) int {
 	if s.whole < 0 {
 		return 0

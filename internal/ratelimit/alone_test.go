@@ -15,10 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestALoneCaller has its decision in at most 1.3 times the time that redis_rate takes,
-// which asks Redis without waiting for anybody. All are asked in turn, call by call, so
-// that a busy machine is slow for all. The best of several rounds counts.
-func TestALoneCaller(t *testing.T) {
+// TestTake_LoneCaller: it has its decision in at most 1.3 times the time that redis_rate takes, which asks Redis
+// without waiting for anybody. All are asked in turn, call by call, so that a busy machine is slow for all. The best of
+// several rounds counts.
+func TestTake_LoneCaller(t *testing.T) {
 	rdb := client(t, testenv.OwnRedis(t).URL)
 	ours, theirs := New(rdb, strict(t)), redis_rate.NewLimiter(rdb)
 	limits := classics()

@@ -7,11 +7,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPromises holds the scripts to what the documentation promises, in all
-// time spans of random traffic, without any model of how they do it.
-func TestPromises(t *testing.T) {
+// TestLimits_Promises holds the scripts to what the documentation promises, in all time spans of random traffic,
+// without any model of how they do it.
+func TestLimits_Promises(t *testing.T) {
 	t.Parallel()
-	p, subjects := newPuppet(t), 0
+	p, subjects := setup(t), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		subjects++
 		l := limits(Algorithms...).Draw(rt, "limit").WithDefaults()

@@ -13,13 +13,12 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// BenchmarkTake is the speed of many callers that each ask about one of many
-// subjects, and what a decision costs Redis itself. The comparison with others
-// is in bench.
+// BenchmarkTake is the speed of many callers that each ask about one of many subjects, and what a decision costs Redis
+// itself. The comparison with others is in bench.
 func BenchmarkTake(b *testing.B) {
 	for _, limit := range classics() {
 		b.Run(string(limit.Algorithm), func(b *testing.B) {
-			l, rdb := newRealLimiter(b)
+			l, rdb := setupReal(b)
 			limit.Limit, limit.Per = 100, time.Second
 			if limit.Algorithm.bucket() {
 				limit.Burst = 100
@@ -41,8 +40,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkCallers is what one request costs Redis where an API key and an
-// address are limited: all of that happens in one slot of a cluster.
+// BenchmarkCallers is what one request costs Redis where an API key and an address are limited: all of that happens in
+// one slot of a cluster.
 func BenchmarkCallers(b *testing.B) {
 	rdb := client(b, testenv.OwnRedis(b).URL)
 	l := New(rdb, strict(b))
@@ -64,8 +63,7 @@ func BenchmarkCallers(b *testing.B) {
 	b.ReportMetric(micros, "µs-in-Redis/op")
 }
 
-// usage is how many EVALSHAs there were, and what one took of Redis' time in the
-// mean.
+// usage is how many EVALSHAs there were, and what one took of Redis' time in the mean.
 func usage(t testing.TB, rdb *redis.Client) (calls int, micros float64) {
 	t.Helper()
 	for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
@@ -77,13 +75,12 @@ func usage(t testing.TB, rdb *redis.Client) (calls int, micros float64) {
 	return 0, 0
 }
 
-// BenchmarkMemory is what a subject takes in Redis that has used all of its
-// limit, evenly spread over the time.
+// BenchmarkMemory is what a subject takes in Redis that has used all of its limit, evenly spread over the time.
 func BenchmarkMemory(b *testing.B) {
 	for _, most := range []int{10, 100, 1000} {
 		for _, limit := range classics() {
 			b.Run(fmt.Sprintf("%s-%d", limit.Algorithm, most), func(b *testing.B) {
-				p := newPuppet(b)
+				p := setup(b)
 				limit.Limit, limit.Per = most, time.Hour
 				if limit.Algorithm.bucket() {
 					limit.Burst = most

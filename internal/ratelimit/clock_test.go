@@ -23,10 +23,9 @@ func comeback(l Limit) int64 {
 	return per
 }
 
-// TestClockGoesBack by less than a limit's time, and by much more: what was used
-// stays used, but for no longer than if it had been used at that moment. What is
-// said about that is true, also if nothing but a peek asks meanwhile.
-func TestClockGoesBack(t *testing.T) {
+// TestLimits_ClockGoesBack: by less than a limit's time, and by much more: what was used stays used, but for no longer
+// than if it had been used at that moment. What is said about that is true, also if nothing but a peek asks meanwhile.
+func TestLimits_ClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, l := range append(variants(),
 		Limit{Algorithm: TokenBucket, Limit: 3, Per: time.Second, Burst: 7}, Limit{Algorithm: TokenBucket, Limit: 2, Per: time.Minute, Burst: 7, Refill: Interval},
@@ -34,7 +33,7 @@ func TestClockGoesBack(t *testing.T) {
 		for _, back := range []time.Duration{time.Microsecond, l.Per / 7, l.Per - 1000, l.Per, 3 * l.Per / 2, 100 * l.Per, 30 * 24 * time.Hour} {
 			t.Run(fmt.Sprint(l.kind(), " ", back), func(t *testing.T) {
 				t.Parallel()
-				p, most := newPuppet(t), l.WithDefaults().capacity()
+				p, most := setup(t), l.WithDefaults().capacity()
 				p.at(t, minute+1234)
 				for _, subject := range []string{"full", "half"} {
 					if !p.take(t, subject, l, most).Allowed {
@@ -71,7 +70,7 @@ func TestClockGoesBack(t *testing.T) {
 }
 
 // peek demands an answer.
-func (p *puppet) peek(t testing.TB, subject string, l Limit, cost int) Result {
+func (p *bundle) peek(t testing.TB, subject string, l Limit, cost int) Result {
 	t.Helper()
 	d, err := p.Peek(t.Context(), "story", cost, Rule{Subject: subject, Limit: l})
 	if err != nil {
@@ -80,12 +79,11 @@ func (p *puppet) peek(t testing.TB, subject string, l Limit, cost int) Result {
 	return d.Results[0]
 }
 
-// TestPromisesWhileTheClockGoesBack holds the scripts to their promises in time
-// as it really passes, while the clock jumps back now and then, by little or
-// much.
-func TestPromisesWhileTheClockGoesBack(t *testing.T) {
+// TestLimits_PromisesAfterClockJump holds the scripts to their promises in time as it really passes, while the clock
+// jumps back now and then, by little or much.
+func TestLimits_PromisesAfterClockJump(t *testing.T) {
 	t.Parallel()
-	p, subjects, jumps := newPuppet(t), 0, 0
+	p, subjects, jumps := setup(t), 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		subjects++
 		l := limits(Algorithms...).Filter(func(l Limit) bool { return !l.Aligned }).Draw(rt, "limit").WithDefaults()

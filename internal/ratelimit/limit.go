@@ -10,8 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// Algorithm is the name of a way to limit a speed. The package's
-// documentation tells them apart.
+// Algorithm is the name of a way to limit a speed. The package's documentation compares them.
 type Algorithm string
 
 // The algorithms.
@@ -51,29 +50,26 @@ const (
 	MaxPrecisions = 1000                  // in Per, each kept by itself
 )
 
-// Limit says how much may be used in a time. Two limits that differ in
-// anything are apart: what was used of one is not used of the other.
+// Limit says how much may be used in a time. Two limits that differ in anything are apart: what was used of one is
+// not used of the other.
 type Limit struct {
 	Algorithm Algorithm
 	Limit     int           // units of cost, 1 to MaxLimit; of SlidingLog to MaxLogLimit
 	Per       time.Duration // whole milliseconds, MinPer to MaxPer
-	// Burst is how much may be used at once, of TokenBucket and LeakyBucket
-	// only, 1 to MaxLimit. 0: Limit for a TokenBucket, which starts full, and 1
-	// for a LeakyBucket, which then spaces evenly.
+	// Burst is how much may be used at once, of TokenBucket and LeakyBucket only, 1 to MaxLimit. 0: Limit for a
+	// TokenBucket, which starts full, and 1 for a LeakyBucket, which then spaces evenly.
 	Burst int
-	// Precision is the width of the time spans in which SlidingWindow counts:
-	// whole milliseconds, at most Per and at least Per / MaxPrecisions. 0: a
-	// sixtieth of Per, rounded up to a millisecond.
+	// Precision is the width of the time spans in which SlidingWindow counts: whole milliseconds, at most Per and at
+	// least Per / MaxPrecisions. 0: a sixtieth of Per, rounded up to a millisecond.
 	Precision time.Duration
-	// Aligned has FixedWindow, and it only, begin its windows at the multiples of
-	// Per since 1970, and not with a first use.
+	// Aligned has FixedWindow, and it only, begin its windows at the multiples of Per since 1970, and not with a
+	// first use.
 	Aligned bool
 	// Refill is how TokenBucket, and it only, gets its tokens. "": Greedy.
 	Refill Refill
 }
 
-// WithDefaults fills in what is left to the default. Whoever decides does so by
-// itself.
+// WithDefaults returns l with its defaults filled in. The limiter does so by itself.
 func (l Limit) WithDefaults() Limit {
 	if l.Algorithm == TokenBucket && l.Refill == "" {
 		l.Refill = Greedy

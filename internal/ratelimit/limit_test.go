@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestValidate(t *testing.T) {
+func TestLimit_Validate(t *testing.T) {
 	t.Parallel()
 	const ms, s, year = time.Millisecond, time.Second, MaxPer
 	for _, tt := range []struct {
@@ -60,7 +60,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestLimit_Defaults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ given, want Limit }{
 		{Limit{Algorithm: TokenBucket, Limit: 5, Per: time.Second}, Limit{Algorithm: TokenBucket, Limit: 5, Per: time.Second, Burst: 5, Refill: Greedy}},

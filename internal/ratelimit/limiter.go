@@ -14,47 +14,43 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Never is the RetryAfter of what is not allowed at any time, because it costs
-// more than the limit has when nothing is used.
+// Never is the RetryAfter of what is not allowed at any time, because it costs more than the limit has when nothing
+// is used.
 const Never time.Duration = -1
 
 var (
 	// ErrUnavailable is returned while Redis does not answer, or can not decide.
 	ErrUnavailable = errors.New("ratelimit: no decision from Redis")
-	// ErrBusy is returned where the other calls of the same owner take so long that
-	// this one would have to wait for longer than [Config.Wait].
+	// ErrBusy is returned where the other calls of the same owner take so long that this one would have to wait for
+	// longer than [Config.Wait].
 	ErrBusy = errors.New("ratelimit: the owner's other calls use up all that it may use of Redis at a time")
-	// ErrApart is returned where a Redis Cluster would have to decide about rules
-	// with different tags together.
+	// ErrApart is returned where a Redis Cluster would have to decide about rules with different tags together.
 	ErrApart = errors.New("ratelimit: in a Redis Cluster, rules that are decided together must have the same tag")
 )
 
-// Rule is one limit of one subject: whoever or whatever is limited. The same
-// subject may have several.
+// Rule is one limit of one subject, a person or a thing. The same subject may have several.
 type Rule struct {
 	Subject string
 	Limit   Limit
 	Tag     string // rules of an owner with one tag are in one slot of a cluster
 }
 
-// Result is how one limit stands after a decision. All times are whole
-// microseconds.
+// Result is how one limit stands after a decision. All times are whole microseconds.
 type Result struct {
 	Allowed    bool          // this limit has, or had, room for the cost
 	Limit      int           // the most that can be used at once: the burst of a bucket, the limit of others
 	Remaining  int           // what could be used right now
-	RetryAfter time.Duration // until there is room for the cost if nobody else comes; 0: now, or Never
-	ResetAfter time.Duration // until it is as if nobody had ever come; 0: it is so
+	RetryAfter time.Duration // until there is room for the cost, without other uses meanwhile; 0: now, or Never
+	ResetAfter time.Duration // until the limit is fully replenished; 0: it is
 }
 
-// Decision is whether all limits allow a cost.
+// Decision says whether all limits allow a cost.
 type Decision struct {
 	Allowed bool
 	Results []Result // one for each rule, in their order
 }
 
-// Limiter decides by what is in Redis. Any number of them, in any number of
-// programs, share the same limits.
+// Limiter decides by what is in Redis. Any number of them, in any number of programs, share the same limits.
 type Limiter struct {
 	redis   *redisscript.Runner
 	cluster bool
@@ -63,14 +59,12 @@ type Limiter struct {
 	wait    time.Duration
 }
 
-// Config bounds the limiter's waiting, and what it makes Redis do. Zero values
-// mean the defaults.
+// Config bounds the limiter's waiting, and what it makes Redis do. Zero values mean the defaults.
 type Config struct {
 	redisscript.Config
 
-	// Work is how much of Redis' time the calls that are under way may take
-	// together, by the estimate of their weight, and OwnerWork how much those of
-	// one owner may. Others wait for their turn. 0: as much as they are.
+	// Work is how much of Redis' time the calls that are under way may take together, by the estimate of their
+	// weight, and OwnerWork how much those of one owner may. Others wait for their turn. 0: as much as they are.
 	Work, OwnerWork time.Duration
 	Wait            time.Duration // for that turn, at most; 0: twice Timeout, so that a Redis that hangs is reported as such
 }
@@ -88,14 +82,12 @@ func newLimiter(rdb redis.UniversalClient, cfg Config, file func(name string) st
 	return l
 }
 
-// Take SPENDS the cost of every rule if all of them allow it, and nothing
-// otherwise, in one step. Owners do not share the state of any rule. Rules that
-// are the same are charged once. Without rules everything is allowed.
+// Take SPENDS the cost of every rule if all of them allow it, and nothing otherwise, in one step. Owners do not share
+// the state of any rule. Rules that are the same are charged once. Without rules everything is allowed.
 //
-// If a reply of Redis is lost, the client asks again, and the cost may be
-// charged twice; if there is no reply at all, it may be charged without a
-// decision. More than a limit is never allowed. The error is [ErrUnavailable],
-// [ErrBusy] or [ErrApart], or says that a limit is not valid or ctx is over.
+// If a reply of Redis is lost, the client asks again, and the cost may be charged twice; if there is no reply at all,
+// it may be charged without a decision. More than a limit is never allowed. The error is [ErrUnavailable], [ErrBusy]
+// or [ErrApart], or says that a limit is not valid or ctx is over.
 func (l *Limiter) Take(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, take, owner, cost, rules)
 }
@@ -105,18 +97,16 @@ func (l *Limiter) Peek(ctx context.Context, owner string, cost int, rules ...Rul
 	return l.decide(ctx, peek, owner, cost, rules)
 }
 
-// Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of
-// steps, what was used last. It answers as Peek would afterwards.
+// Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of steps, what was used last. It
+// answers as Peek would afterwards.
 //
-// It is sent once. Where the error is [ErrUnavailable], nobody knows whether it
-// was made; who repeats it may give back twice, so that more than the limit is
-// allowed.
+// It is sent once. If the error is [ErrUnavailable], the refund may have been made or not; a caller that repeats it may
+// give back twice, so that more than the limit is allowed.
 func (l *Limiter) Refund(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, refund, owner, cost, rules)
 }
 
-// Reset FORGETS all that was used of every rule. It answers as Peek would
-// afterwards, and can be repeated.
+// Reset FORGETS all that was used of every rule. It answers as Peek would afterwards, and can be repeated.
 func (l *Limiter) Reset(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, reset, owner, cost, rules)
 }
@@ -136,7 +126,7 @@ func (l *Limiter) decide(ctx context.Context, verb, owner string, cost int, rule
 	if err != nil {
 		return Decision{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	answer, err := l.run(ctx, owner, l.plan(slots{prefix: prefix, owner: owner}, verb, cost, distinct))
+	answer, err := l.run(ctx, owner, l.plan(prefix, owner, verb, cost, distinct))
 	if err != nil {
 		return Decision{}, err
 	}
@@ -174,13 +164,16 @@ func (l *Limiter) check(cost int, rules []Rule) ([]Rule, error) {
 }
 
 // plan is the call that decides about these rules.
-func (l *Limiter) plan(slots slots, verb string, cost int, rules []Rule) redisscript.Call {
+func (l *Limiter) plan(prefix, owner, verb string, cost int, rules []Rule) redisscript.Call {
 	const few = 4 // rules: their keys and numbers need no memory of their own
 	names, keys, args := make([]string, 0, few), make([]string, 0, few), append(make([]any, 0, 1+8*few), verb)
-	weight := callWeight
-	for _, r := range rules {
+	weight, slot := callWeight, ""
+	for i, r := range rules {
+		if i == 0 || r.Tag != rules[i-1].Tag {
+			slot = prefix + slotOf(owner+r.Tag)
+		}
 		p, charged := r.Limit.program(), chargeable(r.Limit, cost)
-		names, keys = append(names, p.name), append(keys, slots.of(r.Tag)+keyOf(r))
+		names, keys = append(names, p.name), append(keys, slot+keyOf(r))
 		args = append(append(args, p.name, charged), p.numbers(r.Limit, charged)...)
 		weight += r.Limit.weight()
 	}
@@ -211,8 +204,7 @@ func (l *Limiter) run(ctx context.Context, owner string, c redisscript.Call) ([]
 	return answer, nil
 }
 
-// chargeable bounds a cost that has no room ever, so that no arithmetic
-// overflows.
+// chargeable bounds a cost that has no room ever, so that no arithmetic overflows.
 func chargeable(l Limit, cost int) int { return min(cost, l.capacity()+1) }
 
 // read turns a script's answer into a decision.

@@ -31,11 +31,11 @@ func rulesOf(subject string, ls ...Limit) []Rule {
 	return rules
 }
 
-// TestAllOrNone: many take at once from two limits. As many pass as the
-// stricter one allows, and the looser one is charged exactly as often.
-func TestAllOrNone(t *testing.T) {
+// TestTake_AllOrNone: many take at once from two limits. As many pass as the stricter one allows, and the looser one is
+// charged exactly as often.
+func TestTake_AllOrNone(t *testing.T) {
 	t.Parallel()
-	l, _ := newRealLimiter(t)
+	l, _ := setupReal(t)
 	strict := Limit{Algorithm: SlidingLog, Limit: 37, Per: time.Hour}
 	for _, loose := range []Limit{
 		{Algorithm: TokenBucket, Limit: 1, Per: MaxPer / 100, Burst: 50}, {Algorithm: LeakyBucket, Limit: 1, Per: MaxPer / 100, Burst: 50},
@@ -84,10 +84,10 @@ func dump(t testing.TB, rdb *redis.Client) map[string]string {
 	return all
 }
 
-// TestNoTrace: neither a peek nor a refusal changes anything.
-func TestNoTrace(t *testing.T) {
+// TestPeek_NoTrace: neither a peek nor a refusal changes anything.
+func TestPeek_NoTrace(t *testing.T) {
 	t.Parallel()
-	l, rdb := newRealLimiter(t)
+	l, rdb := setupReal(t)
 	rules := rulesOf("anna", variants()...)
 	for name, take := range map[string]func() (Decision, error){
 		"peek":             func() (Decision, error) { return l.Peek(t.Context(), "tag", 1, rules...) },
@@ -123,10 +123,10 @@ func TestNoTrace(t *testing.T) {
 	}
 }
 
-// TestNothingStays: keys live as long as they matter, and no longer.
-func TestNothingStays(t *testing.T) {
+// TestKeys_Expire: keys live as long as they matter, and no longer.
+func TestKeys_Expire(t *testing.T) {
 	t.Parallel()
-	l, rdb := newRealLimiter(t)
+	l, rdb := setupReal(t)
 	var rules []Rule
 	for _, limit := range append(variants(), Limit{Algorithm: TokenBucket, Limit: 1, Burst: 3, Refill: Interval}) {
 		limit.Per = time.Second
@@ -156,11 +156,10 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestNoGarbageUnderLoad: a subject that never rests keeps no more than what
-// matters.
-func TestNoGarbageUnderLoad(t *testing.T) {
+// TestKeys_BoundedUnderLoad: a subject that never rests keeps no more than what matters.
+func TestKeys_BoundedUnderLoad(t *testing.T) {
 	t.Parallel()
-	p := newPuppet(t)
+	p := setup(t)
 	log := Limit{Algorithm: SlidingLog, Limit: 20, Per: time.Second}
 	window := Limit{Algorithm: SlidingWindow, Limit: 20, Per: time.Second, Precision: 10 * time.Millisecond}
 	for n := range int64(1000) {
@@ -175,11 +174,10 @@ func TestNoGarbageUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRealClock: the scripts that programs run read Redis' clock, and an answer
-// holds in real time.
-func TestRealClock(t *testing.T) {
+// TestTake_RealClock: the scripts that programs run read Redis' clock, and an answer holds in real time.
+func TestTake_RealClock(t *testing.T) {
 	t.Parallel()
-	l, rdb := newRealLimiter(t)
+	l, rdb := setupReal(t)
 	log := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 1, Per: time.Hour}}
 	before := rdb.Time(t.Context()).Val()
 	if _, err := l.Take(t.Context(), "tag", 1, log); err != nil {
@@ -214,10 +212,10 @@ func TestRealClock(t *testing.T) {
 	}
 }
 
-// TestKeysNameNobody also holds them to their shape.
-func TestKeysNameNobody(t *testing.T) {
+// TestKeys_NoNames: keys have a fixed shape, without the names.
+func TestKeys_NoNames(t *testing.T) {
 	t.Parallel()
-	l, rdb := newRealLimiter(t)
+	l, rdb := setupReal(t)
 	shape := regexp.MustCompile(`^sq:limit:\{[A-Za-z0-9_-]{22}\}:[A-Za-z0-9_-]{16}$`)
 	for _, name := range []string{"a", "anna@example.com", strings.Repeat("long", 64), "{}:*", "\x00\xff"} {
 		if _, err := l.Take(t.Context(), name, 1, rulesOf(name, variants()...)...); err != nil {
@@ -235,8 +233,8 @@ func TestKeysNameNobody(t *testing.T) {
 	}
 }
 
-// TestCluster: every algorithm, several together, on three nodes.
-func TestCluster(t *testing.T) {
+// TestTake_Cluster: every algorithm, several together, on three nodes.
+func TestTake_Cluster(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = rdb.Close() })
@@ -276,9 +274,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestWithoutRedis: no decision, and soon. One caller per second finds out that
-// it is still away.
-func TestWithoutRedis(t *testing.T) {
+// TestLimiter_WithoutRedis: no decision, and soon. One caller per second finds out that it is still away.
+func TestLimiter_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]struct{ stop, start func(*devstack.Server) error }{
 		"hangs":   {(*devstack.Server).Pause, (*devstack.Server).Resume},
@@ -327,9 +324,9 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
-// TestRedisRefuses: what concerns one subject does not concern others, and
-// scripts that Redis has forgotten are sent again.
-func TestRedisRefuses(t *testing.T) {
+// TestLimiter_BrokenKey: what concerns one subject does not concern others, and scripts that Redis has forgotten are
+// sent again.
+func TestLimiter_BrokenKey(t *testing.T) {
 	t.Parallel()
 	rdb := patient(t, testenv.OwnRedis(t).URL)
 	l := New(rdb, Config{Config: redisscript.Config{Timeout: time.Minute}})
@@ -360,9 +357,8 @@ func TestRedisRefuses(t *testing.T) {
 	all.Wait()
 }
 
-// TestRedisIsFull: nothing is charged, not even in part, and all are told so at
-// once.
-func TestRedisIsFull(t *testing.T) {
+// TestLimiter_RedisIsFull: nothing is charged, not even in part, and all are told so at once.
+func TestLimiter_RedisIsFull(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
 	var failures atomic.Int64
@@ -381,9 +377,8 @@ func TestRedisIsFull(t *testing.T) {
 	}
 }
 
-// TestLostReply: the client asks again. The cost is charged twice, and the
-// limit holds.
-func TestLostReply(t *testing.T) {
+// TestTake_LostReply: the client asks again. The cost is charged twice, and the limit holds.
+func TestTake_LostReply(t *testing.T) {
 	t.Parallel()
 	w := newProxy(t)
 	l := New(client(t, "redis://"+w.Addr()), strict(t))
@@ -404,9 +399,9 @@ func TestLostReply(t *testing.T) {
 	}
 }
 
-func TestWrongCalls(t *testing.T) {
+func TestTake_WrongCalls(t *testing.T) {
 	t.Parallel()
-	l, rdb := newRealLimiter(t)
+	l, rdb := setupReal(t)
 	ok := Rule{Subject: "anna", Limit: classics()[0]}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

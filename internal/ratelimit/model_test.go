@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// model is an algorithm as one would explain it, for one subject, with time in
-// microseconds. The models share no line with the scripts, and nothing but these
-// methods with each other: the rest of an answer follows from its definition.
+// model is an algorithm as one would explain it, for one subject, with time in microseconds. The models share no line
+// with the scripts, and nothing but these methods with each other: the rest of an answer follows from its definition.
 type model interface {
-	// clock has the time be now. It was another one before: if it is earlier than
-	// it was, whatever seems to have been used later was used now.
+	// clock has the time be now. It was another one before: if it is earlier than it was, whatever seems to have been
+	// used later was used now.
 	clock(now int64)
 	// free is the highest cost that is allowed at a time, not before clock's.
 	free(now int64) int
@@ -55,8 +54,7 @@ func resultOf(m model, l Limit, now int64, cost int, charge bool) Result {
 	return r
 }
 
-// until is the shortest time after which a cost is allowed. More time never
-// takes room away, so it can be halved.
+// until is the shortest time after which a cost is allowed. More time never takes room away, so it can be halved.
 func until(m model, now int64, cost int) time.Duration {
 	most := 1
 	for m.free(now+int64(most)) < cost {
@@ -120,8 +118,8 @@ func (m *alignedModel) refund(now int64, cost int) {
 	m.window = now / m.per
 }
 
-// slidingModel keeps all that was ever used, unit by unit or nearly so. Where
-// there are steps, it counts as if it had been used at the end of its step.
+// slidingModel keeps all that was ever used, unit by unit or nearly so. Where there are steps, it counts as if it had
+// been used at the end of its step.
 type slidingModel struct {
 	limit      int
 	per, width int64

@@ -21,9 +21,9 @@ func heaviest() (rules []Rule) {
 	return rules
 }
 
-// TestOwnersHaveParts: calls of an owner that uses up its part wait for each
-// other, and not for long; those of another owner are under way meanwhile.
-func TestOwnersHaveParts(t *testing.T) {
+// TestOwners_Parts: calls of an owner that uses up its part wait for each other, and not for long; those of another
+// owner are under way meanwhile.
+func TestOwners_Parts(t *testing.T) {
 	t.Parallel()
 	w := newProxy(t)
 	cfg := strict(t)
@@ -62,9 +62,8 @@ func TestOwnersHaveParts(t *testing.T) {
 	}
 }
 
-// TestPipelinesAreBounded by what they cost Redis: calls that are light go together,
-// and of the heaviest each goes alone.
-func TestPipelinesAreBounded(t *testing.T) {
+// TestLimiter_HeavyCalls: light calls go together, and of the heaviest each goes alone.
+func TestLimiter_HeavyCalls(t *testing.T) {
 	t.Parallel()
 	w := newProxy(t)
 	var largest atomic.Int64
@@ -101,9 +100,8 @@ func TestPipelinesAreBounded(t *testing.T) {
 	}
 }
 
-// TestNobodyIsBusyWhereRedisHangs: whoever waits for those who wait for Redis is
-// told that it is Redis.
-func TestNobodyIsBusyWhereRedisHangs(t *testing.T) {
+// TestOwners_RedisHangs: whoever waits for those who wait for Redis is told that it is Redis.
+func TestOwners_RedisHangs(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	l := New(client(t, server.URL), Config{Config: redisscript.Config{Timeout: time.Second}, Work: 20 * time.Microsecond, OwnerWork: 20 * time.Microsecond})

@@ -11,12 +11,12 @@ import (
 
 var update = flag.Bool("update", false, "draw docs/ratelimits.svg")
 
-// TestPicture holds docs/ratelimits.svg to what the scripts decide: five
-// algorithms, one lane each, under the same traffic.
+// TestPicture holds docs/ratelimits.svg to what the scripts decide: five algorithms, one lane each, under the same
+// traffic.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	const path = "../../docs/ratelimits.svg"
-	got := draw(t, newPuppet(t))
+	got := draw(t, setup(t))
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -38,9 +38,8 @@ const (
 	pictureSeconds = 45
 )
 
-// pictureTraffic is when requests come, in seconds: steadily, in a burst over
-// the edge between two windows, not at all, in a burst again, and steadily but
-// too fast.
+// pictureTraffic is when requests come, in seconds: steadily, in a burst over the edge between two windows, not at all,
+// in a burst again, and steadily but too fast.
 func pictureTraffic() []float64 {
 	var at []float64
 	for n := range 6 {
@@ -67,7 +66,7 @@ const (
 	laneStep  = 50
 )
 
-func draw(t *testing.T, p *puppet) string {
+func draw(t *testing.T, p *bundle) string {
 	const lanes = 6
 	bottom := laneTop + lanes*laneStep - 14
 	var b strings.Builder
@@ -106,7 +105,7 @@ text{fill:#1f2328}.soft{fill:#59636e}.yes{fill:#0969da}.no{fill:none;stroke:#d12
 }
 
 // sort sends the traffic through a limit.
-func (p *puppet) sort(t *testing.T, l Limit) (passed, refused []float64) {
+func (p *bundle) sort(t *testing.T, l Limit) (passed, refused []float64) {
 	t.Helper()
 	begin := int64(minute) // a multiple of the window
 	for _, s := range pictureTraffic() {

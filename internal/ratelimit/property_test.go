@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// start is where the clocks of the tests begin: in a real year, since the
-// numbers must have real lengths, and not on an edge of anything.
+// start is where the clocks of the tests begin: in a real year, since the numbers must have real lengths, and not on an
+// edge of anything.
 const start = 1_795_000_000_123_457
 
 func limits(algorithms ...Algorithm) *rapid.Generator[Limit] {
@@ -44,8 +44,7 @@ func limits(algorithms ...Algorithm) *rapid.Generator[Limit] {
 	})
 }
 
-// costs of a limit are small ones, those near its capacity, and a few that it
-// never has.
+// costs of a limit are small ones, those near its capacity, and a few that it never has.
 func costs(l Limit) *rapid.Generator[int] {
 	c := l.WithDefaults().capacity()
 	return rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, min(c+1, 10_001)), rapid.SampledFrom([]int{c, c + 1, 1_000_000}))
@@ -64,7 +63,7 @@ func steps(l Limit) *rapid.Generator[int64] {
 
 // together is one tag with its limits, in Redis and as models.
 type together struct {
-	*puppet
+	*bundle
 	tag    string
 	rules  []Rule
 	models []model
@@ -102,14 +101,13 @@ func (w *together) decide(t *rapid.T, verb string, cost int, which ...int) Decis
 	return got
 }
 
-// agree sends random traffic at one or several limits of two subjects, with a
-// clock that now and then goes back, and compares every field of every answer. It
-// returns how often it saw what.
-func agree(t *testing.T, p *puppet, rounds int, limits *rapid.Generator[Limit]) (seen map[string]int) {
+// agree sends random traffic at one or several limits of two subjects, with a clock that now and then goes back, and
+// compares every field of every answer. It returns how often it saw what.
+func agree(t *testing.T, p *bundle, rounds int, limits *rapid.Generator[Limit]) (seen map[string]int) {
 	seen, tags := map[string]int{}, 0
 	check := func(rt *rapid.T) {
 		tags++
-		w := &together{puppet: p, tag: fmt.Sprint("tag-", tags), seen: seen}
+		w := &together{bundle: p, tag: fmt.Sprint("tag-", tags), seen: seen}
 		for _, l := range rapid.SliceOfNDistinct(limits, 1, 4, Limit.WithDefaults).Draw(rt, "limits") {
 			for _, subject := range []string{"anna", "bert"} {
 				w.rules, w.models = append(w.rules, Rule{Subject: subject, Limit: l}), append(w.models, modelOf(l))
@@ -172,10 +170,10 @@ func agree(t *testing.T, p *puppet, rounds int, limits *rapid.Generator[Limit]) 
 	return seen
 }
 
-// TestScriptsAgreeWithModels in all algorithms.
-func TestScriptsAgreeWithModels(t *testing.T) {
+// TestScripts_Models: scripts and models agree, in all algorithms.
+func TestScripts_Models(t *testing.T) {
 	t.Parallel()
-	seen := agree(t, newPuppet(t), 5, limits(Algorithms...))
+	seen := agree(t, setup(t), 5, limits(Algorithms...))
 	for _, l := range variants() {
 		for what, least := range map[string]int{"take true": 100, "take false": 50, "refund true": 30, "reset true": 15} {
 			if n := seen[l.kind()+" "+what]; n < least {
@@ -186,10 +184,9 @@ func TestScriptsAgreeWithModels(t *testing.T) {
 	t.Log(seen)
 }
 
-// TestTotalsBeginAnew: the totals of a list are counted modulo a number, here a
-// small one.
-func TestTotalsBeginAnew(t *testing.T) {
+// TestSliding_TotalsBeginAnew: the totals of a list are counted modulo a number, here a small one.
+func TestSliding_TotalsBeginAnew(t *testing.T) {
 	t.Parallel()
 	small := limits(SlidingLog, SlidingWindow).Filter(func(l Limit) bool { return l.Limit < 13 })
-	agree(t, newPuppet(t, "local modulus = 1000000000000000", "local modulus = 13"), 1, small)
+	agree(t, setup(t, "local modulus = 1000000000000000", "local modulus = 13"), 1, small)
 }

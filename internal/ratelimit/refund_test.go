@@ -25,11 +25,11 @@ func must(t *testing.T) func(d Decision, err error) Decision {
 	}
 }
 
-// TestRefund gives back what was used, not more, and of each limit by itself;
-// what was used and given back leaves nothing behind.
+// TestRefund gives back what was used, not more, and of each limit by itself; what was used and given back leaves
+// nothing behind.
 func TestRefund(t *testing.T) {
 	t.Parallel()
-	l, rdb := newRealLimiter(t)
+	l, rdb := setupReal(t)
 	rules := rulesOf("anna", variants()...)
 	rules[4].Limit.Burst = 10 // of the leaky bucket
 	remaining := func(d Decision) (all []int) {
@@ -66,7 +66,7 @@ func TestRefund(t *testing.T) {
 // TestReset forgets the limits that are named, and no others.
 func TestReset(t *testing.T) {
 	t.Parallel()
-	l, rdb := newRealLimiter(t)
+	l, rdb := setupReal(t)
 	rules, others := rulesOf("anna", variants()...), rulesOf("bert", variants()...)
 	must(t)(l.Take(t.Context(), "o", 1, rules...))
 	must(t)(l.Take(t.Context(), "o", 1, others...))
@@ -90,9 +90,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestRefundIsSentOnce: where the reply is lost it may have been made, and is not
-// made twice.
-func TestRefundIsSentOnce(t *testing.T) {
+// TestRefund_SentOnce: where the reply is lost it may have been made, and is not made twice.
+func TestRefund_SentOnce(t *testing.T) {
 	t.Parallel()
 	w := newProxy(t)
 	l := New(client(t, "redis://"+w.Addr()), Config{Config: redisscript.Config{Timeout: 5 * time.Second, Cooldown: time.Nanosecond}})
@@ -109,8 +108,7 @@ func TestRefundIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestTags: a single server decides about rules with different tags together; a
-// cluster would not, and is not asked.
+// TestTags: a single server decides about rules with different tags together; a cluster would not, and is not asked.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -132,7 +130,7 @@ func TestTags(t *testing.T) {
 		}
 		return all
 	}
-	single, _ := newRealLimiter(t)
+	single, _ := setupReal(t)
 	spread := New(cluster, strict(t))
 	for _, l := range []*Limiter{single, spread} {
 		for n := range 20 {

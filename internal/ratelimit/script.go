@@ -29,8 +29,7 @@ const (
 	reset  = "reset"
 )
 
-// scripts holds one script for each set of algorithms that was asked for, so
-// that a lone limit runs a small one.
+// scripts holds one script for each set of algorithms that was asked for, so that a lone limit runs a small one.
 type scripts struct {
 	file func(name string) string // reads their parts
 	made sync.Map                 // the names of its programs, sorted, with a blank between → *redisscript.Script

@@ -25,7 +25,7 @@ func variants() []Limit {
 }
 
 // take demands an answer.
-func (p *puppet) take(t testing.TB, subject string, l Limit, cost int) Result {
+func (p *bundle) take(t testing.TB, subject string, l Limit, cost int) Result {
 	t.Helper()
 	d, err := p.Take(t.Context(), "story", cost, Rule{Subject: subject, Limit: l})
 	if err != nil {
@@ -37,13 +37,12 @@ func (p *puppet) take(t testing.TB, subject string, l Limit, cost int) Result {
 // minute is a full minute.
 const minute = start/60_000_000*60_000_000 + 60_000_000
 
-// TestBoundaryBurst: somebody comes once, and with ten in the last millisecond
-// of the minute that begins so, and with ten in the first of the next. The fixed
-// window lets nearly twice pass what it promises for a minute; none of the
-// others does.
-func TestBoundaryBurst(t *testing.T) {
+// TestFixedWindow_BoundaryBurst: somebody comes once, and with ten in the last millisecond of the minute that begins
+// so, and with ten in the first of the next. The fixed window lets nearly twice pass what it promises for a minute;
+// none of the others does.
+func TestFixedWindow_BoundaryBurst(t *testing.T) {
 	t.Parallel()
-	p := newPuppet(t)
+	p := setup(t)
 	passed := map[Algorithm]int{}
 	for _, moment := range []struct {
 		at    int64
@@ -64,9 +63,8 @@ func TestBoundaryBurst(t *testing.T) {
 	}
 }
 
-// TestAnswers tells what each algorithm says on the way from the first unit to
-// a refusal and back.
-func TestAnswers(t *testing.T) {
+// TestResult_Answers tells what each algorithm says on the way from the first unit to a refusal and back.
+func TestResult_Answers(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
 	type answer struct {
@@ -120,7 +118,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPuppet(t)
+			p := setup(t)
 			for _, a := range story.answers {
 				p.at(t, minute+a.at.Microseconds())
 				if diff := cmp.Diff(a.want, p.take(t, "anna", story.limit, a.cost)); diff != "" {
@@ -131,12 +129,11 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestManyUses: which of hundreds of uses has to be forgotten first, when some
-// are already that nobody has swept up yet, and when some were refunded, and when
-// the clock went back over some.
-func TestManyUses(t *testing.T) {
+// TestSliding_ManyUses: which of hundreds of uses has to be forgotten first, when some are already that nobody has
+// swept up yet, and when some were refunded, and when the clock went back over some.
+func TestSliding_ManyUses(t *testing.T) {
 	t.Parallel()
-	p := newPuppet(t)
+	p := setup(t)
 	for _, l := range []Limit{
 		{Algorithm: SlidingLog, Limit: 1200, Per: 7 * time.Second}, {Algorithm: SlidingWindow, Limit: 1200, Per: 7 * time.Second, Precision: 10 * time.Millisecond},
 	} {
@@ -178,12 +175,11 @@ func TestManyUses(t *testing.T) {
 	}
 }
 
-// TestNoDrift: three per second, taken as soon as they are allowed, are three
-// thousand in a thousand seconds, though a third of a second is no whole number
-// of microseconds.
-func TestNoDrift(t *testing.T) {
+// TestBucket_NoDrift: three per second, taken as soon as they are allowed, are three thousand in a thousand seconds,
+// though a third of a second is no whole number of microseconds.
+func TestBucket_NoDrift(t *testing.T) {
 	t.Parallel()
-	p, at := newPuppet(t), int64(minute)
+	p, at := setup(t), int64(minute)
 	for range 3000 {
 		for tries := 0; ; tries++ {
 			p.at(t, at)
@@ -202,10 +198,10 @@ func TestNoDrift(t *testing.T) {
 	}
 }
 
-// TestCostsBeyondAll: no cost is so high that it passes.
-func TestCostsBeyondAll(t *testing.T) {
+// TestTake_CostBeyondLimit: no cost is so high that it passes.
+func TestTake_CostBeyondLimit(t *testing.T) {
 	t.Parallel()
-	p := newPuppet(t)
+	p := setup(t)
 	p.at(t, start)
 	for _, l := range append(classics(),
 		Limit{Algorithm: TokenBucket, Limit: MaxLimit, Per: MaxPer}, Limit{Algorithm: TokenBucket, Limit: 1, Per: MaxPer, Burst: 10},
@@ -224,9 +220,9 @@ func TestCostsBeyondAll(t *testing.T) {
 	}
 }
 
-func TestRulesApart(t *testing.T) {
+func TestRules_Apart(t *testing.T) {
 	t.Parallel()
-	p := newPuppet(t)
+	p := setup(t)
 	p.at(t, start)
 	one := Limit{Algorithm: TokenBucket, Limit: 1, Per: time.Minute}
 	same, other := one, one

@@ -18,9 +18,9 @@ func heavy() []Limit {
 	}
 }
 
-// sixteen are as many limits as a call may have, with so many uses of each, one
-// in each thousandth, or ten thousandth, of the time, of which a part is forgotten by now.
-func (p *puppet) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) []Rule {
+// sixteen are as many limits as a call may have, with so many uses of each, one in each thousandth, or ten thousandth,
+// of the time, of which a part is forgotten by now.
+func (p *bundle) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) []Rule {
 	t.Helper()
 	var rules []Rule
 	step := l.Per.Microseconds() / MaxPrecisions
@@ -43,9 +43,8 @@ func (p *puppet) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) [
 	return rules
 }
 
-// micros is what a call takes of Redis' time: the least of many, for a busy machine
-// interrupts some.
-func (p *puppet) micros(t testing.TB, verb string, cost int, rules []Rule) float64 {
+// micros is what a call takes of Redis' time: the least of many, for a busy machine interrupts some.
+func (p *bundle) micros(t testing.TB, verb string, cost int, rules []Rule) float64 {
 	t.Helper()
 	least := math.MaxFloat64
 	for n := range 80 {
@@ -72,14 +71,14 @@ var weighed = []struct {
 	{"refund", refund, func(Limit) int { return 1 }},
 }
 
-// TestManyUsesCostLittleMore of Redis' time than few: ten times as many less than four
-// times as much. Of the few, too, some are left after the last refund.
-func TestManyUsesCostLittleMore(t *testing.T) {
+// TestWeight_ManyUses: ten times as many less than four times as much. Of the few, too, some are left after the last
+// refund.
+func TestWeight_ManyUses(t *testing.T) {
 	t.Parallel()
 	for _, l := range heavy() {
 		for _, call := range weighed {
 			t.Run(l.kind()+" "+call.name, func(t *testing.T) {
-				few, many := newOwnPuppet(t), newOwnPuppet(t)
+				few, many := setupOwn(t), setupOwn(t)
 				small := l
 				small.Limit /= 10
 				uses := int64(l.Limit)
@@ -96,20 +95,19 @@ func TestManyUsesCostLittleMore(t *testing.T) {
 	}
 }
 
-// newOwnPuppet has a Redis for itself.
-func newOwnPuppet(t testing.TB) *puppet {
+// setupOwn has a Redis for itself.
+func setupOwn(t testing.TB) *bundle {
 	t.Helper()
 	rdb := client(t, testenv.OwnRedis(t).URL)
-	return &puppet{Limiter: newLimiter(rdb, strict(t), puppetText(t)), rdb: rdb}
+	return &bundle{Limiter: newLimiter(rdb, strict(t), textWithClock(t)), rdb: rdb}
 }
 
-// BenchmarkWeight compares what sixteen limits take of Redis' time with their
-// weight.
+// BenchmarkWeight compares what sixteen limits take of Redis' time with their weight.
 func BenchmarkWeight(b *testing.B) {
 	for _, l := range append(variants(), heavy()...) {
 		for _, call := range weighed {
 			b.Run(l.kind()+"-"+strconv.Itoa(l.Limit)+"-"+call.name, func(b *testing.B) {
-				p, uses := newOwnPuppet(b), int64(0)
+				p, uses := setupOwn(b), int64(0)
 				if l.Limit >= MaxLogLimit {
 					uses = MaxPrecisions
 				}
@@ -123,7 +121,7 @@ func BenchmarkWeight(b *testing.B) {
 					}
 				}
 				b.ReportMetric(p.micros(b, call.verb, call.cost(l), rules), "µs-in-Redis/op")
-				b.ReportMetric(float64(p.plan(slots{owner: "story"}, call.verb, 1, rules).Weight), "weight")
+				b.ReportMetric(float64(p.plan("", "story", call.verb, 1, rules).Weight), "weight")
 				b.ReportMetric(0, "ns/op")
 			})
 		}

@@ -88,8 +88,8 @@ func New(rdb redis.UniversalClient, purpose string, cfg Config) *Runner {
 // Prefix is the beginning of the names of all keys. The error is [ErrUnnamed].
 func (r *Runner) Prefix() (string, error) { return r.cfg.Installation.Prefix() }
 
-// Run runs a call, together with calls of others, and returns what its script answers. Once it is sent, ctx does
-// not end it. The error is [ErrDown], that of ctx, or that of Redis.
+// Run runs a call, together with calls of others, and returns what its script answers. Once it is sent, ctx does not
+// end it. The error is [ErrDown], that of ctx, or that of Redis.
 func (r *Runner) Run(ctx context.Context, c Call) ([]int64, error) {
 	if err := r.ready(ctx); err != nil {
 		return nil, err

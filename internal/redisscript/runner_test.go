@@ -270,7 +270,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestInstallation_Names belong to one database, and are unknown until it has answered.
+// TestInstallation_Names: they belong to one database, and are unknown until it has answered.
 func TestInstallation_Names(t *testing.T) {
 	t.Parallel()
 	var known atomic.Bool

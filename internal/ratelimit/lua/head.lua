@@ -14,7 +14,7 @@
 --
 -- All times are in microseconds. What a key says is right by the times in it, not by when it expires. When the clock goes back, as in a
 -- failover, what was used stays used. But no state reaches further ahead than a use at this moment would: what does, comes from
--- a clock that was ahead of this one, and is written anew as if all of it had been used now. This alone is written without an act.
+-- a clock that was ahead of this one, and is written anew with all of it used now. This alone is written without an act.
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

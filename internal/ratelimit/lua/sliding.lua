@@ -3,7 +3,7 @@
 --
 -- However many uses there are, it looks at a few of them: the oldest, the newest, and in a refusal the one that has to be forgotten first.
 -- Totals, which grow from one to the next, let it find that, and tell what was used between any two. What is forgotten it drops,
--- whatever the act: so nobody has to find his way around it twice.
+-- whatever the act: so no call searches past it twice.
 --
 -- Key      a list of "end total cost" for each step in which something was used: when it is forgotten, what was used up to its end,
 --          modulo 10^15, and in it

@@ -55,29 +55,28 @@ func strict(t testing.TB) Config {
 	return Config{Config: redisscript.Config{Timeout: 5 * time.Second, OnError: func(err error) { t.Error(err) }}}
 }
 
-func newRealLimiter(t testing.TB) (*Limiter, *redis.Client) {
+func setupReal(t testing.TB) (*Limiter, *redis.Client) {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
 	return New(rdb, strict(t)), rdb
 }
 
-// puppet is a limiter on a real Redis whose scripts have another head: their
-// clock is a key that the test sets, and keys live for an hour whatever that
-// clock says. All else is the scripts that programs run.
-type puppet struct {
+// bundle is a limiter on a real Redis whose scripts have another head: their clock is a key that the test sets, and
+// keys live for an hour whatever that clock says. All else is the scripts that programs run.
+type bundle struct {
 	*Limiter
 	rdb *redis.Client
 	now int64 // microseconds
 }
 
-// newPuppet also changes other texts of the scripts, each for the next.
-func newPuppet(t testing.TB, changes ...string) *puppet {
+// setup also changes other texts of the scripts, each for the next.
+func setup(t testing.TB, changes ...string) *bundle {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
-	return &puppet{Limiter: newLimiter(rdb, strict(t), puppetText(t, changes...)), rdb: rdb}
+	return &bundle{Limiter: newLimiter(rdb, strict(t), textWithClock(t, changes...)), rdb: rdb}
 }
 
-func puppetText(t testing.TB, changes ...string) func(string) string {
+func textWithClock(t testing.TB, changes ...string) func(string) string {
 	return func(name string) string {
 		text := file(name)
 		if name == "head" {
@@ -104,7 +103,7 @@ func change(t testing.TB, text string, changes ...string) string {
 }
 
 // at moves the clock.
-func (p *puppet) at(t testing.TB, now int64) {
+func (p *bundle) at(t testing.TB, now int64) {
 	t.Helper()
 	p.now = now
 	if err := p.rdb.Set(context.Background(), "clock", now, 0).Err(); err != nil {
