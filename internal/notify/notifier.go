@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -76,27 +77,8 @@ func (n *Notifier) Run(ctx context.Context) error {
 	var attempts sync.WaitGroup
 	defer n.client.Close()
 	defer attempts.Wait()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		more, err := n.pass(ctx, &attempts)
-		wait, wake := ticker.C, n.wake
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			n.log.ErrorContext(ctx, "looking for events failed; it is tried again", "error", err)
-			wait, wake = time.After(time.Second), nil
-		case more:
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-wait:
-		case <-wake:
-		}
-	}
+	pass := func(ctx context.Context) (more bool, err error) { return n.pass(ctx, &attempts) }
+	return loop.Loop{Name: "looking for events", Interval: interval, Log: n.log, Pass: pass, Retry: time.Second, Wake: n.wake}.Run(ctx)
 }
 
 // pass begins the attempts that are due, as far as there is room.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/loop"
 )
 
 const (
@@ -47,22 +49,17 @@ func (p *Pacer) resting() time.Time {
 // Run tells paused of every channel that is to be left alone, and for how much
 // longer, and says that this worker is there, until ctx ends.
 func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error {
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
-	for {
+	defer p.leave(ctx)
+	return loop.Loop{Interval: watchInterval, Pass: func(ctx context.Context) (full bool, err error) {
 		if sent := time.Now(); sent.After(p.resting()) {
 			if err := p.watch(ctx, channels, paused); err == nil {
 				p.well(sent)
 			} else if ctx.Err() == nil {
-				p.fail(sent, fmt.Errorf("watch channels: %w", err))
+				p.fail(sent, fmt.Errorf("watch channels: %w", err)) // which has been logged then
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return p.leave(ctx)
-		case <-ticker.C:
-		}
-	}
+		return false, nil
+	}}.Run(ctx)
 }
 
 // watch is one look.
@@ -100,11 +97,10 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 }
 
 // leave says that this worker is gone.
-func (p *Pacer) leave(ctx context.Context) error {
+func (p *Pacer) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	if prefix, named := p.owner.Prefix(); named {
 		_ = p.rdb.ZRem(ctx, workersKey(prefix), p.worker).Err() // else it is forgotten within a minute
 	}
-	return nil
 }
