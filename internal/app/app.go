@@ -61,7 +61,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	callers, err := callerLimits(cfg.APILimits, metrics.LimitsSkipped)
+	callers, err := callerLimits(cfg.APILimits, metrics.LimitsSkipped.Inc)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +80,10 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	_ = st.Identify(ctx) // else it is asked again when the name is needed
 	cache := quota.NewCache(clients.cache, quota.CacheConfig{
 		Installation: st.Installation,
-		OnError:      failed(log, "the quota cache does without Redis; Postgres decides alone", metrics.CacheFailed),
+		OnError:      failed(log, "the quota cache does without Redis; Postgres decides alone", metrics.CacheErrors.Inc),
 		Observe:      func(calls int) { metrics.Grouped("ledger", calls) },
 	})
-	limiterFailed := failed(log, "no decision about speed limits", metrics.LimiterFailed)
+	limiterFailed := failed(log, "no decision about speed limits", metrics.LimiterErrors.Inc)
 	callers.Limiter = ratelimit.New(clients.callers, ratelimit.Config{
 		Installation: st.Installation, OnError: limiterFailed, Observe: func(calls int) { metrics.Grouped("callers", calls) },
 	})

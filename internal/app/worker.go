@@ -25,7 +25,7 @@ type worker struct {
 func (a *App) newWorker() worker {
 	d, hooks := a.cfg.Delivery, a.cfg.Webhooks
 	pacer := pace.New(a.redis.pace, a.store.Installation, uuid.NewString(),
-		failed(a.log, "channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceFailed))
+		failed(a.log, "channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
 		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer,
 	})
@@ -33,7 +33,7 @@ func (a *App) newWorker() worker {
 		Busy: func() []push.Source { return deliverer.Busy(0) }}
 	expirer := &schedule.Expirer{Store: a.store, Cache: a.cache, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
-		Store: a.store, Cache: a.cache, Log: a.log, Lost: a.metrics.Lost,
+		Store: a.store, Cache: a.cache, Log: a.log, Lost: a.metrics.Lost.Inc,
 		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
 	}
 	poller := &schedule.Poller{
