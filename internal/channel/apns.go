@@ -154,6 +154,3 @@ func (a *APNs) classify(answer outbound.Answer, token string) Result {
 	}
 	return r.because(said.Reason, a.codes)
 }
-
-// Close gives up the idle connections. Attempts under way go on.
-func (a *APNs) Close() { a.client.Close() }

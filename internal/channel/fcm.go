@@ -56,7 +56,7 @@ func NewFCM(cfg FCMConfig) (*FCM, error) {
 		return nil, cfg.fault("base_url", err.Error())
 	}
 	f := &FCM{cfg: cfg, client: cfg.client(false), codes: fcmCodes()}
-	if f.tokens, err = newGoogleTokens(cfg.Credentials, cfg.TokenURL, cfg.client(false), cfg.Now); err != nil {
+	if f.tokens, err = newGoogleTokens(cfg.Credentials, cfg.TokenURL, f.client, cfg.Now); err != nil {
 		return nil, cfg.fault("credentials", err.Error())
 	}
 	project := cmp.Or(cfg.ProjectID, f.tokens.account.ProjectID)
@@ -205,10 +205,4 @@ func (f *FCM) classify(a outbound.Answer, token string) Result {
 		f.tokens.forget(token)
 	}
 	return r.because(code, f.codes)
-}
-
-// Close gives up the idle connections. Attempts under way go on.
-func (f *FCM) Close() {
-	f.client.Close()
-	f.tokens.client.Close()
 }

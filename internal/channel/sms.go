@@ -131,6 +131,3 @@ func (s *SMS) classify(a outbound.Answer) Result {
 	}
 	return r.because(strconv.Itoa(said.Code), s.codes)
 }
-
-// Close gives up the idle connections. Attempts under way go on.
-func (s *SMS) Close() { s.client.Close() }

@@ -112,6 +112,3 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	}
 	return r
 }
-
-// Close gives up the idle connections. Attempts under way go on.
-func (w *Webhook) Close() { w.client.Close() }

@@ -72,7 +72,7 @@ func (t *http2Transport) link(address string) *link {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.links[address] == nil {
-		t.links[address] = &link{t: t, address: address, turn: make(chan struct{}, 1)}
+		t.links[address] = &link{t: t, address: address, first: make(chan struct{}, 1)}
 	}
 	return t.links[address]
 }

@@ -23,8 +23,8 @@ const (
 	// is lost to one that died silently.
 	fresh = time.Second
 
-	// poll is how often the first in line looks whether a stream is free, or the
-	// server allows more of them: x/net/http2 tells nobody.
+	// poll is how often the first request that waits looks whether a stream is free, or the
+	// server allows more of them: x/net/http2 does not tell.
 	poll = 5 * time.Millisecond
 
 	// mostRequests is below what the numbers of a connection's streams last for.
@@ -37,7 +37,7 @@ var errNoStream = errors.New("not sent: no stream of the connection was free in 
 type link struct {
 	t       *http2Transport
 	address string
-	turn    chan struct{}      // held by the first in line for a stream
+	first   chan struct{}      // held by the first request that waits for a stream
 	renewal singleflight.Group // one ping or dial at a time, which all share
 
 	mu      sync.Mutex
@@ -86,11 +86,11 @@ func gotConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// reserve waits for a stream, in line, for the RoundTrip that follows.
+// reserve waits for a stream for the RoundTrip that follows, one request after another.
 func (l *link) reserve(ctx context.Context, s *shared) error {
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.first <- struct{}{}:
+		defer func() { <-l.first }()
 	case <-ctx.Done():
 		return errNoStream
 	}
