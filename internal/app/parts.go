@@ -28,7 +28,7 @@ func Policy(c config.Policy) quota.Policy {
 }
 
 // callerLimits turns the setting into the limits that the API knows. One that
-// could not be kept, or that stands twice, is an error.
+// could not be kept, or is given twice, is an error.
 func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, err error) {
 	c = httpapi.CallerLimits{TrustedProxies: l.TrustedProxies, Skipped: skipped}
 	var faults []error
@@ -55,8 +55,8 @@ func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, e
 }
 
 // redisClients are the clients of one process, for one server or, where several
-// are named, for a cluster. Each part has one of its own: where one waits for a
-// connection because all of its own are taken, the others do not.
+// are named, for a cluster. Each part has one of its own: when one waits for a
+// connection because all of its own are in use, the others do not.
 type redisClients struct{ queue, cache, callers, takes, pace redis.UniversalClient }
 
 // fewConnections are enough for parts that gather what they ask.
@@ -111,7 +111,7 @@ func redisOptions(url string, connections int) (*redis.UniversalOptions, error) 
 var errRedisURL = errors.New("REDIS_URL is no valid Redis URL; it must look like redis://[user:password@]host:port[/index], rediss://…, " +
 	"or host:port,host:port for a cluster, with @ / # ? % and , percent-encoded in the password")
 
-// redisLog hands the Redis client's own messages on. They are details: whoever
+// redisLog passes the Redis client's own messages on. They are details: the part that
 // needed Redis logs that it failed.
 type redisLog struct{ log *slog.Logger }
 

@@ -30,7 +30,7 @@ type tenant[K comparable] struct {
 	key     K
 	used    int64
 	waiting list.List     // of *waiter, the first come first
-	turn    *list.Element // in turns; nil: nobody waits
+	turn    *list.Element // in turns; nil: it does not wait
 }
 
 // waiter wants units.

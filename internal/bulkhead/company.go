@@ -21,8 +21,8 @@ const lately = 200 * time.Millisecond
 func (c *Company[K]) Note(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var nobody K
-	if c.last != key && c.last != nobody {
+	var none K
+	if c.last != key && c.last != none {
 		c.several = time.Now()
 	}
 	c.last = key

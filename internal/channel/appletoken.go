@@ -10,8 +10,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Apple refuses a provider token that is older than an hour, and whoever makes
-// new ones more often than every twenty minutes.
+// Apple refuses a provider token that is older than an hour, and a client that
+// makes new ones more often than every twenty minutes.
 const (
 	oldestToken  = 40 * time.Minute
 	renewedAfter = 20 * time.Minute

@@ -35,7 +35,7 @@ type EmailConfig struct {
 	Port     int    // 587 if it is zero
 	Security string // StartTLS if it is empty
 
-	// Who signs in; without a user nobody does. A password is sent over TLS only.
+	// The sign-in; without a user there is none. A password is sent over TLS only.
 	Username, Password string
 
 	From            string // an address, which may have a name: "Shop <shop@example.com>"

@@ -18,7 +18,7 @@ var (
 	queuedAs = regexp.MustCompile(`(?i)queued as ([0-9A-Za-z.-]{1,64})`)
 )
 
-// gone are the enhanced codes that say that nobody lives at an address (RFC
+// gone are the enhanced codes that say that an address does not exist (RFC
 // 3463 and 7505).
 func gone(code string) bool {
 	switch code {

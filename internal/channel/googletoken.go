@@ -35,7 +35,7 @@ type serviceAccount struct {
 
 // googleTokens gets the access tokens of a service account: it signs an
 // assertion and exchanges it for a token, which serves until shortly before it
-// expires. There is one exchange at a time, whoever waits for it.
+// expires. There is one exchange at a time, shared by all requests that wait.
 //
 // https://developers.google.com/identity/protocols/oauth2/service-account#httprest
 type googleTokens struct {

@@ -20,7 +20,7 @@ type Log struct {
 // NewLog returns a channel that writes to logger, at level info.
 func NewLog(logger *slog.Logger) *Log { return &Log{logger: logger} }
 
-// Check finds nothing: nobody is there to refuse it.
+// Check finds nothing: a log refuses nothing.
 func (l *Log) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
 
 // Send writes the line. It always delivers.

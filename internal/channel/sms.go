@@ -30,10 +30,10 @@ type SMSConfig struct {
 	Connection
 
 	AccountSID string // required
-	User       string // who signs in: an API key's SID; the account itself if it is empty
+	User       string // an API key's SID; the account itself if it is empty
 	Password   string // its secret, or the account's auth token; required
 
-	// Who sends: one of them is required.
+	// The sender: one of them is required.
 	From                string // a number in E.164 form, or another sender that Twilio knows
 	MessagingServiceSID string
 

@@ -18,8 +18,8 @@ const (
 	atOnce     = 512                    // requests of one worker
 	perWebhook = 8                      // requests to one endpoint, of all workers
 
-	// leastFailures in a row, beside the time, switch an endpoint off: one that
-	// is told little is not judged by a single event.
+	// leastFailures in a row, beside the time, switch an endpoint off: a single
+	// event does not decide about one that gets few.
 	leastFailures = 10
 )
 

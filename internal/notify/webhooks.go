@@ -25,7 +25,7 @@ const maxReplayed = 10_000
 // maxURL is how many bytes the URL of a webhook may have.
 const maxURL = 2048
 
-// Webhooks is what tenants do with their webhooks. Another tenant's webhook is
+// Webhooks lets tenants set up, test and replay their webhooks. Another tenant's webhook is
 // [push.ErrNotFound] everywhere.
 type Webhooks struct {
 	store *store.Store

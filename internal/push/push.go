@@ -63,7 +63,7 @@ const (
 )
 
 // WakeUp is the queue's task for a push. It carries ids only and decides
-// nothing: whoever is woken asks Postgres what is to be done.
+// nothing: the worker that it wakes asks Postgres what to do.
 type WakeUp struct {
 	Push         uuid.UUID
 	Tenant       uuid.UUID
