@@ -1,5 +1,4 @@
-// Package app wires the parts into programs: the API, the worker, or both in
-// one process.
+// Package app wires the parts into programs: the API, the worker, or both in one process.
 package app
 
 import (
@@ -46,15 +45,15 @@ type App struct {
 	stopping *atomic.Bool // the program has been told to stop
 }
 
-// Bounds of the time of Redis that tenants' takes may have under way in this process, all together and for each tenant:
-// tenants choose what they ask, and all other users of Redis wait for no more than that.
+// Bounds of the time of Redis that tenants' takes may have under way in this process, all together and for each
+// tenant: tenants choose what they ask, and all other users of Redis wait for no more than that.
 const (
 	takesWork  = 2 * time.Millisecond
 	tenantWork = time.Millisecond
 )
 
-// Open builds the parts. It succeeds while Postgres and Redis are down: they are asked when they are needed. Close the App
-// after everything has stopped.
+// Open builds the parts. It succeeds while Postgres and Redis are down: they are asked when they are needed. Close
+// the App after everything has stopped.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
 	metrics := telemetry.NewMetrics()
 	channels, err := channels(cfg.Channels, log)
@@ -147,8 +146,8 @@ func (a *App) gauges() telemetry.Gauges {
 	return telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
 }
 
-// RunAPI serves the API on the configured address until ctx ends, and then for
-// as long as HTTP.Drain says; requests under way are answered.
+// RunAPI serves the API on the configured address until ctx ends, and then for as long as HTTP.Drain says; requests
+// under way are answered.
 func (a *App) RunAPI(ctx context.Context) error {
 	a.metrics.Watch(a.gauges())
 	return a.runAPI(ctx, nil)
@@ -160,8 +159,7 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.Handler(), ready)
 }
 
-// RunWorker delivers pushes until ctx ends; attempts under way are carried to
-// their end.
+// RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.
 func (a *App) RunWorker(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { a.stopping.Store(true) })
 	w := a.newWorker()
@@ -175,8 +173,7 @@ func (a *App) RunWorker(ctx context.Context) error {
 	return runAll(ctx, w.loops)
 }
 
-// RunBoth runs the API and a worker in one process. It tells ready the API's
-// address as soon as that answers.
+// RunBoth runs the API and a worker in one process. It tells ready the API's address as soon as that answers.
 func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 	w := a.newWorker()
 	a.metrics.Watch(w.gauges)

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Company knows whether several tenants are at work. What one of them may have of
-// something while it is alone is more than it may have beside others. It is safe for
-// concurrent use.
+// Company knows whether several tenants are at work. What one of them may have of something while it is alone is more
+// than it may have beside others. It is safe for concurrent use.
 type Company[K comparable] struct {
 	mu      sync.Mutex
 	last    K

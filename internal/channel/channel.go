@@ -11,15 +11,13 @@ import (
 
 // Channel is a configured way out.
 type Channel interface {
-	// Check says what the provider would surely refuse about a push, to an
-	// address and with a message, as far as that can be known beforehand. It
-	// makes no request.
+	// Check says what the provider would surely refuse about a push, to an address and with a message, as far as that
+	// can be known beforehand. It makes no request.
 	Check(to string, message json.RawMessage) invalid.FieldErrors
 
-	// Send makes one attempt to hand p to the provider; attempt is 1 for the
-	// first. It returns within the channel's own timeout, or earlier when ctx
-	// ends, and is safe for concurrent use. A failure is a Result, not an
-	// error: what matters is whether the push may have been delivered.
+	// Send makes one attempt to hand p to the provider; attempt is 1 for the first. It returns within the channel's
+	// own timeout, or earlier when ctx ends, and is safe for concurrent use. A failure is a Result, not an error:
+	// what matters is whether the push may have been delivered.
 	Send(ctx context.Context, p push.Push, attempt int) Result
 }
 

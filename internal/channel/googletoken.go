@@ -51,8 +51,7 @@ type googleTokens struct {
 	until time.Time
 }
 
-// newGoogleTokens takes the text of a service account's file. Its errors quote
-// nothing of it.
+// newGoogleTokens takes the text of a service account's file. Its errors quote nothing of it.
 func newGoogleTokens(credentials, tokenURL string, client *outbound.Client, now func() time.Time) (*googleTokens, error) {
 	g := &googleTokens{client: client, now: now}
 	if json.Unmarshal([]byte(credentials), &g.account) != nil || g.account.Type != "service_account" || g.account.ClientEmail == "" {

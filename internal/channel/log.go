@@ -10,9 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Log is a channel for trying things out: it writes a line for each push and
-// delivers nothing. The line carries ids only, never the message, the
-// recipient or an address.
+// Log is a channel for trying things out: it writes a line for each push and delivers nothing. The line carries ids
+// only, never the message, the recipient or an address.
 type Log struct {
 	logger *slog.Logger
 }

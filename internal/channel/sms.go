@@ -21,8 +21,8 @@ const (
 	maxValidity = 36000 * time.Second // for longer Twilio keeps no message
 )
 
-// e164 is the form of a telephone number with its country: no country has
-// numbers shorter than seven digits in all, none longer than fifteen.
+// e164 is the form of a telephone number with its country: no country has numbers shorter than seven digits in all,
+// none longer than fifteen.
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 // SMSConfig is what an [SMS] is made from.

@@ -18,8 +18,8 @@ const (
 	atOnce     = 512                    // requests of one worker
 	perWebhook = 8                      // requests to one endpoint, of all workers
 
-	// leastFailures in a row, beside the time, switch an endpoint off: a single
-	// event does not decide about one that gets few.
+	// leastFailures in a row, beside the time, switch an endpoint off: a single event does not decide about one that
+	// gets few.
 	leastFailures = 10
 )
 
@@ -39,8 +39,7 @@ type outbox interface {
 
 // observer is told what happened, for the metrics.
 type observer interface {
-	// Notified is told how an attempt ended: delivered, failed (and to be
-	// repeated) or given_up.
+	// Notified is told how an attempt ended: delivered, failed (and to be repeated) or given_up.
 	Notified(outcome string)
 }
 
@@ -57,8 +56,7 @@ type Notifier struct {
 	running atomic.Int64
 }
 
-// New returns a notifier on top of its parts. now is the clock, usually
-// time.Now.
+// New returns a notifier on top of its parts. now is the clock, usually time.Now.
 func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Notifier {
 	if cfg.Backoff == nil {
 		cfg.Backoff = Backoff()
@@ -71,8 +69,7 @@ func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, c
 	return n
 }
 
-// Run delivers events until ctx ends; attempts under way are carried to their
-// end.
+// Run delivers events until ctx ends; attempts under way are carried to their end.
 func (n *Notifier) Run(ctx context.Context) error {
 	var attempts sync.WaitGroup
 	defer n.client.Close()
@@ -96,8 +93,8 @@ func (n *Notifier) pass(ctx context.Context, attempts *sync.WaitGroup) (more boo
 	return more, err
 }
 
-// deliver makes one attempt. Where the worker was held up, it ends before its
-// lease does, so that no other begins beside it.
+// deliver makes one attempt. Where the worker was held up, it ends before its lease does, so that no other begins
+// beside it.
 func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, began.Add(2*n.cfg.Timeout))
 	defer cancel()
@@ -125,8 +122,7 @@ func outcome(s store.Settlement) string {
 	return "failed"
 }
 
-// settleTogether records how attempts ended. It never shows a webhook's URL,
-// which may hold a secret of the tenant's.
+// settleTogether records how attempts ended. It never shows a webhook's URL, which may hold a secret of the tenant's.
 func (n *Notifier) settleTogether(ctx context.Context, settlements []store.Settlement) ([]struct{}, error) {
 	off, err := n.outbox.SettleDeliveries(ctx, settlements, store.SwitchOff{After: n.cfg.DisableAfter, Failures: leastFailures})
 	for _, w := range off {

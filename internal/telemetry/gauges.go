@@ -8,8 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Gauges are read when the metrics are asked for. Answers of servers are kept for some
-// seconds.
+// Gauges are read when the metrics are asked for. Answers of servers are kept for some seconds.
 type Gauges struct {
 	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
@@ -36,12 +35,11 @@ var (
 	heldDesc    = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
 )
 
-// Watch adds gauges to the metrics. What can not be read is left out, and the
-// server that did not answer is shown as down.
+// Watch adds gauges to the metrics. What can not be read is left out, and the server that did not answer is shown as
+// down.
 func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(&gaugeCollector{Gauges: g, now: time.Now}) }
 
-// gaugesKept is how long the answers of the servers are shown: frequent scrapes do not reach
-// the servers.
+// gaugesKept is how long the answers of the servers are shown: frequent scrapes do not reach the servers.
 const gaugesKept = 5 * time.Second
 
 type gaugeCollector struct {
@@ -89,8 +87,7 @@ func (c *gaugeCollector) servers() []prometheus.Metric {
 	return c.kept
 }
 
-// ask asks both servers at the same time, each within two seconds: one that hangs does
-// not hold up the other.
+// ask asks both servers at the same time, each within two seconds: one that hangs does not hold up the other.
 func (c *gaugeCollector) ask() []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

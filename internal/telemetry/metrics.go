@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/build"
 )
 
-// Metrics are the service's Prometheus metrics, in a registry of their own.
-// The zero value is of no use: see [NewMetrics].
+// Metrics are the service's Prometheus metrics, in a registry of their own. The zero value is of no use: see
+// [NewMetrics].
 type Metrics struct {
 	registry *prometheus.Registry
 
