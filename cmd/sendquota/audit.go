@@ -34,7 +34,7 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 // Help lists the checks behind the flags.
 func (audit) Help() string {
 	var b strings.Builder
-	b.WriteString("It reads one snapshot of Postgres, and is told nothing by anybody else. The checks:\n")
+	b.WriteString("It reads one snapshot of Postgres, and nothing else. The checks:\n")
 	for _, c := range store.Checks {
 		fmt.Fprintf(&b, "\n  %-19s %s", c.Name, c.Meaning)
 	}
@@ -107,8 +107,7 @@ func (l *lines) end() (violations int, err error) {
 	return violations, err
 }
 
-// object is a report for programs. It is printed at the end, so that an audit
-// that could not be made prints nothing.
+// object is a report for programs. It is printed at the end, so that an audit that could not be made prints nothing.
 type object struct {
 	to  io.Writer
 	all []store.Finding
@@ -123,8 +122,8 @@ func (o *object) end() (violations int, err error) {
 	return len(o.all), json.NewEncoder(o.to).Encode(map[string]any{"violations": o.all})
 }
 
-// progress tells what was checked and how long that took, if somebody looks on,
-// or once the audit has become a long one.
+// progress prints what was checked and how long that took, if standard error is a terminal, or once the audit has
+// become a long one.
 type progress struct {
 	to       io.Writer
 	watched  bool

@@ -8,9 +8,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestProgressIsForThoseWhoLookOn, and for audits that have become long: then
+// TestProgress_Terminal, and for audits that have become long: then
 // also of what was done before.
-func TestProgressIsForThoseWhoLookOn(t *testing.T) {
+func TestProgress_Terminal(t *testing.T) {
 	for name, row := range map[string]struct {
 		watched bool
 		began   time.Time

@@ -22,8 +22,7 @@ type dev struct {
 	PrivateWebhooks bool   `help:"Let webhooks of tenants go to loopback and private networks, to try them with a server on this machine."`
 }
 
-// Run starts what is missing, prints how to try it, and serves until it is
-// told to stop.
+// Run starts what is missing, prints how to try it, and serves until it is told to stop.
 func (c dev) Run() error {
 	cfg, err := config.LoadDev(os.Environ())
 	if err != nil {
@@ -115,8 +114,7 @@ func (c dev) runsAlready() error {
 	return fmt.Errorf("sendquota runs already, at http://%s, with its data in %s; %s", addr, c.Dir, elsewhere)
 }
 
-// demoKey returns a key of the demo tenant: that of the last run, if the
-// database still knows it.
+// demoKey returns a key of the demo tenant: that of the last run, if the database still knows it.
 func (c dev) demoKey(ctx context.Context, cfg config.Config) (string, error) {
 	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
 	if err != nil {

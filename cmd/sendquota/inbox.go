@@ -13,8 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 )
 
-// inbox is a push provider to try things with: it takes what the webhook
-// channel posts, and prints it.
+// inbox is a push provider to try things with: it takes what the webhook channel posts, and prints it.
 type inbox struct {
 	listener net.Listener
 	out      io.Writer

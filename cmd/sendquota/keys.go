@@ -25,8 +25,8 @@ type createKey struct {
 	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
 }
 
-// Validate is called by kong. A flag that is given without a value, as with a
-// shell variable that is not set, must not be taken for one that is absent.
+// Validate is called by kong. A flag that is given without a value, as with a shell variable that is not set, must
+// not be taken for one that is absent.
 func (c createKey) Validate() error {
 	if err := checkExpires(c.Expires); err != nil {
 		return err
@@ -79,8 +79,7 @@ func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, 
 	return id, err
 }
 
-// show prints a new key alone on standard output, for scripts, and its id
-// beside that.
+// show prints a new key alone on standard output, for scripts, and its id beside that.
 func show(ctx context.Context, st *store.Store, key string) error {
 	fmt.Println(key)
 	caller, err := st.Key(ctx, store.HashKey(key))
@@ -167,8 +166,7 @@ func keysAsJSON(w io.Writer, keys []store.APIKey) error {
 // keyID is the id of a key on the command line.
 type keyID struct{ uuid.UUID }
 
-// UnmarshalText reads an id. What may be a key itself is not repeated: it is
-// longer than an id, or has its beginning.
+// UnmarshalText reads an id. What may be a key itself is not repeated: it is longer than an id, or has its beginning.
 func (id *keyID) UnmarshalText(text []byte) (err error) {
 	if id.UUID, err = uuid.ParseBytes(text); err == nil {
 		return nil

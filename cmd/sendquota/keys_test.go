@@ -14,9 +14,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestCreateKeyFlags: what is absent means all scopes and no end; what is given
+// TestCreateKey_Flags: what is absent means all scopes and no end; what is given
 // as nothing, as by a shell variable that is not set, is refused.
-func TestCreateKeyFlags(t *testing.T) {
+func TestCreateKey_Flags(t *testing.T) {
 	for _, row := range []struct {
 		args    []string
 		scopes  []string
@@ -52,8 +52,8 @@ func TestCreateKeyFlags(t *testing.T) {
 	}
 }
 
-// TestRotateKeyFlags: nothing that would not end, or begin in the past.
-func TestRotateKeyFlags(t *testing.T) {
+// TestRotateKey_Flags: nothing that would not end, or begin in the past.
+func TestRotateKey_Flags(t *testing.T) {
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	for _, row := range []struct {
 		args  []string
@@ -80,8 +80,8 @@ func TestRotateKeyFlags(t *testing.T) {
 	}
 }
 
-// TestKeysAreShown with the key that replaced them.
-func TestKeysAreShown(t *testing.T) {
+// TestListKeys_Output with the key that replaced them.
+func TestListKeys_Output(t *testing.T) {
 	old, fresh := uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02")
 	keys := []store.APIKey{{ID: old, Tenant: "acme", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}
 	var table, list strings.Builder

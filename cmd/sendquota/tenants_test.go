@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTenantNames: what is wrong is repeated, but not all of what is long.
-func TestTenantNames(t *testing.T) {
+// TestCreateTenant_Names: what is wrong is repeated, but not all of what is long.
+func TestCreateTenant_Names(t *testing.T) {
 	for _, row := range []struct{ name, wrong string }{
 		{"acme", ""},
 		{strings.Repeat("é", 100), ""},

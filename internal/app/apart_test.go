@@ -14,9 +14,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
-// TestPartsAreApart: where Redis fails one part, the others go on: takes are
+// TestRedisClients_Apart: where Redis fails one part, the others go on: takes are
 // decided, callers are limited, and the quota's copy in Redis answers.
-func TestPartsAreApart(t *testing.T) {
+func TestRedisClients_Apart(t *testing.T) {
 	for name, client := range map[string]func(redisClients) redis.UniversalClient{
 		"none":    nil,
 		"takes":   func(c redisClients) redis.UniversalClient { return c.takes },
@@ -55,9 +55,9 @@ func TestPartsAreApart(t *testing.T) {
 	}
 }
 
-// TestATenantHasAPartOfRedis: one that asks for more of Redis' time than its part is
+// TestTakes_PartOfTenant: one that asks for more of Redis' time than its part is
 // told so, where Redis is slow; another tenant is not.
-func TestATenantHasAPartOfRedis(t *testing.T) {
+func TestTakes_PartOfTenant(t *testing.T) {
 	t.Parallel()
 	url := testenv.OwnRedis(t).URL
 	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "/0"))

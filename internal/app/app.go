@@ -1,5 +1,4 @@
-// Package app wires the parts into programs: the API, the worker, or both in
-// one process.
+// Package app wires the parts into programs: the API, the worker, or both in one process.
 package app
 
 import (
@@ -12,17 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
-	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/notify"
-	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -33,12 +29,11 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// App holds what the API and the worker share. Both may run in one App.
+// App holds the parts that the API and the worker share. Both may run in one App.
 type App struct {
 	cfg      config.Config
 	log      *slog.Logger
 	metrics  *telemetry.Metrics
-	gauges   telemetry.Gauges
 	policy   quota.Policy
 	channels *channel.Set
 	redis    redisClients
@@ -47,56 +42,58 @@ type App struct {
 	takes    *ratelimit.Limiter
 	callers  httpapi.CallerLimits
 	queue    *queue.Queue
-	poller   *schedule.Poller
 	health   *health.Checker
-	stopping atomic.Bool // the program has been told to stop
+	stopping *atomic.Bool // the program has been told to stop
 }
 
-// How much of Redis' time tenants' takes may have under way in this process, all
-// together and those of one tenant: what they ask for is theirs to choose, and
-// whoever else asks Redis waits for no more than that.
+// Bounds of the time of Redis that tenants' takes may have under way in this process, all together and for each
+// tenant: tenants choose what they ask, and all other users of Redis wait for no more than that.
 const (
 	takesWork  = 2 * time.Millisecond
 	tenantWork = time.Millisecond
 )
 
-// Open builds the parts. It succeeds while Postgres and Redis are down: they
-// are asked when they are needed. Close it after everything has stopped.
+// Open builds the parts. It succeeds while Postgres and Redis are down: they are asked when they are needed. Close
+// the App after everything has stopped.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
-	a := &App{cfg: cfg, log: log, metrics: telemetry.NewMetrics(), policy: Policy(cfg.Policy)}
-	var err error
-	if a.channels, err = channels(cfg.Channels, log); err != nil {
+	metrics := telemetry.NewMetrics()
+	channels, err := channels(cfg.Channels, log)
+	if err != nil {
 		return nil, err
 	}
-	if a.callers, err = callerLimits(cfg.APILimits, a.metrics.LimitsSkipped); err != nil {
+	callers, err := callerLimits(cfg.APILimits, metrics.LimitsSkipped.Inc)
+	if err != nil {
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
-	if a.redis, err = openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections); err != nil {
+	clients, err := openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections)
+	if err != nil {
 		return nil, err
 	}
-	a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
-		Observe: a.metrics.Grouped, Channels: a.channels.Names(),
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{
+		Observe: metrics.Grouped, Channels: channels.Names(),
 		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	})
 	if err != nil {
-		return nil, errors.Join(err, a.redis.close())
+		return nil, errors.Join(err, clients.close())
 	}
-	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
-	a.cache = quota.NewCache(a.redis.cache, a.runner("ledger", a.cacheFailed))
-	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{Config: a.runner("callers", a.limiterFailed)})
-	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{Config: a.runner("limits", a.limiterFailed), Work: takesWork, OwnerWork: tenantWork})
-	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
-	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
-	a.health = health.New(health.Config{
-		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
+	_ = st.Identify(ctx) // else it is asked again when the name is needed
+	// runner is how a part asks Redis. The metrics call the part by this name.
+	runner := func(part string, failed func(error)) redisscript.Config {
+		return redisscript.Config{Installation: st.Installation, OnError: failed, Observe: func(calls int) { metrics.Grouped(part, calls) }}
+	}
+	cache := quota.NewCache(clients.cache, runner("ledger", failed(log, "the quota cache does without Redis; Postgres decides alone", metrics.CacheErrors.Inc)))
+	limiterFailed := failed(log, "no decision about speed limits", metrics.LimiterErrors.Inc)
+	callers.Limiter = ratelimit.New(clients.callers, ratelimit.Config{Config: runner("callers", limiterFailed)})
+	takes := ratelimit.New(clients.takes, ratelimit.Config{Config: runner("limits", limiterFailed), Work: takesWork, OwnerWork: tenantWork})
+	q, stopping := queue.New(clients.queue, cfg.Delivery.Queues, st.Installation), new(atomic.Bool)
+	checker := health.New(health.Config{
+		Postgres: st.Ready, Redis: q.Works, Overdue: st.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: stopping.Load,
 	})
-	return a, nil
-}
-
-// runner is how a part asks Redis. The metrics call the part by this name.
-func (a *App) runner(part string, failed func(error)) redisscript.Config {
-	return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { a.metrics.Grouped(part, calls) }}
+	return &App{
+		cfg: cfg, log: log, metrics: metrics, policy: Policy(cfg.Policy), channels: channels, redis: clients, store: st, cache: cache,
+		takes: takes, callers: callers, queue: q, health: checker, stopping: stopping,
+	}, nil
 }
 
 // Close closes the connections.
@@ -105,19 +102,12 @@ func (a *App) Close() error {
 	return a.redis.close()
 }
 
-func (a *App) cacheFailed(err error) {
-	a.metrics.CacheFailed()
-	a.log.Warn("the quota cache does without Redis; Postgres decides alone", "error", err)
-}
-
-func (a *App) paceFailed(err error) {
-	a.metrics.PaceFailed()
-	a.log.Warn("channels do without Redis: each worker keeps to a share of their speed", "error", err)
-}
-
-func (a *App) limiterFailed(err error) {
-	a.metrics.LimiterFailed()
-	a.log.Warn("no decision about speed limits", "error", err)
+// failed returns a function that counts a failure of Redis, and logs what follows from it.
+func failed(log *slog.Logger, message string, count func()) func(error) {
+	return func(err error) {
+		count()
+		log.Warn(message, "error", err)
+	}
 }
 
 // Handler returns the API as a handler.
@@ -147,90 +137,52 @@ func (a *App) Handler() http.Handler {
 	})
 }
 
-// RunAPI serves the API on the configured address until ctx ends, and then for
-// as long as HTTP.Drain says; requests under way are answered.
+// gauges are those of every program.
+func (a *App) gauges() telemetry.Gauges {
+	return telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
+}
+
+// RunAPI serves the API on the configured address until ctx ends, and then for as long as HTTP.Drain says; requests
+// under way are answered.
 func (a *App) RunAPI(ctx context.Context) error {
+	a.metrics.Watch(a.gauges())
 	return a.runAPI(ctx, nil)
 }
 
 func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
-	a.metrics.Watch(a.gauges)
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
 	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.Handler(), ready)
 }
 
-// RunWorker delivers pushes until ctx ends; attempts under way are carried to
-// their end.
+// RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.
 func (a *App) RunWorker(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { a.stopping.Store(true) })
-	g, ctx := errgroup.WithContext(ctx)
-	a.startWorker(g, ctx)
+	w := a.newWorker()
 	if a.cfg.MetricsAddr != "" {
-		gauges := a.gauges
-		gauges.Polling = a.poller.Polling
-		a.metrics.Watch(gauges)
-		g.Go(func() error {
+		a.metrics.Watch(w.gauges)
+		w.loops = append(w.loops, func(ctx context.Context) error {
 			return a.serve(ctx, "worker metrics", config.MetricsAddrVariable, a.cfg.MetricsAddr, a.metricsOnly(), nil)
 		})
 	}
 	a.log.Info("worker started", "concurrency", a.cfg.Delivery.Concurrency)
-	return g.Wait()
+	return runAll(ctx, w.loops)
 }
 
-// RunBoth runs the API and a worker in one process. It tells ready the API's
-// address as soon as that answers.
+// RunBoth runs the API and a worker in one process. It tells ready the API's address as soon as that answers.
 func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
-	g, ctx := errgroup.WithContext(ctx)
-	a.startWorker(g, ctx)
-	a.gauges.Polling = a.poller.Polling
-	g.Go(func() error { return a.runAPI(ctx, ready) })
-	return g.Wait()
+	w := a.newWorker()
+	a.metrics.Watch(w.gauges)
+	return runAll(ctx, append(w.loops, func(ctx context.Context) error { return a.runAPI(ctx, ready) }))
 }
 
-// startWorker starts everything that a worker does.
-func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
-	d := a.cfg.Delivery
-	worker := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
-		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, a.store.Installation, uuid.NewString(), a.paceFailed),
-	})
-	a.gauges.Waiting, a.gauges.Held = worker.Waiting, worker.Held
-	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease,
-		Busy: func() []push.Source { return worker.Busy(0) }}
-	expirer := &schedule.Expirer{Store: a.store, Cache: a.cache, Log: a.log, Expired: a.metrics.Expired}
-	reaper := &schedule.Reaper{
-		Store: a.store, Cache: a.cache, Log: a.log, Lost: a.metrics.Lost,
-		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
-	}
-	a.poller = &schedule.Poller{
-		Store: a.store, Works: a.queue.Works, Handle: worker.Handle, Log: a.log,
-		Patience: d.RedisPatience, Linger: d.ArmLease, Overdue: d.ArmLease, Found: a.metrics.FoundOverdue, Concurrency: d.Concurrency,
-		Busy: func() []push.Source { return worker.Busy(5 * d.Concurrency) },
-	}
-	if d.AuditInterval > 0 {
-		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
-		g.Go(func() error { return auditor.Run(ctx) })
-	}
-	hooks := a.cfg.Webhooks
-	notifier := notify.New(a.store, a.log, a.metrics, time.Now, notify.Config{
-		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
-	})
-	sweeper := &schedule.Sweeper{Store: a.store, Log: a.log, Keep: hooks.Retention}
-	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, worker.Run, notifier.Run, sweeper.Run} {
+// runAll runs loops at the same time until ctx ends, or one of them fails.
+func runAll(ctx context.Context, loops []func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, run := range loops {
 		g.Go(func() error { return run(ctx) })
 	}
-	g.Go(func() error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, worker.Handle)
-	})
-}
-
-// retry says how a channel tries again. One that was taken out of the
-// configuration does so as others do by default.
-func (a *App) retry(name string) push.Retry {
-	if entry, ok := a.channels.Get(name); ok {
-		return entry.Retry
-	}
-	return push.Retry{MaxAttempts: 8, First: 5 * time.Second, Max: 15 * time.Minute}
+	return g.Wait()
 }
 
 func (a *App) metricsOnly() http.Handler {

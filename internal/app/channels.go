@@ -12,8 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// channels makes the configured ways out, or says of each why it can not be
-// made.
+// channels makes the configured ways out, or says of each why it can not be made.
 func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 	var (
 		entries []channel.Entry
@@ -78,8 +77,7 @@ func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {
 	return channel.NewLog(log), nil
 }
 
-// textOrFile returns a secret that was given as it is, or else reads the file
-// that holds it.
+// textOrFile returns a secret that was given as it is, or else reads the file that holds it.
 func textOrFile(c config.Channel, setting string, text config.Secret, path string) (string, error) {
 	if path == "" {
 		return string(text), nil

@@ -8,15 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// framing watches what comes over a connection for heads of requests that say
-// in two ways where their body ends. net/http chooses one of them and says
-// nothing; a proxy in front may choose the other, and take a part of the body
-// for the next request, or the reverse (request smuggling). So the connection
-// must end with the answer: RFC 9112, 6.1.
+// framing watches what comes over a connection for heads of requests that say in two ways where their body ends.
+// net/http chooses one of them and says nothing; a proxy in front may choose the other, and take a part of the body
+// for the next request, or the reverse (request smuggling). So the connection must end with the answer: RFC 9112,
+// 6.1.
 //
-// It knows lines and blank lines only, not where bodies begin and end. So the
-// lines of a body count with those of the next head. Bodies seldom have a line
-// that looks like one of these headers, and then all that happens is that the
+// It knows lines and blank lines only, not where bodies begin and end. So the lines of a body count with those of the
+// next head. Bodies seldom have a line that looks like one of these headers, and then all that happens is that the
 // caller has to connect again.
 type framing struct {
 	line     [len("transfer-encoding:")]byte // the beginning of a line, without the white space before it
@@ -83,9 +81,8 @@ func (f *framing) endLine() {
 	}
 }
 
-// clear reports whether every reader finds the end of this request, and of those
-// that have come with it, where net/http finds it. It is asked once for each
-// request, in their order.
+// clear reports whether every reader finds the end of this request, and of those that have come with it, where
+// net/http finds it. It is asked once for each request, in their order.
 func (f *framing) clear(r *http.Request) bool {
 	if len(r.TransferEncoding) > 0 {
 		f.chunked++

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// limitListener is a listener that bounds the open connections. When all are open, it closes the one that has been idle
-// longest for the next; if none is idle, the next waits for one to end, and all others in the kernel's queue.
+// limitListener is a listener that bounds the open connections. When all are open, it closes the one that has been
+// idle longest for the next; if none is idle, the next waits for one to end, and all others in the kernel's queue.
 type limitListener struct {
 	net.Listener
 	open   chan struct{} // holds one element for each connection

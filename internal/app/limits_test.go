@@ -12,9 +12,9 @@ import (
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
-// TestSettingsAndLimiterAgree: what the settings accept the limiter can run,
+// TestCallerLimits_AgreeWithSettings: what the settings accept the limiter can run,
 // what they refuse it can not, and their defaults are the same.
-func TestSettingsAndLimiterAgree(t *testing.T) {
+func TestCallerLimits_AgreeWithSettings(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sendquota.yaml")
 	accepted := 0

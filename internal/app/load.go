@@ -8,9 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Load reads the settings of the services as [config.Load] does, and tries them
-// on the parts: a key that is none, a file that can not be read. It says all
-// that is wrong at once.
+// Load reads the settings of the services as [config.Load] does, and tries them on the parts: a key that is none, a
+// file that can not be read. It says all that is wrong at once.
 func Load(environ []string) (config.Config, error) {
 	cfg, err := config.Load(environ)
 	var faults config.Errors

@@ -10,13 +10,13 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
-// heapSlack is how much garbage a small heap may gather before it is collected. The
-// heap of a service is mostly small and turns over fast: without slack it would be
-// collected many times a second. A large heap grows to twice its size, and the slack.
+// heapSlack is how much garbage a small heap may gather before it is collected. The heap of a service is mostly small
+// and turns over fast: without slack it would be collected many times a second. A large heap grows to twice its size,
+// and the slack.
 const heapSlack = 64 << 20
 
-// tendMemory has the garbage collector keep to the container's memory, and returns what
-// undoes the slack. What the operator says by GOGC or GOMEMLIMIT stands.
+// tendMemory has the garbage collector keep to the container's memory, and returns what undoes the slack. What the
+// operator says by GOGC or GOMEMLIMIT stands.
 func tendMemory() (end func()) {
 	limit, limited := containerMemory()
 	slack := int64(heapSlack)

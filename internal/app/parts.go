@@ -27,8 +27,8 @@ func Policy(c config.Policy) quota.Policy {
 	return p
 }
 
-// callerLimits turns the setting into the limits that the API knows. One that
-// could not be kept, or that stands twice, is an error.
+// callerLimits turns the setting into the limits that the API knows. One that could not be kept, or is given twice,
+// is an error.
 func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, err error) {
 	c = httpapi.CallerLimits{TrustedProxies: l.TrustedProxies, Skipped: skipped}
 	var faults []error
@@ -54,9 +54,8 @@ func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, e
 	return c, errors.Join(faults...)
 }
 
-// redisClients are the clients of one process, for one server or, where several
-// are named, for a cluster. Each part has one of its own: where one waits for a
-// connection because all of its own are taken, the others do not.
+// redisClients are the clients of one process, for one server or, where several are named, for a cluster. Each part
+// has one of its own: when one waits for a connection because all of its own are in use, the others do not.
 type redisClients struct{ queue, cache, callers, takes, pace redis.UniversalClient }
 
 // fewConnections are enough for parts that gather what they ask.
@@ -80,9 +79,8 @@ func (c redisClients) close() error {
 	return errors.Join(c.queue.Close(), c.cache.Close(), c.callers.Close(), c.takes.Close(), c.pace.Close())
 }
 
-// redisOptions reads REDIS_URL. All nodes of a cluster have the same
-// credentials and TLS, so it is enough if one of them is named with them. The
-// client is quick to give up: everything has a way without Redis.
+// redisOptions reads REDIS_URL. All nodes of a cluster have the same credentials and TLS, so it is enough if one of
+// them is named with them. The client is quick to give up: everything has a way without Redis.
 func redisOptions(url string, connections int) (*redis.UniversalOptions, error) {
 	o := &redis.UniversalOptions{
 		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second, PoolTimeout: time.Second,
@@ -111,8 +109,8 @@ func redisOptions(url string, connections int) (*redis.UniversalOptions, error) 
 var errRedisURL = errors.New("REDIS_URL is no valid Redis URL; it must look like redis://[user:password@]host:port[/index], rediss://…, " +
 	"or host:port,host:port for a cluster, with @ / # ? % and , percent-encoded in the password")
 
-// redisLog hands the Redis client's own messages on. They are details: whoever
-// needed Redis logs that it failed.
+// redisLog passes the Redis client's own messages on. They are details: the part that needed Redis logs that it
+// failed.
 type redisLog struct{ log *slog.Logger }
 
 // Printf is called by the client.

@@ -34,8 +34,8 @@ func TestRedisOptions(t *testing.T) {
 	}
 }
 
-// TestBadRedisURL: the fault says what is allowed, and quotes nothing.
-func TestBadRedisURL(t *testing.T) {
+// TestRedisOptions_BadURL: the fault says what is allowed, and quotes nothing.
+func TestRedisOptions_BadURL(t *testing.T) {
 	for _, url := range []string{"http://topsecret@h", "redis://:topsecret@h/one", "redis://:top%zzsecret@h", "a:1,redis://h?topsecret=1"} {
 		_, err := openRedis(url, 0)
 		if err == nil || !strings.Contains(err.Error(), "must look like redis://[user:password@]host:port[/index]") || strings.Contains(err.Error(), "secret") {
@@ -44,9 +44,9 @@ func TestBadRedisURL(t *testing.T) {
 	}
 }
 
-// TestRedisRefusesConnections: the client says so at once, and complains to our
+// TestRedis_RefusesConnections: the client says so at once, and complains to our
 // log alone.
-func TestRedisRefusesConnections(t *testing.T) {
+func TestRedis_RefusesConnections(t *testing.T) {
 	cfg, err := config.Load([]string{"DATABASE_URL=postgres://nobody@127.0.0.1:1/nothing", "REDIS_URL=redis://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +67,8 @@ func TestRedisRefusesConnections(t *testing.T) {
 	}
 }
 
-// TestCallerLimitsThatCanNotBe stop the start, with every fault and its place.
-func TestCallerLimitsThatCanNotBe(t *testing.T) {
+// TestCallerLimits_Invalid stop the start, with every fault and its place.
+func TestCallerLimits_Invalid(t *testing.T) {
 	twice := config.RateLimit{Algorithm: "token_bucket", Limit: 5, Per: time.Second}
 	never := config.RateLimit{Algorithm: "token_bucket", Limit: 90_000_380, Per: 7884*time.Hour + 2*time.Minute + 17065*time.Millisecond, Burst: 999_999_393}
 	_, err := callerLimits(config.APILimits{PerKey: []config.RateLimit{twice, {Algorithm: "token_bucket", Limit: 5, Per: time.Second, Burst: 5}}, PerIP: []config.RateLimit{never}}, nil)

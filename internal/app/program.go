@@ -9,8 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// Service runs one of the two services with the settings of the environment,
-// until the process is told to stop.
+// Service runs one of the two services with the settings of the environment, until the process is told to stop.
 func Service(run func(*App, context.Context) error) error {
 	cfg, err := Load(os.Environ())
 	if err != nil {

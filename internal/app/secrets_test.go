@@ -138,10 +138,10 @@ channels:
 		"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + testenv.Redis(t)}, append(keys, markSecret)
 }
 
-// TestNothingSecretIsSeen sends through a channel of each type, to providers
+// TestSecrets_NotShown sends through a channel of each type, to providers
 // that repeat all they are told. No secret, message, recipient or address comes
 // back in what is logged, counted, or shown as the reason of a failure.
-func TestNothingSecretIsSeen(t *testing.T) {
+func TestSecrets_NotShown(t *testing.T) {
 	environ, keys := secretsConfig(t)
 	cfg, err := config.Load(environ)
 	if err != nil {

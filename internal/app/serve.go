@@ -30,9 +30,8 @@ func (a *App) timeouts() serverTimeouts {
 	}
 }
 
-// drain returns a context that ends HTTP.Drain later than another one. In
-// between the API is not ready and closes every connection with an answer, so
-// that callers find another one before this one no longer listens.
+// drain returns a context that ends HTTP.Drain later than another one. In between the API is not ready and closes
+// every connection with an answer, so that callers find another one before this one no longer listens.
 func (a *App) drain(ctx context.Context) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unwatch := context.AfterFunc(ctx, func() {
@@ -47,8 +46,8 @@ func (a *App) drain(ctx context.Context) (context.Context, context.CancelFunc) {
 	return later, func() { unwatch(); cancel() }
 }
 
-// serve answers HTTP on addr, which a variable names, until ctx ends, and then
-// finishes the requests under way. ready, unless nil, is told the address.
+// serve answers HTTP on addr, which a variable names, until ctx ends, and then finishes the requests under way.
+// ready, unless nil, is told the address.
 func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Handler, ready chan<- string) error {
 	listener, err := net.Listen("tcp", addr)
 	switch {

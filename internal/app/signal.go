@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// UntilSignal returns a context that ends when the process is told to stop. A
-// second signal kills it.
+// UntilSignal returns a context that ends when the process is told to stop. A second signal kills it.
 func UntilSignal() (context.Context, context.CancelFunc) {
 	// net/http writes what a provider sends unasked to the standard logger.
 	log.SetOutput(io.Discard)

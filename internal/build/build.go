@@ -16,8 +16,8 @@ var version, revision string
 
 // Info names a build.
 type Info struct {
-	Version  string // such as v1.2.3; "devel" where nobody said
-	Revision string // the commit, with "-dirty" if files were changed; "unknown" where nobody said
+	Version  string // such as v1.2.3; "devel" if it is not known
+	Revision string // the commit, with "-dirty" if files were changed; "unknown" if it is not known
 	Go       string // the version of Go that built it
 }
 

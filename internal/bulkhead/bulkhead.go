@@ -1,11 +1,9 @@
-// Package bulkhead shares something bounded (connections, bytes of memory, work
-// for Redis) among tenants, so that none of them can take it all, nor several of them
-// together. Each has at most a part of it, and no more than it leaves free: n of them
-// that want all they can get leave an (n+1)th part for the next. When it is used up all
-// the same, tenants that wait take turns.
+// Package bulkhead shares something bounded (connections, bytes of memory, work for Redis) among tenants, so that
+// none of them can take it all, nor several of them together. Each has at most a part of it, and no more than it
+// leaves free: n of them that want all they can get leave an (n+1)th part for the next. When it is used up all the
+// same, tenants that wait take turns.
 //
-// It bounds how much is in use at a time. It is not for speed limits, which
-// package ratelimit keeps.
+// It bounds how much is in use at a time. It is not for speed limits, which package ratelimit keeps.
 package bulkhead
 
 import (
@@ -14,8 +12,7 @@ import (
 	"sync"
 )
 
-// Bulkhead lends units to tenants, which are named by values of type K. It is
-// safe for concurrent use.
+// Bulkhead lends units to tenants, which are named by values of type K. It is safe for concurrent use.
 type Bulkhead[K comparable] struct {
 	total, each int64
 
@@ -30,7 +27,7 @@ type tenant[K comparable] struct {
 	key     K
 	used    int64
 	waiting list.List     // of *waiter, the first come first
-	turn    *list.Element // in turns; nil: nobody waits
+	turn    *list.Element // in turns; nil: it does not wait
 }
 
 // waiter wants units.
@@ -39,14 +36,12 @@ type waiter struct {
 	granted chan struct{}
 }
 
-// New returns a bulkhead that lends total units, and each tenant at most so many
-// of them.
+// New returns a bulkhead that lends total units, and each tenant at most so many of them.
 func New[K comparable](total, each int64) *Bulkhead[K] {
 	return &Bulkhead[K]{total: total, each: min(total, each), tenants: map[K]*tenant[K]{}}
 }
 
-// FullError says that a tenant waited for units until its context ended, whose error
-// it wraps.
+// FullError says that a tenant waited for units until its context ended, whose error it wraps.
 type FullError struct {
 	Own bool // the tenant has as much in use as it may; otherwise all tenants together have all
 	err error
@@ -121,8 +116,7 @@ func (b *Bulkhead[K]) fits(t *tenant[K], units int64) bool {
 	return !b.own(t, units) && b.used+units <= b.total
 }
 
-// own reports whether a tenant has too much itself to be lent more. One that has
-// nothing is lent whatever there is.
+// own reports whether a tenant has too much itself to be lent more. One that has nothing is lent whatever there is.
 func (b *Bulkhead[K]) own(t *tenant[K], units int64) bool {
 	return t.used+units > b.each || t.used > 0 && t.used+units > b.total-b.used
 }
@@ -132,9 +126,8 @@ func (b *Bulkhead[K]) lend(t *tenant[K], units int64) {
 	b.used += units
 }
 
-// serve lends to tenants in turn, one request of each at a time. A tenant that has
-// all that it may have is passed over. One whose request is too large for what is
-// left keeps its turn, or smaller requests would pass it for ever.
+// serve lends to tenants in turn, one request of each at a time. A tenant that has all that it may have is passed
+// over. One whose request is too large for what is left keeps its turn, or smaller requests would pass it for ever.
 func (b *Bulkhead[K]) serve() {
 	for e := b.turns.Front(); e != nil; {
 		t := e.Value.(*tenant[K])
@@ -156,8 +149,7 @@ func (b *Bulkhead[K]) serve() {
 	}
 }
 
-// settle forgets a tenant that neither has nor wants anything, and takes one that
-// does not wait out of the turns.
+// settle forgets a tenant that neither has nor wants anything, and takes one that does not wait out of the turns.
 func (b *Bulkhead[K]) settle(t *tenant[K]) {
 	if t.turn != nil && t.waiting.Len() == 0 {
 		b.turns.Remove(t.turn)
@@ -175,8 +167,7 @@ type Loan[K comparable] struct {
 	units int64
 }
 
-// Shrink gives units back until so many are left. It does nothing if there are no
-// more than these.
+// Shrink gives units back until so many are left. It does nothing if there are no more than these.
 func (l *Loan[K]) Shrink(units int64) {
 	if l == nil || units >= l.units {
 		return

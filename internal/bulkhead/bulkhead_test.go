@@ -35,9 +35,9 @@ func later(t *testing.T, b *Bulkhead[string], tenant string, units int64, got ch
 	synctest.Wait()
 }
 
-// TestBulkhead_EachTenantHasItsPart: one that has all it may have waits, and
+// TestBulkhead_PartOfTenant: one that has all it may have waits, and
 // nobody waits for it.
-func TestBulkhead_EachTenantHasItsPart(t *testing.T) {
+func TestBulkhead_PartOfTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := New[string](10, 6), make(chan string, 10)
 		greedy := acquire(t, b, "a", 6)

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Company knows whether several tenants are at work. What one of them may have of
-// something while it is alone is more than it may have beside others. It is safe for
-// concurrent use.
+// Company knows whether several tenants are at work. What one of them may have of something while it is alone is more
+// than it may have beside others. It is safe for concurrent use.
 type Company[K comparable] struct {
 	mu      sync.Mutex
 	last    K
@@ -21,8 +20,8 @@ const lately = 200 * time.Millisecond
 func (c *Company[K]) Note(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var nobody K
-	if c.last != key && c.last != nobody {
+	var none K
+	if c.last != key && c.last != none {
 		c.several = time.Now()
 	}
 	c.last = key

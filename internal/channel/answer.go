@@ -29,20 +29,18 @@ func classify(a outbound.Answer, now time.Time) Result {
 	return Result{Outcome: push.Unknown, Down: true, Error: said}
 }
 
-// meaning is what a code of a provider's own stands for. What is not for good
-// is for the operator to mend, or for time.
+// meaning is what a code of a provider's own stands for. What is not for good is for the operator to mend, or for
+// time.
 type meaning struct {
 	text         string // in words of our own
 	final        bool
 	unregistered bool
 }
 
-// because refines what the status says by the provider's own code. Such a
-// provider also answers 4xx to what is the operator's fault, not the push's, so a
-// refusal is for good only where the code's meaning says so. With a 5xx, a code
-// that is not for good makes a refusal: a provider that says it is overloaded has
-// not taken the push. One that is for good contradicts a 5xx, and leaves it open.
-// A code without a meaning is not shown.
+// because refines what the status says by the provider's own code. Such a provider also answers 4xx to what is the
+// operator's fault, not the push's, so a refusal is for good only where the code's meaning says so. With a 5xx, a
+// code that is not for good makes a refusal: a provider that says it is overloaded has not taken the push. One that
+// is for good contradicts a 5xx, and leaves it open. A code without a meaning is not shown.
 func (r Result) because(code string, codes map[string]meaning) Result {
 	m, known := codes[code]
 	if r.Outcome == push.Delivered || r.Outcome == push.Unknown && (!known || m.final) {
@@ -59,8 +57,8 @@ func (r Result) because(code string, codes map[string]meaning) Result {
 	return r
 }
 
-// providerID finds the provider's own id in its answer: the field id, or else
-// message_id, of a JSON object, as text or number. Empty if there is none.
+// providerID finds the provider's own id in its answer: the field id, or else message_id, of a JSON object, as text
+// or number. Empty if there is none.
 func providerID(body []byte) string {
 	var answer struct {
 		ID        json.RawMessage `json:"id"`

@@ -174,7 +174,7 @@ func newTestWebhook(t testing.TB, cfg WebhookConfig) *Webhook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Close)
+	t.Cleanup(w.client.Close)
 	return w
 }
 

@@ -59,8 +59,8 @@ func NewAPNs(cfg APNsConfig) (*APNs, error) {
 	return &APNs{cfg: cfg, url: u.JoinPath("3", "device"), tokens: tokens, client: cfg.client(true), codes: apnsReasons()}, nil
 }
 
-// Check wants a device token and a message that a device can show: a title or
-// a body. Data and aps, for the app and for details of showing it, are objects.
+// Check wants a device token and a message that a device can show: a title or a body. Data and aps, for the app and
+// for details of showing it, are objects.
 func (a *APNs) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	var faults invalid.FieldErrors
 	if !deviceToken.MatchString(to) {
@@ -137,8 +137,7 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	return a.classify(answer, token)
 }
 
-// classify also forgets a provider token that was refused, so that the next
-// attempt makes another.
+// classify also forgets a provider token that was refused, so that the next attempt makes another.
 func (a *APNs) classify(answer outbound.Answer, token string) Result {
 	r := classify(answer, a.cfg.Now())
 	if r.Outcome == push.Delivered {
@@ -154,6 +153,3 @@ func (a *APNs) classify(answer outbound.Answer, token string) Result {
 	}
 	return r.because(said.Reason, a.codes)
 }
-
-// Close gives up the idle connections. Attempts under way go on.
-func (a *APNs) Close() { a.client.Close() }

@@ -52,7 +52,7 @@ func newAPNsTo(t testing.TB, cfg APNsConfig) *APNs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(a.Close)
+	t.Cleanup(a.client.Close)
 	return a
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Apple refuses a provider token that is older than an hour, and whoever makes
-// new ones more often than every twenty minutes.
+// Apple refuses a provider token that is older than an hour, and a client that makes new ones more often than every
+// twenty minutes.
 const (
 	oldestToken  = 40 * time.Minute
 	renewedAfter = 20 * time.Minute
@@ -57,8 +57,8 @@ func (a *appleTokens) get() (string, error) {
 	return token, nil
 }
 
-// forget gives up a token that was refused, unless it is so young that another
-// would be refused for being made too soon.
+// forget gives up a token that was refused, unless it is so young that another would be refused for being made too
+// soon.
 func (a *appleTokens) forget(token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

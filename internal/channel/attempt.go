@@ -22,9 +22,8 @@ func traced(ctx context.Context) context.Context {
 // written is that point.
 func written() { failpoint.Hit(failpoint.SendWritten) }
 
-// noAnswer turns a request that got no answer into a result. A request that was
-// not sent, or not processed, is refused; any other may have been delivered. A
-// provider that reports a request as not processed is not down.
+// noAnswer turns a request that got no answer into a result. A request that was not sent, or not processed, is
+// refused; any other may have been delivered. A provider that reports a request as not processed is not down.
 func noAnswer(err error) Result {
 	r := down(err.Error())
 	if f, ok := errors.AsType[*outbound.Failure](err); ok {
@@ -36,8 +35,7 @@ func noAnswer(err error) Result {
 	return r
 }
 
-// down is the result of an attempt that did not get as far as the push: any
-// other would have ended so.
+// down is the result of an attempt that did not get as far as the push: any other would have ended so.
 func down(reason string) Result {
 	return Result{Outcome: push.Refused, Down: reason != outbound.ErrHeldUp.Error(), Error: outbound.Printable(reason, maxError)}
 }

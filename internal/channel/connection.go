@@ -16,12 +16,10 @@ import (
 type Connection struct {
 	Name string // of the channel, for messages about its settings
 
-	// Timeout bounds a whole attempt, with all that belongs to it; 10 s if it is
-	// zero.
+	// Timeout bounds a whole attempt, with all that belongs to it; 10 s if it is zero.
 	Timeout time.Duration
 
-	// AllowPrivateAddresses lets the provider live at an address that is not
-	// public, such as loopback.
+	// AllowPrivateAddresses lets the provider live at an address that is not public, such as loopback.
 	AllowPrivateAddresses bool
 
 	Roots *x509.CertPool   // who may vouch for the provider; nil: the system's authorities

@@ -35,7 +35,7 @@ type EmailConfig struct {
 	Port     int    // 587 if it is zero
 	Security string // StartTLS if it is empty
 
-	// Who signs in; without a user nobody does. A password is sent over TLS only.
+	// The sign-in; without a user there is none. A password is sent over TLS only.
 	Username, Password string
 
 	From            string // an address, which may have a name: "Shop <shop@example.com>"
@@ -81,8 +81,8 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	return e, nil
 }
 
-// Check wants one address without a name, and a text in message.body or
-// message.html; the subject, which is the title, is one line.
+// Check wants one address without a name, and a text in message.body or message.html; the subject, which is the
+// title, is one line.
 func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	var faults invalid.FieldErrors
 	if !isMailbox(to) {
@@ -103,9 +103,8 @@ func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	return faults
 }
 
-// isMailbox says whether s is an address as it stands in an envelope, and
-// nothing but one: no name, no list, no comment, no quotes, nothing that could
-// end a line.
+// isMailbox says whether s is an address as it stands in an envelope, and nothing but one: no name, no list, no
+// comment, no quotes, nothing that could end a line.
 func isMailbox(s string) bool {
 	a, err := mail.ParseAddress(s)
 	if err != nil || a.Address != s || len(s) > 254 {

@@ -11,15 +11,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// An enhanced status code (RFC 3463) begins the text of a reply; the name under
-// which a server has put a message into its queue ends that of the last one.
+// An enhanced status code (RFC 3463) begins the text of a reply; the name under which a server has put a message into
+// its queue ends that of the last one.
 var (
 	enhanced = regexp.MustCompile(`^([245]\.[0-9]{1,3}\.[0-9]{1,3})\b`)
 	queuedAs = regexp.MustCompile(`(?i)queued as ([0-9A-Za-z.-]{1,64})`)
 )
 
-// gone are the enhanced codes that say that nobody lives at an address (RFC
-// 3463 and 7505).
+// gone are the enhanced codes that say that an address does not exist (RFC 3463 and 7505).
 func gone(code string) bool {
 	switch code {
 	case "5.1.1", "5.1.6", "5.1.10":
@@ -49,9 +48,9 @@ func (e *Email) classify(d delivery) Result {
 	return down(fmt.Sprintf("not handed over, at %s: %s", d.at, mailReason(d.err)))
 }
 
-// classifyReply turns a server's reply into a result. A 5 that is about the recipient or the
-// message is for good; one about us (how we greet, sign in, or who we are) is
-// for the operator to mend, and so is one that calls the command itself wrong.
+// classifyReply turns a server's reply into a result. A 5 that is about the recipient or the message is for good; one
+// about us (how we greet, sign in, or who we are) is for the operator to mend, and so is one that calls the command
+// itself wrong.
 func classifyReply(at step, reply *textproto.Error) Result {
 	code := enhanced.FindString(reply.Msg)
 	r := Result{Outcome: push.Refused, Error: strings.Join(strings.Fields(fmt.Sprintf("the mail server answered %d %s to %s", reply.Code, code, at)), " ")}

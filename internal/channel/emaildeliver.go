@@ -18,8 +18,8 @@ import (
 // step is where a conversation with a mail server stands.
 type step string
 
-// The steps. Only the dot at the end of the message hands it over: before it
-// the server must not deliver anything (RFC 5321, 4.1.1.4).
+// The steps. Only the dot at the end of the message hands it over: before it the server must not deliver anything
+// (RFC 5321, 4.1.1.4).
 const (
 	stepGreeting step = "greeting"
 	stepSTARTTLS step = "STARTTLS"
@@ -96,8 +96,8 @@ func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) 
 	return d
 }
 
-// goodbye ends a conversation in which the server has answered last, as
-// RFC 5321, 4.1.1.10, wants it. It is polite, and no more.
+// goodbye ends a conversation in which the server has answered last, as RFC 5321, 4.1.1.10, wants it. It is polite,
+// and no more.
 func goodbye(line *mailLine, c *smtp.Client, err error) {
 	if _, answered := errors.AsType[*textproto.Error](err); err == nil || answered {
 		_ = line.SetDeadline(time.Now().Add(time.Second))

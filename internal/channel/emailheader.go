@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// headerText writes text for a header so that a reader gets it back to the
-// letter. Text that is not ASCII is encoded (RFC 2047), and so is text that looks
-// encoded: a reader would decode it. Spaces at the ends, and two in a row, would
-// not survive the folding of lines.
+// headerText writes text for a header so that a reader gets it back to the letter. Text that is not ASCII is encoded
+// (RFC 2047), and so is text that looks encoded: a reader would decode it. Spaces at the ends, and two in a row,
+// would not survive the folding of lines.
 func headerText(s string) string {
 	plain := !strings.Contains(s, "=?") && !strings.Contains(s, "  ") && s == strings.TrimSpace(s)
 	for i := 0; plain && i < len(s); i++ {
@@ -21,9 +20,9 @@ func headerText(s string) string {
 	return encodedWords(s)
 }
 
-// encodedWords writes s as encoded words, between which lines can be folded: each
-// fits into one, beside the header's name. No character is split. Only letters
-// and digits stand as they are, so that it can also be a name before an address.
+// encodedWords writes s as encoded words, between which lines can be folded: each fits into one, beside the header's
+// name. No character is split. Only letters and digits stand as they are, so that it can also be a name before an
+// address.
 func encodedWords(s string) string {
 	const begin, end, most = "=?utf-8?q?", "?=", 60
 	var words []string

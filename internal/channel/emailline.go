@@ -12,8 +12,8 @@ const maxReplies = 64 << 10
 
 var errTooMuch = errors.New("the server says too much")
 
-// mailLine is a connection to a mail server: it ends with its context, reads no
-// endless reply, and remembers when something was last written.
+// mailLine is a connection to a mail server: it ends with its context, reads no endless reply, and remembers when
+// something was last written.
 type mailLine struct {
 	net.Conn
 	left  int // bytes that may still be read

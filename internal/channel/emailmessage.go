@@ -8,8 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// compose writes a push as an e-mail. Its message id is the same on every
-// attempt, so that whoever gets it twice can tell.
+// compose writes a push as an e-mail. Its message id is the same on every attempt, so that a recipient that gets it
+// twice can tell.
 func (e *Email) compose(p push.Push) ([]byte, error) {
 	in, m := open(p.Message), gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	m.SetGenHeader("From", headerAddress(e.from))

@@ -47,8 +47,7 @@ type FCM struct {
 	codes  map[string]meaning
 }
 
-// NewFCM returns a channel made from cfg. Its errors quote nothing of the
-// credentials.
+// NewFCM returns a channel made from cfg. Its errors quote nothing of the credentials.
 func NewFCM(cfg FCMConfig) (*FCM, error) {
 	cfg.Connection = cfg.settled()
 	u, err := parseURL(cmp.Or(cfg.BaseURL, "https://fcm.googleapis.com"))
@@ -56,7 +55,7 @@ func NewFCM(cfg FCMConfig) (*FCM, error) {
 		return nil, cfg.fault("base_url", err.Error())
 	}
 	f := &FCM{cfg: cfg, client: cfg.client(false), codes: fcmCodes()}
-	if f.tokens, err = newGoogleTokens(cfg.Credentials, cfg.TokenURL, cfg.client(false), cfg.Now); err != nil {
+	if f.tokens, err = newGoogleTokens(cfg.Credentials, cfg.TokenURL, f.client, cfg.Now); err != nil {
 		return nil, cfg.fault("credentials", err.Error())
 	}
 	project := cmp.Or(cfg.ProjectID, f.tokens.account.ProjectID)
@@ -67,8 +66,7 @@ func NewFCM(cfg FCMConfig) (*FCM, error) {
 	return f, nil
 }
 
-// Check wants a registration token and a message that FCM can carry: a title,
-// a body, or data, which is an object.
+// Check wants a registration token and a message that FCM can carry: a title, a body, or data, which is an object.
 func (f *FCM) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	var faults invalid.FieldErrors
 	if !registrationToken.MatchString(to) {
@@ -105,8 +103,7 @@ func isReserved(key string) bool {
 	return strings.HasPrefix(key, "google") || strings.HasPrefix(key, "gcm.")
 }
 
-// stringValues makes texts of all values, as FCM wants them: what is no string
-// becomes its JSON.
+// stringValues makes texts of all values, as FCM wants them: what is no string becomes its JSON.
 func stringValues(data message) map[string]string {
 	if len(data) == 0 {
 		return nil
@@ -122,8 +119,8 @@ func stringValues(data message) map[string]string {
 	return values
 }
 
-// Send asks FCM once to take a message. Before that it may have to get an
-// access token; where it gets none, nothing was sent.
+// Send asks FCM once to take a message. Before that it may have to get an access token; where it gets none, nothing
+// was sent.
 func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	if r, bad := unfit(f, p); bad {
 		return r
@@ -170,8 +167,8 @@ type fcmHeaders struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// body makes the request's body. What expires must not be shown later by any
-// of the three systems that FCM hands it on to.
+// body makes the request's body. What expires must not be shown later by any of the three systems that FCM hands it
+// on to.
 func (f *FCM) body(p push.Push) ([]byte, error) {
 	in := open(p.Message)
 	data, _ := in.object("data")
@@ -188,8 +185,7 @@ func (f *FCM) body(p push.Push) ([]byte, error) {
 	return encodeJSON(map[string]fcmMessage{"message": m})
 }
 
-// classify also forgets an access token that was refused, so that the next
-// attempt gets another.
+// classify also forgets an access token that was refused, so that the next attempt gets another.
 func (f *FCM) classify(a outbound.Answer, token string) Result {
 	r := classify(a, f.cfg.Now())
 	if r.Outcome == push.Delivered {
@@ -205,10 +201,4 @@ func (f *FCM) classify(a outbound.Answer, token string) Result {
 		f.tokens.forget(token)
 	}
 	return r.because(code, f.codes)
-}
-
-// Close gives up the idle connections. Attempts under way go on.
-func (f *FCM) Close() {
-	f.client.Close()
-	f.tokens.client.Close()
 }

@@ -24,7 +24,7 @@ func newTestFCM(t testing.TB, g *google, cfg FCMConfig) *FCM {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.Close)
+	t.Cleanup(f.client.Close)
 	return f
 }
 

@@ -22,12 +22,11 @@ func fcmCodes() map[string]meaning {
 	}
 }
 
-// invalidToken is an INVALID_ARGUMENT that is about the token, for which FCM
-// has no code of its own.
+// invalidToken is an INVALID_ARGUMENT that is about the token, for which FCM has no code of its own.
 const invalidToken = "INVALID_ARGUMENT for the token"
 
-// fcmCode finds the code of an error. The code of FCM itself, in the details,
-// says more than the status, which is that of Google's APIs in general.
+// fcmCode finds the code of an error. The code of FCM itself, in the details, says more than the status, which is
+// that of Google's APIs in general.
 func fcmCode(body []byte) string {
 	var answer struct {
 		Error struct {

@@ -35,7 +35,7 @@ type serviceAccount struct {
 
 // googleTokens gets the access tokens of a service account: it signs an
 // assertion and exchanges it for a token, which serves until shortly before it
-// expires. There is one exchange at a time, whoever waits for it.
+// expires. There is one exchange at a time, shared by all requests that wait.
 //
 // https://developers.google.com/identity/protocols/oauth2/service-account#httprest
 type googleTokens struct {
@@ -51,8 +51,7 @@ type googleTokens struct {
 	until time.Time
 }
 
-// newGoogleTokens takes the text of a service account's file. Its errors quote
-// nothing of it.
+// newGoogleTokens takes the text of a service account's file. Its errors quote nothing of it.
 func newGoogleTokens(credentials, tokenURL string, client *outbound.Client, now func() time.Time) (*googleTokens, error) {
 	g := &googleTokens{client: client, now: now}
 	if json.Unmarshal([]byte(credentials), &g.account) != nil || g.account.Type != "service_account" || g.account.ClientEmail == "" {

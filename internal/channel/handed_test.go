@@ -27,7 +27,7 @@ func TestChannels_Handed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Close)
+	t.Cleanup(w.client.Close)
 	began := time.Now()
 	got := w.Send(t.Context(), testPush(), 1)
 	if ended := time.Now(); got.Handed.Before(began) || got.Handed.After(ended.Add(-slow)) {

@@ -11,8 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// message is a push's message by its members, whose names are exact. What is
-// no JSON object has none.
+// message is a push's message by its members, whose names are exact. What is no JSON object has none.
 type message map[string]json.RawMessage
 
 func open(raw json.RawMessage) message {
@@ -37,9 +36,8 @@ func (m message) object(name string) (message, bool) {
 	return o, o != nil
 }
 
-// unfit refuses a push that was booked for another channel, or by other rules,
-// before anything of it reaches a provider: its address may become part of a
-// path or a header.
+// unfit refuses a push that was booked for another channel, or by other rules, before anything of it reaches a
+// provider: its address may become part of a path or a header.
 func unfit(c Channel, p push.Push) (Result, bool) {
 	faults := c.Check(p.To, p.Message)
 	if len(faults) == 0 {

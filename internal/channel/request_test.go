@@ -127,7 +127,7 @@ func TestWebhook_NoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Close)
+	t.Cleanup(w.client.Close)
 	w.Send(t.Context(), testPush(), 1)
 	requests, _ := provider.seen()
 	h := requests[0].Header

@@ -10,8 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Entry is one configured channel: its name, its way out, and how it tries
-// again.
+// Entry is one configured channel: its name, its way out, and how it tries again.
 type Entry struct {
 	Name    string
 	Channel Channel
@@ -19,16 +18,15 @@ type Entry struct {
 	Speed   pace.Speed // that the provider can take
 }
 
-// Set is the configured channels in their configured order. It does not
-// change once it is made, and may be read concurrently.
+// Set is the configured channels in their configured order. It does not change once it is made, and may be read
+// concurrently.
 type Set struct {
 	entries []Entry
 	byName  map[string]Entry
 }
 
-// NewSet returns a set of the entries, the default channel first. It fails if
-// there is none, if one lacks a name, a channel or an attempt, or if two share
-// a name.
+// NewSet returns a set of the entries, the default channel first. It fails if there is none, if one lacks a name, a
+// channel or an attempt, or if two share a name.
 func NewSet(entries ...Entry) (*Set, error) {
 	if len(entries) == 0 {
 		return nil, errors.New("channels: at least one is needed")
@@ -58,8 +56,7 @@ func (s *Set) add(e Entry) error {
 	return nil
 }
 
-// Default returns the name of the first channel, which a push takes that names
-// none.
+// Default returns the name of the first channel, which a push takes that names none.
 func (s *Set) Default() string { return s.entries[0].Name }
 
 // Get returns the channel of that name, and whether there is one.
@@ -68,8 +65,8 @@ func (s *Set) Get(name string) (Entry, bool) {
 	return e, ok
 }
 
-// Check says what the provider behind the channel of that name would surely
-// refuse; of a channel that there is not, nothing is known.
+// Check says what the provider behind the channel of that name would surely refuse; of a channel that there is not,
+// nothing is known.
 func (s *Set) Check(name, to string, message json.RawMessage) invalid.FieldErrors {
 	e, ok := s.byName[name]
 	if !ok {

@@ -21,8 +21,8 @@ const (
 	maxValidity = 36000 * time.Second // for longer Twilio keeps no message
 )
 
-// e164 is the form of a telephone number with its country: no country has
-// numbers shorter than seven digits in all, none longer than fifteen.
+// e164 is the form of a telephone number with its country: no country has numbers shorter than seven digits in all,
+// none longer than fifteen.
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 // SMSConfig is what an [SMS] is made from.
@@ -30,10 +30,10 @@ type SMSConfig struct {
 	Connection
 
 	AccountSID string // required
-	User       string // who signs in: an API key's SID; the account itself if it is empty
+	User       string // an API key's SID; the account itself if it is empty
 	Password   string // its secret, or the account's auth token; required
 
-	// Who sends: one of them is required.
+	// The sender: one of them is required.
 	From                string // a number in E.164 form, or another sender that Twilio knows
 	MessagingServiceSID string
 
@@ -131,6 +131,3 @@ func (s *SMS) classify(a outbound.Answer) Result {
 	}
 	return r.because(strconv.Itoa(said.Code), s.codes)
 }
-
-// Close gives up the idle connections. Attempts under way go on.
-func (s *SMS) Close() { s.client.Close() }

@@ -23,7 +23,7 @@ func newTestSMS(t testing.TB, cfg SMSConfig) *SMS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
+	t.Cleanup(s.client.Close)
 	return s
 }
 

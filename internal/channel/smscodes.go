@@ -1,11 +1,9 @@
 package channel
 
-// twilioCodes returns the errors of Twilio that a message can meet when it is
-// submitted, after https://www.twilio.com/docs/api/errors. Those about the
-// recipient's number or the text are for good; those about the account, the
-// sender, its permissions or its speed can be mended, and the message sent then.
-// What becomes of a message after Twilio took it, 30003 and others, comes to
-// the status callback.
+// twilioCodes returns the errors of Twilio that a message can meet when it is submitted, after
+// https://www.twilio.com/docs/api/errors. Those about the recipient's number or the text are for good; those about
+// the account, the sender, its permissions or its speed can be mended, and the message sent then. What becomes of a
+// message after Twilio took it, 30003 and others, comes to the status callback.
 func twilioCodes() map[string]meaning {
 	return map[string]meaning{
 		"21211": {"not a valid telephone number", true, true},

@@ -26,9 +26,8 @@ type WebhookConfig struct {
 
 	URL string // http or https; a user and password in it become basic authentication; required
 
-	// Secret signs the requests as Standard Webhooks demands: "whsec_" and
-	// base64, or any other text, whose bytes are then the key as they stand.
-	// Without it nothing is signed.
+	// Secret signs the requests as Standard Webhooks demands: "whsec_" and base64, or any other text, whose bytes are
+	// then the key as they stand. Without it nothing is signed.
 	Secret string
 
 	// PreviousSecret signs as well, while receivers change from it to Secret.
@@ -44,8 +43,7 @@ type Webhook struct {
 	client        *outbound.Client
 }
 
-// NewWebhook returns a channel made from cfg. Its errors name the bad setting
-// but not the value of a URL or a secret.
+// NewWebhook returns a channel made from cfg. Its errors name the bad setting but not the value of a URL or a secret.
 func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	cfg.Connection = cfg.settled()
 	u, err := url.Parse(cfg.URL)
@@ -90,12 +88,11 @@ func userinfo(u *url.Userinfo) string {
 	return u.Username() + ":" + password
 }
 
-// Check finds nothing: what an address or a message must look like is the
-// receiver's own affair.
+// Check finds nothing: what an address or a message must look like is the receiver's own affair.
 func (w *Webhook) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
 
-// Send posts p once. Whatever happens, the provider gets the request at most
-// once, bearing the push's id as idempotency key.
+// Send posts p once. Whatever happens, the provider gets the request at most once, bearing the push's id as
+// idempotency key.
 func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	req, err := w.request(p, attempt)
 	if err != nil {
@@ -112,6 +109,3 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	}
 	return r
 }
-
-// Close gives up the idle connections. Attempts under way go on.
-func (w *Webhook) Close() { w.client.Close() }

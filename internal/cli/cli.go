@@ -1,6 +1,5 @@
-// Package cli is the command line of the three programs, so that they behave
-// alike: --help and --version, and an exit status of 2 for a command line that
-// can not be understood, of 1 for a command that failed.
+// Package cli is the command line of the three programs, so that they behave alike: --help and --version, and an exit
+// status of 2 for a command line that can not be understood, of 1 for a command that failed.
 package cli
 
 import (
@@ -21,8 +20,8 @@ type Flags struct {
 // usage is the exit status of a wrong command line, as of most programs.
 const usage = 2
 
-// Main runs the command that the command line names, and ends the process if
-// that fails. An error may have an exit status of its own.
+// Main runs the command that the command line names, and ends the process if that fails. An error may have an exit
+// status of its own.
 func Main(commands any, name, description string) {
 	parser := kong.Must(commands, kong.Name(name), kong.Description(description), kong.Vars{"version": name + " " + build.Read().String()})
 	program, err := parser.Parse(os.Args[1:])

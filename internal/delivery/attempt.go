@@ -38,8 +38,8 @@ func (w *Worker) order(wake push.WakeUp, p *permit) booking.ClaimOrder {
 	return o
 }
 
-// pass makes attempts for a recipient until there is something to wait for, and returns how long. Where its channel is
-// blocked, the recipient is queued; if that queue is closed for good, the wake-up has to come again.
+// pass makes attempts for a recipient until there is something to wait for, and returns how long. Where its channel
+// is blocked, the recipient is queued; if that queue is closed for good, the wake-up has to come again.
 func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause time.Duration, err error) {
 	closed := false
 	defer func() {
@@ -83,11 +83,9 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 	}
 }
 
-// attempt sends a claimed push and records how that ended. It reports whether
-// another push of the recipient waits.
+// attempt sends a claimed push and records how that ended. It reports whether another push of the recipient waits.
 //
-// Once begun, it is carried to its end even if ctx ends: a stopping worker
-// drains, it does not drop.
+// Once begun, it is carried to its end even if ctx ends: a stopping worker drains, it does not drop.
 func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	failpoint.Hit(failpoint.ClaimCommitted)
@@ -118,8 +116,8 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	return more, nil
 }
 
-// handed is how long after the claim was asked for the provider had the push.
-// The attempt began later than that, so this errs to the safe side.
+// handed is how long after the claim was asked for the provider had the push. The attempt began later than that, so
+// this errs to the safe side.
 func handed(r channel.Result, began time.Time) time.Duration {
 	if r.Handed.IsZero() {
 		return 0
@@ -127,9 +125,8 @@ func handed(r channel.Result, began time.Time) time.Duration {
 	return r.Handed.Sub(began)
 }
 
-// send hands the push to its channel, which has half of the lease. A worker
-// that was held up for a quarter of the lease since it asked for the claim does
-// not begin any more: the attempt must end, and be recorded, before it counts
+// send hands the push to its channel, which has half of the lease. A worker that was held up for a quarter of the
+// lease since it asked for the claim does not begin any more: the attempt must end, and be recorded, before it counts
 // as lost and is repeated elsewhere.
 func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (channel.Result, push.Retry) {
 	entry, known := w.channels.Get(c.Push.Channel)
@@ -146,8 +143,8 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	return result, entry.Retry
 }
 
-// finish records an attempt, and tries until its lease, which began no earlier than
-// the claim, is over: an attempt that is not recorded will be repeated.
+// finish records an attempt, and tries until its lease, which began no earlier than the claim, is over: an attempt
+// that is not recorded will be repeated.
 func (w *Worker) finish(ctx context.Context, c booking.Claim, f booking.Finish, began time.Time) (more bool, err error) {
 	lease := c.LeaseUntil.Sub(c.StartedAt)
 	pause := lease / 40

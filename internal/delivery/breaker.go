@@ -2,15 +2,12 @@ package delivery
 
 import "time"
 
-// breaker keeps attempts away from a provider that is down, and comes back to it
-// gently.
+// breaker keeps attempts away from a provider that is down, and comes back to it gently.
 //
-// After ten attempts in a row that found the provider down it opens: there are
-// no attempts for a pause. What a provider refuses of one push, or does not take
-// for now, is no such attempt: it works. Then it tries again, with one attempt, two, four
-// and so on, until it trusts the provider. The first attempt of these that fails
-// makes it pause again, for twice as long. A provider that asks for a pause gets
-// it, and is tried again in the same way.
+// After ten attempts in a row that found the provider down it opens: there are no attempts for a pause. What a
+// provider refuses of one push, or does not take for now, is no such attempt: it works. Then it tries again, with one
+// attempt, two, four and so on, until it trusts the provider. The first attempt of these that fails makes it pause
+// again, for twice as long. A provider that asks for a pause gets it, and is tried again in the same way.
 type breaker struct {
 	first, longest time.Duration // pause
 
@@ -25,8 +22,8 @@ const (
 	trialsToClose  = 64
 )
 
-// room is how many attempts may be under way at a time, of at most so many, or
-// else how long it is until there may be one.
+// room is how many attempts may be under way at a time, of at most so many, or else how long it is until there may be
+// one.
 func (b *breaker) room(now time.Time, most int) (attempts int, wait time.Duration) {
 	switch {
 	case now.Before(b.until):

@@ -13,9 +13,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// channelQueue holds the recipients whose channel can not take their pushes at once: its speed is limited, its provider
-// is down or asked for a pause, or it uses its part of the worker's slots. A recipient in the queue holds no slot, has not
-// begun an attempt, and holds up no other channel.
+// channelQueue holds the recipients whose channel can not take their pushes at once: its speed is limited, its
+// provider is down or asked for a pause, or it uses its part of the worker's slots. A recipient in the queue holds no
+// slot, has not begun an attempt, and holds up no other channel.
 //
 // Each worker has a queue of its own for each channel, and takes send times from the pacer that all workers share.
 // Tenants take turns; of each tenant, the longest due recipient comes first.
@@ -35,22 +35,22 @@ type channelQueue struct {
 	changed chan struct{} // has an element when there may be something to do
 }
 
-// A recipient that a full queue rejects is woken again when its wake-up is believed to be lost, a minute later. The queue
-// holds as many as can be sent until then, and as many again.
+// A recipient that a full queue rejects is woken again when its wake-up is believed to be lost, a minute later. The
+// queue holds as many as can be sent until then, and as many again.
 const (
 	shortestQueue = 10_000
 	queueTime     = 2 * time.Minute
 )
 
-// unusedTime is how much sending may be permitted before it begins. While the worker or Postgres stands still, no more
-// permits pile up: all of them would be used at once when it goes on.
+// unusedTime is how much sending may be permitted before it begins. While the worker or Postgres stands still, no
+// more permits pile up: all of them would be used at once when it goes on.
 const unusedTime = 100 * time.Millisecond
 
 // slotsWait is how often a queue looks whether other channels have released slots.
 const slotsWait = 20 * time.Millisecond
 
-// longestHold is how long a channel pauses at most because its provider asked for a pause. The push itself waits for as
-// long as the provider said.
+// longestHold is how long a channel pauses at most because its provider asked for a pause. The push itself waits for
+// as long as the provider said.
 const longestHold = time.Hour
 
 func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
@@ -109,8 +109,8 @@ func (q *channelQueue) len() int {
 	return q.waiting.len()
 }
 
-// add puts a recipient into the queue. It fails when the queue is closed for good. A queue that is full, or half full of
-// one tenant, drops the recipient: it is woken again later.
+// add puts a recipient into the queue. It fails when the queue is closed for good. A queue that is full, or half full
+// of one tenant, drops the recipient: it is woken again later.
 func (q *channelQueue) add(w push.WakeUp) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,8 +125,8 @@ func (q *channelQueue) add(w push.WakeUp) bool {
 	return true
 }
 
-// next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first push
-// may be the one that makes it fail.
+// next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first
+// push may be the one that makes it fail.
 func (q *channelQueue) next() (w push.WakeUp, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -53,8 +53,8 @@ func (qs *channelQueues) blocked() (channels []string) {
 	return channels
 }
 
-// busy lists the tenants of which at least so many recipients wait in the queue of a channel; 0: half as many as are sent
-// in ten seconds, and a few thousand.
+// busy lists the tenants of which at least so many recipients wait in the queue of a channel; 0: half as many as are
+// sent in ten seconds, and a few thousand.
 func (qs *channelQueues) busy(enough int) (sources []push.Source) {
 	for _, q := range qs.all {
 		for _, tenant := range q.tenantsWith(cmp.Or(enough, max(q.limit/24, shortestQueue/4))) {

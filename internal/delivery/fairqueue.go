@@ -10,9 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// fairQueue holds wake-ups of many tenants, which take turns: however many of one tenant
-// wait, those of another come next but one. Of a tenant, the longest due come first. The
-// zero value is empty.
+// fairQueue holds wake-ups of many tenants, which take turns: however many of one tenant wait, those of another come
+// next but one. Of a tenant, the longest due come first. The zero value is empty.
 type fairQueue struct {
 	tenants map[uuid.UUID]*list.Element // in order
 	order   list.List                   // of *tenantQueue, the next one first

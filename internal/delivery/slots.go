@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// slots bound the attempts that a worker makes at a time: a bulkhead. Each channel has a few slots of its own, so that
-// providers that hang leave room for all others. All channels share the rest.
+// slots bound the attempts that a worker makes at a time: a bulkhead. Each channel has a few slots of its own, so
+// that providers that hang leave room for all others. All channels share the rest.
 type slots struct {
 	own  int          // of each channel
 	free atomic.Int64 // of the shared ones
 }
 
-// newSlots shares so many slots among channels. The only channel of a worker may use them all, and more: what finds no
-// slot waits for one.
+// newSlots shares so many slots among channels. The only channel of a worker may use them all, and more: what finds
+// no slot waits for one.
 func newSlots(all, channels int) *slots {
 	s := &slots{}
 	if channels < 2 {

@@ -1,6 +1,6 @@
-// Package delivery carries out one attempt after another: it claims a recipient's oldest due push, sends it through its
-// channel, and records how that ended. The store decides under the recipient's lock what is due and what may be sent; see
-// [store.Store.Claim].
+// Package delivery carries out one attempt after another: it claims a recipient's oldest due push, sends it through
+// its channel, and records how that ended. The store decides under the recipient's lock what is due and what may be
+// sent; see [store.Store.Claim].
 package delivery
 
 import (
@@ -18,9 +18,9 @@ import (
 
 // Worker handles wake-ups. It is safe for concurrent use.
 //
-// A recipient that waits holds no slot. It is delayed if the quota allows its next push in a moment, and queued if its
-// channel can not take a push yet. After an outage, when most recipients have several pushes that are due, nearly all of
-// them wait most of the time.
+// A recipient that waits holds no slot. It is delayed if the quota allows its next push in a moment, and queued if
+// its channel can not take a push yet. After an outage, when most recipients have several pushes that are due, nearly
+// all of them wait most of the time.
 type Worker struct {
 	store    attempts
 	cache    *quota.Cache
@@ -57,8 +57,8 @@ type attempts interface {
 
 // observer is told what happened, for the metrics.
 type observer interface {
-	// Attempted is told of every attempt that ended, whether it was the
-	// push's first, and how long after the promised time it began.
+	// Attempted is told of every attempt that ended, whether it was the push's first, and how long after the promised
+	// time it began.
 	Attempted(channel, outcome string, first bool, late time.Duration)
 	Unregistered(channel string)
 	Deferred()
@@ -86,8 +86,8 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logge
 }
 
 // Handle sends what is due for the recipient of a wake-up, one push after another, until nothing is left to do now. A
-// recipient that must wait for less than [store.Patience], or for its channel, is handled again without another wake-up.
-// Handle fails only if Postgres could not be reached, or with [push.Early] if the wake-up has to come again.
+// recipient that must wait for less than [store.Patience], or for its channel, is handled again without another
+// wake-up. Handle fails only if Postgres could not be reached, or with [push.Early] if the wake-up has to come again.
 func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
 	queue := w.queues.byName[wake.Channel]
 	switch {
@@ -157,8 +157,8 @@ func (w *Worker) usePermit(queue *channelQueue) {
 	}
 }
 
-// handleAgain delays a recipient that was not handled, as often as it takes. Once the worker is closed, another worker
-// handles it.
+// handleAgain delays a recipient that was not handled, as often as it takes. Once the worker is closed, another
+// worker handles it.
 func (w *Worker) handleAgain(wake push.WakeUp, err error) {
 	if err == nil {
 		return
@@ -227,8 +227,8 @@ func (w *Worker) closeAll() (recipientKeys []int64) {
 	return recipientKeys
 }
 
-// Busy lists the tenants of which so many recipients wait for a channel that there is no need to find more; 0: so many
-// that they last for several seconds.
+// Busy lists the tenants of which so many recipients wait for a channel that there is no need to find more; 0: so
+// many that they last for several seconds.
 func (w *Worker) Busy(enough int) []push.Source { return w.queues.busy(enough) }
 
 // Waiting counts the recipients in each channel's queue.

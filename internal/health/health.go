@@ -1,5 +1,5 @@
-// Package health says whether a program can do its work: for probes of load
-// balancers and of Kubernetes, and for whoever is on call.
+// Package health says whether a program can do its work: for probes of load balancers and of Kubernetes, and for
+// operators on call.
 package health
 
 import (
@@ -42,8 +42,8 @@ type Config struct {
 	Now      func() time.Time // nil: time.Now
 }
 
-// pingTime is how long a server may take to show that it is there, and keptFor how
-// long its answer is kept: whoever asks often does not ask it.
+// pingTime is how long a server may take to show that it is there, and keptFor how long its answer is kept: frequent
+// checks do not reach it.
 const (
 	pingTime = 2 * time.Second
 	keptFor  = time.Second
@@ -71,7 +71,7 @@ func (c *Checker) Check(ctx context.Context) Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.cfg.Now().Before(c.until) {
-		c.last = c.ask(context.WithoutCancel(ctx)) // others wait for it, too
+		c.last = c.ask(context.WithoutCancel(ctx)) // other callers wait for it, too
 		c.until = c.cfg.Now().Add(keptFor)
 	}
 	r := c.last

@@ -13,7 +13,7 @@ type readOnly struct{ error }
 
 func (readOnly) State() string { return "read_only" }
 
-func TestReport(t *testing.T) {
+func TestCheck_Report(t *testing.T) {
 	away := errors.New("away")
 	for name, row := range map[string]struct {
 		postgres, redis error

@@ -13,8 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// maxRetryAfter bounds what an endpoint may ask for: no longer than the longest
-// pause.
+// maxRetryAfter bounds what an endpoint may ask for: no longer than the longest pause.
 const maxRetryAfter = 8 * time.Hour
 
 // attempt posts an event once, and says what becomes of it.
@@ -48,8 +47,8 @@ func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settleme
 	return s
 }
 
-// failed says why there was no answer. Unless private addresses are allowed, a
-// tenant does not learn which names of the inner network lead where, or exist.
+// failed says why there was no answer. Unless private addresses are allowed, a tenant does not learn which names of
+// the inner network lead where, or exist.
 func (n *Notifier) failed(err error) string {
 	if f, ok := errors.AsType[*outbound.Failure](err); ok && f.NotFound && !n.cfg.AllowPrivateAddresses {
 		return "no connection: the host has no public address"
@@ -57,8 +56,7 @@ func (n *Notifier) failed(err error) string {
 	return err.Error()
 }
 
-// request builds the request of Standard Webhooks. While a secret is being
-// replaced, the old one signs as well.
+// request builds the request of Standard Webhooks. While a secret is being replaced, the old one signs as well.
 func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
 	u, err := url.Parse(d.URL)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Backoff lists the pauses between the attempts to deliver an event; after the
-// last it is given up. They make 23 hours and 42 minutes.
+// Backoff lists the pauses between the attempts to deliver an event; after the last it is given up. They make 23
+// hours and 42 minutes.
 func Backoff() []time.Duration {
 	return []time.Duration{
 		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,

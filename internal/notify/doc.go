@@ -11,14 +11,13 @@
 //   - In order per push and webhook: an event waits until those before it are
 //     delivered or given up.
 //   - What fails is repeated over a day, with growing pauses ([Backoff]).
-//   - Nobody waits for somebody else's endpoint. Of each, only a few requests are
-//     under way at once, and one where it fails; the worker has room for hundreds.
-//     Pushes are delivered by others.
+//   - No endpoint waits for another one. Of each, only a few requests are under
+//     way at once, and one while it fails; the worker has room for hundreds. The
+//     delivery of pushes does not depend on it.
 //   - An endpoint that fails for long, or answers 410 Gone, is switched off.
 //
-// Endpoints are the tenants' own words, so requests go out by internal/outbound,
-// which reaches public addresses only, and nothing that an endpoint answers is
-// kept but its status.
+// Tenants choose the endpoints, so requests go out by internal/outbound, which
+// reaches public addresses only, and of an answer only the status is kept.
 //
-// [Webhooks] is what tenants do with their webhooks, for the API.
+// [Webhooks] serves the API: tenants set up, test and replay their webhooks by it.
 package notify

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -17,8 +18,8 @@ const (
 	atOnce     = 512                    // requests of one worker
 	perWebhook = 8                      // requests to one endpoint, of all workers
 
-	// leastFailures in a row, beside the time, switch an endpoint off: one that
-	// is told little is not judged by a single event.
+	// leastFailures in a row, beside the time, switch an endpoint off: a single event does not decide about one that
+	// gets few.
 	leastFailures = 10
 )
 
@@ -38,8 +39,7 @@ type outbox interface {
 
 // observer is told what happened, for the metrics.
 type observer interface {
-	// Notified is told how an attempt ended: delivered, failed (and to be
-	// repeated) or given_up.
+	// Notified is told how an attempt ended: delivered, failed (and to be repeated) or given_up.
 	Notified(outcome string)
 }
 
@@ -56,8 +56,7 @@ type Notifier struct {
 	running atomic.Int64
 }
 
-// New returns a notifier on top of its parts. now is the clock, usually
-// time.Now.
+// New returns a notifier on top of its parts. now is the clock, usually time.Now.
 func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Notifier {
 	if cfg.Backoff == nil {
 		cfg.Backoff = Backoff()
@@ -70,33 +69,13 @@ func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, c
 	return n
 }
 
-// Run delivers events until ctx ends; attempts under way are carried to their
-// end.
+// Run delivers events until ctx ends; attempts under way are carried to their end.
 func (n *Notifier) Run(ctx context.Context) error {
 	var attempts sync.WaitGroup
 	defer n.client.Close()
 	defer attempts.Wait()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		more, err := n.pass(ctx, &attempts)
-		wait, wake := ticker.C, n.wake
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			n.log.ErrorContext(ctx, "looking for events failed; it is tried again", "error", err)
-			wait, wake = time.After(time.Second), nil
-		case more:
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-wait:
-		case <-wake:
-		}
-	}
+	pass := func(ctx context.Context) (more bool, err error) { return n.pass(ctx, &attempts) }
+	return loop.Loop{Name: "looking for events", Interval: interval, Log: n.log, Pass: pass, Retry: time.Second, Wake: n.wake}.Run(ctx)
 }
 
 // pass begins the attempts that are due, as far as there is room.
@@ -114,8 +93,8 @@ func (n *Notifier) pass(ctx context.Context, attempts *sync.WaitGroup) (more boo
 	return more, err
 }
 
-// deliver makes one attempt. Where the worker was held up, it ends before its
-// lease does, so that no other begins beside it.
+// deliver makes one attempt. Where the worker was held up, it ends before its lease does, so that no other begins
+// beside it.
 func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, began.Add(2*n.cfg.Timeout))
 	defer cancel()
@@ -143,8 +122,7 @@ func outcome(s store.Settlement) string {
 	return "failed"
 }
 
-// settleTogether records how attempts ended. It never shows a webhook's URL,
-// which may hold a secret of the tenant's.
+// settleTogether records how attempts ended. It never shows a webhook's URL, which may hold a secret of the tenant's.
 func (n *Notifier) settleTogether(ctx context.Context, settlements []store.Settlement) ([]struct{}, error) {
 	off, err := n.outbox.SettleDeliveries(ctx, settlements, store.SwitchOff{After: n.cfg.DisableAfter, Failures: leastFailures})
 	for _, w := range off {

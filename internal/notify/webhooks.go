@@ -25,7 +25,7 @@ const maxReplayed = 10_000
 // maxURL is how many bytes the URL of a webhook may have.
 const maxURL = 2048
 
-// Webhooks is what tenants do with their webhooks. Another tenant's webhook is
+// Webhooks lets tenants set up, test and replay their webhooks. Another tenant's webhook is
 // [push.ErrNotFound] everywhere.
 type Webhooks struct {
 	store *store.Store
@@ -69,15 +69,13 @@ func (s *Webhooks) URLFault(raw string) string {
 	return fault
 }
 
-// validPort reports whether the port of a URL, which is made of digits or
-// absent, is one.
+// validPort reports whether the port of a URL, which is made of digits or absent, is one.
 func validPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil && n > 0
 }
 
-// Create makes a webhook for a URL without fault, and returns it with its
-// secret, which is never shown again.
+// Create makes a webhook for a URL without fault, and returns it with its secret, which is never shown again.
 func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []push.Event) (w store.Webhook, secret string, err error) {
 	secret = newSecret()
 	w, err = s.store.CreateWebhook(ctx, store.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
@@ -122,8 +120,8 @@ func (s *Webhooks) Enable(ctx context.Context, tenant, id uuid.UUID) (store.Webh
 	return s.store.EnableWebhook(ctx, tenant, id)
 }
 
-// Test sends a webhook an event of its own, whatever events it asked for. To
-// one that is switched off nothing is sent: [push.ErrWebhookOff].
+// Test sends a webhook an event of its own, whatever events it asked for. To one that is switched off nothing is
+// sent: [push.ErrWebhookOff].
 func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (store.Delivery, error) {
 	w, err := s.switchedOn(ctx, tenant, id)
 	if err != nil {
@@ -132,8 +130,8 @@ func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (store.Delive
 	return s.store.AddTestDelivery(ctx, w)
 }
 
-// Deliveries returns what a webhook was sent, or is to be, the newest first;
-// see [store.Store.Deliveries]. While it is switched off none is tried next.
+// Deliveries returns what a webhook was sent, or is to be, the newest first; see [store.Store.Deliveries]. While it
+// is switched off none is tried next.
 func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f store.DeliveryFilter, before int64, limit int) (store.DeliveryPage, error) {
 	w, err := s.store.Webhook(ctx, tenant, id)
 	if err != nil {
@@ -156,8 +154,8 @@ func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (
 	return s.store.Replay(ctx, tenant, id, delivery)
 }
 
-// ReplayFailed sends again what was given up of the events since a time, up to
-// ten thousand of them, the oldest first. It returns how many those are.
+// ReplayFailed sends again what was given up of the events since a time, up to ten thousand of them, the oldest
+// first. It returns how many those are.
 func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since time.Time) (int, error) {
 	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
 		return 0, err

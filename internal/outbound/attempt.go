@@ -11,8 +11,7 @@ import (
 // ErrHeldUp says that it was too late to begin. Nothing was sent.
 var ErrHeldUp = errors.New("not sent: the worker was held up")
 
-// attempt is one request on its way out: until when it may be written, and how
-// far it came.
+// attempt is one request on its way out: until when it may be written, and how far it came.
 type attempt struct {
 	until     time.Time
 	state     atomic.Int32              // untouched, begun or given up
@@ -52,9 +51,8 @@ func (a *attempt) traced(ctx context.Context) context.Context {
 // late says whether it is too late to write anything.
 func (a *attempt) late() bool { return !time.Now().Before(a.until) }
 
-// begin is asked right before anything of the request is written: a worker that
-// was frozen, and goes on when its attempt counts as lost and is perhaps
-// repeated elsewhere, sends nothing any more. Between the look at the clock and
+// begin is asked right before anything of the request is written: a worker that was frozen, and goes on when its
+// attempt counts as lost and is perhaps repeated elsewhere, sends nothing any more. Between the look at the clock and
 // the write are microseconds.
 func (a *attempt) begin() error {
 	if a.late() || !a.state.CompareAndSwap(untouched, begun) && a.state.Load() != begun {

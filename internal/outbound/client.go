@@ -12,8 +12,7 @@ const (
 	// MaxAnswer is how many bytes of an answer's body are read.
 	MaxAnswer = 64 << 10
 
-	// After a status line the body brings details at most. It is not worth
-	// holding a worker for longer.
+	// After a status line the body brings details at most. It is not worth holding a worker for longer.
 	bodyWait = time.Second
 )
 
@@ -45,8 +44,7 @@ func New(cfg Config) *Client {
 	return &Client{cfg.Timeout, newHTTP1(cfg)}
 }
 
-// Answer is what came back. The status line alone makes it one: a body that is
-// broken, slow or endless is cut off.
+// Answer is what came back. The status line alone makes it one: a body that is broken, slow or endless is cut off.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -54,9 +52,8 @@ type Answer struct {
 	Handed time.Time // when the whole request had been written, at the latest
 }
 
-// Do makes a request, once, which must have a body that can be read once: its
-// GetBody must be nil. It ends within the client's timeout, or earlier when ctx
-// ends. An error is a [Failure].
+// Do makes a request, once, which must have a body that can be read once: its GetBody must be nil. It ends within the
+// client's timeout, or earlier when ctx ends. An error is a [Failure].
 func (c *Client) Do(ctx context.Context, req *http.Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -76,9 +73,8 @@ func (c *Client) Do(ctx context.Context, req *http.Request) (Answer, error) {
 // Close gives up the idle connections. Requests under way go on.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// readBody returns what can be had of the body, and reads it to its end where
-// that is near, so that the connection can be used again. It calls cancel if the
-// body takes too long.
+// readBody returns what can be had of the body, and reads it to its end where that is near, so that the connection
+// can be used again. It calls cancel if the body takes too long.
 func readBody(res *http.Response, cancel context.CancelFunc) []byte {
 	defer res.Body.Close()
 	if res.Body == http.NoBody || res.StatusCode < 200 {

@@ -19,9 +19,8 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Reason }
 
-// failure names what went wrong. Without a connection nothing was sent. With
-// one, the request may have been processed, unless nothing of it was written, or
-// the server said otherwise.
+// failure names what went wrong. Without a connection nothing was sent. With one, the request may have been
+// processed, unless nothing of it was written, or the server said otherwise.
 func (a *attempt) failure(ctx context.Context, err error) *Failure {
 	nothing, said := a.giveUp(), unprocessed(err)
 	switch {
@@ -39,10 +38,9 @@ func (a *attempt) failure(ctx context.Context, err error) *Failure {
 	return &Failure{Sent: true, Reason: "no answer: " + Reason(err)}
 }
 
-// unprocessed says how the server told that it has not processed a request, or
-// nothing. HTTP/2 has two ways (RFC 9113, 8.7), which the libraries pass on:
-// the stream is refused, or is above the last one that a GOAWAY names. A stream
-// up to that one has perhaps been processed, even if it is cut off.
+// unprocessed says how the server told that it has not processed a request, or nothing. HTTP/2 has two ways (RFC
+// 9113, 8.7), which the libraries pass on: the stream is refused, or is above the last one that a GOAWAY names. A
+// stream up to that one has perhaps been processed, even if it is cut off.
 func unprocessed(err error) string {
 	if stream, ok := errors.AsType[http2.StreamError](err); ok && stream.Code == http2.ErrCodeRefusedStream {
 		return "not processed: the server refused the stream"

@@ -49,9 +49,9 @@ func atGotConn(trace *httptrace.ClientTrace, freeze func()) {
 
 func atWroteHeaders(trace *httptrace.ClientTrace, freeze func()) { trace.WroteHeaders = freeze }
 
-// TestAFrozenWorkerSendsNoHead: when it goes on after its time, not a byte of
+// TestHTTP2_FrozenWorkerSendsNoHead: when it goes on after its time, not a byte of
 // the request leaves it, whatever the size of the body.
-func TestAFrozenWorkerSendsNoHead(t *testing.T) {
+func TestHTTP2_FrozenWorkerSendsNoHead(t *testing.T) {
 	for name, freeze := range map[string]func(*httptrace.ClientTrace, func()){"with a connection": atGotConn, "with the head in the buffer": atWroteHeaders} {
 		for _, body := range []int{1, 4000, 64 << 10, 1 << 20} {
 			t.Run(name, func(t *testing.T) {
@@ -94,9 +94,9 @@ func TestAFrozenWorkerSendsNoHead(t *testing.T) {
 	})
 }
 
-// TestOneWrite: all that we send goes out with its head, so that no freeze comes
+// TestHTTP1_OneWrite: all that we send goes out with its head, so that no freeze comes
 // between.
-func TestOneWrite(t *testing.T) {
+func TestHTTP1_OneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http1Server{}
 		c := server.client(t)
@@ -121,8 +121,8 @@ func TestOneWrite(t *testing.T) {
 	})
 }
 
-// TestAConnectionThatEndsBeforeTheFirstByte has carried nothing.
-func TestAConnectionThatEndsBeforeTheFirstByte(t *testing.T) {
+// TestHTTP1_ConnectionEndsBeforeFirstByte has carried nothing.
+func TestHTTP1_ConnectionEndsBeforeFirstByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http1Server{}
 		c := server.client(t)

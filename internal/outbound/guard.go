@@ -8,17 +8,16 @@ import (
 	"syscall"
 )
 
-// guard keeps requests out of the inner network. It is asked by the dialer
-// when the name is resolved and the socket is about to connect, so that no
-// name, redirect or change of DNS leads past it.
+// guard keeps requests out of the inner network. It is asked by the dialer when the name is resolved and the socket
+// is about to connect, so that no name, redirect or change of DNS leads past it.
 type guard struct {
 	classes []addressClass
 	public6 netip.Prefix // all that is assigned for global use in IPv6
 	nat64   netip.Prefix // IPv4 through a translator: the last 32 bits count
 }
 
-// addressClass is a range that is not public, after the special-purpose
-// address registries of the IANA (RFC 6890) and what clouds add to them.
+// addressClass is a range that is not public, after the special-purpose address registries of the IANA (RFC 6890) and
+// what clouds add to them.
 type addressClass struct {
 	prefix netip.Prefix
 	name   string
@@ -31,8 +30,7 @@ func (e *forbiddenAddressError) Error() string {
 	return fmt.Sprintf("the host's address is %s, which is not allowed; see the setting allow_private_addresses", e.class)
 }
 
-// theGuard is the one of all clients: it never changes, and takes thirty ranges
-// to make.
+// theGuard is the one of all clients: it never changes, and takes thirty ranges to make.
 var theGuard = sync.OnceValue(newGuard)
 
 func newGuard() *guard {
@@ -74,8 +72,7 @@ func newGuard() *guard {
 	return g
 }
 
-// control has the form that [net.Dialer] wants. The address is the resolved
-// one, with its port.
+// control has the form that [net.Dialer] wants. The address is the resolved one, with its port.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	class := "unreadable"
 	if a, err := netip.ParseAddrPort(address); err == nil {
@@ -87,8 +84,7 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	return &forbiddenAddressError{class}
 }
 
-// classOf names the range of an address that is not public; of a public one
-// it is empty.
+// classOf names the range of an address that is not public; of a public one it is empty.
 func (g *guard) classOf(a netip.Addr) string {
 	a = a.WithZone("").Unmap()
 	if g.nat64.Contains(a) {

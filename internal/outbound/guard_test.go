@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAddressClasses(t *testing.T) {
+func TestGuard_Classes(t *testing.T) {
 	for address, want := range map[string]string{
 		"0.0.0.0":                "unspecified",
 		"0.1.2.3":                "unspecified",
@@ -73,7 +73,7 @@ func TestAddressClasses(t *testing.T) {
 	}
 }
 
-func TestControl(t *testing.T) {
+func TestGuard_Control(t *testing.T) {
 	g := theGuard()
 	for _, address := range []string{"127.0.0.1:80", "[::1]:443", "[fe80::1%eth0]:80", "localhost:80", "/var/run/socket", ""} {
 		if g.control(t.Context(), "tcp", address, nil) == nil {

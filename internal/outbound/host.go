@@ -7,11 +7,9 @@ import (
 	"strings"
 )
 
-// HostFault says why no request to the host of a URL can be allowed, or
-// nothing: what can be known without looking it up; and whether it is only that
-// the host is not public. An address is recognized
-// in every form that resolvers take: decimal, octal, hex, shortened, mapped.
-// What a name leads to is only judged when it is dialed, each time.
+// HostFault says why no request to the host of a URL can be allowed, or nothing: what can be known without looking it
+// up; and whether it is only that the host is not public. An address is recognized in every form that resolvers take:
+// decimal, octal, hex, shortened, mapped. What a name leads to is only judged when it is dialed, each time.
 func HostFault(host string) (fault string, private bool) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, c := range []byte(host) {
@@ -42,9 +40,8 @@ func notPublic(class string) string {
 	return "must have a public host; the address of this one is " + class
 }
 
-// legacyAddress reads an IPv4 address as inet_aton does: one to four numbers,
-// each decimal, octal or hex, of which the last fills what the others leave. A
-// host whose last part is a number is never a name; if it is no address
+// legacyAddress reads an IPv4 address as inet_aton does: one to four numbers, each decimal, octal or hex, of which
+// the last fills what the others leave. A host whose last part is a number is never a name; if it is no address
 // either, the result is invalid.
 func legacyAddress(host string) (a netip.Addr, numeric bool) {
 	parts := strings.Split(host, ".")
@@ -72,9 +69,8 @@ func legacyAddress(host string) (a netip.Addr, numeric bool) {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(sum)))), true
 }
 
-// legacyNumber reads digits in the base that their beginning tells: 0x, 0 or
-// none. What is made of digits, but too large or not octal after all, is a
-// number that no address has room for.
+// legacyNumber reads digits in the base that their beginning tells: 0x, 0 or none. What is made of digits, but too
+// large or not octal after all, is a number that no address has room for.
 func legacyNumber(s string) (n uint64, ok bool) {
 	digits, base := s, 10
 	switch {

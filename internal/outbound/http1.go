@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// writeBuffer holds the head and the body of any request that we make, so that
-// all of it goes out in one write. The largest bodies are the messages of
-// webhooks, which came in requests of 64 KiB.
+// writeBuffer holds the head and the body of any request that we make, so that all of it goes out in one write. The
+// largest bodies are the messages of webhooks, which came in requests of 64 KiB.
 const writeBuffer = 72 << 10
 
-// Dialer returns a dialer that takes at most timeout and, unless private
-// addresses are allowed, reaches public ones only.
+// Dialer returns a dialer that takes at most timeout and, unless private addresses are allowed, reaches public ones
+// only.
 func Dialer(timeout time.Duration, allowPrivate bool) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return newDialer(timeout, allowPrivate).DialContext
 }
@@ -27,8 +26,7 @@ func newDialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	return dialer
 }
 
-// tlsDialer returns a dialer of connections over TLS. It takes at most
-// cfg.Timeout, with the handshake.
+// tlsDialer returns a dialer of connections over TLS. It takes at most cfg.Timeout, with the handshake.
 func tlsDialer(cfg Config, protocols ...string) *tls.Dialer {
 	secure := &tls.Config{}
 	if cfg.TLS != nil {
@@ -42,23 +40,21 @@ func tlsDialer(cfg Config, protocols ...string) *tls.Dialer {
 // connection leaves exactly one attempt in the dark.
 type http1 struct{ *http.Transport }
 
-// newHTTP1 returns a transport that sends each request at most once, to where
-// the name leads and nowhere else.
+// newHTTP1 returns a transport that sends each request at most once, to where the name leads and nowhere else.
 func newHTTP1(cfg Config) *http1 {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http1{&http.Transport{
 		Proxy: nil, // a proxy would dial past the guard
-		// The transport dials apart from the request's own deadline, so that the
-		// dial needs one as well.
+		// The transport dials apart from the request's own deadline, so that the dial needs one as well.
 		DialContext:     timelyDialer(newDialer(cfg.Timeout, cfg.AllowPrivateAddresses).DialContext),
 		DialTLSContext:  timelyDialer(tlsDialer(cfg).DialContext),
 		Protocols:       protocols,
 		WriteBufferSize: writeBuffer,
 		// Room for a worker's whole concurrency, else each burst dials anew.
 		MaxIdleConnsPerHost: 512,
-		// Many servers close an idle connection after five seconds. A request
-		// that meets the closing ends unknown, which costs more than a dial.
+		// Many servers close an idle connection after five seconds. A request that meets the closing ends unknown,
+		// which costs more than a dial.
 		IdleConnTimeout:        4 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 		DisableCompression:     true, // no answer that unpacks to gigabytes

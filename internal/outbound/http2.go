@@ -15,9 +15,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// pingAfter is how long a connection may stand silent before it is asked for a
-// sign of life in the background. That also keeps NAT and firewalls from
-// forgetting it.
+// pingAfter is how long a connection may stand silent before it is asked for a sign of life in the background. That
+// also keeps NAT and firewalls from forgetting it.
 const pingAfter = 15 * time.Second
 
 var errNotHTTP2 = errors.New("the server does not speak HTTP/2")
@@ -72,13 +71,12 @@ func (t *http2Transport) link(address string) *link {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.links[address] == nil {
-		t.links[address] = &link{t: t, address: address, turn: make(chan struct{}, 1)}
+		t.links[address] = &link{t: t, address: address, first: make(chan struct{}, 1)}
 	}
 	return t.links[address]
 }
 
-// CloseIdleConnections closes all connections, those with requests under way
-// when these have ended.
+// CloseIdleConnections closes all connections, those with requests under way when these have ended.
 func (t *http2Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -48,9 +48,9 @@ func do(t *testing.T, c *Client, to string) *Failure {
 	return f
 }
 
-// TestUnprocessed: a request that the server reports as not processed surely was
+// TestHTTP2_Unprocessed: a request that the server reports as not processed surely was
 // not (RFC 9113, 6.8 and 8.7). Any other may have been. None is sent again.
-func TestUnprocessed(t *testing.T) {
+func TestHTTP2_Unprocessed(t *testing.T) {
 	const processed, all = 1, 1<<31 - 1 // the stream before, and every stream
 	reset := func(code http2.ErrCode) func(http2server.Request) {
 		return func(r http2server.Request) { r.Reset(code) }
@@ -114,9 +114,9 @@ func TestUnprocessed(t *testing.T) {
 	}
 }
 
-// TestTheFirstStreamOfAllIsAboveTheLast, where the server minds something about
+// TestHTTP2_GoAwayBeforeFirstStream, where the server minds something about
 // us and says so: net/http has words of its own for it.
-func TestTheFirstStreamOfAllIsAboveTheLast(t *testing.T) {
+func TestHTTP2_GoAwayBeforeFirstStream(t *testing.T) {
 	server := http2server.Listen(t, func(r http2server.Request) {
 		r.Conn.GoAway(0, http2.ErrCodeInadequateSecurity)
 		r.Conn.Close()
@@ -126,9 +126,9 @@ func TestTheFirstStreamOfAllIsAboveTheLast(t *testing.T) {
 	}
 }
 
-// TestWaitingRequestsTakeTheNextConnection when the server closes the one there
+// TestHTTP2_NextConnection when the server closes the one there
 // is: nothing of them was sent. The one that it names as the last is in doubt.
-func TestWaitingRequestsTakeTheNextConnection(t *testing.T) {
+func TestHTTP2_NextConnection(t *testing.T) {
 	const waiting = 20
 	cut := make(chan http2server.Request, 1)
 	server := http2server.Listen(t, func(r http2server.Request) {
@@ -160,8 +160,8 @@ func TestWaitingRequestsTakeTheNextConnection(t *testing.T) {
 	}
 }
 
-// TestAServerThatClosesEachConnection after one request is not asked for ever.
-func TestAServerThatClosesEachConnection(t *testing.T) {
+// TestHTTP2_ServerClosesEachConnection after one request is not asked for ever.
+func TestHTTP2_ServerClosesEachConnection(t *testing.T) {
 	const all = 30
 	server := http2server.Listen(t, func(r http2server.Request) {
 		r.Conn.GoAway(r.Stream, http2.ErrCodeNo)
@@ -185,8 +185,8 @@ func TestAServerThatClosesEachConnection(t *testing.T) {
 	}
 }
 
-// TestAServerThatTakesNoConnection is not asked for ever either.
-func TestAServerThatTakesNoConnection(t *testing.T) {
+// TestHTTP2_NoConnection is not asked for ever either.
+func TestHTTP2_NoConnection(t *testing.T) {
 	server := http2server.Listen(t, nil)
 	server.Greet = func(c *http2server.Conn) { c.GoAway(0, http2.ErrCodeNo) }
 	f := do(t, newTestHTTP2(t, server, 20*time.Second), server.URL)
@@ -195,9 +195,9 @@ func TestAServerThatTakesNoConnection(t *testing.T) {
 	}
 }
 
-// TestStreamsAreShared: however many requests at once, there is one connection,
+// TestHTTP2_SharedStreams: however many requests at once, there is one connection,
 // and as many streams as the server allows. It may allow more at any time.
-func TestStreamsAreShared(t *testing.T) {
+func TestHTTP2_SharedStreams(t *testing.T) {
 	const most = 100
 	for name, raise := range map[string]bool{"the server allows more, with all answers yet to come": true, "it does not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -231,9 +231,9 @@ func TestStreamsAreShared(t *testing.T) {
 	}
 }
 
-// TestNoStreamInTime: a request that never gets a stream is not sent, and waits
+// TestHTTP2_NoStreamInTime: a request that never gets a stream is not sent, and waits
 // no longer than it may.
-func TestNoStreamInTime(t *testing.T) {
+func TestHTTP2_NoStreamInTime(t *testing.T) {
 	begun := make(chan struct{})
 	server := http2server.Listen(t, func(http2server.Request) { close(begun) }, streams(1))
 	c := newTestHTTP2(t, server, 600*time.Millisecond)
@@ -254,9 +254,9 @@ func TestNoStreamInTime(t *testing.T) {
 // newShorter returns a client over the same connections, with less time.
 func newShorter(c *Client) *Client { return &Client{c.timeout / 3, c.transport} }
 
-// TestFailedDialsAreShared: a server that can not be reached is not asked once
+// TestHTTP2_SharedDialFailure: a server that can not be reached is not asked once
 // for each request.
-func TestFailedDialsAreShared(t *testing.T) {
+func TestHTTP2_SharedDialFailure(t *testing.T) {
 	server := http2server.Listen(t, nil)
 	c := New(Config{HTTP2: true, Timeout: 20 * time.Second, AllowPrivateAddresses: true}) // whose authorities do not know it
 	defer c.Close()

@@ -58,8 +58,8 @@ func (b *buffered) Close() error {
 
 const nowhere = "https://push.example.com"
 
-// TestTheConnectionIsKept however long nothing is sent, and seen to be alive.
-func TestTheConnectionIsKept(t *testing.T) {
+// TestHTTP2_KeepsConnection however long nothing is sent, and seen to be alive.
+func TestHTTP2_KeepsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http2server.Server{Handle: func(r http2server.Request) { r.Answer(200) }}
 		c := overPipes(t, server)
@@ -75,9 +75,9 @@ func TestTheConnectionIsKept(t *testing.T) {
 	})
 }
 
-// TestADeadConnectionLosesNothing: it says nothing any more, and does not end. No
+// TestHTTP2_DeadConnection: it says nothing any more, and does not end. No
 // request is written to it, whether the next one comes soon or late.
-func TestADeadConnectionLosesNothing(t *testing.T) {
+func TestHTTP2_DeadConnection(t *testing.T) {
 	for _, idle := range []time.Duration{2 * time.Second, 20 * time.Second, time.Hour} {
 		t.Run(idle.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestADeadConnectionLosesNothing(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatTheServerGaveUp, but does not end, is ended by us.
-func TestAConnectionThatTheServerGaveUp(t *testing.T) {
+// TestHTTP2_ServerGaveUp, but does not end, is ended by us.
+func TestHTTP2_ServerGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http2server.Server{Handle: func(r http2server.Request) { r.Answer(200) }}
 		c := overPipes(t, server)
@@ -119,8 +119,8 @@ func TestAConnectionThatTheServerGaveUp(t *testing.T) {
 	})
 }
 
-// TestAServerWithoutPings gets its requests all the same.
-func TestAServerWithoutPings(t *testing.T) {
+// TestHTTP2_ServerWithoutPings gets its requests all the same.
+func TestHTTP2_ServerWithoutPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &http2server.Server{Handle: func(r http2server.Request) { r.Answer(200) }, IgnorePings: true}
 		c := overPipes(t, server)
@@ -135,9 +135,9 @@ func TestAServerWithoutPings(t *testing.T) {
 	})
 }
 
-// TestNothingIsWrittenBeforeTheSettings: streams that are opened sooner may be
+// TestHTTP2_WaitsForSettings: streams that are opened sooner may be
 // more than the server takes.
-func TestNothingIsWrittenBeforeTheSettings(t *testing.T) {
+func TestHTTP2_WaitsForSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := overPipes(t, nil)
 		c.transport.(*http2Transport).dial = func(context.Context, string) (net.Conn, error) {

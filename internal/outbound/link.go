@@ -18,13 +18,12 @@ import (
 )
 
 const (
-	// fresh is how long after a sign of life a connection counts as alive. After
-	// it, a request waits until the connection has answered a ping, so that none
-	// is lost to one that died silently.
+	// fresh is how long after a sign of life a connection counts as alive. After it, a request waits until the
+	// connection has answered a ping, so that none is lost to one that died silently.
 	fresh = time.Second
 
-	// poll is how often the first in line looks whether a stream is free, or the
-	// server allows more of them: x/net/http2 tells nobody.
+	// poll is how often the first request that waits looks whether a stream is free, or the server allows more of
+	// them: x/net/http2 does not tell.
 	poll = 5 * time.Millisecond
 
 	// mostRequests is below what the numbers of a connection's streams last for.
@@ -37,7 +36,7 @@ var errNoStream = errors.New("not sent: no stream of the connection was free in 
 type link struct {
 	t       *http2Transport
 	address string
-	turn    chan struct{}      // held by the first in line for a stream
+	first   chan struct{}      // held by the first request that waits for a stream
 	renewal singleflight.Group // one ping or dial at a time, which all share
 
 	mu      sync.Mutex
@@ -52,9 +51,8 @@ type shared struct {
 	used  int       // requests
 }
 
-// send makes one request. As long as nothing of it was written, because the
-// connection was closing, it takes the next one: up to the third, as there is no
-// end to it where a server closes each.
+// send makes one request. As long as nothing of it was written, because the connection was closing, it takes the next
+// one: up to the third, as there is no end to it where a server closes each.
 func (l *link) send(req *http.Request, a *attempt) (*http.Response, error) {
 	ctx := req.Context()
 	for tries := 1; ; tries++ {
@@ -86,11 +84,11 @@ func gotConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// reserve waits for a stream, in line, for the RoundTrip that follows.
+// reserve waits for a stream for the RoundTrip that follows, one request after another.
 func (l *link) reserve(ctx context.Context, s *shared) error {
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.first <- struct{}{}:
+		defer func() { <-l.first }()
 	case <-ctx.Done():
 		return errNoStream
 	}
@@ -107,8 +105,8 @@ func (l *link) reserve(ctx context.Context, s *shared) error {
 	return nil
 }
 
-// connection returns one that is alive. The requests that wait for a ping or a
-// dial share it, so that none of them may break it off.
+// connection returns one that is alive. The requests that wait for a ping or a dial share it, so that none of them
+// may break it off.
 func (l *link) connection(ctx context.Context) (*shared, error) {
 	if s := l.ready(); s != nil {
 		return s, nil
@@ -165,9 +163,8 @@ func (l *link) renew() (*shared, error) {
 	return s, nil
 }
 
-// dial returns a connection of which it is known how many streams it allows at
-// a time, as those that are opened sooner may be refused: a server says so first,
-// before it answers a ping. One that answers no pings may do without.
+// dial returns a connection of which it is known how many streams it allows at a time, as those that are opened
+// sooner may be refused: a server says so first, before it answers a ping. One that answers no pings may do without.
 func (l *link) dial(ctx context.Context) (*shared, error) {
 	conn, err := l.t.dial(ctx, l.address)
 	if err != nil {
@@ -190,8 +187,7 @@ func (l *link) dial(ctx context.Context) (*shared, error) {
 	return s, nil
 }
 
-// drop gives a connection up. It ends when the requests under way on it have:
-// none takes longer than the timeout.
+// drop gives a connection up. It ends when the requests under way on it have: none takes longer than the timeout.
 func (l *link) drop(s *shared) {
 	l.mu.Lock()
 	known := s != nil && s == l.current

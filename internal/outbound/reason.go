@@ -11,10 +11,9 @@ import (
 	"syscall"
 )
 
-// Reason names what went wrong with a connection or a request. It knows the errors that it can vouch for, and
-// passes no other text on: the errors of net/http quote what the server
-// wrote, which may be our own request, and those of net hold addresses of the
-// inner network.
+// Reason names what went wrong with a connection or a request. It knows the errors that it can vouch for, and passes
+// no other text on: the errors of net/http quote what the server wrote, which may be our own request, and those of
+// net hold addresses of the inner network.
 func Reason(err error) string {
 	var (
 		forbidden *forbiddenAddressError
@@ -68,8 +67,7 @@ func certReason(err error) string {
 	return "the server's certificate is not valid"
 }
 
-// tlsReason finds a refusal of the TLS handshake, whose types crypto/tls does
-// not export.
+// tlsReason finds a refusal of the TLS handshake, whose types crypto/tls does not export.
 func tlsReason(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error") {

@@ -43,10 +43,10 @@ func (n *names) serve(conn net.PacketConn) {
 	}
 }
 
-// TestRebinding: a name that leads to a public address at first, or among
+// TestGuard_Rebinding: a name that leads to a public address at first, or among
 // others, and then to the inner network, leads nowhere. Each request asks DNS
 // itself, and is judged by the very address that it would connect to.
-func TestRebinding(t *testing.T) {
+func TestGuard_Rebinding(t *testing.T) {
 	var reached atomic.Int32
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer inner.Close()

@@ -12,9 +12,8 @@ import (
 
 const maxRetryAfter = 400 * 24 * time.Hour // longer than any push lives
 
-// RetryAfter reads the header Retry-After, in seconds or as an HTTP date, and
-// reports whether it could. A time gone by is no wait; a long one is cut to 400
-// days.
+// RetryAfter reads the header Retry-After, in seconds or as an HTTP date, and reports whether it could. A time gone
+// by is no wait; a long one is cut to 400 days.
 func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	header := h.Get("Retry-After")
 	if header == "" {
@@ -30,8 +29,7 @@ func RetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// Printable drops from s what cannot be printed, and cuts it to limit bytes
-// without splitting a character.
+// Printable drops from s what cannot be printed, and cuts it to limit bytes without splitting a character.
 func Printable(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// timelyConn is a connection of HTTP/1.1, which carries one request at a time.
-// It asks that one's attempt before each write.
+// timelyConn is a connection of HTTP/1.1, which carries one request at a time. It asks that one's attempt before each
+// write.
 type timelyConn struct {
 	net.Conn
 	attempt atomic.Pointer[attempt]
 }
 
-// Write is called by the transport, in a goroutine of its own. A first write that
-// fails before its first byte has sent nothing.
+// Write is called by the transport, in a goroutine of its own. A first write that fails before its first byte has
+// sent nothing.
 func (c *timelyConn) Write(p []byte) (int, error) {
 	a := c.attempt.Load()
 	if a == nil {
@@ -33,9 +33,8 @@ func (c *timelyConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// timely makes a request of HTTP/2, whose connection carries many, ask its
-// attempt itself: before the head, by the context, and before the body. If only
-// the head has gone, no server acts on a request that is broken off before its
+// timely makes a request of HTTP/2, whose connection carries many, ask its attempt itself: before the head, by the
+// context, and before the body. If only the head has gone, no server acts on a request that is broken off before its
 // body.
 func timely(req *http.Request, a *attempt) *http.Request {
 	req = req.WithContext(&timelyContext{req.Context(), a})
@@ -56,9 +55,8 @@ func (b *timelyBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// timelyContext ends by the clock. The runtime's timers, by which others end,
-// may fire a moment after a frozen worker goes on. The transport asks it last
-// when it is about to write the head.
+// timelyContext ends by the clock. The runtime's timers, by which others end, may fire a moment after a frozen worker
+// goes on. The transport asks it last when it is about to write the head.
 type timelyContext struct {
 	context.Context
 	attempt *attempt

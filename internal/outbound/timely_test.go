@@ -30,9 +30,8 @@ var servers = map[string]func(*httptest.Server) Config{
 	},
 }
 
-// TestAWorkerThatWasFrozenSendsNothing: it freezes when it has a connection and
-// is about to write. Nothing that a server would act on leaves it.
-func TestAWorkerThatWasFrozenSendsNothing(t *testing.T) {
+// A worker that was frozen beyond its deadline sends nothing.
+func TestTimely_FrozenWorker(t *testing.T) {
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,9 +70,9 @@ func TestAWorkerThatWasFrozenSendsNothing(t *testing.T) {
 	}
 }
 
-// TestAnAttemptIsWrittenInItsTime: each write is asked for, also the second; what
+// TestTimely_InTime: each write is asked for, also the second; what
 // was given up is not begun any more.
-func TestAnAttemptIsWrittenInItsTime(t *testing.T) {
+func TestTimely_InTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		soon := func() *attempt { return &attempt{until: time.Now().Add(time.Second)} }
 		begun := soon()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -29,19 +30,13 @@ func workersKey(prefix string) string { return prefix + "pace:workers" }
 // Run calls paused for every channel that is paused, with the time that is left, and keeps this worker among those
 // that Redis counts, until ctx ends.
 func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error {
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
-	for {
+	defer p.leave(ctx)
+	return loop.Loop{Interval: watchInterval, Pass: func(ctx context.Context) (full bool, err error) {
 		if p.redis.Left() == 0 {
 			p.watch(ctx, channels, paused)
 		}
-		select {
-		case <-ctx.Done():
-			p.leave(ctx)
-			return nil
-		case <-ticker.C:
-		}
-	}
+		return false, nil
+	}}.Run(ctx)
 }
 
 func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string, time.Duration)) {

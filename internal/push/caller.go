@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Caller is whoever holds an API key: a tenant, and what the key allows.
+// Caller is the holder of an API key: a tenant, and what the key allows.
 type Caller struct {
 	Tenant uuid.UUID
 	Scopes []string
@@ -14,7 +14,7 @@ type Caller struct {
 
 	Key    uuid.UUID     // the id of the API key, which is no secret
 	Left   time.Duration // how long the key was still valid when it was looked up; 0: for ever
-	Unseen bool          // nobody has noted for a minute that the key is in use
+	Unseen bool          // the key's use has not been recorded for a minute
 }
 
 // The scopes of API keys.

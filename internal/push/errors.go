@@ -7,8 +7,8 @@ import (
 
 // What callers of the store and of the services above it can tell apart.
 var (
-	// ErrUnavailable: Postgres could not be reached, or not in time. Nothing
-	// is known to be changed; trying again later is safe.
+	// ErrUnavailable: Postgres could not be reached, or not in time. Nothing is known to be changed; trying again
+	// later is safe.
 	ErrUnavailable = errors.New("the database is unavailable")
 	// ErrNotFound: there is no such thing, or it belongs to another tenant.
 	ErrNotFound = errors.New("not found")
@@ -24,8 +24,8 @@ var (
 	ErrWebhookOff = errors.New("the webhook is switched off")
 )
 
-// Early says that a wake-up came before its time, by Postgres' clock, because
-// the queue's clock is ahead. It is to come again.
+// Early says that a wake-up came before its time, by Postgres' clock, because the queue's clock is ahead. It is to
+// come again.
 type Early struct {
 	In time.Duration // until then
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Push is one message for one recipient through one channel at one send time.
-// All times are UTC; promised times (RequestedSendAt, SendAt) are whole
-// seconds.
+// Push is one message for one recipient through one channel at one send time. All times are UTC; promised times
+// (RequestedSendAt, SendAt) are whole seconds.
 type Push struct {
 	ID        uuid.UUID
 	Tenant    uuid.UUID
@@ -62,8 +61,8 @@ const (
 	Unknown   Outcome = "unknown"   // may have been delivered
 )
 
-// WakeUp is the queue's task for a push. It carries ids only and decides
-// nothing: whoever is woken asks Postgres what is to be done.
+// WakeUp is the queue's task for a push. It carries ids only and decides nothing: the worker that it wakes asks
+// Postgres what to do.
 type WakeUp struct {
 	Push         uuid.UUID
 	Tenant       uuid.UUID
@@ -72,8 +71,8 @@ type WakeUp struct {
 	Channel      string    // of the push; empty: not known
 	At           time.Time // when to wake up, by Postgres' clock
 
-	// In is how far away At was, by Postgres' clock, when the wake-up was made:
-	// for a queue whose clock is another one. It does not travel.
+	// In is how far away At was, by Postgres' clock, when the wake-up was made: for a queue whose clock is another
+	// one. It does not travel.
 	In time.Duration `json:"-"`
 
 	// Again says that the push was armed before. It does not travel either.

@@ -7,10 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// RecipientKey condenses a tenant's recipient to 64 bits. It names the
-// recipient's lock, shards the queues, and leads the indexes, so that none of
-// these carries personal data. Two recipients may share a key: queries compare
-// tenant and recipient as well, and a shared lock only waits a little.
+// RecipientKey condenses a tenant's recipient to 64 bits. It names the recipient's lock, shards the queues, and leads
+// the indexes, so that none of these carries personal data. Two recipients may share a key: queries compare tenant
+// and recipient as well, and a shared lock only waits a little.
 func RecipientKey(tenant uuid.UUID, recipient string) int64 {
 	h := sha256.New()
 	h.Write(tenant[:])

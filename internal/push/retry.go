@@ -29,9 +29,8 @@ type Resolution struct {
 	Reason string        // why, for Failed and Scheduled
 }
 
-// After decides what becomes of a push after an attempt, when left remains of
-// its time to live. The push's seed spreads the retries of many pushes: the
-// same seed and attempt always give the same delay.
+// After decides what becomes of a push after an attempt, when left remains of its time to live. The push's seed
+// spreads the retries of many pushes: the same seed and attempt always give the same delay.
 func (r Retry) After(a Attempt, left time.Duration, seed []byte) Resolution {
 	delay := max(r.backoff(a.Number, seed), a.RetryAfter)
 	switch {
@@ -59,9 +58,8 @@ func (r Retry) backoff(attempt int, seed []byte) time.Duration {
 	return d - Spread(d, seed, attempt)
 }
 
-// Spread is a part of a pause, up to a fifth, by which to change it, so that
-// what failed together does not come back together. The same seed and attempt
-// always give the same.
+// Spread is a part of a pause, up to a fifth, by which to change it, so that what failed together does not come back
+// together. The same seed and attempt always give the same.
 func Spread(pause time.Duration, seed []byte, attempt int) time.Duration {
 	h := fnv.New32a()
 	h.Write(seed)

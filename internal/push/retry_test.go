@@ -11,9 +11,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestRetryAfter goes through the ends of an attempt. The channel tries five
+// TestRetry_After goes through the ends of an attempt. The channel tries five
 // times, a second apart at first; the delays here leave no room for spreading.
-func TestRetryAfter(t *testing.T) {
+func TestRetry_After(t *testing.T) {
 	const hour = time.Hour
 	retry := push.Retry{MaxAttempts: 5, First: time.Second, Max: time.Minute}
 	failing := push.Retry{MaxAttempts: 5, First: time.Second, Max: time.Minute, FailOnUnknown: true}
@@ -52,8 +52,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBackoff holds every delay to the doubling series, less up to a fifth.
-func TestBackoff(t *testing.T) {
+// TestRetry_Backoff holds every delay to the doubling series, less up to a fifth.
+func TestRetry_Backoff(t *testing.T) {
 	retry := push.Retry{MaxAttempts: 100, First: 5 * time.Second, Max: time.Minute}
 	full := []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute}
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +74,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-func TestBackoffSpreads(t *testing.T) {
+func TestRetry_Spreads(t *testing.T) {
 	retry := push.Retry{MaxAttempts: 2, First: time.Minute, Max: time.Minute}
 	seen := map[time.Duration]bool{}
 	for i := range 100 {

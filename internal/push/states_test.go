@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStatesPage holds docs/states.md to the state machine.
-func TestStatesPage(t *testing.T) {
+// TestStatus_Page holds docs/states.md to the state machine.
+func TestStatus_Page(t *testing.T) {
 	page, err := os.ReadFile("../../docs/states.md")
 	if err != nil {
 		t.Fatal(err)

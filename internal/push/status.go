@@ -27,8 +27,7 @@ type Arrow struct {
 	When     string // what happens, in one phrase
 }
 
-// Arrows is the state machine. The store's updates, docs/states.md and the
-// tests are held to it.
+// Arrows is the state machine. The store's updates, docs/states.md and the tests are held to it.
 var Arrows = []Arrow{
 	{Scheduled, Sending, "a worker claims it"},
 	{Sending, Sent, "the provider took it"},

@@ -7,8 +7,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestStatuses states for every state what follows from the arrows.
-func TestStatuses(t *testing.T) {
+// TestStatus states for every state what follows from the arrows.
+func TestStatus(t *testing.T) {
 	for _, row := range []struct {
 		status        push.Status
 		next          []push.Status
@@ -35,7 +35,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-func TestEveryStatusIsReachableAndEveryLifeCanEnd(t *testing.T) {
+func TestStatus_Reachable(t *testing.T) {
 	for _, s := range push.Statuses {
 		if !leads(push.Scheduled, s) {
 			t.Errorf("no push can ever be %s", s)
@@ -59,7 +59,7 @@ func leads(from, to push.Status) bool {
 	return slices.Contains(seen, to)
 }
 
-func TestArrowsJoinKnownStatesAndSayWhen(t *testing.T) {
+func TestStatus_Arrows(t *testing.T) {
 	type pair struct{ from, to push.Status }
 	seen := map[pair]bool{}
 	for _, a := range push.Arrows {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -30,12 +31,7 @@ const named = 10
 // Run audits at every interval until ctx ends, the first time after a random
 // part of it: so that workers that start together do not meet.
 func (a *Auditor) Run(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-time.After(rand.N(a.Interval)):
-	}
-	return every(ctx, a.Interval, a.Log, "audit", a.Pass)
+	return loop.Loop{Name: "audit", Interval: a.Interval, Log: a.Log, Pass: a.Pass, Delay: rand.N(a.Interval)}.Run(ctx)
 }
 
 // Pass audits once, unless another worker is at it. What the last passes have

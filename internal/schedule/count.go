@@ -4,6 +4,6 @@ package schedule
 // Submit or SubmitBatch was asked.
 func (s *Service) CountInvalid(pushes int) {
 	for range pushes {
-		s.seen.Submitted("invalid", "")
+		s.metrics.Submitted("invalid", "")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -21,7 +22,7 @@ type Expirer struct {
 
 // Run expires every second until ctx ends.
 func (e *Expirer) Run(ctx context.Context) error {
-	return every(ctx, time.Second, e.Log, "expire", e.Pass)
+	return loop.Loop{Name: "expire", Interval: time.Second, Log: e.Log, Pass: e.Pass}.Run(ctx)
 }
 
 // Pass ends one portion of the expired pushes.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -51,7 +52,7 @@ const pollInterval = 500 * time.Millisecond
 // Run polls until ctx ends, and then waits for running handlers.
 func (p *Poller) Run(ctx context.Context) error {
 	defer p.handlers.Wait()
-	return every(ctx, pollInterval, p.Log, "poll", p.Pass)
+	return loop.Loop{Name: "poll", Interval: pollInterval, Log: p.Log, Pass: p.Pass}.Run(ctx)
 }
 
 // Polling reports whether workers do without Redis for now.

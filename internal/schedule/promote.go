@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -26,7 +27,7 @@ type Promoter struct {
 
 // Run promotes every second until ctx ends.
 func (p *Promoter) Run(ctx context.Context) error {
-	return every(ctx, time.Second, p.Log, "promote", p.Pass)
+	return loop.Loop{Name: "promote", Interval: time.Second, Log: p.Log, Pass: p.Pass}.Run(ctx)
 }
 
 // Pass arms one portion of what is due within the horizon.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -26,7 +28,7 @@ type Reaper struct {
 
 // Run reaps until ctx ends.
 func (r *Reaper) Run(ctx context.Context) error {
-	return every(ctx, r.Interval, r.Log, "reap", r.Pass)
+	return loop.Loop{Name: "reap", Interval: r.Interval, Log: r.Log, Pass: r.Pass}.Run(ctx)
 }
 
 // Pass ends one portion of the lost attempts. It is a finish like any other: a
@@ -38,7 +40,11 @@ func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
 		return false, err
 	}
 	errs := make([]error, len(lost))
-	parallel(len(lost), func(i int) { errs[i] = r.reap(ctx, lost[i]) })
+	var reaping sync.WaitGroup
+	for i, l := range lost {
+		reaping.Go(func() { errs[i] = r.reap(ctx, l) })
+	}
+	reaping.Wait()
 	return len(lost) == portion, errors.Join(errs...)
 }
 

@@ -29,15 +29,15 @@ const armPatience = 300 * time.Millisecond
 
 // Service does what callers ask for. It is safe for concurrent use.
 type Service struct {
-	store  *store.Store
-	cache  *quota.Cache
-	queue  armer
-	log    *slog.Logger
-	seen   observer
-	cfg    Config
-	now    func() time.Time
-	caps   *capCounter
-	crowds *bulkhead.Bulkhead[uuid.UUID] // turns
+	store   *store.Store
+	cache   *quota.Cache
+	queue   armer
+	log     *slog.Logger
+	metrics observer
+	cfg     Config
+	now     func() time.Time
+	caps    *capCounter
+	crowds  *bulkhead.Bulkhead[uuid.UUID] // turns
 }
 
 // Config is what a Service has to know.
@@ -67,8 +67,8 @@ type observer interface {
 
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
-func New(st *store.Store, cache *quota.Cache, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, seen: seen, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
+func New(st *store.Store, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
+	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
 }
 
 // Channels lists the names of the channels, the default first.

@@ -56,7 +56,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	var reserved quota.Reservation
 	if asksCache := !o.ValidateOnly && !r.Defer; asksCache {
 		reserved = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
-		s.seen.CacheAnswered(reserved.State.String())
+		s.metrics.CacheAnswered(reserved.State.String())
 	}
 	if reserved.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, who, d.Push.SendAt); err != nil {
@@ -171,16 +171,16 @@ func (s *Service) observe(o Options, err error) {
 	)
 	switch {
 	case err == nil:
-		s.seen.Submitted("accepted", "")
+		s.metrics.Submitted("accepted", "")
 	case errors.As(err, &refusal):
 		for _, v := range refusal.Violations {
-			s.seen.Submitted("refused", v.Rule.Name)
+			s.metrics.Submitted("refused", v.Rule.Name)
 		}
 	case errors.As(err, &capped):
-		s.seen.Submitted("capped", capped.Cap)
+		s.metrics.Submitted("capped", capped.Cap)
 	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
-		s.seen.Submitted("invalid", "")
+		s.metrics.Submitted("invalid", "")
 	default:
-		s.seen.Submitted("unavailable", "")
+		s.metrics.Submitted("unavailable", "")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -17,7 +18,7 @@ type Sweeper struct {
 
 // Run sweeps every ten seconds until ctx ends.
 func (s *Sweeper) Run(ctx context.Context) error {
-	return every(ctx, 10*time.Second, s.Log, "sweep", s.Pass)
+	return loop.Loop{Name: "sweep", Interval: 10 * time.Second, Log: s.Log, Pass: s.Pass}.Run(ctx)
 }
 
 // Pass removes one portion.

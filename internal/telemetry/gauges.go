@@ -8,8 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Gauges are read when the metrics are asked for. What servers say is kept for some
-// seconds.
+// Gauges are read when the metrics are asked for. Answers of servers are kept for some seconds.
 type Gauges struct {
 	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
@@ -19,8 +18,8 @@ type Gauges struct {
 	Polling    func() bool // whether Redis is given up for now; nil in the API
 
 	// Of a worker, by channel; nil in the API.
-	Waiting func() map[string]int           // who wait for their turn
-	Held    func() map[string]time.Duration // for how long the channel is left alone
+	Waiting func() map[string]int           // recipients in the queue
+	Held    func() map[string]time.Duration // for how much longer the channel pauses
 }
 
 var (
@@ -32,16 +31,15 @@ var (
 	awaitedDesc = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
 	offDesc     = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
 	pollingDesc = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
-	waitingDesc = prometheus.NewDesc("sendquota_channel_waiting", "Recipients that wait for their turn at a channel, in this worker.", []string{"channel"}, nil)
+	waitingDesc = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
 	heldDesc    = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
 )
 
-// Watch adds gauges to the metrics. What can not be read is left out, and the
-// server that did not answer is shown as down.
+// Watch adds gauges to the metrics. What can not be read is left out, and the server that did not answer is shown as
+// down.
 func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(&gaugeCollector{Gauges: g, now: time.Now}) }
 
-// gaugesKept is how long what the servers said is shown: whoever asks for the metrics
-// often does not ask the servers.
+// gaugesKept is how long the answers of the servers are shown: frequent scrapes do not reach the servers.
 const gaugesKept = 5 * time.Second
 
 type gaugeCollector struct {
@@ -78,7 +76,7 @@ func gauge(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
-// servers is what the servers say, or said a moment ago.
+// servers asks the servers, or returns their answers of a moment ago.
 func (c *gaugeCollector) servers() []prometheus.Metric {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +87,7 @@ func (c *gaugeCollector) servers() []prometheus.Metric {
 	return c.kept
 }
 
-// ask asks both servers at the same time, each within two seconds: one that hangs
-// says nothing about the other.
+// ask asks both servers at the same time, each within two seconds: one that hangs does not hold up the other.
 func (c *gaugeCollector) ask() []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -7,32 +7,34 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/sendquota/sendquota/internal/build"
 )
 
-// Metrics are the service's Prometheus metrics, in a registry of their own.
-// The zero value is of no use: see [NewMetrics].
+// Metrics are the service's Prometheus metrics, in a registry of their own. The zero value is of no use: see
+// [NewMetrics].
 type Metrics struct {
 	registry *prometheus.Registry
 
-	submits       *prometheus.CounterVec
-	requests      *prometheus.HistogramVec
-	attempts      *prometheus.CounterVec
-	lateness      prometheus.Histogram
-	unregistered  *prometheus.CounterVec
-	deferrals     prometheus.Counter
-	lost          prometheus.Counter
-	expired       prometheus.Counter
-	overdue       prometheus.Counter
-	cacheAnswers  *prometheus.CounterVec
-	cacheErrors   prometheus.Counter
-	paceErrors    prometheus.Counter
-	limiterErrors prometheus.Counter
-	limitsSkipped prometheus.Counter
-	groups        *prometheus.HistogramVec
-	notified      *prometheus.CounterVec
+	Lost          prometheus.Counter // attempts whose worker did not report before the lease ended
+	CacheErrors   prometheus.Counter // failed exchanges of the quota cache with Redis
+	PaceErrors    prometheus.Counter // failed exchanges with Redis about the speed of channels
+	LimiterErrors prometheus.Counter // failed exchanges with Redis about speed limits
+	LimitsSkipped prometheus.Counter // requests that passed the limits of callers without a decision
+
+	submits      *prometheus.CounterVec
+	requests     *prometheus.HistogramVec
+	attempts     *prometheus.CounterVec
+	lateness     prometheus.Histogram
+	unregistered *prometheus.CounterVec
+	deferrals    prometheus.Counter
+	expired      prometheus.Counter
+	overdue      prometheus.Counter
+	cacheAnswers *prometheus.CounterVec
+	groups       *prometheus.HistogramVec
+	notified     *prometheus.CounterVec
 
 	// Without a value until there was an audit.
 	violations    *prometheus.GaugeVec
@@ -42,53 +44,53 @@ type Metrics struct {
 
 // NewMetrics registers all metrics.
 func NewMetrics() *Metrics {
+	registry := prometheus.NewRegistry()
+	auto := promauto.With(registry)
 	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		submits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_submits_total",
+		registry: registry,
+		submits: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_submits_total",
 			Help: "Submitted pushes by outcome (accepted, refused, capped, invalid, unavailable); a refused one counts once for each rule that refused it."}, []string{"outcome", "rule"}),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_http_request_duration_seconds",
+		requests: auto.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_http_request_duration_seconds",
 			Help: "Time to answer an API request.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}, []string{"route", "method", "status"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_deliveries_total",
+		attempts: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_deliveries_total",
 			Help: "Delivery attempts by channel and outcome (delivered, refused, unknown)."}, []string{"channel", "outcome"}),
-		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "sendquota_lateness_seconds",
+		lateness: auto.NewHistogram(prometheus.HistogramOpts{Name: "sendquota_lateness_seconds",
 			Help: "How long after its promised time the first attempt of a push began.", Buckets: []float64{.005, .01, .025, .05, .1, .2, .3, .5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200}}),
-		unregistered: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_unregistered_addresses_total",
-			Help: "Pushes to addresses at which, as the provider says, nobody is any more, by channel."}, []string{"channel"}),
-		deferrals: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_deferrals_total",
+		unregistered: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_unregistered_addresses_total",
+			Help: "Pushes to addresses that the provider reports as unregistered, by channel."}, []string{"channel"}),
+		deferrals: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_deferrals_total",
 			Help: "Due pushes put off because the recipient's actual sends left no place."}),
-		lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_lost_attempts_total",
+		Lost: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_lost_attempts_total",
 			Help: "Attempts whose worker did not report before the lease ended."}),
-		expired: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_expired_total",
+		expired: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_expired_total",
 			Help: "Pushes that expired before they could be sent."}),
-		overdue: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_overdue_total",
+		overdue: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_overdue_total",
 			Help: "Pushes that workers looked for in Postgres because they were overdue by more than delivery.arm_lease although Redis works, counted at each look: the queue wakes nobody, or workers are behind."}),
-		cacheAnswers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_ledger_answers_total",
+		cacheAnswers: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_ledger_answers_total",
 			Help: "Answers of the quota cache: cold (not loaded, or Redis away), free, blocked."}, []string{"state"}),
-		cacheErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
+		CacheErrors: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
 			Help: "Failed exchanges of the quota cache with Redis."}),
-		paceErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_pace_errors_total",
+		PaceErrors: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_pace_errors_total",
 			Help: "Failed exchanges with Redis about the speed of channels; until the next that succeeds, a worker keeps to a share of its own."}),
-		limiterErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_limiter_errors_total",
+		LimiterErrors: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_limiter_errors_total",
 			Help: "Failed exchanges of the speed limiter with Redis."}),
-		limitsSkipped: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_api_limits_skipped_total",
+		LimitsSkipped: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_api_limits_skipped_total",
 			Help: "Requests that passed the api_limits without a decision, because Redis did not answer."}),
-		groups: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
+		groups: auto.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
 			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (ledger, limits, callers).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
-		notified: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_webhook_deliveries_total",
+		notified: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_webhook_deliveries_total",
 			Help: "Attempts to tell a webhook an event by outcome (delivered, failed and to be repeated, given_up)."}, []string{"outcome"}),
-		violations: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
+		violations: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
 			Help: "Broken guarantees that this worker's last audit found, by check."}, []string{"check"}),
-		lastAudit: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_last_success_timestamp_seconds",
+		lastAudit: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_last_success_timestamp_seconds",
 			Help: "When this worker last made an audit, whatever it found."}, nil),
-		auditDuration: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
+		auditDuration: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
 			Help: "How long this worker's last audit took."}, nil),
 	}
 	b := build.Read()
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sendquota_build_info", Help: "Always 1; the labels name the program's version.",
-		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}}, func() float64 { return 1 }))
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.unregistered, m.deferrals, m.lost, m.expired, m.overdue, m.cacheAnswers, m.cacheErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
-		m.violations, m.lastAudit, m.auditDuration,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "sendquota_build_info", Help: "Always 1; the labels name the program's version.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}}, func() float64 { return 1 })
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -113,14 +115,11 @@ func (m *Metrics) Attempted(channel, outcome string, first bool, late time.Durat
 	}
 }
 
-// Unregistered counts a push to an address at which nobody is any more.
+// Unregistered counts a push to an address that the provider reports as unregistered.
 func (m *Metrics) Unregistered(channel string) { m.unregistered.WithLabelValues(channel).Inc() }
 
 // Deferred counts a due push that was put off.
 func (m *Metrics) Deferred() { m.deferrals.Inc() }
-
-// Lost counts an attempt that nobody reported on.
-func (m *Metrics) Lost() { m.lost.Inc() }
 
 // Expired counts pushes that were too late.
 func (m *Metrics) Expired(pushes int) { m.expired.Add(float64(pushes)) }
@@ -130,19 +129,6 @@ func (m *Metrics) FoundOverdue(pushes int) { m.overdue.Add(float64(pushes)) }
 
 // CacheAnswered counts an answer of the cache.
 func (m *Metrics) CacheAnswered(state string) { m.cacheAnswers.WithLabelValues(state).Inc() }
-
-// CacheFailed counts a failed exchange with Redis.
-func (m *Metrics) CacheFailed() { m.cacheErrors.Inc() }
-
-// PaceFailed counts a failed exchange with Redis about the speed of channels.
-func (m *Metrics) PaceFailed() { m.paceErrors.Inc() }
-
-// LimiterFailed counts a failed exchange with Redis about speed limits.
-func (m *Metrics) LimiterFailed() { m.limiterErrors.Inc() }
-
-// LimitsSkipped counts a request that passed the limits of callers because
-// nobody could decide.
-func (m *Metrics) LimitsSkipped() { m.limitsSkipped.Inc() }
 
 // Grouped records how many calls were worked on together.
 func (m *Metrics) Grouped(kind string, size int) {

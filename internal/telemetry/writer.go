@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// Writer writes to another writer from a goroutine of its own: what is written
-// while that is busy goes out together. So a line costs its caller no system
-// call, and is out within moments. If the other writer falls behind by more
-// than a megabyte, callers wait for it.
+// Writer writes to another writer from a goroutine of its own: what is written while that is busy goes out together.
+// So a line costs its caller no system call, and is out within moments. If the other writer falls behind by more than
+// a megabyte, callers wait for it.
 type Writer struct {
 	to io.Writer
 
@@ -27,8 +26,7 @@ func NewWriter(to io.Writer) *Writer {
 	return w
 }
 
-// Write takes a line. It never fails: a log that can not be written must not
-// stop the service.
+// Write takes a line. It never fails: a log that can not be written must not stop the service.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestWriterKeepsLinesWhole writes from many goroutines and wants every line,
+// TestWriter_KeepsLinesWhole writes from many goroutines and wants every line,
 // whole, and those of one goroutine in order.
-func TestWriterKeepsLinesWhole(t *testing.T) {
+func TestWriter_KeepsLinesWhole(t *testing.T) {
 	const writers, lines = 8, 500
 	var out bytes.Buffer
 	w := NewWriter(&out)
@@ -39,9 +39,9 @@ func TestWriterKeepsLinesWhole(t *testing.T) {
 	}
 }
 
-// TestWriterWaits wants a writer that falls behind to slow its callers down,
+// TestWriter_Waits wants a writer that falls behind to slow its callers down,
 // and not to grow for ever.
-func TestWriterWaits(t *testing.T) {
+func TestWriter_Waits(t *testing.T) {
 	gate := make(chan struct{})
 	w := NewWriter(gated{gate})
 	done := make(chan struct{})

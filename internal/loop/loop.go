@@ -1,0 +1,59 @@
+// Package loop repeats background work. All periodic work of the programs runs in a [Loop].
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Loop repeats a pass at every tick. A pass that found as much as it can handle at once is full: the next one follows
+// without a pause. A pass that fails is logged, and repeated at the next tick.
+type Loop struct {
+	Name     string        // of the work, for the log
+	Interval time.Duration // between ticks
+	Log      *slog.Logger
+	Pass     func(ctx context.Context) (full bool, err error)
+
+	Delay time.Duration   // before the first pass
+	Retry time.Duration   // after a pass that failed; zero: until the next tick
+	Wake  <-chan struct{} // begins a pass before the next tick, unless the last one failed and Retry is set
+}
+
+// Run repeats passes until ctx ends. It always returns nil.
+func (l Loop) Run(ctx context.Context) error {
+	ticker := time.NewTicker(l.Interval)
+	defer ticker.Stop()
+	if l.Delay > 0 && !sleep(ctx, time.After(l.Delay), nil) {
+		return nil
+	}
+	for {
+		full, err := l.Pass(ctx)
+		tick, wake := ticker.C, l.Wake
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			l.Log.ErrorContext(ctx, l.Name+" failed; it is tried again", "error", err)
+			if l.Retry > 0 {
+				tick, wake = time.After(l.Retry), nil
+			}
+		case full:
+			continue
+		}
+		if !sleep(ctx, tick, wake) {
+			return nil
+		}
+	}
+}
+
+// sleep waits for a tick or a wake-up. It reports whether ctx goes on.
+func sleep(ctx context.Context, tick <-chan time.Time, wake <-chan struct{}) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-tick:
+	case <-wake:
+	}
+	return true
+}
