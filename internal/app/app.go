@@ -217,7 +217,7 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 		Busy: func() []push.Source { return lobby.Busy(5 * d.Concurrency) },
 	}
 	if d.AuditInterval > 0 {
-		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
+		auditor := &schedule.Auditor{Store: a.store, Checks: store.CheckNames(), Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
 		g.Go(func() error { return auditor.Run(ctx) })
 	}
 	hooks := a.cfg.Webhooks

@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const (
@@ -25,7 +24,7 @@ type pageView struct {
 func (a *api) list(c *call) error {
 	var bad faults
 	q := readQuery(c.r, &bad, "recipient", "status", "channel", "category", "from", "until", "page_size", "page_token")
-	f := store.Filter{
+	f := push.Filter{
 		Recipient: q.text("recipient", maxRecipient), Channel: q.text("channel", maxChannel), Category: q.text("category", maxCategory),
 		Status: push.Status(q.oneOf("status", statusNames()...)),
 		From:   q.time("from", time.Time{}), Until: q.time("until", time.Time{}),

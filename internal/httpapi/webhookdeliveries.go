@@ -11,22 +11,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // deliveryView is an event on its way to a webhook.
 type deliveryView struct {
-	ID            string               `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
-	Event         push.Event           `json:"event"`
-	PushID        *string              `json:"push_id" format:"uuid" nullable:"true" doc:"Which push it is about; null for a test."`
-	Status        store.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts over a day or a 410."`
-	Attempts      int                  `json:"attempts"`
-	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While it waits: when it is tried, or whether it still has to wait for an earlier event of the push; null while the webhook is disabled."`
-	LastStatus    *int                 `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
-	LastError     string               `json:"last_error" doc:"Why the last attempt failed."`
-	CreatedAt     string               `json:"created_at" format:"date-time"`
-	EndedAt       *string              `json:"ended_at" format:"date-time" nullable:"true"`
-	Payload       json.RawMessage      `json:"payload" doc:"The body of its requests."`
+	ID            string              `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
+	Event         push.Event          `json:"event"`
+	PushID        *string             `json:"push_id" format:"uuid" nullable:"true" doc:"Which push it is about; null for a test."`
+	Status        push.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts over a day or a 410."`
+	Attempts      int                 `json:"attempts"`
+	NextAttemptAt *string             `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While it waits: when it is tried, or whether it still has to wait for an earlier event of the push; null while the webhook is disabled."`
+	LastStatus    *int                `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
+	LastError     string              `json:"last_error" doc:"Why the last attempt failed."`
+	CreatedAt     string              `json:"created_at" format:"date-time"`
+	EndedAt       *string             `json:"ended_at" format:"date-time" nullable:"true"`
+	Payload       json.RawMessage     `json:"payload" doc:"The body of its requests."`
 }
 
 // TransformSchema says that the payload is an object.
@@ -40,7 +39,7 @@ type deliveriesView struct {
 	NextPageToken string         `json:"next_page_token" doc:"For page_token, to get the next page; empty at the end of the list, and only there."`
 }
 
-func deliveryViewOf(d store.Delivery) deliveryView {
+func deliveryViewOf(d push.Delivery) deliveryView {
 	v := deliveryView{
 		ID: d.ID.String(), Event: d.Event, Status: d.Status, Attempts: d.Attempts, LastError: d.LastError,
 		CreatedAt: stamp(d.CreatedAt), EndedAt: maybe(d.EndedAt), Payload: d.Payload,
@@ -49,7 +48,7 @@ func deliveryViewOf(d store.Delivery) deliveryView {
 		id := d.Push.String()
 		v.PushID = &id
 	}
-	if d.Status == store.DeliveryWaiting {
+	if d.Status == push.DeliveryWaiting {
 		v.NextAttemptAt = maybe(d.NextAt)
 	}
 	if d.LastStatus != 0 {
@@ -63,8 +62,8 @@ func (a *api) listDeliveries(c *call) error {
 	var bad faults
 	q := readQuery(c.r, &bad, "status", "event", "push", "page_size", "page_token")
 	id := c.pathID("id", &bad)
-	f := store.DeliveryFilter{
-		Status: store.DeliveryStatus(q.oneOf("status", deliveryStatuses()...)),
+	f := push.DeliveryFilter{
+		Status: push.DeliveryStatus(q.oneOf("status", deliveryStatuses()...)),
 		Event:  push.Event(q.oneOf("event", toldEvents()...)),
 		Push:   q.id("push"),
 	}
@@ -96,8 +95,8 @@ func (a *api) listDeliveries(c *call) error {
 }
 
 func deliveryStatuses() []string {
-	names := make([]string, len(store.DeliveryStatuses))
-	for i, s := range store.DeliveryStatuses {
+	names := make([]string, len(push.DeliveryStatuses))
+	for i, s := range push.DeliveryStatuses {
 		names[i] = string(s)
 	}
 	return names
@@ -106,11 +105,11 @@ func deliveryStatuses() []string {
 func toldEvents() []string { return append(eventNames(push.Events...), string(push.EventTest)) }
 
 // deliveriesToken writes a position in a list of deliveries: see pageToken.
-func deliveriesToken(seq int64, tenant, webhook uuid.UUID, f store.DeliveryFilter) string {
+func deliveriesToken(seq int64, tenant, webhook uuid.UUID, f push.DeliveryFilter) string {
 	return sealed(binary.BigEndian.AppendUint64(nil, uint64(seq)), tenant, deliveryList(webhook, f))
 }
 
-func readDeliveriesToken(token string, tenant, webhook uuid.UUID, f store.DeliveryFilter) (before int64, ok bool) {
+func readDeliveriesToken(token string, tenant, webhook uuid.UUID, f push.DeliveryFilter) (before int64, ok bool) {
 	if token == "" {
 		return 0, true
 	}
@@ -121,7 +120,7 @@ func readDeliveriesToken(token string, tenant, webhook uuid.UUID, f store.Delive
 	return int64(binary.BigEndian.Uint64(b)), true
 }
 
-func deliveryList(webhook uuid.UUID, f store.DeliveryFilter) string {
+func deliveryList(webhook uuid.UUID, f push.DeliveryFilter) string {
 	return fmt.Sprintf("deliveries %s %q %q %s", webhook, f.Status, f.Event, f.Push)
 }
 
@@ -200,16 +199,16 @@ func readSince(r *reader) (since time.Time, f fields) {
 }
 
 func exampleDelivery() deliveryView {
-	return deliveryViewOf(store.Delivery{
-		ID: uuid.MustParse(exampleOtherID), Push: uuid.MustParse(exampleID), Event: push.EventSent, Status: store.DeliveryWaiting, Attempts: 2,
+	return deliveryViewOf(push.Delivery{
+		ID: uuid.MustParse(exampleOtherID), Push: uuid.MustParse(exampleID), Event: push.EventSent, Status: push.DeliveryWaiting, Attempts: 2,
 		NextAt: exampleTime(37 * time.Second), LastStatus: 503, LastError: "the endpoint answered 503 Service Unavailable", CreatedAt: exampleTime(time.Second),
 		Payload: json.RawMessage(`{"type": "push.sent", "timestamp": "2026-12-01T08:00:01Z", "data": {"id": "` + exampleID + `", "status": "sent", "recipient": "user-42"}}`),
 	})
 }
 
 func exampleTestDelivery() deliveryView {
-	return deliveryViewOf(store.Delivery{
-		ID: uuid.MustParse(exampleOtherID), Event: push.EventTest, Status: store.DeliveryWaiting, NextAt: exampleTime(0), CreatedAt: exampleTime(0),
+	return deliveryViewOf(push.Delivery{
+		ID: uuid.MustParse(exampleOtherID), Event: push.EventTest, Status: push.DeliveryWaiting, NextAt: exampleTime(0), CreatedAt: exampleTime(0),
 		Payload: json.RawMessage(`{"type": "webhook.test", "timestamp": "2026-12-01T08:00:00Z", "data": {"webhook_id": "` + exampleID + `"}}`),
 	})
 }

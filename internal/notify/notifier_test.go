@@ -13,6 +13,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -147,7 +148,7 @@ func TestFailingForLongSwitchesOff(t *testing.T) {
 	cfg.DisableAfter = time.Millisecond
 	w.run(w.Store, cfg)
 	w.book(w.tenant, "a")
-	off := func() store.Webhook {
+	off := func() push.Webhook {
 		got, err := w.webhooks.Get(t.Context(), w.tenant, hook.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +179,7 @@ func TestGone(t *testing.T) {
 	if err != nil || got.DisabledReason != "the endpoint answered 410 Gone" || len(e.seen()) != 1 {
 		t.Errorf("%+v, %v, %d requests", got, err, len(e.seen()))
 	}
-	if d := w.only(hook); d.Status != store.DeliveryFailed || d.LastStatus != 410 || d.LastError != "the endpoint answered 410 Gone" {
+	if d := w.only(hook); d.Status != push.DeliveryFailed || d.LastStatus != 410 || d.LastError != "the endpoint answered 410 Gone" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -213,7 +214,7 @@ func TestNoPrivateAddressIsReached(t *testing.T) {
 		if _, err := w.webhooks.Test(t.Context(), w.tenant, hook.ID); err != nil {
 			t.Fatal(err)
 		}
-		w.eventually(host+" is given up", func() bool { return w.only(hook).Status == store.DeliveryFailed })
+		w.eventually(host+" is given up", func() bool { return w.only(hook).Status == push.DeliveryFailed })
 		if d := w.only(hook); d.LastStatus != 0 || !strings.HasPrefix(d.LastError, "no connection: ") || host != "0x7f.1" && d.LastError != "no connection: the host has no public address" {
 			t.Errorf("%s: %+v", host, d)
 		}
@@ -255,7 +256,7 @@ type forgetful struct {
 	losses atomic.Int32
 }
 
-func (f *forgetful) SettleDeliveries(ctx context.Context, s []store.Settlement, off store.SwitchOff) ([]store.Webhook, error) {
+func (f *forgetful) SettleDeliveries(ctx context.Context, s []store.Settlement, off store.SwitchOff) ([]push.Webhook, error) {
 	if f.losses.Add(-1) >= 0 {
 		return nil, errors.New("killed")
 	}
@@ -282,7 +283,7 @@ func TestWhatWasNotRecordedIsSentAgain(t *testing.T) {
 	if !slices.Equal(told, []string{"push.scheduled", "push.scheduled", "push.sent"}) || e.seen()[0].id != e.seen()[1].id {
 		t.Errorf("told %v", told)
 	}
-	if d, err := w.Deliveries(t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 10); err != nil || d.Deliveries[1].Attempts != 2 {
+	if d, err := w.Deliveries(t.Context(), hook.Tenant, hook.ID, push.DeliveryFilter{}, 0, 10); err != nil || d.Deliveries[1].Attempts != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

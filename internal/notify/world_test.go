@@ -60,7 +60,7 @@ func (w *world) newTenant(name string) uuid.UUID {
 }
 
 // hook makes a webhook that wants all events.
-func (w *world) hook(tenant uuid.UUID, url string) (store.Webhook, string) {
+func (w *world) hook(tenant uuid.UUID, url string) (push.Webhook, string) {
 	w.t.Helper()
 	hook, secret, err := w.webhooks.Create(w.t.Context(), tenant, url, push.Events)
 	if err != nil {
@@ -120,9 +120,9 @@ func (w *world) send(p push.Push) {
 }
 
 // only returns the webhook's only delivery.
-func (w *world) only(hook store.Webhook) store.Delivery {
+func (w *world) only(hook push.Webhook) push.Delivery {
 	w.t.Helper()
-	d, err := w.Deliveries(w.t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 2)
+	d, err := w.Deliveries(w.t.Context(), hook.Tenant, hook.ID, push.DeliveryFilter{}, 0, 2)
 	if err != nil || len(d.Deliveries) != 1 {
 		w.t.Fatalf("%+v, %v", d, err)
 	}
