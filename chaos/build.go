@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // clockVariable sets the clock of a program built with skew, in seconds from
@@ -31,14 +32,7 @@ func (l *lab) compile(ctx context.Context, name string, o overlay, commands ...s
 	if err != nil {
 		return "", err
 	}
-	args := []string{"build", "-tags", "failpoint", "-overlay", list, "-o", bin + "/"}
-	for _, c := range commands {
-		args = append(args, "github.com/sendquota/sendquota/cmd/"+c)
-	}
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	return bin, nil
+	return bin, testenv.Build(ctx, bin, []string{"-tags", "failpoint", "-overlay", list}, commands...)
 }
 
 // skewClock has time.Now be off by as many seconds as the environment says. Go

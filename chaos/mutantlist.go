@@ -1,7 +1,5 @@
 package main
 
-import "context"
-
 // mutant is a wrong version of the programs, in which one of the checks is missing on which the guarantees rest. In its
 // story that check alone stands between a recipient and too many pushes, or none. With the mutant the story must end
 // badly, and be noticed; with the code as it is it must end well.
@@ -10,7 +8,7 @@ type mutant struct {
 	program   string // api or worker
 	breaks    string
 	mutations []mutation
-	story     func(ctx context.Context, w *world) error
+	story     func(b *bundle)
 	evidence  []string // the checks of the judge that must each find it
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -82,29 +83,20 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, errors.Join(err, a.redis.close())
 	}
 	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
-	own := a.store.Installation
-	a.cache = quota.NewCache(a.redis.cache, quota.CacheConfig{
-		Installation: own,
-		OnError:      a.cacheFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("ledger", calls) },
-	})
-	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{
-		Installation: own,
-		OnError:      a.limiterFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("callers", calls) },
-	})
-	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{
-		Installation: own,
-		OnError:      a.limiterFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("limits", calls) },
-		Work:         takesWork, OwnerWork: tenantWork,
-	})
-	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, own)
+	a.cache = quota.NewCache(a.redis.cache, a.runner("ledger", a.cacheFailed))
+	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{Config: a.runner("callers", a.limiterFailed)})
+	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{Config: a.runner("limits", a.limiterFailed), Work: takesWork, OwnerWork: tenantWork})
+	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
 	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
 	return a, nil
+}
+
+// runner is how a part asks Redis. The metrics call the part by this name.
+func (a *App) runner(part string, failed func(error)) redisscript.Config {
+	return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { a.metrics.Grouped(part, calls) }}
 }
 
 // Close closes the connections.
@@ -199,22 +191,21 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 // startWorker starts everything that a worker does.
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
-	deliverer := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
+	worker := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
 		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, a.store.Installation, uuid.NewString(), a.paceFailed),
 	})
-	lobby := delivery.NewLobby(deliverer, a.store, a.log)
-	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held
+	a.gauges.Waiting, a.gauges.Held = worker.Waiting, worker.Held
 	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease,
-		Busy: func() []push.Source { return lobby.Busy(0) }}
+		Busy: func() []push.Source { return worker.Busy(0) }}
 	expirer := &schedule.Expirer{Store: a.store, Cache: a.cache, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
 		Store: a.store, Cache: a.cache, Log: a.log, Lost: a.metrics.Lost,
 		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
 	}
 	a.poller = &schedule.Poller{
-		Store: a.store, Works: a.queue.Works, Handle: lobby.Handle, Log: a.log,
+		Store: a.store, Works: a.queue.Works, Handle: worker.Handle, Log: a.log,
 		Patience: d.RedisPatience, Linger: d.ArmLease, Overdue: d.ArmLease, Found: a.metrics.FoundOverdue, Concurrency: d.Concurrency,
-		Busy: func() []push.Source { return lobby.Busy(5 * d.Concurrency) },
+		Busy: func() []push.Source { return worker.Busy(5 * d.Concurrency) },
 	}
 	if d.AuditInterval > 0 {
 		auditor := &schedule.Auditor{Store: a.store, Checks: store.CheckNames(), Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
@@ -225,11 +216,11 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := &schedule.Sweeper{Store: a.store, Log: a.log, Keep: hooks.Retention}
-	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, lobby.Run, notifier.Run, sweeper.Run} {
+	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, worker.Run, notifier.Run, sweeper.Run} {
 		g.Go(func() error { return run(ctx) })
 	}
 	g.Go(func() error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, lobby.Handle)
+		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, worker.Handle)
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
 var update = flag.Bool("update", false, "write the settings into docs/settings.md")
@@ -37,7 +39,8 @@ func TestDocs_Settings(t *testing.T) {
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("\n| setting | default | meaning |\n|---|---|---|\n")
-	for _, s := range Settings() {
+	var c Config
+	for _, s := range append(strictyaml.Describe(c.variables), strictyaml.Describe(c.settings)...) {
 		switch s.Default {
 		case "{}":
 			continue // a section; its settings follow

@@ -44,7 +44,7 @@ type resultView struct {
 // TransformSchema says which problems a member may have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
 	among := []kind{invalidRequest, quotaExceeded, tenantCap, batchRefused}
-	problem := (&sketch{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
+	problem := (&spec{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
 	problem.Description = schema.Properties["problem"].Description
 	schema.Properties["problem"] = problem
 	return schema
@@ -257,7 +257,7 @@ func (e *refusedBatch) problem() problemer {
 	return &batchProblem{Problem: kind.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
 }
 
-func batchDoc(s *sketch) *huma.Operation {
+func batchDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "submit-batch", Method: http.MethodPost, Path: batchPath, Tags: []string{tagPushes},
 		Summary: "Submit up to 1000 pushes",

@@ -240,9 +240,9 @@ func nothingBooked(f *testing.F) *schedule.Service {
 		f.Fatal(err)
 	}
 	f.Cleanup(st.Close)
-	w := &world{}
-	w.rdb = deadRedis(f)
-	return w.service(st, testPolicy())
+	b := &bundle{}
+	b.rdb = deadRedis(f)
+	return b.service(st, testPolicy())
 }
 
 func deadRedis(f *testing.F) *redis.Client {

@@ -26,7 +26,7 @@ type kind struct {
 // The problems that this API answers with. Clients know them by their names.
 var (
 	invalidRequest   = kind{"invalid-request", 422, "Invalid request", "Something is wrong with the request; errors lists every fault. With status 400 the body is not JSON at all."}
-	unauthorized     = kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or over."}
+	unauthorized     = kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or expired."}
 	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that is named."}
 	notFound         = kind{"not-found", 404, "Not found", "There is no such thing, or it belongs to another tenant."}
 	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path exists, but not with this method; Allow lists those that do."}

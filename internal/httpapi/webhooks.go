@@ -229,7 +229,7 @@ func exampleDisabledWebhook() webhookView {
 	return v
 }
 
-func createWebhookDoc(s *sketch) *huma.Operation {
+func createWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "create-webhook", Method: http.MethodPost, Path: webhooksPath, Tags: []string{tagWebhooks},
 		Summary: "Create a webhook",
@@ -241,7 +241,7 @@ func createWebhookDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func listWebhooksDoc(s *sketch) *huma.Operation {
+func listWebhooksDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-webhooks", Method: http.MethodGet, Path: webhooksPath, Tags: []string{tagWebhooks},
 		Summary: "List webhooks", Description: "All of the tenant's, the oldest first.",
@@ -249,7 +249,7 @@ func listWebhooksDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func getWebhookDoc(s *sketch) *huma.Operation {
+func getWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "get-webhook", Method: http.MethodGet, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
 		Summary: "Read a webhook", Description: "It also says how the endpoint fares, and whether it was switched off and why.",
@@ -258,7 +258,7 @@ func getWebhookDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func deleteWebhookDoc(s *sketch) *huma.Operation {
+func deleteWebhookDoc(s *spec) *huma.Operation {
 	responses := s.responses(http.StatusNoContent, "The webhook is gone.", webhookView{}, nil, invalidRequest, notFound, tooLarge, unsupportedMedia)
 	responses["204"].Content = nil
 	return &huma.Operation{
@@ -269,7 +269,7 @@ func deleteWebhookDoc(s *sketch) *huma.Operation {
 }
 
 // located adds the header of what was made.
-func (s *sketch) located(all map[string]*huma.Response) map[string]*huma.Response {
+func (s *spec) located(all map[string]*huma.Response) map[string]*huma.Response {
 	all["201"].Headers["Location"] = &huma.Param{Description: "Its path.", Schema: &huma.Schema{Type: huma.TypeString}}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -24,7 +25,7 @@ func heaviest() (rules []Rule) {
 // other, and not for long; those of another owner are under way meanwhile.
 func TestOwnersHaveParts(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	cfg := strict(t)
 	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 3*time.Millisecond, time.Millisecond, 50*time.Millisecond
 	l := New(patient(t, "redis://"+w.Addr()), cfg)
@@ -65,7 +66,7 @@ func TestOwnersHaveParts(t *testing.T) {
 // and of the heaviest each goes alone.
 func TestPipelinesAreBounded(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	var largest atomic.Int64
 	cfg := strict(t)
 	cfg.Timeout, cfg.Observe = time.Minute, func(calls int) {
@@ -105,7 +106,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 func TestNobodyIsBusyWhereRedisHangs(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	l := New(client(t, server.URL), Config{Timeout: time.Second, Work: 20 * time.Microsecond, OwnerWork: 20 * time.Microsecond})
+	l := New(client(t, server.URL), Config{Config: redisscript.Config{Timeout: time.Second}, Work: 20 * time.Microsecond, OwnerWork: 20 * time.Microsecond})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: TokenBucket, Limit: 100, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 1, rule))
 	if err := server.Pause(); err != nil {

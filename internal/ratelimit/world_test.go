@@ -8,8 +8,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // client connects as the programs do: quick to give up.
@@ -25,10 +26,10 @@ func client(t testing.TB, url string) *redis.Client {
 	return rdb
 }
 
-// newWire is a way to a Redis of its own that the test can break.
-func newWire(t *testing.T) *wire.Wire {
+// newProxy starts a proxy to a Redis of its own that the test can break.
+func newProxy(t *testing.T) *faultproxy.Proxy {
 	t.Helper()
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"))
+	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func patient(t *testing.T, url string) *redis.Client {
 
 // strict is a configuration in which no failure goes unnoticed.
 func strict(t testing.TB) Config {
-	return Config{Timeout: 5 * time.Second, OnError: func(err error) { t.Error(err) }}
+	return Config{Config: redisscript.Config{Timeout: 5 * time.Second, OnError: func(err error) { t.Error(err) }}}
 }
 
 func newRealLimiter(t testing.TB) (*Limiter, *redis.Client) {
