@@ -66,6 +66,24 @@ func (c *Capped) used() string {
 	return strconv.Itoa(c.Used)
 }
 
+// Days returns how many pushes of the order may land on each day that its drafts name.
+// A draft that may be moved can land on any of them.
+func (o Order) Days() map[Day]int {
+	days, movable := map[Day]int{}, 0
+	for i := range o.Drafts {
+		if day := DayOf(o.Drafts[i].Push.SendAt); o.Drafts[i].Latest.IsZero() {
+			days[day]++
+		} else {
+			movable++
+			days[day] += 0
+		}
+	}
+	for day := range days {
+		days[day] += movable
+	}
+	return days
+}
+
 // clone returns a copy for the decider, which counts on in it.
 func (u *CapUsage) clone() *CapUsage {
 	if u == nil {

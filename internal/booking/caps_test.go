@@ -129,3 +129,28 @@ func TestCapped_Error(t *testing.T) {
 		}
 	}
 }
+
+// TestOrder_Days: a push may land on the day that it names. One that may be moved may land
+// on any day that the order names; a day that it names alone is not left out.
+func TestOrder_Days(t *testing.T) {
+	b, today := setup(t), booking.DayOf(noon)
+	fixed := func(in time.Duration) booking.Draft { return booking.Draft{Push: b.push("anna", in)} }
+	movable := func(in time.Duration) booking.Draft {
+		return booking.Draft{Push: b.push("anna", in), Latest: noon.Add(10 * 24 * hour)}
+	}
+	for name, row := range map[string]struct {
+		drafts []booking.Draft
+		want   map[booking.Day]int
+	}{
+		"two fixed ones of a day": {[]booking.Draft{fixed(0), fixed(hour)}, map[booking.Day]int{today: 2}},
+		"one of each day":         {[]booking.Draft{fixed(0), fixed(24 * hour)}, map[booking.Day]int{today: 1, today + 1: 1}},
+		"a movable one":           {[]booking.Draft{movable(0)}, map[booking.Day]int{today: 1}},
+		"movable and fixed":       {[]booking.Draft{movable(24 * hour), fixed(0), fixed(0)}, map[booking.Day]int{today: 3, today + 1: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (booking.Order{Drafts: row.drafts}).Days(); !maps.Equal(got, row.want) {
+				t.Errorf("%v, want %v", got, row.want)
+			}
+		})
+	}
+}

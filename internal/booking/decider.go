@@ -62,14 +62,11 @@ func (x *Decider) know(p push.Push) {
 	}
 }
 
-// Book decides all drafts of an order. It books nothing of an order that only asks, that
-// is atomic and not granted as a whole, that bears an Idempotency-Key of another request,
-// or that has to come again with another day counted.
+// Book decides all drafts of an order. Where [Order.Books] says so, nothing stays booked.
 func (x *Decider) Book(o Order) []Decision {
 	before := len(x.Granted)
 	x.refusals = nil
 	decisions := make([]Decision, len(o.Drafts))
-	all, nothing := true, o.DryRun
 	usage := o.CapUsage.clone()
 	for i, d := range o.Drafts {
 		v := &decisions[i]
@@ -78,10 +75,8 @@ func (x *Decider) Book(o Order) []Decision {
 			v.Granted = bookingsFor(d.Recipient(), x.Granted[before:])
 		}
 		x.views.Done(d.Recipient())
-		nothing = nothing || v.Outcome == KeyReused || v.Outcome == Uncounted
-		all = all && (v.Outcome == Booked || v.Outcome == Replayed)
 	}
-	if nothing || o.Atomic && !all {
+	if !o.Books(decisions) {
 		x.takeBack(before)
 	}
 	return decisions

@@ -86,6 +86,22 @@ func (d Draft) Recipient() quota.Recipient {
 	return quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
 }
 
+// Books reports whether these decisions leave booked what they grant. They do not if the
+// order only asks, if it is atomic and not granted as a whole, if it bears an
+// Idempotency-Key of another request, or if it has to come again with another day counted.
+func (o Order) Books(decisions []Decision) bool {
+	all := true
+	for i := range decisions {
+		switch decisions[i].Outcome {
+		case KeyReused, Uncounted:
+			return false
+		case Refused, OverCap:
+			all = false
+		}
+	}
+	return !o.DryRun && (all || !o.Atomic)
+}
+
 // Around returns the empty view that has to be filled with bookings before a draft of
 // the order can be decided.
 func (o Order) Around(d Draft) quota.View {

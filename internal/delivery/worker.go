@@ -86,7 +86,7 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logge
 }
 
 // Handle sends what is due for the recipient of a wake-up, one push after another, until nothing is left to do now. A
-// recipient that must wait for less than [store.Patience], or for its channel, is handled again without another
+// recipient that must wait for less than [booking.Patience], or for its channel, is handled again without another
 // wake-up. Handle fails only if Postgres could not be reached, or with [push.Early] if the wake-up has to come again.
 func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
 	queue := w.queues.byName[wake.Channel]

@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const (
@@ -36,7 +35,7 @@ func (q *pageQuery) checkToken(ok bool, bad *fieldErrors) {
 
 // pushFilter is which pushes are asked for.
 type pushFilter struct {
-	store.Filter
+	push.Filter
 	pageQuery
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // A page token is the position behind which the page begins, and a seal that binds it to the tenant and to the list
@@ -22,25 +22,25 @@ const (
 )
 
 // pageToken writes a position in a list of pushes: the send time in Unix seconds, the id.
-func pageToken(p store.Position, tenant uuid.UUID, f store.Filter) string {
+func pageToken(p push.Position, tenant uuid.UUID, f push.Filter) string {
 	position := binary.BigEndian.AppendUint64(nil, uint64(p.SendAt.Unix()))
 	return sealed(append(position, p.ID[:]...), tenant, pushList(f))
 }
 
 // readPageToken reads a position. It is false if the token was not made for this tenant and these filters. No token is
 // the beginning.
-func readPageToken(token string, tenant uuid.UUID, f store.Filter) (store.Position, bool) {
+func readPageToken(token string, tenant uuid.UUID, f push.Filter) (push.Position, bool) {
 	if token == "" {
-		return store.Position{}, true
+		return push.Position{}, true
 	}
 	b, ok := unsealed(token, positionSize, tenant, pushList(f))
 	if !ok {
-		return store.Position{}, false
+		return push.Position{}, false
 	}
-	return store.Position{SendAt: time.Unix(int64(binary.BigEndian.Uint64(b)), 0).UTC(), ID: uuid.UUID(b[8:])}, true
+	return push.Position{SendAt: time.Unix(int64(binary.BigEndian.Uint64(b)), 0).UTC(), ID: uuid.UUID(b[8:])}, true
 }
 
-func pushList(f store.Filter) string {
+func pushList(f push.Filter) string {
 	return fmt.Sprintf("%q %q %q %q %s %s", f.Recipient, f.Channel, f.Category, f.Status, stamp(f.From), stamp(f.Until))
 }
 

@@ -8,24 +8,23 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 func TestPageToken(t *testing.T) {
 	tenant := uuid.New()
-	p := store.Position{SendAt: time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC), ID: uuid.New()}
-	f := store.Filter{Recipient: "a", Status: push.Sent, From: p.SendAt}
+	p := push.Position{SendAt: time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC), ID: uuid.New()}
+	f := push.Filter{Recipient: "a", Status: push.Sent, From: p.SendAt}
 	token := pageToken(p, tenant, f)
 	if got, ok := readPageToken(token, tenant, f); !ok || got != p {
 		t.Errorf("read %v, %v", got, ok)
 	}
-	if got, ok := readPageToken("", tenant, f); !ok || got != (store.Position{}) {
+	if got, ok := readPageToken("", tenant, f); !ok || got != (push.Position{}) {
 		t.Errorf("no token is %v, %v", got, ok)
 	}
 	if _, ok := readPageToken(token, uuid.New(), f); ok {
 		t.Error("another tenant may use it")
 	}
-	for _, other := range []store.Filter{
+	for _, other := range []push.Filter{
 		{}, {Recipient: "b", Status: push.Sent, From: p.SendAt}, {Recipient: "a", From: p.SendAt}, {Recipient: "a", Status: push.Sent, Until: p.SendAt},
 		{Recipient: "a", Status: push.Sent, From: p.SendAt, Channel: "push"}, {Recipient: "a", Status: push.Sent, From: p.SendAt, Category: "c"},
 		{Category: "a", Status: push.Sent, From: p.SendAt},
@@ -49,8 +48,8 @@ func TestPageToken(t *testing.T) {
 
 // FuzzPageToken: nothing but a real token is taken.
 func FuzzPageToken(f *testing.F) {
-	filter := store.Filter{Recipient: "a"}
-	real := pageToken(store.Position{SendAt: time.Unix(1, 0), ID: uuid.Max}, uuid.Max, filter)
+	filter := push.Filter{Recipient: "a"}
+	real := pageToken(push.Position{SendAt: time.Unix(1, 0), ID: uuid.Max}, uuid.Max, filter)
 	f.Add(real)
 	f.Add("AAAA")
 	f.Add(real + "=")

@@ -12,22 +12,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // deliveryView is an event on its way to a webhook.
 type deliveryView struct {
-	ID            string               `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
-	Event         push.Event           `json:"event"`
-	PushID        *string              `json:"push_id" format:"uuid" nullable:"true" doc:"The push that the event is about; null for a test."`
-	Status        store.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts for a day or a 410."`
-	Attempts      int                  `json:"attempts"`
-	NextAttemptAt *string              `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending; null while the webhook is disabled."`
-	LastStatus    *int                 `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
-	LastError     string               `json:"last_error" doc:"Why the last attempt failed."`
-	CreatedAt     string               `json:"created_at" format:"date-time"`
-	EndedAt       *string              `json:"ended_at" format:"date-time" nullable:"true"`
-	Payload       json.RawMessage      `json:"payload" doc:"The body of its requests."`
+	ID            string              `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
+	Event         push.Event          `json:"event"`
+	PushID        *string             `json:"push_id" format:"uuid" nullable:"true" doc:"The push that the event is about; null for a test."`
+	Status        push.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts for a day or a 410."`
+	Attempts      int                 `json:"attempts"`
+	NextAttemptAt *string             `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending; null while the webhook is disabled."`
+	LastStatus    *int                `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
+	LastError     string              `json:"last_error" doc:"Why the last attempt failed."`
+	CreatedAt     string              `json:"created_at" format:"date-time"`
+	EndedAt       *string             `json:"ended_at" format:"date-time" nullable:"true"`
+	Payload       json.RawMessage     `json:"payload" doc:"The body of its requests."`
 }
 
 // TransformSchema says that the payload is an object.
@@ -41,7 +40,7 @@ type deliveriesView struct {
 	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
-func deliveryViewOf(d store.Delivery) deliveryView {
+func deliveryViewOf(d push.Delivery) deliveryView {
 	v := deliveryView{
 		ID: d.ID.String(), Event: d.Event, Status: d.Status, Attempts: d.Attempts, LastError: d.LastError,
 		CreatedAt: stamp(d.CreatedAt), EndedAt: maybe(d.EndedAt), Payload: d.Payload,
@@ -50,7 +49,7 @@ func deliveryViewOf(d store.Delivery) deliveryView {
 		id := d.Push.String()
 		v.PushID = &id
 	}
-	if d.Status == store.DeliveryWaiting {
+	if d.Status == push.DeliveryWaiting {
 		v.NextAttemptAt = maybe(d.NextAt)
 	}
 	if d.LastStatus != 0 {
@@ -61,12 +60,12 @@ func deliveryViewOf(d store.Delivery) deliveryView {
 
 // deliveryFilter is which deliveries are asked for.
 type deliveryFilter struct {
-	store.DeliveryFilter
+	push.DeliveryFilter
 	pageQuery
 }
 
 var deliveriesParams = table[deliveryFilter]{fields: []field[deliveryFilter]{
-	{"status", optional, oneOf(func(q *deliveryFilter, s store.DeliveryStatus) { q.Status = s }, store.DeliveryStatuses...), "Only those in this state.", nil},
+	{"status", optional, oneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only those in this state.", nil},
 	{"event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only this event.", nil},
 	{"push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only those about this push.", nil},
 	{"page_size", optional, integer(func(q *deliveryFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many deliveries to answer with, at most.", nil},
@@ -106,11 +105,11 @@ func (a *api) listDeliveries(c *call) error {
 }
 
 // deliveriesToken writes a position in a list of deliveries: see pageToken.
-func deliveriesToken(seq int64, tenant, webhook uuid.UUID, f store.DeliveryFilter) string {
+func deliveriesToken(seq int64, tenant, webhook uuid.UUID, f push.DeliveryFilter) string {
 	return sealed(binary.BigEndian.AppendUint64(nil, uint64(seq)), tenant, deliveryList(webhook, f))
 }
 
-func readDeliveriesToken(token string, tenant, webhook uuid.UUID, f store.DeliveryFilter) (before int64, ok bool) {
+func readDeliveriesToken(token string, tenant, webhook uuid.UUID, f push.DeliveryFilter) (before int64, ok bool) {
 	if token == "" {
 		return 0, true
 	}
@@ -121,7 +120,7 @@ func readDeliveriesToken(token string, tenant, webhook uuid.UUID, f store.Delive
 	return int64(binary.BigEndian.Uint64(b)), true
 }
 
-func deliveryList(webhook uuid.UUID, f store.DeliveryFilter) string {
+func deliveryList(webhook uuid.UUID, f push.DeliveryFilter) string {
 	return fmt.Sprintf("deliveries %s %q %q %s", webhook, f.Status, f.Event, f.Push)
 }
 
@@ -177,16 +176,16 @@ func (a *api) replayFailed(c *call) error {
 }
 
 func exampleDelivery() deliveryView {
-	return deliveryViewOf(store.Delivery{
-		ID: uuid.MustParse(exampleOtherID), Push: uuid.MustParse(exampleID), Event: push.EventSent, Status: store.DeliveryWaiting, Attempts: 2,
+	return deliveryViewOf(push.Delivery{
+		ID: uuid.MustParse(exampleOtherID), Push: uuid.MustParse(exampleID), Event: push.EventSent, Status: push.DeliveryWaiting, Attempts: 2,
 		NextAt: exampleTime(37 * time.Second), LastStatus: 503, LastError: "the endpoint answered 503 Service Unavailable", CreatedAt: exampleTime(time.Second),
 		Payload: json.RawMessage(`{"type": "push.sent", "timestamp": "2026-12-01T08:00:01Z", "data": {"id": "` + exampleID + `", "status": "sent", "recipient": "user-42"}}`),
 	})
 }
 
 func exampleTestDelivery() deliveryView {
-	return deliveryViewOf(store.Delivery{
-		ID: uuid.MustParse(exampleOtherID), Event: push.EventTest, Status: store.DeliveryWaiting, NextAt: exampleTime(0), CreatedAt: exampleTime(0),
+	return deliveryViewOf(push.Delivery{
+		ID: uuid.MustParse(exampleOtherID), Event: push.EventTest, Status: push.DeliveryWaiting, NextAt: exampleTime(0), CreatedAt: exampleTime(0),
 		Payload: json.RawMessage(`{"type": "webhook.test", "timestamp": "2026-12-01T08:00:00Z", "data": {"webhook_id": "` + exampleID + `"}}`),
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const webhooksPath = "/v1/webhooks"
@@ -34,7 +33,7 @@ type webhooksView struct {
 	Webhooks []webhookView `json:"webhooks" doc:"The oldest first."`
 }
 
-func webhookViewOf(w store.Webhook) webhookView {
+func webhookViewOf(w push.Webhook) webhookView {
 	v := webhookView{
 		ID: w.ID.String(), URL: w.URL, Events: w.Events, Status: "enabled", DisabledAt: maybe(w.DisabledAt), DisabledReason: w.DisabledReason,
 		Failures: w.Failures, FailingSince: maybe(w.FailingSince), CreatedAt: stamp(w.CreatedAt),
@@ -172,7 +171,7 @@ func noSuch(thing string, err error) error {
 }
 
 func exampleWebhook() webhookView {
-	return webhookViewOf(store.Webhook{
+	return webhookViewOf(push.Webhook{
 		ID: uuid.MustParse(exampleID), URL: "https://example.com/hooks/sendquota", Events: []push.Event{push.EventSent, push.EventFailed}, CreatedAt: exampleTime(0),
 	})
 }

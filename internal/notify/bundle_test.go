@@ -60,7 +60,7 @@ func (b *bundle) newTenant(name string) uuid.UUID {
 }
 
 // hook makes a webhook that wants all events.
-func (b *bundle) hook(tenant uuid.UUID, url string) (store.Webhook, string) {
+func (b *bundle) hook(tenant uuid.UUID, url string) (push.Webhook, string) {
 	b.t.Helper()
 	hook, secret, err := b.webhooks.Create(b.t.Context(), tenant, url, push.Events)
 	if err != nil {
@@ -120,9 +120,9 @@ func (b *bundle) send(p push.Push) {
 }
 
 // only returns the webhook's only delivery.
-func (b *bundle) only(hook store.Webhook) store.Delivery {
+func (b *bundle) only(hook push.Webhook) push.Delivery {
 	b.t.Helper()
-	d, err := b.Deliveries(b.t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 2)
+	d, err := b.Deliveries(b.t.Context(), hook.Tenant, hook.ID, push.DeliveryFilter{}, 0, 2)
 	if err != nil || len(d.Deliveries) != 1 {
 		b.t.Fatalf("%+v, %v", d, err)
 	}

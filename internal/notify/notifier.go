@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 // outbox is the part of the store that holds the events.
 type outbox interface {
 	ClaimDeliveries(ctx context.Context, o store.OutboxOrder) (claimed []store.Outgoing, more bool, err error)
-	SettleDeliveries(ctx context.Context, settlements []store.Settlement, off store.SwitchOff) ([]store.Webhook, error)
+	SettleDeliveries(ctx context.Context, settlements []store.Settlement, off store.SwitchOff) ([]push.Webhook, error)
 }
 
 // observer is told what happened, for the metrics.

@@ -76,15 +76,15 @@ func validPort(port string) bool {
 }
 
 // Create makes a webhook for a URL without fault, and returns it with its secret, which is never shown again.
-func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []push.Event) (w store.Webhook, secret string, err error) {
+func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []push.Event) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
-	w, err = s.store.CreateWebhook(ctx, store.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
+	w, err = s.store.CreateWebhook(ctx, push.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
 	return w, secret, err
 }
 
 // Rotate gives a webhook a new secret, and returns it. For the time of
 // [Overlap], requests are signed with both.
-func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w store.Webhook, secret string, err error) {
+func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
 	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, Overlap)
 	return w, secret, err
@@ -101,12 +101,12 @@ func newSecret() string {
 func (s *Webhooks) MaxPerTenant() int { return s.cfg.MaxPerTenant }
 
 // Get returns a webhook.
-func (s *Webhooks) Get(ctx context.Context, tenant, id uuid.UUID) (store.Webhook, error) {
+func (s *Webhooks) Get(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	return s.store.Webhook(ctx, tenant, id)
 }
 
 // List returns a tenant's webhooks, the oldest first.
-func (s *Webhooks) List(ctx context.Context, tenant uuid.UUID) ([]store.Webhook, error) {
+func (s *Webhooks) List(ctx context.Context, tenant uuid.UUID) ([]push.Webhook, error) {
 	return s.store.Webhooks(ctx, tenant)
 }
 
@@ -116,26 +116,26 @@ func (s *Webhooks) Delete(ctx context.Context, tenant, id uuid.UUID) error {
 }
 
 // Enable switches a webhook on again.
-func (s *Webhooks) Enable(ctx context.Context, tenant, id uuid.UUID) (store.Webhook, error) {
+func (s *Webhooks) Enable(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	return s.store.EnableWebhook(ctx, tenant, id)
 }
 
 // Test sends a webhook an event of its own, whatever events it asked for. To one that is switched off nothing is
 // sent: [push.ErrWebhookOff].
-func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (store.Delivery, error) {
+func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (push.Delivery, error) {
 	w, err := s.switchedOn(ctx, tenant, id)
 	if err != nil {
-		return store.Delivery{}, err
+		return push.Delivery{}, err
 	}
 	return s.store.AddTestDelivery(ctx, w)
 }
 
 // Deliveries returns what a webhook was sent, or is to be, the newest first; see [store.Store.Deliveries]. While it
 // is switched off none is tried next.
-func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f store.DeliveryFilter, before int64, limit int) (store.DeliveryPage, error) {
+func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
 	w, err := s.store.Webhook(ctx, tenant, id)
 	if err != nil {
-		return store.DeliveryPage{}, err
+		return push.DeliveryPage{}, err
 	}
 	page, err := s.store.Deliveries(ctx, tenant, id, f, before, limit)
 	if !w.DisabledAt.IsZero() {
@@ -147,9 +147,9 @@ func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f store
 }
 
 // Replay sends an event again.
-func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (store.Delivery, error) {
+func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (push.Delivery, error) {
 	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
-		return store.Delivery{}, err
+		return push.Delivery{}, err
 	}
 	return s.store.Replay(ctx, tenant, id, delivery)
 }
@@ -163,7 +163,7 @@ func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since
 	return s.store.ReplayFailed(ctx, tenant, id, since, maxReplayed)
 }
 
-func (s *Webhooks) switchedOn(ctx context.Context, tenant, id uuid.UUID) (store.Webhook, error) {
+func (s *Webhooks) switchedOn(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	w, err := s.store.Webhook(ctx, tenant, id)
 	if err == nil && !w.DisabledAt.IsZero() {
 		err = push.ErrWebhookOff

@@ -10,13 +10,19 @@ import (
 
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
+
+// auditStore looks for broken guarantees among what was sent, or is to be sent, between two
+// times, and reports whether it ran: two audits never run at the same time.
+type auditStore interface {
+	AuditAlone(ctx context.Context, policy quota.Policy, since, until time.Time, found func(check string, push uuid.UUID)) (ran bool, err error)
+}
 
 // Auditor looks for broken guarantees in what was sent recently, or is to be
 // sent soon. Every worker runs one; two never look at the same time.
 type Auditor struct {
-	Store    *store.Store
+	Store    auditStore
+	Checks   []string // the names of all checks
 	Log      *slog.Logger
 	Policy   quota.Policy
 	Interval time.Duration // above 0
@@ -39,17 +45,15 @@ func (a *Auditor) Run(ctx context.Context) error {
 func (a *Auditor) Pass(ctx context.Context) (full bool, err error) {
 	began := time.Now()
 	violations, pushes := map[string]int{}, map[string][]uuid.UUID{}
-	for _, check := range store.CheckNames() {
+	for _, check := range a.Checks {
 		violations[check] = 0
 	}
-	scope := store.AuditScope{
-		Policy: a.Policy, Since: began.Add(-a.Policy.Reach() - 2*a.Interval), Until: began.Add(24 * time.Hour), Alone: true,
-	}
-	ran, err := a.Store.AuditEach(ctx, scope, func(f store.Finding) {
-		if violations[f.Check]++; violations[f.Check] <= named {
-			pushes[f.Check] = append(pushes[f.Check], f.Push)
+	since, until := began.Add(-a.Policy.Reach()-2*a.Interval), began.Add(24*time.Hour)
+	ran, err := a.Store.AuditAlone(ctx, a.Policy, since, until, func(check string, id uuid.UUID) {
+		if violations[check]++; violations[check] <= named {
+			pushes[check] = append(pushes[check], id)
 		}
-	}, nil)
+	})
 	if err != nil || !ran {
 		return false, err
 	}

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -10,16 +9,16 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// book has an order booked under the tenant's caps. Where a conflict would move
-// pushes to days that were not counted, it comes again with those counted.
+// book has an order booked under the tenant's caps. If a conflict would move a push to a
+// day that was not counted, the order comes again with that day counted.
 func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o booking.Order) ([]booking.Decision, error) {
-	caps, days := own.Over(s.cfg.Caps), landings(o.Drafts)
+	caps, days := own.Over(s.cfg.Caps), o.Days()
 	for {
-		decisions, err := s.bookReserved(ctx, tenant, caps, o, days)
+		decisions, err := s.underCaps(ctx, tenant, caps, days, o, s.store.Book)
 		again := false
-		for _, v := range decisions {
-			if v.Outcome == booking.Uncounted {
-				again, days[v.Capped.Day] = true, len(o.Drafts)
+		for _, d := range decisions {
+			if d.Outcome == booking.Uncounted {
+				again, days[d.Capped.Day] = true, len(o.Drafts)
 			}
 		}
 		if !again {
@@ -28,8 +27,10 @@ func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, 
 	}
 }
 
-// bookReserved is book with slots of these days only.
-func (s *Service) bookReserved(ctx context.Context, tenant uuid.UUID, caps push.Caps, o booking.Order, days map[booking.Day]int) ([]booking.Decision, error) {
+// underCaps carries out an order with slots reserved on these days.
+func (s *Service) underCaps(ctx context.Context, tenant uuid.UUID, caps push.Caps, days map[booking.Day]int, o booking.Order,
+	do func(context.Context, booking.Order) ([]booking.Decision, error),
+) ([]booking.Decision, error) {
 	reserved, err := s.caps.reserve(ctx, tenant, caps, len(o.Drafts), days)
 	if err != nil {
 		return nil, err
@@ -37,41 +38,14 @@ func (s *Service) bookReserved(ctx context.Context, tenant uuid.UUID, caps push.
 	if reserved != nil {
 		o.CapUsage = reserved.CapUsage
 	}
-	decisions, err := s.store.Book(ctx, o)
-	switch nothing := o.DryRun || o.Atomic && slices.ContainsFunc(decisions, notBooked); {
+	decisions, err := do(ctx, o)
+	switch {
 	case err != nil:
 		reserved.doubt()
-	case nothing || slices.ContainsFunc(decisions, spoils):
+	case !o.Books(decisions):
 		reserved.release()
 	default:
 		reserved.settle(decisions)
 	}
 	return decisions, err
-}
-
-// landings says how many pushes may come to lie on each day that drafts name:
-// one that a conflict moves may land on any.
-func landings(drafts []booking.Draft) map[booking.Day]int {
-	days, movable := map[booking.Day]int{}, 0
-	for _, d := range drafts {
-		if day := booking.DayOf(d.Push.SendAt); d.Latest.IsZero() {
-			days[day]++
-		} else {
-			movable++
-			days[day] += 0
-		}
-	}
-	for day := range days {
-		days[day] += movable
-	}
-	return days
-}
-
-func notBooked(v booking.Decision) bool {
-	return v.Outcome != booking.Booked && v.Outcome != booking.Replayed
-}
-
-// spoils reports whether because of a decision nothing of an order was booked.
-func spoils(v booking.Decision) bool {
-	return v.Outcome == booking.KeyReused || v.Outcome == booking.Uncounted
 }

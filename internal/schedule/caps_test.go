@@ -15,7 +15,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // tomorrow is noon of the next UTC day, from which a few hours lead nowhere else.
@@ -143,7 +142,7 @@ func TestCapOfRecipientsPerDay(t *testing.T) {
 	}
 	_, err = submit("carl", tomorrow)
 	mustCap(t, err, full)
-	list, err := b.List(t.Context(), b.tenant, store.Filter{Recipient: "anna", Status: push.Scheduled}, store.Position{}, 10)
+	list, err := b.List(t.Context(), b.tenant, push.Filter{Recipient: "anna", Status: push.Scheduled}, push.Position{}, 10)
 	if err != nil || len(list.Pushes) != 1 {
 		t.Fatal(len(list.Pushes), err)
 	}

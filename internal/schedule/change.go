@@ -78,22 +78,13 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 }
 
 // move is a move of a push under caps.
-func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (booking.Decision, error) {
-	order := booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
-	reserved, err := s.caps.reserve(ctx, p.Tenant, caps, 1, landings(order.Drafts))
-	if err != nil {
-		return booking.Decision{}, err
-	}
-	if reserved != nil {
-		order.CapUsage = reserved.CapUsage
-	}
-	v, err := s.store.Reschedule(ctx, order)
-	if err != nil {
-		reserved.doubt()
-	} else {
-		reserved.settle([]booking.Decision{v})
-	}
-	return v, err
+func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (d booking.Decision, err error) {
+	o := booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
+	_, err = s.underCaps(ctx, p.Tenant, caps, o.Days(), o, func(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
+		d, err = s.store.Reschedule(ctx, o)
+		return []booking.Decision{d}, err
+	})
+	return d, err
 }
 
 // about says of the one field that the caller sent what is wrong with the push.

@@ -5,16 +5,21 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
+
+// expireStore ends up to limit pushes that could not be sent in time.
+type expireStore interface {
+	Expire(ctx context.Context, limit int) ([]booking.Ended, error)
+}
 
 // Expirer ends pushes that could not be sent in time, whether or not anything
 // wakes a worker for them.
 type Expirer struct {
-	Store   *store.Store
+	Store   expireStore
 	Cache   *quota.Cache
 	Log     *slog.Logger
 	Expired func(n int) // counts

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
@@ -18,8 +17,8 @@ func (s *Service) Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, er
 }
 
 // List returns up to limit of a tenant's pushes behind a position, by send
-// time and id, without their sends: see [store.Store.List].
-func (s *Service) List(ctx context.Context, tenant uuid.UUID, f store.Filter, after store.Position, limit int) (store.PushPage, error) {
+// time and id, without their sends.
+func (s *Service) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error) {
 	return s.store.List(ctx, tenant, f, after, limit)
 }
 

@@ -9,14 +9,19 @@ import (
 
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
+
+// dueStore lists up to limit pushes that have been due for longer than since, but for those
+// of some sources.
+type dueStore interface {
+	Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error)
+}
 
 // Poller delivers without a queue. When Redis has not worked for a while, it asks
 // Postgres what is due and has it handled in the same way as a wake-up. Whatever Redis
 // says, it does so with what is overdue: a queue may work, and yet wake nobody.
 type Poller struct {
-	Store       *store.Store
+	Store       dueStore
 	Works       func(context.Context) error // asks whether Redis does what the queue needs
 	Handle      func(context.Context, push.WakeUp) error
 	Log         *slog.Logger

@@ -8,13 +8,18 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
+
+// promoteStore has up to limit pushes armed that are due within the horizon, but for those
+// of some sources, and notes for the lease that they are.
+type promoteStore interface {
+	Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error)
+}
 
 // Promoter puts the wake-ups of pushes that are due soon into the queue. Every
 // worker runs one; a push is armed by one of them.
 type Promoter struct {
-	Store   *store.Store
+	Store   promoteStore
 	Queue   armer
 	Log     *slog.Logger
 	Horizon time.Duration // how long before its time a push is armed

@@ -12,13 +12,18 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
+
+// reapStore lists up to limit lost attempts, and ends them.
+type reapStore interface {
+	Lost(ctx context.Context, limit int) ([]booking.Lost, error)
+	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
+}
 
 // Reaper ends attempts whose lease ran out, because their worker died or hung:
 // their outcome is unknown.
 type Reaper struct {
-	Store    *store.Store
+	Store    reapStore
 	Cache    *quota.Cache
 	Log      *slog.Logger
 	Interval time.Duration

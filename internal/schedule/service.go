@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // armAhead is how soon a push must be due for its submitter to put its wake-up
@@ -29,7 +29,7 @@ const armPatience = 300 * time.Millisecond
 
 // Service does what callers ask for. It is safe for concurrent use.
 type Service struct {
-	store   *store.Store
+	store   pushStore
 	cache   *quota.Cache
 	queue   armer
 	log     *slog.Logger
@@ -54,6 +54,32 @@ type Config struct {
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
+// pushStore is what the service needs of Postgres.
+type pushStore interface {
+	booker
+	bookingReader
+	usageStore
+	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
+}
+
+// booker changes what is booked. Its decisions are those of a [booking.Decider] under the
+// recipients' locks.
+type booker interface {
+	Book(ctx context.Context, o booking.Order) ([]booking.Decision, error)
+	Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error)
+	Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+}
+
+// bookingReader reads the bookings of a recipient strictly between two times, without a
+// lock: a few together with others (Glance), the first ones until there are too many
+// (Bookings), or all but some (Timeline).
+type bookingReader interface {
+	Glance(ctx context.Context, r quota.Recipient, from, until time.Time) (held []booking.Held, all bool, err error)
+	Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []booking.Held, complete time.Time, err error)
+	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool) (line quota.Timeline, complete time.Time, err error)
+}
+
 // armer puts wake-ups into the queue.
 type armer interface {
 	Arm(ctx context.Context, wakeUps []push.WakeUp) error
@@ -67,7 +93,7 @@ type observer interface {
 
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
-func New(st *store.Store, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
+func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
 	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
 }
 

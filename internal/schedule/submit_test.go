@@ -12,12 +12,11 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 var (
-	filterAll     store.Filter
-	positionFirst store.Position
+	filterAll     push.Filter
+	positionFirst push.Position
 )
 
 // TestPlans goes through what becomes of a request's times, and what is wrong

@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/loop"
-	"github.com/sendquota/sendquota/internal/store"
 )
+
+// sweepStore removes up to limit events that ended longer ago than keep.
+type sweepStore interface {
+	SweepDeliveries(ctx context.Context, keep time.Duration, limit int) (n int, err error)
+}
 
 // Sweeper removes what webhooks were sent long ago.
 type Sweeper struct {
-	Store *store.Store
+	Store sweepStore
 	Log   *slog.Logger
 	Keep  time.Duration // how long it is kept
 }

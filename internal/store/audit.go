@@ -47,6 +47,13 @@ func (s *Store) Audit(ctx context.Context, policy quota.Policy, since time.Time)
 	return all, err
 }
 
+// AuditAlone looks for broken guarantees beside a service at work: see [AuditScope]. It
+// tells found the name of the check and the push of each.
+func (s *Store) AuditAlone(ctx context.Context, policy quota.Policy, since, until time.Time, found func(check string, push uuid.UUID)) (ran bool, err error) {
+	scope := AuditScope{Policy: policy, Since: since, Until: until, Alone: true}
+	return s.AuditEach(ctx, scope, func(f Finding) { found(f.Check, f.Push) }, nil)
+}
+
 // AuditEach looks for broken guarantees in one snapshot of the tables. It tells
 // found of each, and done, unless that is nil, of each step. It reports whether
 // it ran: one that is to be alone does not while another one runs.

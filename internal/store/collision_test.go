@@ -7,7 +7,6 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestRecipientsThatShareAKeyStayApart. Finding two with the same 64 bits of a
@@ -34,7 +33,7 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 	if err != nil || len(held) != 1 || held[0].ID != v.Push.ID {
 		t.Errorf("anna holds %+v, %v", held, err)
 	}
-	if list, err := b.List(t.Context(), b.tenant, store.Filter{Recipient: "anna"}, store.Position{}, 10); err != nil || len(list.Pushes) != 1 {
+	if list, err := b.List(t.Context(), b.tenant, push.Filter{Recipient: "anna"}, push.Position{}, 10); err != nil || len(list.Pushes) != 1 {
 		t.Errorf("anna's list: %+v, %v", list, err)
 	}
 

@@ -183,7 +183,7 @@ func TestWithoutPostgres(t *testing.T) {
 		"claim":  func() error { _, err := st.Claim(ctx, booking.ClaimOrder{}); return err },
 		"finish": func() error { _, err := st.Finish(ctx, booking.Finish{}); return err },
 		"push":   func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
-		"list":   func() error { _, err := st.List(ctx, p.Tenant, store.Filter{}, store.Position{}, 1); return err },
+		"list":   func() error { _, err := st.List(ctx, p.Tenant, push.Filter{}, push.Position{}, 1); return err },
 		"bookings": func() error {
 			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, booking.MaxRead)
 			return err

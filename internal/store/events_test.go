@@ -14,17 +14,16 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // hook makes a webhook of the bundle's tenant that wants these events; none:
 // all.
-func (b *bundle) hook(t testing.TB, events ...push.Event) store.Webhook {
+func (b *bundle) hook(t testing.TB, events ...push.Event) push.Webhook {
 	t.Helper()
 	if events == nil {
 		events = push.Events
 	}
-	w, err := b.CreateWebhook(t.Context(), store.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com/hook", Events: events}, "whsec_c2VjcmV0", 100)
+	w, err := b.CreateWebhook(t.Context(), push.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com/hook", Events: events}, "whsec_c2VjcmV0", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +31,7 @@ func (b *bundle) hook(t testing.TB, events ...push.Event) store.Webhook {
 }
 
 // told are the events of a push that a webhook is to get, in order.
-func (b *bundle) told(t testing.TB, w store.Webhook, p push.Push) []string {
+func (b *bundle) told(t testing.TB, w push.Webhook, p push.Push) []string {
 	t.Helper()
 	rows, _ := b.watch.Query(t.Context(), `SELECT event FROM webhook_deliveries WHERE webhook_id = $1 AND push_id = $2 ORDER BY seq`, w.ID, p.ID)
 	events, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -172,7 +171,7 @@ func TestOnlyWhoWantsItIsTold(t *testing.T) {
 	p := b.booked(t, "a", 0)
 	b.finish(t, b.claimed(t, p), sent)
 	for _, c := range []struct {
-		hook store.Webhook
+		hook push.Webhook
 		want []string
 	}{{all, []string{"push.scheduled", "push.sent"}}, {ends, []string{"push.sent"}}, {off, nil}, {gone, nil}, {theirs, nil}} {
 		if got := b.told(t, c.hook, p); !slices.Equal(got, c.want) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,41 +11,21 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Filter chooses among a tenant's pushes. Zero fields choose all.
-type Filter struct {
-	Recipient, Channel, Category string
-	Status                       push.Status
-	From, Until                  time.Time // From ≤ send time < Until
-}
-
-// Position is a place in a list: behind the push with this send time and id.
-type Position struct {
-	SendAt time.Time
-	ID     uuid.UUID
-}
-
-// PushPage is a part of a list. Next is where the next part begins; nil: this is
-// the last one.
-type PushPage struct {
-	Pushes []push.Push
-	Next   *Position
-}
-
 // List returns up to limit of a tenant's pushes behind a position, by send
 // time and id, without their sends. It returns fewer where they are large, or where
 // few pushes fit the filter: then too the list goes on at Next.
-func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Position, limit int) (PushPage, error) {
-	q := f.query(tenant, after, limit)
-	var page PushPage
+func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error) {
+	q := listQuery(f, tenant, after, limit)
+	var page push.Page
 	err := s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		var last Position
+		var last push.Position
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		pushes, behindItem, behindLast, err := collectPage(rows, q, []any{&last.SendAt, (*[16]byte)(&last.ID)}, scanPush)
-		page = PushPage{Pushes: pushes}
+		page = push.Page{Pushes: pushes}
 		switch {
 		case behindItem:
 			final := pushes[len(pushes)-1]
-			page.Next = &Position{final.SendAt, final.ID}
+			page.Next = &push.Position{SendAt: final.SendAt, ID: final.ID}
 		case behindLast:
 			page.Next = &last
 		}
@@ -55,9 +34,9 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f Filter, after Posi
 	return page, err
 }
 
-// query is the page of the filter behind a position. Pushes are found in their
+// listQuery is the page of a filter behind a position. Pushes are found in their
 // order by the tenant's index, or by the recipient's.
-func (f Filter) query(tenant uuid.UUID, after Position, limit int) pageQuery {
+func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit int) pageQuery {
 	q := pageQuery{
 		limit: limit, table: "pushes", columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
@@ -89,15 +68,15 @@ func (f Filter) query(tenant uuid.UUID, after Position, limit int) pageQuery {
 	if f.Recipient != "" {
 		found = fmt.Sprintf(`SELECT p.* FROM unnest(%s::text[]) AS s (status) CROSS JOIN LATERAL (
 			%s AND p.recipient_key = %s AND p.recipient = %s AND p.status = s.status ORDER BY p.send_at, p.id LIMIT %d) p`,
-			arg(f.statuses()), found, arg(push.RecipientKey(tenant, f.Recipient)), arg(f.Recipient), q.scan)
+			arg(statuses(f)), found, arg(push.RecipientKey(tenant, f.Recipient)), arg(f.Recipient), q.scan)
 	}
 	q.scanned = fmt.Sprintf(`%s ORDER BY p.send_at, p.id LIMIT %d`, found, q.scan)
 	return q
 }
 
-// statuses are those that the filter chooses: the recipient's index has the pushes
+// statuses are those that a filter chooses: the recipient's index has the pushes
 // of each in their order.
-func (f Filter) statuses() []string {
+func statuses(f push.Filter) []string {
 	if f.Status != "" {
 		return []string{string(f.Status)}
 	}

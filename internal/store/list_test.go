@@ -12,7 +12,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestListFilters over a handful of pushes of which each differs in one thing.
@@ -34,7 +33,7 @@ func TestListFilters(t *testing.T) {
 	}
 	book(t, b.Store, nil, draft(uuid.New(), "anna", time.Hour)) // another tenant's
 
-	for want, f := range map[string]store.Filter{
+	for want, f := range map[string]push.Filter{
 		"a b c d e": {},
 		"a c d e":   {Recipient: "anna"},
 		"a b d e":   {Channel: "log"},
@@ -46,7 +45,7 @@ func TestListFilters(t *testing.T) {
 		"c d":       {Recipient: "anna", From: began.Add(2 * time.Hour), Until: began.Add(5 * time.Hour)},
 		"":          {Recipient: "nobody"},
 	} {
-		list, err := b.List(t.Context(), b.tenant, f, store.Position{}, 10)
+		list, err := b.List(t.Context(), b.tenant, f, push.Position{}, 10)
 		var got []string
 		for _, p := range list.Pushes {
 			got = append(got, p.To)
@@ -69,16 +68,16 @@ func TestListPages(t *testing.T) {
 	if _, err := b.Book(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	all, _ := b.listAll(t, store.Filter{}, 7)
+	all, _ := b.listAll(t, push.Filter{}, 7)
 	if len(all) != 100 || !slices.IsSortedFunc(all, inListOrder) {
 		t.Errorf("%d pushes, or out of order", len(all))
 	}
 }
 
 // listAll reads a list to its end, and says how many pages it had.
-func (b *bundle) listAll(t *testing.T, f store.Filter, limit int) (all []push.Push, pages int) {
+func (b *bundle) listAll(t *testing.T, f push.Filter, limit int) (all []push.Push, pages int) {
 	t.Helper()
-	for after := (&store.Position{}); after != nil; pages++ {
+	for after := (&push.Position{}); after != nil; pages++ {
 		page, err := b.List(t.Context(), b.tenant, f, *after, limit)
 		if err != nil || len(page.Pushes) > limit || pages > 1000 {
 			t.Fatal(len(page.Pushes), pages, err)
@@ -100,14 +99,14 @@ func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 		d.Push.Message, d.Push.Metadata = large(50_000), large(50_000)
 		book(t, b.Store, nil, d)
 	}
-	first, err := b.List(t.Context(), b.tenant, store.Filter{}, store.Position{}, 500)
+	first, err := b.List(t.Context(), b.tenant, push.Filter{}, push.Position{}, 500)
 	if n := len(first.Pushes); err != nil || n < 10 || n > 12 || first.Next == nil {
 		t.Errorf("the first page has %d pushes, %v", n, err)
 	}
 	huge := draft(b.tenant, uuid.NewString(), 10*time.Second)
 	huge.Push.Message = large(3 << 20)
 	book(t, b.Store, nil, huge)
-	if all, pages := b.listAll(t, store.Filter{}, 500); len(all) != 21 || pages < 3 {
+	if all, pages := b.listAll(t, push.Filter{}, 500); len(all) != 21 || pages < 3 {
 		t.Errorf("%d pushes on %d pages", len(all), pages)
 	}
 }
@@ -121,13 +120,13 @@ func TestList_BoundsItsScan(t *testing.T) {
 		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE i % 12000 WHEN 1000 THEN 'sms' ELSE 'log' END, CASE i % 12000 WHEN 1001 THEN 'rare' ELSE '' END, '{}', s, s, s, s + interval '1 day',
 			CASE i % 12000 WHEN 1002 THEN 'failed' ELSE 'sent' END
 		FROM generate_series(1, 25100) i, LATERAL (SELECT $2::timestamptz + i / 10 * interval '1 second' AS s) s`, b.tenant, began)
-	for name, f := range map[string]store.Filter{"channel": {Channel: "sms"}, "category": {Category: "rare"}, "status": {Status: push.Failed}} {
+	for name, f := range map[string]push.Filter{"channel": {Channel: "sms"}, "category": {Category: "rare"}, "status": {Status: push.Failed}} {
 		all, pages := b.listAll(t, f, 50)
 		if len(all) != 3 || pages != 3 {
 			t.Errorf("%s: %d pushes on %d pages", name, len(all), pages)
 		}
 	}
-	if all, pages := b.listAll(t, store.Filter{From: began.Add(101 * time.Second), Channel: "sms"}, 1); len(all) != 2 || pages < 3 {
+	if all, pages := b.listAll(t, push.Filter{From: began.Add(101 * time.Second), Channel: "sms"}, 1); len(all) != 2 || pages < 3 {
 		t.Errorf("from a time on: %d pushes on %d pages", len(all), pages)
 	}
 }
@@ -141,9 +140,9 @@ func TestList_OfARecipient(t *testing.T) {
 		SELECT gen_random_uuid(), $1, $2, 'anna', 'log', '{}', s, s, s, s + interval '1 day', ('{scheduled,sent,failed,canceled,expired}'::text[])[1 + i % 5]
 		FROM generate_series(1, 200) i, LATERAL (SELECT $3::timestamptz + (i % 7) * interval '1 second' AS s) s`, b.tenant, push.RecipientKey(b.tenant, "anna"), began)
 	for name, row := range map[string]struct {
-		store.Filter
+		push.Filter
 		want int
-	}{"all": {store.Filter{Recipient: "anna"}, 200}, "sent": {store.Filter{Recipient: "anna", Status: push.Sent}, 40}, "none": {store.Filter{Recipient: "anna", Channel: "sms"}, 0}} {
+	}{"all": {push.Filter{Recipient: "anna"}, 200}, "sent": {push.Filter{Recipient: "anna", Status: push.Sent}, 40}, "none": {push.Filter{Recipient: "anna", Channel: "sms"}, 0}} {
 		all, _ := b.listAll(t, row.Filter, 9)
 		if len(all) != row.want || !slices.IsSortedFunc(all, inListOrder) {
 			t.Errorf("%s: %d pushes, in order %v", name, len(all), slices.IsSortedFunc(all, inListOrder))

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // Outgoing is a delivery that was claimed, with all that is needed to send it.
@@ -184,8 +186,8 @@ const healthSQL = `
 
 // SettleDeliveries ends attempts, and returns the webhooks that were switched
 // off because of them.
-func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off SwitchOff) ([]Webhook, error) {
-	var switchedOff []Webhook
+func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off SwitchOff) ([]push.Webhook, error) {
+	var switchedOff []push.Webhook
 	a := settleArgs(settlements)
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -205,7 +207,7 @@ func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, 
 			}
 			rows, _ := res.Query()
 			touched, err := pgx.CollectRows(rows, collectWebhook)
-			switchedOff = slices.DeleteFunc(touched, func(w Webhook) bool { return w.DisabledAt.IsZero() })
+			switchedOff = slices.DeleteFunc(touched, func(w push.Webhook) bool { return w.DisabledAt.IsZero() })
 			return err
 		})
 	})

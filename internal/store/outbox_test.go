@@ -37,7 +37,7 @@ func (b *bundle) outgoing(t testing.TB) []store.Outgoing {
 	return all
 }
 
-func (b *bundle) settle(t testing.TB, off store.SwitchOff, settlements ...store.Settlement) []store.Webhook {
+func (b *bundle) settle(t testing.TB, off store.SwitchOff, settlements ...store.Settlement) []push.Webhook {
 	t.Helper()
 	switchedOff, err := b.SettleDeliveries(t.Context(), settlements, off)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestOneEndpointDoesNotTakeTheTurnsOfAnother(t *testing.T) {
 	if _, err := b.Expire(t.Context(), 1000); err != nil {
 		t.Fatal(err)
 	}
-	of := func(claimed []store.Outgoing, w store.Webhook) []store.Outgoing {
+	of := func(claimed []store.Outgoing, w push.Webhook) []store.Outgoing {
 		return slices.DeleteFunc(slices.Clone(claimed), func(d store.Outgoing) bool { return d.Webhook != w.ID })
 	}
 	claimed := b.outgoing(t)
@@ -248,7 +248,7 @@ func TestSwitchingOff(t *testing.T) {
 	b := setup(t)
 	w := b.hook(t)
 	off := store.SwitchOff{After: 3 * time.Hour, Failures: 3}
-	attempt := func(well bool) []store.Webhook {
+	attempt := func(well bool) []push.Webhook {
 		t.Helper()
 		claimed := b.outgoing(t)
 		if len(claimed) != 1 {
@@ -311,14 +311,14 @@ func TestReplay(t *testing.T) {
 	}
 	wantNames(t, b, b.outgoing(t))
 	d, err := b.Replay(t.Context(), b.tenant, w.ID, claimed[0].ID)
-	if err != nil || d.Status != store.DeliveryWaiting || d.Attempts != 0 || !d.EndedAt.IsZero() {
+	if err != nil || d.Status != push.DeliveryWaiting || d.Attempts != 0 || !d.EndedAt.IsZero() {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	again := b.outgoing(t)
 	if len(again) != 1 || again[0].ID != claimed[0].ID || string(again[0].Payload) != string(claimed[0].Payload) {
 		t.Fatalf("%+v", again)
 	}
-	if d, err = b.Replay(t.Context(), b.tenant, w.ID, claimed[0].ID); err != nil || d.Status != store.DeliverySending || d.Attempts != 1 {
+	if d, err = b.Replay(t.Context(), b.tenant, w.ID, claimed[0].ID); err != nil || d.Status != push.DeliverySending || d.Attempts != 1 {
 		t.Errorf("while it is sent: %+v, %v", d, err)
 	}
 	b.settle(t, never, ended(again[0], true))
@@ -347,7 +347,7 @@ func TestDeliveries(t *testing.T) {
 	if _, err := b.AddTestDelivery(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	list := func(f store.DeliveryFilter, before int64, limit int) (events []string, last int64) {
+	list := func(f push.DeliveryFilter, before int64, limit int) (events []string, last int64) {
 		t.Helper()
 		found, err := b.Deliveries(t.Context(), b.tenant, w.ID, f, before, limit)
 		if err != nil {
@@ -358,27 +358,27 @@ func TestDeliveries(t *testing.T) {
 		}
 		return events, last
 	}
-	first, last := list(store.DeliveryFilter{}, 0, 3)
-	second, _ := list(store.DeliveryFilter{}, last, 3)
+	first, last := list(push.DeliveryFilter{}, 0, 3)
+	second, _ := list(push.DeliveryFilter{}, last, 3)
 	if diff := cmp.Diff([]string{"webhook.test", "push.scheduled", "push.sent", "push.scheduled"}, append(first, second...)); diff != "" {
 		t.Error(diff)
 	}
 	claimed := b.outgoing(t)
 	for name, c := range map[string]struct {
-		f    store.DeliveryFilter
+		f    push.DeliveryFilter
 		want int
 	}{
-		"by push":   {store.DeliveryFilter{Push: q.ID}, 1},
-		"by event":  {store.DeliveryFilter{Event: push.EventScheduled}, 2},
-		"by status": {store.DeliveryFilter{Status: store.DeliverySending}, 2},
-		"by all":    {store.DeliveryFilter{Push: p.ID, Event: push.EventSent, Status: store.DeliveryWaiting}, 1},
-		"none":      {store.DeliveryFilter{Push: uuid.New()}, 0},
+		"by push":   {push.DeliveryFilter{Push: q.ID}, 1},
+		"by event":  {push.DeliveryFilter{Event: push.EventScheduled}, 2},
+		"by status": {push.DeliveryFilter{Status: push.DeliverySending}, 2},
+		"by all":    {push.DeliveryFilter{Push: p.ID, Event: push.EventSent, Status: push.DeliveryWaiting}, 1},
+		"none":      {push.DeliveryFilter{Push: uuid.New()}, 0},
 	} {
 		if got, _ := list(c.f, 0, 10); len(got) != c.want {
 			t.Errorf("%s: %v of %d claimed", name, got, len(claimed))
 		}
 	}
-	if found, err := b.Deliveries(t.Context(), b.tenant, other.ID, store.DeliveryFilter{}, 0, 10); err != nil || len(found.Deliveries) != 3 {
+	if found, err := b.Deliveries(t.Context(), b.tenant, other.ID, push.DeliveryFilter{}, 0, 10); err != nil || len(found.Deliveries) != 3 {
 		t.Errorf("%d of the other, %v", len(found.Deliveries), err)
 	}
 }
@@ -394,7 +394,7 @@ func TestSweep(t *testing.T) {
 	}
 	b.passes(t, 25*time.Hour)
 	b.booked(t, "new", time.Hour)
-	rows := func(w store.Webhook) int {
+	rows := func(w push.Webhook) int {
 		return ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1`, w.ID)
 	}
 	sweep := func() int {
@@ -437,7 +437,7 @@ func TestManyWebhooksAtOnce(t *testing.T) {
 	)
 	for range 12 {
 		wg.Go(func() {
-			_, err := b.CreateWebhook(b.ctx(), store.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com", Events: push.Events}, "s", 5)
+			_, err := b.CreateWebhook(b.ctx(), push.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com", Events: push.Events}, "s", 5)
 			mu.Lock()
 			defer mu.Unlock()
 			switch err {

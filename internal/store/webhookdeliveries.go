@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -15,44 +14,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// DeliveryStatus is where the delivery of an event stands.
-type DeliveryStatus string
-
-// The states of a delivery. The last two are final, but for a replay.
-const (
-	DeliveryWaiting DeliveryStatus = "waiting"
-	DeliverySending DeliveryStatus = "sending"
-	Delivered       DeliveryStatus = "delivered"
-	DeliveryFailed  DeliveryStatus = "failed" // given up
-)
-
-// DeliveryStatuses lists the states, in the order of life.
-var DeliveryStatuses = []DeliveryStatus{DeliveryWaiting, DeliverySending, Delivered, DeliveryFailed}
-
-// Delivery is an event on its way to a webhook.
-type Delivery struct {
-	ID         uuid.UUID
-	Seq        int64     // grows with every event
-	Push       uuid.UUID // Nil: it is about no push
-	Event      push.Event
-	Payload    json.RawMessage
-	Status     DeliveryStatus
-	Attempts   int
-	NextAt     time.Time // of DeliveryWaiting: when it is tried next, at the earliest
-	LastStatus int       // of the last answer; 0: there was none
-	LastError  string    // why the last attempt failed
-	CreatedAt  time.Time
-	EndedAt    time.Time // zero until it ends
-}
-
 const deliveryColumns = `p.id, p.seq, p.push_id, p.event, p.payload, p.status, p.attempts, p.next_at, p.last_status, p.last_error, p.created_at, p.ended_at`
 
-func collectDelivery(row pgx.CollectableRow) (Delivery, error) { return scanDelivery(row) }
+func collectDelivery(row pgx.CollectableRow) (push.Delivery, error) { return scanDelivery(row) }
 
 // scanDelivery reads one row of [deliveryColumns], and what follows them into more.
-func scanDelivery(row pgx.CollectableRow, more ...any) (Delivery, error) {
+func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 	var (
-		d     Delivery
+		d     push.Delivery
 		about pgtype.UUID
 		ended pgtype.Timestamptz
 	)
@@ -62,31 +31,17 @@ func scanDelivery(row pgx.CollectableRow, more ...any) (Delivery, error) {
 	return d, err
 }
 
-// DeliveryFilter chooses among a webhook's deliveries. Zero fields choose all.
-type DeliveryFilter struct {
-	Status DeliveryStatus
-	Event  push.Event
-	Push   uuid.UUID
-}
-
-// DeliveryPage is a part of a list. Next is the Seq before which the next part
-// begins; 0: this is the last one.
-type DeliveryPage struct {
-	Deliveries []Delivery
-	Next       int64
-}
-
 // Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest
 // first, from before the one with the given Seq; 0: from the newest. As of
 // [Store.List], there may be fewer.
-func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f DeliveryFilter, before int64, limit int) (DeliveryPage, error) {
-	q := f.query(tenant, webhook, before, limit)
-	var page DeliveryPage
+func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
+	q := deliveryQuery(f, tenant, webhook, before, limit)
+	var page push.DeliveryPage
 	err := s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		var last int64
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		deliveries, behindItem, behindLast, err := collectPage(rows, q, []any{&last}, scanDelivery)
-		page = DeliveryPage{Deliveries: deliveries}
+		page = push.DeliveryPage{Deliveries: deliveries}
 		switch {
 		case behindItem:
 			page.Next = deliveries[len(deliveries)-1].Seq
@@ -99,7 +54,7 @@ func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f Del
 }
 
 // query is the page of the filter before a Seq.
-func (f DeliveryFilter) query(tenant, webhook uuid.UUID, before int64, limit int) pageQuery {
+func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int64, limit int) pageQuery {
 	if before == 0 {
 		before = math.MaxInt64
 	}
@@ -124,7 +79,7 @@ func (f DeliveryFilter) query(tenant, webhook uuid.UUID, before int64, limit int
 }
 
 // AddTestDelivery writes an event for one webhook alone, about no push.
-func (s *Store) AddTestDelivery(ctx context.Context, w Webhook) (Delivery, error) {
+func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error) {
 	return s.oneDelivery(ctx, w.Tenant, `
 		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
 		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
@@ -133,7 +88,7 @@ func (s *Store) AddTestDelivery(ctx context.Context, w Webhook) (Delivery, error
 
 // Replay has a delivery of the webhook sent again, or now if it waits, with all
 // of its attempts before it. One that is being sent is left alone.
-func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (Delivery, error) {
+func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
 	return s.oneDelivery(ctx, tenant, replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
 }
 
@@ -160,7 +115,7 @@ func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, sin
 }
 
 // oneDelivery runs a statement of the tenant that changes and returns a delivery.
-func (s *Store) oneDelivery(ctx context.Context, tenant uuid.UUID, sql string, args ...any) (d Delivery, err error) {
+func (s *Store) oneDelivery(ctx context.Context, tenant uuid.UUID, sql string, args ...any) (d push.Delivery, err error) {
 	err = s.changeOnce(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, _ := c.Query(ctx, sql, args...)
 		d, err = pgx.CollectExactlyOneRow(rows, collectDelivery)

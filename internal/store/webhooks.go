@@ -12,24 +12,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Webhook is an endpoint of a tenant that is told events.
-type Webhook struct {
-	ID             uuid.UUID
-	Tenant         uuid.UUID
-	URL            string
-	Events         []push.Event
-	CreatedAt      time.Time
-	Failures       int       // since the last success
-	FailingSince   time.Time // zero: the last attempt succeeded, or there was none
-	DisabledAt     time.Time // when it was switched off; zero: it is on
-	DisabledReason string
-}
-
 const webhookColumns = `id, tenant_id, url, events, created_at, failures, failing_since, disabled_at, disabled_reason`
 
-func collectWebhook(row pgx.CollectableRow) (Webhook, error) {
+func collectWebhook(row pgx.CollectableRow) (push.Webhook, error) {
 	var (
-		w               Webhook
+		w               push.Webhook
 		failing, ceased pgtype.Timestamptz
 	)
 	err := row.Scan((*[16]byte)(&w.ID), (*[16]byte)(&w.Tenant), &w.URL, &w.Events, &w.CreatedAt, &w.Failures, &failing, &ceased, &w.DisabledReason)
@@ -39,7 +26,7 @@ func collectWebhook(row pgx.CollectableRow) (Webhook, error) {
 
 // CreateWebhook makes a webhook, whose requests the secret signs, unless its
 // tenant has as many as it may: [push.ErrTooManyWebhooks].
-func (s *Store) CreateWebhook(ctx context.Context, w Webhook, secret string, most int) (Webhook, error) {
+func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error) {
 	err := s.change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var others int
@@ -60,13 +47,13 @@ func (s *Store) CreateWebhook(ctx context.Context, w Webhook, secret string, mos
 		})
 	})
 	if err != nil {
-		return Webhook{}, err
+		return push.Webhook{}, err
 	}
 	return s.Webhook(ctx, w.Tenant, w.ID)
 }
 
 // Webhook returns a tenant's webhook, or [push.ErrNotFound].
-func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w Webhook, err error) {
+func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, [16]byte(id), [16]byte(tenant))
 		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
@@ -76,7 +63,7 @@ func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w Webhook, e
 }
 
 // Webhooks lists a tenant's webhooks, the oldest first.
-func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []Webhook, err error) {
+func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.Webhook, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, [16]byte(tenant))
 		hooks, err = pgx.CollectRows(rows, collectWebhook)
@@ -96,7 +83,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 
 // EnableWebhook switches a webhook on again, and forgets that it failed. What
 // waited when it was switched off is sent.
-func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (Webhook, error) {
+func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	return s.changeWebhook(ctx, tenant, `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id))
@@ -104,7 +91,7 @@ func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (Webhoo
 
 // RotateWebhookSecret gives a webhook a new secret. For the time of overlap,
 // requests are signed with the old one as well.
-func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (Webhook, error) {
+func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error) {
 	return s.changeWebhook(ctx, tenant, `
 		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), secret, overlap)
@@ -112,7 +99,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 
 // changeWebhook runs a statement that changes and returns a webhook of the tenant,
 // its second argument, or [push.ErrNotFound].
-func (s *Store) changeWebhook(ctx context.Context, tenant uuid.UUID, sql string, id [16]byte, more ...any) (w Webhook, err error) {
+func (s *Store) changeWebhook(ctx context.Context, tenant uuid.UUID, sql string, id [16]byte, more ...any) (w push.Webhook, err error) {
 	err = s.changeOnce(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, _ := c.Query(ctx, sql, append([]any{id, [16]byte(tenant)}, more...)...)
 		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
