@@ -20,7 +20,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a submit is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/store/decider.go", "if !policy.Allows(view.Timeline, p.SendAt) {", "if false {"},
+		{"internal/booking/decider.go", "at, free := o.slot(d, view)", "at, free := d.Push.SendAt, true"},
 	},
 	story:    flushedCache,
 	evidence: []string{"I2 promised", "promised-window"},
@@ -29,7 +29,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a move is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/store/decider.go", "if !o.Policy.Allows(view.Timeline, d.Push.SendAt) {", "if false {"},
+		{"internal/booking/decider.go", "if !o.Policy.Allows(view.Timeline, to) {", "if false {"},
 	},
 	story:    crowdedMove,
 	evidence: []string{"I2 promised", "promised-window"},
@@ -38,7 +38,7 @@ var allMutants = []mutant{{
 	program: "worker",
 	breaks:  "a claim is not tested against the recipient's actual sends",
 	mutations: []mutation{
-		{"internal/store/claim.go", "o.Policy.Next(quota.NewTimeline(d.sends), s.now, 0)", "o.Policy.Next(quota.NewTimeline(nil), s.now, 0)"},
+		{"internal/booking/claim.go", "policy.Next(quota.NewTimeline(s.Sends), now, 0)", "policy.Next(quota.NewTimeline(nil), now, 0)"},
 	},
 	story:    heldUpWorker,
 	evidence: []string{"I2 actual", "actual-window"},
@@ -47,8 +47,7 @@ var allMutants = []mutant{{
 	program: "worker",
 	breaks:  "a recipient may have two attempts at a time",
 	mutations: []mutation{
-		{"internal/store/claim.go", "p.ID == uuid.Nil || len(d.inFlight) > 0 {", "p.ID == uuid.Nil {"},
-		{"internal/store/claimwrite.go", "if len(d.inFlight) > 0 {", "if false {"},
+		{"internal/booking/claim.go", "s.Due.ID == uuid.Nil || len(s.InFlight) > 0 {", "s.Due.ID == uuid.Nil {"},
 	},
 	story:    slowProvider,
 	evidence: []string{"overlap"},

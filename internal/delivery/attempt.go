@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // permit is the right to make one attempt at the channel of a queue. The zero value is no permit.
@@ -28,8 +28,8 @@ func (p *permit) release() {
 }
 
 // order asks for what may be sent now: at the channel of the permit, or else at those that are not blocked.
-func (w *Worker) order(wake push.WakeUp, p *permit) store.ClaimOrder {
-	o := store.ClaimOrder{RecipientKey: wake.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
+func (w *Worker) order(wake push.WakeUp, p *permit) booking.ClaimOrder {
+	o := booking.ClaimOrder{RecipientKey: wake.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
 	if p.queue != nil && !p.anyChannel {
 		o.Channel = p.queue.channel
 	} else {
@@ -58,20 +58,20 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 			closed = closed || !queued
 		}
 		switch c.Outcome {
-		case store.Nothing:
-			if early := wake.At.Sub(c.Now); early > store.Patience {
+		case booking.Nothing:
+			if early := wake.At.Sub(c.Now); early > booking.Patience {
 				return 0, push.Early{In: early}
 			}
 			return 0, nil
-		case store.Wait:
+		case booking.Wait:
 			return c.Wait, nil
-		case store.Deferred:
+		case booking.Deferred:
 			w.metrics.Deferred()
 			w.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
-		case store.TooLate:
+		case booking.TooLate:
 			w.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
 			w.release(c.Push)
-		case store.Claimed:
+		case booking.Claimed:
 			end := w.queues.begin(c.Push.Channel)
 			p.release()
 			more, err := w.attempt(ctx, c, began)
@@ -88,13 +88,13 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 //
 // Once begun, it is carried to its end even if ctx ends: a stopping worker
 // drains, it does not drop.
-func (w *Worker) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
+func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := w.send(ctx, c, began)
 	failpoint.Hit(failpoint.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
-	f := store.Finish{
+	f := booking.Finish{
 		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
 		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Handed: handed(result, began),
 		Resolution: retry.After(push.Attempt{
@@ -131,7 +131,7 @@ func handed(r channel.Result, began time.Time) time.Duration {
 // that was held up for a quarter of the lease since it asked for the claim does
 // not begin any more: the attempt must end, and be recorded, before it counts
 // as lost and is repeated elsewhere.
-func (w *Worker) send(ctx context.Context, c store.Claim, began time.Time) (channel.Result, push.Retry) {
+func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (channel.Result, push.Retry) {
 	entry, known := w.channels.Get(c.Push.Channel)
 	if !known { // the store was not told of the channels
 		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured"}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
@@ -148,7 +148,7 @@ func (w *Worker) send(ctx context.Context, c store.Claim, began time.Time) (chan
 
 // finish records an attempt, and tries until its lease, which began no earlier than
 // the claim, is over: an attempt that is not recorded will be repeated.
-func (w *Worker) finish(ctx context.Context, c store.Claim, f store.Finish, began time.Time) (more bool, err error) {
+func (w *Worker) finish(ctx context.Context, c booking.Claim, f booking.Finish, began time.Time) (more bool, err error) {
 	lease := c.LeaseUntil.Sub(c.StartedAt)
 	pause := lease / 40
 	for {

@@ -11,42 +11,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/redisscript"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const lease = time.Minute
 
 // scripted is a store that gives the answers of a test.
 type scripted struct {
-	claims   []store.Claim // one after another, then nothing
-	slow     time.Duration // how long a claim takes
-	failures int           // of Finish, before it succeeds
+	claims   []booking.Claim // one after another, then nothing
+	slow     time.Duration   // how long a claim takes
+	failures int             // of Finish, before it succeeds
 	failure  error
 	more     bool
 
-	finished []store.Finish
+	finished []booking.Finish
 	at       []time.Time
 }
 
-func (s *scripted) Claim(context.Context, store.ClaimOrder) (store.Claim, error) {
+func (s *scripted) Claim(context.Context, booking.ClaimOrder) (booking.Claim, error) {
 	if len(s.claims) == 0 {
-		return store.Claim{}, nil
+		return booking.Claim{}, nil
 	}
 	c := s.claims[0]
 	s.claims = s.claims[1:]
-	if c.Outcome == store.Claimed {
+	if c.Outcome == booking.Claimed {
 		c.StartedAt, c.LeaseUntil = time.Now(), time.Now().Add(lease)
 	}
 	time.Sleep(s.slow)
 	return c, nil
 }
 
-func (s *scripted) Finish(_ context.Context, f store.Finish) (bool, error) {
+func (s *scripted) Finish(_ context.Context, f booking.Finish) (bool, error) {
 	s.finished, s.at = append(s.finished, f), append(s.at, time.Now())
 	if s.failures--; s.failures >= 0 {
 		return false, s.failure
@@ -57,8 +57,8 @@ func (s *scripted) Finish(_ context.Context, f store.Finish) (bool, error) {
 func (s *scripted) Unarm(context.Context, []int64) error { return nil }
 
 // claimed is a claim of a push that expires in an hour.
-func claimed() store.Claim {
-	return store.Claim{Outcome: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
+func claimed() booking.Claim {
+	return booking.Claim{Outcome: booking.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
 }
 
 func setupScripted(t *testing.T, s *scripted, p *provider) *delivery.Worker {
@@ -75,7 +75,7 @@ func TestWorker_HeldUp(t *testing.T) {
 	}{"just in time": {lease / 4, 1}, "too late": {lease/4 + 1, 0}, "far too late": {10 * lease, 0}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, p := &scripted{claims: []store.Claim{claimed()}, slow: row.slow}, &provider{}
+				s, p := &scripted{claims: []booking.Claim{claimed()}, slow: row.slow}, &provider{}
 				if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
 					t.Fatal(err)
 				}
@@ -94,7 +94,7 @@ func TestWorker_HeldUp(t *testing.T) {
 func TestWorker_SendTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := &scripted{claims: []store.Claim{claimed()}, slow: 10 * time.Second}
+		s := &scripted{claims: []booking.Claim{claimed()}, slow: 10 * time.Second}
 		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
 			<-ctx.Done()
 			return channel.Result{Outcome: push.Unknown, Error: "timeout"}
@@ -112,7 +112,7 @@ func TestWorker_SendTimeout(t *testing.T) {
 func TestWorker_StopsAfterAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		s := &scripted{claims: []store.Claim{claimed()}, failures: 2, failure: push.ErrUnavailable}
+		s := &scripted{claims: []booking.Claim{claimed()}, failures: 2, failure: push.ErrUnavailable}
 		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
 			stop()
 			time.Sleep(time.Second)
@@ -148,7 +148,7 @@ func TestWorker_RepeatsFinish(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				s, p := &scripted{claims: []store.Claim{claimed()}, failures: row.failures, failure: row.failure}, &provider{}
+				s, p := &scripted{claims: []booking.Claim{claimed()}, failures: row.failures, failure: row.failure}, &provider{}
 				err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{})
 				if !errors.Is(err, row.want) || (err == nil) != (row.want == nil) || len(s.finished) != row.finishes || len(p.took) != 1 {
 					t.Errorf("%v; %d finishes, %d sends", err, len(s.finished), len(p.took))
@@ -170,8 +170,8 @@ func TestWorker_RepeatsFinish(t *testing.T) {
 func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := &scripted{more: true, claims: []store.Claim{
-			{Outcome: store.Again}, {Outcome: store.Deferred}, {Outcome: store.Wait, Wait: time.Second}, claimed(), claimed(),
+		s := &scripted{more: true, claims: []booking.Claim{
+			{Outcome: booking.Again}, {Outcome: booking.Deferred}, {Outcome: booking.Wait, Wait: time.Second}, claimed(), claimed(),
 		}}
 		p := &provider{}
 		if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
@@ -187,7 +187,7 @@ func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 
 // Handle does not ask again if a finish reports no other push of the recipient.
 func TestWorker_StopsWhenNoneIsLeft(t *testing.T) {
-	s, p := &scripted{claims: []store.Claim{claimed(), claimed()}}, &provider{}
+	s, p := &scripted{claims: []booking.Claim{claimed(), claimed()}}, &provider{}
 	if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil || len(p.took) != 1 {
 		t.Errorf("%v; %d sends", err, len(p.took))
 	}

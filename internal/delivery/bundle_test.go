@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/invalid"
@@ -141,7 +142,7 @@ func channels(t testing.TB, c channel.Channel) *channel.Set {
 func (b *bundle) book(t testing.TB, recipient, channel string, at time.Time) push.Push {
 	t.Helper()
 	p := push.Push{ID: uuid.Must(uuid.NewV7()), Tenant: b.tenant, Recipient: recipient, Channel: channel, Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour}
-	v, err := b.store.Book(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}})
+	v, err := b.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -280,7 +280,7 @@ func TestWorkers_QueuedPushExpires(t *testing.T) {
 	p.ID[15]++
 	p.SendAt = thisSecond().Add(-time.Second)
 	p.RequestedSendAt, p.ExpiresAt = p.SendAt, time.Now().Add(time.Second)
-	v, err := f.store.Book(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}})
+	v, err := f.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +453,7 @@ func TestWorkers_QueueClosesDuringAttempt(t *testing.T) {
 func (f *workersBundle) flagged(t *testing.T, recipient string) {
 	t.Helper()
 	eventually(t, "the attempt is told", func() bool {
-		c, err := f.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(f.tenant, recipient), Channel: "sms", Lease: time.Minute})
-		return err == nil && c.Outcome == store.Nothing
+		c, err := f.store.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(f.tenant, recipient), Channel: "sms", Lease: time.Minute})
+		return err == nil && c.Outcome == booking.Nothing
 	})
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // The provider's answer decides what becomes of the push and of its place in the cache.
@@ -122,7 +122,7 @@ func TestWorker_ChannelGone(t *testing.T) {
 	}
 	late := p
 	late.ID, late.TTL, late.ExpiresAt = uuid.New(), 0, time.Now().Add(time.Millisecond)
-	if _, err := d.store.Book(t.Context(), store.Order{Drafts: []store.Draft{{Push: late}}}); err != nil {
+	if _, err := d.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: late}}}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it expires", func() bool {

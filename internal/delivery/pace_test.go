@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
-func moveTo(p push.Push, at time.Time) store.Order {
+func moveTo(p push.Push, at time.Time) booking.Order {
 	p.SendAt, p.RequestedSendAt = at, at
-	return store.Order{Drafts: []store.Draft{{Push: p}}}
+	return booking.Order{Drafts: []booking.Draft{{Push: p}}}
 }
 
 // Pushes a window apart are delayed until the end of the last one's window. Deferred and

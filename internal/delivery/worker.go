@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Worker handles wake-ups. It is safe for concurrent use.
@@ -50,8 +50,8 @@ type Config struct {
 
 // attempts is the part of the store that begins and ends attempts, and leaves recipients to other workers.
 type attempts interface {
-	Claim(ctx context.Context, o store.ClaimOrder) (store.Claim, error)
-	Finish(ctx context.Context, f store.Finish) (more bool, err error)
+	Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error)
+	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 	Unarm(ctx context.Context, recipientKeys []int64) error
 }
 

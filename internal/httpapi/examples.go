@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // The documentation's examples are made by the code that makes the answers.
@@ -141,7 +141,7 @@ func exampleProblem(k kind) problemer {
 	case quotaExceeded:
 		return quotaProblemOf(exampleRefusal())
 	case tenantCap:
-		return capProblemOf(&store.Capped{Cap: store.PendingPushes, Limit: 10_000, Used: 10_000})
+		return capProblemOf(&booking.Capped{Cap: booking.PendingPushes, Limit: 10_000, Used: 10_000})
 	case notCancelable, notReschedulable:
 		p := k.because("the push is sent and can not be changed any more")
 		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}

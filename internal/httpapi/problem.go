@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // kind is one type of problem, as the documentation lists it.
@@ -82,9 +82,9 @@ type capProblem struct {
 	Day   *string `json:"day,omitempty" format:"date" doc:"For recipients_per_day: the day that is full."`
 }
 
-func capProblemOf(c *store.Capped) *capProblem {
+func capProblemOf(c *booking.Capped) *capProblem {
 	p := &capProblem{Problem: tenantCap.because(c.Error()), Cap: c.Cap, Limit: c.Limit, Used: c.Used}
-	if c.Cap == store.RecipientsPerDay {
+	if c.Cap == booking.RecipientsPerDay {
 		day := c.Day.Begin().Format(time.DateOnly)
 		p.Day = &day
 	}
@@ -124,7 +124,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		batch   *refusedBatch
 		wrong   invalid.FieldErrors
 		noPlace *schedule.Refusal
-		capped  *store.Capped
+		capped  *booking.Capped
 		other   *refusal
 		about   *aboutPush
 		full    *bulkhead.FullError

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -95,11 +96,11 @@ func (b *bundle) run(box outbox, cfg Config) (stop func()) {
 func (b *bundle) book(tenant uuid.UUID, recipient string) push.Push {
 	b.t.Helper()
 	now := time.Now().UTC().Truncate(time.Second)
-	v, err := b.Book(b.t.Context(), store.Order{Drafts: []store.Draft{{Push: push.Push{
+	v, err := b.Book(b.t.Context(), booking.Order{Drafts: []booking.Draft{{Push: push.Push{
 		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`),
 		SendAt: now, RequestedSendAt: now, TTL: time.Hour,
 	}}}})
-	if err != nil || v[0].Outcome != store.Booked {
+	if err != nil || v[0].Outcome != booking.Booked {
 		b.t.Fatalf("%+v, %v", v, err)
 	}
 	return v[0].Push
@@ -108,11 +109,11 @@ func (b *bundle) book(tenant uuid.UUID, recipient string) push.Push {
 // send claims and finishes a push.
 func (b *bundle) send(p push.Push) {
 	b.t.Helper()
-	c, err := b.Claim(b.t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
-	if err != nil || c.Outcome != store.Claimed {
+	c, err := b.Claim(b.t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+	if err != nil || c.Outcome != booking.Claimed {
 		b.t.Fatalf("%+v, %v", c, err)
 	}
-	_, err = b.Finish(b.t.Context(), store.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
+	_, err = b.Finish(b.t.Context(), booking.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

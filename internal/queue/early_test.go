@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
@@ -56,17 +57,17 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 	tenant, now := uuid.New(), time.Now().UTC()
 	second := now.Truncate(time.Second).Add(2 * time.Second)
 	var (
-		drafts  []store.Draft
+		drafts  []booking.Draft
 		wakeUps []push.WakeUp
 	)
 	for i := range 5 {
 		p := push.Push{ID: uuid.New(), Tenant: tenant, Recipient: string(rune('a' + i)), Channel: "log", Message: json.RawMessage(`{}`),
 			SendAt: now.Truncate(time.Second), RequestedSendAt: now.Truncate(time.Second), TTL: time.Hour}
-		drafts = append(drafts, store.Draft{Push: p})
+		drafts = append(drafts, booking.Draft{Push: p})
 		wakeUps = append(wakeUps, push.WakeUp{Push: p.ID, Gen: 1, RecipientKey: push.RecipientKey(tenant, p.Recipient), At: second.Add(time.Duration(i+5) * 99 * time.Millisecond)})
 		wakeUps[i].In = time.Until(wakeUps[i].At)
 	}
-	if _, err := st.Book(t.Context(), store.Order{Drafts: drafts}); err != nil {
+	if _, err := st.Book(t.Context(), booking.Order{Drafts: drafts}); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range wakeUps {

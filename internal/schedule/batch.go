@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // badForm is a member's error that its caller had found before.
@@ -38,7 +38,7 @@ type Member struct {
 // Err. It fails, and books nothing, if Postgres could not be reached or a
 // member's id was used by another request: [push.ErrKeyReused].
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
-	order := store.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly, Arm: s.armAhead()}
+	order := booking.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly, Arm: s.armAhead()}
 	var planned []int
 	faulty := false
 	for i := range members {
@@ -77,7 +77,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 // bookMembers books what was planned. Batches pass the cache by: it would
 // decide members by others that may themselves be refused. Afterwards it forgets
 // the recipients, which is cheaper than to tell it everything.
-func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order store.Order, planned []int, caps push.OwnCaps) error {
+func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order booking.Order, planned []int, caps push.OwnCaps) error {
 	decisions, err := s.book(ctx, tenant, caps, order)
 	failpoint.Hit(failpoint.BatchCommitted)
 	if !order.DryRun {
@@ -86,7 +86,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	if err != nil {
 		return fmt.Errorf("book batch: %w", err)
 	}
-	if slices.ContainsFunc(decisions, func(v store.Decision) bool { return v.Outcome == store.KeyReused }) {
+	if slices.ContainsFunc(decisions, func(v booking.Decision) bool { return v.Outcome == booking.KeyReused }) {
 		return push.ErrKeyReused
 	}
 	var booked []push.Push
@@ -126,7 +126,7 @@ func refuseOthers(members []Member) {
 	}
 }
 
-func recipients(drafts []store.Draft) []quota.Recipient {
+func recipients(drafts []booking.Draft) []quota.Recipient {
 	rs := make([]quota.Recipient, len(drafts))
 	for i, d := range drafts {
 		rs[i] = quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}

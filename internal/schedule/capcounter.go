@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // capCounter knows how much tenants have under their caps. Postgres counts. The
@@ -33,7 +33,7 @@ type capCounter struct {
 // usageStore counts in Postgres, up to most.
 type usageStore interface {
 	Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error)
-	Recipients(ctx context.Context, tenant uuid.UUID, day store.Day, most int) (int, error)
+	Recipients(ctx context.Context, tenant uuid.UUID, day booking.Day, most int) (int, error)
 }
 
 // subject is what is counted: a tenant's pending pushes, or its recipients of one
@@ -41,7 +41,7 @@ type usageStore interface {
 type subject struct {
 	tenant  uuid.UUID
 	pending bool
-	day     store.Day // unless pending
+	day     booking.Day // unless pending
 }
 
 // capCount is what is known of a subject. The counter's mutex protects it.
@@ -84,7 +84,7 @@ func newCapCounter(st usageStore, now func() time.Time) *capCounter {
 // beside them. It must be ended by settle, release or doubt. The reservation of a
 // tenant without caps is nil.
 type reservation struct {
-	*store.CapUsage
+	*booking.CapUsage
 	counter *capCounter
 	tenant  uuid.UUID
 	slots   map[subject]int
@@ -92,11 +92,11 @@ type reservation struct {
 
 // reserve reserves slots for an order of so many pushes: on each of the days as many
 // as may land there. If fewer are left, it reserves those.
-func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Caps, pushes int, days map[store.Day]int) (*reservation, error) {
+func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Caps, pushes int, days map[booking.Day]int) (*reservation, error) {
 	if caps == (push.Caps{}) || pushes == 0 {
 		return nil, nil
 	}
-	r := &reservation{&store.CapUsage{Caps: caps, Days: map[store.Day]int{}}, c, tenant, map[subject]int{}}
+	r := &reservation{&booking.CapUsage{Caps: caps, Days: map[booking.Day]int{}}, c, tenant, map[subject]int{}}
 	var err error
 	if caps.PendingPushes > 0 {
 		r.Pending, err = r.take(ctx, subject{tenant: tenant, pending: true}, caps.PendingPushes, pushes)
@@ -219,17 +219,17 @@ func (c *capCounter) count(ctx context.Context, s subject, count *capCount, limi
 }
 
 // settle ends a reservation. The slots that these decisions have used stay used.
-func (r *reservation) settle(decisions []store.Decision) {
+func (r *reservation) settle(decisions []booking.Decision) {
 	if r == nil {
 		return
 	}
 	used := map[subject]int{}
 	for _, d := range decisions {
-		if d.Outcome == store.Booked {
+		if d.Outcome == booking.Booked {
 			used[subject{tenant: r.tenant, pending: true}]++
 		}
 		if d.NewRecipientOfDay {
-			used[subject{tenant: r.tenant, day: store.DayOf(d.Push.SendAt)}]++
+			used[subject{tenant: r.tenant, day: booking.DayOf(d.Push.SendAt)}]++
 		}
 	}
 	r.end(used)
@@ -261,7 +261,7 @@ func (r *reservation) end(used map[subject]int) {
 }
 
 // forget has Postgres count again for a tenant that gave a slot back.
-func (c *capCounter) forget(tenant uuid.UUID, day store.Day) {
+func (c *capCounter) forget(tenant uuid.UUID, day booking.Day) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range []subject{{tenant: tenant, pending: true}, {tenant: tenant, day: day}} {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // fakeCounts counts what it is told to, and how often it was asked.
@@ -30,7 +30,7 @@ func (c *fakeCounts) Pending(_ context.Context, _ uuid.UUID, most int) (int, err
 	return c.used, c.err
 }
 
-func (c *fakeCounts) Recipients(ctx context.Context, tenant uuid.UUID, _ store.Day, most int) (int, error) {
+func (c *fakeCounts) Recipients(ctx context.Context, tenant uuid.UUID, _ booking.Day, most int) (int, error) {
 	return c.Pending(ctx, tenant, most)
 }
 
@@ -59,7 +59,7 @@ func TestCapCounter_Believes(t *testing.T) {
 	}
 	booked := func(limit, n int) {
 		t.Helper()
-		decisions := slices.Repeat([]store.Decision{{Outcome: store.Booked}, {Outcome: store.Refused}, {Outcome: store.OverCap}}, n)
+		decisions := slices.Repeat([]booking.Decision{{Outcome: booking.Booked}, {Outcome: booking.Refused}, {Outcome: booking.OverCap}}, n)
 		take(limit, n).settle(decisions)
 	}
 	if r, err := counter.reserve(t.Context(), tenant, push.Caps{}, 1, nil); r != nil || err != nil || c.asked != 0 {
@@ -98,7 +98,7 @@ func TestCapCounter_Believes(t *testing.T) {
 	c.used = 100
 	ask(100, 2, 100, 1)
 	c.used = 99
-	counter.forget(tenant, store.DayOf(time.Time{})) // or until something is given back
+	counter.forget(tenant, booking.DayOf(time.Time{})) // or until something is given back
 	ask(100, 1, 99, 1)
 
 	// What takes long is not asked for all the time, even when nothing is left.
@@ -113,15 +113,15 @@ func TestCapCounter_Believes(t *testing.T) {
 	// Only a new recipient of the day takes a slot of the day.
 	tenant, c.used, c.takes = uuid.New(), 0, nil
 	day := push.Caps{RecipientsPerDay: 1000}
-	today := map[store.Day]int{store.DayOf(time.Time{}): 1}
-	for _, v := range []store.Decision{{Outcome: store.Booked, NewRecipientOfDay: true}, {Outcome: store.Booked}, {Outcome: store.Replayed}} {
+	today := map[booking.Day]int{booking.DayOf(time.Time{}): 1}
+	for _, v := range []booking.Decision{{Outcome: booking.Booked, NewRecipientOfDay: true}, {Outcome: booking.Booked}, {Outcome: booking.Replayed}} {
 		r, err := counter.reserve(t.Context(), tenant, day, 1, today)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.settle([]store.Decision{v})
+		r.settle([]booking.Decision{v})
 	}
-	if r, err := counter.reserve(t.Context(), tenant, day, 1, today); err != nil || r.Days[store.DayOf(time.Time{})] != 1 {
+	if r, err := counter.reserve(t.Context(), tenant, day, 1, today); err != nil || r.Days[booking.DayOf(time.Time{})] != 1 {
 		t.Errorf("one new recipient among three is %+v (%v)", r, err)
 	}
 
@@ -196,7 +196,7 @@ func TestCapCounter_Reservations(t *testing.T) {
 			t.Fatal("the fourth did not wait for the third")
 		}
 		c.used = 100
-		third.settle([]store.Decision{{Outcome: store.Booked}, {Outcome: store.Booked}})
+		third.settle([]booking.Decision{{Outcome: booking.Booked}, {Outcome: booking.Booked}})
 		synctest.Wait()
 		want(fourth, 100, 0)
 		fourth.release()
@@ -205,7 +205,7 @@ func TestCapCounter_Reservations(t *testing.T) {
 		tenant, c.used = uuid.New(), 98
 		first = take(1)
 		time.Sleep(time.Millisecond)
-		c.takes = func() { first.settle([]store.Decision{{Outcome: store.Booked}}); c.takes = nil }
+		c.takes = func() { first.settle([]booking.Decision{{Outcome: booking.Booked}}); c.takes = nil }
 		want(take(1), 99, 1)
 
 		// Who goes away while it waits leaves nothing behind.

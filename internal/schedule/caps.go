@@ -6,19 +6,19 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // book has an order booked under the tenant's caps. Where a conflict would move
 // pushes to days that were not counted, it comes again with those counted.
-func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o store.Order) ([]store.Decision, error) {
+func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o booking.Order) ([]booking.Decision, error) {
 	caps, days := own.Over(s.cfg.Caps), landings(o.Drafts)
 	for {
 		decisions, err := s.bookReserved(ctx, tenant, caps, o, days)
 		again := false
 		for _, v := range decisions {
-			if v.Outcome == store.Uncounted {
+			if v.Outcome == booking.Uncounted {
 				again, days[v.Capped.Day] = true, len(o.Drafts)
 			}
 		}
@@ -29,7 +29,7 @@ func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, 
 }
 
 // bookReserved is book with slots of these days only.
-func (s *Service) bookReserved(ctx context.Context, tenant uuid.UUID, caps push.Caps, o store.Order, days map[store.Day]int) ([]store.Decision, error) {
+func (s *Service) bookReserved(ctx context.Context, tenant uuid.UUID, caps push.Caps, o booking.Order, days map[booking.Day]int) ([]booking.Decision, error) {
 	reserved, err := s.caps.reserve(ctx, tenant, caps, len(o.Drafts), days)
 	if err != nil {
 		return nil, err
@@ -51,10 +51,10 @@ func (s *Service) bookReserved(ctx context.Context, tenant uuid.UUID, caps push.
 
 // landings says how many pushes may come to lie on each day that drafts name:
 // one that a conflict moves may land on any.
-func landings(drafts []store.Draft) map[store.Day]int {
-	days, movable := map[store.Day]int{}, 0
+func landings(drafts []booking.Draft) map[booking.Day]int {
+	days, movable := map[booking.Day]int{}, 0
 	for _, d := range drafts {
-		if day := store.DayOf(d.Push.SendAt); d.Latest.IsZero() {
+		if day := booking.DayOf(d.Push.SendAt); d.Latest.IsZero() {
 			days[day]++
 		} else {
 			movable++
@@ -67,11 +67,11 @@ func landings(drafts []store.Draft) map[store.Day]int {
 	return days
 }
 
-func notBooked(v store.Decision) bool {
-	return v.Outcome != store.Booked && v.Outcome != store.Replayed
+func notBooked(v booking.Decision) bool {
+	return v.Outcome != booking.Booked && v.Outcome != booking.Replayed
 }
 
 // spoils reports whether because of a decision nothing of an order was booked.
-func spoils(v store.Decision) bool {
-	return v.Outcome == store.KeyReused || v.Outcome == store.Uncounted
+func spoils(v booking.Decision) bool {
+	return v.Outcome == booking.KeyReused || v.Outcome == booking.Uncounted
 }

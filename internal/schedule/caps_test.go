@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -28,9 +29,9 @@ func pendingCap(n int) push.OwnCaps    { return push.OwnCaps{PendingPushes: &n} 
 func recipientsCap(n int) push.OwnCaps { return push.OwnCaps{RecipientsPerDay: &n} }
 
 // mustCap wants the refusal of a cap.
-func mustCap(t *testing.T, err error, want store.Capped) {
+func mustCap(t *testing.T, err error, want booking.Capped) {
 	t.Helper()
-	var capped *store.Capped
+	var capped *booking.Capped
 	if !errors.As(err, &capped) || *capped != want {
 		t.Errorf("%v (%+v), want %+v", err, capped, want)
 	}
@@ -57,7 +58,7 @@ func TestCapOfPendingPushes(t *testing.T) {
 		}
 		booked = append(booked, p)
 	}
-	full := store.Capped{Cap: store.PendingPushes, Limit: 3, Used: 3}
+	full := booking.Capped{Cap: booking.PendingPushes, Limit: 3, Used: 3}
 	for i := 3; i < 5; i++ {
 		for _, dry := range []bool{true, false} {
 			_, err := submit(i, dry)
@@ -117,7 +118,7 @@ func TestCapOfRecipientsPerDay(t *testing.T) {
 			anna = p
 		}
 	}
-	full := store.Capped{Cap: store.RecipientsPerDay, Limit: 2, Used: 2, Day: store.DayOf(midnight)}
+	full := booking.Capped{Cap: booking.RecipientsPerDay, Limit: 2, Used: 2, Day: booking.DayOf(midnight)}
 	for _, at := range []time.Time{midnight, tomorrow, midnight.Add(24*time.Hour - time.Second)} {
 		_, err := submit("carl", at)
 		mustCap(t, err, full)
@@ -179,7 +180,7 @@ func TestDeferredToAFullDay(t *testing.T) {
 	again := to("anna", tomorrow.Add(time.Minute))
 	again.Defer = true
 	_, err := b.Submit(t.Context(), b.tenant, again, caps)
-	mustCap(t, err, store.Capped{Cap: store.RecipientsPerDay, Limit: 1, Used: 1, Day: store.DayOf(next.SendAt)})
+	mustCap(t, err, booking.Capped{Cap: booking.RecipientsPerDay, Limit: 1, Used: 1, Day: booking.DayOf(next.SendAt)})
 	if _, err := b.Cancel(t.Context(), b.tenant, next.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestCapsOfBatches(t *testing.T) {
 		}
 		return members
 	}
-	full := store.Capped{Cap: store.PendingPushes, Limit: 3, Used: 3}
+	full := booking.Capped{Cap: booking.PendingPushes, Limit: 3, Used: 3}
 	for _, dry := range []bool{true, false} {
 		got := batch(false, dry, pendingCap(3), "a", "a", "b", "c", "d", "a")
 		var refusal *schedule.Refusal
@@ -235,12 +236,12 @@ func TestCapsOfBatches(t *testing.T) {
 			t.Error("an atomic batch with one place was booked")
 		}
 	}
-	day := store.DayOf(tomorrow)
+	day := booking.DayOf(tomorrow)
 	got := batch(false, false, recipientsCap(4), "e", "f")
 	if got[0].Err != nil {
 		t.Error(got[0].Err)
 	}
-	mustCap(t, got[1].Err, store.Capped{Cap: store.RecipientsPerDay, Limit: 4, Used: 4, Day: day})
+	mustCap(t, got[1].Err, booking.Capped{Cap: booking.RecipientsPerDay, Limit: 4, Used: 4, Day: day})
 }
 
 // TestReplaysAreUnderNoCap: what was accepted before is answered again.
@@ -260,7 +261,7 @@ func TestReplaysAreUnderNoCap(t *testing.T) {
 	other := keyed
 	other.IdempotencyKey = "l"
 	_, err = b.Submit(t.Context(), b.tenant, to("bert", tomorrow), other)
-	mustCap(t, err, store.Capped{Cap: store.PendingPushes, Limit: 1, Used: 1})
+	mustCap(t, err, booking.Capped{Cap: booking.PendingPushes, Limit: 1, Used: 1})
 }
 
 // TestCrowdUnderACap: requests at the same moment meet the cap exactly in one
@@ -279,7 +280,7 @@ func TestCrowdUnderACap(t *testing.T) {
 			booked := crowdAt(t, crowd, func(c int) error {
 				for i := range each {
 					_, err := bundles[c%processes].Submit(t.Context(), b.tenant, to(fmt.Sprintf("r%d-%d", c, i), tomorrow), schedule.Options{Caps: caps})
-					var capped *store.Capped
+					var capped *booking.Capped
 					if errors.As(err, &capped) && capped.Used >= limit {
 						continue
 					}
@@ -294,7 +295,7 @@ func TestCrowdUnderACap(t *testing.T) {
 				t.Errorf("%+v: %d processes booked %d, want %d to %d", caps, processes, booked, limit, most)
 			}
 			_, err := b.Submit(t.Context(), b.tenant, to("late", tomorrow), schedule.Options{Caps: caps})
-			var capped *store.Capped
+			var capped *booking.Capped
 			if !errors.As(err, &capped) || capped.Used != min(booked, limit+1) {
 				t.Errorf("afterwards: %v", err)
 			}
@@ -311,7 +312,7 @@ func TestCrowdOfAFreshTenant(t *testing.T) {
 		b.Service = b.serviceAt(threeRules, time.Now)
 		booked := crowdAt(t, 20, func(c int) error {
 			_, err := b.Submit(t.Context(), b.tenant, to(fmt.Sprint(c), tomorrow), schedule.Options{Caps: pendingCap(3)})
-			if capped := (*store.Capped)(nil); err == nil || errors.As(err, &capped) && *capped == (store.Capped{Cap: store.PendingPushes, Limit: 3, Used: 3}) {
+			if capped := (*booking.Capped)(nil); err == nil || errors.As(err, &capped) && *capped == (booking.Capped{Cap: booking.PendingPushes, Limit: 3, Used: 3}) {
 				return nil
 			}
 			return err
@@ -334,7 +335,7 @@ func TestCrowdOfAFreshTenant(t *testing.T) {
 	crowdAt(t, 16, func(c int) error {
 		if c < 8 {
 			_, err := b.Reschedule(t.Context(), b.tenant, elsewhere[c].ID, tomorrow, recipientsCap(10))
-			if capped := (*store.Capped)(nil); err != nil && !errors.As(err, &capped) {
+			if capped := (*booking.Capped)(nil); err != nil && !errors.As(err, &capped) {
 				return err
 			}
 			return nil
@@ -342,7 +343,7 @@ func TestCrowdOfAFreshTenant(t *testing.T) {
 		members := []schedule.Member{{Request: to(fmt.Sprintf("a%d", c), tomorrow)}, {Request: to(fmt.Sprintf("b%d", c), tomorrow)}}
 		return b.SubmitBatch(t.Context(), b.tenant, members, false, schedule.Options{Caps: recipientsCap(10)})
 	}, b)
-	if n, err := b.store.Recipients(t.Context(), b.tenant, store.DayOf(tomorrow), 100); err != nil || n != 10 {
+	if n, err := b.store.Recipients(t.Context(), b.tenant, booking.DayOf(tomorrow), 100); err != nil || n != 10 {
 		t.Errorf("%d recipients on the day, want 10 (%v)", n, err)
 	}
 }
@@ -386,7 +387,7 @@ func TestCapsInForce(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, row.want)
 		}
 	}
-	if d := store.DayOf(time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC)); d != -1 || slices.Contains([]store.Day{d}, store.DayOf(time.Unix(0, 0))) {
+	if d := booking.DayOf(time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC)); d != -1 || slices.Contains([]booking.Day{d}, booking.DayOf(time.Unix(0, 0))) {
 		t.Errorf("the last second before 1970 lies on day %d", d)
 	}
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Cancel ends a push that still waits and gives its place back. Once it has
@@ -24,7 +24,7 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 		return p, fmt.Errorf("cancel: %w", err)
 	}
 	failpoint.Hit(failpoint.CancelCommitted)
-	s.caps.forget(tenant, store.DayOf(p.SendAt))
+	s.caps.forget(tenant, booking.DayOf(p.SendAt))
 	s.cache.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
 }
@@ -38,7 +38,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
 	}
-	now, old := s.now().UTC(), store.DayOf(p.SendAt)
+	now, old := s.now().UTC(), booking.DayOf(p.SendAt)
 	var bad invalid.FieldErrors
 	p.SendAt = s.sendTime(to, now, &bad)
 	p.RequestedSendAt = p.SendAt
@@ -62,9 +62,9 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	}
 	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
 	switch v.Outcome {
-	case store.OverCap:
+	case booking.OverCap:
 		return Result{Push: v.Push}, v.Capped
-	case store.Refused:
+	case booking.Refused:
 		x := explain(who, map[uuid.UUID]bool{id: true})
 		defer x.turn.end()
 		return Result{Push: v.Push}, s.refusal(ctx, x, p.SendAt, v)
@@ -78,11 +78,11 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 }
 
 // move is a move of a push under caps.
-func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Decision, error) {
-	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
+func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (booking.Decision, error) {
+	order := booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
 	reserved, err := s.caps.reserve(ctx, p.Tenant, caps, 1, landings(order.Drafts))
 	if err != nil {
-		return store.Decision{}, err
+		return booking.Decision{}, err
 	}
 	if reserved != nil {
 		order.CapUsage = reserved.CapUsage
@@ -91,7 +91,7 @@ func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.
 	if err != nil {
 		reserved.doubt()
 	} else {
-		reserved.settle([]store.Decision{v})
+		reserved.settle([]booking.Decision{v})
 	}
 	return v, err
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // due books a push that nobody has armed.
@@ -21,10 +21,10 @@ func (b *bundle) due(t testing.TB, recipient string) {
 
 func (b *bundle) dueThrough(t testing.TB, recipient, channel string) {
 	t.Helper()
-	d := store.Draft{Push: push.Push{
+	d := booking.Draft{Push: push.Push{
 		ID: uuid.New(), Tenant: b.tenant, Recipient: recipient, Channel: channel, Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour,
 	}}
-	if _, err := b.store.Book(t.Context(), store.Order{Drafts: []store.Draft{d}}); err != nil {
+	if _, err := b.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}}); err != nil {
 		t.Fatal(err)
 	}
 }

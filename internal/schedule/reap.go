@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -41,20 +42,16 @@ func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
 	return len(lost) == portion, errors.Join(errs...)
 }
 
-func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
+func (r *Reaper) reap(ctx context.Context, l booking.Lost) error {
 	failpoint.Hit(failpoint.ReapFound)
-	const reason = "the attempt was lost: its worker did not report before the lease ended"
-	resolution := r.Retry(l.Push.Channel).After(push.Attempt{Number: l.Attempt, Outcome: push.Unknown, Error: reason}, l.Left, l.Push.ID[:])
-	_, err := r.Store.Finish(ctx, store.Finish{
-		Push: l.Push.ID, Token: l.Token, Attempt: l.Attempt, Outcome: push.Unknown, Error: reason, Reaped: true, Resolution: resolution,
-	})
-	if err != nil {
+	f := l.Finish(r.Retry(l.Push.Channel))
+	if _, err := r.Store.Finish(ctx, f); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.ReapDone)
 	r.Lost()
-	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", resolution.Status)
-	if resolution.Status == push.Failed {
+	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", f.Resolution.Status)
+	if f.Resolution.Status == push.Failed {
 		r.Cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
 	}
 	return nil

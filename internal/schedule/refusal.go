@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Refusal is a push that finds no place in its recipient's quota: why, and
@@ -60,7 +60,7 @@ func explain(who quota.Recipient, batch map[uuid.UUID]bool) *explained {
 
 // refusal explains why a draft was refused. What Postgres has said under the lock
 // stands. If it did not look far enough for the free times, it is asked again.
-func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v store.Decision) error {
+func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v booking.Decision) error {
 	d := v.Quota
 	if !v.Complete {
 		x.add(v.Granted)
@@ -157,7 +157,7 @@ func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([
 // explanations are kept while a batch is answered. As long as nothing is refused there
 // are none.
 type explanations struct {
-	drafts []store.Draft
+	drafts []booking.Draft
 	of     map[quota.Recipient]*explained
 	batch  map[uuid.UUID]bool
 	turn   turn       // for all of them
@@ -184,7 +184,7 @@ func (e *explanations) recipient(r quota.Recipient) *explained {
 	}
 	x := e.of[r]
 	if x == nil {
-		if e.read > store.MaxBookings {
+		if e.read > booking.MaxRead {
 			clear(e.of)
 			e.read = 0
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // replay answers a request that is invalid by now but may repeat one that was
@@ -32,5 +32,5 @@ func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, membe
 		return Result{}, push.ErrKeyReused
 	}
 	who := quota.Recipient{Tenant: tenant, ID: old.Recipient}
-	return s.result(ctx, who, nil, store.Draft{Push: old}, store.Decision{Outcome: store.Replayed, Push: old})
+	return s.result(ctx, who, nil, booking.Draft{Push: old}, booking.Decision{Outcome: booking.Replayed, Push: old})
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Request is one push as a caller asks for it, its form already checked.
@@ -25,12 +25,12 @@ type Request struct {
 }
 
 // plan turns a request into a draft, or says all that is wrong with it.
-func (s *Service) plan(tenant uuid.UUID, r Request) (store.Draft, error) {
+func (s *Service) plan(tenant uuid.UUID, r Request) (booking.Draft, error) {
 	return s.planFor(tenant, r, s.cfg.Check)
 }
 
 // planFor is plan with another check of what the provider would refuse, or nil.
-func (s *Service) planFor(tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors) (store.Draft, error) {
+func (s *Service) planFor(tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors) (booking.Draft, error) {
 	now := s.now().UTC()
 	var bad invalid.FieldErrors
 	p := push.Push{
@@ -49,7 +49,7 @@ func (s *Service) planFor(tenant uuid.UUID, r Request, check func(channel, to st
 		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	d := store.Draft{Push: p}
+	d := booking.Draft{Push: p}
 	if r.Defer {
 		d.Latest = latest
 		if !r.Latest.IsZero() {

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Slots is the picture of a recipient's time.
 type Slots struct {
-	Bookings []store.HeldBooking
+	Bookings []booking.Held
 	Blocked  []quota.Interval // in which nothing can be booked, sorted by their beginning
 	Next     time.Time        // where the picture goes on, because it would be too large; zero: it is whole
 }
@@ -41,7 +41,7 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time
 		all[i] = h.Booking
 	}
 	slots := Slots{
-		Bookings: slices.DeleteFunc(held, func(h store.HeldBooking) bool { return h.At.Before(from) || h.At.After(until) }),
+		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
 		Blocked: slices.DeleteFunc(s.cfg.Policy.Blocked(quota.NewTimeline(all)), func(i quota.Interval) bool {
 			return !i.From.IsZero() && !i.From.Before(until) || !i.Until.IsZero() && !i.Until.After(from)
 		}),
@@ -55,7 +55,7 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time
 
 // manyBookings reads what a picture shows and, by their reach, what matters to it: no
 // further than it can go.
-func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []store.HeldBooking, complete time.Time, err error) {
+func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []booking.Held, complete time.Time, err error) {
 	_, shown, err := s.store.Bookings(ctx, r, from.Add(-quota.Second), until, maxSlots+1)
 	if err != nil {
 		return nil, until, err
@@ -64,7 +64,7 @@ func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, unt
 		shown = first
 	}
 	reach := s.cfg.Policy.Reach()
-	return s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), store.MaxBookings)
+	return s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), booking.MaxRead)
 }
 
 // end ends a picture where it becomes too large, or where it is not known any more;
@@ -92,7 +92,7 @@ func (p *Slots) end(from, until, known time.Time) {
 		end = first
 	}
 	p.Next = end
-	p.Bookings = slices.DeleteFunc(p.Bookings, func(h store.HeldBooking) bool { return !h.At.Before(end) })
+	p.Bookings = slices.DeleteFunc(p.Bookings, func(h booking.Held) bool { return !h.At.Before(end) })
 	p.Blocked = slices.DeleteFunc(p.Blocked, func(i quota.Interval) bool { return !i.From.IsZero() && !i.From.Before(end) })
 }
 

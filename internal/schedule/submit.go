@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Options go with a submit.
@@ -32,7 +32,7 @@ type Result struct {
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
 }
 
-// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*store.Capped],
+// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped],
 // [push.ErrKeyReused] and [push.ErrUnavailable]; after the last the push may
 // have been booked, and only a request with an Idempotency-Key can be repeated
 // safely.
@@ -67,7 +67,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
-	decisions, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
+	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
 	if err != nil {
 		s.cache.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
@@ -108,7 +108,7 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	}
 	x := explain(who, nil)
 	defer x.turn.end()
-	return s.refusal(ctx, x, at, store.Decision{Quota: d, Complete: complete})
+	return s.refusal(ctx, x, at, booking.Decision{Quota: d, Complete: complete})
 }
 
 // identify gives a push the id of its request, and its own: a new one, or one that follows from the
@@ -125,12 +125,12 @@ func identify(p *push.Push, o Options, member string) {
 }
 
 // syncCache brings the cache in line with what Postgres has decided.
-func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Decision) {
-	switch booked := v.Outcome == store.Booked; {
+func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v booking.Decision) {
+	switch booked := v.Outcome == booking.Booked; {
 	case reserved.Fill && v.Crowded:
 		s.cache.Skip(who)
-	case reserved.Fill && (booked || v.Outcome == store.Refused):
-		s.cache.Fill(who, id, v.View.Bookings())
+	case reserved.Fill && (booked || v.Outcome == booking.Refused):
+		s.cache.Fill(who, id, v.Bookings)
 	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
 		s.cache.Forget(who) // it was wrong
 	case reserved.State == quota.Cold && booked:
@@ -140,19 +140,19 @@ func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Re
 
 // result turns a decision into an answer. What is known of the recipient is asked for only
 // if the push was refused.
-func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d store.Draft, v store.Decision) (Result, error) {
+func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d booking.Draft, v booking.Decision) (Result, error) {
 	switch v.Outcome {
-	case store.Booked:
+	case booking.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
-	case store.Replayed:
+	case booking.Replayed:
 		usage, err := s.usage(ctx, who, v.Push.SendAt)
 		if err == nil && v.Push.Attempts > 0 {
 			v.Push, err = s.store.Push(ctx, who.Tenant, v.Push.ID) // with its sends
 		}
 		return Result{Push: v.Push, Usage: usage, Replayed: true}, err
-	case store.KeyReused:
+	case booking.KeyReused:
 		return Result{}, push.ErrKeyReused
-	case store.OverCap:
+	case booking.OverCap:
 		return Result{}, v.Capped
 	}
 	return Result{}, s.refusal(ctx, known(), d.Push.SendAt, v)
@@ -166,7 +166,7 @@ func (s *Service) observe(o Options, err error) {
 	var (
 		wrong   invalid.FieldErrors
 		refusal *Refusal
-		capped  *store.Capped
+		capped  *booking.Capped
 		form    badForm
 	)
 	switch {

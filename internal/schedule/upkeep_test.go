@@ -8,18 +8,18 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
 
 // claim claims anna's due push for a moment.
-func (b *bundle) claim(t testing.TB, lease time.Duration) store.Claim {
+func (b *bundle) claim(t testing.TB, lease time.Duration) booking.Claim {
 	t.Helper()
-	c, err := b.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, "anna"), Lease: lease})
-	if err != nil || c.Outcome != store.Claimed {
+	c, err := b.store.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, "anna"), Lease: lease})
+	if err != nil || c.Outcome != booking.Claimed {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -57,12 +58,14 @@ func (g *gathering) together(t *testing.T, lock string, args []any, holdUp, call
 func TestABadDraftHurtsOnlyItself(t *testing.T) {
 	t.Parallel()
 	g := gather(t)
-	order := func(d store.Draft) store.Order { return store.Order{Drafts: []store.Draft{d}, Policy: threeRules} }
+	order := func(d booking.Draft) booking.Order {
+		return booking.Order{Drafts: []booking.Draft{d}, Policy: threeRules}
+	}
 	for try := range 50 {
 		in := time.Duration(try+1) * 25 * time.Hour
 		ahead := func(recipient string) func() {
 			return func() {
-				if v, err := g.Book(t.Context(), order(draft(g.tenant, recipient, in))); err != nil || v[0].Outcome != store.Booked {
+				if v, err := g.Book(t.Context(), order(draft(g.tenant, recipient, in))); err != nil || v[0].Outcome != booking.Booked {
 					t.Errorf("%s: %+v, %v", recipient, v, err)
 				}
 			}
@@ -123,9 +126,9 @@ func TestDryRunsAreNoObstacle(t *testing.T) {
 	for try := range 50 {
 		in := time.Duration(try+1) * 25 * time.Hour
 		book := func(recipient string, dryRun bool) func() {
-			o := store.Order{Drafts: []store.Draft{draft(g.tenant, recipient, in)}, Policy: threeRules, DryRun: dryRun}
+			o := booking.Order{Drafts: []booking.Draft{draft(g.tenant, recipient, in)}, Policy: threeRules, DryRun: dryRun}
 			return func() {
-				if v, err := g.Book(t.Context(), o); err != nil || !dryRun && v[0].Outcome != store.Booked {
+				if v, err := g.Book(t.Context(), o); err != nil || !dryRun && v[0].Outcome != booking.Booked {
 					t.Errorf("%s: %+v, %v", recipient, v, err)
 				}
 			}

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // postpone moves a push to so long from when the tests began.
@@ -17,8 +17,8 @@ func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
 	t.Helper()
 	p.SendAt = began.Add(in)
 	p.RequestedSendAt = p.SendAt
-	v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: perMinute})
-	if err != nil || v.Outcome != store.Booked {
+	v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: perMinute})
+	if err != nil || v.Outcome != booking.Booked {
 		t.Fatalf("%+v, %v", v, err)
 	}
 }
@@ -31,10 +31,10 @@ func (b *bundle) ready(t testing.TB, p push.Push) {
 }
 
 // giveUp ends an attempt whose lease has run out, as the reaper does.
-func (b *bundle) giveUp(t testing.TB, c store.Claim, became push.Status) {
+func (b *bundle) giveUp(t testing.TB, c booking.Claim, became push.Status) {
 	t.Helper()
 	b.exec(t, `UPDATE sends SET lease_until = clock_timestamp() WHERE push_id = $1 AND attempt = $2`, c.Push.ID, c.Attempt)
-	b.finish(t, c, store.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: became, Reason: "lost"}})
+	b.finish(t, c, booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: became, Reason: "lost"}})
 }
 
 func (b *bundle) cancel(t testing.TB, p push.Push) {
@@ -140,7 +140,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 		b.finish(t, b.claimed(t, p), sent)
 		later := book(t, b.Store, perMinute, draft(b.tenant, p.Recipient, time.Minute)).Push
 		b.exec(t, `UPDATE pushes SET send_at = send_at - interval '2 minutes', next_at = next_at - interval '2 minutes' WHERE recipient = $1`, p.Recipient) // as if both were late
-		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != store.Deferred {
+		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != booking.Deferred {
 			t.Fatalf("%+v", c)
 		}
 		step()
@@ -187,7 +187,7 @@ func TestAuditIsSilentUnderLoad(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 20 * time.Millisecond}, {Name: "b", Limit: 3, Window: 100 * time.Millisecond}}
-	o := store.Order{}
+	o := booking.Order{}
 	for i := range 80 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, fmt.Sprint("recipient ", i%4), 0))
 	}
@@ -203,9 +203,9 @@ func TestAuditIsSilentUnderLoad(t *testing.T) {
 			recipient := fmt.Sprint("recipient ", i%4)
 			for b.due(t, push.RecipientKey(b.tenant, recipient)) {
 				switch c := b.claim(t, recipient, policy); c.Outcome {
-				case store.Wait:
+				case booking.Wait:
 					time.Sleep(c.Wait)
-				case store.Claimed:
+				case booking.Claimed:
 					b.endSomehow(t, c, &reaper)
 				}
 			}
@@ -233,9 +233,9 @@ func TestAuditIsSilentUnderLoad(t *testing.T) {
 
 // endSomehow ends an attempt in one of many ways, after a moment. There is one
 // reaper.
-func (b *bundle) endSomehow(t *testing.T, c store.Claim, reaper *sync.Mutex) {
+func (b *bundle) endSomehow(t *testing.T, c booking.Claim, reaper *sync.Mutex) {
 	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond)
-	end := []store.Finish{sent, sent, tryAgain, gaveUp, lostTrack, {}}[rand.N(6)]
+	end := []booking.Finish{sent, sent, tryAgain, gaveUp, lostTrack, {}}[rand.N(6)]
 	if end.Outcome != "" {
 		end.Handed = time.Duration(rand.N(2)) * time.Millisecond
 		b.finish(t, c, end)
@@ -244,5 +244,5 @@ func (b *bundle) endSomehow(t *testing.T, c store.Claim, reaper *sync.Mutex) {
 	reaper.Lock()
 	b.giveUp(t, c, push.Scheduled)
 	reaper.Unlock()
-	b.finish(t, c, []store.Finish{sent, tryAgain, lostTrack}[rand.N(3)])
+	b.finish(t, c, []booking.Finish{sent, tryAgain, lostTrack}[rand.N(3)])
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
 )
 
 // auditQuery reads rows once, for several checks.
@@ -93,7 +95,7 @@ func (s AuditScope) queries() []auditQuery {
 func (s AuditScope) args(ctx context.Context, tx pgx.Tx) (pgx.NamedArgs, error) {
 	args := pgx.NamedArgs{"grace": auditGrace, "since": s.Since, "until": s.Until, "reach": s.Policy.Reach()}
 	if s.Until.IsZero() {
-		args["until"] = endOfTime
+		args["until"] = booking.EndOfTime
 	}
 	if !s.whole() {
 		rows, _ := tx.Query(ctx, `

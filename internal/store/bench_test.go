@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // BenchmarkBook books single pushes from 256 callers at once.
@@ -21,7 +21,7 @@ func BenchmarkBook(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			d := draft(tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
-			if v, err := st.Book(b.Context(), store.Order{Drafts: []store.Draft{d}, Policy: threeRules}); err != nil || v[0].Outcome != store.Booked {
+			if v, err := st.Book(b.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: threeRules}); err != nil || v[0].Outcome != booking.Booked {
 				b.Fatal(err, v)
 			}
 		}
@@ -37,11 +37,11 @@ func BenchmarkBookBatch(b *testing.B) {
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			drafts := make([]store.Draft, 1000)
+			drafts := make([]booking.Draft, 1000)
 			for i := range drafts {
 				drafts[i] = draft(tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
 			}
-			if _, err := st.Book(b.Context(), store.Order{Drafts: drafts, Policy: threeRules}); err != nil {
+			if _, err := st.Book(b.Context(), booking.Order{Drafts: drafts, Policy: threeRules}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -53,12 +53,12 @@ func BenchmarkBookBatch(b *testing.B) {
 func BenchmarkClaimFinish(b *testing.B) {
 	st, tenant := open(b), uuid.New()
 	for done := 0; done < b.N; {
-		drafts := make([]store.Draft, min(1000, b.N-done))
+		drafts := make([]booking.Draft, min(1000, b.N-done))
 		for i := range drafts {
 			drafts[i] = draft(tenant, fmt.Sprintf("r%d", done+i+1), 0)
 		}
 		done += len(drafts)
-		if _, err := st.Book(b.Context(), store.Order{Drafts: drafts, Policy: threeRules}); err != nil {
+		if _, err := st.Book(b.Context(), booking.Order{Drafts: drafts, Policy: threeRules}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -68,11 +68,11 @@ func BenchmarkClaimFinish(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			key := push.RecipientKey(tenant, fmt.Sprintf("r%d", n.Add(1)))
-			c, err := st.Claim(b.Context(), store.ClaimOrder{RecipientKey: key, Policy: threeRules, Lease: time.Minute})
-			if err != nil || c.Outcome != store.Claimed {
+			c, err := st.Claim(b.Context(), booking.ClaimOrder{RecipientKey: key, Policy: threeRules, Lease: time.Minute})
+			if err != nil || c.Outcome != booking.Claimed {
 				b.Fatal(err, c)
 			}
-			if _, err := st.Finish(b.Context(), store.Finish{Push: c.Push.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}); err != nil {
+			if _, err := st.Finish(b.Context(), booking.Finish{Push: c.Push.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -26,87 +27,71 @@ const (
 // and one that a tenant has for itself. A recipient with more is crowded.
 const (
 	sharedRows = 128
-	ownRows    = 1000
+	ownRows    = booking.Crowd
 )
 
-// bookingRead is what the decider has to know about a group of orders: the bookings
-// around their send times, one range for each recipient; the pushes that
-// already bear one of their ids; and those that were made under one of their
-// Idempotency-Keys.
+// portion is how many recipients' bookings are read together. An order for a
+// thousand recipients with a thousand bookings each never has all of them in memory.
+const portion = 128
+
+// bookingRead reads what is decided by about a group of orders: the bookings around
+// their send times, one span for each recipient; the pushes that have one of their ids;
+// and those that were made under one of their Idempotency-Keys. It reads the bookings
+// in portions, each when the first of its recipients is needed.
 type bookingRead struct {
 	locks    []int64
 	at       map[quota.Recipient]int // in spans
 	spans    []span                  // in the order in which the drafts need them
-	uses     []int                   // how many drafts need each span
+	uses     []int                   // how many drafts need each span; a view that none needs any more is dropped
 	ids      [][16]byte
 	requests [][16]byte
 	reach    time.Duration // of the policies
 
-	begun bool         // the transaction has begun, and has the locks
-	views []quota.View // that are known without reading; those of other spans are zero
+	begun   bool              // the transaction has begun, and has the locks
+	views   []quota.View      // of each span
+	locked  []int64           // keys whose locks other transactions have
+	crowded []quota.Recipient // of whom not all bookings were read
+
+	results pgx.BatchResults
+	read    int // spans
+	err     error
 }
 
-func newBookingRead(orders []Order, rerun bool) *bookingRead {
-	q := &bookingRead{at: map[quota.Recipient]int{}}
+func newBookingRead(orders []order, rerun bool) *bookingRead {
+	r := &bookingRead{at: map[quota.Recipient]int{}}
 	for _, o := range orders {
-		q.reach = max(q.reach, o.Policy.Reach())
+		r.reach = max(r.reach, o.Policy.Reach())
 		for _, d := range o.Drafts {
-			q.add(d, o)
+			r.add(d.Recipient(), o.Around(d))
 			if rerun || o.mayExist {
-				q.ids = append(q.ids, d.Push.ID)
+				r.ids = append(r.ids, d.Push.ID)
 			}
-			q.addRequest(d.Push.IdempotencyID)
+			r.addRequest(d.Push.IdempotencyID)
 		}
 	}
-	for _, sp := range q.spans {
-		q.locks = append(q.locks, sp.key())
+	for _, sp := range r.spans {
+		r.locks = append(r.locks, sp.key())
 	}
-	slices.Sort(q.locks)
-	q.locks = slices.Compact(q.locks)
-	return q
+	slices.Sort(r.locks)
+	r.locks = slices.Compact(r.locks)
+	r.views = make([]quota.View, len(r.spans))
+	return r
 }
 
-// limit bounds how many bookings of each recipient are read.
-func (q *bookingRead) limit(most int) {
-	for i := range q.spans {
-		q.spans[i].most = most
-	}
-}
-
-// addRequest asks for what an Idempotency-Key has made before, under a lock of
-// its own. The members of a batch have the same key.
-func (q *bookingRead) addRequest(id uuid.UUID) {
-	if n := len(q.requests); id != uuid.Nil && (n == 0 || q.requests[n-1] != id) {
-		q.requests = append(q.requests, id)
-		q.locks = append(q.locks, requestLock(id))
-	}
-}
-
-func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
-
-// add widens the recipient's range by what matters to the draft.
-func (q *bookingRead) add(d Draft, o Order) {
-	near := o.CapUsage.whole(o.Policy.Around(d.Push.SendAt, 2), d.Push.SendAt, d.Latest)
-	if reach := d.Latest.Add(o.Policy.Reach()); !d.Latest.IsZero() && reach.After(near.Until) {
-		near.Until = reach
-	}
-	if !d.Since.IsZero() {
-		near.From, near.Until = earlier(near.From, d.Since), endOfTime
-	}
-	i, known := q.at[d.recipient()]
+// add widens a recipient's span.
+func (r *bookingRead) add(recipient quota.Recipient, v quota.View) {
+	i, known := r.at[recipient]
 	if !known {
-		q.at[d.recipient()] = len(q.spans)
-		q.spans, q.uses = append(q.spans, span{recipient: d.recipient(), from: near.From, until: near.Until}), append(q.uses, 1)
+		r.at[recipient] = len(r.spans)
+		r.spans, r.uses = append(r.spans, span{recipient: recipient, from: v.From, until: v.Until}), append(r.uses, 1)
 		return
 	}
-	q.uses[i]++
-	q.spans[i].from = earlier(q.spans[i].from, near.From)
-	if near.Until.After(q.spans[i].until) {
-		q.spans[i].until = near.Until
+	r.uses[i]++
+	r.spans[i].from = earlier(r.spans[i].from, v.From)
+	if v.Until.After(r.spans[i].until) {
+		r.spans[i].until = v.Until
 	}
 }
-
-var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
@@ -115,56 +100,135 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// ask begins a transaction, takes the locks and has the answers read, in one
-// exchange. The lock clause is for the rows that bear one of the ids. The decider
-// reads bookings as it needs them; its reading must be closed.
-func (q *bookingRead) ask(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*decider, error) {
-	j := &decider{at: q.at, uses: q.uses, views: q.views, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{}}
-	if j.views == nil {
-		j.views = make([]quota.View, len(q.spans))
+// addRequest asks for what an Idempotency-Key has made before, under a lock of
+// its own. The members of a batch have the same key.
+func (r *bookingRead) addRequest(id uuid.UUID) {
+	if n := len(r.requests); id != uuid.Nil && (n == 0 || r.requests[n-1] != id) {
+		r.requests = append(r.requests, id)
+		r.locks = append(r.locks, requestLock(id))
 	}
-	b := &pgx.Batch{}
-	if !q.begun {
-		b.Queue(`begin isolation level read committed`)
-		b.Queue(locks, q.locks)
-	}
-	b.Queue(`SELECT clock_timestamp()`)
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, q.ids)
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, q.requests)
-	j.reading = &reading{decider: j, spans: q.spans}
-	j.reading.queue(b)
-	j.reading.results = c.SendBatch(ctx, b)
-	if err := q.answer(j, j.reading.results); err != nil {
-		_ = j.reading.results.Close()
-		return nil, err
-	}
-	return j, nil
 }
 
-// answer reads all but the bookings.
-func (q *bookingRead) answer(j *decider, res pgx.BatchResults) error {
-	if !q.begun {
-		if _, err := res.Exec(); err != nil {
-			return err
+func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
+
+// limit bounds how many bookings of each recipient are read.
+func (r *bookingRead) limit(most int) {
+	for i := range r.spans {
+		r.spans[i].most = most
+	}
+}
+
+// start begins a transaction, takes the locks and asks for everything else, in one
+// exchange. The lock clause is for the rows that have one of the ids. The read must be
+// closed.
+func (r *bookingRead) start(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*booking.Decider, error) {
+	b := &pgx.Batch{}
+	if !r.begun {
+		b.Queue(`begin isolation level read committed`)
+		b.Queue(locks, r.locks)
+	}
+	b.Queue(`SELECT clock_timestamp()`)
+	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, r.ids)
+	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, r.requests)
+	for from := 0; from < len(r.spans); {
+		n := r.portion(from)
+		b.Queue(bookingsSQL, spanArgs(r.spans[from:from+n])...)
+		from += n
+	}
+	r.results = c.SendBatch(ctx, b)
+	s, err := r.snapshot()
+	if err != nil {
+		_ = r.results.Close()
+		return nil, err
+	}
+	return booking.NewDecider(s), nil
+}
+
+// snapshot reads all but the bookings.
+func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
+	s.Views = r
+	if !r.begun {
+		if _, err := r.results.Exec(); err != nil {
+			return s, err
 		}
-		rows, _ := res.Query()
-		var err error
-		if j.locked, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
-			return err
+		rows, _ := r.results.Query()
+		if r.locked, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
+			return s, err
 		}
 	}
-	if err := res.QueryRow().Scan(&j.now); err != nil {
-		return err
+	if err := r.results.QueryRow().Scan(&s.Now); err != nil {
+		return s, err
 	}
 	for range 2 {
-		rows, _ := res.Query()
-		existing, err := pgx.CollectRows(rows, collectPush)
-		if err != nil {
-			return err
-		}
-		for _, p := range existing {
-			j.know(p)
+		rows, _ := r.results.Query()
+		if s.Existing, err = pgx.AppendRows(s.Existing, rows, collectPush); err != nil {
+			return s, err
 		}
 	}
+	return s, nil
+}
+
+// shareable reports whether a draft can be decided in a transaction that tenants share:
+// no other transaction has a lock that it needs, and all bookings that it needs were read.
+func (r *bookingRead) shareable(d booking.Draft) bool {
+	r.View(d.Recipient())
+	return !slices.Contains(r.crowded, d.Recipient()) && (len(r.locked) == 0 ||
+		!slices.Contains(r.locked, push.RecipientKey(d.Push.Tenant, d.Push.Recipient)) &&
+			(d.Push.IdempotencyID == uuid.Nil || !slices.Contains(r.locked, requestLock(d.Push.IdempotencyID))))
+}
+
+// View returns the bookings of a recipient. A failure to read them is kept for close:
+// what is decided afterwards is never written.
+func (r *bookingRead) View(recipient quota.Recipient) *quota.View {
+	i := r.at[recipient]
+	for r.err == nil && r.read <= i {
+		r.err = r.next()
+	}
+	return &r.views[i]
+}
+
+// Done drops the view of a recipient that no other draft is for.
+func (r *bookingRead) Done(recipient quota.Recipient) {
+	i := r.at[recipient]
+	if r.uses[i]--; r.uses[i] == 0 && !r.spans[i].keep {
+		r.views[i] = quota.View{}
+	}
+}
+
+// portion is how many spans from one on are read together. One of which all
+// bookings are read, however many they are, is read alone.
+func (r *bookingRead) portion(from int) int {
+	n := 0
+	for from+n < len(r.spans) && n < portion && (r.spans[from+n].most > 0 || r.spans[from+n].known) {
+		n++
+	}
+	return max(n, 1)
+}
+
+// next reads a portion.
+func (r *bookingRead) next() error {
+	spans := r.spans[r.read : r.read+r.portion(r.read)]
+	rows, _ := r.results.Query()
+	held, err := collectBookings(rows, len(spans))
+	if err != nil {
+		return err
+	}
+	for n, sp := range spans {
+		if !sp.known {
+			r.views[r.read+n] = quota.View{From: sp.from, Until: sp.until, Timeline: quota.NewTimeline(bookingsOf(held[n]))}
+		}
+		if sp.most > 0 && len(held[n]) > sp.most {
+			r.crowded = append(r.crowded, sp.recipient)
+		}
+	}
+	r.read += len(spans)
 	return nil
+}
+
+// close ends the exchange with Postgres, and reports what failed.
+func (r *bookingRead) close() error {
+	if err := r.results.Close(); r.err == nil {
+		r.err = err
+	}
+	return r.err
 }

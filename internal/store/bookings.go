@@ -9,15 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
-
-// HeldBooking is a booking and the state of its push.
-type HeldBooking struct {
-	quota.Booking
-	Status push.Status
-}
 
 // span asks for a recipient's bookings strictly between two times, and for one
 // more than so many at most; 0: for all.
@@ -67,11 +62,11 @@ func spanArgs(spans []span) []any {
 }
 
 // collectBookings returns the bookings of each of so many spans.
-func collectBookings(rows pgx.Rows, spans int) ([][]HeldBooking, error) {
-	held := make([][]HeldBooking, spans)
+func collectBookings(rows pgx.Rows, spans int) ([][]booking.Held, error) {
+	held := make([][]booking.Held, spans)
 	var (
 		i int
-		b HeldBooking
+		b booking.Held
 	)
 	_, err := pgx.ForEachRow(rows, []any{&i, (*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
 		held[i-1] = append(held[i-1], b)
@@ -80,7 +75,7 @@ func collectBookings(rows pgx.Rows, spans int) ([][]HeldBooking, error) {
 	return held, err
 }
 
-func bookingsOf(held []HeldBooking) []quota.Booking {
+func bookingsOf(held []booking.Held) []quota.Booking {
 	if len(held) == 0 {
 		return nil
 	}
@@ -95,7 +90,7 @@ func bookingsOf(held []HeldBooking) []quota.Booking {
 // until, by time. It sees what was committed when it was asked, takes no lock,
 // and works together with others of the moment. It is false if there are so many
 // that others would have to wait; see [Store.Bookings].
-func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.Time) ([]HeldBooking, bool, error) {
+func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.Time) ([]booking.Held, bool, error) {
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
 		return nil, false, err
 	}
@@ -103,8 +98,8 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.
 	return held, err == nil && len(held) <= sharedRows, err
 }
 
-func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]HeldBooking, error) {
-	var held [][]HeldBooking
+func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]booking.Held, error) {
+	var held [][]booking.Held
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, bookingsSQL, spanArgs(spans)...)
 		var err error
@@ -113,10 +108,6 @@ func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]HeldBooking
 	})
 	return held, err
 }
-
-// MaxBookings is how many bookings are read without a lock, at most: twice as many as
-// a rule may allow in a window, and more.
-const MaxBookings = 250_000
 
 // inOrderSQL reads bookings of one recipient, the first of them by time. The index has
 // those of each status in order.
@@ -135,28 +126,28 @@ const inOrderSQL = `
 // until, by time. It sees what was committed when it was asked, and takes no lock.
 // If there are more than most, it returns the first of them, and the time before which
 // they are complete; otherwise that is until.
-func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []HeldBooking, complete time.Time, err error) {
-	err = s.inOrder(ctx, r, from, until, most, func() { held = nil }, func(b *HeldBooking) { held = append(held, *b) })
+func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []booking.Held, complete time.Time, err error) {
+	err = s.inOrder(ctx, r, from, until, most, func() { held = nil }, func(b *booking.Held) { held = append(held, *b) })
 	if complete = until; len(held) > most {
 		complete = held[most].At
-		held = slices.DeleteFunc(held, func(b HeldBooking) bool { return !b.At.Before(complete) })
+		held = slices.DeleteFunc(held, func(b booking.Held) bool { return !b.At.Before(complete) })
 	}
 	return held, complete, err
 }
 
-// Timeline is [Store.Bookings] of at most [MaxBookings], without some pushes. It takes a
+// Timeline is [Store.Bookings] of at most [booking.MaxRead], without some pushes. It takes a
 // third of the memory.
 func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool) (line quota.Timeline, complete time.Time, err error) {
 	read := 0
-	err = s.inOrder(ctx, r, from, until, MaxBookings, func() { read, line = 0, quota.Timeline{} }, func(b *HeldBooking) {
-		if read++; read > MaxBookings {
+	err = s.inOrder(ctx, r, from, until, booking.MaxRead, func() { read, line = 0, quota.Timeline{} }, func(b *booking.Held) {
+		if read++; read > booking.MaxRead {
 			complete = b.At
 		}
 		if !without[b.ID] {
 			line = line.Insert(b.Booking)
 		}
 	})
-	if read <= MaxBookings {
+	if read <= booking.MaxRead {
 		return line, until, err
 	}
 	return line.Before(complete), complete, err
@@ -164,11 +155,11 @@ func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until tim
 
 // inOrder hands the first bookings to add, one more than most of them. It begins again
 // after start.
-func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time.Time, most int, start func(), add func(*HeldBooking)) error {
+func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time.Time, most int, start func(), add func(*booking.Held)) error {
 	return s.read(ctx, r.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		start()
 		rows, _ := c.Query(ctx, inOrderSQL, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until, most+1)
-		var b HeldBooking
+		var b booking.Held
 		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
 			add(&b)
 			return nil

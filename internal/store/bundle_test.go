@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -81,7 +82,7 @@ func (b *bundle) waiting(t testing.TB, n int) {
 func (b *bundle) booked(t testing.TB, recipient string, in time.Duration) push.Push {
 	t.Helper()
 	v := book(t, b.Store, nil, draft(b.tenant, recipient, in))
-	if v.Outcome != store.Booked {
+	if v.Outcome != booking.Booked {
 		t.Fatalf("%+v", v)
 	}
 	return v.Push
@@ -97,9 +98,9 @@ func (b *bundle) read(t testing.TB, p push.Push) push.Push {
 }
 
 // claim claims for a recipient, with a lease of a minute.
-func (b *bundle) claim(t testing.TB, recipient string, policy quota.Policy) store.Claim {
+func (b *bundle) claim(t testing.TB, recipient string, policy quota.Policy) booking.Claim {
 	t.Helper()
-	c, err := b.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, recipient), Policy: policy, Lease: time.Minute})
+	c, err := b.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, recipient), Policy: policy, Lease: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +108,10 @@ func (b *bundle) claim(t testing.TB, recipient string, policy quota.Policy) stor
 }
 
 // claimed claims what must be there to be sent.
-func (b *bundle) claimed(t testing.TB, p push.Push) store.Claim {
+func (b *bundle) claimed(t testing.TB, p push.Push) booking.Claim {
 	t.Helper()
 	c := b.claim(t, p.Recipient, nil)
-	if c.Outcome != store.Claimed || c.Push.ID != p.ID {
+	if c.Outcome != booking.Claimed || c.Push.ID != p.ID {
 		t.Fatalf("claimed %+v, want %s", c, p.ID)
 	}
 	return c
@@ -118,14 +119,14 @@ func (b *bundle) claimed(t testing.TB, p push.Push) store.Claim {
 
 // The usual ends of an attempt.
 var (
-	sent      = store.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
-	tryAgain  = store.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy"}}
-	gaveUp    = store.Finish{Outcome: push.Refused, Error: "bad", Resolution: push.Resolution{Status: push.Failed, Reason: "bad"}}
-	lostTrack = store.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Scheduled, Reason: "reset"}}
+	sent      = booking.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
+	tryAgain  = booking.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy"}}
+	gaveUp    = booking.Finish{Outcome: push.Refused, Error: "bad", Resolution: push.Resolution{Status: push.Failed, Reason: "bad"}}
+	lostTrack = booking.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Scheduled, Reason: "reset"}}
 )
 
 // finish ends a claimed attempt in one of these ways.
-func (b *bundle) finish(t testing.TB, c store.Claim, f store.Finish) (more bool) {
+func (b *bundle) finish(t testing.TB, c booking.Claim, f booking.Finish) (more bool) {
 	t.Helper()
 	f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
 	more, err := b.Finish(t.Context(), f)

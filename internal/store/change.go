@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -35,41 +36,39 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 }
 
 // Reschedule moves the push of the order's only draft to the draft's send
-// time, if there is a place: the decision is [Booked], or [Refused] or [OverCap]
-// and the old place is kept. A push that does not wait any more comes with
-// [push.ErrNotReschedulable].
-func (s *Store) Reschedule(ctx context.Context, o Order) (Decision, error) {
-	var v Decision
-	err := s.change(ctx, o.tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		j, err := newBookingRead([]Order{o}, true).ask(ctx, c, lockSQL, "FOR UPDATE")
+// time, if [booking.Decider.Move] grants it. If not, the push keeps its time. A push
+// that does not wait any more comes with [push.ErrNotReschedulable].
+func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
+	var v booking.Decision
+	err := s.change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		r := newBookingRead([]order{{o, true}}, true)
+		decider, err := r.start(ctx, c, lockSQL, "FOR UPDATE")
 		if err != nil {
 			return err
 		}
-		v, err = j.move(o.Drafts[0], o)
-		if err := errors.Join(j.reading.close(), err); err != nil {
+		v, err = decider.Move(o)
+		if err := errors.Join(r.close(), err); err != nil {
 			return err
 		}
 		failpoint.Hit(failpoint.MoveLocked)
-		return writeMove(ctx, c, v)
+		return writeMove(ctx, c, decider.Granted)
 	})
 	return v, err
 }
 
-func writeMove(ctx context.Context, c *pgxpool.Conn, v Decision) error {
+func writeMove(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant) error {
 	b := &pgx.Batch{}
-	if p := v.Push; v.Outcome == Booked {
+	for _, g := range granted {
 		var armed *time.Time
-		if !p.ArmedUntil.IsZero() {
+		if p := g.Push; !p.ArmedUntil.IsZero() {
 			armed = &p.ArmedUntil
 		}
 		b.Queue(`
 			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, armed_until = $5,
 				gen = $6, updated_at = clock_timestamp()
-			WHERE id = $1`, [16]byte(p.ID), p.SendAt, p.RequestedSendAt, p.ExpiresAt, armed, p.Gen)
-		(*heldCrowds)(nil).queueChanged(b, []push.Push{p})
-		var near nearLimits
-		near.add(p, v.Usage)
-		near.queue(b)
+			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, armed, g.Push.Gen)
+		(*heldCrowds)(nil).queueChanged(b, granted)
+		queueNearLimits(b, granted)
 	}
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)

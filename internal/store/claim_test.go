@@ -5,20 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 func TestClaimOfWhatIsNotDue(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		nextAt string // as SQL
-		want   store.ClaimOutcome
+		want   booking.ClaimOutcome
 	}{
-		"far ahead":            {`clock_timestamp() + interval '1 hour'`, store.Nothing},
-		"just beyond patience": {`clock_timestamp() + interval '5 seconds'`, store.Nothing},
-		"soon":                 {`clock_timestamp() + interval '1.5 seconds'`, store.Wait},
-		"due":                  {`clock_timestamp()`, store.Claimed},
+		"far ahead":            {`clock_timestamp() + interval '1 hour'`, booking.Nothing},
+		"just beyond patience": {`clock_timestamp() + interval '5 seconds'`, booking.Nothing},
+		"soon":                 {`clock_timestamp() + interval '1.5 seconds'`, booking.Wait},
+		"due":                  {`clock_timestamp()`, booking.Claimed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,10 +29,10 @@ func TestClaimOfWhatIsNotDue(t *testing.T) {
 			if c.Outcome != row.want {
 				t.Fatalf("%+v", c)
 			}
-			if c.Outcome == store.Wait && (c.Wait <= 0 || c.Wait > 1500*time.Millisecond) {
+			if c.Outcome == booking.Wait && (c.Wait <= 0 || c.Wait > 1500*time.Millisecond) {
 				t.Errorf("asks to wait for %s", c.Wait)
 			}
-			if after := b.read(t, p); row.want != store.Claimed && (after.Status != push.Scheduled || after.Gen != p.Gen) {
+			if after := b.read(t, p); row.want != booking.Claimed && (after.Status != push.Scheduled || after.Gen != p.Gen) {
 				t.Errorf("it was changed: %+v", after)
 			}
 		})
@@ -62,7 +62,7 @@ func TestClaimsTakeTheOldestFirst(t *testing.T) {
 			b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() WHERE id = $1`, retried.ID)
 			for range 16 {
 				c := b.claim(t, "anna", nil)
-				if c.Outcome != store.Claimed {
+				if c.Outcome != booking.Claimed {
 					t.Fatalf("%+v", c)
 				}
 				b.finish(t, c, sent)
@@ -84,7 +84,7 @@ func TestClaimRecordsTheAttempt(t *testing.T) {
 	p := b.booked(t, "anna", 0)
 	for attempt := 1; attempt <= 3; attempt++ {
 		c := b.claim(t, "anna", threeRules)
-		if c.Outcome != store.Claimed || c.Attempt != attempt || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
+		if c.Outcome != booking.Claimed || c.Attempt != attempt || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
 			t.Fatalf("attempt %d: %+v", attempt, c)
 		}
 		got := b.read(t, p)
@@ -108,7 +108,7 @@ func TestOneAttemptPerRecipient(t *testing.T) {
 	c := b.claimed(t, first)
 
 	// A wake-up of a push that is not due yet, or of none at all.
-	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != booking.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	if more := b.finish(t, c, sent); more {
@@ -119,7 +119,7 @@ func TestOneAttemptPerRecipient(t *testing.T) {
 	second := b.booked(t, "anna", -30*time.Second)
 	c = b.claimed(t, second)
 	third := b.booked(t, "anna", -20*time.Second)
-	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != booking.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	if more := b.finish(t, c, tryAgain); !more {
@@ -149,11 +149,11 @@ func TestNobodyIsForgottenBetweenClaimAndFinish(t *testing.T) {
 
 	b.exec(t, `BEGIN`)
 	b.exec(t, `UPDATE pushes SET status = 'sent', gen = gen + 1, claim_token = NULL, lease_until = NULL WHERE id = $1`, first.ID)
-	claims := make(chan store.Claim, 1)
+	claims := make(chan booking.Claim, 1)
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)
 	b.exec(t, `COMMIT`)
-	if c := <-claims; c.Outcome != store.Again {
+	if c := <-claims; c.Outcome != booking.Again {
 		t.Fatalf("%+v: the second push would wait for its wake-up to be armed again", c)
 	}
 	b.claimed(t, second)
@@ -165,15 +165,15 @@ func TestClaimsOfOneRecipientInOneTransaction(t *testing.T) {
 	for i := range 5 {
 		b.booked(t, "anna", -time.Duration(i)*time.Second)
 	}
-	states := make(chan store.ClaimOutcome, 64)
+	states := make(chan booking.ClaimOutcome, 64)
 	for range 64 {
 		go func() { states <- b.claim(t, "anna", nil).Outcome }()
 	}
-	n := map[store.ClaimOutcome]int{}
+	n := map[booking.ClaimOutcome]int{}
 	for range 64 {
 		n[<-states]++
 	}
-	if n[store.Claimed] != 1 || n[store.Nothing] != 63 {
+	if n[booking.Claimed] != 1 || n[booking.Nothing] != 63 {
 		t.Errorf("claims %v", n)
 	}
 }

@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // order claims for anna, with what the test adds.
-func (b *bundle) order(t *testing.T, o store.ClaimOrder) store.Claim {
+func (b *bundle) order(t *testing.T, o booking.ClaimOrder) booking.Claim {
 	t.Helper()
 	o.RecipientKey, o.Lease = push.RecipientKey(b.tenant, "anna"), time.Minute
 	c, err := b.Claim(t.Context(), o)
@@ -40,29 +40,29 @@ func TestClaimsByChannel(t *testing.T) {
 	sms, mail, log := b.through(t, "sms", 3*time.Minute), b.through(t, "mail", 2*time.Minute), b.through(t, "log", time.Minute)
 	both := []string{"fcm", "mail", "sms"}
 
-	c := b.order(t, store.ClaimOrder{Without: both})
+	c := b.order(t, booking.ClaimOrder{Without: both})
 	left := slices.Sorted(slices.Values(c.Left))
-	if c.Outcome != store.Claimed || c.Push.ID != log.ID || !slices.Equal(left, []string{"mail", "sms"}) {
+	if c.Outcome != booking.Claimed || c.Push.ID != log.ID || !slices.Equal(left, []string{"mail", "sms"}) {
 		t.Fatalf("%+v", c)
 	}
 	// While that is under way, nobody else may send; whoever ends it looks again.
-	if c := b.order(t, store.ClaimOrder{Channel: "mail"}); c.Outcome != store.Nothing {
+	if c := b.order(t, booking.ClaimOrder{Channel: "mail"}); c.Outcome != booking.Nothing {
 		t.Fatalf("%+v", c)
 	}
 	if more := b.finish(t, c, sent); !more {
 		t.Error("the one who had a turn is forgotten")
 	}
-	if c = b.order(t, store.ClaimOrder{Without: both}); c.Outcome != store.Nothing || len(c.Left) != 2 {
+	if c = b.order(t, booking.ClaimOrder{Without: both}); c.Outcome != booking.Nothing || len(c.Left) != 2 {
 		t.Fatalf("%+v", c)
 	}
-	if c = b.order(t, store.ClaimOrder{Channel: "fcm"}); c.Outcome != store.Nothing {
+	if c = b.order(t, booking.ClaimOrder{Channel: "fcm"}); c.Outcome != booking.Nothing {
 		t.Fatalf("%+v", c)
 	}
-	if c = b.order(t, store.ClaimOrder{Channel: "mail"}); c.Outcome != store.Claimed || c.Push.ID != mail.ID || len(c.Left) != 0 {
+	if c = b.order(t, booking.ClaimOrder{Channel: "mail"}); c.Outcome != booking.Claimed || c.Push.ID != mail.ID || len(c.Left) != 0 {
 		t.Fatalf("%+v", c)
 	}
 	b.finish(t, c, sent)
-	if c = b.order(t, store.ClaimOrder{}); c.Outcome != store.Claimed || c.Push.ID != sms.ID {
+	if c = b.order(t, booking.ClaimOrder{}); c.Outcome != booking.Claimed || c.Push.ID != sms.ID {
 		t.Fatalf("%+v", c)
 	}
 	b.finish(t, c, sent)
@@ -78,11 +78,11 @@ func TestClaimsForOneRecipientTogether(t *testing.T) {
 		b.through(t, []string{"sms", "log"}[i%2], time.Duration(i+1)*time.Minute)
 	}
 	var claimers sync.WaitGroup
-	for _, o := range []store.ClaimOrder{{Channel: "sms"}, {Without: []string{"sms"}}} {
+	for _, o := range []booking.ClaimOrder{{Channel: "sms"}, {Without: []string{"sms"}}} {
 		claimers.Go(func() {
 			for sends := 0; sends < 10; {
 				c := b.order(t, o)
-				if c.Outcome == store.Claimed {
+				if c.Outcome == booking.Claimed {
 					if channel := c.Push.Channel; (channel == "sms") != (o.Channel == "sms") {
 						t.Errorf("claimed %s", channel)
 					}

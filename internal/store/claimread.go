@@ -10,29 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// due is what is known of one recipient key under its lock.
-type due struct {
-	push     push.Push
-	more     bool            // another push that the order allows is due as well
-	left     []string        // channels that the order leaves out, and for which a push is due
-	inFlight []inFlight      // pushes being sent
-	sends    []quota.Booking // actual sends of the push's recipient, at the latest time that each can have happened
-}
-
-type inFlight struct {
-	push       push.Push
-	token      uuid.UUID
-	leaseUntil time.Time
-}
-
+// claimState is what is known of the recipients that a group of claims is for.
 type claimState struct {
 	now        time.Time
-	recipients map[int64]*due
-	locked     []int64 // recipients whose locks others have
+	recipients map[int64]*booking.ClaimState
 }
 
 // longestLease is how long other workers' leases may be, or those of this one
@@ -60,8 +45,7 @@ type claimRead struct {
 	reach    time.Duration // how far back sends count
 }
 
-func newClaimRead(orders []ClaimOrder) (q claimRead) {
-	first := firstOrders(orders)
+func newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead) {
 	q.keys = slices.Sorted(maps.Keys(first))
 	for _, key := range q.keys {
 		q.channels = append(q.channels, orders[first[key]].Channel)
@@ -78,11 +62,11 @@ func newClaimRead(orders []ClaimOrder) (q claimRead) {
 	return q
 }
 
-// look takes the recipients' locks and reads, in later statements, what is due, what
+// readClaims takes the recipients' locks and reads, in later statements, what is due, what
 // is under way and what was sent. It should not wait for a lock: other recipients' pushes
 // would have to wait as well.
-func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) (*claimState, error) {
-	q := newClaimRead(orders)
+func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks string, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
+	q := newClaimRead(orders, first)
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(locks, q.keys)
@@ -99,7 +83,7 @@ func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders 
 				AND CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) AND ($5::text[] IS NULL OR channel = ANY ($5)) ELSE channel = k.channel END
 			ORDER BY greatest(next_at, statement_timestamp()), send_at, id
 			LIMIT 2
-		) p`, q.keys, Patience, q.channels, q.without, s.cfg.Channels)
+		) p`, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels)
 	b.Queue(`
 		SELECT `+pushColumns+`, k.k, p.claim_token, p.lease_until
 		FROM unnest($1::bigint[]) AS k
@@ -126,16 +110,11 @@ func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders 
 }
 
 func readClaimState(res pgx.BatchResults, q claimRead) (*claimState, error) {
-	found := &claimState{recipients: make(map[int64]*due, len(q.keys))}
+	found := &claimState{recipients: make(map[int64]*booking.ClaimState, len(q.keys))}
 	if _, err := res.Exec(); err != nil {
 		return nil, err
 	}
-	locked, _ := res.Query()
-	var err error
-	if found.locked, err = pgx.CollectRows(locked, pgx.RowTo[int64]); err != nil {
-		return nil, err
-	}
-	reads := []func(pgx.CollectableRow) error{found.readDue, found.readInFlight, found.readSend}
+	reads := []func(pgx.CollectableRow) error{found.readLocked, found.readDue, found.readInFlight, found.readSend}
 	if len(q.without) > 0 {
 		reads = append(reads, found.readLeft)
 	}
@@ -154,13 +133,20 @@ func readClaimState(res pgx.BatchResults, q claimRead) (*claimState, error) {
 	return found, res.QueryRow().Scan(&found.now)
 }
 
+func (s *claimState) readLocked(row pgx.CollectableRow) error {
+	var key int64
+	err := row.Scan(&key)
+	s.of(key).Locked = true
+	return err
+}
+
 func (s *claimState) readDue(row pgx.CollectableRow) error {
 	var key int64
 	p, err := scanPush(row, &key)
-	if d := s.of(key); d.push.ID == uuid.Nil {
-		d.push = p
+	if d := s.of(key); d.Due.ID == uuid.Nil {
+		d.Due = p
 	} else {
-		d.more = true
+		d.More = true
 	}
 	return err
 }
@@ -168,11 +154,11 @@ func (s *claimState) readDue(row pgx.CollectableRow) error {
 func (s *claimState) readInFlight(row pgx.CollectableRow) error {
 	var (
 		key int64
-		f   inFlight
+		f   booking.InFlight
 		err error
 	)
-	f.push, err = scanPush(row, &key, (*[16]byte)(&f.token), &f.leaseUntil)
-	s.of(key).inFlight = append(s.of(key).inFlight, f)
+	f.Push, err = scanPush(row, &key, (*[16]byte)(&f.Token), &f.LeaseUntil)
+	s.of(key).InFlight = append(s.of(key).InFlight, f)
 	return err
 }
 
@@ -184,8 +170,8 @@ func (s *claimState) readSend(row pgx.CollectableRow) error {
 		b         quota.Booking
 	)
 	err := row.Scan(&key, (*[16]byte)(&tenant), &recipient, (*[16]byte)(&b.ID), &b.At)
-	if d := s.of(key); d.push.Tenant == tenant && d.push.Recipient == recipient {
-		d.sends = append(d.sends, b)
+	if d := s.of(key); d.Due.Tenant == tenant && d.Due.Recipient == recipient {
+		d.Sends = append(d.Sends, b)
 	}
 	return err
 }
@@ -196,14 +182,14 @@ func (s *claimState) readLeft(row pgx.CollectableRow) error {
 		channel string
 	)
 	err := row.Scan(&key, &channel)
-	s.of(key).left = append(s.of(key).left, channel)
+	s.of(key).Left = append(s.of(key).Left, channel)
 	return err
 }
 
-func (s *claimState) of(key int64) *due {
+func (s *claimState) of(key int64) *booking.ClaimState {
 	d := s.recipients[key]
 	if d == nil {
-		d = &due{}
+		d = &booking.ClaimState{}
 		s.recipients[key] = d
 	}
 	return d

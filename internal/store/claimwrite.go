@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -59,28 +60,28 @@ func newClaimWrite(now time.Time) *claimWrite {
 }
 
 // add notes what the i-th claim changes.
-func (w *claimWrite) add(i int, c Claim, d *due) {
+func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
 	switch c.Outcome {
-	case Nothing:
-		for _, f := range d.inFlight {
-			if d.push.ID != uuid.Nil {
-				w.busy = append(w.busy, f.push.ID)
-				w.claims[f.push.ID] = i
+	case booking.Nothing:
+		for _, f := range d.InFlight {
+			if d.Due.ID != uuid.Nil {
+				w.busy = append(w.busy, f.Push.ID)
+				w.claims[f.Push.ID] = i
 			}
 		}
 		return
-	case Wait, Again:
+	case booking.Wait, booking.Again:
 		return
 	}
-	if len(d.inFlight) > 0 {
-		return // found again, not changed
+	if c.Repeated {
+		return
 	}
 	var (
 		token *[16]byte
 		lease *time.Time
 	)
-	status := map[ClaimOutcome]push.Status{Claimed: push.Sending, Deferred: push.Scheduled, TooLate: push.Expired}[c.Outcome]
-	if c.Outcome == Claimed {
+	status := map[booking.ClaimOutcome]push.Status{booking.Claimed: push.Sending, booking.Deferred: push.Scheduled, booking.TooLate: push.Expired}[c.Outcome]
+	if c.Outcome == booking.Claimed {
 		token, lease = (*[16]byte)(&c.Token), &c.LeaseUntil
 	}
 	w.ids = append(w.ids, c.Push.ID)
@@ -89,14 +90,14 @@ func (w *claimWrite) add(i int, c Claim, d *due) {
 	w.nextAt = append(w.nextAt, c.Push.NextAt)
 	w.tokens = append(w.tokens, token)
 	w.leases = append(w.leases, lease)
-	w.more = append(w.more, c.Outcome == Claimed && d.more)
+	w.more = append(w.more, c.Outcome == booking.Claimed && d.More)
 	w.claims[c.Push.ID] = i
 }
 
 // commit writes the changes and commits. Whoever cancels, moves or finishes a
 // push does so without the recipient's lock; the claims that this overtook
-// become [Again].
-func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []Claim) error {
+// become [booking.Again].
+func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
 	b := &pgx.Batch{}
 	if len(w.ids) > 0 {
 		b.Queue(claimSQL, w.ids, w.gens, w.states, w.nextAt, w.tokens, w.leases, w.more, w.now)
@@ -123,7 +124,7 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []Claim
 		return err
 	}
 	for _, i := range w.claims {
-		claims[i] = Claim{Outcome: Again}
+		claims[i] = booking.Claim{Outcome: booking.Again}
 	}
 	return nil
 }

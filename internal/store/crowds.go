@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -99,19 +100,19 @@ func (s *crowds) take(r quota.Recipient, version uuid.UUID) (v quota.View, ok bo
 // heldCrowds are the crowded recipients of a transaction whose bookings are to be
 // kept afterwards.
 type heldCrowds struct {
-	spans    []int // of the bookingRead
+	spans    []int // of the read
 	versions map[int64]uuid.UUID
 	changed  map[int64]bool // their versions were changed by others meanwhile
 }
 
-// prepare gets the crowded recipients of a bookingRead ready: it begins the
+// prepare gets the crowded recipients of a read ready: it begins the
 // transaction and takes the locks, and where there are only a few of them, has the
 // bookings that are kept used, or all bookings read. Without crowded recipients it
 // does nothing.
-func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, q *bookingRead) (*heldCrowds, error) {
+func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (*heldCrowds, error) {
 	var held heldCrowds
-	for i := range q.spans {
-		if sp := &q.spans[i]; s.knows(sp.recipient) {
+	for i := range r.spans {
+		if sp := &r.spans[i]; s.knows(sp.recipient) {
 			sp.most = 0
 			held.spans = append(held.spans, i)
 		}
@@ -119,32 +120,32 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, q *bookingRead) (
 	if len(held.spans) == 0 || len(held.spans) > crowdsAtOnce {
 		return nil, nil
 	}
-	if err := held.read(ctx, c, q); err != nil {
+	if err := held.read(ctx, c, r); err != nil {
 		return nil, err
 	}
-	q.begun, q.views = true, make([]quota.View, len(q.spans))
+	r.begun = true
 	for _, i := range held.spans {
-		sp := &q.spans[i]
+		sp := &r.spans[i]
 		sp.keep = true
 		v, ok := s.take(sp.recipient, held.versions[sp.key()])
 		if sp.known = ok && !v.From.After(sp.from) && !v.Until.Before(sp.until); sp.known {
-			q.views[i] = v
+			r.views[i] = v
 			continue
 		}
-		sp.from, sp.until = earlier(sp.from, time.Now().Add(-2*q.reach)), endOfTime
+		sp.from, sp.until = earlier(sp.from, time.Now().Add(-2*r.reach)), booking.EndOfTime
 	}
 	return &held, nil
 }
 
 // read begins the transaction, takes the locks and reads the versions.
-func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, q *bookingRead) error {
+func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead) error {
 	keys := make([]int64, len(h.spans))
 	for n, i := range h.spans {
-		keys[n] = q.spans[i].key()
+		keys[n] = r.spans[i].key()
 	}
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
-	b.Queue(lockSQL, q.locks)
+	b.Queue(lockSQL, r.locks)
 	b.Queue(`INSERT INTO crowds (recipient_key) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING`, keys)
 	h.versions, h.changed = map[int64]uuid.UUID{}, map[int64]bool{}
 	b.Queue(`SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[])`, keys).Query(func(rows pgx.Rows) error {
@@ -174,11 +175,12 @@ const changedSQL = `
 // the recipient keys that it concerns.
 const fewerSQL = ` UPDATE crowds SET version = gen_random_uuid() WHERE recipient_key IN `
 
-// queueChanged says in the transaction that the recipients of these pushes have
+// queueChanged says in the transaction that the recipients of the granted pushes have
 // other bookings now.
-func (h *heldCrowds) queueChanged(b *pgx.Batch, pushes []push.Push) {
-	keys := make([]int64, len(pushes))
-	for i, p := range pushes {
+func (h *heldCrowds) queueChanged(b *pgx.Batch, granted []booking.Grant) {
+	keys := make([]int64, len(granted))
+	for i := range granted {
+		p := &granted[i].Push
 		keys[i] = push.RecipientKey(p.Tenant, p.Recipient)
 	}
 	slices.Sort(keys)
@@ -202,13 +204,13 @@ func (h *heldCrowds) queueChanged(b *pgx.Batch, pushes []push.Push) {
 
 // keep keeps the bookings of the crowded recipients, after the transaction was
 // committed. One that has not so many any more is forgotten.
-func (s *crowds) keep(h *heldCrowds, j *decider) {
+func (s *crowds) keep(h *heldCrowds, r *bookingRead) {
 	if h == nil {
 		return
 	}
 	for _, i := range h.spans {
-		sp := j.reading.spans[i]
-		switch view := j.views[i]; {
+		sp := r.spans[i]
+		switch view := r.views[i]; {
 		case view.Len() < ownRows/2:
 			s.mu.Lock()
 			s.drop(sp.recipient)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -35,11 +36,14 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 	other := openURL(t, b.url, store.Config{})
 	b.fill(t, "anna", 4000, began.Add(time.Hour), 2*time.Second)
 	at := 0 // every time asked is a free second
-	free := func() store.Draft { at++; return draft(b.tenant, "anna", time.Hour+time.Duration(2*at-1)*time.Second) }
+	free := func() booking.Draft {
+		at++
+		return draft(b.tenant, "anna", time.Hour+time.Duration(2*at-1)*time.Second)
+	}
 	used := func(st *store.Store) int {
 		t.Helper()
 		v := book(t, st, crowdPolicy, free())
-		if v.Outcome != store.Booked {
+		if v.Outcome != booking.Booked {
 			t.Fatalf("%+v", v)
 		}
 		return v.Usage[1].Used
@@ -55,7 +59,7 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 		t.Errorf("another process booked: %d are used, want 4004", n)
 	}
 	sparse := draft(b.tenant, "anna", 20*time.Hour) // few bookings lie around it under this policy: it shares a transaction
-	if v := book(t, other, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, sparse); v.Outcome != store.Booked {
+	if v := book(t, other, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, sparse); v.Outcome != booking.Booked {
 		t.Fatalf("%+v", v)
 	}
 	if n := used(b.Store); n != 4006 {
@@ -68,7 +72,7 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 		t.Errorf("one was canceled: %d are used, want 4006", n)
 	}
 	sparse.Push.SendAt = began.Add(100 * 24 * time.Hour)
-	if v, err := other.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{sparse}, Policy: crowdPolicy}); err != nil || v.Outcome != store.Booked {
+	if v, err := other.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{sparse}, Policy: crowdPolicy}); err != nil || v.Outcome != booking.Booked {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if n := used(b.Store); n != 4006 {
@@ -87,7 +91,7 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 	b.exec(t, `UPDATE crowds SET version = gen_random_uuid()`) // for what was forged just now
 	used(b.Store)
 	before := used(b.Store)
-	b.finish(t, b.claimed(t, p), store.Finish{Outcome: push.Refused, Error: "no", Resolution: push.Resolution{Status: push.Failed, Reason: "no"}})
+	b.finish(t, b.claimed(t, p), booking.Finish{Outcome: push.Refused, Error: "no", Resolution: push.Resolution{Status: push.Failed, Reason: "no"}})
 	if n := used(b.Store); n != before {
 		t.Errorf("one failed: %d are used, want %d", n, before)
 	}
@@ -102,11 +106,11 @@ func TestCrowd_OnePlaceHasOneWinner(t *testing.T) {
 	b.fill(t, "anna", 2999, began.Add(time.Hour), time.Second)
 	policy := quota.Policy{{Name: "day", Limit: 3010, Window: 24 * time.Hour}}
 	b.crowd(t, policy, draft(b.tenant, "anna", 2*time.Hour))
-	var drafts []store.Draft
+	var drafts []booking.Draft
 	for i := range 64 {
 		drafts = append(drafts, draft(b.tenant, "anna", 2*time.Hour+time.Duration(i)*time.Second))
 	}
-	if n := outcomes(b.crowd(t, policy, drafts...)); n[store.Booked] != 10 || n[store.Refused] != 54 {
+	if n := outcomes(b.crowd(t, policy, drafts...)); n[booking.Booked] != 10 || n[booking.Refused] != 54 {
 		t.Errorf("decisions %v", n)
 	}
 	b.audit(t, policy)
@@ -119,18 +123,18 @@ func TestCrowd_FullBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "day", Limit: 1000, Window: 24 * time.Hour}}
-	o := store.Order{Policy: policy}
+	o := booking.Order{Policy: policy}
 	for i := range 1000 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i*37%1000)*time.Second))
 	}
 	v, err := b.Book(t.Context(), o)
-	if err != nil || outcomes(v)[store.Booked] != 1000 {
+	if err != nil || outcomes(v)[booking.Booked] != 1000 {
 		t.Fatalf("%v, %v", outcomes(v), err)
 	}
 	for i := range o.Drafts {
 		o.Drafts[i].Push.ID = uuid.New()
 	}
-	if v, err = b.Book(t.Context(), o); err != nil || outcomes(v)[store.Refused] != 1000 {
+	if v, err = b.Book(t.Context(), o); err != nil || outcomes(v)[booking.Refused] != 1000 {
 		t.Fatalf("again: %v, %v", outcomes(v), err)
 	}
 	if got := v[0]; len(got.Quota.Violations[0].Conflicts) != quota.MaxConflicts || got.Quota.Violations[0].Omitted != 900 || !got.Complete {
@@ -153,21 +157,21 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, push.RecipientKey(b.tenant, "anna")); err != nil {
 		t.Fatal(err)
 	}
-	waits := make(chan store.Decision, 1)
+	waits := make(chan booking.Decision, 1)
 	go func() {
-		v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, "anna", time.Hour)}, Policy: threeRules})
+		v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{draft(b.tenant, "anna", time.Hour)}, Policy: threeRules})
 		if err != nil {
 			t.Error(err)
 		}
-		waits <- slices.Concat(v, []store.Decision{{}})[0]
+		waits <- slices.Concat(v, []booking.Decision{{}})[0]
 	}()
 	b.waiting(t, 1)
 	for i := range 20 {
-		if v := book(t, b.Store, threeRules, draft(uuid.New(), "carl", time.Duration(i)*time.Hour)); v.Outcome != store.Booked {
+		if v := book(t, b.Store, threeRules, draft(uuid.New(), "carl", time.Duration(i)*time.Hour)); v.Outcome != booking.Booked {
 			t.Errorf("%+v", v)
 		}
 	}
-	if c := b.claim(t, "anna", threeRules); c.Outcome != store.Wait {
+	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.Wait {
 		t.Errorf("the claim for who is locked: %+v", c)
 	}
 	b.finish(t, b.claimed(t, others), sent)
@@ -177,7 +181,7 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if v := <-waits; v.Outcome != store.Booked {
+	if v := <-waits; v.Outcome != booking.Booked {
 		t.Errorf("%+v", v)
 	}
 }
@@ -200,8 +204,8 @@ func TestBook_BesideOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		batches.Go(func() {
-			both := []store.Draft{draft(tenant, recipient, time.Hour), draft(tenant, recipient, 2*time.Hour)}
-			if _, err := b.Book(context.Background(), store.Order{Drafts: both, Policy: threeRules}); err != nil {
+			both := []booking.Draft{draft(tenant, recipient, time.Hour), draft(tenant, recipient, 2*time.Hour)}
+			if _, err := b.Book(context.Background(), booking.Order{Drafts: both, Policy: threeRules}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -231,25 +235,25 @@ func BenchmarkCrowd(b *testing.B) {
 	s.fill(b, "anna", 100_000, began.Add(time.Hour), 2*time.Second)
 	policy := quota.Policy{{Name: "day", Limit: 100_000, Window: 24 * time.Hour}, {Name: "year", Limit: 100_000_000, Window: 365 * 24 * time.Hour}}
 	n := 0
-	next := func() store.Draft {
+	next := func() booking.Draft {
 		n++
 		return draft(s.tenant, "anna", time.Hour+time.Duration(n*7919%100_000*2+1)*time.Second)
 	}
 	book(b, s.Store, policy, next())
 	b.Run("submit", func(b *testing.B) {
 		for b.Loop() {
-			if v := book(b, s.Store, policy, next()); v.Outcome != store.Booked {
+			if v := book(b, s.Store, policy, next()); v.Outcome != booking.Booked {
 				b.Fatalf("%+v", v)
 			}
 		}
 	})
 	b.Run("batch of 1000", func(b *testing.B) {
 		for b.Loop() {
-			o := store.Order{Policy: policy}
+			o := booking.Order{Policy: policy}
 			for range 1000 {
 				o.Drafts = append(o.Drafts, next())
 			}
-			if v, err := s.Book(b.Context(), o); err != nil || v[999].Outcome != store.Booked {
+			if v, err := s.Book(b.Context(), o); err != nil || v[999].Outcome != booking.Booked {
 				b.Fatal(err)
 			}
 		}
@@ -257,7 +261,7 @@ func BenchmarkCrowd(b *testing.B) {
 	b.Run("refusal", func(b *testing.B) {
 		full := quota.Policy{{Name: "day", Limit: 40_000, Window: 24 * time.Hour}}
 		for b.Loop() {
-			if v := book(b, s.Store, full, next()); v.Outcome != store.Refused {
+			if v := book(b, s.Store, full, next()); v.Outcome != booking.Refused {
 				b.Fatalf("%+v", v)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -54,7 +55,7 @@ func TestConnectionsAreCutDuringBookings(t *testing.T) {
 		workers.Go(func() {
 			for range 40 {
 				d := draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], time.Hour+time.Duration(rand.N(3600))*time.Second)
-				v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
+				v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
 				done.Add(1)
 				mu.Lock()
 				switch {
@@ -62,7 +63,7 @@ func TestConnectionsAreCutDuringBookings(t *testing.T) {
 					unavailable++
 				case err != nil:
 					t.Errorf("neither booked nor unavailable: %v", err)
-				case v[0].Outcome == store.Booked:
+				case v[0].Outcome == booking.Booked:
 					booked = append(booked, v[0].Push)
 				default:
 					refused++
@@ -93,7 +94,7 @@ func TestConnectionsAreCutDuringBookings(t *testing.T) {
 func TestConnectionsAreCutDuringAttempts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	o := store.Order{}
+	o := booking.Order{}
 	for range 150 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], 0))
 	}
@@ -113,8 +114,8 @@ func TestConnectionsAreCutDuringAttempts(t *testing.T) {
 		key := push.RecipientKey(b.tenant, []string{"anna", "bert", "carl", "dora"}[i%4])
 		workers.Go(func() {
 			for b.due(t, key) {
-				c, err := b.Claim(t.Context(), store.ClaimOrder{RecipientKey: key, Lease: time.Minute})
-				if err == nil && c.Outcome == store.Claimed {
+				c, err := b.Claim(t.Context(), booking.ClaimOrder{RecipientKey: key, Lease: time.Minute})
+				if err == nil && c.Outcome == booking.Claimed {
 					mu.Lock()
 					attempts[c.Push.ID]++
 					mu.Unlock()
@@ -173,15 +174,18 @@ func TestWithoutPostgres(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // nobody waits for his caller to give up
 	t.Cleanup(cancel)
 	for name, call := range map[string]func() error{
-		"book":       func() error { _, err := st.Book(ctx, store.Order{Drafts: []store.Draft{{Push: p}}}); return err },
-		"reschedule": func() error { _, err := st.Reschedule(ctx, store.Order{Drafts: []store.Draft{{Push: p}}}); return err },
-		"cancel":     func() error { _, err := st.Cancel(ctx, p.Tenant, p.ID); return err },
-		"claim":      func() error { _, err := st.Claim(ctx, store.ClaimOrder{}); return err },
-		"finish":     func() error { _, err := st.Finish(ctx, store.Finish{}); return err },
-		"push":       func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
-		"list":       func() error { _, err := st.List(ctx, p.Tenant, store.Filter{}, store.Position{}, 1); return err },
+		"book": func() error { _, err := st.Book(ctx, booking.Order{Drafts: []booking.Draft{{Push: p}}}); return err },
+		"reschedule": func() error {
+			_, err := st.Reschedule(ctx, booking.Order{Drafts: []booking.Draft{{Push: p}}})
+			return err
+		},
+		"cancel": func() error { _, err := st.Cancel(ctx, p.Tenant, p.ID); return err },
+		"claim":  func() error { _, err := st.Claim(ctx, booking.ClaimOrder{}); return err },
+		"finish": func() error { _, err := st.Finish(ctx, booking.Finish{}); return err },
+		"push":   func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
+		"list":   func() error { _, err := st.List(ctx, p.Tenant, store.Filter{}, store.Position{}, 1); return err },
 		"bookings": func() error {
-			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, store.MaxBookings)
+			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, booking.MaxRead)
 			return err
 		},
 		"promote": func() error { _, err := st.Promote(ctx, 0, 0, 1, nil, nil); return err },

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -80,7 +81,7 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 		"put off by an actual send": {func(t *testing.T, p push.Push) {
 			b.finish(t, b.claimed(t, p), sent)
 			next := b.booked(t, p.Recipient, 0)
-			if c := b.claim(t, p.Recipient, threeRules); c.Outcome != store.Deferred {
+			if c := b.claim(t, p.Recipient, threeRules); c.Outcome != booking.Deferred {
 				t.Fatalf("%+v", c)
 			}
 			if diff := cmp.Diff([]string{"push.scheduled", "push.deferred"}, b.told(t, w, next)); diff != "" {
@@ -89,7 +90,7 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 		}, []string{"push.scheduled", "push.sent"}},
 		"moved": {func(t *testing.T, p push.Push) {
 			p.SendAt, p.RequestedSendAt = p.SendAt.Add(time.Hour), p.SendAt.Add(time.Hour)
-			if _, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}}); err != nil {
+			if _, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}}); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"push.scheduled", "push.scheduled"}},
@@ -133,11 +134,11 @@ func TestWhatDidNotHappenIsNotTold(t *testing.T) {
 	p := b.booked(t, "a", time.Hour)
 	before := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`)
 
-	near := []store.Draft{draft(b.tenant, "b", time.Hour), draft(b.tenant, "b", time.Hour+time.Second)}
-	for _, o := range []store.Order{
+	near := []booking.Draft{draft(b.tenant, "b", time.Hour), draft(b.tenant, "b", time.Hour+time.Second)}
+	for _, o := range []booking.Order{
 		{Drafts: near[:1], DryRun: true},
 		{Drafts: near, Atomic: true},
-		{Drafts: []store.Draft{draft(b.tenant, "a", time.Hour)}},
+		{Drafts: []booking.Draft{draft(b.tenant, "a", time.Hour)}},
 	} {
 		o.Policy = quota.Policy{{Name: "one", Limit: 1, Window: time.Minute}, {Name: "two", Limit: 2, Window: time.Hour}}
 		if _, err := b.Book(t.Context(), o); err != nil {
@@ -191,7 +192,7 @@ func TestNearLimit(t *testing.T) {
 	for i := range 9 {
 		in := 2*time.Hour + time.Duration(i)*15*time.Minute // an hour holds 4 of them
 		d := draft(b.tenant, "a", in)
-		if v := book(t, b.Store, policy, d); v.Outcome != store.Booked {
+		if v := book(t, b.Store, policy, d); v.Outcome != booking.Booked {
 			t.Fatalf("%d: %+v", i, v)
 		}
 		told := b.told(t, w, d.Push)
@@ -216,7 +217,7 @@ func TestNearLimit(t *testing.T) {
 	d := draft(b.tenant, "a", 100*time.Hour)
 	book(t, b.Store, policy, d)
 	d.Push.SendAt, d.Push.RequestedSendAt = began.Add(2*time.Hour+7*time.Minute), began.Add(2*time.Hour+7*time.Minute)
-	if _, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy}); err != nil {
+	if _, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"push.scheduled", "push.scheduled", "quota.near_limit", "quota.near_limit"}, b.told(t, w, d.Push)); diff != "" {
@@ -230,11 +231,11 @@ func TestLargeGroupsAreTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.hook(t)
-	var drafts []store.Draft
+	var drafts []booking.Draft
 	for i := range 1000 {
 		drafts = append(drafts, draft(b.tenant, strconv.Itoa(i), 0))
 	}
-	if _, err := b.Book(t.Context(), store.Order{Drafts: drafts}); err != nil {
+	if _, err := b.Book(t.Context(), booking.Order{Drafts: drafts}); err != nil {
 		t.Fatal(err)
 	}
 	b.exec(t, `UPDATE pushes SET expires_at = now() WHERE tenant_id = $1`, b.tenant)

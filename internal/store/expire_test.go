@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestExpire ends what is too late and waits, and nothing else.
@@ -62,11 +62,11 @@ func TestExpirersShareTheWork(t *testing.T) {
 	if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 0 {
 		t.Errorf("while another one is at it: %+v, %v", ended, err)
 	}
-	claims := make(chan store.Claim, 1)
+	claims := make(chan booking.Claim, 1)
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)
 	b.exec(t, `COMMIT`)
-	if c := <-claims; c.Outcome != store.Again {
+	if c := <-claims; c.Outcome != booking.Again {
 		t.Errorf("%+v", c)
 	}
 }

@@ -10,22 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
-
-// Finish says how an attempt ended and what becomes of its push.
-type Finish struct {
-	Push              uuid.UUID
-	Token             uuid.UUID
-	Attempt           int
-	Outcome           push.Outcome
-	ProviderMessageID string
-	Error             string
-	Reaped            bool          // nobody knows when it ended: at the end of its lease
-	Handed            time.Duration // how long after StartedAt, at most, the provider had a delivered push; 0: not known
-	Resolution        push.Resolution
-}
 
 // finishSQL ends attempts whose tokens are still valid. Of the others only a
 // late "delivered" is kept: it ends the push if that waits to be tried again,
@@ -68,11 +56,11 @@ const settleSQL = `
 
 // Finish ends an attempt, together with others of the moment. It reports
 // whether another push of the recipient waited for that.
-func (s *Store) Finish(ctx context.Context, f Finish) (more bool, err error) {
+func (s *Store) Finish(ctx context.Context, f booking.Finish) (more bool, err error) {
 	return s.finishes.Do(f)
 }
 
-func (s *Store) finishTogether(ctx context.Context, finishes []Finish) ([]bool, error) {
+func (s *Store) finishTogether(ctx context.Context, finishes []booking.Finish) ([]bool, error) {
 	rounds := finishRounds(finishes)
 	more := map[uuid.UUID]bool{}
 	rerun := false // what an earlier run has ended is not told of again: callers look for themselves
@@ -96,7 +84,7 @@ func (s *Store) finishTogether(ctx context.Context, finishes []Finish) ([]bool, 
 // so that none wait for each other in a circle. The second finish of a push, a
 // worker's beside the reaper's, comes in a later round: a statement that finds
 // two for one row would carry out either.
-func finishRounds(finishes []Finish) (rounds [][]int) {
+func finishRounds(finishes []booking.Finish) (rounds [][]int) {
 	order := make([]int, len(finishes))
 	for i := range order {
 		order[i] = i
@@ -116,7 +104,7 @@ func finishRounds(finishes []Finish) (rounds [][]int) {
 }
 
 // finish runs one round, and notes which recipients have more that waits.
-func finish(ctx context.Context, c *pgxpool.Conn, finishes []Finish, round []int, more map[uuid.UUID]bool) error {
+func finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, round []int, more map[uuid.UUID]bool) error {
 	rows, _ := c.Query(ctx, finishSQL, finishArgs(finishes, round)...)
 	failpoint.Hit(failpoint.FinishWriting)
 	var (
@@ -144,7 +132,7 @@ func finish(ctx context.Context, c *pgxpool.Conn, finishes []Finish, round []int
 	return err
 }
 
-func finishArgs(finishes []Finish, order []int) []any {
+func finishArgs(finishes []booking.Finish, order []int) []any {
 	var (
 		ids, tokens                                     [][16]byte
 		attempts                                        []int32
@@ -168,17 +156,9 @@ func finishArgs(finishes []Finish, order []int) []any {
 	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed}
 }
 
-// Lost is an attempt whose lease ran out.
-type Lost struct {
-	Push    push.Push
-	Token   uuid.UUID
-	Attempt int
-	Left    time.Duration // of the push's time to live
-}
-
 // Lost returns up to limit attempts whose lease has run out, by Postgres'
 // clock. Whoever finishes one first ends it.
-func (s *Store) Lost(ctx context.Context, limit int) ([]Lost, error) {
+func (s *Store) Lost(ctx context.Context, limit int) ([]booking.Lost, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	rows, _ := s.pool.Query(ctx, `
@@ -186,9 +166,9 @@ func (s *Store) Lost(ctx context.Context, limit int) ([]Lost, error) {
 		FROM sends s JOIN pushes p ON p.id = s.push_id
 		WHERE s.ended_at IS NULL AND s.lease_until < statement_timestamp() AND p.status = 'sending'
 		LIMIT $1`, limit)
-	lost, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Lost, error) {
+	lost, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (booking.Lost, error) {
 		var (
-			l    Lost
+			l    booking.Lost
 			left int64
 			err  error
 		)

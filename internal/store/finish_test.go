@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // record is what a test looks at of a push and its last attempt.
@@ -29,27 +29,27 @@ func (b *bundle) record(t testing.TB, p push.Push) record {
 func TestFinishRecords(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		finish store.Finish
+		finish booking.Finish
 		want   record
 	}{
 		"delivered": {
-			store.Finish{Outcome: push.Delivered, ProviderMessageID: "m-1", Resolution: push.Resolution{Status: push.Sent}},
+			booking.Finish{Outcome: push.Delivered, ProviderMessageID: "m-1", Resolution: push.Resolution{Status: push.Sent}},
 			record{Status: push.Sent, Outcome: push.Delivered, MessageID: "m-1"},
 		},
 		"refused, to be tried again": {
-			store.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy"}},
+			booking.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy"}},
 			record{Status: push.Scheduled, LastError: "busy", Outcome: push.Refused, Error: "busy"},
 		},
 		"refused for good": {
-			store.Finish{Outcome: push.Refused, Error: "bad", Resolution: push.Resolution{Status: push.Failed, Reason: "so bad"}},
+			booking.Finish{Outcome: push.Refused, Error: "bad", Resolution: push.Resolution{Status: push.Failed, Reason: "so bad"}},
 			record{Status: push.Failed, LastError: "so bad", Outcome: push.Refused, Error: "bad"},
 		},
 		"unknown, to be tried again": {
-			store.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Scheduled, Reason: "reset"}},
+			booking.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Scheduled, Reason: "reset"}},
 			record{Status: push.Scheduled, LastError: "reset", PossiblyDelivered: true, Outcome: push.Unknown, Error: "reset"},
 		},
 		"unknown, and that is the end": {
-			store.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Failed, Reason: "who knows"}},
+			booking.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Failed, Reason: "who knows"}},
 			record{Status: push.Failed, LastError: "who knows", PossiblyDelivered: true, Outcome: push.Unknown, Error: "reset"},
 		},
 	} {
@@ -84,7 +84,7 @@ func TestRetriesComeAfterTheirDelay(t *testing.T) {
 	if next := b.read(t, p).NextAt.Add(-time.Hour); next.Before(before) || next.After(after) {
 		t.Errorf("it is tried again an hour after %s; it ended from %s to %s", next, before, after)
 	}
-	if c := b.claim(t, "anna", nil); c.Outcome != store.Nothing {
+	if c := b.claim(t, "anna", nil); c.Outcome != booking.Nothing {
 		t.Errorf("%+v", c)
 	}
 }
@@ -103,7 +103,7 @@ func TestPossiblyDeliveredStays(t *testing.T) {
 }
 
 // reaped is a push whose first attempt was given up for lost.
-func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (push.Push, store.Claim) {
+func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (push.Push, booking.Claim) {
 	t.Helper()
 	p := b.booked(t, recipient, 0)
 	c := b.claimed(t, p)
@@ -112,7 +112,7 @@ func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (pus
 	if err != nil || len(lost) != 1 || lost[0].Push.ID != p.ID || lost[0].Token != c.Token || lost[0].Attempt != 1 || lost[0].Left < 23*time.Hour || lost[0].Left > 24*time.Hour {
 		t.Fatalf("lost: %+v, %v", lost, err)
 	}
-	b.finish(t, c, store.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: status, Reason: "lost"}})
+	b.finish(t, c, booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: status, Reason: "lost"}})
 	return b.read(t, p), c
 }
 
@@ -138,7 +138,7 @@ func TestLateFinishes(t *testing.T) {
 	delivered.ProviderMessageID = "m-1"
 	for name, row := range map[string]struct {
 		became push.Status // after the reaping
-		late   store.Finish
+		late   booking.Finish
 		want   record
 	}{
 		"refused":                       {push.Scheduled, tryAgain, lost},
@@ -170,7 +170,7 @@ func TestLateFinishes(t *testing.T) {
 // fails, what was delivered is not sent a third time.
 func TestLateFinishWhileTheNextAttemptIsUnderWay(t *testing.T) {
 	t.Parallel()
-	for name, late := range map[string]store.Finish{"refused": tryAgain, "unknown": lostTrack, "delivered": sent} {
+	for name, late := range map[string]booking.Finish{"refused": tryAgain, "unknown": lostTrack, "delivered": sent} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
@@ -203,14 +203,14 @@ func TestReaperAndWorkerAtOnce(t *testing.T) {
 	g := gather(t)
 	together := 0
 	for try := 0; try < 100 && together < 10; try++ {
-		end := func(recipient string) (store.Claim, func()) {
+		end := func(recipient string) (booking.Claim, func()) {
 			c := g.claimed(t, g.booked(t, recipient, 0))
 			return c, func() { g.finish(t, c, sent) }
 		}
 		x, endX := end("x")
 		c, worker := end("anna")
 		reaper := func() {
-			g.finish(t, c, store.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: push.Scheduled, Reason: "lost"}})
+			g.finish(t, c, booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: push.Scheduled, Reason: "lost"}})
 		}
 		calls := []func(){reaper, worker}
 		if try%2 == 1 {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // attempted forges an attempt that began and ended so long ago.
@@ -34,23 +34,23 @@ func TestGate(t *testing.T) {
 		name    string
 		policy  quota.Policy
 		sends   []attempt
-		want    store.ClaimOutcome
+		want    booking.ClaimOutcome
 		freedBy int // the send whose end, and a minute, is the next legal time
 	}{
-		{"nothing was sent", minute(1), nil, store.Claimed, 0},
-		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, store.Deferred, 0},
-		{"perhaps delivered", minute(1), []attempt{{"anna", push.Unknown, 31 * s, 30 * s}}, store.Deferred, 0},
-		{"surely not delivered", minute(1), []attempt{{"anna", push.Refused, 31 * s, 30 * s}}, store.Claimed, 0},
-		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, store.Deferred, 0},
-		{"ended before the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 61 * s}}, store.Claimed, 0},
-		{"soon out of the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 59 * s}}, store.Wait, 0},
-		{"to somebody else", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, store.Claimed, 0},
-		{"one of two", minute(2), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, store.Claimed, 0},
-		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, store.Deferred, 0},
-		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, store.Deferred, 1},
-		{"a refused one between", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Refused, 31 * s, 30 * s}}, store.Claimed, 0},
-		{"another rule", append(minute(5), quota.Rule{Name: "30s", Limit: 1, Window: 30 * s}), []attempt{{"anna", push.Delivered, 21 * s, 20 * s}}, store.Deferred, -1},
-		{"no rule", nil, []attempt{{"anna", push.Delivered, s, 0}}, store.Claimed, 0},
+		{"nothing was sent", minute(1), nil, booking.Claimed, 0},
+		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.Deferred, 0},
+		{"perhaps delivered", minute(1), []attempt{{"anna", push.Unknown, 31 * s, 30 * s}}, booking.Deferred, 0},
+		{"surely not delivered", minute(1), []attempt{{"anna", push.Refused, 31 * s, 30 * s}}, booking.Claimed, 0},
+		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, booking.Deferred, 0},
+		{"ended before the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 61 * s}}, booking.Claimed, 0},
+		{"soon out of the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 59 * s}}, booking.Wait, 0},
+		{"to somebody else", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
+		{"one of two", minute(2), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
+		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, booking.Deferred, 0},
+		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, booking.Deferred, 1},
+		{"a refused one between", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Refused, 31 * s, 30 * s}}, booking.Claimed, 0},
+		{"another rule", append(minute(5), quota.Rule{Name: "30s", Limit: 1, Window: 30 * s}), []attempt{{"anna", push.Delivered, 21 * s, 20 * s}}, booking.Deferred, -1},
+		{"no rule", nil, []attempt{{"anna", push.Delivered, s, 0}}, booking.Claimed, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -67,11 +67,11 @@ func TestGate(t *testing.T) {
 			}
 			after := b.read(t, p)
 			switch c.Outcome {
-			case store.Wait:
+			case booking.Wait:
 				if c.Wait <= 0 || c.Wait > time.Second {
 					t.Errorf("asks to wait for %s", c.Wait)
 				}
-			case store.Deferred:
+			case booking.Deferred:
 				free := ends[max(0, row.freedBy)].Add(time.Minute)
 				if row.freedBy < 0 {
 					free = ends[0].Add(30 * s)
@@ -79,7 +79,7 @@ func TestGate(t *testing.T) {
 				if !after.NextAt.Equal(free) || !c.Push.NextAt.Equal(free) || after.Gen != p.Gen+1 || after.Status != push.Scheduled || !after.SendAt.Equal(p.SendAt) || after.Attempts != 0 {
 					t.Errorf("deferred from %s to %s, want %s: %+v", p.NextAt, after.NextAt, free, after)
 				}
-				if again := b.claim(t, "anna", row.policy); again.Outcome != store.Nothing {
+				if again := b.claim(t, "anna", row.policy); again.Outcome != booking.Nothing {
 					t.Errorf("then %+v", again)
 				}
 			}
@@ -101,10 +101,10 @@ func TestGateBeyondTheExpiry(t *testing.T) {
 			d := draft(b.tenant, "anna", 0)
 			d.Push.TTL = 10 * time.Minute
 			p := book(t, b.Store, nil, d).Push
-			if c := b.claim(t, "anna", policy); c.Outcome != store.Deferred || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
+			if c := b.claim(t, "anna", policy); c.Outcome != booking.Deferred || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
 				t.Fatalf("%+v", c)
 			}
-			if c := b.claim(t, "anna", policy); c.Outcome != store.Nothing {
+			if c := b.claim(t, "anna", policy); c.Outcome != booking.Nothing {
 				t.Errorf("then %+v", c)
 			}
 		})
@@ -121,11 +121,11 @@ func TestGateJustBeforeTheExpiry(t *testing.T) {
 	p := b.booked(t, "anna", -time.Second)
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() + interval '1.9 seconds'`)
 	c := b.claim(t, "anna", policy)
-	if c.Outcome != store.Wait || c.Wait <= 0 || c.Wait > 1900*time.Millisecond {
+	if c.Outcome != booking.Wait || c.Wait <= 0 || c.Wait > 1900*time.Millisecond {
 		t.Fatalf("%+v", c)
 	}
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp()`)
-	if c := b.claim(t, "anna", policy); c.Outcome != store.TooLate || c.Push.ID != p.ID {
+	if c := b.claim(t, "anna", policy); c.Outcome != booking.TooLate || c.Push.ID != p.ID {
 		t.Errorf("then %+v", c)
 	}
 	b.wantStatus(t, p, push.Expired)
@@ -139,7 +139,7 @@ func TestTooLate(t *testing.T) {
 	d.Push.TTL = time.Minute
 	p := book(t, b.Store, nil, d).Push
 	next := b.booked(t, "anna", -time.Minute)
-	if c := b.claim(t, "anna", quota.Policy{{Limit: 0, Window: time.Minute}}); c.Outcome != store.TooLate || c.Push.ID != p.ID {
+	if c := b.claim(t, "anna", quota.Policy{{Limit: 0, Window: time.Minute}}); c.Outcome != booking.TooLate || c.Push.ID != p.ID {
 		t.Fatalf("%+v", c)
 	}
 	if got := b.read(t, p); got.Status != push.Expired || got.Gen != p.Gen+1 || got.LastError == "" || len(got.Sends) != 0 {

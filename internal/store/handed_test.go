@@ -6,9 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestADeliveredSendCountsFromWhenItWasHandedOver and not from when a slow
@@ -21,8 +21,8 @@ func TestADeliveredSendCountsFromWhenItWasHandedOver(t *testing.T) {
 		t.Run(string(outcome), func(t *testing.T) {
 			t.Parallel()
 			st, tenant := open(t), uuid.New()
-			order := store.ClaimOrder{RecipientKey: push.RecipientKey(tenant, "anna"), Policy: quota.Policy{{Name: "one", Limit: 1, Window: window}}, Lease: time.Minute}
-			claim := func() store.Claim {
+			order := booking.ClaimOrder{RecipientKey: push.RecipientKey(tenant, "anna"), Policy: quota.Policy{{Name: "one", Limit: 1, Window: window}}, Lease: time.Minute}
+			claim := func() booking.Claim {
 				t.Helper()
 				c, err := st.Claim(t.Context(), order)
 				if err != nil {
@@ -33,14 +33,14 @@ func TestADeliveredSendCountsFromWhenItWasHandedOver(t *testing.T) {
 			book(t, st, nil, draft(tenant, "anna", 0))
 			first := claim()
 			time.Sleep(slow) // the provider takes its time
-			if _, err := st.Finish(t.Context(), store.Finish{
+			if _, err := st.Finish(t.Context(), booking.Finish{
 				Push: first.Push.ID, Token: first.Token, Attempt: 1, Outcome: outcome, Handed: time.Millisecond, Resolution: push.Resolution{Status: push.Failed},
 			}); err != nil {
 				t.Fatal(err)
 			}
 			book(t, st, nil, draft(tenant, "anna", 0))
 			second := claim()
-			if second.Outcome != store.Deferred {
+			if second.Outcome != booking.Deferred {
 				t.Fatalf("%+v", second)
 			}
 			gap := second.Push.NextAt.Sub(first.StartedAt) - window

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
 // keyed is a draft under an Idempotency-Key: its id follows from the key.
-func keyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) store.Draft {
+func keyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) booking.Draft {
 	d := draft(tenant, recipient, in)
 	d.Push.ID = uuid.NewSHA1(tenant, []byte(key))
 	d.Push.IdempotencyID = uuid.NewSHA1(tenant, []byte("key "+key))
@@ -25,12 +26,12 @@ func keyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) s
 func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	var drafts []store.Draft
+	var drafts []booking.Draft
 	for range 64 {
 		drafts = append(drafts, keyed(b.tenant, "anna", "key", "body", time.Hour))
 	}
 	decisions := b.crowd(t, threeRules, drafts...)
-	if n := outcomes(decisions); n[store.Booked] != 1 || n[store.Replayed] != 63 {
+	if n := outcomes(decisions); n[booking.Booked] != 1 || n[booking.Replayed] != 63 {
 		t.Errorf("decisions %v", n)
 	}
 	first := b.read(t, drafts[0].Push)
@@ -46,14 +47,14 @@ func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
 func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	var drafts []store.Draft
+	var drafts []booking.Draft
 	for i := range 64 {
 		name := string(rune('A' + i))
 		d := keyed(b.tenant, name, "key", "body of "+name, time.Hour)
 		d.Push.ID = uuid.New()
 		drafts = append(drafts, d)
 	}
-	if n := outcomes(b.crowd(t, threeRules, drafts...)); n[store.Booked] != 1 || n[store.KeyReused] != 63 {
+	if n := outcomes(b.crowd(t, threeRules, drafts...)); n[booking.Booked] != 1 || n[booking.KeyReused] != 63 {
 		t.Errorf("decisions %v", n)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 1 {
@@ -65,7 +66,7 @@ func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	want := func(d store.Draft, want store.Outcome) store.Decision {
+	want := func(d booking.Draft, want booking.Outcome) booking.Decision {
 		t.Helper()
 		v := book(t, b.Store, threeRules, d)
 		if v.Outcome != want {
@@ -76,31 +77,31 @@ func TestKeys(t *testing.T) {
 	blocker := b.booked(t, "anna", time.Hour)
 
 	// A refusal leaves nothing behind: the same request may find a place later.
-	want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Refused)
+	want(keyed(b.tenant, "anna", "k", "body", time.Hour), booking.Refused)
 	if _, err := b.Cancel(t.Context(), b.tenant, blocker.ID); err != nil {
 		t.Fatal(err)
 	}
-	first := want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Booked).Push
+	first := want(keyed(b.tenant, "anna", "k", "body", time.Hour), booking.Booked).Push
 
-	want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Replayed)
-	want(keyed(b.tenant, "anna", "k", "another body", time.Hour), store.KeyReused)
-	want(keyed(b.tenant, "bert", "k", "another body", time.Hour), store.KeyReused)
+	want(keyed(b.tenant, "anna", "k", "body", time.Hour), booking.Replayed)
+	want(keyed(b.tenant, "anna", "k", "another body", time.Hour), booking.KeyReused)
+	want(keyed(b.tenant, "bert", "k", "another body", time.Hour), booking.KeyReused)
 
 	// The key outlives its push's end, and dry runs.
-	if v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{keyed(b.tenant, "anna", "k", "body", time.Hour)}, Policy: threeRules, DryRun: true}); err != nil || v[0].Outcome != store.Replayed {
+	if v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{keyed(b.tenant, "anna", "k", "body", time.Hour)}, Policy: threeRules, DryRun: true}); err != nil || v[0].Outcome != booking.Replayed {
 		t.Errorf("dry run: %+v, %v", v, err)
 	}
 	if _, err := b.Cancel(t.Context(), b.tenant, first.ID); err != nil {
 		t.Fatal(err)
 	}
-	if v := want(keyed(b.tenant, "anna", "k", "body", time.Hour), store.Replayed); v.Push.Status != push.Canceled || v.Push.ID != first.ID {
+	if v := want(keyed(b.tenant, "anna", "k", "body", time.Hour), booking.Replayed); v.Push.Status != push.Canceled || v.Push.ID != first.ID {
 		t.Errorf("%+v", v.Push)
 	}
 
 	// Another tenant that hits the same id learns nothing of it.
 	stolen := keyed(b.tenant, "anna", "k", "body", time.Hour)
 	stolen.Push.Tenant = uuid.New()
-	if v := want(stolen, store.KeyReused); v.Push.ID != uuid.Nil {
+	if v := want(stolen, booking.KeyReused); v.Push.ID != uuid.Nil {
 		t.Errorf("%+v", v)
 	}
 }
@@ -110,22 +111,22 @@ func TestKeys(t *testing.T) {
 func TestAKeyBelongsToOneRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	member := func(id, request string, in time.Duration) store.Draft {
+	member := func(id, request string, in time.Duration) booking.Draft {
 		d := keyed(b.tenant, "anna", "k", request, in)
 		d.Push.ID = uuid.NewSHA1(b.tenant, []byte(id))
 		return d
 	}
 	b.booked(t, "anna", time.Hour)
 	for _, step := range []struct {
-		drafts []store.Draft
-		want   []store.Outcome
+		drafts []booking.Draft
+		want   []booking.Outcome
 	}{
-		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Outcome{store.Refused, store.Booked}},
-		{[]store.Draft{member("0", "second", 3*time.Hour)}, []store.Outcome{store.KeyReused}},
-		{[]store.Draft{member("single", "third", 3*time.Hour)}, []store.Outcome{store.KeyReused}},
-		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Outcome{store.Refused, store.Replayed}},
+		{[]booking.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []booking.Outcome{booking.Refused, booking.Booked}},
+		{[]booking.Draft{member("0", "second", 3*time.Hour)}, []booking.Outcome{booking.KeyReused}},
+		{[]booking.Draft{member("single", "third", 3*time.Hour)}, []booking.Outcome{booking.KeyReused}},
+		{[]booking.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []booking.Outcome{booking.Refused, booking.Replayed}},
 	} {
-		decisions, err := b.Book(t.Context(), store.Order{Drafts: step.drafts, Policy: threeRules})
+		decisions, err := b.Book(t.Context(), booking.Order{Drafts: step.drafts, Policy: threeRules})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,11 +142,11 @@ func TestAKeyBelongsToOneRequest(t *testing.T) {
 func TestTheSameKeyTwiceInOneTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	drafts := []store.Draft{
+	drafts := []booking.Draft{
 		keyed(b.tenant, "anna", "k", "body", time.Hour), keyed(b.tenant, "anna", "k", "body", time.Hour), keyed(b.tenant, "anna", "k2", "body", 2*time.Hour),
 	}
-	v, err := b.Book(t.Context(), store.Order{Drafts: drafts, Policy: threeRules})
-	if err != nil || v[0].Outcome != store.Booked || v[1].Outcome != store.Replayed || v[2].Outcome != store.Booked {
+	v, err := b.Book(t.Context(), booking.Order{Drafts: drafts, Policy: threeRules})
+	if err != nil || v[0].Outcome != booking.Booked || v[1].Outcome != booking.Replayed || v[2].Outcome != booking.Booked {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if v[1].Push.ID != v[0].Push.ID {
@@ -165,13 +166,13 @@ func TestAKeyIsHeldUntilItsFirstRequestIsCommitted(t *testing.T) {
 	b.exec(t, `BEGIN`)
 	b.exec(t, `LOCK TABLE pushes IN SHARE MODE`) // lets others read it
 	other := openURL(t, b.url, store.Config{})
-	outcomes := make(chan store.Outcome, 2)
+	outcomes := make(chan booking.Outcome, 2)
 	go func() { outcomes <- book(t, b.Store, threeRules, first).Outcome }()
 	b.waiting(t, 1)
 	go func() { outcomes <- book(t, other, threeRules, second).Outcome }()
 	b.waiting(t, 2)
 	b.exec(t, `COMMIT`)
-	if one, two := <-outcomes, <-outcomes; min(one, two) != store.Booked || max(one, two) != store.KeyReused {
+	if one, two := <-outcomes, <-outcomes; min(one, two) != booking.Booked || max(one, two) != booking.KeyReused {
 		t.Errorf("outcomes %d and %d", one, two)
 	}
 }

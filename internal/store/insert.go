@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -18,9 +19,9 @@ const insertSQL = `
 		AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
 			requested_send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, request_id, created_at)`
 
-// insertArgs turns pushes into one array per column.
-func insertArgs(pushes []push.Push) []any {
-	n := len(pushes)
+// insertArgs turns grants into one array per column.
+func insertArgs(granted []booking.Grant) []any {
+	n := len(granted)
 	var (
 		ids        = make([][16]byte, n)
 		tenants    = make([][16]byte, n)
@@ -41,7 +42,8 @@ func insertArgs(pushes []push.Push) []any {
 		requests   = make([]string, n)
 		created    = make([]time.Time, n)
 	)
-	for i, p := range pushes {
+	for i := range granted {
+		p := &granted[i].Push
 		ids[i], tenants[i], keys[i] = p.ID, p.Tenant, push.RecipientKey(p.Tenant, p.Recipient)
 		recipients[i], channels[i], categories[i], addresses[i] = p.Recipient, p.Channel, p.Category, p.To
 		messages[i] = string(p.Message)
@@ -55,7 +57,7 @@ func insertArgs(pushes []push.Push) []any {
 			armed[i] = &p.ArmedUntil
 		}
 		if p.IdempotencyID != uuid.Nil {
-			keyed[i] = (*[16]byte)(&pushes[i].IdempotencyID)
+			keyed[i] = (*[16]byte)(&p.IdempotencyID)
 		}
 		hashes[i], requests[i] = p.IdempotencyHash, p.RequestID
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -61,7 +62,7 @@ func TestListFilters(t *testing.T) {
 func TestListPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	o := store.Order{}
+	o := booking.Order{}
 	for range 100 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, uuid.NewString(), time.Duration(rand.N(5))*time.Second))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -33,11 +34,11 @@ func TestBookWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	v := book(t, b.Store, threeRules, d)
 	w.wantLost(t, 1)
-	if v.Outcome != store.Booked || v.Push.ID != d.Push.ID || !v.Push.SendAt.Equal(d.Push.SendAt) || v.Push.Status != push.Scheduled {
+	if v.Outcome != booking.Booked || v.Push.ID != d.Push.ID || !v.Push.SendAt.Equal(d.Push.SendAt) || v.Push.Status != push.Scheduled {
 		t.Errorf("%+v", v)
 	}
-	if len(v.View.Bookings()) != 2 {
-		t.Errorf("the view shows %v", v.View.Bookings())
+	if len(v.Bookings) != 2 {
+		t.Errorf("the view shows %v", v.Bookings)
 	}
 	want := []quota.Usage{{Rule: threeRules[0], Used: 1}, {Rule: threeRules[1], Used: 1, Remaining: 4}, {Rule: threeRules[2], Used: 2, Remaining: 8}}
 	if diff := cmp.Diff(want, v.Usage); diff != "" {
@@ -51,13 +52,13 @@ func TestBookWhoseCommitIsUnknown(t *testing.T) {
 func TestBatchWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
-	o := store.Order{Policy: threeRules, Drafts: []store.Draft{
+	o := booking.Order{Policy: threeRules, Drafts: []booking.Draft{
 		draft(b.tenant, "anna", time.Hour), draft(b.tenant, "anna", time.Hour), keyed(b.tenant, "bert", "k", "body", time.Hour),
 	}}
 	w.loseNext("COMMIT")
 	v, err := b.Book(t.Context(), o)
 	w.wantLost(t, 1)
-	if err != nil || v[0].Outcome != store.Booked || v[1].Outcome != store.Refused || v[2].Outcome != store.Replayed {
+	if err != nil || v[0].Outcome != booking.Booked || v[1].Outcome != booking.Refused || v[2].Outcome != booking.Replayed {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {
@@ -71,9 +72,9 @@ func TestChangesWhoseCommitIsUnknown(t *testing.T) {
 	p := b.booked(t, "anna", time.Hour)
 	p.SendAt = p.SendAt.Add(time.Hour)
 	w.loseNext("COMMIT")
-	v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules})
+	v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: threeRules})
 	w.wantLost(t, 1)
-	if err != nil || v.Outcome != store.Booked || !b.read(t, p).SendAt.Equal(p.SendAt) {
+	if err != nil || v.Outcome != booking.Booked || !b.read(t, p).SendAt.Equal(p.SendAt) {
 		t.Errorf("moved: %+v, %v", v, err)
 	}
 
@@ -94,10 +95,10 @@ func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	c := b.claim(t, "anna", threeRules)
 	w.wantLost(t, 1)
-	if c.Outcome != store.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
+	if c.Outcome != booking.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
 		t.Fatalf("%+v", c)
 	}
-	if other := b.claim(t, "anna", threeRules); other.Outcome != store.Nothing {
+	if other := b.claim(t, "anna", threeRules); other.Outcome != booking.Nothing {
 		t.Errorf("claimed twice: %+v", other)
 	}
 
@@ -116,7 +117,7 @@ func TestFinishWhoseCommitIsUnknown(t *testing.T) {
 	first := b.booked(t, "anna", -time.Minute)
 	c := b.claimed(t, first)
 	b.booked(t, "anna", -time.Second)
-	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != booking.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	w.loseNext("SELECT 1")

@@ -16,6 +16,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 	"github.com/pressly/goose/v3"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/migrations"
@@ -119,11 +120,11 @@ func TestMigrate_UnderLoad(t *testing.T) {
 			for n := range 4 {
 				callers.Go(func() {
 					for i := 0; ctx.Err() == nil; i++ {
-						v, err := b.Book(ctx, store.Order{Drafts: []store.Draft{draft(b.tenant, fmt.Sprintf("r-%d-%d", n, i), time.Hour)}, Policy: threeRules})
+						v, err := b.Book(ctx, booking.Order{Drafts: []booking.Draft{draft(b.tenant, fmt.Sprintf("r-%d-%d", n, i), time.Hour)}, Policy: threeRules})
 						if ctx.Err() != nil {
 							return
 						}
-						if err != nil || v[0].Outcome != store.Booked {
+						if err != nil || v[0].Outcome != booking.Booked {
 							t.Errorf("%+v, %v", v, err)
 							return
 						}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // nearLimitSQL writes events for the webhooks that want them. It stands behind
@@ -21,35 +21,29 @@ const nearLimitSQL = `
 		AS n (push_id, tenant_id, recipient, send_at, rule, most, seconds, used)
 	JOIN webhooks w ON w.tenant_id = n.tenant_id AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND '` + string(push.EventNearLimit) + `' = ANY (w.events)`
 
-// nearLimits are rules that pushes leave little of, one array per column.
-type nearLimits struct {
-	pushes, tenants [][16]byte
-	recipients      []string
-	sendAt          []time.Time
-	rules           []string
-	most, used      []int32
-	seconds         []float64
-}
-
-// add notes the rules of which the booked push has at least four fifths used.
-// One that allows a single send would say so with every push.
-func (n *nearLimits) add(p push.Push, usage []quota.Usage) {
-	for _, u := range usage {
-		if u.Rule.Limit < 2 || 5*u.Used < 4*u.Rule.Limit {
-			continue
+// queueNearLimits writes events for the rules that the granted pushes leave little of.
+func queueNearLimits(b *pgx.Batch, granted []booking.Grant) {
+	var (
+		pushes, tenants   [][16]byte
+		recipients, rules []string
+		sendAt            []time.Time
+		most, used        []int32
+		seconds           []float64
+	)
+	for i := range granted {
+		p := &granted[i].Push
+		for _, u := range granted[i].Usage {
+			if !booking.NearLimit(u) {
+				continue
+			}
+			pushes, tenants = append(pushes, p.ID), append(tenants, p.Tenant)
+			recipients, sendAt = append(recipients, p.Recipient), append(sendAt, p.SendAt)
+			rules = append(rules, u.Rule.Name)
+			most, used = append(most, int32(u.Rule.Limit)), append(used, int32(u.Used))
+			seconds = append(seconds, u.Rule.Window.Seconds())
 		}
-		n.pushes, n.tenants = append(n.pushes, p.ID), append(n.tenants, p.Tenant)
-		n.recipients, n.sendAt = append(n.recipients, p.Recipient), append(n.sendAt, p.SendAt)
-		n.rules = append(n.rules, u.Rule.Name)
-		n.most, n.used = append(n.most, int32(u.Rule.Limit)), append(n.used, int32(u.Used))
-		n.seconds = append(n.seconds, u.Rule.Window.Seconds())
 	}
-}
-
-// queue adds the statement to what is sent to Postgres, if there is anything to
-// write.
-func (n *nearLimits) queue(b *pgx.Batch) {
-	if len(n.pushes) > 0 {
-		b.Queue(nearLimitSQL, n.pushes, n.tenants, n.recipients, n.sendAt, n.rules, n.most, n.seconds, n.used)
+	if len(pushes) > 0 {
+		b.Queue(nearLimitSQL, pushes, tenants, recipients, sendAt, rules, most, seconds, used)
 	}
 }

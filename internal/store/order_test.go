@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestOrders decides several drafts at once, under one per minute. bert has a
@@ -23,37 +23,37 @@ func TestOrders(t *testing.T) {
 		latest               time.Duration
 	}
 	const (
-		booked, refused, replayed, reused = store.Booked, store.Refused, store.Replayed, store.KeyReused
+		booked, refused, replayed, reused = booking.Booked, booking.Refused, booking.Replayed, booking.KeyReused
 		hour                              = time.Hour
 	)
 	for _, row := range []struct {
 		name           string
 		atomic, dryRun bool
 		drafts         []d
-		want           []store.Outcome
+		want           []booking.Outcome
 		rows           int // more than there were
 	}{
-		{"members conflict in the order given", false, false, []d{{in: 0}, {in: 30 * time.Second}, {in: time.Minute}}, []store.Outcome{booked, refused, booked}, 2},
-		{"a refused member is no obstacle", false, false, []d{{recipient: "bert", in: hour}, {recipient: "bert", in: hour + time.Minute}}, []store.Outcome{refused, booked}, 1},
-		{"atomic, and all have a place", true, false, []d{{in: 0}, {in: time.Minute}}, []store.Outcome{booked, booked}, 2},
-		{"atomic, and one has none", true, false, []d{{in: 0}, {recipient: "bert", in: hour}, {in: time.Minute}}, []store.Outcome{booked, refused, booked}, 0},
-		{"a dry run", false, true, []d{{in: 0}, {in: 0}}, []store.Outcome{booked, refused}, 0},
-		{"an atomic dry run", true, true, []d{{in: 0}}, []store.Outcome{booked}, 0},
-		{"a replay", false, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []store.Outcome{replayed, booked}, 1},
-		{"an atomic replay", true, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []store.Outcome{replayed, booked}, 1},
-		{"a key of another request leaves nothing", false, false, []d{{in: 0}, {recipient: "bert", key: "used", body: "x", in: 0}}, []store.Outcome{booked, reused}, 0},
-		{"moved to the next free time", false, false, []d{{recipient: "bert", in: hour, latest: 2 * hour}}, []store.Outcome{booked}, 1},
-		{"the next free time is the latest", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute}}, []store.Outcome{booked}, 1},
-		{"the next free time is too late", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute - time.Second}}, []store.Outcome{refused}, 0},
-		{"moved behind another member", false, false, []d{{in: 0}, {in: 0, latest: hour}, {in: 0, latest: hour}}, []store.Outcome{booked, booked, booked}, 3},
-		{"members of many recipients", false, false, []d{{recipient: "carl", in: 0}, {recipient: "dora", in: 0}, {recipient: "emil", in: 0}}, []store.Outcome{booked, booked, booked}, 3},
+		{"members conflict in the order given", false, false, []d{{in: 0}, {in: 30 * time.Second}, {in: time.Minute}}, []booking.Outcome{booked, refused, booked}, 2},
+		{"a refused member is no obstacle", false, false, []d{{recipient: "bert", in: hour}, {recipient: "bert", in: hour + time.Minute}}, []booking.Outcome{refused, booked}, 1},
+		{"atomic, and all have a place", true, false, []d{{in: 0}, {in: time.Minute}}, []booking.Outcome{booked, booked}, 2},
+		{"atomic, and one has none", true, false, []d{{in: 0}, {recipient: "bert", in: hour}, {in: time.Minute}}, []booking.Outcome{booked, refused, booked}, 0},
+		{"a dry run", false, true, []d{{in: 0}, {in: 0}}, []booking.Outcome{booked, refused}, 0},
+		{"an atomic dry run", true, true, []d{{in: 0}}, []booking.Outcome{booked}, 0},
+		{"a replay", false, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []booking.Outcome{replayed, booked}, 1},
+		{"an atomic replay", true, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []booking.Outcome{replayed, booked}, 1},
+		{"a key of another request leaves nothing", false, false, []d{{in: 0}, {recipient: "bert", key: "used", body: "x", in: 0}}, []booking.Outcome{booked, reused}, 0},
+		{"moved to the next free time", false, false, []d{{recipient: "bert", in: hour, latest: 2 * hour}}, []booking.Outcome{booked}, 1},
+		{"the next free time is the latest", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute}}, []booking.Outcome{booked}, 1},
+		{"the next free time is too late", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute - time.Second}}, []booking.Outcome{refused}, 0},
+		{"moved behind another member", false, false, []d{{in: 0}, {in: 0, latest: hour}, {in: 0, latest: hour}}, []booking.Outcome{booked, booked, booked}, 3},
+		{"members of many recipients", false, false, []d{{recipient: "carl", in: 0}, {recipient: "dora", in: 0}, {recipient: "emil", in: 0}}, []booking.Outcome{booked, booked, booked}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.booked(t, "bert", hour)
 			book(t, b.Store, nil, keyed(b.tenant, "bert", "used", "b", 3*hour))
-			var o = store.Order{Policy: policy, Atomic: row.atomic, DryRun: row.dryRun}
+			var o = booking.Order{Policy: policy, Atomic: row.atomic, DryRun: row.dryRun}
 			for _, d := range row.drafts {
 				if d.recipient == "" {
 					d.recipient = "anna"
@@ -71,7 +71,7 @@ func TestOrders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []store.Outcome
+			var got []booking.Outcome
 			for _, v := range decisions {
 				got = append(got, v.Outcome)
 			}
@@ -113,7 +113,7 @@ func TestViews(t *testing.T) {
 	d.Since = time.Now().Add(-time.Hour)
 	v := book(t, b.Store, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, d)
 	want := []quota.Booking{{ID: early.ID, At: early.SendAt}, {ID: d.Push.ID, At: d.Push.SendAt}, {ID: far.ID, At: far.SendAt}}
-	if diff := cmp.Diff(want, v.View.Bookings()); diff != "" {
+	if diff := cmp.Diff(want, v.Bookings); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -205,11 +206,11 @@ func TestOneEndpointDoesNotTakeTheTurnsOfAnother(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	bad := b.hook(t)
-	var drafts []store.Draft
+	var drafts []booking.Draft
 	for i := range 300 {
 		drafts = append(drafts, draft(b.tenant, fmt.Sprint(i), 0))
 	}
-	if _, err := b.Book(t.Context(), store.Order{Drafts: drafts}); err != nil {
+	if _, err := b.Book(t.Context(), booking.Order{Drafts: drafts}); err != nil {
 		t.Fatal(err)
 	}
 	good := b.hook(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/push"
@@ -18,7 +19,7 @@ import (
 // transactions are slow, because they read much or wait for a lock, has a part of
 // the turns, and no other waits for it.
 type ownBookings struct {
-	run     func(ctx context.Context, orders []Order) ([][]Decision, error)
+	run     func(ctx context.Context, orders []order) ([][]booking.Decision, error)
 	observe func(int)
 	turns   *bulkhead.Bulkhead[uuid.UUID]
 	company bulkhead.Company[uuid.UUID]
@@ -28,7 +29,7 @@ type ownBookings struct {
 }
 
 type ownGroup struct {
-	groupcommit.Group[Order, []Decision]
+	groupcommit.Group[order, []booking.Decision]
 	users int
 }
 
@@ -43,10 +44,10 @@ const (
 func newOwnBookings(s *Store) *ownBookings {
 	return &ownBookings{
 		observe: s.observe("batch"), turns: bulkhead.New[uuid.UUID](ownTurns, ownTenantTurns), groups: map[uuid.UUID]*ownGroup{},
-		run: func(ctx context.Context, orders []Order) ([][]Decision, error) {
+		run: func(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 			defer cancel()
-			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].tenant(), s.ownBookings.company.Units())
+			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].Tenant(), s.ownBookings.company.Units())
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 			}
@@ -71,13 +72,13 @@ func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
 }
 
 // do books an order together with others of its tenant.
-func (o *ownBookings) do(order Order) ([]Decision, error) {
-	tenant := order.tenant()
+func (o *ownBookings) do(ord order) ([]booking.Decision, error) {
+	tenant := ord.Tenant()
 	o.mu.Lock()
 	g := o.groups[tenant]
 	if g == nil {
-		g = &ownGroup{Group: groupcommit.Group[Order, []Decision]{
-			Run: o.run, Weight: Order.weight, MaxWeight: 1000, Parallel: ownTenantTurns, Alone: maybeOne, Observe: o.observe,
+		g = &ownGroup{Group: groupcommit.Group[order, []booking.Decision]{
+			Run: o.run, Weight: order.weight, MaxWeight: 1000, Parallel: ownTenantTurns, Alone: maybeOne, Observe: o.observe,
 		}}
 		o.groups[tenant] = g
 	}
@@ -90,5 +91,5 @@ func (o *ownBookings) do(order Order) ([]Decision, error) {
 			delete(o.groups, tenant)
 		}
 	}()
-	return g.Do(order)
+	return g.Do(ord)
 }

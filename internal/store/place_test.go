@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -15,16 +16,16 @@ import (
 
 // crowd books drafts at the same time through two stores, as two API processes
 // would, and returns the decisions in the drafts' order.
-func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...store.Draft) []store.Decision {
+func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...booking.Draft) []booking.Decision {
 	t.Helper()
 	stores := []*store.Store{b.Store, openURL(t, b.url, store.Config{})}
-	decisions := make([]store.Decision, len(drafts))
+	decisions := make([]booking.Decision, len(drafts))
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i, d := range drafts {
 		wg.Go(func() {
 			<-start
-			v, err := stores[i%2].Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
+			v, err := stores[i%2].Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
 			if err != nil {
 				t.Error(err)
 				return
@@ -37,8 +38,8 @@ func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...store.Draft)
 	return decisions
 }
 
-func outcomes(decisions []store.Decision) map[store.Outcome]int {
-	n := map[store.Outcome]int{}
+func outcomes(decisions []booking.Decision) map[booking.Outcome]int {
+	n := map[booking.Outcome]int{}
 	for _, v := range decisions {
 		n[v.Outcome]++
 	}
@@ -60,19 +61,19 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			var drafts []store.Draft
+			var drafts []booking.Draft
 			for i := range 64 {
 				drafts = append(drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i%30)*time.Second))
 			}
 			decisions := b.crowd(t, row.policy, drafts...)
-			if n := outcomes(decisions); n[store.Booked] != row.places || n[store.Refused] != 64-row.places {
+			if n := outcomes(decisions); n[booking.Booked] != row.places || n[booking.Refused] != 64-row.places {
 				t.Errorf("decisions %v", n)
 			}
 			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != row.places {
 				t.Errorf("%d rows", n)
 			}
 			for _, v := range decisions {
-				if v.Outcome == store.Refused && v.Quota.Allowed() {
+				if v.Outcome == booking.Refused && v.Quota.Allowed() {
 					t.Errorf("refused, and the view does not show why: %+v", v)
 				}
 			}
@@ -86,7 +87,7 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 3, Window: time.Minute}}
-	var drafts []store.Draft
+	var drafts []booking.Draft
 	for range 300 {
 		d := draft(b.tenant, []string{"anna", "bert"}[rand.N(2)], time.Hour+time.Duration(rand.N(300))*time.Second)
 		drafts = append(drafts, d)
@@ -95,7 +96,7 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 	b.audit(t, policy)
 	for i, v := range decisions {
 		p := drafts[i].Push
-		held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour), store.MaxBookings)
+		held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour), booking.MaxRead)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,14 +106,14 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 			bookings = append(bookings, h.Booking)
 			found = found || h.ID == p.ID
 		}
-		if found != (v.Outcome == store.Booked) {
+		if found != (v.Outcome == booking.Booked) {
 			t.Errorf("%s: outcome %d, in the table: %v", p.ID, v.Outcome, found)
 		}
-		if v.Outcome == store.Refused && policy.Allows(quota.NewTimeline(bookings), p.SendAt) {
+		if v.Outcome == booking.Refused && policy.Allows(quota.NewTimeline(bookings), p.SendAt) {
 			t.Errorf("%s was refused at %s, which is free", p.ID, p.SendAt)
 		}
 	}
-	if n := outcomes(decisions); n[store.Booked] < 10 || n[store.Refused] < 100 {
+	if n := outcomes(decisions); n[booking.Booked] < 10 || n[booking.Refused] < 100 {
 		t.Errorf("decisions %v: too few to show anything", n)
 	}
 }
@@ -127,7 +128,7 @@ func TestStatesThatHoldAPlace(t *testing.T) {
 		p := b.inStatus(t, recipient, status)
 		d := draft(b.tenant, recipient, 0)
 		d.Push.SendAt = p.SendAt.Add(30 * time.Second)
-		if v := book(t, b.Store, policy, d); (v.Outcome == store.Refused) != status.Counts() {
+		if v := book(t, b.Store, policy, d); (v.Outcome == booking.Refused) != status.Counts() {
 			t.Errorf("beside one that is %s: outcome %d", status, v.Outcome)
 		}
 	}
@@ -144,7 +145,7 @@ func TestUsageIsOfTheNewPush(t *testing.T) {
 			t.Errorf("push %d: used %v, want %v", i, got, want)
 		}
 	}
-	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour+5*time.Minute)); v.Outcome != store.Refused || v.Usage != nil {
+	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour+5*time.Minute)); v.Outcome != booking.Refused || v.Usage != nil {
 		t.Errorf("the sixth within an hour: %+v", v)
 	}
 }
@@ -153,7 +154,7 @@ func TestTenantsDoNotShareRecipients(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 2 {
-		if v := book(t, b.Store, threeRules, draft(uuid.New(), "anna", time.Hour)); v.Outcome != store.Booked {
+		if v := book(t, b.Store, threeRules, draft(uuid.New(), "anna", time.Hour)); v.Outcome != booking.Booked {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -62,7 +63,7 @@ func TestPromoteArmsWhatIsDueSoon(t *testing.T) {
 func TestTwoPromotersArmEachPushOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	o := store.Order{}
+	o := booking.Order{}
 	for range 1000 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, uuid.NewString(), 0))
 	}
@@ -122,7 +123,7 @@ func TestASlowQueueHoldsNobodyUp(t *testing.T) {
 		if _, err := other.Cancel(t.Context(), b.tenant, goes.ID); err != nil {
 			t.Error(err)
 		}
-		if c := (&bundle{Store: other, tenant: b.tenant}).claim(t, "carl", nil); c.Outcome != store.Claimed {
+		if c := (&bundle{Store: other, tenant: b.tenant}).claim(t, "carl", nil); c.Outcome != booking.Claimed {
 			t.Errorf("%+v", c)
 		}
 		return nil

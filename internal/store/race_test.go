@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -22,8 +23,8 @@ type change struct {
 
 func (b *bundle) move(st *store.Store, p push.Push, to time.Time) error {
 	p.SendAt = to
-	v, err := st.Reschedule(b.ctx(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: nil})
-	if err == nil && v.Outcome != store.Booked {
+	v, err := st.Reschedule(b.ctx(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: nil})
+	if err == nil && v.Outcome != booking.Booked {
 		err = errors.New("no place")
 	}
 	return err
@@ -67,7 +68,7 @@ func TestChangesRaceClaims(t *testing.T) {
 				p := b.booked(t, uuid.NewString(), 0)
 				var (
 					wg  sync.WaitGroup
-					c   store.Claim
+					c   booking.Claim
 					err error
 				)
 				wg.Go(func() { c = claimAgain(t, workers[try%len(workers)], p) })
@@ -75,9 +76,9 @@ func TestChangesRaceClaims(t *testing.T) {
 				wg.Wait()
 				after := b.read(t, p)
 				switch {
-				case err == nil && c.Outcome == store.Nothing && change.undoes(after):
+				case err == nil && c.Outcome == booking.Nothing && change.undoes(after):
 					confirmed++
-				case errors.Is(err, change.late) && c.Outcome == store.Claimed && after.Status == push.Sending && !change.undoes(after):
+				case errors.Is(err, change.late) && c.Outcome == booking.Claimed && after.Status == push.Sending && !change.undoes(after):
 					claimed++
 				default:
 					t.Fatalf("change: %v, claim: %+v, push: %+v", err, c, after)
@@ -88,10 +89,10 @@ func TestChangesRaceClaims(t *testing.T) {
 }
 
 // claimAgain claims until it is not told to do so again.
-func claimAgain(t *testing.T, st *store.Store, p push.Push) store.Claim {
+func claimAgain(t *testing.T, st *store.Store, p push.Push) booking.Claim {
 	for {
-		c, err := st.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
-		if err != nil || c.Outcome != store.Again && c.Outcome != store.Wait { // for the change has the lock
+		c, err := st.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+		if err != nil || c.Outcome != booking.Again && c.Outcome != booking.Wait { // for the change has the lock
 			if err != nil {
 				t.Error(err)
 			}
@@ -107,14 +108,14 @@ func TestClaimOvertakenByACancel(t *testing.T) {
 	p := b.booked(t, "anna", 0)
 	b.exec(t, `BEGIN`)
 	b.exec(t, `UPDATE pushes SET status = 'canceled', gen = gen + 1 WHERE id = $1`, p.ID)
-	claims := make(chan store.Claim, 1)
+	claims := make(chan booking.Claim, 1)
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)
 	b.exec(t, `COMMIT`)
-	if c := <-claims; c.Outcome != store.Again {
+	if c := <-claims; c.Outcome != booking.Again {
 		t.Errorf("%+v", c)
 	}
-	if c := b.claim(t, "anna", nil); c.Outcome != store.Nothing {
+	if c := b.claim(t, "anna", nil); c.Outcome != booking.Nothing {
 		t.Errorf("then %+v", c)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM sends`); n != 0 {
@@ -170,24 +171,24 @@ func TestMovesCarryTheExpiry(t *testing.T) {
 	b := setup(t)
 	p := b.booked(t, "anna", time.Hour)
 	b.booked(t, "anna", 3*time.Hour)
-	reschedule := func(to time.Duration, want store.Outcome) push.Push {
+	reschedule := func(to time.Duration, want booking.Outcome) push.Push {
 		t.Helper()
 		p.SendAt, p.RequestedSendAt = began.Add(to), began.Add(to)
-		v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules, Arm: 5 * time.Second})
+		v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: threeRules, Arm: 5 * time.Second})
 		if err != nil || v.Outcome != want {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		return b.read(t, p)
 	}
-	near := reschedule(time.Hour+30*time.Second, store.Booked)
+	near := reschedule(time.Hour+30*time.Second, booking.Booked)
 	if want := near.SendAt.Add(24 * time.Hour); !near.SendAt.Equal(began.Add(time.Hour+30*time.Second)) || !near.ExpiresAt.Equal(want) || !near.RequestedSendAt.Equal(near.SendAt) || near.Gen != 2 || !near.CreatedAt.Equal(p.CreatedAt) {
 		t.Errorf("moved: %+v", near)
 	}
-	if kept := reschedule(3*time.Hour+30*time.Second, store.Refused); !kept.SendAt.Equal(near.SendAt) || kept.Gen != near.Gen {
+	if kept := reschedule(3*time.Hour+30*time.Second, booking.Refused); !kept.SendAt.Equal(near.SendAt) || kept.Gen != near.Gen {
 		t.Errorf("refused: %+v", kept)
 	}
 	b.exec(t, `UPDATE pushes SET armed_until = clock_timestamp() + interval '1 hour'`)
-	reschedule(5*time.Hour, store.Booked)
+	reschedule(5*time.Hour, booking.Booked)
 	if armed := ask[bool](t, b.db, `SELECT armed_until IS NOT NULL FROM pushes WHERE id = $1`, p.ID); armed {
 		t.Error("the old wake-up is stale, and the push still counts as armed")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -26,7 +27,7 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 		"claim":   func(t *testing.T, b *bundle) { b.claim(t, "anna", threeRules) },
 		"book":    func(t *testing.T, b *bundle) { book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)) },
 		"bookings": func(t *testing.T, b *bundle) {
-			_, _, _ = b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began, began.Add(24*time.Hour), store.MaxBookings)
+			_, _, _ = b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began, began.Add(24*time.Hour), booking.MaxRead)
 		},
 		"pending": func(t *testing.T, b *bundle) {
 			if n, err := b.Pending(t.Context(), b.tenant, 21); err != nil || n != 21 {
@@ -39,7 +40,7 @@ func TestOnlyWhatMattersIsRead(t *testing.T) {
 			}
 		},
 		"recipients": func(t *testing.T, b *bundle) {
-			if n, err := b.Recipients(t.Context(), b.tenant, store.DayOf(began), 21); err != nil || n != 1 {
+			if n, err := b.Recipients(t.Context(), b.tenant, booking.DayOf(began), 21); err != nil || n != 1 {
 				t.Errorf("%d recipients, %v", n, err)
 			}
 		},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -87,12 +88,12 @@ func TestTrouble(t *testing.T) {
 	} {
 		d := draft(b.tenant, uuid.NewString(), time.Hour)
 		d.Push.Category = code
-		_, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{d}})
+		_, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}})
 		if err == nil || errors.Is(err, push.ErrUnavailable) != unavailable {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)); v.Outcome != store.Booked {
+	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)); v.Outcome != booking.Booked {
 		t.Errorf("afterwards: %+v", v)
 	}
 }
@@ -106,12 +107,12 @@ func TestReadOnlyConnectionsLeave(t *testing.T) {
 	database := ask[string](t, b.db, `SELECT quote_ident(current_database())`)
 	b.exec(t, `ALTER DATABASE `+database+` SET default_transaction_read_only = on`)
 	demoted := openURL(t, b.url, store.Config{MaxConns: conns})
-	if _, err := demoted.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, "a", time.Hour)}}); !errors.Is(err, push.ErrUnavailable) {
+	if _, err := demoted.Book(t.Context(), booking.Order{Drafts: []booking.Draft{draft(b.tenant, "a", time.Hour)}}); !errors.Is(err, push.ErrUnavailable) {
 		t.Fatalf("on a server that does not write: %v", err)
 	}
 	b.exec(t, `ALTER DATABASE `+database+` RESET default_transaction_read_only`)
 	for i := range 2 * conns {
-		if v, err := demoted.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, fmt.Sprint(i), time.Hour)}}); err != nil || v[0].Outcome != store.Booked {
+		if v, err := demoted.Book(t.Context(), booking.Order{Drafts: []booking.Draft{draft(b.tenant, fmt.Sprint(i), time.Hour)}}); err != nil || v[0].Outcome != booking.Booked {
 			t.Fatalf("when another server has taken over, booking %d: %v", i, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -29,12 +30,12 @@ type Store struct {
 	changes      *part // of pool, for single changes
 	installation installation
 	cfg          Config
-	bookings     *groupcommit.Group[Order, []Decision] // of single pushes
+	bookings     *groupcommit.Group[order, []booking.Decision] // of single pushes
 	ownBookings  *ownBookings
 	crowds       crowds
-	claims       *groupcommit.Group[ClaimOrder, Claim]
-	finishes     *groupcommit.Group[Finish, bool]
-	looks        *groupcommit.Group[span, []HeldBooking]
+	claims       *groupcommit.Group[booking.ClaimOrder, booking.Claim]
+	finishes     *groupcommit.Group[booking.Finish, bool]
+	looks        *groupcommit.Group[span, []booking.Held]
 }
 
 // Config bounds the store. Zero values mean the defaults.
@@ -75,17 +76,17 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	}
 	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
 	s.changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
-	s.bookings = &groupcommit.Group[Order, []Decision]{
+	s.bookings = &groupcommit.Group[order, []booking.Decision]{
 		Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
 	}
 	s.ownBookings = newOwnBookings(s)
-	s.claims = &groupcommit.Group[ClaimOrder, Claim]{
+	s.claims = &groupcommit.Group[booking.ClaimOrder, booking.Claim]{
 		Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim"),
 	}
-	s.finishes = &groupcommit.Group[Finish, bool]{
+	s.finishes = &groupcommit.Group[booking.Finish, bool]{
 		Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish"),
 	}
-	s.looks = &groupcommit.Group[span, []HeldBooking]{
+	s.looks = &groupcommit.Group[span, []booking.Held]{
 		Run: s.lookTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look"),
 	}
 	return s, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -42,18 +43,18 @@ func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 var began = time.Now().UTC().Truncate(time.Second)
 
 // draft is a push for a recipient, so long from when the tests began.
-func draft(tenant uuid.UUID, recipient string, in time.Duration) store.Draft {
+func draft(tenant uuid.UUID, recipient string, in time.Duration) booking.Draft {
 	at := began.Add(in)
-	return store.Draft{Push: push.Push{
+	return booking.Draft{Push: push.Push{
 		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{"title":"hello"}`),
 		RequestedSendAt: at, SendAt: at, TTL: 24 * time.Hour,
 	}}
 }
 
 // book books one draft and returns its decision.
-func book(t testing.TB, st *store.Store, policy quota.Policy, d store.Draft) store.Decision {
+func book(t testing.TB, st *store.Store, policy quota.Policy, d booking.Draft) booking.Decision {
 	t.Helper()
-	v, err := st.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
+	v, err := st.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
 	if err != nil {
 		t.Fatal(err)
 	}

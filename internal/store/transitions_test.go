@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // inStatus brings a new push of the recipient into a state by the store's own
@@ -35,7 +35,7 @@ func (b *bundle) inStatus(t testing.TB, recipient string, status push.Status) pu
 			t.Fatal(err)
 		}
 	case push.Expired:
-		if c := b.claim(t, recipient, nil); c.Outcome != store.TooLate {
+		if c := b.claim(t, recipient, nil); c.Outcome != booking.TooLate {
 			t.Fatalf("%+v", c)
 		}
 	}
@@ -55,7 +55,7 @@ var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 	"cancel":                   func(t *testing.T, b *bundle, p push.Push) { _, _ = b.Cancel(t.Context(), p.Tenant, p.ID) },
 	"move": func(t *testing.T, b *bundle, p push.Push) {
 		p.SendAt = p.SendAt.Add(time.Hour)
-		_, _ = b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules})
+		_, _ = b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: threeRules})
 	},
 	"promote": func(t *testing.T, b *bundle, _ push.Push) {
 		_, _ = b.Promote(t.Context(), time.Hour, time.Minute, 100, nil, func([]push.WakeUp) error { return nil })
@@ -71,9 +71,9 @@ var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 }
 
 // attempt is the claim of the push's running or last attempt.
-func (b *bundle) attempt(t testing.TB, p push.Push) store.Claim {
+func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 	t.Helper()
-	c := store.Claim{Push: p, Attempt: max(1, p.Attempts)}
+	c := booking.Claim{Push: p, Attempt: max(1, p.Attempts)}
 	if p.Status == push.Sending {
 		c.Token = ask[[16]byte](t, b.db, `SELECT claim_token FROM pushes WHERE id = $1`, p.ID)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // overtake is a booking that commits while another one of the same recipient
@@ -39,7 +39,7 @@ func (b *bundle) overtake(t *testing.T, at time.Time, other func()) {
 // inOneStatement is what the store must not do: it takes the lock and looks at
 // the neighbours in one statement. The statement's snapshot is older than its
 // wait for the lock.
-func inOneStatement(ctx context.Context, db *pgx.Conn, d store.Draft) (booked bool, err error) {
+func inOneStatement(ctx context.Context, db *pgx.Conn, d booking.Draft) (booked bool, err error) {
 	p := d.Push
 	tag, err := db.Exec(ctx, `
 		WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock($1))
@@ -81,8 +81,8 @@ func TestLockAndTestInOneStatementDoubleBook(t *testing.T) {
 		b := setup(t)
 		d := draft(b.tenant, "anna", time.Hour)
 		b.overtake(t, d.Push.SendAt, func() {
-			v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
-			if err != nil || v[0].Outcome != store.Refused || len(v[0].Quota.Violations) != 1 {
+			v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
+			if err != nil || v[0].Outcome != booking.Refused || len(v[0].Quota.Violations) != 1 {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})
@@ -96,8 +96,8 @@ func TestLockAndTestInOneStatementDoubleBook(t *testing.T) {
 		old := p.SendAt
 		p.SendAt = p.SendAt.Add(-time.Hour)
 		b.overtake(t, p.SendAt, func() {
-			v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: policy})
-			if err != nil || v.Outcome != store.Refused {
+			v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: policy})
+			if err != nil || v.Outcome != booking.Refused {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})

@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -12,11 +13,11 @@ import (
 // time and in either order. What was delivered must not be sent again.
 func TestALateAnswerIsNotLostBetweenTwoPrograms(t *testing.T) {
 	t.Parallel()
-	lost := store.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: push.Scheduled, Reason: "lost"}}
+	lost := booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: push.Scheduled, Reason: "lost"}}
 	for _, row := range []struct {
 		name    string
 		retried bool // the answer is about the first attempt, and a second one is under way
-		other   store.Finish
+		other   booking.Finish
 	}{
 		{"beside the reaper", false, lost},
 		{"beside the next attempt, refused", true, tryAgain},

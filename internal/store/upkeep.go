@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -145,18 +145,10 @@ func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without
 	return due, classify(err)
 }
 
-// Ended is a push that has given its place in the quota back.
-type Ended struct {
-	ID        uuid.UUID
-	Tenant    uuid.UUID
-	Recipient string
-	RequestID string // see push.Push
-}
-
 // Expire ends up to limit pushes whose expiry has passed while they waited,
 // and returns them.
-func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
-	var ended []Ended
+func (s *Store) Expire(ctx context.Context, limit int) ([]booking.Ended, error) {
+	var ended []booking.Ended
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, `
 			WITH late AS MATERIALIZED (
@@ -172,8 +164,8 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]Ended, error) {
 			), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))
 			SELECT id, tenant_id, recipient, request_id FROM ended`, limit, s.cfg.Channels)
 		var err error
-		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Ended, error) {
-			var e Ended
+		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (booking.Ended, error) {
+			var e booking.Ended
 			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
 			return e, err
 		})

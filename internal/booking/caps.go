@@ -1,0 +1,119 @@
+package booking
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// The names of a tenant's caps.
+const (
+	PendingPushes    = "pending_pushes"
+	RecipientsPerDay = "recipients_per_day"
+)
+
+// CapUsage is a tenant's caps, and how much of them is used, or reserved for other orders,
+// when an order is decided.
+type CapUsage struct {
+	push.Caps
+	Pending int         // pushes that are scheduled or being sent
+	Days    map[Day]int // recipients of pushes on a day; a day that is missing was not counted
+}
+
+// Day is a day of UTC, as the number of days since 1970-01-01.
+type Day int64
+
+// DayOf returns the day on which a time lies.
+func DayOf(t time.Time) Day {
+	seconds := t.Unix()
+	if seconds < 0 {
+		seconds -= secondsADay - 1
+	}
+	return Day(seconds / secondsADay)
+}
+
+const secondsADay = 24 * 60 * 60
+
+// Begin returns the midnight at which the day begins.
+func (d Day) Begin() time.Time { return time.Unix(int64(d)*secondsADay, 0).UTC() }
+
+// Capped is a tenant's cap that leaves no slot for a push.
+type Capped struct {
+	Cap   string // its name
+	Limit int
+	Used  int // at least; counting ends just beyond the limit
+	Day   Day // for RecipientsPerDay
+}
+
+// Error says it in one sentence.
+func (c *Capped) Error() string {
+	if c.Cap == PendingPushes {
+		return fmt.Sprintf("the tenant's cap %s (pushes that are scheduled or being sent) is used up: limit %d, used %s; wait until some are sent, "+
+			"cancel others, or ask the operator for more", c.Cap, c.Limit, c.used())
+	}
+	return fmt.Sprintf("the tenant's cap %s (recipients of pushes with a send time on %s, UTC) is used up: limit %d, used %s; send to the same "+
+		"recipients, choose another day, or ask the operator for more", c.Cap, c.Day.Begin().Format(time.DateOnly), c.Limit, c.used())
+}
+
+func (c *Capped) used() string {
+	if c.Used > c.Limit {
+		return fmt.Sprintf("%d or more", c.Used)
+	}
+	return strconv.Itoa(c.Used)
+}
+
+// clone returns a copy for the decider, which counts on in it.
+func (u *CapUsage) clone() *CapUsage {
+	if u == nil {
+		return nil
+	}
+	c := *u
+	c.Days = maps.Clone(u.Days)
+	return &c
+}
+
+// take uses a slot for one more push at a time. The outcome is [Booked] if there is
+// one, or [OverCap] or [Uncounted].
+func (u *CapUsage) take(view *quota.View, at time.Time) (Outcome, *Capped) {
+	if u == nil {
+		return Booked, nil
+	}
+	if u.PendingPushes > 0 && u.Pending >= u.PendingPushes {
+		return OverCap, &Capped{Cap: PendingPushes, Limit: u.PendingPushes, Used: u.Pending}
+	}
+	outcome, capped := u.takeDay(view, at)
+	if outcome == Booked {
+		u.Pending++
+	}
+	return outcome, capped
+}
+
+// takeDay is take for the cap of the day alone. A recipient with another push on that
+// day uses no slot.
+func (u *CapUsage) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
+	if !u.newRecipientOfDay(view, at) {
+		return Booked, nil
+	}
+	day := DayOf(at)
+	used, counted := u.Days[day]
+	capped := &Capped{Cap: RecipientsPerDay, Limit: u.RecipientsPerDay, Used: used, Day: day}
+	switch {
+	case !counted:
+		return Uncounted, capped
+	case used >= u.RecipientsPerDay:
+		return OverCap, capped
+	}
+	u.Days[day]++
+	return Booked, nil
+}
+
+// newRecipientOfDay reports whether a push at a time uses a slot of its day.
+func (u *CapUsage) newRecipientOfDay(view *quota.View, at time.Time) bool {
+	return u.limitsDays() && !view.Has(DayOf(at).Begin(), (DayOf(at)+1).Begin())
+}
+
+func (u *CapUsage) limitsDays() bool { return u != nil && u.RecipientsPerDay > 0 }

@@ -1,0 +1,128 @@
+package booking
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// ClaimOrder asks for the oldest due push of a recipient.
+type ClaimOrder struct {
+	RecipientKey int64 // see [push.RecipientKey]
+	Policy       quota.Policy
+	Lease        time.Duration // how long the attempt may take before it counts as lost
+
+	Channel string   // of the push; empty: any channel, but for those of Without
+	Without []string // channels that can take no push now
+
+	Token uuid.UUID // of the attempt; the store sets it, so that a claim that is run again knows its own
+}
+
+// Patience is how long a claim may ask its caller to wait instead of deferring the push:
+// so that sends exactly a window apart keep their pace.
+const Patience = 2 * time.Second
+
+// LockWait is how long a claim asks its caller to wait if another transaction has the
+// recipient's lock. Most transactions take a few milliseconds.
+const LockWait = 20 * time.Millisecond
+
+// ClaimOutcome is what a claim found.
+type ClaimOutcome int
+
+// The outcomes of a claim.
+const (
+	Nothing  ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
+	Claimed                      // the push is the caller's to send, until LeaseUntil
+	Wait                         // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
+	Deferred                     // the push was deferred to NextAt, because of the recipient's actual sends; others may be due
+	TooLate                      // the push had expired, and is ended now; others may be due
+	Again                        // the push was changed meanwhile, or another claim came first: claim again
+)
+
+// Claim is the answer to a [ClaimOrder].
+type Claim struct {
+	Outcome    ClaimOutcome
+	Push       push.Push
+	Token      uuid.UUID     // names the attempt when it is finished
+	Attempt    int           // 1, 2, …
+	StartedAt  time.Time     // by Postgres' clock, as all times here
+	LeaseUntil time.Time     //
+	Wait       time.Duration // for Wait
+	Now        time.Time     // when the claim looked
+	Left       []string      // channels of Without for which a push of the recipient is due
+	Repeated   bool          // an earlier run of the transaction has committed it: nothing is to be written
+}
+
+// ClaimState is what is known of a recipient under its lock when it is claimed for.
+type ClaimState struct {
+	Locked   bool            // another transaction has the lock, and nothing else is known
+	Due      push.Push       // the oldest due push that the order allows; without an ID: there is none
+	More     bool            // the order allows another push that is due
+	Left     []string        // channels of Without for which a push is due
+	InFlight []InFlight      // the attempts under way
+	Sends    []quota.Booking // what the recipient may have got, at the latest time at which the provider can have had it
+}
+
+// InFlight is an attempt under way.
+type InFlight struct {
+	Push       push.Push
+	Token      uuid.UUID
+	LeaseUntil time.Time
+}
+
+// Decide says what is to be done about the recipient's oldest due push. The delivery gate
+// is here: a push is sent only if the recipient's actual sends leave a slot for it now.
+func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
+	c := Claim{Now: now, Left: s.Left}
+	if s.Locked {
+		c.Outcome, c.Wait = Wait, LockWait
+		return c
+	}
+	for _, f := range s.InFlight {
+		if f.Token == o.Token {
+			c.Outcome, c.Push, c.Token, c.Attempt, c.Repeated = Claimed, f.Push, f.Token, f.Push.Attempts, true
+			c.StartedAt, c.LeaseUntil = f.LeaseUntil.Add(-o.Lease), f.LeaseUntil
+			return c
+		}
+	}
+	if s.Due.ID == uuid.Nil || len(s.InFlight) > 0 {
+		return c
+	}
+	c.Push = s.Due
+	wait := max(c.Push.NextAt.Sub(now), s.gate(o.Policy, now).Sub(now))
+	switch {
+	case !now.Before(c.Push.ExpiresAt):
+		c.Outcome = TooLate
+	case wait > Patience:
+		c.Outcome, c.Push.NextAt = Deferred, now.Add(wait)
+	case wait > 0:
+		c.Outcome, c.Wait = Wait, wait
+	default:
+		c.Outcome, c.Token, c.Attempt = Claimed, o.Token, c.Push.Attempts+1
+		c.StartedAt, c.LeaseUntil = now, now.Add(o.Lease)
+	}
+	return c
+}
+
+// gate returns when the due push may be sent: at the first time from now on at which the
+// actual sends leave a slot, or when it expires.
+func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
+	free, ok := policy.Next(quota.NewTimeline(s.Sends), now, 0)
+	if !ok || free.After(s.Due.ExpiresAt) {
+		return s.Due.ExpiresAt
+	}
+	return free
+}
+
+// Behind is the answer to a claim that is decided together with an earlier one for the
+// same recipient. The caller of the earlier one looks again, for both if they are for
+// the same channel.
+func (o ClaimOrder) Behind(first ClaimOrder, now time.Time) Claim {
+	if o.Channel != first.Channel {
+		return Claim{Outcome: Again, Now: now}
+	}
+	return Claim{Outcome: Nothing, Now: now}
+}

@@ -1,0 +1,244 @@
+package booking
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// Decider decides orders one after another. What it books counts for the orders that
+// follow.
+type Decider struct {
+	// Granted is what is to be stored.
+	Granted []Grant
+
+	now      time.Time
+	views    Views
+	existing map[uuid.UUID]push.Push
+	requests map[uuid.UUID][]byte // of Idempotency-Keys, by their ids: the hash of the request that bore each
+	refusals map[quota.Recipient]*quota.Decider
+}
+
+// Grant is a push to be stored, new or moved.
+type Grant struct {
+	Push  push.Push
+	Usage []quota.Usage // how full each rule is around the push
+}
+
+// Snapshot is what is known under the locks of all recipients of the orders.
+type Snapshot struct {
+	Now      time.Time
+	Views    Views
+	Existing []push.Push // that have the id or the Idempotency-Key of a draft
+}
+
+// Views holds what is known of recipients. A view shows at least [Order.Around] of
+// every draft for its recipient.
+type Views interface {
+	// View returns the view of a recipient. It remembers what is changed in it.
+	View(r quota.Recipient) *quota.View
+	// Done says that one of the drafts for this recipient is decided.
+	Done(r quota.Recipient)
+}
+
+// NewDecider returns a decider that begins with what the snapshot shows.
+func NewDecider(s Snapshot) *Decider {
+	x := &Decider{now: s.Now, views: s.Views, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: map[uuid.UUID][]byte{}}
+	for _, p := range s.Existing {
+		x.know(p)
+	}
+	return x
+}
+
+// know notes a push that exists, for drafts that ask for it again.
+func (x *Decider) know(p push.Push) {
+	x.existing[p.ID] = p
+	if p.IdempotencyID != uuid.Nil {
+		x.requests[p.IdempotencyID] = p.IdempotencyHash
+	}
+}
+
+// Book decides all drafts of an order. It books nothing of an order that only asks, that
+// is atomic and not granted as a whole, that bears an Idempotency-Key of another request,
+// or that has to come again with another day counted.
+func (x *Decider) Book(o Order) []Decision {
+	before := len(x.Granted)
+	x.refusals = nil
+	decisions := make([]Decision, len(o.Drafts))
+	all, nothing := true, o.DryRun
+	usage := o.CapUsage.clone()
+	for i, d := range o.Drafts {
+		v := &decisions[i]
+		*v = x.book(d, o, usage)
+		if v.Outcome == Refused && !v.Complete {
+			v.Granted = bookingsFor(d.Recipient(), x.Granted[before:])
+		}
+		x.views.Done(d.Recipient())
+		nothing = nothing || v.Outcome == KeyReused || v.Outcome == Uncounted
+		all = all && (v.Outcome == Booked || v.Outcome == Replayed)
+	}
+	if nothing || o.Atomic && !all {
+		x.takeBack(before)
+	}
+	return decisions
+}
+
+// book decides one draft: a request that was seen before, a slot, a later slot, or none.
+func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
+	p, view := d.Push, x.views.View(d.Recipient())
+	if hash, ok := x.requests[p.IdempotencyID]; ok && !bytes.Equal(hash, p.IdempotencyHash) {
+		return Decision{Outcome: KeyReused}
+	}
+	if old, ok := x.existing[p.ID]; ok {
+		switch {
+		case old.Tenant != p.Tenant:
+			return Decision{Outcome: KeyReused}
+		case p.IdempotencyID != uuid.Nil:
+			return Decision{Outcome: Replayed, Push: old}
+		}
+		return booked(old, d, o, view) // a run of the transaction committed it, and its reply was lost
+	}
+	at, free := o.slot(d, view)
+	if !free {
+		return x.refused(d, o, view)
+	}
+	p.SendAt = at
+	newRecipient := usage.newRecipientOfDay(view, at)
+	if outcome, capped := usage.take(view, at); outcome != Booked {
+		return Decision{Outcome: outcome, Capped: capped}
+	}
+	p.CreatedAt, p.Gen = x.now, 1
+	p = x.schedule(p, o.Arm)
+	x.hold(p, view)
+	v := booked(p, d, o, view)
+	v.NewRecipientOfDay = newRecipient
+	x.Granted = append(x.Granted, Grant{p, v.Usage})
+	return v
+}
+
+// Move decides about the new time of a push that exists: that of the order's only draft.
+// The push's own booking does not count against it. The errors are [push.ErrNotFound] and
+// [push.ErrNotReschedulable], which comes with the push.
+func (x *Decider) Move(o Order) (Decision, error) {
+	d := o.Drafts[0]
+	p, ok := x.existing[d.Push.ID]
+	switch {
+	case !ok || p.Tenant != d.Push.Tenant:
+		return Decision{}, push.ErrNotFound
+	case p.Status != push.Scheduled:
+		return Decision{Push: p}, push.ErrNotReschedulable
+	}
+	view, to := x.views.View(d.Recipient()), d.Push.SendAt
+	view.Timeline = view.Remove(quota.Booking{ID: p.ID, At: p.SendAt})
+	if !o.Policy.Allows(view.Timeline, to) {
+		v := x.refused(d, o, view)
+		v.Push = p
+		return v, nil
+	}
+	newRecipient := DayOf(p.SendAt) != DayOf(to) && o.CapUsage.newRecipientOfDay(view, to)
+	if newRecipient {
+		if outcome, capped := o.CapUsage.clone().takeDay(view, to); outcome != Booked {
+			return Decision{Outcome: outcome, Push: p, Capped: capped}, nil
+		}
+	}
+	p.SendAt, p.RequestedSendAt, p.ArmedUntil, p.Gen = to, d.Push.RequestedSendAt, time.Time{}, p.Gen+1
+	p = x.schedule(p, o.Arm)
+	x.hold(p, view)
+	v := booked(p, d, o, view)
+	v.NewRecipientOfDay = newRecipient
+	x.Granted = append(x.Granted, Grant{p, v.Usage})
+	return v, nil
+}
+
+// schedule returns the push as it waits for its send time.
+func (x *Decider) schedule(p push.Push, arm time.Duration) push.Push {
+	p.NextAt, p.Status, p.UpdatedAt = p.SendAt, push.Scheduled, x.now
+	if p.TTL > 0 {
+		p.ExpiresAt = p.SendAt.Add(p.TTL)
+	}
+	if p.SendAt.Before(x.now.Add(arm)) {
+		p.ArmedUntil = x.now.Add(3 * arm) // if the caller fails to enqueue the wake-up, the promoter does it then
+	}
+	return p
+}
+
+// hold adds a push to the bookings of its recipient, and to what exists if the rest of
+// the orders may ask for it again.
+func (x *Decider) hold(p push.Push, view *quota.View) {
+	view.Timeline = view.Insert(quota.Booking{ID: p.ID, At: p.SendAt})
+	x.changed(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient})
+	if p.IdempotencyID != uuid.Nil {
+		x.know(p)
+	}
+}
+
+// booked tells of a push that is among the bookings of its recipient.
+func booked(p push.Push, d Draft, o Order, view *quota.View) Decision {
+	v := Decision{Outcome: Booked, Push: p, Usage: o.Policy.Usage(view.Timeline, p.SendAt)}
+	v.show(view, d)
+	return v
+}
+
+// refused says why the quota has no slot for a draft.
+func (x *Decider) refused(d Draft, o Order, view *quota.View) Decision {
+	if x.refusals == nil {
+		x.refusals = map[quota.Recipient]*quota.Decider{}
+	}
+	decider := x.refusals[d.Recipient()]
+	if decider == nil {
+		decider = &quota.Decider{Policy: o.Policy, Now: o.Now}
+		x.refusals[d.Recipient()] = decider
+	}
+	v := Decision{Outcome: Refused}
+	v.Quota, v.Complete = decider.Decide(*view, d.Push.SendAt)
+	v.show(view, d)
+	return v
+}
+
+// show has the decision show the recipient's bookings, if the draft asks for them.
+func (v *Decision) show(view *quota.View, d Draft) {
+	if d.Since.IsZero() {
+		return
+	}
+	if v.Crowded = view.Len() > Crowd; !v.Crowded {
+		v.Bookings = view.Bookings()
+	}
+}
+
+// changed says that a recipient has other bookings now.
+func (x *Decider) changed(r quota.Recipient) {
+	if decider := x.refusals[r]; decider != nil {
+		decider.Changed()
+	}
+}
+
+// takeBack takes back what was granted after the first so many.
+func (x *Decider) takeBack(before int) {
+	for _, g := range x.Granted[before:] {
+		r := quota.Recipient{Tenant: g.Push.Tenant, ID: g.Push.Recipient}
+		view := x.views.View(r)
+		view.Timeline = view.Remove(quota.Booking{ID: g.Push.ID, At: g.Push.SendAt})
+		x.changed(r)
+		delete(x.existing, g.Push.ID)
+		delete(x.requests, g.Push.IdempotencyID)
+	}
+	for _, p := range x.existing { // a part of the order may have been there before
+		x.know(p)
+	}
+	x.Granted = x.Granted[:before]
+}
+
+// bookingsFor returns the bookings of one recipient among the grants.
+func bookingsFor(r quota.Recipient, granted []Grant) []quota.Booking {
+	var bookings []quota.Booking
+	for i := range granted {
+		if p := &granted[i].Push; p.Recipient == r.ID && p.Tenant == r.Tenant {
+			bookings = append(bookings, quota.Booking{ID: p.ID, At: p.SendAt})
+		}
+	}
+	return bookings
+}

@@ -1,0 +1,9 @@
+// Package booking decides about pushes: whether the drafts of an order find a slot
+// in their recipients' quotas and under their tenant's caps, whether a push may move,
+// what a claim does about a recipient's oldest due push, and what becomes of an
+// attempt that was lost.
+//
+// It is pure: a snapshot in, decisions and what is to be written out. The store reads
+// the snapshot, calls this package under the recipients' locks, and writes. The rules
+// themselves and their arithmetic are in the package quota.
+package booking

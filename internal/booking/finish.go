@@ -1,0 +1,47 @@
+package booking
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Finish says how an attempt ended and what becomes of its push.
+type Finish struct {
+	Push              uuid.UUID
+	Token             uuid.UUID // of the claim
+	Attempt           int
+	Outcome           push.Outcome
+	ProviderMessageID string
+	Error             string
+	Reaped            bool          // it is not known when the attempt ended: at the end of its lease
+	Handed            time.Duration // how long after StartedAt, at most, the provider had a delivered push; 0: not known
+	Resolution        push.Resolution
+}
+
+// Lost is an attempt whose lease ran out.
+type Lost struct {
+	Push    push.Push
+	Token   uuid.UUID
+	Attempt int
+	Left    time.Duration // until the push expires
+}
+
+// Finish says that the outcome of a lost attempt is unknown, and what becomes of the push.
+func (l Lost) Finish(retry push.Retry) Finish {
+	const reason = "the attempt was lost: its worker did not report before the lease ended"
+	return Finish{
+		Push: l.Push.ID, Token: l.Token, Attempt: l.Attempt, Outcome: push.Unknown, Error: reason, Reaped: true,
+		Resolution: retry.After(push.Attempt{Number: l.Attempt, Outcome: push.Unknown, Error: reason}, l.Left, l.Push.ID[:]),
+	}
+}
+
+// Ended is a push that no longer holds a slot in its recipient's quota.
+type Ended struct {
+	ID        uuid.UUID
+	Tenant    uuid.UUID
+	Recipient string
+	RequestID string // see [push.Push]
+}

@@ -1,0 +1,138 @@
+package booking
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// Order asks to book drafts of one tenant. They are decided one after another: each
+// conflicts with those that were booked before it.
+type Order struct {
+	Drafts []Draft
+	Policy quota.Policy
+	Atomic bool          // book all drafts or none
+	DryRun bool          // decide, but book nothing
+	Now    time.Time     // free times before it are not offered for a refused draft
+	Arm    time.Duration // the caller enqueues the wake-ups of pushes that are due within this time
+
+	CapUsage *CapUsage // how much of the tenant's caps is used; nil: the tenant has no caps
+}
+
+// Draft is a push to be booked. If it has a TTL, ExpiresAt follows from it.
+type Draft struct {
+	Push   push.Push
+	Latest time.Time // a conflict moves the push to the next free time up to this one; zero: a conflict refuses it
+	Since  time.Time // the decision shows all bookings of the recipient from this time on; zero: it shows none
+}
+
+// Outcome is what became of a draft.
+type Outcome int
+
+// The outcomes of a draft.
+const (
+	Refused   Outcome = iota // the quota has no slot for it
+	Booked                   // it is a new push
+	Replayed                 // this Idempotency-Key made the push before
+	KeyReused                // this Idempotency-Key made a push from another request
+	OverCap                  // the quota has a slot for it, but a cap of the tenant has none
+	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
+)
+
+// Decision is what was decided about one draft.
+type Decision struct {
+	Outcome           Outcome
+	Push              push.Push     // as it is stored
+	Usage             []quota.Usage // of Booked: how full each rule is around the push
+	NewRecipientOfDay bool          // of Booked: it is the recipient's only push on its day
+	Capped            *Capped       // of OverCap and Uncounted
+
+	// Bookings are, for a draft with Since that was booked or refused, all bookings of
+	// the recipient from then on. Crowded says that there are more than Crowd, and that
+	// they are left out.
+	Bookings []quota.Booking
+	Crowded  bool
+
+	// Quota says why a draft was refused. Its free times hold only if Complete. If they
+	// do not, Granted are the bookings of the same recipient that the order made before;
+	// they may have been taken back since.
+	Quota    quota.Decision
+	Complete bool
+	Granted  []quota.Booking
+}
+
+// Crowd is how many bookings a recipient may have without being crowded. The bookings
+// of a crowded recipient are neither shown nor kept in the cache.
+const Crowd = 1000
+
+// MaxRead is how many bookings of one recipient are read without a lock, at most: more
+// than twice as many as a rule may allow in a window.
+const MaxRead = 250_000
+
+// Held is a booking, and the state of its push.
+type Held struct {
+	quota.Booking
+	Status push.Status
+}
+
+// Tenant returns the tenant of all drafts.
+func (o Order) Tenant() uuid.UUID { return o.Drafts[0].Push.Tenant }
+
+// Recipient returns whose quota the draft needs.
+func (d Draft) Recipient() quota.Recipient {
+	return quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
+}
+
+// Around returns the empty view that has to be filled with bookings before a draft of
+// the order can be decided.
+func (o Order) Around(d Draft) quota.View {
+	v := o.Policy.Around(d.Push.SendAt, 2)
+	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
+		v.From = earliest(v.From, DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond))
+		v.Until = latest(v.Until, (DayOf(latest(d.Push.SendAt, d.Latest)) + 1).Begin())
+	}
+	if !d.Latest.IsZero() {
+		v.Until = latest(v.Until, d.Latest.Add(o.Policy.Reach()))
+	}
+	if !d.Since.IsZero() {
+		v.From, v.Until = earliest(v.From, d.Since), EndOfTime
+	}
+	return v
+}
+
+// EndOfTime is later than any send time.
+var EndOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// slot returns the time at which the quota has a slot for the draft: its send time or,
+// if the draft may be moved, the next free time up to Latest.
+func (o Order) slot(d Draft, view *quota.View) (at time.Time, free bool) {
+	if o.Policy.Allows(view.Timeline, d.Push.SendAt) {
+		return d.Push.SendAt, true
+	}
+	if d.Latest.IsZero() {
+		return time.Time{}, false
+	}
+	next, ok := o.Policy.Next(view.Timeline, d.Push.SendAt, quota.Second)
+	return next, ok && !next.After(d.Latest)
+}
+
+// NearLimit reports whether a rule has at least four fifths of its slots used. A rule
+// with a single slot would be near its limit with every push, and never is.
+func NearLimit(u quota.Usage) bool { return u.Rule.Limit >= 2 && 5*u.Used >= 4*u.Rule.Limit }
