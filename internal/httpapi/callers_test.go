@@ -45,9 +45,9 @@ func (b *bundle) from(address string, headers ...string) *httptest.ResponseRecor
 	return rec
 }
 
-// TestCallersAreLimited by each algorithm: the answers say how the limits stand, and a refusal when to come back, which
+// TestCallerLimits by each algorithm: the answers say how the limits stand, and a refusal when to come back, which
 // is true.
-func TestCallersAreLimited(t *testing.T) {
+func TestCallerLimits(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range ratelimit.Algorithms {
 		t.Run(string(algorithm), func(t *testing.T) {
@@ -85,8 +85,8 @@ func TestCallersAreLimited(t *testing.T) {
 	}
 }
 
-// TestLimitsOfCallersAreApart by key and by address, and those of one do not pay for the other's refusals.
-func TestLimitsOfCallersAreApart(t *testing.T) {
+// TestCallerLimits_AreApart: limits are apart by key and by address, and those of one do not pay for the other's refusals.
+func TestCallerLimits_AreApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.limitCallers(CallerLimits{PerKey: perHour(2), PerIP: perHour(3)})
@@ -118,9 +118,9 @@ func TestLimitsOfCallersAreApart(t *testing.T) {
 	}
 }
 
-// TestMissesCount: a request for a path or a method that there is not, below /v1, counts like any other, against the
+// TestMisses_Count: a request for a path or a method that there is not, below /v1, counts like any other, against the
 // key, too, if that is known. It stays what it is until a limit refuses it.
-func TestMissesCount(t *testing.T) {
+func TestMisses_Count(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.limitCallers(CallerLimits{PerKey: perHour(3), PerIP: perHour(6)})
@@ -160,8 +160,8 @@ func TestMissesCount(t *testing.T) {
 	}
 }
 
-// TestMissesAskForNoKey where keys are not limited.
-func TestMissesAskForNoKey(t *testing.T) {
+// TestMisses_AskForNoKey: where keys are not limited, a miss asks for no key.
+func TestMisses_AskForNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}
@@ -221,8 +221,8 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestForgedAddressesChangeNothing, whatever header they come in.
-func TestForgedAddressesChangeNothing(t *testing.T) {
+// TestClientAddress_IgnoresForgedHops, whatever header they come in.
+func TestClientAddress_IgnoresForgedHops(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.limitCallers(CallerLimits{PerIP: perHour(1), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
@@ -249,8 +249,8 @@ func (c *countedKeys) Key(ctx context.Context, hash [32]byte) (push.Caller, erro
 	return c.Store.Key(ctx, hash)
 }
 
-// TestGuessingKeysCostsNoQueries once the address has used up its limit.
-func TestGuessingKeysCostsNoQueries(t *testing.T) {
+// TestCallerLimits_GuessesCostNoQueries: guessed keys cost no queries once the address has used up its limit.
+func TestCallerLimits_GuessesCostNoQueries(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}
@@ -266,9 +266,9 @@ func TestGuessingKeysCostsNoQueries(t *testing.T) {
 	}
 }
 
-// TestCallersAtTheSameTime: exactly as many pass as may, although two limits stand together, and the wider one is
+// TestCallerLimits_Concurrent: exactly as many pass as may, although two limits stand together, and the wider one is
 // charged exactly so often.
-func TestCallersAtTheSameTime(t *testing.T) {
+func TestCallerLimits_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.limitCallers(CallerLimits{PerKey: perHour(20), PerIP: perHour(30)})
@@ -295,8 +295,8 @@ func TestCallersAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestWithoutRedisCallersPass, at once, and it is counted.
-func TestWithoutRedisCallersPass(t *testing.T) {
+// TestCallerLimits_PassWithoutRedis: callers pass at once while Redis is away, and it is counted.
+func TestCallerLimits_PassWithoutRedis(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var skipped atomic.Int64

@@ -44,9 +44,9 @@ func faultsOf(t *testing.T, problem any) []string {
 	return all
 }
 
-// TestWhatAProviderWouldRefuse is refused with everything else that is wrong, however it is submitted, and booked
-// nowhere.
-func TestWhatAProviderWouldRefuse(t *testing.T) {
+// TestSubmit_ProviderErrors: what a provider would refuse is refused together with everything else that is wrong,
+// however it is submitted, and booked nowhere.
+func TestSubmit_ProviderErrors(t *testing.T) {
 	b := setupSMS(t, "push", "sms")
 	const number = "4570MARKNUMBER"
 	long := strings.Repeat("4", 400)
@@ -98,8 +98,8 @@ func TestCheck_AsksNoProvider(t *testing.T) {
 	}
 }
 
-// TestAChannelThatCanNotBeRead has no faults that depend on it.
-func TestAChannelThatCanNotBeRead(t *testing.T) {
+// TestSubmit_UnreadableChannel: no error depends on a channel that could not be read.
+func TestSubmit_UnreadableChannel(t *testing.T) {
 	b := setupSMS(t, "sms", "push")
 	got := b.send("POST", "/v1/pushes", `{"recipient":"a","channel":7,"to":"x","message":{}}`)
 	if diff := cmp.Diff([]string{"body.channel: 7"}, faultsOf(t, any(got.body))); diff != "" {

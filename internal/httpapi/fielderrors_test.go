@@ -26,9 +26,9 @@ func locationsOf(t *testing.T, problem any) string {
 	return strings.Join(locations, " ")
 }
 
-// TestFaults sends bad requests. Each is answered with every fault, its place and what was there, and leaves nothing
+// TestFieldErrors sends bad requests. Each is answered with every fault, its place and what was there, and leaves nothing
 // behind.
-func TestFaults(t *testing.T) {
+func TestFieldErrors(t *testing.T) {
 	b := setup(t)
 	in := b.in
 	submit := func(body string) [3]string { return [3]string{"POST", "/v1/pushes", body} }
@@ -162,8 +162,8 @@ func checkFaults(t *testing.T, r reply, want []string) {
 	}
 }
 
-// TestFaultsOfFormAreCounted, once for each push that was submitted.
-func TestFaultsOfFormAreCounted(t *testing.T) {
+// TestFieldErrors_AreCounted: an invalid submit counts once for each of its pushes.
+func TestFieldErrors_AreCounted(t *testing.T) {
 	b := setup(t)
 	for _, c := range []struct {
 		path, body   string

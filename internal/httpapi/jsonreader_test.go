@@ -81,8 +81,8 @@ func checkForm(t *testing.T, r *reader, f form) {
 	}
 }
 
-// TestDeepIsNotDangerous reads a body of nothing but brackets.
-func TestDeepIsNotDangerous(t *testing.T) {
+// TestReader_Deep reads a body of nothing but brackets.
+func TestReader_Deep(t *testing.T) {
 	for _, text := range []string{strings.Repeat("[", maxBatchBody), strings.Repeat(`{"a":`, maxBatchBody/5)} {
 		if ok, _ := readsAll([]byte(text)); ok {
 			t.Error("an open text is taken")
@@ -142,8 +142,8 @@ func TestRequestHash(t *testing.T) {
 	}
 }
 
-// TestDuplicateMembers: the last one counts.
-func TestDuplicateMembers(t *testing.T) {
+// TestReader_DuplicateMembers: the last one counts.
+func TestReader_DuplicateMembers(t *testing.T) {
 	var f form
 	f.read(newReader([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`)), &pushFields)
 	if len(f.list) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {

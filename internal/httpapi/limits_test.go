@@ -30,8 +30,8 @@ func takeBody(key string, more string, limits ...string) string {
 	return fmt.Sprintf(`{"key":%q,"limits":[%s]%s}`, key, strings.Join(all, ","), more)
 }
 
-// TestTakeLimits follows the issue's own example until it is refused.
-func TestTakeLimits(t *testing.T) {
+// TestTake follows the issue's own example until it is refused.
+func TestTake(t *testing.T) {
 	b := setup(t)
 	const limits = `"limits": [{"algorithm": "sliding_log", "limit": 5, "per": "60s"}, {"algorithm": "token_bucket", "limit": 100, "per": "1h", "burst": 20}]`
 	body := `{"key": "user-7:reply", "cost": 1, "dry_run": false, ` + limits + `}`
@@ -76,9 +76,9 @@ func (r reply) remains(t *testing.T, allowed bool, remaining ...float64) reply {
 	return r
 }
 
-// TestTakeDefaults: a token bucket starts full, a leaky one spaces evenly, and what is written differently but means
+// TestTake_Defaults: a token bucket starts full, a leaky one spaces evenly, and what is written differently but means
 // the same is the same limit.
-func TestTakeDefaults(t *testing.T) {
+func TestTake_Defaults(t *testing.T) {
 	b := setup(t)
 	take := func(limits ...string) reply {
 		return b.send("POST", "/v1/limits/take", takeBody("a", "", limits...)).must(t, 200)
@@ -93,8 +93,8 @@ func TestTakeDefaults(t *testing.T) {
 	take(`sliding_window 3 60s "precision":"1000ms"`).remains(t, true, 1)
 }
 
-// TestTakeAtOnce: as many pass as the limit has.
-func TestTakeAtOnce(t *testing.T) {
+// TestTake_Concurrent: as many pass as the limit has.
+func TestTake_Concurrent(t *testing.T) {
 	b := setup(t)
 	var passed atomic.Int64
 	var all sync.WaitGroup
@@ -113,7 +113,7 @@ func TestTakeAtOnce(t *testing.T) {
 	b.send("POST", "/v1/limits/take", body).must(t, 200).remains(t, false, 0, 2)
 }
 
-func TestTakeFaults(t *testing.T) {
+func TestTake_FieldErrors(t *testing.T) {
 	b := setup(t)
 	ok, many := "fixed_window 1 1s", []string(nil)
 	for n := range 17 {
@@ -169,8 +169,8 @@ func TestTakeFaults(t *testing.T) {
 	b.noTrace()
 }
 
-// TestTakeWithoutRedis: who can not decide says so.
-func TestTakeWithoutRedis(t *testing.T) {
+// TestTake_WithoutRedis: without Redis, the answer is a 503.
+func TestTake_WithoutRedis(t *testing.T) {
 	server := testenv.OwnRedis(t)
 	o, err := redis.ParseURL(server.URL)
 	if err != nil {
@@ -200,8 +200,8 @@ func TestTakeWithoutRedis(t *testing.T) {
 	}
 }
 
-// TestTakeByKeys: a user, an address and an app in one take, all or none.
-func TestTakeByKeys(t *testing.T) {
+// TestTake_Keys: a user, an address and an app in one take, all or none.
+func TestTake_Keys(t *testing.T) {
 	b := setup(t)
 	take := func(user, address string) reply {
 		return b.send("POST", "/v1/limits/take", fmt.Sprintf(`{"key":"app","limits":[{"key":%q,"algorithm":"sliding_log","limit":2,"per":"1h"},
@@ -226,9 +226,9 @@ func TestTakeByKeys(t *testing.T) {
 	b.send("POST", "/v1/limits/take", takeBody("{x}:2", "", "sliding_log 2 1h")).must(t, 200).remains(t, true, 0)
 }
 
-// TestTakeInACluster: keys with one tag are decided together; others are not even asked about, and the advice is to
+// TestTake_Cluster: keys with one tag are decided together; others are not even asked about, and the advice is to
 // give them one.
-func TestTakeInACluster(t *testing.T) {
+func TestTake_Cluster(t *testing.T) {
 	cluster := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = cluster.Close() })
 	h := New(nil, everything{}, Config{Limiter: ratelimit.New(cluster, ratelimit.Config{Config: redisscript.Config{Timeout: time.Minute}})})
@@ -293,8 +293,8 @@ func TestRefundAndReset(t *testing.T) {
 	}
 }
 
-// TestTakesBeyondATenantsPart are refused with a time to try again.
-func TestTakesBeyondATenantsPart(t *testing.T) {
+// TestTake_TenantsPart: takes beyond a tenant's part are refused with a time to try again.
+func TestTake_TenantsPart(t *testing.T) {
 	b := setup(t)
 	b.api = New(b.service(b.store, testPolicy()), b.store, Config{Limiter: busy{}})
 	r := b.send("POST", "/v1/limits/take", takeBody("a", "", "sliding_log 5 1h")).must(t, 429, "rate-limited")

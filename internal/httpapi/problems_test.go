@@ -175,9 +175,9 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
-// TestBodyIsWrittenBeforeTheAnswerIsRead: callers that know no other way get the answer to a body that is too large as
+// TestTooLargeBody_IsDrained: callers that know no other way get the answer to a body that is too large as
 // well. Those that ask before they write are not told to.
-func TestBodyIsWrittenBeforeTheAnswerIsRead(t *testing.T) {
+func TestTooLargeBody_IsDrained(t *testing.T) {
 	b := setup(t)
 	server := httptest.NewServer(b.api)
 	defer server.Close()

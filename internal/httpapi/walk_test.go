@@ -189,7 +189,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-func TestAtomicBatch(t *testing.T) {
+func TestBatch_Atomic(t *testing.T) {
 	b := setup(t)
 	good, clash := pushBody("user-1", b.in(time.Hour), ""), pushBody("user-1", b.in(time.Hour+30*time.Second), "")
 	no := b.send("POST", "/v1/pushes/batch", `{"atomic":true,"pushes":[`+good+`,`+clash+`]}`).must(t, 409, "quota-exceeded")
@@ -213,7 +213,7 @@ func TestAtomicBatch(t *testing.T) {
 	}
 }
 
-func TestBatchIdempotency(t *testing.T) {
+func TestBatch_Idempotency(t *testing.T) {
 	b := setup(t)
 	one, two, three := pushBody("user-1", b.in(time.Hour), ""), pushBody("user-2", b.in(time.Hour), ""), pushBody("user-3", b.in(time.Hour), "")
 	for _, atomic := range []string{"true", "false"} {
@@ -245,8 +245,8 @@ func TestBatchIdempotency(t *testing.T) {
 	}
 }
 
-// TestPartlyReplayedBatch: a batch of which a member was refused before, and finds a place now, is no replay.
-func TestPartlyReplayedBatch(t *testing.T) {
+// TestBatch_PartlyReplayed: a batch of which a member was refused before, and finds a place now, is no replay.
+func TestBatch_PartlyReplayed(t *testing.T) {
 	b := setup(t)
 	id := b.send("POST", "/v1/pushes", pushBody("user-2", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
 	batch := `{"pushes":[` + pushBody("user-1", b.in(time.Hour), "") + `,` + pushBody("user-2", b.in(time.Hour), "") + `]}`
@@ -325,8 +325,8 @@ func percent(s string) string {
 	return b.String()
 }
 
-// TestSlotsMergeAndBlock: rules that block the same stretch share an interval, and a limit of 0 blocks all of time.
-func TestSlotsMergeAndBlock(t *testing.T) {
+// TestSlots: rules that block the same stretch share an interval, and a limit of 0 blocks all of time.
+func TestSlots(t *testing.T) {
 	b := setup(t,
 		rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("never", 0, time.Hour))
 	r := b.send("GET", "/v1/recipients/u/slots", "").must(t, 200)
@@ -348,7 +348,7 @@ func TestSlotsMergeAndBlock(t *testing.T) {
 	}
 }
 
-func TestOtherTenantsPushesDoNotExist(t *testing.T) {
+func TestPushes_OfOtherTenants(t *testing.T) {
 	b := setup(t)
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
 	theirs := []string{"Authorization", "Bearer " + b.other}
@@ -363,8 +363,8 @@ func TestOtherTenantsPushesDoNotExist(t *testing.T) {
 	}
 }
 
-// TestBlockedViewsNameARuleOnce: after a limit was lowered, several runs of bookings can block the same stretch.
-func TestBlockedViewsNameARuleOnce(t *testing.T) {
+// TestBlockedViews_NameARuleOnce: after a limit was lowered, several runs of bookings can block the same stretch.
+func TestBlockedViews_NameARuleOnce(t *testing.T) {
 	r := rule("r", 2, time.Hour)
 	from, until := time.Unix(0, 0), time.Unix(60, 0)
 	views := blockedViews([]quota.Interval{{From: from, Until: until, Rule: r}, {From: from, Until: until, Rule: r}})

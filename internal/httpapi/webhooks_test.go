@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestWebhooksWalk goes the way of a tenant with its webhook.
-func TestWebhooksWalk(t *testing.T) {
+// TestWebhooks goes the way of a tenant with its webhook.
+func TestWebhooks(t *testing.T) {
 	b := setup(t)
 
 	// It is made, and shows its secret this once.
@@ -140,8 +140,8 @@ func (b *bundle) exec(sql string, args ...any) {
 	}
 }
 
-// TestOthersWebhooks: another tenant's webhook is not there, and a key needs the scope.
-func TestOthersWebhooks(t *testing.T) {
+// TestWebhooks_OfOtherTenants: another tenant's webhook is not there, and a key needs the scope.
+func TestWebhooks_OfOtherTenants(t *testing.T) {
 	b := setup(t)
 	path := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
 	delivery := b.send("POST", path+"/test", "").must(t, 202).at(t, "id").(string)
@@ -165,8 +165,8 @@ func TestOthersWebhooks(t *testing.T) {
 	b.send("GET", path, "").must(t, 200)
 }
 
-// TestWebhookFaults: every fault at once, with its place, and nothing is made.
-func TestWebhookFaults(t *testing.T) {
+// TestWebhooks_FieldErrors: every fault at once, with its place, and nothing is made.
+func TestWebhooks_FieldErrors(t *testing.T) {
 	b := setup(t)
 	path := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
