@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
 // The callers of the limiters, the subjects that they ask about, and how much
@@ -56,7 +57,7 @@ func measureLimits(l *lab) {
 // limiters are ours and theirs.
 func limiters(rdb *redis.Client) ([]limiter, error) {
 	var all []limiter
-	ours := ratelimit.New(rdb, ratelimit.Config{Timeout: 5 * time.Second})
+	ours := ratelimit.New(rdb, ratelimit.Config{Config: redisscript.Config{Timeout: 5 * time.Second}})
 	for _, a := range ratelimit.Algorithms {
 		limit := ratelimit.Limit{Algorithm: a, Limit: limitRate, Per: time.Second}
 		if a == ratelimit.LeakyBucket {

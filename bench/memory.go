@@ -19,13 +19,13 @@ func measureMemory(l *lab) {
 	further := s.submit(inUTC(49 * time.Hour))
 	further.next = around(first, l.recipients.Load())
 	next := l.memoryOf(further, 1)
-	l.onlyLedgers(rdb)
+	l.onlyCaches(rdb)
 	beyond, keys := l.memoryBeyond(s, rdb)
 	armed := l.memoryArmed(s, rdb)
 	add := func(name, ours, theirs, wanted, ok string) {
 		l.report.add(row{measurement: l.report.measuring, name: name, ours: ours, theirs: theirs, wanted: wanted, ok: ok})
 	}
-	add("Redis memory per booking, while its recipient's ledger is loaded (10 minutes)",
+	add("Redis memory per booking, while its recipient's cache is loaded (10 minutes)",
 		fmt.Sprintf("first of a recipient %s B, further %s B, then 0", count(booking), count(next)),
 		fmt.Sprintf("%s B, ZSET and task, until it is sent", count(naiveBytes)), "—", "—")
 	add("Redis memory per push scheduled beyond the horizon, by batch", fmt.Sprintf("%s, %d keys", inBytes(beyond), keys), inBytes(naiveBytes), "none", yes(keys == 0 && beyond < noise))
@@ -59,10 +59,10 @@ func (l *lab) quietMemory() (bytes int64) {
 	return bytes
 }
 
-// onlyLedgers reports a fault if anything but ledgers, which expire, is in Redis:
+// onlyCaches reports a fault if anything but caches, which expire, is in Redis:
 // nothing is kept for a push beyond the horizon.
-func (l *lab) onlyLedgers(rdb *redis.Client) {
-	var ledgers, others int
+func (l *lab) onlyCaches(rdb *redis.Client) {
+	var caches, others int
 	var longest time.Duration
 	keys := rdb.Scan(l.Context(), 0, "*", 1000).Iterator()
 	for keys.Next(l.Context()) {
@@ -72,12 +72,12 @@ func (l *lab) onlyLedgers(rdb *redis.Client) {
 			others++
 			continue
 		}
-		ledgers++
+		caches++
 		longest = max(longest, ttl)
 	}
 	l.check(keys.Err())
-	l.report.note("Memory: after %s single bookings beyond the horizon Redis holds %s ledgers, which expire in at most %s, and %d other keys (asynq's list of queues); no task.",
-		count(float64(2*l.backlog+2000)), count(float64(ledgers)), longest.Round(time.Second), others)
+	l.report.note("Memory: after %s single bookings beyond the horizon Redis holds %s caches, which expire in at most %s, and %d other keys (asynq's list of queues); no task.",
+		count(float64(2*l.backlog+2000)), count(float64(caches)), longest.Round(time.Second), others)
 	if others > 1 {
 		l.report.fault("memory: %d keys in Redis never expire", others)
 	}

@@ -20,16 +20,16 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a submit is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/store/judge.go", "if !policy.Allows(view.Timeline, p.SendAt) {", "if false {"},
+		{"internal/store/decider.go", "if !policy.Allows(view.Timeline, p.SendAt) {", "if false {"},
 	},
-	story:    flushedLedger,
+	story:    flushedCache,
 	evidence: []string{"I2 promised", "promised-window"},
 }, {
 	name:    "reschedule",
 	program: "api",
 	breaks:  "a move is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/store/judge.go", "if !o.Policy.Allows(view.Timeline, d.Push.SendAt) {", "if false {"},
+		{"internal/store/decider.go", "if !o.Policy.Allows(view.Timeline, d.Push.SendAt) {", "if false {"},
 	},
 	story:    crowdedMove,
 	evidence: []string{"I2 promised", "promised-window"},
@@ -55,7 +55,7 @@ var allMutants = []mutant{{
 }, {
 	name:    "confirm",
 	program: "api",
-	breaks:  "Postgres does not confirm what the ledger refuses",
+	breaks:  "Postgres does not confirm what the cache refuses",
 	mutations: []mutation{
 		{"internal/schedule/submit.go", "if d.Allowed() {", "if false {"},
 	},

@@ -80,9 +80,9 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	}
 }
 
-// flushedLedger books a minute for everybody, has Redis forget it, and asks for
-// the same minute again: the ledger alone would give it.
-func flushedLedger(b *bundle) {
+// flushedCache books a minute for everybody, has Redis forget it, and asks for
+// the same minute again: the cache alone would give it.
+func flushedCache(b *bundle) {
 	b.startAPI(0)
 	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for round := range 2 {
@@ -133,13 +133,13 @@ func slowProvider(b *bundle) {
 }
 
 // deafRedis gives places back while Redis can not be told, and asks for them
-// when it can be asked: the ledger alone would refuse them.
+// when it can be asked: the cache alone would refuse them.
 func deafRedis(b *bundle) {
 	b.startAPI(0)
 	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 5 {
 		name := fmt.Sprint(farName, i)
-		c.submit(b.Context(), name, "", "", at.Add(time.Minute)) // loads the ledger
+		c.submit(b.Context(), name, "", "", at.Add(time.Minute)) // loads the cache
 		o := c.submit(b.Context(), name, "", "", at)
 		b.toRedis.Sever()
 		c.cancel(b.Context(), o)

@@ -152,7 +152,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.sometimes("attempts of unknown outcome", unknown)
 	r.sometimes("attempts beyond the first", again)
 	r.sometimes("pushes deferred by actual sends", b.said(`"msg":"push deferred by its recipient's actual sends"`))
-	r.sometimes("ledgers that did without Redis", b.said(`"msg":"the ledger does without Redis; Postgres decides alone"`))
+	r.sometimes("caches that did without Redis", b.said(`"msg":"the quota cache does without Redis; Postgres decides alone"`))
 	rare := r.meet
 	if l.duration >= scarce {
 		rare = r.sometimes

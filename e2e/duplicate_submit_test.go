@@ -40,7 +40,7 @@ func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 	b := setup(t)
 	b.StartAPI()
 	other := b.beside()
-	const rounds = 3 // with a day between: at first no ledger knows the recipient, then all do
+	const rounds = 3 // with a day between: at first no cache knows the recipient, then all do
 	start := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	made, replays := 0, 0
 	for i := range 20 {

@@ -38,7 +38,7 @@ func (m *reschedules) submit(b *bundle, one *rescheduled, at time.Time, want int
 	return a
 }
 
-// settle books, and lets both APIs refuse the same place: the ledger knows it.
+// settle books, and lets both APIs refuse the same place: the cache knows it.
 func (m *reschedules) settle() {
 	m.w.t.Helper()
 	for _, one := range m.all {

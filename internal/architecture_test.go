@@ -1,4 +1,4 @@
-// Package internal_test holds the packages to the design: who may import whom.
+// Package internal_test holds the packages and the documents to each other.
 package internal_test
 
 import (
@@ -6,7 +6,9 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,55 +17,19 @@ import (
 
 const module = "github.com/sendquota/sendquota/"
 
-// mayImport lists what every package may import of ours; arrows point down
-// only. What stands in docs/architecture.md says the same in words.
-var mayImport = map[string][]string{
-	"migrations":  {},
-	"push":        {},
-	"config":      {},
-	"build":       {},
-	"cli":         {"build"},
-	"telemetry":   {"build"},
-	"groupcommit": {},
-	"bulkhead":    {},
-	"health":      {},
-	"rediskey":    {},
-	"failpoint":   {},
-	"process":     {},
-	"quota":       {"groupcommit", "rediskey"},
-	"ratelimit":   {"groupcommit", "bulkhead", "rediskey"},
-	"outbound":    {},
-	"pace":        {"rediskey"},
-	"channel":     {"push", "outbound", "pace", "failpoint"},
-	"queue":       {"push", "rediskey"},
-	"store":       {"push", "quota", "groupcommit", "bulkhead", "failpoint", "migrations"},
-	"schedule":    {"push", "quota", "store", "bulkhead", "failpoint"},
-	"delivery":    {"push", "quota", "channel", "pace", "store", "failpoint"},
-	"notify":      {"push", "groupcommit", "outbound", "store"},
-	"httpapi":     {"push", "quota", "ratelimit", "bulkhead", "health", "schedule", "store", "notify"},
-	"devstack":    {"process", "store", "migrations", "config"},
-	"testenv":     {"process", "store", "devstack", "migrations", "config"},
-	"app": {"migrations", "push", "config", "telemetry", "groupcommit", "quota", "ratelimit", "pace", "channel", "queue", "store", "schedule",
-		"delivery", "notify", "httpapi", "health", "devstack"},
-	"cmd": {"app", "cli", "config", "devstack", "store", "push", "telemetry"},
-}
-
-// onlyIn lists the libraries that stay behind one package.
-var onlyIn = map[string][]string{
-	"github.com/hibiken/asynq": {"queue"},
-	"github.com/jackc/pgx":     {"store", "devstack", "testenv"},
-}
-
+// TestImports holds every package to the tables of docs/architecture.md: which of our packages it imports, and which
+// packages import a library that stays behind a few.
 func TestImports(t *testing.T) {
+	allowed, onlyIn := readTable(t, "may import"), readTable(t, "imported only by")
 	imports := imports(t)
 	for name, paths := range imports {
-		allowed, known := mayImport[name]
+		packages, known := allowed[name]
 		if !known {
 			t.Errorf("the package %s is not in the table", name)
 			continue
 		}
 		for _, path := range paths {
-			if ours, ok := strings.CutPrefix(path, module); ok && !slices.Contains(allowed, short(ours)) {
+			if ours, ok := strings.CutPrefix(path, module); ok && short(ours) != name && !slices.Contains(packages, short(ours)) {
 				t.Errorf("%s imports %s, which it may not", name, ours)
 			}
 			for library, users := range onlyIn {
@@ -73,28 +39,63 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-	for name := range mayImport {
+	for name := range allowed {
 		if _, ok := imports[name]; !ok {
 			t.Errorf("there is no package %s", name)
 		}
 	}
 }
 
-// TestArrowsPointDown: the table has no circle.
-func TestArrowsPointDown(t *testing.T) {
+// TestImports_NoCycle: arrows of the table point down only.
+func TestImports_NoCycle(t *testing.T) {
+	allowed := readTable(t, "may import")
 	var visit func(name string, above []string)
 	visit = func(name string, above []string) {
 		if slices.Contains(above, name) {
-			t.Fatalf("a circle: %v", append(above, name))
+			t.Fatalf("a cycle: %v", append(above, name))
 		}
-		for _, next := range mayImport[name] {
+		for _, next := range allowed[name] {
 			visit(next, append(slices.Clone(above), name))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(mayImport)) {
+	for _, name := range slices.Sorted(maps.Keys(allowed)) {
 		visit(name, nil)
 	}
 }
+
+// readTable reads the table of docs/architecture.md whose second column has this heading. A row lists names in `backticks`
+// in its first cell, and in its second cell what each of them maps to: names with commas, or "none".
+func readTable(t *testing.T, heading string) map[string][]string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, found := strings.Cut(string(page), "| "+heading+" |\n|---|---|\n")
+	if !found {
+		t.Fatalf("docs/architecture.md has no table %q", heading)
+	}
+	table := map[string][]string{}
+	for row := range strings.Lines(body) {
+		cells := strings.Split(row, "|")
+		if len(cells) != 4 {
+			break
+		}
+		var to []string
+		if cell := strings.TrimSpace(cells[2]); cell != "none" {
+			to = strings.Split(cell, ", ")
+		}
+		for _, name := range backquoted.FindAllStringSubmatch(cells[1], -1) {
+			if _, twice := table[name[1]]; twice {
+				t.Errorf("%s stands twice in the table %q", name[1], heading)
+			}
+			table[name[1]] = to
+		}
+	}
+	return table
+}
+
+var backquoted = regexp.MustCompile("`([^`]+)`")
 
 // imports maps each package to what its files import, tests left out.
 func imports(t *testing.T) map[string][]string {
@@ -118,7 +119,8 @@ func imports(t *testing.T) map[string][]string {
 			p, _ := strconv.Unquote(spec.Path.Value)
 			paths = append(paths, p)
 		}
-		found[name] = paths
+		slices.Sort(paths)
+		found[name] = slices.Compact(paths)
 		return nil
 	})
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// TestOperationsNamesEveryMetric: the table in docs/operations.md has every
-// metric of ours once, with its labels, and no other.
-func TestOperationsNamesEveryMetric(t *testing.T) {
+// TestOperations_NamesEveryMetric: the table in docs/operations.md has every metric of ours once, with its labels, and no
+// other.
+func TestOperations_NamesEveryMetric(t *testing.T) {
 	page, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)

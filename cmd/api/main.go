@@ -22,7 +22,7 @@ var commands struct {
 
 func main() {
 	cli.Main(&commands, "api",
-		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see the README.")
+		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see docs/settings.md.")
 }
 
 type serve struct{}

@@ -21,7 +21,7 @@ func TestPartsAreApart(t *testing.T) {
 		"none":    nil,
 		"takes":   func(c redisClients) redis.UniversalClient { return c.takes },
 		"callers": func(c redisClients) redis.UniversalClient { return c.callers },
-		"ledger":  func(c redisClients) redis.UniversalClient { return c.ledger },
+		"cache":   func(c redisClients) redis.UniversalClient { return c.cache },
 		"queue":   func(c redisClients) redis.UniversalClient { return c.queue },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestPartsAreApart(t *testing.T) {
 				}
 			}
 			for _, counter := range n.failures() {
-				part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "ledger", strings.HasPrefix(counter, "sendquota_api"): "callers"}[true]
+				part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "cache", strings.HasPrefix(counter, "sendquota_api"): "callers"}[true]
 				if failed := !strings.HasSuffix(counter, " 0"); part != "" && failed != (name == part) {
 					t.Errorf("%s", counter)
 				}

@@ -27,6 +27,7 @@ import (
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -42,7 +43,7 @@ type App struct {
 	channels *channel.Set
 	redis    redisClients
 	store    *store.Store
-	ledger   *quota.Ledger
+	cache    *quota.Cache
 	takes    *ratelimit.Limiter
 	callers  httpapi.CallerLimits
 	queue    *queue.Queue
@@ -82,29 +83,20 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, errors.Join(err, a.redis.close())
 	}
 	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
-	own := a.store.Installation
-	a.ledger = quota.NewLedger(a.redis.ledger, quota.LedgerConfig{
-		Installation: own,
-		OnError:      a.ledgerFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("ledger", calls) },
-	})
-	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{
-		Installation: own,
-		OnError:      a.limiterFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("callers", calls) },
-	})
-	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{
-		Installation: own,
-		OnError:      a.limiterFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("limits", calls) },
-		Work:         takesWork, OwnerWork: tenantWork,
-	})
-	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, own)
+	a.cache = quota.NewCache(a.redis.cache, a.runner("ledger", a.cacheFailed))
+	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{Config: a.runner("callers", a.limiterFailed)})
+	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{Config: a.runner("limits", a.limiterFailed), Work: takesWork, OwnerWork: tenantWork})
+	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
 	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
 	return a, nil
+}
+
+// runner is how a part asks Redis. The metrics call the part by this name.
+func (a *App) runner(part string, failed func(error)) redisscript.Config {
+	return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { a.metrics.Grouped(part, calls) }}
 }
 
 // Close closes the connections.
@@ -113,9 +105,9 @@ func (a *App) Close() error {
 	return a.redis.close()
 }
 
-func (a *App) ledgerFailed(err error) {
-	a.metrics.LedgerFailed()
-	a.log.Warn("the ledger does without Redis; Postgres decides alone", "error", err)
+func (a *App) cacheFailed(err error) {
+	a.metrics.CacheFailed()
+	a.log.Warn("the quota cache does without Redis; Postgres decides alone", "error", err)
 }
 
 func (a *App) paceFailed(err error) {
@@ -130,14 +122,14 @@ func (a *App) limiterFailed(err error) {
 
 // Handler returns the API as a handler.
 func (a *App) Handler() http.Handler {
-	service := schedule.New(a.store, a.ledger, a.queue, a.log, a.metrics, time.Now, schedule.Config{
+	service := schedule.New(a.store, a.cache, a.queue, a.log, a.metrics, time.Now, schedule.Config{
 		Policy:     a.policy,
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
 		ArmLease:   a.cfg.Delivery.ArmLease,
 		Caps:       push.Caps(a.cfg.TenantCaps),
-		Check:      a.check,
+		Check:      a.channels.Check,
 	})
 	webhooks := notify.NewWebhooks(a.store, notify.WebhooksConfig{
 		MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
@@ -199,22 +191,21 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 // startWorker starts everything that a worker does.
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
-	deliverer := delivery.New(a.store, a.ledger, a.channels, a.log, a.metrics, delivery.Config{
+	worker := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
 		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, a.store.Installation, uuid.NewString(), a.paceFailed),
 	})
-	lobby := delivery.NewLobby(deliverer, a.store, a.log)
-	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held
+	a.gauges.Waiting, a.gauges.Held = worker.Waiting, worker.Held
 	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease,
-		Busy: func() []push.Source { return lobby.Busy(0) }}
-	expirer := &schedule.Expirer{Store: a.store, Ledger: a.ledger, Log: a.log, Expired: a.metrics.Expired}
+		Busy: func() []push.Source { return worker.Busy(0) }}
+	expirer := &schedule.Expirer{Store: a.store, Cache: a.cache, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
-		Store: a.store, Ledger: a.ledger, Log: a.log, Lost: a.metrics.Lost,
+		Store: a.store, Cache: a.cache, Log: a.log, Lost: a.metrics.Lost,
 		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
 	}
 	a.poller = &schedule.Poller{
-		Store: a.store, Works: a.queue.Works, Handle: lobby.Handle, Log: a.log,
+		Store: a.store, Works: a.queue.Works, Handle: worker.Handle, Log: a.log,
 		Patience: d.RedisPatience, Linger: d.ArmLease, Overdue: d.ArmLease, Found: a.metrics.FoundOverdue, Concurrency: d.Concurrency,
-		Busy: func() []push.Source { return lobby.Busy(5 * d.Concurrency) },
+		Busy: func() []push.Source { return worker.Busy(5 * d.Concurrency) },
 	}
 	if d.AuditInterval > 0 {
 		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
@@ -225,11 +216,11 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := &schedule.Sweeper{Store: a.store, Log: a.log, Keep: hooks.Retention}
-	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, lobby.Run, notifier.Run, sweeper.Run} {
+	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, worker.Run, notifier.Run, sweeper.Run} {
 		g.Go(func() error { return run(ctx) })
 	}
 	g.Go(func() error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, lobby.Handle)
+		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, worker.Handle)
 	})
 }
 

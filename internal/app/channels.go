@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 // channels makes the configured ways out, or says of each why it can not be
@@ -91,13 +89,4 @@ func textOrFile(c config.Channel, setting string, text config.Secret, path strin
 		return "", fmt.Errorf("channel %s: %s: %w", c.Name, setting, err)
 	}
 	return string(read), nil
-}
-
-// check asks a channel what its provider would surely refuse.
-func (a *App) check(name, to string, message json.RawMessage) []schedule.Fault {
-	var faults []schedule.Fault
-	for _, f := range a.channels.Check(name, to, message) {
-		faults = append(faults, schedule.Fault(f))
-	}
-	return faults
 }

@@ -36,7 +36,7 @@ func TestSettingsAndLimiterAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := config.LoadDev([]string{"SENDQUOTA_CONFIG=" + path})
-		var faults config.Faults
+		var faults config.Errors
 		if err != nil && !errors.As(err, &faults) {
 			t.Fatal(err)
 		}

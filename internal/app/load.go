@@ -13,13 +13,13 @@ import (
 // that is wrong at once.
 func Load(environ []string) (config.Config, error) {
 	cfg, err := config.Load(environ)
-	var faults config.Faults
+	var faults config.Errors
 	errors.As(err, &faults)
 	return cfg, errors.Join(err, check(cfg, faults))
 }
 
 // check makes every part whose settings could be read, and drops it.
-func check(cfg config.Config, read config.Faults) error {
+func check(cfg config.Config, read config.Errors) error {
 	var wrong []error
 	for _, c := range cfg.Channels {
 		if !read.Concern("channels." + c.Name) {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -60,24 +61,24 @@ func NewAPNs(cfg APNsConfig) (*APNs, error) {
 
 // Check wants a device token and a message that a device can show: a title or
 // a body. Data and aps, for the app and for details of showing it, are objects.
-func (a *APNs) Check(to string, raw json.RawMessage) []Fault {
-	var faults []Fault
+func (a *APNs) Check(to string, raw json.RawMessage) invalid.FieldErrors {
+	var faults invalid.FieldErrors
 	if !deviceToken.MatchString(to) {
 		faults = append(faults, wrongAddress(to, "a device token of APNs: at least 64 hexadecimal digits"))
 	}
 	m := open(raw)
 	if m.text("title") == "" && m.text("body") == "" {
-		faults = append(faults, Fault{Field: "message", Message: "must have a title or a body"})
+		faults = append(faults, invalid.FieldError{Field: "message", Message: "must have a title or a body"})
 	}
 	data, ok := m.object("data")
 	if !ok {
-		faults = append(faults, Fault{Field: "message.data", Message: "must be an object"})
+		faults = append(faults, invalid.FieldError{Field: "message.data", Message: "must be an object"})
 	}
 	if _, taken := data["aps"]; taken {
-		faults = append(faults, Fault{Field: "message.data.aps", Message: "must not be there; write message.aps"})
+		faults = append(faults, invalid.FieldError{Field: "message.data.aps", Message: "must not be there; write message.aps"})
 	}
 	if _, ok := m.object("aps"); !ok {
-		faults = append(faults, Fault{Field: "message.aps", Message: "must be an object"})
+		faults = append(faults, invalid.FieldError{Field: "message.aps", Message: "must be an object"})
 	}
 	if payload, err := payload(m); err == nil && len(payload) > maxPayload {
 		faults = append(faults, tooLong("message", maxPayload, len(payload), "bytes as a payload of APNs"))
@@ -133,13 +134,13 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	return a.judge(answer, token)
+	return a.classify(answer, token)
 }
 
-// judge also gives up a provider token that was refused, so that the next
+// classify also forgets a provider token that was refused, so that the next
 // attempt makes another.
-func (a *APNs) judge(answer outbound.Answer, token string) Result {
-	r := judge(answer, a.cfg.Now())
+func (a *APNs) classify(answer outbound.Answer, token string) Result {
+	r := classify(answer, a.cfg.Now())
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = outbound.Printable(answer.Header.Get("Apns-Id"), maxProviderID)
 		return r

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -13,20 +14,13 @@ type Channel interface {
 	// Check says what the provider would surely refuse about a push, to an
 	// address and with a message: nothing, if there is nothing that can be known
 	// beforehand. It asks nobody.
-	Check(to string, message json.RawMessage) []Fault
+	Check(to string, message json.RawMessage) invalid.FieldErrors
 
 	// Send makes one attempt to hand p to the provider; attempt is 1 for the
 	// first. It returns within the channel's own timeout, or earlier when ctx
 	// ends, and is safe for concurrent use. A failure is a Result, not an
 	// error: what matters is whether the push may have been delivered.
 	Send(ctx context.Context, p push.Push, attempt int) Result
-}
-
-// Fault is one thing about a push that its provider would refuse.
-type Fault struct {
-	Field   string // as in the request's JSON: "to", "message.body"
-	Message string // what is allowed; it quotes nothing
-	Value   any    // what was there, for the caller's eyes only; nil where it says nothing
 }
 
 // Result says what became of one attempt.

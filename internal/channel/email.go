@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -82,20 +83,20 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 
 // Check wants one address without a name, and a text in message.body or
 // message.html; the subject, which is the title, is one line.
-func (e *Email) Check(to string, raw json.RawMessage) []Fault {
-	var faults []Fault
+func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
+	var faults invalid.FieldErrors
 	if !isMailbox(to) {
 		faults = append(faults, wrongAddress(to, "one e-mail address in ASCII, without a name, such as anna@example.com"))
 	}
 	m := open(raw)
 	if m["html"] != nil && m["html"][0] != '"' {
-		faults = append(faults, Fault{Field: "message.html", Message: "must be a string"})
+		faults = append(faults, invalid.FieldError{Field: "message.html", Message: "must be a string"})
 	} else if m.text("body") == "" && m.text("html") == "" {
-		faults = append(faults, Fault{Field: "message.body", Message: "must be a text, or message.html must"})
+		faults = append(faults, invalid.FieldError{Field: "message.body", Message: "must be a text, or message.html must"})
 	}
 	switch title := m.text("title"); {
 	case strings.ContainsFunc(title, unicode.IsControl):
-		faults = append(faults, Fault{Field: "message.title", Message: "must be one line, as it is the subject"})
+		faults = append(faults, invalid.FieldError{Field: "message.title", Message: "must be one line, as it is the subject"})
 	case len(title) > maxSubject:
 		faults = append(faults, tooLong("message.title", maxSubject, len(title), "bytes"))
 	}
@@ -131,5 +132,5 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	line := newMailLine(ctx, conn)
 	defer line.Close()
-	return e.judge(e.deliver(ctx, line, p.To, text))
+	return e.classify(e.deliver(ctx, line, p.To, text))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -68,8 +69,8 @@ func NewFCM(cfg FCMConfig) (*FCM, error) {
 
 // Check wants a registration token and a message that FCM can carry: a title,
 // a body, or data, which is an object.
-func (f *FCM) Check(to string, raw json.RawMessage) []Fault {
-	var faults []Fault
+func (f *FCM) Check(to string, raw json.RawMessage) invalid.FieldErrors {
+	var faults invalid.FieldErrors
 	if !registrationToken.MatchString(to) {
 		faults = append(faults, wrongAddress(to, "a registration token of FCM: at least 32 of a-z, A-Z, 0-9, _, : and -"))
 	}
@@ -77,9 +78,9 @@ func (f *FCM) Check(to string, raw json.RawMessage) []Fault {
 	data, ok := m.object("data")
 	switch {
 	case !ok:
-		faults = append(faults, Fault{Field: "message.data", Message: "must be an object"})
+		faults = append(faults, invalid.FieldError{Field: "message.data", Message: "must be an object"})
 	case m.text("title") == "" && m.text("body") == "" && len(data) == 0:
-		faults = append(faults, Fault{Field: "message", Message: "must have a title, a body or data"})
+		faults = append(faults, invalid.FieldError{Field: "message", Message: "must have a title, a body or data"})
 	}
 	size, reserved := len(m.text("title"))+len(m.text("body")), false
 	for key, value := range stringValues(data) {
@@ -87,7 +88,7 @@ func (f *FCM) Check(to string, raw json.RawMessage) []Fault {
 		reserved = reserved || isReserved(key)
 	}
 	if reserved {
-		faults = append(faults, Fault{Field: "message.data", Message: "must not have the keys from, gcm or message_type, nor any that begins with google or gcm."})
+		faults = append(faults, invalid.FieldError{Field: "message.data", Message: "must not have the keys from, gcm or message_type, nor any that begins with google or gcm."})
 	}
 	if size > maxPayload {
 		faults = append(faults, tooLong("message", maxPayload, size, "bytes of title, body and data"))
@@ -143,7 +144,7 @@ func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	return f.judge(answer, token)
+	return f.classify(answer, token)
 }
 
 // fcmMessage is FCM's Message resource, as far as it is used.
@@ -187,10 +188,10 @@ func (f *FCM) body(p push.Push) ([]byte, error) {
 	return encodeJSON(map[string]fcmMessage{"message": m})
 }
 
-// judge also gives up an access token that was refused, so that the next
+// classify also forgets an access token that was refused, so that the next
 // attempt gets another.
-func (f *FCM) judge(a outbound.Answer, token string) Result {
-	r := judge(a, f.cfg.Now())
+func (f *FCM) classify(a outbound.Answer, token string) Result {
+	r := classify(a, f.cfg.Now())
 	if r.Outcome == push.Delivered {
 		var taken struct {
 			Name string `json:"name"`

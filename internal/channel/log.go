@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -20,7 +21,7 @@ type Log struct {
 func NewLog(logger *slog.Logger) *Log { return &Log{logger: logger} }
 
 // Check finds nothing: nobody is there to refuse it.
-func (l *Log) Check(string, json.RawMessage) []Fault { return nil }
+func (l *Log) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
 
 // Send writes the line. It always delivers.
 func (l *Log) Send(ctx context.Context, p push.Push, attempt int) Result {

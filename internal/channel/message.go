@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -52,8 +53,8 @@ func unfit(c Channel, p push.Push) (Result, bool) {
 }
 
 // wrongAddress is the fault of an address that is missing or of another form.
-func wrongAddress(to, form string) Fault {
-	f := Fault{Field: "to", Message: "must be " + form}
+func wrongAddress(to, form string) invalid.FieldError {
+	f := invalid.FieldError{Field: "to", Message: "must be " + form}
 	if to != "" {
 		f.Value = to
 	}
@@ -61,8 +62,8 @@ func wrongAddress(to, form string) Fault {
 }
 
 // tooLong is the fault of a message that is beyond a provider's limit.
-func tooLong(field string, most, has int, unit string) Fault {
-	return Fault{Field: field, Message: fmt.Sprintf("must have at most %d %s, has %d", most, unit, has)}
+func tooLong(field string, most, has int, unit string) invalid.FieldError {
+	return invalid.FieldError{Field: field, Message: fmt.Sprintf("must have at most %d %s, has %d", most, unit, has)}
 }
 
 // encodeJSON is json.Marshal that leaves characters as they are.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -69,7 +70,7 @@ func (s *Set) Get(name string) (Entry, bool) {
 
 // Check says what the provider behind the channel of that name would surely
 // refuse; of a channel that there is not, nothing is known.
-func (s *Set) Check(name, to string, message json.RawMessage) []Fault {
+func (s *Set) Check(name, to string, message json.RawMessage) invalid.FieldErrors {
 	e, ok := s.byName[name]
 	if !ok {
 		return nil

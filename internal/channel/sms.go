@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -71,15 +72,15 @@ func NewSMS(cfg SMSConfig) (*SMS, error) {
 }
 
 // Check wants a telephone number, and a text that is not too long.
-func (s *SMS) Check(to string, m json.RawMessage) []Fault {
-	var faults []Fault
+func (s *SMS) Check(to string, m json.RawMessage) invalid.FieldErrors {
+	var faults invalid.FieldErrors
 	if !e164.MatchString(to) {
 		faults = append(faults, wrongAddress(to, "a telephone number in E.164 form, such as +4512345678"))
 	}
 	body := open(m).text("body")
 	switch n := utf8.RuneCountInString(body); {
 	case n == 0:
-		faults = append(faults, Fault{Field: "message.body", Message: "must be a text, which is all that an SMS holds"})
+		faults = append(faults, invalid.FieldError{Field: "message.body", Message: "must be a text, which is all that an SMS holds"})
 	case n > maxSMS:
 		faults = append(faults, tooLong("message.body", maxSMS, n, "characters"))
 	}
@@ -99,7 +100,7 @@ func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	return s.judge(answer)
+	return s.classify(answer)
 }
 
 func (s *SMS) form(p push.Push) url.Values {
@@ -118,13 +119,13 @@ func (s *SMS) form(p push.Push) url.Values {
 	return form
 }
 
-func (s *SMS) judge(a outbound.Answer) Result {
+func (s *SMS) classify(a outbound.Answer) Result {
 	var said struct {
 		SID  string `json:"sid"`
 		Code int    `json:"code"`
 	}
 	_ = json.Unmarshal(a.Body, &said) // without details the status line stands alone
-	r := judge(a, s.cfg.Now())
+	r := classify(a, s.cfg.Now())
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = outbound.Printable(said.SID, maxProviderID)
 	}

@@ -13,6 +13,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -91,7 +92,7 @@ func userinfo(u *url.Userinfo) string {
 
 // Check finds nothing: what an address or a message must look like is the
 // receiver's own affair.
-func (w *Webhook) Check(string, json.RawMessage) []Fault { return nil }
+func (w *Webhook) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
 
 // Send posts p once. Whatever happens, the provider gets the request at most
 // once, bearing the push's id as idempotency key.
@@ -104,7 +105,7 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	r := judge(answer, w.now())
+	r := classify(answer, w.now())
 	r.Down = r.Down && answer.Status != http.StatusForbidden // which may be about the recipient
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = providerID(answer.Body)

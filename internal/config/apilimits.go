@@ -3,6 +3,8 @@ package config
 import (
 	"net/netip"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
 // The algorithms of speed limits.
@@ -59,61 +61,59 @@ type RateLimit struct {
 	Refill    string        // of TokenBucket: Greedy or Interval; empty: Greedy
 }
 
-func (l *APILimits) fields() []field {
-	return []field{
-		{"per_key", "[]", "limits of each API key, at most 8", list(&l.PerKey)},
-		{"per_ip", "[]", "limits of each client address, in IPv6 of each /64, at most 8", list(&l.PerIP)},
-		{"trusted_proxies", "[]", "addresses and networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For is believed", prefixes(&l.TrustedProxies)},
-	}
+func (l *APILimits) settings(t *strictyaml.Table) {
+	strictyaml.List(t, "per_key", "[]", "limits of each API key, at most 8", &l.PerKey, (*RateLimit).settings)
+	strictyaml.List(t, "per_ip", "[]", "limits of each client address, in IPv6 of each /64, at most 8", &l.PerIP, (*RateLimit).settings)
+	t.Prefixes("trusted_proxies", "[]", "addresses and networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For is believed", &l.TrustedProxies)
+	t.Check(l.check)
 }
 
-func (l *APILimits) check(p place) {
+func (l *APILimits) check(p strictyaml.Place) {
 	for name, list := range map[string][]RateLimit{"per_key": l.PerKey, "per_ip": l.PerIP} {
 		if len(list) > mostLimits {
-			p.child(name).refuse("must have at most %d limits, has %d", mostLimits, len(list))
+			p.Child(name).BadKey("must have at most %d limits, has %d", mostLimits, len(list))
 		}
 	}
 }
 
-func (l *RateLimit) fields() []field {
-	return []field{
-		{"algorithm", required, "fixed_window, sliding_log, sliding_window, token_bucket or leaky_bucket", oneOf(&l.Algorithm, FixedWindow, SlidingLog, SlidingWindow, TokenBucket, LeakyBucket)},
-		{"limit", required, "requests per time span; of sliding_log at most 10000", integer(&l.Limit, 1, manyPerSpan)},
-		{"per", required, "the time span, 1ms to 8760h", duration(&l.Per, time.Millisecond, longestSpan)},
-		{"burst", optional, "requests at once; without it, limit for token_bucket and 1, which spaces evenly, for leaky_bucket", integer(&l.Burst, 1, manyPerSpan)},
-		{"precision", optional, "for sliding_window, at most per and at least a thousandth of it; without it, a sixtieth", duration(&l.Precision, time.Millisecond, longestSpan)},
-		{"aligned", "false", "for fixed_window: whether its windows begin at the multiples of per since 1970, and not with a first request", boolean(&l.Aligned)},
-		{"refill", optional, "for token_bucket: greedy, each token as soon as its part of per has passed, or interval, limit tokens whenever per has passed; without it, greedy", oneOf(&l.Refill, Greedy, Interval)},
-	}
+func (l *RateLimit) settings(t *strictyaml.Table) {
+	t.OneOf("algorithm", required, "fixed_window, sliding_log, sliding_window, token_bucket or leaky_bucket", &l.Algorithm, FixedWindow, SlidingLog, SlidingWindow, TokenBucket, LeakyBucket)
+	t.Int("limit", required, "requests per time span; of sliding_log at most 10000", &l.Limit, 1, manyPerSpan)
+	t.Duration("per", required, "the time span, 1ms to 8760h", &l.Per, time.Millisecond, longestSpan)
+	t.Int("burst", optional, "requests at once; without it, limit for token_bucket and 1, which spaces evenly, for leaky_bucket", &l.Burst, 1, manyPerSpan)
+	t.Duration("precision", optional, "for sliding_window, at most per and at least a thousandth of it; without it, a sixtieth", &l.Precision, time.Millisecond, longestSpan)
+	t.Bool("aligned", "false", "for fixed_window: whether its windows begin at the multiples of per since 1970, and not with a first request", &l.Aligned)
+	t.OneOf("refill", optional, "for token_bucket: greedy, each token as soon as its part of per has passed, or interval, limit tokens whenever per has passed; without it, greedy", &l.Refill, Greedy, Interval)
+	t.Check(l.check)
 }
 
-func (l *RateLimit) check(p place) {
-	limit, per := p.child("limit"), p.child("per")
+func (l *RateLimit) check(p strictyaml.Place) {
+	limit, per := p.Child("limit"), p.Child("per")
 	if l.Algorithm == SlidingLog && l.Limit > manyInLog {
-		limit.fault("must be a whole number from 1 to %d for %s", manyInLog, SlidingLog)
+		limit.BadValue("must be a whole number from 1 to %d for %s", manyInLog, SlidingLog)
 	}
 	if l.Per%time.Millisecond != 0 {
-		per.fault("must be whole milliseconds")
+		per.BadValue("must be whole milliseconds")
 	}
-	l.checkBurst(p.child("burst"))
-	l.checkPrecision(p.child("precision"))
-	if aligned := p.child("aligned"); l.Aligned && l.Algorithm != "" && l.Algorithm != FixedWindow {
-		aligned.refuse("is for %s only", FixedWindow)
+	l.checkBurst(p.Child("burst"))
+	l.checkPrecision(p.Child("precision"))
+	if aligned := p.Child("aligned"); l.Aligned && l.Algorithm != "" && l.Algorithm != FixedWindow {
+		aligned.BadKey("is for %s only", FixedWindow)
 	}
-	if refill := p.child("refill"); refill.given() && l.Algorithm != "" && l.Algorithm != TokenBucket {
-		refill.refuse("is for %s only", TokenBucket)
+	if refill := p.Child("refill"); refill.Given() && l.Algorithm != "" && l.Algorithm != TokenBucket {
+		refill.BadKey("is for %s only", TokenBucket)
 	}
 }
 
-func (l *RateLimit) checkBurst(p place) {
+func (l *RateLimit) checkBurst(p strictyaml.Place) {
 	bucket := l.Algorithm == TokenBucket || l.Algorithm == LeakyBucket
 	switch {
 	case l.Algorithm == "":
-		return // at fault itself
-	case !bucket && p.given():
-		p.refuse("is for %s and %s only", TokenBucket, LeakyBucket)
-	case bucket && p.given() && l.Limit > 0 && float64(l.Burst)/float64(l.Limit)*float64(l.Per) > float64(longestRefill):
-		p.fault("must be so small that it comes back within %s, at %d per %s", short(longestRefill), l.Limit, short(l.Per))
+		return // an error by itself
+	case !bucket && p.Given():
+		p.BadKey("is for %s and %s only", TokenBucket, LeakyBucket)
+	case bucket && p.Given() && l.Limit > 0 && float64(l.Burst)/float64(l.Limit)*float64(l.Per) > float64(longestRefill):
+		p.BadValue("must be so small that it comes back within %s, at %d per %s", strictyaml.Short(longestRefill), l.Limit, strictyaml.Short(l.Per))
 	case l.Algorithm == TokenBucket && l.Burst == 0:
 		l.Burst = l.Limit
 	case l.Algorithm == LeakyBucket && l.Burst == 0:
@@ -121,17 +121,17 @@ func (l *RateLimit) checkBurst(p place) {
 	}
 }
 
-func (l *RateLimit) checkPrecision(p place) {
+func (l *RateLimit) checkPrecision(p strictyaml.Place) {
 	switch {
 	case l.Algorithm == "":
 		return
-	case p.given() && l.Algorithm != SlidingWindow:
-		p.refuse("is for %s only", SlidingWindow)
+	case p.Given() && l.Algorithm != SlidingWindow:
+		p.BadKey("is for %s only", SlidingWindow)
 	case l.Precision%time.Millisecond != 0:
-		p.fault("must be whole milliseconds")
+		p.BadValue("must be whole milliseconds")
 	case l.Per > 0 && l.Precision > l.Per:
-		p.fault("must be at most per, which is %s", short(l.Per))
+		p.BadValue("must be at most per, which is %s", strictyaml.Short(l.Per))
 	case l.Precision > 0 && l.Precision < l.Per/1000:
-		p.fault("must be at least a thousandth of per, which is %s", short(l.Per))
+		p.BadValue("must be at least a thousandth of per, which is %s", strictyaml.Short(l.Per))
 	}
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"regexp"
 	"strings"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
 // APNsSettings are those of a channel to Apple's Push Notification service.
@@ -21,20 +23,18 @@ var (
 	topicShape = regexp.MustCompile(`^[A-Za-z0-9.-]{1,255}$`)
 )
 
-func (a *APNsSettings) fields() []field {
-	return []field{
-		{"key", optional, "the text of the .p8 file from Apple's developer account; may use ${ENV_NAME}", expanded(&a.Key, checkNotEmpty)},
-		{"key_file", optional, "instead of key, the path of that file", filePath(&a.KeyFile)},
-		{"key_id", required, "the key's id, ten characters", shaped(&a.KeyID, appleShape, "ten of A-Z and 0-9")},
-		{"team_id", required, "the developer account's team, ten characters", shaped(&a.TeamID, appleShape, "ten of A-Z and 0-9")},
-		{"topic", required, "the app's bundle id", shaped(&a.Topic, topicShape, "a bundle id such as com.example.app")},
-		{"base_url", optional, "instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com", providerURL(&a.BaseURL)},
-	}
-}
-
-func (c *Channel) checkAPNs(p place) {
-	p.oneOfTwo("key", "key_file")
-	if c.APNs.BaseURL != "" && !strings.HasPrefix(c.APNs.BaseURL, "https:") {
-		p.child("base_url").fault("must begin with https://: APNs speaks HTTP/2 over TLS only")
-	}
+func (c *Channel) apns(t *strictyaml.Table) {
+	a := &c.APNs
+	t.Secret("key", optional, "the text of the .p8 file from Apple's developer account; may use ${ENV_NAME}", &a.Key, checkNotEmpty)
+	t.String("key_file", optional, "instead of key, the path of that file", &a.KeyFile, checkPath)
+	t.String("key_id", required, "the key's id, ten characters", &a.KeyID, shaped(appleShape, "ten of A-Z and 0-9"))
+	t.String("team_id", required, "the developer account's team, ten characters", &a.TeamID, shaped(appleShape, "ten of A-Z and 0-9"))
+	t.String("topic", required, "the app's bundle id", &a.Topic, shaped(topicShape, "a bundle id such as com.example.app"))
+	t.HiddenString("base_url", optional, "instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com", &a.BaseURL, checkProviderURL)
+	t.Either("key", "key_file")
+	t.Check(func(p strictyaml.Place) {
+		if a.BaseURL != "" && !strings.HasPrefix(a.BaseURL, "https:") {
+			p.Child("base_url").BadValue("must begin with https://: APNs speaks HTTP/2 over TLS only")
+		}
+	})
 }

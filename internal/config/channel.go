@@ -1,6 +1,11 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
+)
 
 // The types of channels.
 const (
@@ -51,70 +56,56 @@ type Throughput struct {
 	Burst int
 }
 
-// fields are the settings of every channel.
-func (c *Channel) fields() []field {
-	return []field{
-		{"type", required, "webhook, sms, email, fcm, apns or log", oneOf(&c.Type, Webhook, SMS, Email, FCM, APNs, Log)},
-		{"timeout", "10s", "of one attempt; at most half of delivery.lease, to which the default gives way", duration(&c.Timeout, 1, forever)},
-		{"allow_private_addresses", "false", "whether it may go to loopback and private networks", boolean(&c.AllowPrivateAddresses)},
-		{"on_unknown", "retry", "after an attempt of unknown outcome: retry (may deliver twice) or fail (may not deliver)", oneOf(&c.OnUnknown, Retry, Fail)},
-		{"max_attempts", "8", "attempts before a push fails, 1 to 100", integer(&c.MaxAttempts, 1, 100)},
-		{"backoff", "{}", "the wait before another attempt", object(&c.Backoff)},
-		{"throughput", optional, "the speed that the provider can take, over all workers; without it, any", object(&c.Throughput)},
-	}
+func (c *Channel) nameOf() *string { return &c.Name }
+
+func (c *Channel) settings(t *strictyaml.Table) {
+	t.Switch("type", "webhook, sms, email, fcm, apns or log", &c.Type, strictyaml.Cases{
+		{Webhook, c.webhook}, {SMS, c.sms}, {Email, c.email}, {FCM, c.fcm}, {APNs, c.apns}, {Log, nil},
+	})
+	t.Duration("timeout", "10s", "of one attempt; at most half of delivery.lease, to which the default gives way", &c.Timeout, 1, forever)
+	t.Bool("allow_private_addresses", "false", "whether it may go to loopback and private networks", &c.AllowPrivateAddresses)
+	t.OneOf("on_unknown", "retry", "after an attempt of unknown outcome: retry (may deliver twice) or fail (may not deliver)", &c.OnUnknown, Retry, Fail)
+	t.Int("max_attempts", "8", "attempts before a push fails, 1 to 100", &c.MaxAttempts, 1, 100)
+	t.Section("backoff", "{}", "the wait before another attempt", c.Backoff.settings)
+	t.Section("throughput", optional, "the speed that the provider can take, over all workers; without it, any", c.Throughput.settings)
 }
 
-func (b *Backoff) fields() []field {
-	return []field{
-		{"first", "5s", "the first wait; each further one is twice as long", duration(&b.First, 1, forever)},
-		{"max", "15m", "the longest wait", duration(&b.Max, 1, forever)},
-	}
+func (b *Backoff) settings(t *strictyaml.Table) {
+	t.Duration("first", "5s", "the first wait; each further one is twice as long", &b.First, 1, forever)
+	t.Duration("max", "15m", "the longest wait", &b.Max, 1, forever)
+	t.Check(b.check)
 }
 
-func (t *Throughput) fields() []field {
-	return []field{
-		{"rate", required, "attempts per time span, at most 1000000 a second", integer(&t.Rate, 1, manyPerSpan)},
-		{"per", "1s", "the time span, 1µs at least", duration(&t.Per, time.Microsecond, forever)},
-		{"burst", "1", "attempts at once after a rest; otherwise they are evenly spaced", integer(&t.Burst, 1, manyPerSpan)},
-	}
+func (s *Throughput) settings(t *strictyaml.Table) {
+	t.Int("rate", required, "attempts per time span, at most 1000000 a second", &s.Rate, 1, manyPerSpan)
+	t.Duration("per", "1s", "the time span, 1µs at least", &s.Per, time.Microsecond, forever)
+	t.Int("burst", "1", "attempts at once after a rest; otherwise they are evenly spaced", &s.Burst, 1, manyPerSpan)
+	t.Check(s.check)
 }
 
 // check refuses what the pacer can not keep, which counts in microseconds.
-func (t *Throughput) check(p place) {
-	if most := t.Per.Microseconds(); most > 0 && int64(t.Rate) > most {
-		p.child("rate").fault("must be at most 1000000 a second, which is %d per %s", most, short(t.Per))
+func (s *Throughput) check(p strictyaml.Place) {
+	if most := s.Per.Microseconds(); most > 0 && int64(s.Rate) > most {
+		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, strictyaml.Short(s.Per))
 	}
 }
 
-// channels reads a mapping with a channel under each name, and keeps its order.
-func channels(to *[]Channel) reader {
-	return reader{step: ".NAME", fields: new(Channel).everything(), into: func(p place) {
-		if !p.isMapping("from names to channels") {
-			return
+// encrypted refuses a URL over which secrets would go through the open network in the clear.
+func (c *Channel) encrypted(setting string, url *string) func(strictyaml.Place) {
+	return func(p strictyaml.Place) {
+		if *url != "" && !strings.HasPrefix(*url, "https:") && !c.AllowPrivateAddresses {
+			p.Child(setting).BadValue("must begin with https://, unless allow_private_addresses is true")
 		}
-		entries := p.children()
-		if len(entries) == 0 {
-			p.fault("must have at least one channel; leave the key out for the default")
-		}
-		*to = make([]Channel, len(entries))
-		for i, entry := range entries {
-			channel := &(*to)[i]
-			channel.Name = entry.name
-			if !nameShape.MatchString(channel.Name) {
-				entry.refuse("the name of a channel must be 1 to 64 of a-z, 0-9, - and _")
-			}
-			channel.read(entry)
-		}
-	}}
+	}
 }
 
-func (b *Backoff) check(p place) {
+func (b *Backoff) check(p strictyaml.Place) {
 	if b.First == 0 || b.Max == 0 || b.First <= b.Max {
 		return
 	}
-	if first := p.child("first"); first.given() {
-		first.fault("must be at most backoff.max, which is %s", short(b.Max))
+	if first := p.Child("first"); first.Given() {
+		first.BadValue("must be at most backoff.max, which is %s", strictyaml.Short(b.Max))
 		return
 	}
-	p.child("max").fault("must be at least backoff.first, which is %s", short(b.First))
+	p.Child("max").BadValue("must be at least backoff.first, which is %s", strictyaml.Short(b.First))
 }

@@ -1,6 +1,29 @@
 package config
 
-import "log/slog"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/strictyaml"
+)
+
+// What stands for a default in the lists of settings.
+const (
+	required = strictyaml.Required
+	optional = strictyaml.Optional
+	forever  = strictyaml.Forever
+)
+
+// Secret is a string that is never printed, logged or encoded. It stands here so that users of a Config need no other
+// package.
+type Secret = strictyaml.Secret
+
+// Errors is everything that is wrong with the settings. It stands here for the same reason.
+type Errors = strictyaml.Errors
 
 // Config is every setting, checked and with the defaults filled in.
 //
@@ -26,10 +49,9 @@ type Config struct {
 	Webhooks   Webhooks
 }
 
-// Load reads the settings of the two services, api and worker, which need both
-// DATABASE_URL and REDIS_URL. It takes the environment in the form of
-// os.Environ. The error is of type Faults and holds every fault found; what
-// could be read is returned beside it, to find more.
+// Load reads the settings of the two services, api and worker, which need both DATABASE_URL and REDIS_URL. It takes the
+// environment in the form of os.Environ. The error is of type Errors and holds everything that is wrong: first with the
+// environment, then with the file by line. What could be read is returned beside it, to find more.
 func Load(environ []string) (Config, error) {
 	return load(environ, databaseURL, redisURL)
 }
@@ -39,49 +61,70 @@ func LoadTool(environ []string) (Config, error) {
 	return load(environ, databaseURL)
 }
 
-// LoadDev is Load for development, where an absent DATABASE_URL or REDIS_URL
-// means that a server of its own is found or started.
+// LoadDev is Load for development, where an absent DATABASE_URL or REDIS_URL means that the caller finds or starts a server.
 func LoadDev(environ []string) (Config, error) {
 	return load(environ)
 }
 
 func load(environ []string, needed ...string) (Config, error) {
 	var c Config
-	env := newEnvironment(environ)
-	faults := c.readEnvironment(env, needed)
-	faults = append(faults, c.readFile(c.File, env)...)
-	faults = append(faults, env.strangers(c.variables())...)
-	if len(faults) > 0 {
-		return c, faults
+	env := strictyaml.NewEnvironment(environ)
+	wrong := env.Read(c.variables, needed...)
+	c.DatabaseURL = plainDatabaseURL(c.DatabaseURL)
+	wrong = append(wrong, c.readFile(env)...)
+	wrong = append(wrong, env.Unknown(ownPrefix, c.variables, isServiceLink)...)
+	if len(wrong) > 0 {
+		return c, wrong
 	}
 	return c, nil
 }
 
-func (c *Config) fields() []field {
-	return []field{
-		{"policy", "{}", "the default policy of every tenant", object(&c.Policy)},
-		{"channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", channels(&c.Channels)},
-		{"api_limits", "{}", "speed limits of API callers", object(&c.APILimits)},
-		{"tenant_caps", "{}", "what each tenant may have at a time", object(&c.TenantCaps)},
-		{"http", "{}", "how the programs answer", object(&c.HTTP)},
-		{"database", "{}", "connections to Postgres", object(&c.Database)},
-		{"redis", "{}", "connections to Redis", object(&c.Redis)},
-		{"delivery", "{}", "how workers deliver", object(&c.Delivery)},
-		{"webhooks", "{}", "how tenants are told what becomes of their pushes", object(&c.Webhooks)},
+func (c *Config) readFile(env strictyaml.Environment) Errors {
+	if c.File == "" {
+		return env.ReadYAML("", nil, c.settings)
 	}
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		if broken := (*fs.PathError)(nil); errors.As(err, &broken) {
+			err = broken.Err
+		}
+		return Errors{{FieldError: invalid.FieldError{Field: ConfigVariable, Value: fmt.Sprintf("%q", c.File), Message: fmt.Sprintf("cannot be read: %v", err)}}}
+	}
+	return env.ReadYAML(c.File, text, c.settings)
 }
 
-// check holds an attempt to half a lease, so that its outcome can be recorded
-// before the lease ends. A timeout that nobody wrote is shortened to fit.
-func (c *Config) check(p place) {
+func (c *Config) settings(t *strictyaml.Table) {
+	t.Section("policy", "{}", "the default policy of every tenant", c.Policy.settings)
+	strictyaml.Map(t, "channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", &c.Channels, (*Channel).nameOf, (*Channel).settings)
+	t.Section("api_limits", "{}", "speed limits of API callers", c.APILimits.settings)
+	t.Section("tenant_caps", "{}", "what each tenant may have at a time", c.TenantCaps.settings)
+	t.Section("http", "{}", "how the programs answer", c.HTTP.settings)
+	t.Section("database", "{}", "connections to Postgres", c.Database.settings)
+	t.Section("redis", "{}", "connections to Redis", c.Redis.settings)
+	t.Section("delivery", "{}", "how workers deliver", c.Delivery.settings)
+	t.Section("webhooks", "{}", "how tenants are told what becomes of their pushes", c.Webhooks.settings)
+	t.Check(c.checkChannels)
+}
+
+// checkChannels holds an attempt to half a lease, so that its outcome can be recorded before the lease ends. A default
+// timeout is shortened to fit.
+func (c *Config) checkChannels(p strictyaml.Place) {
+	p = p.Child("channels")
+	if c.Channels != nil && len(c.Channels) == 0 {
+		p.BadValue("must have at least one channel; leave the key out for the default")
+	}
 	half := c.Delivery.Lease / 2
 	for i := range c.Channels {
 		channel := &c.Channels[i]
-		timeout := p.child("channels").child(channel.Name).child("timeout")
+		at := p.Child(channel.Name)
+		if !nameShape.MatchString(channel.Name) {
+			at.BadKey("the name of a channel must be %s", nameForm)
+		}
+		timeout := at.Child("timeout")
 		switch {
-		case half == 0 || channel.Timeout <= half: // half is 0 when the lease is at fault itself
-		case timeout.given():
-			timeout.fault("must be at most half of delivery.lease, which is %s", short(c.Delivery.Lease))
+		case half == 0 || channel.Timeout <= half: // half is 0 when the lease itself is wrong
+		case timeout.Given():
+			timeout.BadValue("must be at most half of delivery.lease, which is %s", strictyaml.Short(c.Delivery.Lease))
 		default:
 			channel.Timeout = half
 		}

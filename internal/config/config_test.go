@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestLoadReadsTheEnvironmentAndTheFile(t *testing.T) {
+func TestLoad(t *testing.T) {
 	path := writeFile(t, "policy: {rules: []}\nchannels: {push: {type: webhook, url: 'https://x.test', secret: '${SENDQUOTA_PUSH_SECRET}'}}\n")
 	got, err := Load(services("SENDQUOTA_ADDR=:9", "SENDQUOTA_METRICS_ADDR=[::1]:10", "SENDQUOTA_LOG_LEVEL=warn",
 		"SENDQUOTA_CONFIG="+path, "SENDQUOTA_PUSH_SECRET=0123456789abcdef"))
@@ -75,23 +75,23 @@ func TestLoadReadsTheEnvironmentAndTheFile(t *testing.T) {
 	}
 }
 
-func TestWhoNeedsWhat(t *testing.T) {
+func TestLoad_Required(t *testing.T) {
 	database := []string{"DATABASE_URL=postgres://db/sq"}
 	if _, err := LoadTool(database); err != nil {
 		t.Errorf("a tool needs Postgres only: %v", err)
 	}
 	_, err := Load(database)
-	var faults Faults
-	if !errors.As(err, &faults) || len(faults) != 1 || faults[0].Key != "REDIS_URL" {
+	var errs Errors
+	if !errors.As(err, &errs) || len(errs) != 1 || errs[0].Field != "REDIS_URL" {
 		t.Errorf("Load without REDIS_URL: %v", err)
 	}
 	_, err = Load(nil)
-	if errors.As(err, &faults); len(faults) != 2 || faults[0].Key != "DATABASE_URL" {
+	if errors.As(err, &errs); len(errs) != 2 || errs[0].Field != "DATABASE_URL" {
 		t.Errorf("Load of nothing: %v", err)
 	}
 }
 
-func TestFaultsOfEnvironmentAndFileComeTogether(t *testing.T) {
+func TestLoad_AllErrorsAtOnce(t *testing.T) {
 	path := writeFile(t, "delivery:\n  queues: 0\npolcy: {}\n")
 	_, err := Load(services("SENDQUOTA_CONFIG="+path, "SENDQUOTA_LOG_LEVEL=verbos", "SENDQUOTA_ADRR=:1"))
 	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
@@ -99,17 +99,41 @@ func TestFaultsOfEnvironmentAndFileComeTogether(t *testing.T) {
 ` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks (did you mean policy?)
 SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR (did you mean SENDQUOTA_ADDR?)`
 	if err == nil {
-		t.Fatal("no fault found")
+		t.Fatal("no error found")
 	}
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestFileThatCannotBeRead(t *testing.T) {
+func TestLoad_UnreadableFile(t *testing.T) {
 	_, err := LoadDev([]string{"SENDQUOTA_CONFIG=/no/such.yaml"})
 	want := `SENDQUOTA_CONFIG: "/no/such.yaml": cannot be read: no such file or directory`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestDefaults_Nested reads every default of what the file need not have, in the way of a user who writes what is required
+// and nothing else.
+func TestDefaults_Nested(t *testing.T) {
+	c, errs := read(`
+policy: {rules: [{name: a, limit: 1, window: 1s}]}
+channels:
+  hook:  {type: webhook, url: "https://h", throughput: {rate: 1}}
+  text:  {type: sms, account_sid: AC1, auth_token: t, from: "12345"}
+  mail:  {type: email, host: h, from: a@b}
+  droid: {type: fcm, credentials_file: f}
+  phone: {type: apns, key_file: f, key_id: ABCDE12345, team_id: ABCDE12345, topic: t}
+api_limits: {per_key: [{algorithm: token_bucket, limit: 1, per: 1s}], per_ip: [{algorithm: fixed_window, limit: 1, per: 1s}]}
+`)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	if got := c.Channels[0].Throughput; got != (Throughput{1, time.Second, 1}) {
+		t.Errorf("throughput %+v", got)
+	}
+	if got := c.Channels[2].Email; got.Port != 587 || got.TLS != StartTLS {
+		t.Errorf("e-mail %+v", got)
 	}
 }

@@ -6,21 +6,16 @@ import (
 	"strings"
 )
 
-// databaseURLOf reads a [Config.DatabaseURL].
-func databaseURLOf(to *Secret) reader {
-	return reader{into: func(p place) {
-		p.hidden = true
-		s, ok := p.text()
-		if !ok {
-			return
-		}
-		plain, wrong := plainDatabaseURL(s)
-		if wrong != "" {
-			p.fault("%s", wrong)
-			return
-		}
-		*to = Secret(plain)
-	}}
+// checkDatabaseURL says what is wrong with a [Config.DatabaseURL], or "".
+func checkDatabaseURL(s string) string {
+	_, wrong := parseDatabaseURL(s)
+	return wrong
+}
+
+// plainDatabaseURL writes a URL that was checked so that every parser understands it alike.
+func plainDatabaseURL(s Secret) Secret {
+	plain, _ := parseDatabaseURL(string(s))
+	return Secret(plain)
 }
 
 const (
@@ -48,11 +43,9 @@ const (
 	databaseParameter = `[A-Za-z_][\w.]*=[^&#\x00-\x1f\x7f]*`
 )
 
-// plainDatabaseURL returns a URL of Postgres that every parser understands
-// alike. A user or a password with characters that mean something else in a
-// URL is percent-encoded, if there is only one way to read the whole. What is
-// wrong is said without a word of the URL, which has a password somewhere.
-func plainDatabaseURL(s string) (plain, wrong string) {
+// parseDatabaseURL percent-encodes a user or a password with characters that mean something else in a URL, if there is
+// only one way to read the whole. It says what is wrong without quoting the URL, which has a password somewhere.
+func parseDatabaseURL(s string) (plain, wrong string) {
 	scheme := databaseScheme.FindString(s)
 	if scheme == "" {
 		return "", noDatabaseURL

@@ -44,12 +44,12 @@ func TestDatabaseURL(t *testing.T) {
 		"postgres://u:p": unclear, "postgres://u:p/w#x": unclear, "postgres://h/a/b": unclear, "postgres://u:p@h/db#x": unclear, "postgres://u:p@h/db\n": unclear,
 		"postgres://u:p@h/db?x": unclear, "postgres://u:p@h/%zz": unclear, "postgres://u:p@h?password=%zz": unclear, "postgres://u:p@h?a b=c": unclear, "postgres://[::1": unclear, "postgres://u:%00@h": unclear,
 	} {
-		got, wrong := plainDatabaseURL(given)
+		got, wrong := parseDatabaseURL(given)
 		if got != want || (wrong == unclearDatabaseURL) != (want == unclear) {
 			t.Errorf("%s: %q %s, want %q", given, got, wrong, want)
 		}
 	}
-	if _, wrong := plainDatabaseURL("mysql://h"); wrong != noDatabaseURL {
+	if _, wrong := parseDatabaseURL("mysql://h"); wrong != noDatabaseURL {
 		t.Error(wrong)
 	}
 }

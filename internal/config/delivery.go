@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
+)
 
 // Delivery says how workers deliver.
 type Delivery struct {
@@ -17,16 +21,14 @@ type Delivery struct {
 	AuditInterval time.Duration // how often each worker audits what was sent recently; 0: never
 }
 
-func (d *Delivery) fields() []field {
-	return []field{
-		{"concurrency", "256", "pushes that one worker delivers at the same time, 1 to 10000", integer(&d.Concurrency, 1, 10_000)},
-		{"lease", "60s", "after which an attempt that did not end is given up for lost, 100ms or more", duration(&d.Lease, 100*time.Millisecond, forever)},
-		{"default_ttl", "24h", "how long after its send time a push expires, if it does not say", duration(&d.DefaultTTL, 1, forever)},
-		{"max_horizon", "8760h", "how far ahead a send may be scheduled", duration(&d.MaxHorizon, 1, forever)},
-		{"queues", "1", "queues over which pushes are spread by recipient, each in one slot of a Redis cluster, 1 to 64", integer(&d.Queues, 1, 64)},
-		{"horizon", "90s", "how long before its time a push is put into its queue, 1s or more", duration(&d.Horizon, time.Second, forever)},
-		{"arm_lease", "60s", "how long a push is believed to be in its queue before it is put there again, 1s or more", duration(&d.ArmLease, time.Second, forever)},
-		{"redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1s or more", duration(&d.RedisPatience, time.Second, forever)},
-		{"audit_interval", "15m", "how often each worker audits what was sent recently; 0s: never", duration(&d.AuditInterval, 0, forever)},
-	}
+func (d *Delivery) settings(t *strictyaml.Table) {
+	t.Int("concurrency", "256", "pushes that one worker delivers at the same time, 1 to 10000", &d.Concurrency, 1, 10_000)
+	t.Duration("lease", "60s", "after which an attempt that did not end is given up for lost, 100ms or more", &d.Lease, 100*time.Millisecond, forever)
+	t.Duration("default_ttl", "24h", "how long after its send time a push expires, if it does not say", &d.DefaultTTL, 1, forever)
+	t.Duration("max_horizon", "8760h", "how far ahead a send may be scheduled", &d.MaxHorizon, 1, forever)
+	t.Int("queues", "1", "queues over which pushes are spread by recipient, each in one slot of a Redis cluster, 1 to 64", &d.Queues, 1, 64)
+	t.Duration("horizon", "90s", "how long before its time a push is put into its queue, 1s or more", &d.Horizon, time.Second, forever)
+	t.Duration("arm_lease", "60s", "how long a push is believed to be in its queue before it is put there again, 1s or more", &d.ArmLease, time.Second, forever)
+	t.Duration("redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1s or more", &d.RedisPatience, time.Second, forever)
+	t.Duration("audit_interval", "15m", "how often each worker audits what was sent recently; 0s: never", &d.AuditInterval, 0, forever)
 }

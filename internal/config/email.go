@@ -1,10 +1,6 @@
 package config
 
-import (
-	"net/mail"
-	"net/netip"
-	"regexp"
-)
+import "github.com/sendquota/sendquota/internal/strictyaml"
 
 // What EmailSettings.TLS may be.
 const (
@@ -24,53 +20,27 @@ type EmailSettings struct {
 	MessageIDDomain    string // empty: that of From
 }
 
-var hostShape = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
-
-func (e *EmailSettings) fields() []field {
-	return []field{
-		{"host", required, "the SMTP server's name or address", host(&e.Host)},
-		{"port", "587", "the SMTP server's port; 465 is usual for tls: tls", integer(&e.Port, 1, 65535)},
-		{"tls", StartTLS, "starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true", oneOf(&e.TLS, StartTLS, TLS, NoTLS)},
-		{"username", optional, "who signs in; without it, nobody does; may use ${ENV_NAME}", expanded(&e.Username, checkNotEmpty)},
-		{"password", optional, "may use ${ENV_NAME}", expanded(&e.Password, checkNotEmpty)},
-		{"from", required, `the sender, such as "Shop <shop@example.com>"`, mailAddress(&e.From)},
-		{"reply_to", optional, "where answers go", mailAddress(&e.ReplyTo)},
-		{"message_id_domain", optional, "the domain in message ids; without it, that of from", shaped(&e.MessageIDDomain, hostShape, "a domain such as example.com")},
-	}
-}
-
-func (c *Channel) checkEmail(p place) {
-	p.together("username", "password")
-	p.together("password", "username")
-	if c.Email.TLS != NoTLS {
-		return
-	}
-	if !c.AllowPrivateAddresses {
-		p.child("tls").fault("must be %s or %s, unless allow_private_addresses is true", StartTLS, TLS)
-	}
-	if password := p.child("password"); password.given() {
-		password.refuse("is not allowed with tls: %s, over which it would go in the clear", NoTLS)
-	}
-}
-
-func host(to *string) reader {
-	return reader{into: func(p place) {
-		s, ok := p.text()
-		if _, err := netip.ParseAddr(s); ok && err != nil && !hostShape.MatchString(s) {
-			p.fault("must be a host's name or address, without a port")
+func (c *Channel) email(t *strictyaml.Table) {
+	e := &c.Email
+	t.String("host", required, "the SMTP server's name or address", &e.Host, checkHost)
+	t.Int("port", "587", "the SMTP server's port; 465 is usual for tls: tls", &e.Port, 1, 65535)
+	t.OneOf("tls", StartTLS, "starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true", &e.TLS, StartTLS, TLS, NoTLS)
+	t.Secret("username", optional, "who signs in; without it, nobody does; may use ${ENV_NAME}", &e.Username, checkNotEmpty)
+	t.Secret("password", optional, "may use ${ENV_NAME}", &e.Password, checkNotEmpty)
+	t.String("from", required, `the sender, such as "Shop <shop@example.com>"`, &e.From, checkMailAddress)
+	t.String("reply_to", optional, "where answers go", &e.ReplyTo, checkMailAddress)
+	t.String("message_id_domain", optional, "the domain in message ids; without it, that of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
+	t.Needs("username", "password")
+	t.Needs("password", "username")
+	t.Check(func(p strictyaml.Place) {
+		if e.TLS != NoTLS {
 			return
 		}
-		*to = s
-	}}
-}
-
-func mailAddress(to *string) reader {
-	return reader{into: func(p place) {
-		s, ok := p.text()
-		if _, err := mail.ParseAddress(s); ok && err != nil {
-			p.fault("must be one e-mail address, such as shop@example.com or Shop <shop@example.com>")
-			return
+		if !c.AllowPrivateAddresses {
+			p.Child("tls").BadValue("must be %s or %s, unless allow_private_addresses is true", StartTLS, TLS)
 		}
-		*to = s
-	}}
+		if password := p.Child("password"); password.Given() {
+			password.BadKey("is not allowed with tls: %s, over which it would go in the clear", NoTLS)
+		}
+	})
 }

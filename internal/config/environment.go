@@ -2,14 +2,13 @@ package config
 
 import (
 	"math"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
 // Names of variables that messages of other packages name.
@@ -26,65 +25,17 @@ const (
 	ownPrefix   = "SENDQUOTA_" // every variable that begins so must be known
 )
 
-func (c *Config) variables() []field {
-	return []field{
-		{databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required but for `sendquota dev`", databaseURLOf(&c.DatabaseURL)},
-		{redisURL, optional, "Redis, redis://… or rediss://…, or the nodes of a cluster: host:port,host:port; required by api and worker", hidden(&c.RedisURL, checkRedisURL)},
-		{AddrVariable, "127.0.0.1:8080", "where the API listens, host:port", address(&c.Addr)},
-		{ConfigVariable, optional, "path of the YAML file; without it, the defaults", anyText(&c.File)},
-		{"SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", level(&c.LogLevel)},
-		{MetricsAddrVariable, optional, "where the worker serves its metrics, host:port; without it, nowhere", address(&c.MetricsAddr)},
-	}
+func (c *Config) variables(t *strictyaml.Table) {
+	t.Secret(databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required but for `sendquota dev`", &c.DatabaseURL, checkDatabaseURL)
+	t.Secret(redisURL, optional, "Redis, redis://… or rediss://…, or the nodes of a cluster: host:port,host:port; required by api and worker", &c.RedisURL, checkRedisURL)
+	t.String(AddrVariable, "127.0.0.1:8080", "where the API listens, host:port", &c.Addr, checkAddress)
+	t.String(ConfigVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
+	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
+	t.String(MetricsAddrVariable, optional, "where the worker serves its metrics, host:port; without it, nowhere", &c.MetricsAddr, checkAddress)
 }
 
-func (c *Config) readEnvironment(env environment, needed []string) Faults {
-	in := &source{env: env}
-	for _, v := range c.variables() {
-		p := place{in: in, key: v.name}
-		if value := env.values[v.name]; value != "" {
-			p.node = &ast.StringNode{Value: value}
-		} else if slices.Contains(needed, v.name) {
-			p.refuse("is required (%s)", v.meaning)
-		}
-		v.read(p)
-	}
-	return in.faults
-}
-
-// environment is the environment of the process. A variable that is set to
-// nothing counts as not set.
-type environment struct {
-	values map[string]string
-	named  map[string]bool // by a ${NAME} in the file
-}
-
-func newEnvironment(environ []string) environment {
-	env := environment{values: map[string]string{}, named: map[string]bool{}}
-	for _, e := range environ {
-		name, value, _ := strings.Cut(e, "=")
-		env.values[name] = value
-	}
-	return env
-}
-
-// strangers faults the variables that have our prefix, but are neither a
-// setting, named by the file, nor made by Kubernetes. Their values are not
-// shown: a DATABASE_URL that was given our prefix holds a password.
-func (env environment) strangers(known []field) Faults {
-	in := &source{}
-	for name, value := range env.values {
-		ours := strings.HasPrefix(name, ownPrefix) && !env.named[name] && !isServiceLink(name, value)
-		if ours && !slices.ContainsFunc(known, func(f field) bool { return f.name == name }) {
-			place{in: in, key: name}.refuse("is not a setting; %s", suggest(name, names(known)))
-		}
-	}
-	slices.SortFunc(in.faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
-	return in.faults
-}
-
-// Kubernetes gives every container variables for each Service of its namespace:
-// those of sendquota and sendquota-api begin with our prefix. A plain number as
-// SENDQUOTA_PORT is no such variable but a setting that does not exist.
+// Kubernetes gives every container variables for each Service of its namespace: those of sendquota and sendquota-api begin
+// with our prefix. A plain number as SENDQUOTA_PORT is no such variable but a setting that does not exist.
 var (
 	serviceLink    = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
 	serviceLinkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
@@ -128,13 +79,4 @@ func isRedisURL(s, scheme string, lastDB int) bool {
 	path := strings.Trim(u.Path, "/")
 	db, err := strconv.Atoi(path)
 	return path == "" || err == nil && 0 <= db && db <= lastDB
-}
-
-func isAddress(s string) bool {
-	_, port, err := net.SplitHostPort(s)
-	if err != nil {
-		return false
-	}
-	_, err = strconv.ParseUint(port, 10, 16)
-	return err == nil
 }

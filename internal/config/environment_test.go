@@ -8,7 +8,7 @@ import (
 func TestEnvironment(t *testing.T) {
 	for _, tt := range []struct {
 		variable string
-		wrong    string // part of the fault; empty: none
+		wrong    string // part of the error; empty: none
 	}{
 		{"DATABASE_URL=postgres://a:1,b:2/db?sslmode=disable", ""},
 		{"DATABASE_URL=postgresql:///db?host=/run/postgresql", ""},
@@ -48,9 +48,9 @@ func TestEnvironment(t *testing.T) {
 		case tt.wrong == "" && err != nil:
 			t.Errorf("%s: %v", tt.variable, err)
 		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
-			t.Errorf("%s: got fault %v, want %s", tt.variable, err, tt.wrong)
+			t.Errorf("%s: got %v, want %s", tt.variable, err, tt.wrong)
 		case err != nil && (strings.Contains(err.Error(), "topsecret") || strings.Contains(err.Error(), "\n")):
-			t.Errorf("%s: a secret, or more than one fault: %v", tt.variable, err)
+			t.Errorf("%s: a secret, or more than one error: %v", tt.variable, err)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestEnvironment_ServiceLinks(t *testing.T) {
 	}
 }
 
-func TestFarNamesAreNotSuggested(t *testing.T) {
+func TestEnvironment_NoFarSuggestion(t *testing.T) {
 	_, err := LoadDev([]string{"SENDQUOTA_FOO=1"})
 	if err == nil || strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("got %v", err)

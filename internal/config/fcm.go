@@ -1,6 +1,10 @@
 package config
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
+)
 
 // FCMSettings are those of a channel to Firebase Cloud Messaging.
 type FCMSettings struct {
@@ -15,18 +19,14 @@ type FCMSettings struct {
 
 var projectShape = regexp.MustCompile(`^[a-z0-9:.-]{1,64}$`)
 
-func (f *FCMSettings) fields() []field {
-	return []field{
-		{"credentials", optional, "the JSON of a service account that may send messages; may use ${ENV_NAME}", expanded(&f.Credentials, checkNotEmpty)},
-		{"credentials_file", optional, "instead of credentials, the path of a file that holds them", filePath(&f.CredentialsFile)},
-		{"project_id", optional, "the Firebase project; without it, that of the credentials", shaped(&f.ProjectID, projectShape, "the id of a project: 1 to 64 of a-z, 0-9, :, . and -")},
-		{"base_url", optional, "instead of https://fcm.googleapis.com", providerURL(&f.BaseURL)},
-		{"token_url", optional, "instead of the token_uri of the credentials", providerURL(&f.TokenURL)},
-	}
-}
-
-func (c *Channel) checkFCM(p place) {
-	p.oneOfTwo("credentials", "credentials_file")
-	c.encrypted(p, "base_url", c.FCM.BaseURL)
-	c.encrypted(p, "token_url", c.FCM.TokenURL)
+func (c *Channel) fcm(t *strictyaml.Table) {
+	f := &c.FCM
+	t.Secret("credentials", optional, "the JSON of a service account that may send messages; may use ${ENV_NAME}", &f.Credentials, checkNotEmpty)
+	t.String("credentials_file", optional, "instead of credentials, the path of a file that holds them", &f.CredentialsFile, checkPath)
+	t.String("project_id", optional, "the Firebase project; without it, that of the credentials", &f.ProjectID, shaped(projectShape, "the id of a project: 1 to 64 of a-z, 0-9, :, . and -"))
+	t.HiddenString("base_url", optional, "instead of https://fcm.googleapis.com", &f.BaseURL, checkProviderURL)
+	t.HiddenString("token_url", optional, "instead of the token_uri of the credentials", &f.TokenURL, checkProviderURL)
+	t.Either("credentials", "credentials_file")
+	t.Check(c.encrypted("base_url", &f.BaseURL))
+	t.Check(c.encrypted("token_url", &f.TokenURL))
 }

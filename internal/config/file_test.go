@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
 // read reads text as if it were sendquota.yaml.
-func read(text string, environ ...string) (Config, Faults) {
+func read(text string, environ ...string) (Config, Errors) {
 	var c Config
-	faults := c.readYAML("sendquota.yaml", []byte(text), newEnvironment(environ))
-	return c, faults
+	errs := strictyaml.NewEnvironment(environ).ReadYAML("sendquota.yaml", []byte(text), c.settings)
+	return c, errs
 }
 
 // whole is the example of the contract, with every setting changed.
@@ -51,10 +53,10 @@ delivery:
 webhooks: {max_per_tenant: 0, timeout: 100ms, disable_after: 1h, retention: 48h, allow_private_addresses: true}
 `
 
-func TestWholeFile(t *testing.T) {
-	got, faults := read(whole, "PATH_KEY=k$$${X}", "PUSH_SECRET=not/base64 but long enough")
-	if faults != nil {
-		t.Fatal(faults)
+func TestFile(t *testing.T) {
+	got, errs := read(whole, "PATH_KEY=k$$${X}", "PUSH_SECRET=not/base64 but long enough")
+	if errs != nil {
+		t.Fatal(errs)
 	}
 	slow := 5 * time.Second
 	want := Config{
@@ -88,18 +90,18 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
-func TestFilesThatSayNothing(t *testing.T) {
+func TestFile_Empty(t *testing.T) {
 	for _, text := range []string{"", "\n", "# only a comment\n", "---\n", "---\n...\n", "%YAML 1.2\n---\n{}\n", "policy: {}\ndelivery: {}\n"} {
-		got, faults := read(text)
+		got, errs := read(text)
 		got.Addr, got.MetricsAddr = "127.0.0.1:8080", ""
-		if diff := cmp.Diff(defaults(), got); faults != nil || diff != "" {
-			t.Errorf("%q: %v\n(-want +got):\n%s", text, faults, diff)
+		if diff := cmp.Diff(defaults(), got); errs != nil || diff != "" {
+			t.Errorf("%q: %v\n(-want +got):\n%s", text, errs, diff)
 		}
 	}
 }
 
-// TestBadFiles lists the faults of each file, all of them, with their lines.
-func TestBadFiles(t *testing.T) {
+// TestFile_Errors lists the errors of each file, all of them, with their lines.
+func TestFile_Errors(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		want       []string
@@ -128,10 +130,7 @@ delivery:
 			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, queues, horizon, arm_lease, redis_patience, audit_interval (did you mean concurrency?)`,
 			`12: delivery.lease: "1ms": must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
 		}},
-		{"rules of null", "policy:\n  rules:\n", []string{`2: policy.rules: null: must be a list; write [] for none, or leave the key out for the default`}},
 		{"policy of null", "\npolicy:\n", []string{`2: policy: null: must be a mapping with the keys rules; leave the key out for the default`}},
-		{"rules as a mapping", "policy: {rules: {a: 1}}", []string{`1: policy.rules: a mapping: must be a list; write [] for none, or leave the key out for the default`}},
-		{"a rule as a word", "policy:\n  rules:\n    - five", []string{`3: policy.rules[0]: must be a mapping with the keys name, limit, window`}},
 		{"limit left out", "policy: {rules: [{name: a, window: 1s}]}", []string{`1: policy.rules[0].limit: is required (sends allowed within the window, to 100000; 0 blocks all)`}},
 		{"calendar and scope", "policy:\n  rules:\n  - name: a\n    limit: 1\n    per: day\n    window: 1h\n    channels: [sms]\n", []string{
 			`5: policy.rules[0].per: calendar rules (per, zone) are not supported by this version: use window`,
@@ -249,44 +248,23 @@ delivery:
 			`10: api_limits.trusted_proxies[4]: 7: must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
 			`10: api_limits.trusted_proxies[5]: "10.0.0.0/99": must be an address or a network, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`,
 		}},
-		{"keys twice", "delivery:\n  queues: 1\n  queues: 2\nchannels:\n  a: {type: log}\n  \"a\": {type: log}\ndelivery: {}\n", []string{
-			`3: delivery.queues: is written twice, first in line 2`,
-			`6: channels.a: is written twice, first in line 5`,
-			`7: delivery: is written twice, first in line 1`,
-		}},
-		{"strange keys", "\"a\\nb\": 1\n.policy: 1\nLease: 1\n<<: {delivery: {}}\n? x\n: 1\n", []string{
-			`1: "a\nb": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
-			`2: ".policy": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks (did you mean policy?)`,
-			`3: Lease: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
-			`4: "<<": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
-			`5: "?": is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`,
-		}},
-		{"anchors, aliases and tags", "delivery:\n  lease: &x 1m\n  horizon: *x\n  queues: !!int 3\n", []string{
-			`2: delivery.lease: an anchor: must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
-			`3: delivery.horizon: an alias: must be a duration of at least 1s, written like 500ms, 90s or 24h`,
-			`4: delivery.queues: a tag: must be a whole number from 1 to 64`,
-		}},
-		{"two documents", "policy: {}\n---\npolicy: {}\n", []string{`3: must be one YAML document; here begins a second`}},
-		{"a list", "- policy\n", []string{`1: a list: must be a mapping with the keys policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks`}},
-		{"not YAML", "policy: {}\nchannels: {a: \"hush\n", []string{`2: is not YAML: could not find end character of double-quoted text`}},
-		{"not YAML either", "policy:\n\trules: []\n", []string{`2: is not YAML: found character '` + "\t" + `' that cannot start any token`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, faults := read(tt.text)
+			_, errs := read(tt.text)
 			want := "sendquota.yaml:" + strings.Join(tt.want, "\nsendquota.yaml:")
-			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(faults.Error(), "\n")); diff != "" {
+			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(errs.Error(), "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if strings.Contains(faults.Error(), "hush") {
-				t.Error("a secret in the faults")
+			if strings.Contains(errs.Error(), "hush") {
+				t.Error("a secret in the errors")
 			}
 		})
 	}
 }
 
-func TestTimeoutThatNobodyWroteGivesWayToAShortLease(t *testing.T) {
-	c, faults := read("delivery: {lease: 100ms}")
-	if faults != nil || c.Channels[0].Timeout != 50*time.Millisecond {
-		t.Errorf("timeout %s, faults %v", c.Channels[0].Timeout, faults)
+func TestChannel_DefaultTimeoutFitsLease(t *testing.T) {
+	c, errs := read("delivery: {lease: 100ms}")
+	if errs != nil || c.Channels[0].Timeout != 50*time.Millisecond {
+		t.Errorf("timeout %s, errs %v", c.Channels[0].Timeout, errs)
 	}
 }

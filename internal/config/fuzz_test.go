@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// FuzzYAML holds that any file at all is either at fault, or gives a Config
+// FuzzYAML holds that any file at all either has errors, or gives a Config
 // that keeps what its doc comments promise.
 func FuzzYAML(f *testing.F) {
 	for _, seed := range []string{"", whole, everyType, "policy: {rules: []}", "channels: {a: {type: log}}", "? [a]\n: &x *x\n", "<<: *x", "- !!str", "a: |\n  b", "{", "%YAML 1.2\n---\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, faults := read(text, "PATH_KEY=k", "PUSH_SECRET=0123456789abcdef")
-		for _, fault := range faults {
-			if fault.Line < 1 || fault.Message == "" || strings.Contains(fault.String(), "\n") {
-				t.Errorf("fault that does not say where or what on one line: %+v", fault)
+		c, errs := read(text, "PATH_KEY=k", "PUSH_SECRET=0123456789abcdef")
+		for _, e := range errs {
+			if e.Line < 1 || e.Message == "" || strings.Contains(e.Error(), "\n") {
+				t.Errorf("an error that does not say where or what on one line: %+v", e)
 			}
 		}
-		if faults == nil {
+		if errs == nil {
 			validate(t, c)
 		}
 	})

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
+)
 
 // HTTP is how the programs answer.
 type HTTP struct {
@@ -8,9 +12,7 @@ type HTTP struct {
 	Drain          time.Duration // for how long the API goes on when it is told to stop
 }
 
-func (h *HTTP) fields() []field {
-	return []field{
-		{"max_connections", "10000", "connections at a time, 1 to 1000000; beyond it those that are idle longest are closed, and newcomers wait", integer(&h.MaxConnections, 1, 1_000_000)},
-		{"drain", "5s", "for how long the API still takes requests after SIGTERM, with /readyz 503 and Connection: close in its answers, at most 10m; 0s: it stops at once", duration(&h.Drain, 0, 10*time.Minute)},
-	}
+func (h *HTTP) settings(t *strictyaml.Table) {
+	t.Int("max_connections", "10000", "connections at a time, 1 to 1000000; beyond it those that are idle longest are closed, and newcomers wait", &h.MaxConnections, 1, 1_000_000)
+	t.Duration("drain", "5s", "for how long the API still takes requests after SIGTERM, with /readyz 503 and Connection: close in its answers, at most 10m; 0s: it stops at once", &h.Drain, 0, 10*time.Minute)
 }

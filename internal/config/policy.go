@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
+)
 
 // Policy is what protects every recipient of every tenant that has none of its
 // own.
@@ -23,30 +27,27 @@ const (
 	noScope    = "rules scoped to channels or categories are not supported by this version"
 )
 
-func (p *Policy) fields() []field {
-	return []field{
-		{"rules", threeRules, "each must allow a send; [] limits nothing", list(&p.Rules)},
-	}
+func (p *Policy) settings(t *strictyaml.Table) {
+	strictyaml.List(t, "rules", threeRules, "each must allow a send; [] limits nothing", &p.Rules, (*Rule).settings)
+	t.Check(p.checkNames)
 }
 
-func (r *Rule) fields() []field {
-	return []field{
-		{"name", required, "appears in refusals; unique, 1 to 64 of a-z, 0-9, - and _", name(&r.Name)},
-		{"limit", required, "sends allowed within the window, to 100000; 0 blocks all", integer(&r.Limit, 0, 100_000)},
-		{"window", required, "length of the rolling window, 1ms to 8760h", duration(&r.Window, time.Millisecond, 8760*time.Hour)},
-		{"per", optional, "", unsupported(noCalendar)},
-		{"zone", optional, "", unsupported(noCalendar)},
-		{"channels", optional, "", unsupported(noScope)},
-		{"categories", optional, "", unsupported(noScope)},
-	}
+func (r *Rule) settings(t *strictyaml.Table) {
+	t.String("name", required, "appears in refusals; unique, 1 to 64 of a-z, 0-9, - and _", &r.Name, shaped(nameShape, nameForm))
+	t.Int("limit", required, "sends allowed within the window, to 100000; 0 blocks all", &r.Limit, 0, 100_000)
+	t.Duration("window", required, "length of the rolling window, 1ms to 8760h", &r.Window, time.Millisecond, 8760*time.Hour)
+	t.Unsupported("per", noCalendar)
+	t.Unsupported("zone", noCalendar)
+	t.Unsupported("channels", noScope)
+	t.Unsupported("categories", noScope)
 }
 
-func (p *Policy) check(at place) {
+func (p *Policy) checkNames(at strictyaml.Place) {
 	first := map[string]int{}
 	for i, r := range p.Rules {
 		j, taken := first[r.Name]
 		if r.Name != "" && taken {
-			at.child("rules").item(i).child("name").fault("must be unique; rules[%d] has it already", j)
+			at.Child("rules").Item(i).Child("name").BadValue("must be unique; rules[%d] has it already", j)
 			continue
 		}
 		first[r.Name] = i

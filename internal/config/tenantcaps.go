@@ -1,5 +1,7 @@
 package config
 
+import "github.com/sendquota/sendquota/internal/strictyaml"
+
 // TenantCaps bound what each tenant may have at a time, unless the operator has
 // set others for it. 0: no cap.
 type TenantCaps struct {
@@ -7,9 +9,7 @@ type TenantCaps struct {
 	RecipientsPerDay int // distinct recipients of pushes whose send time lies on one UTC day
 }
 
-func (c *TenantCaps) fields() []field {
-	return []field{
-		{"pending_pushes", "0", "pushes of one tenant that may be scheduled or being sent at a time, to 1000000000; 0: any number", integer(&c.PendingPushes, 0, manyPerSpan)},
-		{"recipients_per_day", "0", "recipients to whom one tenant may have pushes on one day of UTC, to 1000000000; 0: any number", integer(&c.RecipientsPerDay, 0, manyPerSpan)},
-	}
+func (c *TenantCaps) settings(t *strictyaml.Table) {
+	t.Int("pending_pushes", "0", "pushes of one tenant that may be scheduled or being sent at a time, to 1000000000; 0: any number", &c.PendingPushes, 0, manyPerSpan)
+	t.Int("recipients_per_day", "0", "recipients to whom one tenant may have pushes on one day of UTC, to 1000000000; 0: any number", &c.RecipientsPerDay, 0, manyPerSpan)
 }

@@ -48,49 +48,49 @@ func (s *encoders) put(e *encoder) {
 
 // answer has body sent with a status, when the handler has returned: what it holds is
 // garbage by then, however long the caller takes for the answer.
-func (a *api) answer(x *exchange, status int, body any) error {
-	return a.stage(x, status, "application/json", body)
+func (a *api) answer(rec *responseRecorder, status int, body any) error {
+	return a.stage(rec, status, "application/json", body)
 }
 
-func (a *api) stage(x *exchange, status int, contentType string, body any) (err error) {
-	if x.answer, err = a.encoders.get(body); err == nil {
-		x.answerStatus, x.answerType = status, contentType
+func (a *api) stage(rec *responseRecorder, status int, contentType string, body any) (err error) {
+	if rec.answer, err = a.encoders.get(body); err == nil {
+		rec.answerStatus, rec.answerType = status, contentType
 	}
 	return err
 }
 
 // finish sends the answer, and gives back the memory that the request had.
-func (a *api) finish(x *exchange) {
-	defer x.memory.Release()
-	if x.answer == nil {
+func (a *api) finish(rec *responseRecorder) {
+	defer rec.memory.Release()
+	if rec.answer == nil {
 		return
 	}
-	e := x.answer
-	x.memory.Shrink(int64(e.buf.Len()))
-	h := x.Header()
-	h.Set("Content-Type", x.answerType)
+	e := rec.answer
+	rec.memory.Shrink(int64(e.buf.Len()))
+	h := rec.Header()
+	h.Set("Content-Type", rec.answerType)
 	h.Set("Content-Length", strconv.Itoa(e.buf.Len()))
-	x.WriteHeader(x.answerStatus)
-	_, _ = x.Write(e.buf.Bytes()) // a caller that went away needs no answer
+	rec.WriteHeader(rec.answerStatus)
+	_, _ = rec.Write(e.buf.Bytes()) // a caller that went away needs no answer
 	a.encoders.put(e)
 }
 
 // fail has the problem sent that an error is, and logs the error if it was not
 // foreseen.
-func (a *api) fail(x *exchange, r *http.Request, err error) {
+func (a *api) fail(rec *responseRecorder, r *http.Request, err error) {
 	p, foreseen := problemOf(err)
 	if !foreseen {
-		a.log.ErrorContext(r.Context(), "request failed", "request_id", x.id, "route", x.route, "error", err)
+		a.log.ErrorContext(r.Context(), "request failed", "request_id", rec.id, "route", rec.route, "error", err)
 	}
-	a.sendProblem(x, p)
+	a.sendProblem(rec, p)
 }
 
-func (a *api) sendProblem(x *exchange, p problemer) {
+func (a *api) sendProblem(rec *responseRecorder, p problemer) {
 	for name, values := range p.problem().header {
-		x.Header()[name] = values
+		rec.Header()[name] = values
 	}
-	if err := a.stage(x, p.problem().Status, "application/problem+json", p); err != nil {
-		a.log.Error("problem not sent", slog.String("request_id", x.id), slog.Any("error", err))
-		x.WriteHeader(http.StatusInternalServerError)
+	if err := a.stage(rec, p.problem().Status, "application/problem+json", p); err != nil {
+		a.log.Error("problem not sent", slog.String("request_id", rec.id), slog.Any("error", err))
+		rec.WriteHeader(http.StatusInternalServerError)
 	}
 }

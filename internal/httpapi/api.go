@@ -48,7 +48,7 @@ type Config struct {
 // api serves requests. See [New].
 type api struct {
 	svc       *schedule.Service
-	keys      *keyring
+	keys      *keyCache
 	cfg       Config
 	log       *slog.Logger
 	now       func() time.Time
@@ -86,7 +86,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Callers.Limiter = cfg.Limiter
 	}
 	a := &api{
-		svc: svc, keys: newKeyring(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
+		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()
@@ -95,7 +95,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 
 // routes is every path that is served.
 func (a *api) routes() {
-	s := &sketch{schemas: a.huma.OpenAPI().Components.Schemas}
+	s := &spec{schemas: a.huma.OpenAPI().Components.Schemas}
 
 	a.handle(submitDoc(s), push.ScopeWrite, a.submit)
 	a.handle(batchDoc(s), push.ScopeWrite, a.batch)
@@ -134,7 +134,7 @@ func (a *api) routes() {
 
 // call is one request on its way through a handler.
 type call struct {
-	w      *exchange
+	w      *responseRecorder
 	r      *http.Request
 	caller push.Caller
 	memory memory
@@ -150,18 +150,18 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 	a.huma.OpenAPI().AddOperation(op)
 	handler := func(hc huma.Context) {
 		r, w := humachi.Unwrap(hc)
-		x := w.(*exchange)
-		x.route = op.Path
-		c := &call{w: x, r: r, memory: a.memory, computing: a.computing}
+		rec := w.(*responseRecorder)
+		rec.route = op.Path
+		c := &call{w: rec, r: r, memory: a.memory, computing: a.computing}
 		var err error
 		if scope != "" {
-			err = a.admit(x, c, scope)
+			err = a.admit(rec, c, scope)
 		}
 		if err == nil {
 			err = serve(c)
 		}
 		if err != nil {
-			a.fail(x, r, err)
+			a.fail(rec, r, err)
 		}
 	}
 	a.huma.Adapter().Handle(op, handler)
@@ -178,7 +178,7 @@ func (a *api) page(path string, h http.Handler) {
 		return
 	}
 	serve := func(w http.ResponseWriter, r *http.Request) {
-		w.(*exchange).route = path
+		w.(*responseRecorder).route = path
 		h.ServeHTTP(w, r)
 	}
 	a.router.Get(path, serve)
@@ -199,7 +199,7 @@ func (c *call) param(name string) string {
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
-	a.miss(w.(*exchange), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
+	a.miss(w.(*responseRecorder), r, &refusal{kind: notFound, detail: "there is no such path; /docs lists those that there are"})
 }
 
 func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -213,5 +213,5 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allow.Add("Allow", method)
 		}
 	}
-	a.miss(w.(*exchange), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
+	a.miss(w.(*responseRecorder), r, &refusal{kind: methodNotAllowed, detail: "the path does not know this method", header: allow})
 }

@@ -37,9 +37,9 @@ const (
 	lookupTime  = 5 * time.Second
 )
 
-// keyring finds the callers behind API keys, and remembers them for a moment,
+// keyCache finds the callers behind API keys, and remembers them for a moment,
 // so that most requests cost no query.
-type keyring struct {
+type keyCache struct {
 	keys authenticator
 	now  func() time.Time
 	log  *slog.Logger
@@ -56,13 +56,13 @@ type remembered struct {
 	until  time.Time
 }
 
-func newKeyring(keys authenticator, now func() time.Time, log *slog.Logger) *keyring {
-	return &keyring{keys: keys, now: now, log: log, lookups: bulkhead.New[string](maxLookups, maxLookups/4), known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
+func newKeyCache(keys authenticator, now func() time.Time, log *slog.Logger) *keyCache {
+	return &keyCache{keys: keys, now: now, log: log, lookups: bulkhead.New[string](maxLookups, maxLookups/4), known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
 }
 
 // caller finds who makes a request, and whether the key has the scope, if any is
 // wanted.
-func (k *keyring) caller(r *http.Request, address func() string, scope string) (push.Caller, error) {
+func (k *keyCache) caller(r *http.Request, address func() string, scope string) (push.Caller, error) {
 	key, ok := bearer(r)
 	if !ok {
 		return push.Caller{}, denied("send an API key as Authorization: Bearer <key>")
@@ -70,7 +70,7 @@ func (k *keyring) caller(r *http.Request, address func() string, scope string) (
 	c, err := k.find(r.Context(), address, sha256.Sum256([]byte(key)))
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		return c, denied("the API key is unknown or over")
+		return c, denied("the API key is unknown or expired")
 	case err != nil:
 		return c, err
 	case scope != "" && !slices.Contains(c.Scopes, scope):
@@ -95,7 +95,7 @@ func bearer(r *http.Request) (string, bool) {
 }
 
 // remembers reports whether it takes no question to know a key.
-func (k *keyring) remembers(hash [32]byte) bool {
+func (k *keyCache) remembers(hash [32]byte) bool {
 	now := k.now()
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -104,7 +104,7 @@ func (k *keyring) remembers(hash [32]byte) bool {
 
 // find asks the memory and then the authenticator. Keys are told apart by
 // their SHA-256 alone: how long that takes says nothing about any key.
-func (k *keyring) find(ctx context.Context, address func() string, hash [32]byte) (push.Caller, error) {
+func (k *keyCache) find(ctx context.Context, address func() string, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	k.mu.RLock()
 	known, unknown := k.known[hash], k.unknown[hash]
@@ -131,7 +131,7 @@ func (k *keyring) find(ctx context.Context, address func() string, hash [32]byte
 
 // ask asks the authenticator, and remembers its answer: no longer than the key
 // lives, counted from before the question.
-func (k *keyring) ask(ctx context.Context, hash [32]byte) (push.Caller, error) {
+func (k *keyCache) ask(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	c, err := k.keys.Key(ctx, hash)
 	switch {
@@ -151,13 +151,13 @@ func (k *keyring) ask(ctx context.Context, hash [32]byte) (push.Caller, error) {
 }
 
 // see notes that a key is in use. No request waits for it, or fails with it.
-func (k *keyring) see(ctx context.Context, id uuid.UUID) {
+func (k *keyCache) see(ctx context.Context, id uuid.UUID) {
 	if err := k.keys.SeeKey(ctx, id); err != nil {
 		k.log.DebugContext(ctx, "the last use of a key was not noted", "key", id, "error", err)
 	}
 }
 
-func (k *keyring) remember(in map[[32]byte]remembered, hash [32]byte, what remembered, now time.Time) {
+func (k *keyCache) remember(in map[[32]byte]remembered, hash [32]byte, what remembered, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(in) >= maxRemember {

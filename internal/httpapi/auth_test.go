@@ -17,28 +17,28 @@ import (
 )
 
 func TestUnauthorized(t *testing.T) {
-	w := newWorld(t)
-	for _, authorization := range []string{"", "Bearer", "Bearer ", "Basic " + w.key, w.key, "Bearer wrong", "Bearer " + w.key + "x"} {
+	b := setup(t)
+	for _, authorization := range []string{"", "Bearer", "Bearer ", "Basic " + b.key, b.key, "Bearer wrong", "Bearer " + b.key + "x"} {
 		for _, target := range []string{"/v1/pushes", "/v1/quota/check"} {
 			// A body that is refused only afterwards.
-			r := w.send("POST", target, "{", "Authorization", authorization).must(t, 401, "unauthorized")
+			r := b.send("POST", target, "{", "Authorization", authorization).must(t, 401, "unauthorized")
 			if got := r.header.Get("WWW-Authenticate"); got != "Bearer" {
 				t.Errorf("WWW-Authenticate %q", got)
 			}
-			if strings.Contains(r.text, w.key) {
+			if strings.Contains(r.text, b.key) {
 				t.Errorf("the key is shown: %s", r.text)
 			}
 		}
 	}
-	w.send("GET", "/v1/pushes", "", "Authorization", "bearer  "+w.key).must(t, 200)
+	b.send("GET", "/v1/pushes", "", "Authorization", "bearer  "+b.key).must(t, 200)
 }
 
 // TestScopes: each operation wants its scope, names it, and takes no other.
 func TestScopes(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	keys := map[string]string{}
 	for _, scope := range push.Scopes {
-		_, keys[scope] = w.newTenant("only "+scope, scope)
+		_, keys[scope] = b.newTenant("only "+scope, scope)
 	}
 	const id = "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	for _, c := range [][3]string{
@@ -48,7 +48,7 @@ func TestScopes(t *testing.T) {
 		{push.ScopeLimits, "POST", "/v1/limits/take"},
 	} {
 		for scope, key := range keys {
-			r := w.send(c[1], c[2], "", "Authorization", "Bearer "+key)
+			r := b.send(c[1], c[2], "", "Authorization", "Bearer "+key)
 			if scope == c[0] {
 				if r.status == 401 || r.status == 403 {
 					t.Errorf("%s %s with %s: %s", c[1], c[2], scope, r.text)
@@ -88,11 +88,11 @@ func (c *counting) Key(_ context.Context, hash [32]byte) (push.Caller, error) {
 	return caller, nil
 }
 
-func TestKeyringRemembers(t *testing.T) {
+func TestKeyCache_RemembersForASecond(t *testing.T) {
 	now := time.Now()
 	good, bad := [32]byte{1}, [32]byte{2}
 	c := &counting{known: map[[32]byte]push.Caller{good: {Scopes: []string{"s"}}}}
-	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyCache(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	find := func(hash [32]byte, wantErr error, wantAsked int) {
 		t.Helper()
 		if _, err := k.find(t.Context(), func() string { return "here" }, hash); !errors.Is(err, wantErr) || c.asked != wantAsked {
@@ -119,13 +119,13 @@ func TestKeyringRemembers(t *testing.T) {
 	find(good, push.ErrUnavailable, 7)
 }
 
-// TestKeyringEndsWithTheKey: what is remembered does not outlive the key, by
+// TestKeyCache_EndsWithTheKey: what is remembered does not outlive the key, by
 // however little.
-func TestKeyringEndsWithTheKey(t *testing.T) {
+func TestKeyCache_EndsWithTheKey(t *testing.T) {
 	now := time.Now()
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {Left: 300 * time.Millisecond}}}
-	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyCache(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil {
 		t.Fatal(err)
 	}
@@ -140,14 +140,14 @@ func TestKeyringEndsWithTheKey(t *testing.T) {
 	}
 }
 
-// TestKeyringAsksOnce for many requests with one key, and has one of them note
+// TestKeyCache_AsksOnce for many requests with one key, and has one of them note
 // its use; that it can not be noted is nobody's concern.
-func TestKeyringAsksOnce(t *testing.T) {
+func TestKeyCache_AsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id, good := uuid.New(), [32]byte{1}
 		c := &counting{known: map[[32]byte]push.Caller{good: {Key: id, Unseen: true}}, seen: make(chan uuid.UUID, 64)}
 		slow := slowly{c}
-		k := newKeyring(slow, time.Now, slog.New(slog.DiscardHandler))
+		k := newKeyCache(slow, time.Now, slog.New(slog.DiscardHandler))
 		for range 64 {
 			go func() {
 				if caller, err := k.find(t.Context(), func() string { return "here" }, good); err != nil || caller.Key != id {
@@ -171,12 +171,12 @@ func (s slowly) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	return s.counting.Key(ctx, hash)
 }
 
-// TestKeyringIsBounded: guesses neither fill the memory nor drive out a key.
-func TestKeyringIsBounded(t *testing.T) {
+// TestKeyCache_IsBounded: guesses neither fill the memory nor drive out a key.
+func TestKeyCache_IsBounded(t *testing.T) {
 	now := time.Now()
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {}}}
-	k := newKeyring(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k := newKeyCache(c, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	if _, err := k.find(t.Context(), func() string { return "here" }, good); err != nil {
 		t.Fatal(err)
 	}
@@ -219,11 +219,11 @@ func (s *slowKeys) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{}, push.ErrNotFound
 }
 
-// TestKeyring_GuessingTakesLittle: a hundred guesses from one address are looked up one
+// TestKeyCache_GuessingTakesLittle: a hundred guesses from one address are looked up one
 // after another, and a caller from elsewhere waits for none of them.
-func TestKeyring_GuessingTakesLittle(t *testing.T) {
+func TestKeyCache_GuessingTakesLittle(t *testing.T) {
 	s := &slowKeys{open: make(chan struct{})}
-	k := newKeyring(s, time.Now, slog.New(slog.DiscardHandler))
+	k := newKeyCache(s, time.Now, slog.New(slog.DiscardHandler))
 	var all sync.WaitGroup
 	under := func(want int) {
 		t.Helper()

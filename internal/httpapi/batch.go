@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -43,7 +44,7 @@ type resultView struct {
 // TransformSchema says which problems a member may have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
 	among := []kind{invalidRequest, quotaExceeded, tenantCap, batchRefused}
-	problem := (&sketch{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
+	problem := (&spec{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
 	problem.Description = schema.Properties["problem"].Description
 	schema.Properties["problem"] = problem
 	return schema
@@ -111,7 +112,7 @@ func (b *batchForm) readPushes(r *reader) {
 		b.forms = append(b.forms, f)
 	}
 	if n == 0 || n > maxMembers {
-		b.faults = append(b.faults, faultView{Location: "pushes", Message: fmt.Sprintf("must have 1 to %d pushes, has %d", maxMembers, n)})
+		b.faults = append(b.faults, invalid.FieldError{Field: "pushes", Message: fmt.Sprintf("must have 1 to %d pushes, has %d", maxMembers, n)})
 	}
 }
 
@@ -195,9 +196,9 @@ func (a *api) checkBatch(b *batchForm, bad *faults) error {
 func (b *batchForm) invalid(members []schedule.Member) error {
 	var all faults
 	for i, m := range members {
-		var invalid *schedule.Invalid
-		if errors.As(m.Err, &invalid) {
-			b.forms[i].blame(invalid.Faults)
+		var wrong invalid.FieldErrors
+		if errors.As(m.Err, &wrong) {
+			b.forms[i].blame(wrong)
 			all.addAll(place(i), b.forms[i].faults)
 		}
 	}
@@ -256,7 +257,7 @@ func (e *refusedBatch) problem() problemer {
 	return &batchProblem{Problem: kind.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
 }
 
-func batchDoc(s *sketch) *huma.Operation {
+func batchDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "submit-batch", Method: http.MethodPost, Path: batchPath, Tags: []string{tagPushes},
 		Summary: "Submit up to 1000 pushes",

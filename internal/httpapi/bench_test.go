@@ -61,11 +61,11 @@ func BenchmarkAnswerPush(b *testing.B) {
 	result := schedule.Result{Push: push.Push{Message: json.RawMessage(`{"title":"Sale","body":"Everything must go."}`), Recipient: "user-42"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		x := &exchange{ResponseWriter: discard{header: http.Header{}}}
-		if err := a.answer(x, 201, bookedView(result)); err != nil {
+		rec := &responseRecorder{ResponseWriter: discard{header: http.Header{}}}
+		if err := a.answer(rec, 201, bookedView(result)); err != nil {
 			b.Fatal(err)
 		}
-		a.finish(x)
+		a.finish(rec)
 	}
 }
 

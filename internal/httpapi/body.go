@@ -152,8 +152,8 @@ func finish(r *reader, outside *faults) error {
 	}
 	e := malformed(r.err.Error())
 	for _, f := range outside.list {
-		if f.Location != "body" && !strings.HasPrefix(f.Location, "body.") {
-			e.add(f.Location, f.Message, f.Value)
+		if f.Field != "body" && !strings.HasPrefix(f.Field, "body.") {
+			e.add(f.Field, f.Message, f.Value)
 		}
 	}
 	return e

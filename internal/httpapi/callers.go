@@ -41,7 +41,7 @@ const callersOwner = "callers"
 
 // admit finds the caller, before anything else is looked at, and charges the
 // limits of callers: also those of whoever has no key, or not the scope.
-func (a *api) admit(x *exchange, c *call, scope string) error {
+func (a *api) admit(rec *responseRecorder, c *call, scope string) error {
 	limits := &a.cfg.Callers
 	limited := len(limits.PerIP)+len(limits.PerKey) > 0
 	address := func() string { return a.clientAddress(c.r) }
@@ -52,7 +52,7 @@ func (a *api) admit(x *exchange, c *call, scope string) error {
 		}
 	}
 	caller, err := a.keys.caller(c.r, address, scope)
-	c.caller, x.tenant, x.key = caller, caller.Tenant, caller.Key
+	c.caller, rec.tenant, rec.key = caller, caller.Tenant, caller.Key
 	if err == nil {
 		a.computing.company.Note(caller.Tenant)
 	}
@@ -67,13 +67,13 @@ func (a *api) admit(x *exchange, c *call, scope string) error {
 // miss answers a request for which there is no path or no method. Below /v1 it
 // counts like any other, against its address and against its key if that is
 // known, but needs none: what paths there are is no secret.
-func (a *api) miss(x *exchange, r *http.Request, answer *refusal) {
+func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 	limits := &a.cfg.Callers
 	var tooFast error
 	if counts := r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/"); counts {
-		c := &call{w: x, r: r}
+		c := &call{w: rec, r: r}
 		if len(limits.PerKey) > 0 {
-			tooFast = a.admit(x, c, "")
+			tooFast = a.admit(rec, c, "")
 		} else {
 			tooFast = a.limit(c, true, a.clientAddress(r), uuid.Nil)
 		}
@@ -81,7 +81,7 @@ func (a *api) miss(x *exchange, r *http.Request, answer *refusal) {
 	if found := (*refusal)(nil); errors.As(tooFast, &found) && found.kind == rateLimited {
 		answer = found
 	}
-	a.fail(x, r, answer)
+	a.fail(rec, r, answer)
 }
 
 // limit asks the limits that concern a request, or charges them, says in its
@@ -91,7 +91,7 @@ func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	ask := a.cfg.Callers.Limiter.Look
+	ask := a.cfg.Callers.Limiter.Peek
 	if charge {
 		ask = a.cfg.Callers.Limiter.Take
 	}

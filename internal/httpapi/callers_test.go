@@ -23,9 +23,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// limitCallers gives the world's API speed limits of callers.
-func (w *world) limitCallers(l CallerLimits) {
-	w.api = New(w.service(w.store, testPolicy()), w.store, Config{Now: w.now, Limiter: ratelimit.New(w.rdb, ratelimit.Config{}), Callers: l})
+// limitCallers gives the bundle's API speed limits of callers.
+func (b *bundle) limitCallers(l CallerLimits) {
+	b.api = New(b.service(b.store, testPolicy()), b.store, Config{Now: b.now, Limiter: ratelimit.New(b.rdb, ratelimit.Config{}), Callers: l})
 }
 
 func perHour(n int) []ratelimit.Limit {
@@ -34,15 +34,15 @@ func perHour(n int) []ratelimit.Limit {
 
 // from makes a request from an address, with the tenant's key unless the
 // headers say otherwise.
-func (w *world) from(address string, headers ...string) *httptest.ResponseRecorder {
+func (b *bundle) from(address string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "/v1/pushes", nil)
 	r.RemoteAddr = address
-	r.Header.Set("Authorization", "Bearer "+w.key)
+	r.Header.Set("Authorization", "Bearer "+b.key)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	rec := httptest.NewRecorder()
-	w.api.ServeHTTP(rec, r)
+	b.api.ServeHTTP(rec, r)
 	return rec
 }
 
@@ -53,14 +53,14 @@ func TestCallersAreLimited(t *testing.T) {
 	for _, algorithm := range ratelimit.Algorithms {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			b := setup(t)
 			limit := ratelimit.Limit{Algorithm: algorithm, Limit: 2, Per: 2 * time.Second}
 			if algorithm == ratelimit.LeakyBucket {
 				limit.Burst = 2
 			}
-			w.limitCallers(CallerLimits{PerKey: []ratelimit.Limit{limit}, PerIP: perHour(100)})
+			b.limitCallers(CallerLimits{PerKey: []ratelimit.Limit{limit}, PerIP: perHour(100)})
 			for left := 1; left >= 0; left-- {
-				r := w.from("192.0.2.1:1")
+				r := b.from("192.0.2.1:1")
 				policy, standing := r.Header().Get("RateLimit-Policy"), r.Header().Get("RateLimit")
 				if r.Code != 200 || policy != `"per-ip";q=100;w=3600, "per-key";q=2;w=2` {
 					t.Fatalf("%d, policy %s", r.Code, policy)
@@ -69,7 +69,7 @@ func TestCallersAreLimited(t *testing.T) {
 					t.Errorf("standing %s", standing)
 				}
 			}
-			r := w.from("192.0.2.1:1")
+			r := b.from("192.0.2.1:1")
 			after, _ := strconv.Atoi(r.Header().Get("Retry-After"))
 			if r.Code != 429 || after < 1 || after > 3 || !strings.Contains(r.Body.String(), `"type":"urn:sendquota:problem:rate-limited"`) ||
 				!strings.Contains(r.Body.String(), "per-key (2 requests per 2s)") {
@@ -79,7 +79,7 @@ func TestCallersAreLimited(t *testing.T) {
 				t.Errorf("the refused request was charged: %s", standing)
 			}
 			time.Sleep(time.Duration(after) * time.Second)
-			if r := w.from("192.0.2.1:1"); r.Code != 200 {
+			if r := b.from("192.0.2.1:1"); r.Code != 200 {
 				t.Errorf("after %d s: %d %s", after, r.Code, r.Body)
 			}
 		})
@@ -90,9 +90,9 @@ func TestCallersAreLimited(t *testing.T) {
 // pay for the other's refusals.
 func TestLimitsOfCallersAreApart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.limitCallers(CallerLimits{PerKey: perHour(2), PerIP: perHour(3)})
-	other := []string{"Authorization", "Bearer " + w.other}
+	b := setup(t)
+	b.limitCallers(CallerLimits{PerKey: perHour(2), PerIP: perHour(3)})
+	other := []string{"Authorization", "Bearer " + b.other}
 	for i, row := range []struct {
 		address string
 		headers []string
@@ -111,12 +111,12 @@ func TestLimitsOfCallersAreApart(t *testing.T) {
 		{"192.0.2.2:1", []string{"Authorization", "Bearer sq_guessed"}, 429}, // the address' three are used
 		{"192.0.2.2:1", []string{"Authorization", ""}, 429},
 	} {
-		if r := w.from(row.address, row.headers...); r.Code != row.want {
+		if r := b.from(row.address, row.headers...); r.Code != row.want {
 			t.Errorf("request %d: %d, want %d: %s", i, r.Code, row.want, r.Body)
 		}
 	}
 	for _, open := range []string{"/healthz", "/openapi.json", "/docs"} {
-		ask(t, w.api, "GET", open, "").must(t, 200)
+		ask(t, b.api, "GET", open, "").must(t, 200)
 	}
 }
 
@@ -125,20 +125,20 @@ func TestLimitsOfCallersAreApart(t *testing.T) {
 // what it is until a limit refuses it.
 func TestMissesCount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.limitCallers(CallerLimits{PerKey: perHour(3), PerIP: perHour(6)})
+	b := setup(t)
+	b.limitCallers(CallerLimits{PerKey: perHour(3), PerIP: perHour(6)})
 	for i, row := range []struct {
 		method, path, key string
 		status            int
 		name, standing    string
 	}{
-		{"GET", "/v1/nothing", w.key, 404, "not-found", `"per-ip";r=5;t=3600, "per-key";r=2;t=3600`},
-		{"PUT", "/v1/pushes", w.key, 405, "method-not-allowed", `"per-ip";r=4;t=3600, "per-key";r=1;t=3600`},
+		{"GET", "/v1/nothing", b.key, 404, "not-found", `"per-ip";r=5;t=3600, "per-key";r=2;t=3600`},
+		{"PUT", "/v1/pushes", b.key, 405, "method-not-allowed", `"per-ip";r=4;t=3600, "per-key";r=1;t=3600`},
 		{"GET", "/v1/", "", 404, "not-found", `"per-ip";r=3;t=3600`},
 		{"GET", "/v1", "sq_guessed", 404, "not-found", `"per-ip";r=2;t=3600`},
-		{"DELETE", "/v1/quota/check", w.key, 405, "method-not-allowed", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
-		{"GET", "/v1/nothing", w.key, 429, "rate-limited", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
-		{"GET", "/v1/pushes", w.key, 429, "rate-limited", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
+		{"DELETE", "/v1/quota/check", b.key, 405, "method-not-allowed", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
+		{"GET", "/v1/nothing", b.key, 429, "rate-limited", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
+		{"GET", "/v1/pushes", b.key, 429, "rate-limited", `"per-ip";r=1;t=3600, "per-key";r=0;t=3600`},
 		{"GET", "/nothing", "", 404, "not-found", ""}, // not below /v1
 		{"PUT", "/healthz", "", 405, "method-not-allowed", ""},
 		{"GET", "/v1x", "", 404, "not-found", ""},
@@ -150,7 +150,7 @@ func TestMissesCount(t *testing.T) {
 		if row.key != "" {
 			headers = []string{"Authorization", "Bearer " + row.key}
 		}
-		r := ask(t, w.api, row.method, row.path, "", headers...)
+		r := ask(t, b.api, row.method, row.path, "", headers...)
 		if r.status != row.status || r.body["type"] != "urn:sendquota:problem:"+row.name {
 			t.Errorf("row %d: %d %s", i, r.status, r.text)
 		}
@@ -166,11 +166,11 @@ func TestMissesCount(t *testing.T) {
 // TestMissesAskForNoKey where keys are not limited.
 func TestMissesAskForNoKey(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	keys := &countedKeys{Store: w.store}
+	b := setup(t)
+	keys := &countedKeys{Store: b.store}
 	for _, limits := range []CallerLimits{{}, {PerIP: perHour(5)}} {
-		w.api = New(w.service(w.store, testPolicy()), keys, Config{Limiter: ratelimit.New(w.rdb, ratelimit.Config{}), Callers: limits})
-		ask(t, w.api, "GET", "/v1/nothing", "", "Authorization", "Bearer "+w.key).must(t, 404, "not-found")
+		b.api = New(b.service(b.store, testPolicy()), keys, Config{Limiter: ratelimit.New(b.rdb, ratelimit.Config{}), Callers: limits})
+		ask(t, b.api, "GET", "/v1/nothing", "", "Authorization", "Bearer "+b.key).must(t, 404, "not-found")
 	}
 	if n := keys.asked.Load(); n != 0 {
 		t.Errorf("%d questions", n)
@@ -227,14 +227,14 @@ func TestClientAddress(t *testing.T) {
 // TestForgedAddressesChangeNothing, whatever header they come in.
 func TestForgedAddressesChangeNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.limitCallers(CallerLimits{PerIP: perHour(1), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
-	if r := w.from("192.0.2.1:1"); r.Code != 200 {
+	b := setup(t)
+	b.limitCallers(CallerLimits{PerIP: perHour(1), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	if r := b.from("192.0.2.1:1"); r.Code != 200 {
 		t.Fatal(r.Code)
 	}
 	for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip"} {
 		for _, value := range []string{"198.51.100.7", "10.0.0.1", "127.0.0.1", "for=198.51.100.7"} {
-			if r := w.from("192.0.2.1:1", header, value); r.Code != 429 {
+			if r := b.from("192.0.2.1:1", header, value); r.Code != 429 {
 				t.Errorf("%s: %s gets %d", header, value, r.Code)
 			}
 		}
@@ -255,12 +255,12 @@ func (c *countedKeys) Key(ctx context.Context, hash [32]byte) (push.Caller, erro
 // TestGuessingKeysCostsNoQueries once the address has used up its limit.
 func TestGuessingKeysCostsNoQueries(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	keys := &countedKeys{Store: w.store}
-	w.api = New(w.service(w.store, testPolicy()), keys, Config{Limiter: ratelimit.New(w.rdb, ratelimit.Config{}), Callers: CallerLimits{PerIP: perHour(5)}})
+	b := setup(t)
+	keys := &countedKeys{Store: b.store}
+	b.api = New(b.service(b.store, testPolicy()), keys, Config{Limiter: ratelimit.New(b.rdb, ratelimit.Config{}), Callers: CallerLimits{PerIP: perHour(5)}})
 	refused := 0
 	for i := range 50 {
-		if w.from("192.0.2.1:1", "Authorization", fmt.Sprint("Bearer sq_guess", i)).Code == 429 {
+		if b.from("192.0.2.1:1", "Authorization", fmt.Sprint("Bearer sq_guess", i)).Code == 429 {
 			refused++
 		}
 	}
@@ -273,8 +273,8 @@ func TestGuessingKeysCostsNoQueries(t *testing.T) {
 // stand together, and the wider one is charged exactly so often.
 func TestCallersAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.limitCallers(CallerLimits{PerKey: perHour(20), PerIP: perHour(30)})
+	b := setup(t)
+	b.limitCallers(CallerLimits{PerKey: perHour(20), PerIP: perHour(30)})
 	count := func(headers ...string) int {
 		var (
 			passed  atomic.Int64
@@ -282,7 +282,7 @@ func TestCallersAtTheSameTime(t *testing.T) {
 		)
 		for range 64 {
 			callers.Go(func() {
-				if w.from("192.0.2.1:1", headers...).Code == 200 {
+				if b.from("192.0.2.1:1", headers...).Code == 200 {
 					passed.Add(1)
 				}
 			})
@@ -293,7 +293,7 @@ func TestCallersAtTheSameTime(t *testing.T) {
 	if n := count(); n != 20 {
 		t.Errorf("%d passed, want 20", n)
 	}
-	if n := count("Authorization", "Bearer "+w.other); n != 10 {
+	if n := count("Authorization", "Bearer "+b.other); n != 10 {
 		t.Errorf("%d of another key passed, want the 10 that are left to the address", n)
 	}
 }
@@ -301,7 +301,7 @@ func TestCallersAtTheSameTime(t *testing.T) {
 // TestWithoutRedisCallersPass, at once, and it is counted.
 func TestWithoutRedisCallersPass(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	var skipped atomic.Int64
 	var dials atomic.Int64
 	away := redis.NewClient(&redis.Options{MaxRetries: -1, DialerRetries: 1, Dialer: func(context.Context, string, string) (net.Conn, error) {
@@ -309,13 +309,13 @@ func TestWithoutRedisCallersPass(t *testing.T) {
 		return nil, syscall.ECONNREFUSED
 	}})
 	defer away.Close()
-	w.api = New(w.service(w.store, testPolicy()), w.store, Config{
+	b.api = New(b.service(b.store, testPolicy()), b.store, Config{
 		Log: slog.New(slog.DiscardHandler), Limiter: ratelimit.New(away, ratelimit.Config{}),
 		Callers: CallerLimits{PerKey: perHour(1), PerIP: perHour(1), Skipped: func() { skipped.Add(1) }},
 	})
 	began := time.Now()
 	for range 20 {
-		if r := w.from("192.0.2.1:1"); r.Code != http.StatusOK || r.Header().Get("RateLimit") != "" {
+		if r := b.from("192.0.2.1:1"); r.Code != http.StatusOK || r.Header().Get("RateLimit") != "" {
 			t.Errorf("%d %v", r.Code, r.Header())
 		}
 	}

@@ -52,7 +52,7 @@ func (c *call) noBody(bad *faults) error {
 	return finish(r, bad)
 }
 
-func cancelDoc(s *sketch) *huma.Operation {
+func cancelDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "cancel-push", Method: http.MethodPost, Path: "/v1/pushes/{id}/cancel", Tags: []string{tagPushes},
 		Summary: "Cancel a push",

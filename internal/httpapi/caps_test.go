@@ -12,24 +12,24 @@ import (
 // TestCaps as the API tells them: alone, in a batch, in a move and in a
 // rehearsal.
 func TestCaps(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	allow := func(pending, recipients int) {
 		t.Helper()
-		if _, err := w.store.CapTenant(t.Context(), "acme", func(own *push.OwnCaps) {
+		if _, err := b.store.CapTenant(t.Context(), "acme", func(own *push.OwnCaps) {
 			own.PendingPushes, own.RecipientsPerDay = &pending, &recipients
 		}); err != nil {
 			t.Fatal(err)
 		}
-		w.advance(time.Second) // what is known of the key is asked again
+		b.advance(time.Second) // what is known of the key is asked again
 	}
-	noon := w.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
+	noon := b.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
 	at := func(d time.Duration) string { return noon.Add(d).Format(time.RFC3339) }
 
 	allow(2, 0)
-	w.send("POST", "/v1/pushes", pushBody("a", at(0), "")).must(t, 201)
-	w.send("POST", "/v1/pushes", pushBody("b", at(0), ""), "Idempotency-Key", "b").must(t, 201)
+	b.send("POST", "/v1/pushes", pushBody("a", at(0), "")).must(t, 201)
+	b.send("POST", "/v1/pushes", pushBody("b", at(0), ""), "Idempotency-Key", "b").must(t, 201)
 	for _, path := range []string{"/v1/pushes", "/v1/pushes?validate_only=true"} {
-		r := w.send("POST", path, pushBody("c", at(0), "")).must(t, 409, "tenant-cap-exceeded")
+		r := b.send("POST", path, pushBody("c", at(0), "")).must(t, 409, "tenant-cap-exceeded")
 		if got := fmt.Sprint(r.at(t, "cap"), " ", r.at(t, "limit"), " ", r.at(t, "used")); got != "pending_pushes 2 2" || r.body["day"] != nil {
 			t.Errorf("%s: %s", got, r.text)
 		}
@@ -37,33 +37,33 @@ func TestCaps(t *testing.T) {
 			t.Errorf("detail %q", detail)
 		}
 	}
-	w.send("POST", "/v1/pushes", pushBody("b", at(0), ""), "Idempotency-Key", "b").must(t, 201)
-	w.send("POST", "/v1/pushes", pushBody("c", at(0), ""), "Authorization", "Bearer "+w.other).must(t, 201)
+	b.send("POST", "/v1/pushes", pushBody("b", at(0), ""), "Idempotency-Key", "b").must(t, 201)
+	b.send("POST", "/v1/pushes", pushBody("c", at(0), ""), "Authorization", "Bearer "+b.other).must(t, 201)
 
 	allow(3, 0)
 	members := `{"pushes":[` + pushBody("c", at(0), "") + `,` + pushBody("d", at(0), "") + `]`
-	r := w.send("POST", "/v1/pushes/batch", members+`,"atomic":true}`).must(t, 409, "tenant-cap-exceeded")
+	r := b.send("POST", "/v1/pushes/batch", members+`,"atomic":true}`).must(t, 409, "tenant-cap-exceeded")
 	if r.at(t, "results", 0, "problem", "type") != "urn:sendquota:problem:batch-refused" || r.at(t, "results", 1, "problem", "cap") != "pending_pushes" {
 		t.Errorf("atomic batch: %s", r.text)
 	}
-	r = w.send("POST", "/v1/pushes/batch", members+`}`).must(t, 200)
+	r = b.send("POST", "/v1/pushes/batch", members+`}`).must(t, 200)
 	if r.at(t, "results", 0, "status") != 201.0 || r.at(t, "results", 1, "status") != 409.0 || r.at(t, "results", 1, "problem", "used") != 3.0 {
 		t.Errorf("batch: %s", r.text)
 	}
 
 	allow(1, 0)
-	r = w.send("POST", "/v1/pushes", pushBody("d", at(0), "")).must(t, 409, "tenant-cap-exceeded")
+	r = b.send("POST", "/v1/pushes", pushBody("d", at(0), "")).must(t, 409, "tenant-cap-exceeded")
 	if detail := r.at(t, "detail").(string); !strings.Contains(detail, "limit 1, used 2 or more") {
 		t.Errorf("under a cap that was lowered: %q", detail)
 	}
 
 	allow(0, 3)
-	r = w.send("POST", "/v1/pushes", pushBody("d", at(time.Hour), "")).must(t, 409, "tenant-cap-exceeded")
+	r = b.send("POST", "/v1/pushes", pushBody("d", at(time.Hour), "")).must(t, 409, "tenant-cap-exceeded")
 	if got := fmt.Sprint(r.at(t, "cap"), " ", r.at(t, "limit"), " ", r.at(t, "used"), " ", r.at(t, "day")); got != "recipients_per_day 3 3 "+noon.Format(time.DateOnly) {
 		t.Errorf("%s: %s", got, r.text)
 	}
-	w.send("POST", "/v1/pushes", pushBody("a", at(time.Hour), "")).must(t, 201)
-	other := w.send("POST", "/v1/pushes", pushBody("d", at(24*time.Hour), "")).must(t, 201).at(t, "id").(string)
-	w.send("PATCH", "/v1/pushes/"+other, `{"send_at":"`+at(time.Hour)+`"}`).must(t, 409, "tenant-cap-exceeded").at(t, "day")
-	w.send("PATCH", "/v1/pushes/"+other, `{"send_at":"`+at(25*time.Hour)+`"}`).must(t, 200)
+	b.send("POST", "/v1/pushes", pushBody("a", at(time.Hour), "")).must(t, 201)
+	other := b.send("POST", "/v1/pushes", pushBody("d", at(24*time.Hour), "")).must(t, 201).at(t, "id").(string)
+	b.send("PATCH", "/v1/pushes/"+other, `{"send_at":"`+at(time.Hour)+`"}`).must(t, 409, "tenant-cap-exceeded").at(t, "day")
+	b.send("PATCH", "/v1/pushes/"+other, `{"send_at":"`+at(25*time.Hour)+`"}`).must(t, 200)
 }

@@ -11,27 +11,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// newProviderWorld is a world whose channel sms is one of text messages; the
+// setupSMS is a bundle whose channel sms is one of text messages; the
 // first of its channels is the default.
-func newProviderWorld(t *testing.T, channels ...string) *world {
-	w := newWorld(t)
-	check := func(name, to string, message json.RawMessage) (faults []schedule.Fault) {
+func setupSMS(t *testing.T, channels ...string) *bundle {
+	b := setup(t)
+	check := func(name, to string, message json.RawMessage) invalid.FieldErrors {
 		if name != "sms" {
 			return nil
 		}
-		for _, f := range new(channel.SMS).Check(to, message) {
-			faults = append(faults, schedule.Fault(f))
-		}
-		return faults
+		return new(channel.SMS).Check(to, message)
 	}
-	service := schedule.New(w.store, quota.NewLedger(w.rdb, quota.LedgerConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &w.seen, w.now,
+	service := schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
 		schedule.Config{Policy: testPolicy(), Channels: channels, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, ArmLease: time.Minute, Check: check})
-	w.api = New(service, w.store, Config{Log: slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: w.now})
-	return w
+	b.api = New(service, b.store, Config{Log: slog.New(slog.NewJSONHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: b.now})
+	return b
 }
 
 // faultsOf lists the faults of a problem with what was there.
@@ -49,7 +48,7 @@ func faultsOf(t *testing.T, problem any) []string {
 // TestWhatAProviderWouldRefuse is refused with everything else that is wrong,
 // however it is submitted, and booked nowhere.
 func TestWhatAProviderWouldRefuse(t *testing.T) {
-	w := newProviderWorld(t, "push", "sms")
+	b := setupSMS(t, "push", "sms")
 	const number = "4570MARKNUMBER"
 	long := strings.Repeat("4", 400)
 	for _, tt := range []struct {
@@ -69,14 +68,14 @@ func TestWhatAProviderWouldRefuse(t *testing.T) {
 		{"an atomic batch", "/v1/pushes/batch", `{"atomic":true,"pushes":[{"recipient":"a","message":{}},{"recipient":"b","channel":"sms","to":"x","message":{"body":"x"}}]}`, []string{"body.pushes[1].to: x"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := w.send("POST", tt.target, tt.body)
+			got := b.send("POST", tt.target, tt.body)
 			if diff := cmp.Diff(tt.want, faultsOf(t, any(got.body))); got.status != 422 || diff != "" {
 				t.Errorf("%d, faults (-want +got):\n%s", got.status, diff)
 			}
 		})
 	}
 
-	got := w.send("POST", "/v1/pushes/batch", `{"pushes":[{"recipient":"a","message":{}},{"recipient":"b","channel":"sms","to":"`+number+`","message":{"body":"x"}},`+
+	got := b.send("POST", "/v1/pushes/batch", `{"pushes":[{"recipient":"a","message":{}},{"recipient":"b","channel":"sms","to":"`+number+`","message":{"body":"x"}},`+
 		`{"recipient":"c","channel":"sms","to":"+4512345678","message":{"body":"x"}}]}`)
 	results, _ := got.body["results"].([]any)
 	if got.status != 200 || len(results) != 3 || got.body["accepted"] != 2.0 {
@@ -85,15 +84,15 @@ func TestWhatAProviderWouldRefuse(t *testing.T) {
 	if diff := cmp.Diff([]string{"body.pushes[1].to: " + number}, faultsOf(t, results[1].(map[string]any)["problem"])); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
-	if strings.Contains(w.log.String(), "MARKNUMBER") {
-		t.Errorf("an address in the log: %s", w.log.String())
+	if strings.Contains(b.log.String(), "MARKNUMBER") {
+		t.Errorf("an address in the log: %s", b.log.String())
 	}
 }
 
 // TestAChannelThatCanNotBeRead has no faults that depend on it.
 func TestAChannelThatCanNotBeRead(t *testing.T) {
-	w := newProviderWorld(t, "sms", "push")
-	got := w.send("POST", "/v1/pushes", `{"recipient":"a","channel":7,"to":"x","message":{}}`)
+	b := setupSMS(t, "sms", "push")
+	got := b.send("POST", "/v1/pushes", `{"recipient":"a","channel":7,"to":"x","message":{}}`)
 	if diff := cmp.Diff([]string{"body.channel: 7"}, faultsOf(t, any(got.body))); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}

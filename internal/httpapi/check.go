@@ -66,7 +66,7 @@ func readQuestion(r *reader) form {
 	return f
 }
 
-func checkDoc(s *sketch) *huma.Operation {
+func checkDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "check-quota", Method: http.MethodPost, Path: "/v1/quota/check", Tags: []string{tagQuota},
 		Summary:     "Ask whether a push would find a place",

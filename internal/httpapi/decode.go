@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sendquota/sendquota/internal/invalid"
 )
 
 // rawJSON is a JSON value that is passed on as it is.
@@ -18,18 +20,18 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 // fields reads the members of one JSON object into Go values and collects what
 // is wrong with them. Locations are relative to the object.
 type fields struct {
-	faults []faultView
+	faults invalid.FieldErrors
 }
 
 func (f *fields) bad(name, message string, raw []byte) {
-	f.faults = append(f.faults, faultView{Location: name, Message: message, Value: shownJSON(raw)})
+	f.faults = append(f.faults, invalid.FieldError{Field: name, Message: message, Value: shownJSON(raw)})
 }
 
 // faulty reports whether a field was already found wrong, or a part of it, or
 // what it is part of.
 func (f *fields) faulty(name string) bool {
 	for _, one := range f.faults {
-		if within(one.Location, name) || within(name, one.Location) {
+		if within(one.Field, name) || within(name, one.Field) {
 			return true
 		}
 	}

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/sendquota/sendquota/internal/invalid"
 )
 
 // maxFaults bounds an answer: a body can hold half a million faults.
@@ -11,16 +13,9 @@ const maxFaults = 10_000
 // maxShown is how many bytes of a wrong value are shown.
 const maxShown = 256
 
-// faultView is one thing that is wrong with a request.
-type faultView struct {
-	Location string `json:"location" doc:"Where: a path into the body, the query, the headers or the path." example:"body.send_at"`
-	Message  string `json:"message" doc:"What is wrong." example:"needs a time zone, like 2026-12-01T09:00:00Z"`
-	Value    any    `json:"value,omitempty" doc:"What was there, cut short where it is long; absent where nothing was."`
-}
-
 // faults collects everything that is wrong with one request.
 type faults struct {
-	list []faultView
+	list invalid.FieldErrors
 	more int // not kept
 }
 
@@ -29,13 +24,13 @@ func (f *faults) add(location, message string, value any) {
 		f.more++
 		return
 	}
-	f.list = append(f.list, faultView{Location: location, Message: message, Value: value})
+	f.list = append(f.list, invalid.FieldError{Field: location, Message: message, Value: value})
 }
 
 // addAll adds faults found elsewhere, with a prefix to their locations.
-func (f *faults) addAll(prefix string, list []faultView) {
+func (f *faults) addAll(prefix string, list invalid.FieldErrors) {
 	for _, one := range list {
-		f.add(under(prefix, one.Location), one.Message, one.Value)
+		f.add(under(prefix, one.Field), one.Message, one.Value)
 	}
 }
 
@@ -61,7 +56,7 @@ type badRequest struct {
 }
 
 func (e *badRequest) Error() string {
-	return fmt.Sprintf("%d faults, the first: %s %s", len(e.list)+e.more, e.list[0].Location, e.list[0].Message)
+	return fmt.Sprintf("%d faults, the first: %s %s", len(e.list)+e.more, e.list[0].Field, e.list[0].Message)
 }
 
 // shown is a text as the value of a fault.

@@ -29,8 +29,8 @@ func locationsOf(t *testing.T, problem any) string {
 // TestFaults sends bad requests. Each is answered with every fault, its place
 // and what was there, and leaves nothing behind.
 func TestFaults(t *testing.T) {
-	w := newWorld(t)
-	in := w.in
+	b := setup(t)
+	in := b.in
 	submit := func(body string) [3]string { return [3]string{"POST", "/v1/pushes", body} }
 	with := func(member string) [3]string {
 		return submit(`{"recipient":"user-1","message":{"body":"x"},` + member + `}`)
@@ -128,12 +128,12 @@ func TestFaults(t *testing.T) {
 		{"slots too wide", get("/v1/recipients/a/slots?from=" + in(0) + "&until=" + in(401*24*time.Hour)), nil, 422, []string{"query.until", "400 days", in(401 * 24 * time.Hour)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			headers := append([]string{"Authorization", "Bearer " + w.key}, c.headers...)
-			r := ask(t, w.api, c.request[0], c.request[1], c.request[2], headers...).must(t, c.status, "invalid-request")
+			headers := append([]string{"Authorization", "Bearer " + b.key}, c.headers...)
+			r := ask(t, b.api, c.request[0], c.request[1], c.request[2], headers...).must(t, c.status, "invalid-request")
 			checkFaults(t, r, c.want)
 		})
 	}
-	w.noTrace()
+	b.noTrace()
 }
 
 // checkFaults compares the errors of a problem with triples of location, part
@@ -165,24 +165,24 @@ func checkFaults(t *testing.T, r reply, want []string) {
 
 // TestFaultsOfFormAreCounted, once for each push that was submitted.
 func TestFaultsOfFormAreCounted(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	for _, c := range []struct {
 		path, body   string
 		status, more int
 	}{
 		{"/v1/pushes", `{`, 400, 1},
 		{"/v1/pushes", `{"recipient":""}`, 422, 1},
-		{"/v1/pushes?validate_only=perhaps", pushBody("user-1", w.in(time.Hour), ""), 422, 1},
+		{"/v1/pushes?validate_only=perhaps", pushBody("user-1", b.in(time.Hour), ""), 422, 1},
 		{"/v1/pushes/batch", `{"pushes":[`, 400, 1},
 		{"/v1/pushes/batch", `{"pushes":[]}`, 422, 1},
-		{"/v1/pushes/batch", `{"pushes":[` + pushBody("user-1", w.in(time.Hour), "") + `,{}],"atomic":true}`, 422, 2},
+		{"/v1/pushes/batch", `{"pushes":[` + pushBody("user-1", b.in(time.Hour), "") + `,{}],"atomic":true}`, 422, 2},
 		{"/v1/pushes", pushBody("user-1", "2000-01-01T00:00:00Z", ""), 422, 1}, // which the schedule counts
 		{"/v1/pushes", `{"message":"` + strings.Repeat("x", maxBody) + `"}`, 413, 0},
 		{"/v1/quota/check", `{"recipient":""}`, 422, 0},
 	} {
-		before := w.seen.of("invalid")
-		w.send("POST", c.path, c.body).must(t, c.status)
-		if got := w.seen.of("invalid") - before; got != c.more {
+		before := b.metrics.of("invalid")
+		b.send("POST", c.path, c.body).must(t, c.status)
+		if got := b.metrics.of("invalid") - before; got != c.more {
 			t.Errorf("%s %.60s: %d counted, want %d", c.path, c.body, got, c.more)
 		}
 	}
@@ -190,47 +190,47 @@ func TestFaultsOfFormAreCounted(t *testing.T) {
 
 // TestLimits tries what is just allowed and what is just too much.
 func TestLimits(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	sized := func(n int) string {
-		head := `{"recipient":"user-1","send_at":"` + w.in(time.Hour) + `","message":{"body":"`
+		head := `{"recipient":"user-1","send_at":"` + b.in(time.Hour) + `","message":{"body":"`
 		return head + strings.Repeat("x", n-len(head)-3) + `"}}`
 	}
-	tooLarge := w.send("POST", "/v1/pushes?validate_only=true", sized(65537)).must(t, 413, "too-large")
+	tooLarge := b.send("POST", "/v1/pushes?validate_only=true", sized(65537)).must(t, 413, "too-large")
 	if tooLarge.header.Get("Connection") != "close" {
 		t.Error("the rest of a body that is too large must not be waited for")
 	}
-	w.send("POST", "/v1/pushes?validate_only=true", sized(65536)).must(t, 201)
+	b.send("POST", "/v1/pushes?validate_only=true", sized(65536)).must(t, 201)
 	batch := func(n int) string {
 		head, tail := `{"pushes":[`, `]}`
 		var members []string
 		for i := range 100 {
 			members = append(members, strings.Replace(sized(40000), "user-1", fmt.Sprintf("user-%d", i), 1))
 		}
-		b := head + strings.Join(members, ",") + tail
-		return b + strings.Repeat(" ", n-len(b))
+		text := head + strings.Join(members, ",") + tail
+		return text + strings.Repeat(" ", n-len(text))
 	}
-	w.send("POST", "/v1/pushes/batch?validate_only=true", batch(4194304)).must(t, 200)
-	w.send("POST", "/v1/pushes/batch?validate_only=true", batch(4194305)).must(t, 413, "too-large")
-	w.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+sized(65536)+`]}`).must(t, 200)
-	huge := w.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+sized(65537)+`,`+pushBody("user-2", w.in(time.Hour), "")+`]}`).must(t, 200)
+	b.send("POST", "/v1/pushes/batch?validate_only=true", batch(4194304)).must(t, 200)
+	b.send("POST", "/v1/pushes/batch?validate_only=true", batch(4194305)).must(t, 413, "too-large")
+	b.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+sized(65536)+`]}`).must(t, 200)
+	huge := b.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+sized(65537)+`,`+pushBody("user-2", b.in(time.Hour), "")+`]}`).must(t, 200)
 	if huge.at(t, "accepted") != 1.0 || huge.at(t, "results", 0, "problem", "errors", 0, "location") != "body.pushes[0]" {
 		t.Errorf("a member larger than a body: %s", huge.text)
 	}
-	w.noTrace()
+	b.noTrace()
 
 	longest := strings.Repeat("ü", 64) // 128 bytes
 	for _, body := range []string{
-		pushBody(longest, w.in(time.Hour), ""),
-		pushBody("~ !", w.in(time.Hour), `,"category":"`+strings.Repeat("c", 64)+`","to":"`+strings.Repeat("t", 512)+`"`),
-		pushBody("low", strings.ToLower(w.in(time.Hour)), ""),
-		pushBody("empty", w.in(time.Hour), `,"category":"","to":"","channel":""`),
-		pushBody("deep", w.in(time.Hour), `,"metadata":`+strings.Repeat(`{"a":`, 99)+"[]"+strings.Repeat("}", 99)),
+		pushBody(longest, b.in(time.Hour), ""),
+		pushBody("~ !", b.in(time.Hour), `,"category":"`+strings.Repeat("c", 64)+`","to":"`+strings.Repeat("t", 512)+`"`),
+		pushBody("low", strings.ToLower(b.in(time.Hour)), ""),
+		pushBody("empty", b.in(time.Hour), `,"category":"","to":"","channel":""`),
+		pushBody("deep", b.in(time.Hour), `,"metadata":`+strings.Repeat(`{"a":`, 99)+"[]"+strings.Repeat("}", 99)),
 		// Postgres keeps these as they are.
-		pushBody("odd", w.in(time.Hour), `,"metadata":{"nul":"\u0000","half":"\ud800","big":1e999999,"a":1,"a":2}`),
+		pushBody("odd", b.in(time.Hour), `,"metadata":{"nul":"\u0000","half":"\ud800","big":1e999999,"a":1,"a":2}`),
 	} {
-		w.send("POST", "/v1/pushes", body, "Idempotency-Key", strings.Repeat("k", 255-len(body)%200)).must(t, 201)
+		b.send("POST", "/v1/pushes", body, "Idempotency-Key", strings.Repeat("k", 255-len(body)%200)).must(t, 201)
 	}
-	odd := w.send("GET", "/v1/pushes?recipient=odd", "")
+	odd := b.send("GET", "/v1/pushes?recipient=odd", "")
 	if !strings.Contains(odd.text, `"metadata":{"nul":"\u0000","half":"\ud800","big":1e999999,"a":1,"a":2}`) {
 		t.Errorf("metadata changed: %s", odd.text)
 	}

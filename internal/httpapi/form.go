@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -125,7 +126,7 @@ func (f *form) checkMessage(message []byte) {
 
 // validator finds what is wrong with a request beyond its form.
 type validator interface {
-	Validate(schedule.Request) []schedule.Fault
+	Validate(schedule.Request) invalid.FieldErrors
 }
 
 // complete adds what the schedule finds wrong with the fields that could be
@@ -135,7 +136,7 @@ func (f *form) complete(v validator) {
 }
 
 // blame adds faults found by the schedule, with the values as they came.
-func (f *form) blame(found []schedule.Fault) {
+func (f *form) blame(found invalid.FieldErrors) {
 	unread := *f
 	for _, one := range found {
 		if unread.faulty(one.Field) || unread.faulty("channel") && dependsOnChannel(one.Field) {
@@ -148,7 +149,7 @@ func (f *form) blame(found []schedule.Fault) {
 		if written := f.written(one.Field); written != "" {
 			value = written
 		}
-		f.faults = append(f.faults, faultView{Location: one.Field, Message: one.Message, Value: value})
+		f.faults = append(f.faults, invalid.FieldError{Field: one.Field, Message: one.Message, Value: value})
 	}
 }
 
@@ -179,10 +180,10 @@ func (f *form) under(location string) error {
 // explain gives the faults in an error of the schedule their places and the
 // values as they came.
 func (f *form) explain(location string, err error) error {
-	var invalid *schedule.Invalid
-	if !errors.As(err, &invalid) {
+	var wrong invalid.FieldErrors
+	if !errors.As(err, &wrong) {
 		return err
 	}
-	f.blame(invalid.Faults)
+	f.blame(wrong)
 	return f.under(location)
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
 // mustBePlaced wants faults that say where and what, and can be sent.
-func mustBePlaced(t *testing.T, list []faultView) {
+func mustBePlaced(t *testing.T, list invalid.FieldErrors) {
 	t.Helper()
 	for _, f := range list {
-		if f.Location == "" || f.Message == "" || !utf8.ValidString(f.Location+f.Message) || len(f.Location) > 200 || len(f.Message) > 500 {
+		if f.Field == "" || f.Message == "" || !utf8.ValidString(f.Field+f.Message) || len(f.Field) > 200 || len(f.Message) > 500 {
 			t.Errorf("a fault without place or message: %+v", f)
 		}
 		if text, err := json.Marshal(f); err != nil || len(text) > 4000 {
@@ -166,8 +167,8 @@ func FuzzQuery(f *testing.F) {
 		from := q.time("from", time.Time{})
 		mustBePlaced(t, bad.list)
 		for _, one := range bad.list {
-			if !strings.HasPrefix(one.Location, "query") {
-				t.Errorf("a fault of the query at %s", one.Location)
+			if !strings.HasPrefix(one.Field, "query") {
+				t.Errorf("a fault of the query at %s", one.Field)
 			}
 		}
 		if len(bad.list) > 0 {
@@ -239,9 +240,9 @@ func nothingBooked(f *testing.F) *schedule.Service {
 		f.Fatal(err)
 	}
 	f.Cleanup(st.Close)
-	w := &world{}
-	w.rdb = deadRedis(f)
-	return w.service(st, testPolicy())
+	b := &bundle{}
+	b.rdb = deadRedis(f)
+	return b.service(st, testPolicy())
 }
 
 func deadRedis(f *testing.F) *redis.Client {

@@ -33,7 +33,7 @@ func (a *api) ready(c *call) error {
 	return a.answer(c.w, http.StatusServiceUnavailable, r)
 }
 
-func healthDoc(s *sketch) *huma.Operation {
+func healthDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "health", Method: http.MethodGet, Path: healthPath, Tags: []string{tagOperations},
 		Summary:   "Is the process alive?",
@@ -41,7 +41,7 @@ func healthDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func readyDoc(s *sketch) *huma.Operation {
+func readyDoc(s *spec) *huma.Operation {
 	example := health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}
 	responses := s.responses(http.StatusOK, "It can. Where Redis is away, or pushes are overdue, the status is degraded.", example, example)
 	example = health.Report{Status: health.Unavailable, Postgres: "not_migrated", Redis: "ok", Queue: "unknown"}

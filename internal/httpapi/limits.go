@@ -14,7 +14,7 @@ import (
 // limiter decides about speed limits: several together, all or none.
 type limiter interface {
 	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
-	Look(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
+	Peek(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Refund(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Reset(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 }
@@ -30,7 +30,7 @@ func (n noLimiter) Take(context.Context, string, int, ...ratelimit.Rule) (rateli
 	return n.decide()
 }
 
-func (n noLimiter) Look(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
+func (n noLimiter) Peek(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
 	return n.decide()
 }
 
@@ -108,7 +108,7 @@ func (a *api) decide(c *call, ask func(context.Context, string, int, ...ratelimi
 		return err
 	}
 	if f.dryRun {
-		ask = a.cfg.Limiter.Look
+		ask = a.cfg.Limiter.Peek
 	}
 	d, err := ask(c.r.Context(), "take:"+c.caller.Tenant.String()+":", f.cost, f.rules...)
 	if errors.Is(err, ratelimit.ErrApart) {
@@ -145,7 +145,7 @@ func ceilMS(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-func takeDoc(s *sketch) *huma.Operation {
+func takeDoc(s *spec) *huma.Operation {
 	return s.limitsDoc("take-limits", "/v1/limits/take", "Take from speed limits",
 		"Charges all of the limits, or none: what is refused costs nothing. A refusal is a 200 with `allowed: false`. "+
 			"The limits exist by being named: nothing has to be made before, and nothing is left of those that are not used. "+
@@ -154,7 +154,7 @@ func takeDoc(s *sketch) *huma.Operation {
 		"Whether the cost is allowed, and how each limit stands.")
 }
 
-func refundDoc(s *sketch) *huma.Operation {
+func refundDoc(s *spec) *huma.Operation {
 	return s.limitsDoc("refund-limits", "/v1/limits/refund", "Give back to speed limits",
 		"Gives the cost back to each of the limits, as far as something is used of it, so that it is never above full: to a window what was used in it, "+
 			"to a sliding log or window what was used last, to a bucket its tokens. Send what was sent to take, for a take that was allowed, and soon: what was "+
@@ -164,13 +164,13 @@ func refundDoc(s *sketch) *huma.Operation {
 		"How each limit stands now: what a dry run of the same take would answer.")
 }
 
-func resetDoc(s *sketch) *huma.Operation {
+func resetDoc(s *spec) *huma.Operation {
 	return s.limitsDoc("reset-limits", "/v1/limits/reset", "Reset speed limits",
 		"Forgets all that was used of the limits, as if nobody had ever come. Limits with another definition, or of another key, are not touched. It can be repeated safely.",
 		"How each limit stands now: what a dry run of the same take would answer.")
 }
 
-func (s *sketch) limitsDoc(id, path, summary, description, answer string) *huma.Operation {
+func (s *spec) limitsDoc(id, path, summary, description, answer string) *huma.Operation {
 	return &huma.Operation{
 		OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{tagLimits},
 		Summary: summary, Description: description,

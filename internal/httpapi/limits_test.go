@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -32,34 +33,34 @@ func takeBody(key string, more string, limits ...string) string {
 
 // TestTakeLimits follows the issue's own example until it is refused.
 func TestTakeLimits(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	const limits = `"limits": [{"algorithm": "sliding_log", "limit": 5, "per": "60s"}, {"algorithm": "token_bucket", "limit": 100, "per": "1h", "burst": 20}]`
 	body := `{"key": "user-7:reply", "cost": 1, "dry_run": false, ` + limits + `}`
-	w.send("POST", "/v1/limits/take", strings.Replace(body, "false", "true", 1)).must(t, 200).remains(t, true, 5, 20)
-	w.noTrace()
-	first := w.send("POST", "/v1/limits/take", body).must(t, 200)
+	b.send("POST", "/v1/limits/take", strings.Replace(body, "false", "true", 1)).must(t, 200).remains(t, true, 5, 20)
+	b.noTrace()
+	first := b.send("POST", "/v1/limits/take", body).must(t, 200)
 	const want = `{"allowed":true,"limits":[` +
 		`{"algorithm":"sliding_log","limit":5,"per_seconds":60,"allowed":true,"remaining":4,"retry_after_ms":0,"reset_after_ms":60000},` +
 		`{"algorithm":"token_bucket","limit":100,"per_seconds":3600,"allowed":true,"remaining":19,"retry_after_ms":0,"reset_after_ms":36000}]}`
 	if strings.TrimSpace(first.text) != want {
 		t.Errorf("got  %s\nwant %s", first.text, want)
 	}
-	w.send("POST", "/v1/limits/take", strings.Replace(body, `"cost": 1`, `"cost": 4`, 1)).must(t, 200).remains(t, true, 0, 15)
-	refused := w.send("POST", "/v1/limits/take", body).must(t, 200).remains(t, false, 0, 15)
+	b.send("POST", "/v1/limits/take", strings.Replace(body, `"cost": 1`, `"cost": 4`, 1)).must(t, 200).remains(t, true, 0, 15)
+	refused := b.send("POST", "/v1/limits/take", body).must(t, 200).remains(t, false, 0, 15)
 	if refused.at(t, "limits", 0, "allowed") != false || refused.at(t, "limits", 1, "allowed") != true {
 		t.Errorf("%s", refused.text)
 	}
 	if retry := refused.at(t, "limits", 0, "retry_after_ms").(float64); retry < 50_000 || retry > 60_000 {
 		t.Errorf("retry after %v ms", retry)
 	}
-	if r := w.send("POST", "/v1/limits/take", strings.Replace(body, `"cost": 1`, `"cost": 6`, 1)).must(t, 200); r.at(t, "limits", 0, "retry_after_ms") != nil || r.at(t, "limits", 1, "retry_after_ms") != 0.0 {
+	if r := b.send("POST", "/v1/limits/take", strings.Replace(body, `"cost": 1`, `"cost": 6`, 1)).must(t, 200); r.at(t, "limits", 0, "retry_after_ms") != nil || r.at(t, "limits", 1, "retry_after_ms") != 0.0 {
 		t.Errorf("%s", r.text)
 	}
 
 	// Another key, another tenant and another definition begin anew.
-	w.send("POST", "/v1/limits/take", strings.Replace(body, "user-7", "user-8", 1)).must(t, 200).remains(t, true, 4, 19)
-	w.send("POST", "/v1/limits/take", body, "Authorization", "Bearer "+w.other).must(t, 200).remains(t, true, 4, 19)
-	w.send("POST", "/v1/limits/take", strings.Replace(body, `"limit": 5`, `"limit": 6`, 1)).must(t, 200).remains(t, true, 5, 14)
+	b.send("POST", "/v1/limits/take", strings.Replace(body, "user-7", "user-8", 1)).must(t, 200).remains(t, true, 4, 19)
+	b.send("POST", "/v1/limits/take", body, "Authorization", "Bearer "+b.other).must(t, 200).remains(t, true, 4, 19)
+	b.send("POST", "/v1/limits/take", strings.Replace(body, `"limit": 5`, `"limit": 6`, 1)).must(t, 200).remains(t, true, 5, 14)
 }
 
 // remains compares the answer of a take.
@@ -79,9 +80,9 @@ func (r reply) remains(t *testing.T, allowed bool, remaining ...float64) reply {
 // TestTakeDefaults: a token bucket starts full, a leaky one spaces evenly, and
 // what is written differently but means the same is the same limit.
 func TestTakeDefaults(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	take := func(limits ...string) reply {
-		return w.send("POST", "/v1/limits/take", takeBody("a", "", limits...)).must(t, 200)
+		return b.send("POST", "/v1/limits/take", takeBody("a", "", limits...)).must(t, 200)
 	}
 	r := take("fixed_window 3 24h", "sliding_log 3 90m", "sliding_window 3 1m", "token_bucket 3 1m", "leaky_bucket 3 1m", "sliding_log 10000 8760h", "fixed_window 1000000000 1ms")
 	r.remains(t, true, 2, 2, 2, 2, 0, 9999)
@@ -95,13 +96,13 @@ func TestTakeDefaults(t *testing.T) {
 
 // TestTakeAtOnce: as many pass as the limit has.
 func TestTakeAtOnce(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	var passed atomic.Int64
 	var all sync.WaitGroup
 	body := takeBody("a", "", "sliding_log 10 1h", "leaky_bucket 1 1h "+`"burst":12`)
 	for range 40 {
 		all.Go(func() {
-			if r := w.send("POST", "/v1/limits/take", body); r.body["allowed"] == true {
+			if r := b.send("POST", "/v1/limits/take", body); r.body["allowed"] == true {
 				passed.Add(1)
 			}
 		})
@@ -110,11 +111,11 @@ func TestTakeAtOnce(t *testing.T) {
 	if passed.Load() != 10 {
 		t.Errorf("%d passed", passed.Load())
 	}
-	w.send("POST", "/v1/limits/take", body).must(t, 200).remains(t, false, 0, 2)
+	b.send("POST", "/v1/limits/take", body).must(t, 200).remains(t, false, 0, 2)
 }
 
 func TestTakeFaults(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	ok, many := "fixed_window 1 1s", []string(nil)
 	for n := range 17 {
 		many = append(many, fmt.Sprintf("fixed_window %d 1s", 1+n))
@@ -159,14 +160,14 @@ func TestTakeFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range []string{"take", "refund", "reset"} {
-				checkFaults(t, w.send("POST", "/v1/limits/"+path, c.body).must(t, 422, "invalid-request"), c.want)
+				checkFaults(t, b.send("POST", "/v1/limits/"+path, c.body).must(t, 422, "invalid-request"), c.want)
 			}
 		})
 	}
-	checkFaults(t, w.send("POST", "/v1/limits/take?dry_run=true", takeBody("a", "", ok)).must(t, 422, "invalid-request"), []string{"query.dry_run", "unexpected", "true"})
-	w.send("POST", "/v1/limits/take", `{"key":"a","limits":[{]}`).must(t, 400, "invalid-request")
-	w.send("POST", "/v1/limits/take", `{"key":"a","limits":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`).must(t, 400, "invalid-request")
-	w.noTrace()
+	checkFaults(t, b.send("POST", "/v1/limits/take?dry_run=true", takeBody("a", "", ok)).must(t, 422, "invalid-request"), []string{"query.dry_run", "unexpected", "true"})
+	b.send("POST", "/v1/limits/take", `{"key":"a","limits":[{]}`).must(t, 400, "invalid-request")
+	b.send("POST", "/v1/limits/take", `{"key":"a","limits":`+strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)+`}`).must(t, 400, "invalid-request")
+	b.noTrace()
 }
 
 // TestTakeWithoutRedis: who can not decide says so.
@@ -183,7 +184,7 @@ func TestTakeWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failures atomic.Int64
-	hanging := ratelimit.New(rdb, ratelimit.Config{OnError: func(error) { failures.Add(1) }})
+	hanging := ratelimit.New(rdb, ratelimit.Config{Config: redisscript.Config{OnError: func(error) { failures.Add(1) }}})
 	for name, cfg := range map[string]Config{"hangs": {Limiter: hanging}, "none": {}} {
 		h := New(nil, everything{}, cfg)
 		began := time.Now()
@@ -202,9 +203,9 @@ func TestTakeWithoutRedis(t *testing.T) {
 
 // TestTakeByKeys: a user, an address and an app in one take, all or none.
 func TestTakeByKeys(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	take := func(user, address string) reply {
-		return w.send("POST", "/v1/limits/take", fmt.Sprintf(`{"key":"app","limits":[{"key":%q,"algorithm":"sliding_log","limit":2,"per":"1h"},
+		return b.send("POST", "/v1/limits/take", fmt.Sprintf(`{"key":"app","limits":[{"key":%q,"algorithm":"sliding_log","limit":2,"per":"1h"},
 			{"key":%q,"algorithm":"fixed_window","limit":3,"per":"1h"},{"algorithm":"token_bucket","limit":10,"per":"1h"}]}`, user, address)).must(t, 200)
 	}
 	r := take("anna", "192.0.2.1").remains(t, true, 1, 2, 9)
@@ -219,11 +220,11 @@ func TestTakeByKeys(t *testing.T) {
 	take("bert", "192.0.2.1").remains(t, true, 1, 1, 7)
 
 	// It is the same limit, wherever its key stands, and whatever it is taken with.
-	w.send("POST", "/v1/limits/take", takeBody("anna", "", "sliding_log 2 1h")).must(t, 200).remains(t, false, 0)
-	w.send("POST", "/v1/limits/take", takeBody("app", "", "token_bucket 10 1h")).must(t, 200).remains(t, true, 6)
-	w.send("POST", "/v1/limits/take", `{"limits":[{"key":"{x}:1","algorithm":"sliding_log","limit":2,"per":"1h"},{"key":"{x}:2","algorithm":"sliding_log","limit":2,"per":"1h"}]}`).
+	b.send("POST", "/v1/limits/take", takeBody("anna", "", "sliding_log 2 1h")).must(t, 200).remains(t, false, 0)
+	b.send("POST", "/v1/limits/take", takeBody("app", "", "token_bucket 10 1h")).must(t, 200).remains(t, true, 6)
+	b.send("POST", "/v1/limits/take", `{"limits":[{"key":"{x}:1","algorithm":"sliding_log","limit":2,"per":"1h"},{"key":"{x}:2","algorithm":"sliding_log","limit":2,"per":"1h"}]}`).
 		must(t, 200).remains(t, true, 1, 1)
-	w.send("POST", "/v1/limits/take", takeBody("{x}:2", "", "sliding_log 2 1h")).must(t, 200).remains(t, true, 0)
+	b.send("POST", "/v1/limits/take", takeBody("{x}:2", "", "sliding_log 2 1h")).must(t, 200).remains(t, true, 0)
 }
 
 // TestTakeInACluster: keys with one tag are decided together; others are not
@@ -231,7 +232,7 @@ func TestTakeByKeys(t *testing.T) {
 func TestTakeInACluster(t *testing.T) {
 	cluster := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = cluster.Close() })
-	h := New(nil, everything{}, Config{Limiter: ratelimit.New(cluster, ratelimit.Config{Timeout: time.Minute})})
+	h := New(nil, everything{}, Config{Limiter: ratelimit.New(cluster, ratelimit.Config{Config: redisscript.Config{Timeout: time.Minute}})})
 	send := func(path, key, first, second string) reply {
 		own := func(key string) string {
 			if key == "" {
@@ -261,9 +262,9 @@ func TestTakeInACluster(t *testing.T) {
 
 // TestRefundAndReset follow a take.
 func TestRefundAndReset(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	send := func(path, more string) reply {
-		return w.send("POST", "/v1/limits/"+path, takeBody("a", more, "sliding_log 5 1h", `leaky_bucket 5 1h "burst":5`, `fixed_window 8 1h "aligned":true`, `token_bucket 4 1h "burst":9,"refill":"interval"`)).must(t, 200)
+		return b.send("POST", "/v1/limits/"+path, takeBody("a", more, "sliding_log 5 1h", `leaky_bucket 5 1h "burst":5`, `fixed_window 8 1h "aligned":true`, `token_bucket 4 1h "burst":9,"refill":"interval"`)).must(t, 200)
 	}
 	send("take", `,"cost":3`).remains(t, true, 2, 2, 5, 6)
 	send("take", `,"cost":3`).remains(t, false, 2, 2, 5, 6)
@@ -275,29 +276,29 @@ func TestRefundAndReset(t *testing.T) {
 	}
 	send("take", `,"cost":3`).remains(t, true, 0, 0, 3, 4)
 	send("refund", `,"cost":1000000`).remains(t, false, 5, 5, 8, 9)
-	w.noTrace()
+	b.noTrace()
 	send("take", `,"cost":5`).remains(t, true, 0, 0, 3, 4)
-	w.send("POST", "/v1/limits/reset", takeBody("a", "", "sliding_log 5 1h")).must(t, 200).remains(t, true, 5)
+	b.send("POST", "/v1/limits/reset", takeBody("a", "", "sliding_log 5 1h")).must(t, 200).remains(t, true, 5)
 	send("take", "").remains(t, false, 5, 0, 3, 4)
 	send("reset", `,"dry_run":true`).remains(t, false, 5, 0, 3, 4)
 	send("reset", "").remains(t, true, 5, 5, 8, 9)
-	w.noTrace()
+	b.noTrace()
 
 	// What is another tenant's stays.
 	send("take", "")
-	w.send("POST", "/v1/limits/reset", takeBody("a", "", "sliding_log 5 1h"), "Authorization", "Bearer "+w.other).must(t, 200)
+	b.send("POST", "/v1/limits/reset", takeBody("a", "", "sliding_log 5 1h"), "Authorization", "Bearer "+b.other).must(t, 200)
 	send("take", `,"dry_run":true`).remains(t, true, 4, 4, 7, 8)
-	_, reader := w.newTenant("reader", "quota:read")
+	_, reader := b.newTenant("reader", "quota:read")
 	for _, path := range []string{"refund", "reset"} {
-		w.send("POST", "/v1/limits/"+path, takeBody("a", "", "sliding_log 5 1h"), "Authorization", "Bearer "+reader).must(t, 403, "forbidden")
+		b.send("POST", "/v1/limits/"+path, takeBody("a", "", "sliding_log 5 1h"), "Authorization", "Bearer "+reader).must(t, 403, "forbidden")
 	}
 }
 
 // TestTakesBeyondATenantsPart are refused with a time to try again.
 func TestTakesBeyondATenantsPart(t *testing.T) {
-	w := newWorld(t)
-	w.api = New(w.service(w.store, testPolicy()), w.store, Config{Limiter: busy{}})
-	r := w.send("POST", "/v1/limits/take", takeBody("a", "", "sliding_log 5 1h")).must(t, 429, "rate-limited")
+	b := setup(t)
+	b.api = New(b.service(b.store, testPolicy()), b.store, Config{Limiter: busy{}})
+	r := b.send("POST", "/v1/limits/take", takeBody("a", "", "sliding_log 5 1h")).must(t, 429, "rate-limited")
 	if r.header.Get("Retry-After") != "1" || !strings.Contains(r.text, "fewer") {
 		t.Errorf("%v %s", r.header, r.text)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
@@ -66,7 +67,7 @@ func (f *takeForm) name() {
 		same := slices.IndexFunc(f.rules[:i], func(other ratelimit.Rule) bool {
 			return other.Subject == r.Subject && other.Limit.WithDefaults() == r.Limit.WithDefaults()
 		})
-		if same >= 0 && !slices.ContainsFunc(f.faults, func(one faultView) bool { return strings.HasPrefix(one.Location, where) }) {
+		if same >= 0 && !slices.ContainsFunc(f.faults, func(one invalid.FieldError) bool { return strings.HasPrefix(one.Field, where) }) {
 			f.bad(where, "is the same limit as "+limitAt(same), nil)
 		}
 	}
@@ -104,7 +105,7 @@ func (f *takeForm) readLimits(raw []byte) {
 		}
 		l := readLimit(r)
 		for _, one := range l.faults {
-			one.Location = under(limitAt(i), one.Location)
+			one.Field = under(limitAt(i), one.Field)
 			f.faults = append(f.faults, one)
 		}
 		f.rules = append(f.rules, ratelimit.Rule{Subject: l.key, Limit: l.Limit})

@@ -65,7 +65,7 @@ func statusNames() []string {
 	return names
 }
 
-func listDoc(s *sketch) *huma.Operation {
+func listDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-pushes", Method: http.MethodGet, Path: submitPath, Tags: []string{tagPushes},
 		Summary: "List pushes",

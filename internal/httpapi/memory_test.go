@@ -17,7 +17,7 @@ import (
 func memoryCall(m memory, tenant uuid.UUID) (*call, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
-	return &call{w: &exchange{}, r: r, caller: push.Caller{Tenant: tenant}, memory: m}, cancel
+	return &call{w: &responseRecorder{}, r: r, caller: push.Caller{Tenant: tenant}, memory: m}, cancel
 }
 
 // fill reserves as often as it can, and returns the calls that have memory, with the

@@ -13,9 +13,9 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// exchange is one request and its answer: the writer that handlers see, and
-// what the log says about it afterwards.
-type exchange struct {
+// responseRecorder is the writer that handlers see. It holds the answer until
+// the handler has returned, and what the log says about the request then.
+type responseRecorder struct {
 	http.ResponseWriter
 	id     string    // the X-Request-Id
 	route  string    // the pattern, never the path, which holds personal data
@@ -36,34 +36,34 @@ type exchange struct {
 
 // WriteHeader notes the status, and tells the caller to leave if the program is
 // about to stop.
-func (x *exchange) WriteHeader(status int) {
-	if x.status == 0 {
-		x.status = status
-		if x.stopping() {
-			x.Header().Set("Connection", "close")
+func (rec *responseRecorder) WriteHeader(status int) {
+	if rec.status == 0 {
+		rec.status = status
+		if rec.stopping() {
+			rec.Header().Set("Connection", "close")
 		}
 	}
-	x.ResponseWriter.WriteHeader(status)
+	rec.ResponseWriter.WriteHeader(status)
 }
 
-func (x *exchange) Write(b []byte) (int, error) {
-	if x.status == 0 {
-		x.WriteHeader(http.StatusOK)
+func (rec *responseRecorder) Write(b []byte) (int, error) {
+	if rec.status == 0 {
+		rec.WriteHeader(http.StatusOK)
 	}
-	return x.ResponseWriter.Write(b)
+	return rec.ResponseWriter.Write(b)
 }
 
 // Unwrap is for http.ResponseController.
-func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
 // loggedPushes bounds the ids in one line of the log, which all tenants share.
 const loggedPushes = 20
 
 // note has the log say that the request is about a push.
 func (c *call) note(id uuid.UUID) {
-	x := c.w
-	if x.about++; x.about <= loggedPushes {
-		x.pushes = append(x.pushes, id)
+	rec := c.w
+	if rec.about++; rec.about <= loggedPushes {
+		rec.pushes = append(rec.pushes, id)
 	}
 }
 
@@ -74,15 +74,15 @@ const unmatched = "unmatched"
 // and reports on it.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.now()
-	x := &exchange{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
-	w.Header().Set("X-Request-Id", x.id)
+	rec := &responseRecorder{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
+	w.Header().Set("X-Request-Id", rec.id)
 	harden(w.Header(), r.URL.Path)
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)
 	defer cancel()
-	defer a.report(x, r, began)
-	defer a.finish(x)
-	defer a.recover(x, r)
-	a.router.ServeHTTP(x, r.WithContext(ctx))
+	defer a.report(rec, r, began)
+	defer a.finish(rec)
+	defer a.recover(rec, r)
+	a.router.ServeHTTP(rec, r.WithContext(ctx))
 }
 
 // requestID takes the caller's id if it is harmless, or makes one.
@@ -99,7 +99,7 @@ func notInID(c rune) bool {
 }
 
 // recover turns a panic into a problem, if the answer has not begun.
-func (a *api) recover(x *exchange, r *http.Request) {
+func (a *api) recover(rec *responseRecorder, r *http.Request) {
 	p := recover()
 	if p == nil {
 		return
@@ -107,41 +107,41 @@ func (a *api) recover(x *exchange, r *http.Request) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	a.log.ErrorContext(r.Context(), "panic while serving", "request_id", x.id, "route", x.route, "panic", p, "stack", string(debug.Stack()))
-	if x.status != 0 {
+	a.log.ErrorContext(r.Context(), "panic while serving", "request_id", rec.id, "route", rec.route, "panic", p, "stack", string(debug.Stack()))
+	if rec.status != 0 {
 		panic(http.ErrAbortHandler) // the caller must not take half an answer for a whole one
 	}
 	unforeseen, _ := plainProblemOf(nil)
-	a.sendProblem(x, unforeseen)
+	a.sendProblem(rec, unforeseen)
 }
 
 // report logs and counts an answered request. It never shows bodies, paths or
 // keys.
-func (a *api) report(x *exchange, r *http.Request, began time.Time) {
+func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
 	took := a.now().Sub(began)
 	method := knownMethod(r.Method)
 	if a.cfg.Observe != nil {
-		a.cfg.Observe(x.route, method, x.status, took.Seconds())
+		a.cfg.Observe(rec.route, method, rec.status, took.Seconds())
 	}
 	level := slog.LevelInfo
-	if x.route == healthPath || x.route == readyPath || x.route == metricsPath {
+	if rec.route == healthPath || rec.route == readyPath || rec.route == metricsPath {
 		level = slog.LevelDebug
 	}
 	if !a.log.Enabled(r.Context(), level) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("method", method), slog.String("route", x.route), slog.Int("status", x.status),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", x.id),
+		slog.String("method", method), slog.String("route", rec.route), slog.Int("status", rec.status),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", rec.id),
 	}
-	if x.tenant != uuid.Nil {
-		attrs = append(attrs, slog.String("tenant", x.tenant.String()), slog.String("key", x.key.String()))
+	if rec.tenant != uuid.Nil {
+		attrs = append(attrs, slog.String("tenant", rec.tenant.String()), slog.String("key", rec.key.String()))
 	}
 	switch {
-	case x.about == 1:
-		attrs = append(attrs, slog.String("push", x.pushes[0].String()))
-	case x.about > 1:
-		attrs = append(attrs, slog.Any("pushes", x.pushes), slog.Int("pushes_count", x.about))
+	case rec.about == 1:
+		attrs = append(attrs, slog.String("push", rec.pushes[0].String()))
+	case rec.about > 1:
+		attrs = append(attrs, slog.Any("pushes", rec.pushes), slog.Int("pushes_count", rec.about))
 	}
 	a.log.LogAttrs(r.Context(), level, "request", attrs...)
 }

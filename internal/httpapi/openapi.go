@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -56,8 +57,12 @@ func newOpenAPI() *huma.OpenAPI {
 	}
 }
 
-// schemaName names schemas after types, without their ending "View".
+// schemaName names schemas after types, without their ending "View". Generated
+// clients know a FieldError as Fault.
 func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[invalid.FieldError]() {
+		return "Fault"
+	}
 	return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 }
 
@@ -70,20 +75,20 @@ func secure(op *huma.Operation, scope string) {
 	op.Security = []map[string][]string{{bearerScheme: {scope}}}
 }
 
-// sketch draws the parts of operations.
-type sketch struct{ schemas huma.Registry }
+// spec makes the parts of operations in the OpenAPI document.
+type spec struct{ schemas huma.Registry }
 
-func (s *sketch) schema(of any) *huma.Schema {
+func (s *spec) schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
 }
 
-func (s *sketch) body(of, example any) *huma.RequestBody {
+func (s *spec) body(of, example any) *huma.RequestBody {
 	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		"application/json": {Schema: s.schema(of), Example: plain(example)},
 	}}
 }
 
-func (s *sketch) response(description string, of, example any) *huma.Response {
+func (s *spec) response(description string, of, example any) *huma.Response {
 	return &huma.Response{
 		Description: description,
 		Headers: map[string]*huma.Param{
@@ -95,7 +100,7 @@ func (s *sketch) response(description string, of, example any) *huma.Response {
 
 // responses are a success, the problems that are special to an operation, and
 // those that any operation with a key has.
-func (s *sketch) responses(status int, description string, of, example any, special ...kind) map[string]*huma.Response {
+func (s *spec) responses(status int, description string, of, example any, special ...kind) map[string]*huma.Response {
 	all := map[string]*huma.Response{strconv.Itoa(status): s.response(description, of, example)}
 	if len(special) == 0 {
 		return all
@@ -118,7 +123,7 @@ func (s *sketch) responses(status int, description string, of, example any, spec
 }
 
 // addProblem adds a kind of problem to the answers of a status.
-func (s *sketch) addProblem(all map[string]*huma.Response, status int, k kind) {
+func (s *spec) addProblem(all map[string]*huma.Response, status int, k kind) {
 	example := exampleProblem(k)
 	example.problem().Status = status
 	name := strconv.Itoa(status)
@@ -149,7 +154,7 @@ func headersOf(k kind) []string {
 }
 
 // booked adds what is special to an answer to a submit.
-func (s *sketch) booked(all map[string]*huma.Response) map[string]*huma.Response {
+func (s *spec) booked(all map[string]*huma.Response) map[string]*huma.Response {
 	headers := all["201"].Headers
 	headers["Location"] = &huma.Param{Description: "The push's path. Absent with validate_only.", Schema: &huma.Schema{Type: huma.TypeString}}
 	headers["Idempotency-Replayed"] = &huma.Param{
@@ -160,7 +165,7 @@ func (s *sketch) booked(all map[string]*huma.Response) map[string]*huma.Response
 
 // bookedBatch adds what is special to an answer to a batch: among others, that
 // to an atomic one without places.
-func (s *sketch) bookedBatch(all map[string]*huma.Response) map[string]*huma.Response {
+func (s *spec) bookedBatch(all map[string]*huma.Response) map[string]*huma.Response {
 	all["200"].Headers["Idempotency-Replayed"] = &huma.Param{
 		Description: "true, if a request with the same Idempotency-Key made all the accepted pushes before.", Schema: &huma.Schema{Type: huma.TypeString},
 	}
@@ -171,11 +176,11 @@ func (s *sketch) bookedBatch(all map[string]*huma.Response) map[string]*huma.Res
 	return all
 }
 
-func (s *sketch) param(in, name, description string, schema *huma.Schema) *huma.Param {
+func (s *spec) param(in, name, description string, schema *huma.Schema) *huma.Param {
 	return &huma.Param{In: in, Name: name, Description: description, Schema: schema, Required: in == "path"}
 }
 
-func (s *sketch) query(name, description, example string) *huma.Param {
+func (s *spec) query(name, description, example string) *huma.Param {
 	p := s.param("query", name, description, &huma.Schema{Type: huma.TypeString})
 	if example != "" {
 		p.Example = example
@@ -183,7 +188,7 @@ func (s *sketch) query(name, description, example string) *huma.Param {
 	return p
 }
 
-func (s *sketch) enum(name, description string, words ...string) *huma.Param {
+func (s *spec) enum(name, description string, words ...string) *huma.Param {
 	schema := &huma.Schema{Type: huma.TypeString}
 	for _, w := range words {
 		schema.Enum = append(schema.Enum, w)
@@ -191,29 +196,29 @@ func (s *sketch) enum(name, description string, words ...string) *huma.Param {
 	return s.param("query", name, description, schema)
 }
 
-func (s *sketch) time(name, description string) *huma.Param {
+func (s *spec) time(name, description string) *huma.Param {
 	p := s.param("query", name, description+" RFC 3339 with a zone.", &huma.Schema{Type: huma.TypeString, Format: "date-time"})
 	p.Example = timeExample
 	return p
 }
 
-func (s *sketch) int(name, description string, fallback, least, most float64) *huma.Param {
+func (s *spec) int(name, description string, fallback, least, most float64) *huma.Param {
 	return s.param("query", name, description, &huma.Schema{Type: huma.TypeInteger, Default: fallback, Minimum: &least, Maximum: &most})
 }
 
-func (s *sketch) pushID() *huma.Param {
+func (s *spec) pushID() *huma.Param {
 	p := s.param("path", "id", "The push's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
 	p.Example = exampleID
 	return p
 }
 
-func (s *sketch) webhookID() *huma.Param {
+func (s *spec) webhookID() *huma.Param {
 	p := s.param("path", "id", "The webhook's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
 	p.Example = exampleID
 	return p
 }
 
-func (s *sketch) recipient() *huma.Param {
+func (s *spec) recipient() *huma.Param {
 	least, most := 1, maxRecipient
 	p := s.param("path", "id", "The recipient, escaped as a part of a path: a slash is %2F.",
 		&huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most})
@@ -221,11 +226,11 @@ func (s *sketch) recipient() *huma.Param {
 	return p
 }
 
-func (s *sketch) validateOnly() *huma.Param {
+func (s *spec) validateOnly() *huma.Param {
 	return s.param("query", "validate_only", "Answer as the live call would, but book nothing.", &huma.Schema{Type: huma.TypeBoolean, Default: false})
 }
 
-func (s *sketch) idempotencyKey() *huma.Param {
+func (s *spec) idempotencyKey() *huma.Param {
 	least, most := 1, 255
 	p := s.param("header", "Idempotency-Key", "Makes the request safe to repeat: the same key and body get the same answer, another body is refused.",
 		&huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most})

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/invalid"
 )
 
 var update = flag.Bool("update", false, "write the served OpenAPI to openapi.json")
@@ -118,18 +120,18 @@ func TestDecoderAgreesWithSchema(t *testing.T) {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	for _, c := range []struct {
 		of   any
-		read func(*reader) []faultView
+		read func(*reader) invalid.FieldErrors
 		good string
 		more string // what only the decoder faults
 	}{
-		{newPush{}, func(r *reader) []faultView { return readForm(r).faults }, string(exampleRequest().(json.RawMessage)), ""},
-		{newTime{}, func(r *reader) []faultView { return readMove(r).faults }, `{"send_at":"2026-12-01T09:00:00Z"}`, ""},
-		{question{}, func(r *reader) []faultView { return readQuestion(r).faults }, `{"recipient":"a","channel":"push","category":"","send_at":"2026-12-01T09:00:00Z"}`, ""},
-		{newTake{}, func(r *reader) []faultView { return readTake(r).faults },
+		{newPush{}, func(r *reader) invalid.FieldErrors { return readForm(r).faults }, string(exampleRequest().(json.RawMessage)), ""},
+		{newTime{}, func(r *reader) invalid.FieldErrors { return readMove(r).faults }, `{"send_at":"2026-12-01T09:00:00Z"}`, ""},
+		{question{}, func(r *reader) invalid.FieldErrors { return readQuestion(r).faults }, `{"recipient":"a","channel":"push","category":"","send_at":"2026-12-01T09:00:00Z"}`, ""},
+		{newTake{}, func(r *reader) invalid.FieldErrors { return readTake(r).faults },
 			`{"key":"a","cost":2,"dry_run":true,"limits":[{"algorithm":"token_bucket","limit":5,"per":"1m30s","burst":3,"refill":"interval"},{"key":"b","algorithm":"sliding_window","limit":5,"per":"1.5s","precision":"10ms"},` +
 				`{"algorithm":"fixed_window","limit":5,"per":"1.5s","aligned":true}]}`, "key"}, // it is required where a limit has none
-		{newWebhook{}, func(r *reader) []faultView { return readWebhook(r).faults }, `{"url":"https://example.com","events":["push.sent","push.failed"]}`, ""},
-		{sinceForm{}, func(r *reader) []faultView { _, f := readSince(r); return f.faults }, `{"since":"2026-12-01T09:00:00Z"}`, ""},
+		{newWebhook{}, func(r *reader) invalid.FieldErrors { return readWebhook(r).faults }, `{"url":"https://example.com","events":["push.sent","push.failed"]}`, ""},
+		{sinceForm{}, func(r *reader) invalid.FieldErrors { _, f := readSince(r); return f.faults }, `{"since":"2026-12-01T09:00:00Z"}`, ""},
 		{newBatch{}, batchFaults, `{"atomic":true,"pushes":[{"recipient":"a","message":{}},{"recipient":"b","message":{"title":"x"}}]}`, ""},
 	} {
 		schema := schemas.Schema(reflect.TypeOf(c.of), true, "")
@@ -144,7 +146,7 @@ func TestDecoderAgreesWithSchema(t *testing.T) {
 			}
 			got := map[string]bool{}
 			for _, f := range c.read(newReader([]byte(text))) {
-				got[f.Location] = true
+				got[f.Field] = true
 			}
 			if c.more != "" && !want[c.more] && text != c.good {
 				delete(got, c.more)
@@ -156,7 +158,7 @@ func TestDecoderAgreesWithSchema(t *testing.T) {
 	}
 }
 
-func batchFaults(r *reader) []faultView {
+func batchFaults(r *reader) invalid.FieldErrors {
 	b := readBatch(r)
 	all := faults{list: b.faults}
 	for i, f := range b.forms {

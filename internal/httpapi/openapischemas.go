@@ -9,7 +9,7 @@ import (
 
 // problems is the schema of an answer that is one of some kinds of problems. Its
 // type tells which.
-func (s *sketch) problems(among func(kind) bool) *huma.Schema {
+func (s *spec) problems(among func(kind) bool) *huma.Schema {
 	one := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
 	for _, k := range kinds() {
 		if !among(k) {
@@ -30,7 +30,7 @@ func (s *sketch) problems(among func(kind) bool) *huma.Schema {
 // complete says of the schemas, when all are there, what can not be read from
 // the types: which problems each of those of problems is for; that an array is
 // never null; and that answers may have more members one day, but requests not.
-func (s *sketch) complete(doc *huma.OpenAPI) {
+func (s *spec) complete(doc *huma.OpenAPI) {
 	s.tellProblemsApart()
 	requests := s.ofRequests(doc)
 	for name, schema := range s.schemas.Map() {
@@ -48,7 +48,7 @@ func (s *sketch) complete(doc *huma.OpenAPI) {
 // tellProblemsApart gives each schema of problems the types that it is for, so
 // that no problem fits two of them. Problem itself is for all others, also those
 // that there will be.
-func (s *sketch) tellProblemsApart() {
+func (s *spec) tellProblemsApart() {
 	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, tenantCap.because("").Type}}
 	plain := s.schema(Problem{}).Ref
 	var special []any
@@ -65,7 +65,7 @@ func (s *sketch) tellProblemsApart() {
 }
 
 // ofRequests names the schemas that bodies of requests are made of.
-func (s *sketch) ofRequests(doc *huma.OpenAPI) map[string]bool {
+func (s *spec) ofRequests(doc *huma.OpenAPI) map[string]bool {
 	names := map[string]bool{}
 	var add func(schema *huma.Schema)
 	add = func(schema *huma.Schema) {

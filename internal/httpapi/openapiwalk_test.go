@@ -171,7 +171,7 @@ func TestOpenAPI_Discriminators(t *testing.T) {
 // every request, at every depth: it is refused exactly where the schema does not
 // allow it.
 func TestNullMembers(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	a := newTestAPI()
 	schemas := a.huma.OpenAPI().Components.Schemas
 	// What examples leave out, so that every member of every schema is there.
@@ -195,7 +195,7 @@ func TestNullMembers(t *testing.T) {
 		if text == "" {
 			text = string(media.Example.(json.RawMessage))
 		}
-		text = strings.NewReplacer("SOON", w.in(time.Hour), "LATER", w.in(3*time.Hour), "2026-12-01T10:00:00Z", w.in(2*time.Hour)).Replace(text)
+		text = strings.NewReplacer("SOON", b.in(time.Hour), "LATER", b.in(3*time.Hour), "2026-12-01T10:00:00Z", b.in(2*time.Hour)).Replace(text)
 		path := strings.ReplaceAll(op.Path, "{id}", "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01")
 		var whole any
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {
@@ -208,7 +208,7 @@ func TestNullMembers(t *testing.T) {
 				t.Fatal(err)
 			}
 			allowed := allowsNull(schemas, media.Schema, place)
-			r := w.send(op.Method, path, string(body))
+			r := b.send(op.Method, path, string(body))
 			accepted := r.status != 422 && r.status != 400
 			if nulls++; accepted != allowed {
 				t.Errorf("%s: null at %v: the schema allows it: %t, the server: %d %s", op.OperationID, place, allowed, r.status, r.text)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -25,7 +26,7 @@ type kind struct {
 // The problems that this API answers with. Clients know them by their names.
 var (
 	invalidRequest   = kind{"invalid-request", 422, "Invalid request", "Something is wrong with the request; errors lists every fault. With status 400 the body is not JSON at all."}
-	unauthorized     = kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or over."}
+	unauthorized     = kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or expired."}
 	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that is named."}
 	notFound         = kind{"not-found", 404, "Not found", "There is no such thing, or it belongs to another tenant."}
 	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path exists, but not with this method; Allow lists those that do."}
@@ -69,7 +70,7 @@ type problemer interface{ problem() *Problem }
 
 type invalidProblem struct {
 	Problem
-	Errors []faultView `json:"errors" doc:"Every fault of the request."`
+	Errors invalid.FieldErrors `json:"errors" doc:"Every fault of the request."`
 }
 
 // capProblem is the answer to a push for which the tenant has no place.
@@ -122,7 +123,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 	var (
 		bad     *badRequest
 		batch   *refusedBatch
-		invalid *schedule.Invalid
+		wrong   invalid.FieldErrors
 		noPlace *schedule.Refusal
 		capped  *store.Capped
 		other   *refusal
@@ -135,9 +136,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return bad.problem(), true
 	case errors.As(err, &batch):
 		return batch.problem(), true
-	case errors.As(err, &invalid):
+	case errors.As(err, &wrong):
 		f := form{}
-		f.blame(invalid.Faults)
+		f.blame(wrong)
 		return problemOf(f.under("body"))
 	case errors.As(err, &noPlace):
 		return quotaProblemOf(noPlace), true
@@ -204,7 +205,7 @@ func (e *badRequest) problem() problemer {
 	n := len(e.list) + e.more
 	detail := fmt.Sprintf("the request has %d faults", n)
 	if n == 1 {
-		detail = e.list[0].Location + " " + e.list[0].Message
+		detail = e.list[0].Field + " " + e.list[0].Message
 	}
 	if e.more > 0 {
 		detail += fmt.Sprintf("; these are the first %d", len(e.list))

@@ -71,24 +71,24 @@ func (everything) SeeKey(context.Context, uuid.UUID) error { return nil }
 // TestPostgresDown: without Postgres every operation answers 503, for the key
 // as for the work.
 func TestPostgresDown(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	down, err := store.Open(t.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(down.Close)
-	svc := w.service(down, testPolicy())
+	svc := b.service(down, testPolicy())
 	const id, hook = "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", "/v1/webhooks/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
-	body := pushBody("user-1", w.in(time.Hour), "")
+	body := pushBody("user-1", b.in(time.Hour), "")
 	for name, keys := range map[string]authenticator{"keys too": down, "keys known": everything{}} {
 		h := New(svc, keys, Config{Webhooks: notify.NewWebhooks(down, notify.WebhooksConfig{})})
 		for _, c := range [][3]string{
 			{"POST", "/v1/pushes", body}, {"POST", "/v1/pushes/batch", `{"pushes":[` + body + `]}`}, {"GET", "/v1/pushes", ""}, {"GET", id, ""},
-			{"POST", id + "/cancel", ""}, {"PATCH", id, `{"send_at":"` + w.in(time.Hour) + `"}`}, {"POST", "/v1/quota/check", `{"recipient":"a"}`},
+			{"POST", id + "/cancel", ""}, {"PATCH", id, `{"send_at":"` + b.in(time.Hour) + `"}`}, {"POST", "/v1/quota/check", `{"recipient":"a"}`},
 			{"GET", "/v1/recipients/a/quota", ""}, {"GET", "/v1/recipients/a/slots", ""},
 			{"POST", "/v1/webhooks", `{"url":"https://example.com"}`}, {"GET", "/v1/webhooks", ""}, {"GET", hook, ""}, {"DELETE", hook, ""},
 			{"POST", hook + "/test", ""}, {"POST", hook + "/enable", ""}, {"POST", hook + "/rotate-secret", ""}, {"GET", hook + "/deliveries", ""},
-			{"POST", hook + "/deliveries/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01/replay", ""}, {"POST", hook + "/replay", `{"since":"` + w.in(0) + `"}`},
+			{"POST", hook + "/deliveries/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01/replay", ""}, {"POST", hook + "/replay", `{"since":"` + b.in(0) + `"}`},
 		} {
 			t.Run(name+" "+c[0]+" "+c[1], func(t *testing.T) {
 				t.Parallel()
@@ -102,17 +102,17 @@ func TestPostgresDown(t *testing.T) {
 }
 
 func TestNotCancelable(t *testing.T) {
-	w := newWorld(t)
-	id := w.send("POST", "/v1/pushes", pushBody("user-1", w.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
-	if _, err := w.db.Exec(t.Context(), `
+	b := setup(t)
+	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
+	if _, err := b.db.Exec(t.Context(), `
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome, provider_message_id)
 		SELECT id, 1, tenant_id, recipient_key, recipient, channel, '2026-01-01 00:00:00.5Z', '2026-01-01 00:01Z', '2026-01-01 00:00:01Z', 'unknown', 'm-1' FROM pushes`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.db.Exec(t.Context(), `UPDATE pushes SET status = 'sent', attempts = 1, possibly_delivered = true, last_error = 'timeout'`); err != nil {
+	if _, err := b.db.Exec(t.Context(), `UPDATE pushes SET status = 'sent', attempts = 1, possibly_delivered = true, last_error = 'timeout'`); err != nil {
 		t.Fatal(err)
 	}
-	r := w.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 409, "not-cancelable")
+	r := b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 409, "not-cancelable")
 	if r.at(t, "push", "id") != id || r.at(t, "push", "status") != "sent" || r.at(t, "push", "possibly_delivered") != true || r.at(t, "push", "last_error") != "timeout" {
 		t.Errorf("%s", r.text)
 	}
@@ -123,23 +123,23 @@ func TestNotCancelable(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+w.in(2*time.Hour)+`"}`).must(t, 409, "not-reschedulable").at(t, "push", "sends", 0)
+	b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+b.in(2*time.Hour)+`"}`).must(t, 409, "not-reschedulable").at(t, "push", "sends", 0)
 }
 
 func TestMediaAndRoutes(t *testing.T) {
-	w := newWorld(t)
-	body := pushBody("user-1", w.in(time.Hour), "")
+	b := setup(t)
+	body := pushBody("user-1", b.in(time.Hour), "")
 	for _, headers := range [][]string{
 		{"Content-Type", "text/plain"}, {"Content-Type", "application/x-www-form-urlencoded"}, {"Content-Type", "application/json; charset=latin1"},
 		{"Content-Encoding", "gzip"}, {"Content-Type", "a b"},
 	} {
-		w.send("POST", "/v1/pushes", body, headers...).must(t, 415, "unsupported-media-type")
+		b.send("POST", "/v1/pushes", body, headers...).must(t, 415, "unsupported-media-type")
 	}
 	for i, headers := range [][]string{{"Content-Type", ""}, {"Content-Type", "Application/JSON; charset=UTF-8"}, {"Content-Encoding", "identity"}} {
-		w.send("POST", "/v1/pushes", pushBody("user-9", w.in(time.Duration(i+1)*time.Hour), ""), headers...).must(t, 201)
+		b.send("POST", "/v1/pushes", pushBody("user-9", b.in(time.Duration(i+1)*time.Hour), ""), headers...).must(t, 201)
 	}
 	for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v1/pushes/", "/nothing", "/v1/recipients//quota"} {
-		r := ask(t, w.api, "GET", path, "")
+		r := ask(t, b.api, "GET", path, "")
 		if path == "/v1/pushes/" || path == "/v1/recipients//quota" {
 			if r.status != 404 && r.status != 401 {
 				t.Errorf("%s: %d", path, r.status)
@@ -148,25 +148,25 @@ func TestMediaAndRoutes(t *testing.T) {
 		}
 		r.must(t, 404, "not-found")
 	}
-	r := w.send("DELETE", "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", "").must(t, 405, "method-not-allowed")
+	r := b.send("DELETE", "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", "").must(t, 405, "method-not-allowed")
 	if got := strings.Join(r.header["Allow"], " "); got != "GET HEAD PATCH" {
 		t.Errorf("Allow %q", got)
 	}
-	w.send("GET", "/v1/pushes/batch", "").must(t, 422, "invalid-request") // batch is no id
-	w.send("PUT", "/v1/pushes", body).must(t, 405, "method-not-allowed")
+	b.send("GET", "/v1/pushes/batch", "").must(t, 422, "invalid-request") // batch is no id
+	b.send("PUT", "/v1/pushes", body).must(t, 405, "method-not-allowed")
 }
 
 // TestEndlessBody sends a body of unknown length over a real connection.
 func TestEndlessBody(t *testing.T) {
-	w := newWorld(t)
-	server := httptest.NewServer(w.api)
+	b := setup(t)
+	server := httptest.NewServer(b.api)
 	defer server.Close()
 	endless := io.MultiReader(strings.NewReader(`{"recipient":"`), strings.NewReader(strings.Repeat("x", 1<<20)))
 	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/pushes", endless)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+w.key)
+	r.Header.Set("Authorization", "Bearer "+b.key)
 	res, err := server.Client().Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -181,8 +181,8 @@ func TestEndlessBody(t *testing.T) {
 // the answer to a body that is too large as well. Those that ask before they
 // write are not told to.
 func TestBodyIsWrittenBeforeTheAnswerIsRead(t *testing.T) {
-	w := newWorld(t)
-	server := httptest.NewServer(w.api)
+	b := setup(t)
+	server := httptest.NewServer(b.api)
 	defer server.Close()
 	const size = 10 << 20
 	for name, c := range map[string]struct {
@@ -198,7 +198,7 @@ func TestBodyIsWrittenBeforeTheAnswerIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			head := "POST /v1/pushes/batch HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + w.key + "\r\n" + c.headers + "\r\n"
+			head := "POST /v1/pushes/batch HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + b.key + "\r\n" + c.headers + "\r\n"
 			if _, err := io.WriteString(conn, head+c.body); err != nil {
 				t.Fatal(err)
 			}
@@ -215,15 +215,15 @@ func TestBodyIsWrittenBeforeTheAnswerIsRead(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	for given, kept := range map[string]bool{"abc-1._Z": true, "": false, "a b": false, strings.Repeat("x", 65): false, "ä": false, "a\tb": false} {
-		r := w.send("GET", "/v1/pushes", "", "X-Request-Id", given).must(t, 200)
+		r := b.send("GET", "/v1/pushes", "", "X-Request-Id", given).must(t, 200)
 		if got := r.header.Get("X-Request-Id"); (got == given) != kept || got == "" {
 			t.Errorf("%q became %q", given, got)
 		}
 	}
 	for _, path := range []string{"/v1/pushes", "/healthz", "/nothing", "/docs"} {
-		r := w.send("GET", path, "")
+		r := b.send("GET", path, "")
 		if r.header.Get("X-Content-Type-Options") != "nosniff" || r.header.Get("X-Request-Id") == "" {
 			t.Errorf("%s: %v", path, r.header)
 		}
@@ -234,31 +234,31 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: %v %s", path, r.header, r.text)
 		}
 	}
-	if r := w.send("HEAD", "/v1/pushes", ""); r.status != 200 {
+	if r := b.send("HEAD", "/v1/pushes", ""); r.status != 200 {
 		t.Errorf("HEAD: %d", r.status)
 	}
 }
 
 // TestAccessLog holds what the log shows, and what it must not.
 func TestAccessLog(t *testing.T) {
-	w := newWorld(t)
-	body := pushBody("secret-recipient", w.in(time.Hour), `,"to":"secret-address"`)
-	id := w.send("POST", "/v1/pushes?validate_only=false", body, "Idempotency-Key", "secret-idem").must(t, 201).at(t, "id").(string)
-	w.send("GET", "/v1/pushes/"+id, "")
-	w.send("GET", "/v1/recipients/secret-recipient/quota?category=secret-query", "")
-	w.send("GET", "/secret-path", "")
-	w.send("SECRETS", "/v1/pushes", "")
-	w.send("GET", "/healthz", "")
-	log := w.log.String()
+	b := setup(t)
+	body := pushBody("secret-recipient", b.in(time.Hour), `,"to":"secret-address"`)
+	id := b.send("POST", "/v1/pushes?validate_only=false", body, "Idempotency-Key", "secret-idem").must(t, 201).at(t, "id").(string)
+	b.send("GET", "/v1/pushes/"+id, "")
+	b.send("GET", "/v1/recipients/secret-recipient/quota?category=secret-query", "")
+	b.send("GET", "/secret-path", "")
+	b.send("SECRETS", "/v1/pushes", "")
+	b.send("GET", "/healthz", "")
+	log := b.log.String()
 	for _, want := range []string{
 		`"method":"POST","route":"/v1/pushes","status":201,"duration_ms":`, `"route":"/v1/recipients/{id}/quota","status":200`,
-		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + w.tenant.String() + `","key":"` + w.keyID() + `"`, `"request_id":"`,
+		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + b.tenant.String() + `","key":"` + b.keyID() + `"`, `"request_id":"`,
 	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %s in the log:\n%s", want, log)
 		}
 	}
-	for _, secret := range []string{"secret", "SECRET", w.key, "Hello.", "healthz"} {
+	for _, secret := range []string{"secret", "SECRET", b.key, "Hello.", "healthz"} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log has %q:\n%s", secret, log)
 		}
@@ -266,9 +266,9 @@ func TestAccessLog(t *testing.T) {
 }
 
 func TestObserveAndTimeout(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	var seen []string
-	h := New(w.service(w.store, testPolicy()), w.store, Config{
+	h := New(b.service(b.store, testPolicy()), b.store, Config{
 		RequestTimeout: time.Nanosecond,
 		Observe: func(route, method string, status int, seconds float64) {
 			if seconds < 0 || seconds > 10 {
@@ -277,7 +277,7 @@ func TestObserveAndTimeout(t *testing.T) {
 			seen = append(seen, strings.Join([]string{route, method, http.StatusText(status)}, " "))
 		},
 	})
-	ask(t, h, "GET", "/v1/pushes", "", "Authorization", "Bearer "+w.key).must(t, 503, "unavailable")
+	ask(t, h, "GET", "/v1/pushes", "", "Authorization", "Bearer "+b.key).must(t, 503, "unavailable")
 	ask(t, h, "GET", "/v1/pushes/x", "").must(t, 401, "unauthorized")
 	ask(t, h, "GET", "/x", "").must(t, 404, "not-found")
 	want := "/v1/pushes GET Service Unavailable, /v1/pushes/{id} GET Unauthorized, unmatched GET Not Found"

@@ -161,7 +161,7 @@ func (c *call) pathID(name string, bad *faults) uuid.UUID {
 	return id
 }
 
-func getDoc(s *sketch) *huma.Operation {
+func getDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "get-push", Method: http.MethodGet, Path: "/v1/pushes/{id}", Tags: []string{tagPushes},
 		Summary:     "Read a push",

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/invalid"
 )
 
 // query reads the parameters behind the question mark and collects what is
@@ -36,7 +38,7 @@ func readQuery(r *http.Request, bad *faults, known ...string) query {
 			q.bad(name, "is given more than once", given[1])
 		}
 	}
-	slices.SortFunc(bad.list, func(a, b faultView) int { return strings.Compare(a.Location, b.Location) })
+	slices.SortFunc(bad.list, func(a, b invalid.FieldError) int { return strings.Compare(a.Field, b.Field) })
 	return q
 }
 

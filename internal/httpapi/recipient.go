@@ -139,7 +139,7 @@ func blockedViews(blocked []quota.Interval) []blockedView {
 	return views
 }
 
-func recipientQuotaDoc(s *sketch) *huma.Operation {
+func recipientQuotaDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "recipient-quota", Method: http.MethodGet, Path: "/v1/recipients/{id}/quota", Tags: []string{tagQuota},
 		Summary:     "See how full a recipient's quota is",
@@ -152,7 +152,7 @@ func recipientQuotaDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func slotsDoc(s *sketch) *huma.Operation {
+func slotsDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "recipient-slots", Method: http.MethodGet, Path: "/v1/recipients/{id}/slots", Tags: []string{tagQuota},
 		Summary:     "See a recipient's free and blocked times",

@@ -22,12 +22,12 @@ type logged struct {
 }
 
 // lastLogged is the last line of the log.
-func (w *world) lastLogged() (l logged) {
-	w.t.Helper()
-	lines := strings.Split(strings.TrimSpace(w.log.String()), "\n")
+func (b *bundle) lastLogged() (l logged) {
+	b.t.Helper()
+	lines := strings.Split(strings.TrimSpace(b.log.String()), "\n")
 	last := lines[len(lines)-1]
 	if err := json.Unmarshal([]byte(last), &l); err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	l.size = len(last)
 	return l
@@ -36,13 +36,13 @@ func (w *world) lastLogged() (l logged) {
 // TestRequestLog: a line names the key, and the pushes that the request made or
 // asked for; a push remembers the request that made it.
 func TestRequestLog(t *testing.T) {
-	w := newWorld(t)
-	key, at, id := w.keyID(), w.in(time.Hour), 0
+	b := setup(t)
+	key, at, id := b.keyID(), b.in(time.Hour), 0
 	request := func(method, target, body string, more ...string) (reply, logged) {
 		id++
 		requestID := fmt.Sprint("request-", id)
-		r := w.send(method, target, body, append([]string{"X-Request-Id", requestID}, more...)...)
-		l := w.lastLogged()
+		r := b.send(method, target, body, append([]string{"X-Request-Id", requestID}, more...)...)
+		l := b.lastLogged()
 		if l.RequestID != requestID || l.Key != key {
 			t.Errorf("%s %s is logged as %+v", method, target, l)
 		}
@@ -63,7 +63,7 @@ func TestRequestLog(t *testing.T) {
 		push                 string
 	}{
 		{"GET", "/v1/pushes/" + push, "", 200, push},
-		{"PATCH", "/v1/pushes/" + push, `{"send_at":"` + w.in(2*time.Hour) + `"}`, 200, push},
+		{"PATCH", "/v1/pushes/" + push, `{"send_at":"` + b.in(2*time.Hour) + `"}`, 200, push},
 		{"PATCH", "/v1/pushes/" + push, `{}`, 422, push},
 		{"POST", "/v1/pushes/" + push + "/cancel", "", 200, push},
 		{"GET", "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", "", 404, "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"},
@@ -104,7 +104,7 @@ func TestRequestLog(t *testing.T) {
 	if l.Push != "" || l.Pushes != nil {
 		t.Errorf("a batch that books nothing: %+v", l)
 	}
-	if r := w.send("POST", "/v1/pushes", pushBody("dora", at, ""), "X-Request-Id", "not harmless"); !isUUID(r.at(t, "request_id")) {
+	if r := b.send("POST", "/v1/pushes", pushBody("dora", at, ""), "X-Request-Id", "not harmless"); !isUUID(r.at(t, "request_id")) {
 		t.Errorf("a bad id is kept: %s", r.text)
 	}
 }

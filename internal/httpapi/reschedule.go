@@ -74,7 +74,7 @@ func isFieldOfPush(name []byte) bool {
 	return false
 }
 
-func rescheduleDoc(s *sketch) *huma.Operation {
+func rescheduleDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "reschedule-push", Method: http.MethodPatch, Path: "/v1/pushes/{id}", Tags: []string{tagPushes},
 		Summary: "Move a push to another send time",

@@ -33,11 +33,11 @@ func routes(t *testing.T, id string) (all [][2]string) {
 // TestHardenedAnswers: every route, also as it fails, and what is no route, has
 // the headers that keep browsers from doing anything with the answer.
 func TestHardenedAnswers(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	for _, r := range append(routes(t, id), [2]string{"GET", "/nothing"}, [2]string{"GET", "/v1"}, [2]string{"DELETE", "/v1/pushes"}, [2]string{"GET", "//evil.example/%2e%2e"}) {
-		for _, key := range []string{w.key, ""} {
-			got := w.send(r[0], r[1], "", "Authorization", map[bool]string{true: "Bearer " + key}[key != ""]).header
+		for _, key := range []string{b.key, ""} {
+			got := b.send(r[0], r[1], "", "Authorization", map[bool]string{true: "Bearer " + key}[key != ""]).header
 			for name, want := range map[string]string{
 				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 				"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
@@ -80,15 +80,15 @@ func TestDocsCanNotBeAbused(t *testing.T) {
 // TestOtherTenantsSeeNothing goes through every route under /v1 with another
 // tenant's key, and the ids, recipients, tokens and keys of the first.
 func TestOtherTenantsSeeNothing(t *testing.T) {
-	w := newWorld(t)
-	due := w.in(time.Hour)
-	mine := w.send("POST", "/v1/pushes", pushBody("anna-secret", due, `,"metadata":{"a":"meta-secret"}`), "Idempotency-Key", "k").must(t, 201)
+	b := setup(t)
+	due := b.in(time.Hour)
+	mine := b.send("POST", "/v1/pushes", pushBody("anna-secret", due, `,"metadata":{"a":"meta-secret"}`), "Idempotency-Key", "k").must(t, 201)
 	id := mine.at(t, "id").(string)
-	w.send("POST", "/v1/pushes", pushBody("bert-secret", due, "")).must(t, 201)
-	token := w.send("GET", "/v1/pushes?page_size=1", "").must(t, 200).at(t, "next_page_token").(string)
+	b.send("POST", "/v1/pushes", pushBody("bert-secret", due, "")).must(t, 201)
+	token := b.send("GET", "/v1/pushes?page_size=1", "").must(t, 200).at(t, "next_page_token").(string)
 
-	hook := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/secret-path"}`).must(t, 201).at(t, "id").(string)
-	delivery := w.send("POST", "/v1/webhooks/"+hook+"/test", "").must(t, 202).at(t, "id").(string)
+	hook := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/secret-path"}`).must(t, 201).at(t, "id").(string)
+	delivery := b.send("POST", "/v1/webhooks/"+hook+"/test", "").must(t, 202).at(t, "id").(string)
 
 	bodies := map[string]string{
 		"POST /v1/pushes":                       pushBody("anna-secret", due, ""),
@@ -98,8 +98,8 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 		"POST /v1/limits/refund":                `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"POST /v1/limits/reset":                 `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"POST /v1/webhooks":                     `{"url":"https://example.com/other"}`,
-		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + w.in(-time.Hour) + `"}`,
-		"PATCH /v1/pushes/" + id:                `{"send_at":"` + w.in(2*time.Hour) + `"}`,
+		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + b.in(-time.Hour) + `"}`,
+		"PATCH /v1/pushes/" + id:                `{"send_at":"` + b.in(2*time.Hour) + `"}`,
 	}
 	tested := 0
 	for _, r := range routes(t, id) {
@@ -110,7 +110,7 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 			continue
 		}
 		tested++
-		got := w.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+w.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
+		got := b.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+b.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
 		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
@@ -127,13 +127,13 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 	}
 
 	// The other's bookings of the same name are no obstacle, and its tokens and keys its own.
-	w.send("GET", "/v1/pushes?page_token="+token, "", "Authorization", "Bearer "+w.other).must(t, 422, "invalid-request")
-	replay := w.send("POST", "/v1/pushes", pushBody("carl", due, ""), "Idempotency-Key", "k", "Authorization", "Bearer "+w.other).must(t, 201)
+	b.send("GET", "/v1/pushes?page_token="+token, "", "Authorization", "Bearer "+b.other).must(t, 422, "invalid-request")
+	replay := b.send("POST", "/v1/pushes", pushBody("carl", due, ""), "Idempotency-Key", "k", "Authorization", "Bearer "+b.other).must(t, 201)
 	if replay.at(t, "id") == id || replay.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("the other tenant got %s", replay.text)
 	}
 	// And nothing was changed.
-	if still := w.send("GET", "/v1/pushes/"+id, "").must(t, 200); still.at(t, "status") != "scheduled" || still.at(t, "send_at") != due {
+	if still := b.send("GET", "/v1/pushes/"+id, "").must(t, 200); still.at(t, "status") != "scheduled" || still.at(t, "send_at") != due {
 		t.Errorf("the push became %s", still.text)
 	}
 }
@@ -141,23 +141,23 @@ func TestOtherTenantsSeeNothing(t *testing.T) {
 // TestEveryRouteWantsAKey that has the route's scope, whether or not anything
 // else is right with the request.
 func TestEveryRouteWantsAKey(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
-	_, none := w.newTenant("no scopes", "nothing:at-all")
+	_, none := b.newTenant("no scopes", "nothing:at-all")
 	for _, r := range routes(t, id) {
 		if !strings.HasPrefix(r[1], "/v1/") {
 			continue
 		}
 		for authorization, want := range map[string]int{"": 401, "Bearer sq_guessed": 401, "Bearer " + none: 403} {
-			if got := w.send(r[0], r[1], "", "Authorization", authorization).status; got != want {
+			if got := b.send(r[0], r[1], "", "Authorization", authorization).status; got != want {
 				t.Errorf("%s %s: %d, want %d", r[0], r[1], got, want)
 			}
 		}
 	}
 	// A key can do no more than its scopes say, in whatever way it is asked.
-	_, reader := w.newTenant("reader", push.ScopeRead)
+	_, reader := b.newTenant("reader", push.ScopeRead)
 	for _, headers := range [][]string{{"X-HTTP-Method-Override", "POST"}, {"X-Scopes", push.ScopeWrite}, {"X-Forwarded-For", "127.0.0.1"}} {
-		r := w.send("POST", "/v1/pushes", pushBody("r", w.in(time.Hour), ""), append([]string{"Authorization", "Bearer " + reader}, headers...)...)
+		r := b.send("POST", "/v1/pushes", pushBody("r", b.in(time.Hour), ""), append([]string{"Authorization", "Bearer " + reader}, headers...)...)
 		r.must(t, 403, "forbidden")
 	}
 }
@@ -165,34 +165,34 @@ func TestEveryRouteWantsAKey(t *testing.T) {
 // TestTextIsNeverSQL: what looks like SQL is a text like any other, wherever a
 // caller can put one.
 func TestTextIsNeverSQL(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	for i, evil := range []string{`'; DROP TABLE pushes; --`, `' OR '1'='1`, `$1`, `%`, `_`, `\'; SELECT pg_sleep(9)--`, `") UNION SELECT hash FROM api_keys --`, `{"$gt":""}`} {
 		text, err := json.Marshal(evil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := `{"recipient":` + string(text) + `,"category":` + string(text) + `,"to":` + string(text) + `,"message":{"body":` + string(text) + `},"send_at":"` + w.in(time.Hour) + `"}`
-		id := w.send("POST", "/v1/pushes", body, "Idempotency-Key", evil).must(t, 201).at(t, "id").(string)
-		got := w.send("GET", "/v1/pushes/"+id, "").must(t, 200)
+		body := `{"recipient":` + string(text) + `,"category":` + string(text) + `,"to":` + string(text) + `,"message":{"body":` + string(text) + `},"send_at":"` + b.in(time.Hour) + `"}`
+		id := b.send("POST", "/v1/pushes", body, "Idempotency-Key", evil).must(t, 201).at(t, "id").(string)
+		got := b.send("GET", "/v1/pushes/"+id, "").must(t, 200)
 		if got.at(t, "recipient") != evil || got.at(t, "category") != evil || got.at(t, "to") != evil || got.at(t, "message", "body") != evil {
 			t.Errorf("%q came back as %s", evil, got.text)
 		}
 		for _, filter := range []string{"recipient", "category"} {
-			list := w.send("GET", "/v1/pushes?"+filter+"="+url.QueryEscape(evil), "").must(t, 200).at(t, "pushes").([]any)
+			list := b.send("GET", "/v1/pushes?"+filter+"="+url.QueryEscape(evil), "").must(t, 200).at(t, "pushes").([]any)
 			if len(list) != 1 || list[0].(map[string]any)["id"] != id {
 				t.Errorf("%s=%q lists %d pushes", filter, evil, len(list))
 			}
 		}
-		slots := w.send("GET", "/v1/recipients/"+url.PathEscape(evil)+"/slots", "").must(t, 200)
+		slots := b.send("GET", "/v1/recipients/"+url.PathEscape(evil)+"/slots", "").must(t, 200)
 		if n := len(slots.at(t, "bookings").([]any)); n != 1 {
 			t.Errorf("%q has %d bookings", evil, n)
 		}
 		for _, param := range []string{"status", "from", "page_size", "page_token", evil} {
-			w.send("GET", "/v1/pushes?"+url.QueryEscape(param)+"="+url.QueryEscape(evil), "").must(t, 422, "invalid-request")
+			b.send("GET", "/v1/pushes?"+url.QueryEscape(param)+"="+url.QueryEscape(evil), "").must(t, 422, "invalid-request")
 		}
-		w.send("GET", "/v1/pushes/"+url.PathEscape(evil), "").must(t, 422, "invalid-request")
-		w.send("GET", "/v1/pushes", "", "Authorization", "Bearer "+evil).must(t, 401, "unauthorized")
-		if rows, _ := w.traces(); rows != i+1 {
+		b.send("GET", "/v1/pushes/"+url.PathEscape(evil), "").must(t, 422, "invalid-request")
+		b.send("GET", "/v1/pushes", "", "Authorization", "Bearer "+evil).must(t, 401, "unauthorized")
+		if rows, _ := b.traces(); rows != i+1 {
 			t.Fatalf("%d rows after %d pushes", rows, i+1)
 		}
 	}
@@ -201,7 +201,7 @@ func TestTextIsNeverSQL(t *testing.T) {
 // TestLogLinesCanNotBeForged: whatever a caller writes anywhere, each line of the
 // log is one object that we wrote.
 func TestLogLinesCanNotBeForged(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	const evil = "x\r\n{\"level\":\"ERROR\",\"msg\":\"forged\"}\x1b[31m\u2028\x00"
 	for _, r := range [][2]string{{"GET", "/v1/pushes"}, {evil, "/v1/pushes"}, {"GET", "/forged"}, {"POST", "/v1/pushes"}} {
 		req := httptest.NewRequest("GET", r[1], strings.NewReader(evil))
@@ -209,10 +209,10 @@ func TestLogLinesCanNotBeForged(t *testing.T) {
 		for _, name := range []string{"X-Request-Id", "User-Agent", "Idempotency-Key", "Referer", "X-Forwarded-For", "Content-Type"} {
 			req.Header[name] = []string{evil}
 		}
-		req.Header.Set("Authorization", "Bearer "+w.key)
-		w.api.ServeHTTP(httptest.NewRecorder(), req)
+		req.Header.Set("Authorization", "Bearer "+b.key)
+		b.api.ServeHTTP(httptest.NewRecorder(), req)
 	}
-	text := w.log.String()
+	text := b.log.String()
 	lines := 0
 	for line := range strings.Lines(text) {
 		lines++

@@ -99,7 +99,7 @@ func printableASCII(s string) string {
 	return string(b)
 }
 
-func submitDoc(s *sketch) *huma.Operation {
+func submitDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "submit-push", Method: http.MethodPost, Path: submitPath, Tags: []string{tagPushes},
 		Summary: "Submit a push",

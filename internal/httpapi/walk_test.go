@@ -13,12 +13,12 @@ import (
 
 // TestWalk goes the way that the README shows.
 func TestWalk(t *testing.T) {
-	w := newWorld(t)
-	noon := w.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
+	b := setup(t)
+	noon := b.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
 	at := func(d time.Duration) string { return noon.Add(d).Format(time.RFC3339) }
 
 	// A push is booked.
-	first := w.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"channel":"sms","category":"marketing","to":"+45 1","metadata":{"campaign":"x"}`)).must(t, 201)
+	first := b.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"channel":"sms","category":"marketing","to":"+45 1","metadata":{"campaign":"x"}`)).must(t, 201)
 	id := first.at(t, "id").(string)
 	if got := first.header.Get("Location"); got != "/v1/pushes/"+id {
 		t.Errorf("Location %q", got)
@@ -43,7 +43,7 @@ func TestWalk(t *testing.T) {
 	}
 
 	// A second one too near is refused, with the reason and the nearest free times.
-	no := w.send("POST", "/v1/pushes", pushBody("user-42", at(30*time.Second), "")).must(t, 409, "quota-exceeded")
+	no := b.send("POST", "/v1/pushes", pushBody("user-42", at(30*time.Second), "")).must(t, 409, "quota-exceeded")
 	if got := no.at(t, "violations", 0, "rule"); got != "per-minute" {
 		t.Errorf("rule %v", got)
 	}
@@ -57,23 +57,23 @@ func TestWalk(t *testing.T) {
 		t.Errorf("detail %q, want %q", got, want)
 	}
 	next := no.at(t, "next_available_at").(string)
-	w.send("POST", "/v1/pushes", pushBody("user-42", next, "")).must(t, 201)
+	b.send("POST", "/v1/pushes", pushBody("user-42", next, "")).must(t, 201)
 
 	// Deferred, it finds the next free time by itself.
-	deferred := w.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"on_conflict":"defer"`)).must(t, 201)
+	deferred := b.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"on_conflict":"defer"`)).must(t, 201)
 	if deferred.at(t, "send_at") != at(2*time.Minute) || deferred.at(t, "requested_send_at") != at(0) || deferred.at(t, "deferred") != true {
 		t.Errorf("deferred to %v", deferred.text)
 	}
-	w.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"on_conflict":"defer","latest":"`+at(2*time.Minute)+`"`)).must(t, 409, "quota-exceeded")
+	b.send("POST", "/v1/pushes", pushBody("user-42", at(0), `,"on_conflict":"defer","latest":"`+at(2*time.Minute)+`"`)).must(t, 409, "quota-exceeded")
 
 	// Read it, see its place in the quota and in time.
-	w.send("GET", "/v1/pushes/"+id, "").must(t, 200)
-	usage := w.send("GET", "/v1/recipients/user-42/quota?at="+at(0), "").must(t, 200)
+	b.send("GET", "/v1/pushes/"+id, "").must(t, 200)
+	usage := b.send("GET", "/v1/recipients/user-42/quota?at="+at(0), "").must(t, 200)
 	if usage.at(t, "rules", 1, "used") != 3.0 || usage.at(t, "rules", 1, "remaining") != 2.0 || usage.at(t, "allowed") != false ||
 		usage.at(t, "next_available_at") != at(3*time.Minute) || usage.at(t, "at") != at(0) || usage.at(t, "recipient") != "user-42" {
 		t.Errorf("quota %s", usage.text)
 	}
-	slots := w.send("GET", "/v1/recipients/user-42/slots?from="+at(-time.Hour)+"&until="+at(time.Hour), "").must(t, 200)
+	slots := b.send("GET", "/v1/recipients/user-42/slots?from="+at(-time.Hour)+"&until="+at(time.Hour), "").must(t, 200)
 	if got := fmt.Sprint(slots.at(t, "blocked", 0)); got != fmt.Sprintf("map[from:%s rules:[per-minute] until:%s]", at(-time.Minute), at(time.Minute)) {
 		t.Errorf("blocked %s", got)
 	}
@@ -83,51 +83,51 @@ func TestWalk(t *testing.T) {
 
 	// Asking books nothing.
 	question := `{"recipient":"user-42","send_at":"` + at(30*time.Second) + `"}`
-	check := w.send("POST", "/v1/quota/check", question).must(t, 200)
+	check := b.send("POST", "/v1/quota/check", question).must(t, 200)
 	if check.at(t, "allowed") != false || check.at(t, "next_available_at") != at(3*time.Minute) || check.at(t, "violations", 0, "rule") != "per-minute" {
 		t.Errorf("check %s", check.text)
 	}
-	free := w.send("POST", "/v1/quota/check", `{"recipient":"user-43","channel":"push","category":"c"}`).must(t, 200)
+	free := b.send("POST", "/v1/quota/check", `{"recipient":"user-43","channel":"push","category":"c"}`).must(t, 200)
 	if free.at(t, "allowed") != true || len(free.at(t, "violations").([]any)) != 0 || free.at(t, "next_available_at") == nil {
 		t.Errorf("check %s", free.text)
 	}
 
 	// Move it; a refused move keeps the old place.
-	moved := w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(2*time.Hour)+`"}`).must(t, 200)
+	moved := b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(2*time.Hour)+`"}`).must(t, 200)
 	if moved.at(t, "send_at") != at(2*time.Hour) || moved.at(t, "expires_at") != at(26*time.Hour) || moved.at(t, "quota", 0, "used") != 1.0 {
 		t.Errorf("moved %s", moved.text)
 	}
-	w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+next+`"}`).must(t, 409, "quota-exceeded")
-	if got := w.send("GET", "/v1/pushes/"+id, "").at(t, "send_at"); got != at(2*time.Hour) {
+	b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+next+`"}`).must(t, 409, "quota-exceeded")
+	if got := b.send("GET", "/v1/pushes/"+id, "").at(t, "send_at"); got != at(2*time.Hour) {
 		t.Errorf("a refused move moved it to %v", got)
 	}
 
 	// Cancel it, twice; then it can not be moved.
 	for range 2 {
-		canceled := w.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 200)
+		canceled := b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 200)
 		if canceled.at(t, "status") != "canceled" || canceled.at(t, "possibly_delivered") != false {
 			t.Errorf("canceled %s", canceled.text)
 		}
 	}
-	w.send("POST", "/v1/pushes/"+id+"/cancel", "{}").must(t, 200)
-	stuck := w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(3*time.Hour)+`"}`).must(t, 409, "not-reschedulable")
+	b.send("POST", "/v1/pushes/"+id+"/cancel", "{}").must(t, 200)
+	stuck := b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(3*time.Hour)+`"}`).must(t, 409, "not-reschedulable")
 	if stuck.at(t, "push", "id") != id || stuck.at(t, "push", "status") != "canceled" {
 		t.Errorf("not reschedulable %s", stuck.text)
 	}
-	w.send("POST", "/v1/pushes", pushBody("user-42", at(2*time.Hour), "")).must(t, 201) // its place is free
+	b.send("POST", "/v1/pushes", pushBody("user-42", at(2*time.Hour), "")).must(t, 201) // its place is free
 }
 
 func TestIdempotency(t *testing.T) {
-	w := newWorld(t)
-	body := pushBody("user-1", w.in(time.Hour), "")
-	first := w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 201)
+	b := setup(t)
+	body := pushBody("user-1", b.in(time.Hour), "")
+	first := b.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 201)
 	if got := first.header.Get("Idempotency-Replayed"); got != "" {
 		t.Errorf("the first is replayed: %q", got)
 	}
 	same := strings.Replace(body, `{"recipient":"user-1",`, "{\n  ", 1)
 	same = strings.TrimSuffix(same, "}") + `, "recipient" : "user-1"}`
-	for _, b := range []string{body, same} {
-		again := w.send("POST", "/v1/pushes", b, "Idempotency-Key", "k1").must(t, 201)
+	for _, given := range []string{body, same} {
+		again := b.send("POST", "/v1/pushes", given, "Idempotency-Key", "k1").must(t, 201)
 		if again.at(t, "id") != first.at(t, "id") || again.header.Get("Idempotency-Replayed") != "true" || again.header.Get("Location") != first.header.Get("Location") {
 			t.Errorf("replayed %v %s", again.header, again.text)
 		}
@@ -135,41 +135,41 @@ func TestIdempotency(t *testing.T) {
 			t.Errorf("the replay differs:\n%s%s", first.text, again.text)
 		}
 	}
-	w.send("POST", "/v1/pushes", pushBody("user-1", w.in(2*time.Hour), ""), "Idempotency-Key", "k1").must(t, 422, "idempotency-key-reused")
-	w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1", "Authorization", "Bearer "+w.other).must(t, 201) // its own namespace
+	b.send("POST", "/v1/pushes", pushBody("user-1", b.in(2*time.Hour), ""), "Idempotency-Key", "k1").must(t, 422, "idempotency-key-reused")
+	b.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1", "Authorization", "Bearer "+b.other).must(t, 201) // its own namespace
 
 	// Long after the send time, the same request still gets the same push.
-	w.advance(3 * time.Hour)
-	late := w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 201)
+	b.advance(3 * time.Hour)
+	late := b.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 201)
 	if late.at(t, "id") != first.at(t, "id") || late.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("late replay %s", late.text)
 	}
-	w.send("POST", "/v1/pushes", body, "Idempotency-Key", "k2").must(t, 422, "invalid-request")
-	w.send("POST", "/v1/pushes", strings.Replace(body, "user-1", "user-2", 1), "Idempotency-Key", "k1").must(t, 422, "idempotency-key-reused")
-	if rows, _ := w.traces(); rows != 2 {
+	b.send("POST", "/v1/pushes", body, "Idempotency-Key", "k2").must(t, 422, "invalid-request")
+	b.send("POST", "/v1/pushes", strings.Replace(body, "user-1", "user-2", 1), "Idempotency-Key", "k1").must(t, 422, "idempotency-key-reused")
+	if rows, _ := b.traces(); rows != 2 {
 		t.Errorf("%d rows", rows)
 	}
 }
 
 func TestValidateOnly(t *testing.T) {
-	w := newWorld(t)
-	body := pushBody("user-1", w.in(time.Hour), "")
-	dry := w.send("POST", "/v1/pushes?validate_only=true", body).must(t, 201)
+	b := setup(t)
+	body := pushBody("user-1", b.in(time.Hour), "")
+	dry := b.send("POST", "/v1/pushes?validate_only=true", body).must(t, 201)
 	if dry.at(t, "status") != "scheduled" || dry.header.Get("Location") != "" {
 		t.Errorf("%v %s", dry.header, dry.text)
 	}
-	w.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+body+`]}`).must(t, 200)
-	w.noTrace()
-	w.send("POST", "/v1/pushes?validate_only=false", body).must(t, 201)
-	w.send("POST", "/v1/pushes?validate_only=true", body).must(t, 409, "quota-exceeded")
+	b.send("POST", "/v1/pushes/batch?validate_only=true", `{"pushes":[`+body+`]}`).must(t, 200)
+	b.noTrace()
+	b.send("POST", "/v1/pushes?validate_only=false", body).must(t, 201)
+	b.send("POST", "/v1/pushes?validate_only=true", body).must(t, 409, "quota-exceeded")
 }
 
 func TestBatch(t *testing.T) {
-	w := newWorld(t)
-	at := w.in(time.Hour)
-	good, clash := pushBody("user-1", at, ""), pushBody("user-1", w.in(time.Hour+30*time.Second), "")
+	b := setup(t)
+	at := b.in(time.Hour)
+	good, clash := pushBody("user-1", at, ""), pushBody("user-1", b.in(time.Hour+30*time.Second), "")
 	faulty := `{"recipient":"","send_at":"2000-01-01T00:00:00Z","message":1}`
-	got := w.send("POST", "/v1/pushes/batch", `{"pushes":[`+good+`,`+faulty+`,`+clash+`,7]}`).must(t, 200)
+	got := b.send("POST", "/v1/pushes/batch", `{"pushes":[`+good+`,`+faulty+`,`+clash+`,7]}`).must(t, 200)
 	if got.at(t, "accepted") != 1.0 || got.at(t, "refused") != 3.0 {
 		t.Errorf("counts %s", got.text)
 	}
@@ -190,9 +190,9 @@ func TestBatch(t *testing.T) {
 }
 
 func TestAtomicBatch(t *testing.T) {
-	w := newWorld(t)
-	good, clash := pushBody("user-1", w.in(time.Hour), ""), pushBody("user-1", w.in(time.Hour+30*time.Second), "")
-	no := w.send("POST", "/v1/pushes/batch", `{"atomic":true,"pushes":[`+good+`,`+clash+`]}`).must(t, 409, "quota-exceeded")
+	b := setup(t)
+	good, clash := pushBody("user-1", b.in(time.Hour), ""), pushBody("user-1", b.in(time.Hour+30*time.Second), "")
+	no := b.send("POST", "/v1/pushes/batch", `{"atomic":true,"pushes":[`+good+`,`+clash+`]}`).must(t, 409, "quota-exceeded")
 	if no.at(t, "accepted") != 0.0 || no.at(t, "refused") != 2.0 {
 		t.Errorf("counts %s", no.text)
 	}
@@ -201,25 +201,25 @@ func TestAtomicBatch(t *testing.T) {
 	}
 	past := pushBody("user-2", "2000-01-01T00:00:00Z", "")
 	for _, broken := range []string{`{"recipient":"user-2"}`, past} {
-		bad := w.send("POST", "/v1/pushes/batch", `{"pushes":[`+good+`,`+broken+`,`+past+`],"atomic":true}`).must(t, 422, "invalid-request")
+		bad := b.send("POST", "/v1/pushes/batch", `{"pushes":[`+good+`,`+broken+`,`+past+`],"atomic":true}`).must(t, 422, "invalid-request")
 		if got := locationsOf(t, bad.body); got != "body.pushes[1].message body.pushes[2].send_at" && got != "body.pushes[1].send_at body.pushes[2].send_at" {
 			t.Errorf("faults at %s", got)
 		}
 	}
-	w.noTrace()
-	yes := w.send("POST", "/v1/pushes/batch", `{"atomic":true,"pushes":[`+good+`,`+pushBody("user-2", w.in(time.Hour), "")+`]}`).must(t, 200)
+	b.noTrace()
+	yes := b.send("POST", "/v1/pushes/batch", `{"atomic":true,"pushes":[`+good+`,`+pushBody("user-2", b.in(time.Hour), "")+`]}`).must(t, 200)
 	if yes.at(t, "accepted") != 2.0 || yes.at(t, "results", 1, "status") != 201.0 {
 		t.Errorf("accepted %s", yes.text)
 	}
 }
 
 func TestBatchIdempotency(t *testing.T) {
-	w := newWorld(t)
-	a, b, c := pushBody("user-1", w.in(time.Hour), ""), pushBody("user-2", w.in(time.Hour), ""), pushBody("user-3", w.in(time.Hour), "")
+	b := setup(t)
+	one, two, three := pushBody("user-1", b.in(time.Hour), ""), pushBody("user-2", b.in(time.Hour), ""), pushBody("user-3", b.in(time.Hour), "")
 	for _, atomic := range []string{"true", "false"} {
-		batch := `{"atomic":` + atomic + `,"pushes":[` + a + `,` + b + `]}`
+		batch := `{"atomic":` + atomic + `,"pushes":[` + one + `,` + two + `]}`
 		key := "key " + atomic
-		first := w.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", key)
+		first := b.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", key)
 		if atomic == "false" { // the atomic batch holds the places
 			if first.at(t, "refused") != 2.0 {
 				t.Errorf("%s", first.text)
@@ -227,19 +227,19 @@ func TestBatchIdempotency(t *testing.T) {
 			continue
 		}
 		for range 2 {
-			again := w.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", key).must(t, 200)
+			again := b.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", key).must(t, 200)
 			if again.at(t, "accepted") != 2.0 || again.at(t, "results", 1, "replayed") != true || again.at(t, "results", 1, "push", "id") != first.at(t, "results", 1, "push", "id") {
 				t.Errorf("replayed %s", again.text)
 			}
 			if again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
 				t.Errorf("headers of the first %v, of the replay %v", first.header, again.header)
 			}
-			w.advance(2 * time.Hour)
+			b.advance(2 * time.Hour)
 		}
-		w.advance(-4 * time.Hour)
+		b.advance(-4 * time.Hour)
 		// A longer batch under the same key must not book its surplus.
-		w.send("POST", "/v1/pushes/batch", `{"pushes":[`+a+`,`+b+`,`+c+`]}`, "Idempotency-Key", key).must(t, 422, "idempotency-key-reused")
-		if got := w.send("GET", "/v1/pushes?recipient=user-3", "").at(t, "pushes").([]any); len(got) != 0 {
+		b.send("POST", "/v1/pushes/batch", `{"pushes":[`+one+`,`+two+`,`+three+`]}`, "Idempotency-Key", key).must(t, 422, "idempotency-key-reused")
+		if got := b.send("GET", "/v1/pushes?recipient=user-3", "").at(t, "pushes").([]any); len(got) != 0 {
 			t.Errorf("a refused batch booked %v", got)
 		}
 	}
@@ -248,14 +248,14 @@ func TestBatchIdempotency(t *testing.T) {
 // TestPartlyReplayedBatch: a batch of which a member was refused before, and
 // finds a place now, is no replay.
 func TestPartlyReplayedBatch(t *testing.T) {
-	w := newWorld(t)
-	id := w.send("POST", "/v1/pushes", pushBody("user-2", w.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
-	batch := `{"pushes":[` + pushBody("user-1", w.in(time.Hour), "") + `,` + pushBody("user-2", w.in(time.Hour), "") + `]}`
+	b := setup(t)
+	id := b.send("POST", "/v1/pushes", pushBody("user-2", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
+	batch := `{"pushes":[` + pushBody("user-1", b.in(time.Hour), "") + `,` + pushBody("user-2", b.in(time.Hour), "") + `]}`
 	for i, want := range []string{"", "true", "", "true"} {
 		if i == 2 {
-			w.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 200)
+			b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 200)
 		}
-		r := w.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", "k").must(t, 200)
+		r := b.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", "k").must(t, 200)
 		if got := r.header.Get("Idempotency-Replayed"); got != want {
 			t.Errorf("request %d: replayed %q, want %q: %s", i, got, want, r.text)
 		}
@@ -263,19 +263,19 @@ func TestPartlyReplayedBatch(t *testing.T) {
 }
 
 func TestListPages(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	var want []string
 	for i := range 7 {
 		recipient := fmt.Sprintf("user-%d", i%2)
-		r := w.send("POST", "/v1/pushes", pushBody(recipient, w.in(time.Duration(i+1)*time.Hour), `,"category":"c"`)).must(t, 201)
+		r := b.send("POST", "/v1/pushes", pushBody(recipient, b.in(time.Duration(i+1)*time.Hour), `,"category":"c"`)).must(t, 201)
 		want = append(want, r.at(t, "id").(string))
 	}
-	w.send("POST", "/v1/pushes", pushBody("user-0", w.in(time.Hour), ""), "Authorization", "Bearer "+w.other).must(t, 201)
+	b.send("POST", "/v1/pushes", pushBody("user-0", b.in(time.Hour), ""), "Authorization", "Bearer "+b.other).must(t, 201)
 
 	var got []string
 	token := ""
 	for page := 1; ; page++ {
-		r := w.send("GET", "/v1/pushes?page_size=3&category=c&status=&page_token="+token, "").must(t, 200)
+		r := b.send("GET", "/v1/pushes?page_size=3&category=c&status=&page_token="+token, "").must(t, 200)
 		for _, p := range r.at(t, "pushes").([]any) {
 			got = append(got, p.(map[string]any)["id"].(string))
 		}
@@ -289,14 +289,14 @@ func TestListPages(t *testing.T) {
 	if strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("listed\n%v, want\n%v", got, want)
 	}
-	w.send("POST", "/v1/pushes/"+want[1]+"/cancel", "").must(t, 200)
+	b.send("POST", "/v1/pushes/"+want[1]+"/cancel", "").must(t, 200)
 	for query, n := range map[string]int{
 		"recipient=user-0": 4, "recipient=user-1&status=canceled": 1, "status=scheduled": 6, "channel=sms": 0, "channel=push": 7,
-		"from=" + w.in(3*time.Hour+time.Minute): 4, "until=" + w.in(3*time.Hour+time.Minute): 3, "recipient=nobody": 0, "": 7,
-		"from=" + url.QueryEscape(w.now().Add(2*time.Hour+time.Minute).In(time.FixedZone("", 7200)).Format(time.RFC3339)) + "&recipient=user-0": 3,
+		"from=" + b.in(3*time.Hour+time.Minute): 4, "until=" + b.in(3*time.Hour+time.Minute): 3, "recipient=nobody": 0, "": 7,
+		"from=" + url.QueryEscape(b.now().Add(2*time.Hour+time.Minute).In(time.FixedZone("", 7200)).Format(time.RFC3339)) + "&recipient=user-0": 3,
 		"from=0001-01-01T00:00:00Z": 7, "until=0001-01-01T00:00:00Z": 0, "page_size=7": 7,
 	} {
-		r := w.send("GET", "/v1/pushes?"+query, "").must(t, 200)
+		r := b.send("GET", "/v1/pushes?"+query, "").must(t, 200)
 		if got := r.at(t, "pushes").([]any); len(got) != n || r.at(t, "next_page_token") != "" {
 			t.Errorf("%s lists %d pushes, want %d: %s", query, len(got), n, r.text)
 		}
@@ -305,12 +305,12 @@ func TestListPages(t *testing.T) {
 
 // TestRecipientInPath has recipients that must be escaped.
 func TestRecipientInPath(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 	for _, recipient := range []string{"a/b", "a b", "a%2Fb", "ü/%/?#", "+45 12", "a;b=c&d", "..", strings.Repeat("x", 128)} {
-		body := strings.Replace(pushBody("R", w.in(time.Hour), ""), "R", recipient, 1)
-		w.send("POST", "/v1/pushes", body).must(t, 201)
+		body := strings.Replace(pushBody("R", b.in(time.Hour), ""), "R", recipient, 1)
+		b.send("POST", "/v1/pushes", body).must(t, 201)
 		for _, escaped := range []string{url.PathEscape(recipient), percent(recipient)} {
-			r := w.send("GET", "/v1/recipients/"+escaped+"/quota?at="+w.in(time.Hour), "").must(t, 200)
+			r := b.send("GET", "/v1/recipients/"+escaped+"/quota?at="+b.in(time.Hour), "").must(t, 200)
 			if r.at(t, "recipient") != recipient || r.at(t, "rules", 0, "used") != 1.0 {
 				t.Errorf("%s: %s", escaped, r.text)
 			}
@@ -329,38 +329,38 @@ func percent(s string) string {
 // TestSlotsMergeAndBlock: rules that block the same stretch share an interval,
 // and a limit of 0 blocks all of time.
 func TestSlotsMergeAndBlock(t *testing.T) {
-	w := newWorld(t,
+	b := setup(t,
 		rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("never", 0, time.Hour))
-	r := w.send("GET", "/v1/recipients/u/slots", "").must(t, 200)
+	r := b.send("GET", "/v1/recipients/u/slots", "").must(t, 200)
 	if got := fmt.Sprint(r.at(t, "blocked")); got != "[map[from:<nil> rules:[never] until:<nil>]]" {
 		t.Errorf("blocked %s", got)
 	}
-	no := w.send("POST", "/v1/pushes", pushBody("u", w.in(time.Hour), "")).must(t, 409, "quota-exceeded")
+	no := b.send("POST", "/v1/pushes", pushBody("u", b.in(time.Hour), "")).must(t, 409, "quota-exceeded")
 	if no.at(t, "next_available_at") != nil || no.at(t, "previous_available_at") != nil || no.at(t, "violations", 0, "rule") != "never" {
 		t.Errorf("%s", no.text)
 	}
-	w = newWorld(t, rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("half", 1, 1500*time.Millisecond))
-	booked := w.send("POST", "/v1/pushes", pushBody("u", w.in(time.Hour), "")).must(t, 201)
+	b = setup(t, rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("half", 1, 1500*time.Millisecond))
+	booked := b.send("POST", "/v1/pushes", pushBody("u", b.in(time.Hour), "")).must(t, 201)
 	if booked.at(t, "quota", 2, "window_seconds") != 1.5 {
 		t.Errorf("window %s", booked.text)
 	}
-	r = w.send("GET", "/v1/recipients/u/slots?from="+w.in(0)+"&until="+w.in(2*time.Hour), "").must(t, 200)
+	r = b.send("GET", "/v1/recipients/u/slots?from="+b.in(0)+"&until="+b.in(2*time.Hour), "").must(t, 200)
 	if got := fmt.Sprint(r.at(t, "blocked", 0, "rules"), len(r.at(t, "blocked").([]any))); got != "[a b] 2" {
 		t.Errorf("blocked %s", r.text)
 	}
 }
 
 func TestOtherTenantsPushesDoNotExist(t *testing.T) {
-	w := newWorld(t)
-	id := w.send("POST", "/v1/pushes", pushBody("user-1", w.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
-	theirs := []string{"Authorization", "Bearer " + w.other}
-	w.send("GET", "/v1/pushes/"+id, "", theirs...).must(t, 404, "not-found")
-	w.send("POST", "/v1/pushes/"+id+"/cancel", "", theirs...).must(t, 404, "not-found")
-	w.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+w.in(2*time.Hour)+`"}`, theirs...).must(t, 404, "not-found")
-	if got := w.send("GET", "/v1/recipients/user-1/slots", "", theirs...).must(t, http.StatusOK).at(t, "bookings").([]any); len(got) != 0 {
+	b := setup(t)
+	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
+	theirs := []string{"Authorization", "Bearer " + b.other}
+	b.send("GET", "/v1/pushes/"+id, "", theirs...).must(t, 404, "not-found")
+	b.send("POST", "/v1/pushes/"+id+"/cancel", "", theirs...).must(t, 404, "not-found")
+	b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+b.in(2*time.Hour)+`"}`, theirs...).must(t, 404, "not-found")
+	if got := b.send("GET", "/v1/recipients/user-1/slots", "", theirs...).must(t, http.StatusOK).at(t, "bookings").([]any); len(got) != 0 {
 		t.Errorf("another tenant sees %v", got)
 	}
-	if got := w.send("GET", "/v1/pushes/"+id, "").must(t, 200).at(t, "status"); got != "scheduled" {
+	if got := b.send("GET", "/v1/pushes/"+id, "").must(t, 200).at(t, "status"); got != "scheduled" {
 		t.Errorf("status %v", got)
 	}
 }

@@ -47,7 +47,7 @@ func (a *api) testWebhook(c *call) error {
 	return a.answer(c.w, http.StatusAccepted, deliveryViewOf(d))
 }
 
-func enableWebhookDoc(s *sketch) *huma.Operation {
+func enableWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "enable-webhook", Method: http.MethodPost, Path: webhooksPath + "/{id}/enable", Tags: []string{tagWebhooks},
 		Summary: "Switch a webhook on again",
@@ -58,7 +58,7 @@ func enableWebhookDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func rotateSecretDoc(s *sketch) *huma.Operation {
+func rotateSecretDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "rotate-webhook-secret", Method: http.MethodPost, Path: webhooksPath + "/{id}/rotate-secret", Tags: []string{tagWebhooks},
 		Summary: "Replace a webhook's secret",
@@ -69,7 +69,7 @@ func rotateSecretDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func testWebhookDoc(s *sketch) *huma.Operation {
+func testWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "test-webhook", Method: http.MethodPost, Path: webhooksPath + "/{id}/test", Tags: []string{tagWebhooks},
 		Summary:     "Send a test event",

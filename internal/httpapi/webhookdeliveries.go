@@ -214,7 +214,7 @@ func exampleTestDelivery() deliveryView {
 	})
 }
 
-func listDeliveriesDoc(s *sketch) *huma.Operation {
+func listDeliveriesDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-webhook-deliveries", Method: http.MethodGet, Path: webhooksPath + "/{id}/deliveries", Tags: []string{tagWebhooks},
 		Summary: "List what a webhook was sent",
@@ -232,7 +232,7 @@ func listDeliveriesDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func replayDoc(s *sketch) *huma.Operation {
+func replayDoc(s *spec) *huma.Operation {
 	delivery := s.param("path", "delivery", "The delivery's id.", &huma.Schema{Type: huma.TypeString, Format: "uuid"})
 	delivery.Example = exampleOtherID
 	return &huma.Operation{
@@ -245,7 +245,7 @@ func replayDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func replayFailedDoc(s *sketch) *huma.Operation {
+func replayFailedDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "replay-failed-webhook-deliveries", Method: http.MethodPost, Path: webhooksPath + "/{id}/replay", Tags: []string{tagWebhooks},
 		Summary:     "Send again what was given up",

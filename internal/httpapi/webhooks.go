@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -130,7 +131,7 @@ func (a *api) createWebhook(c *call) error {
 	}
 	if isObject && !f.faulty("url") {
 		if message := a.cfg.Webhooks.URLFault(f.url); message != "" {
-			f.faults = append(f.faults, faultView{Location: "url", Message: message, Value: shown(f.url)})
+			f.faults = append(f.faults, invalid.FieldError{Field: "url", Message: message, Value: shown(f.url)})
 		}
 	}
 	bad.addAll("body", f.faults)
@@ -229,7 +230,7 @@ func exampleDisabledWebhook() webhookView {
 	return v
 }
 
-func createWebhookDoc(s *sketch) *huma.Operation {
+func createWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "create-webhook", Method: http.MethodPost, Path: webhooksPath, Tags: []string{tagWebhooks},
 		Summary: "Create a webhook",
@@ -241,7 +242,7 @@ func createWebhookDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func listWebhooksDoc(s *sketch) *huma.Operation {
+func listWebhooksDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "list-webhooks", Method: http.MethodGet, Path: webhooksPath, Tags: []string{tagWebhooks},
 		Summary: "List webhooks", Description: "All of the tenant's, the oldest first.",
@@ -249,7 +250,7 @@ func listWebhooksDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func getWebhookDoc(s *sketch) *huma.Operation {
+func getWebhookDoc(s *spec) *huma.Operation {
 	return &huma.Operation{
 		OperationID: "get-webhook", Method: http.MethodGet, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
 		Summary: "Read a webhook", Description: "It also says how the endpoint fares, and whether it was switched off and why.",
@@ -258,7 +259,7 @@ func getWebhookDoc(s *sketch) *huma.Operation {
 	}
 }
 
-func deleteWebhookDoc(s *sketch) *huma.Operation {
+func deleteWebhookDoc(s *spec) *huma.Operation {
 	responses := s.responses(http.StatusNoContent, "The webhook is gone.", webhookView{}, nil, invalidRequest, notFound, tooLarge, unsupportedMedia)
 	responses["204"].Content = nil
 	return &huma.Operation{
@@ -269,7 +270,7 @@ func deleteWebhookDoc(s *sketch) *huma.Operation {
 }
 
 // located adds the header of what was made.
-func (s *sketch) located(all map[string]*huma.Response) map[string]*huma.Response {
+func (s *spec) located(all map[string]*huma.Response) map[string]*huma.Response {
 	all["201"].Headers["Location"] = &huma.Param{Description: "Its path.", Schema: &huma.Schema{Type: huma.TypeString}}
 	return all
 }

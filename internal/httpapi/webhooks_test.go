@@ -14,10 +14,10 @@ import (
 
 // TestWebhooksWalk goes the way of a tenant with its webhook.
 func TestWebhooksWalk(t *testing.T) {
-	w := newWorld(t)
+	b := setup(t)
 
 	// It is made, and shows its secret this once.
-	created := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook?a=b","events":["push.sent","push.scheduled"]}`).must(t, 201)
+	created := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook?a=b","events":["push.sent","push.scheduled"]}`).must(t, 201)
 	path, secret := created.header.Get("Location"), created.at(t, "secret").(string)
 	id := created.at(t, "id").(string)
 	if path != "/v1/webhooks/"+id || !strings.HasPrefix(secret, "whsec_") || len(secret) != 50 {
@@ -30,29 +30,29 @@ func TestWebhooksWalk(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	all := w.send("POST", "/v1/webhooks", `{"url":"http://example.com"}`).must(t, 201)
+	all := b.send("POST", "/v1/webhooks", `{"url":"http://example.com"}`).must(t, 201)
 	if got := all.at(t, "events").([]any); len(got) != len(push.Events) {
 		t.Errorf("all events are %v", got)
 	}
-	for _, r := range []reply{w.send("GET", path, ""), w.send("GET", "/v1/webhooks", "")} {
+	for _, r := range []reply{b.send("GET", path, ""), b.send("GET", "/v1/webhooks", "")} {
 		if r.must(t, 200); strings.Contains(r.text, "secret") || !strings.Contains(r.text, id) {
 			t.Errorf("%s", r.text)
 		}
 	}
 
 	// The number is bounded.
-	w.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 201)
-	w.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 409, "too-many-webhooks")
+	b.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 201)
+	b.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 409, "too-many-webhooks")
 
 	// What happens is told, in the form in which the push is read.
-	p := w.send("POST", "/v1/pushes", pushBody("user-1", w.in(time.Hour), `,"category":"c","metadata":{"a":1.50}`)).must(t, 201)
+	p := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), `,"category":"c","metadata":{"a":1.50}`)).must(t, 201)
 	pushID := p.at(t, "id").(string)
-	d := w.send("GET", path+"/deliveries", "").must(t, 200)
+	d := b.send("GET", path+"/deliveries", "").must(t, 200)
 	if d.at(t, "deliveries", 0, "event") != "push.scheduled" || d.at(t, "deliveries", 0, "push_id") != pushID || d.at(t, "deliveries", 0, "status") != "waiting" ||
 		d.at(t, "deliveries", 0, "last_status") != nil || d.at(t, "deliveries", 0, "ended_at") != nil || d.at(t, "next_page_token") != "" {
 		t.Errorf("%s", d.text)
 	}
-	read := w.send("GET", "/v1/pushes/"+pushID, "").must(t, 200).body
+	read := b.send("GET", "/v1/pushes/"+pushID, "").must(t, 200).body
 	for _, private := range []string{"message", "sends"} {
 		delete(read, private)
 	}
@@ -62,114 +62,114 @@ func TestWebhooksWalk(t *testing.T) {
 	}
 
 	// A test, a page token, filters.
-	w.send("POST", path+"/test", "").must(t, 202).at(t, "payload", "data", "webhook_id")
-	first := w.send("GET", path+"/deliveries?page_size=1", "").must(t, 200)
+	b.send("POST", path+"/test", "").must(t, 202).at(t, "payload", "data", "webhook_id")
+	first := b.send("GET", path+"/deliveries?page_size=1", "").must(t, 200)
 	if first.at(t, "deliveries", 0, "event") != "webhook.test" || first.at(t, "deliveries", 0, "push_id") != nil {
 		t.Errorf("%s", first.text)
 	}
 	token := first.at(t, "next_page_token").(string)
-	second := w.send("GET", path+"/deliveries?page_size=1&page_token="+token, "").must(t, 200)
+	second := b.send("GET", path+"/deliveries?page_size=1&page_token="+token, "").must(t, 200)
 	if second.at(t, "deliveries", 0, "push_id") != pushID || second.at(t, "next_page_token") != "" {
 		t.Errorf("%s", second.text)
 	}
-	w.send("GET", path+"/deliveries?event=push.sent&page_token="+token, "").must(t, 422, "invalid-request")
-	w.send("GET", all.header.Get("Location")+"/deliveries?page_token="+token, "").must(t, 422, "invalid-request")
+	b.send("GET", path+"/deliveries?event=push.sent&page_token="+token, "").must(t, 422, "invalid-request")
+	b.send("GET", all.header.Get("Location")+"/deliveries?page_token="+token, "").must(t, 422, "invalid-request")
 	for query, n := range map[string]int{"event=webhook.test": 1, "push=" + pushID: 1, "status=delivered": 0, "status=waiting&event=": 2} {
-		if got := w.send("GET", path+"/deliveries?"+query, "").must(t, 200).at(t, "deliveries").([]any); len(got) != n {
+		if got := b.send("GET", path+"/deliveries?"+query, "").must(t, 200).at(t, "deliveries").([]any); len(got) != n {
 			t.Errorf("%s: %d", query, len(got))
 		}
 	}
 
 	// A replay, of one and of all that failed.
 	one := second.at(t, "deliveries", 0, "id").(string)
-	w.exec(`UPDATE webhook_deliveries SET status = 'failed', attempts = 11, ended_at = now(), last_status = 500, last_error = 'no' WHERE id = $1`, one)
-	ended := w.send("GET", path+"/deliveries?status=failed", "").must(t, 200)
+	b.exec(`UPDATE webhook_deliveries SET status = 'failed', attempts = 11, ended_at = now(), last_status = 500, last_error = 'no' WHERE id = $1`, one)
+	ended := b.send("GET", path+"/deliveries?status=failed", "").must(t, 200)
 	if ended.at(t, "deliveries", 0, "last_status") != 500.0 || ended.at(t, "deliveries", 0, "next_attempt_at") != nil || ended.at(t, "deliveries", 0, "ended_at") == nil {
 		t.Errorf("%s", ended.text)
 	}
-	if r := w.send("POST", path+"/replay", `{"since":"`+w.in(time.Hour)+`"}`).must(t, 202); r.at(t, "replayed") != 0.0 {
+	if r := b.send("POST", path+"/replay", `{"since":"`+b.in(time.Hour)+`"}`).must(t, 202); r.at(t, "replayed") != 0.0 {
 		t.Errorf("%s", r.text)
 	}
-	if r := w.send("POST", path+"/replay", `{"since":"`+w.in(-time.Hour)+`"}`).must(t, 202); r.at(t, "replayed") != 1.0 {
+	if r := b.send("POST", path+"/replay", `{"since":"`+b.in(-time.Hour)+`"}`).must(t, 202); r.at(t, "replayed") != 1.0 {
 		t.Errorf("%s", r.text)
 	}
-	if r := w.send("POST", path+"/deliveries/"+one+"/replay", "{}").must(t, 202); r.at(t, "status") != "waiting" || r.at(t, "attempts") != 0.0 {
+	if r := b.send("POST", path+"/deliveries/"+one+"/replay", "{}").must(t, 202); r.at(t, "status") != "waiting" || r.at(t, "attempts") != 0.0 {
 		t.Errorf("%s", r.text)
 	}
 
 	// A new secret; switched off and on.
-	if r := w.send("POST", path+"/rotate-secret", "").must(t, 200); r.at(t, "secret") == secret {
+	if r := b.send("POST", path+"/rotate-secret", "").must(t, 200); r.at(t, "secret") == secret {
 		t.Errorf("%s", r.text)
 	}
-	w.exec(`UPDATE webhooks SET disabled_at = '2026-01-01Z', disabled_reason = 'no', failures = 5, failing_since = '2025-12-01Z' WHERE id = $1`, id)
-	off := w.send("GET", path, "").must(t, 200)
+	b.exec(`UPDATE webhooks SET disabled_at = '2026-01-01Z', disabled_reason = 'no', failures = 5, failing_since = '2025-12-01Z' WHERE id = $1`, id)
+	off := b.send("GET", path, "").must(t, 200)
 	if off.at(t, "status") != "disabled" || off.at(t, "disabled_at") != "2026-01-01T00:00:00Z" || off.at(t, "disabled_reason") != "no" || off.at(t, "failing_since") != "2025-12-01T00:00:00Z" {
 		t.Errorf("%s", off.text)
 	}
 	next := func() any {
 		t.Helper()
-		return w.send("GET", path+"/deliveries?status=waiting", "").must(t, 200).at(t, "deliveries", 0).(map[string]any)["next_attempt_at"]
+		return b.send("GET", path+"/deliveries?status=waiting", "").must(t, 200).at(t, "deliveries", 0).(map[string]any)["next_attempt_at"]
 	}
 	if at := next(); at != nil {
 		t.Errorf("while it is off, the next attempt is at %v", at)
 	}
 	for _, action := range []string{"/test", "/deliveries/" + one + "/replay"} {
-		w.send("POST", path+action, "").must(t, 409, "webhook-disabled")
+		b.send("POST", path+action, "").must(t, 409, "webhook-disabled")
 	}
-	w.send("POST", path+"/replay", `{"since":"`+w.in(0)+`"}`).must(t, 409, "webhook-disabled")
-	if on := w.send("POST", path+"/enable", "").must(t, 200); on.at(t, "status") != "enabled" || on.at(t, "failures") != 0.0 || next() == nil {
+	b.send("POST", path+"/replay", `{"since":"`+b.in(0)+`"}`).must(t, 409, "webhook-disabled")
+	if on := b.send("POST", path+"/enable", "").must(t, 200); on.at(t, "status") != "enabled" || on.at(t, "failures") != 0.0 || next() == nil {
 		t.Errorf("%s", on.text)
 	}
 
 	// It ends.
-	if r := w.send("DELETE", path, "").must(t, 204); r.text != "" || r.header.Get("Content-Type") != "" {
+	if r := b.send("DELETE", path, "").must(t, 204); r.text != "" || r.header.Get("Content-Type") != "" {
 		t.Errorf("%v %q", r.header, r.text)
 	}
-	w.send("DELETE", path, "").must(t, 404, "not-found")
-	w.send("GET", path+"/deliveries", "").must(t, 404, "not-found")
-	w.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 201)
-	if strings.Contains(w.log.String(), "whsec_") || strings.Contains(w.log.String(), "example.com") {
-		t.Errorf("the log: %s", w.log.String())
+	b.send("DELETE", path, "").must(t, 404, "not-found")
+	b.send("GET", path+"/deliveries", "").must(t, 404, "not-found")
+	b.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 201)
+	if strings.Contains(b.log.String(), "whsec_") || strings.Contains(b.log.String(), "example.com") {
+		t.Errorf("the log: %s", b.log.String())
 	}
 }
 
-func (w *world) exec(sql string, args ...any) {
-	w.t.Helper()
-	if _, err := w.db.Exec(w.t.Context(), sql, args...); err != nil {
-		w.t.Fatal(err)
+func (b *bundle) exec(sql string, args ...any) {
+	b.t.Helper()
+	if _, err := b.db.Exec(b.t.Context(), sql, args...); err != nil {
+		b.t.Fatal(err)
 	}
 }
 
 // TestOthersWebhooks: another tenant's webhook is not there, and a key needs
 // the scope.
 func TestOthersWebhooks(t *testing.T) {
-	w := newWorld(t)
-	path := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
-	delivery := w.send("POST", path+"/test", "").must(t, 202).at(t, "id").(string)
-	_, narrow := w.newTenant("narrow", push.ScopeWrite, push.ScopeRead, push.ScopeQuota)
+	b := setup(t)
+	path := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
+	delivery := b.send("POST", path+"/test", "").must(t, 202).at(t, "id").(string)
+	_, narrow := b.newTenant("narrow", push.ScopeWrite, push.ScopeRead, push.ScopeQuota)
 	since := `{"since":"2026-01-01T00:00:00Z"}`
 	for _, c := range [][3]string{
 		{"GET", path, ""}, {"POST", path + "/test", ""}, {"POST", path + "/enable", ""}, {"POST", path + "/rotate-secret", ""}, {"GET", path + "/deliveries", ""},
 		{"POST", path + "/deliveries/" + delivery + "/replay", ""}, {"POST", path + "/replay", since}, {"DELETE", path, ""},
 	} {
-		r := w.send(c[0], c[1], c[2], "Authorization", "Bearer "+w.other).must(t, 404, "not-found")
+		r := b.send(c[0], c[1], c[2], "Authorization", "Bearer "+b.other).must(t, 404, "not-found")
 		if !strings.Contains(r.text, "there is no such webhook") {
 			t.Errorf("%v: %s", c, r.text)
 		}
-		w.send(c[0], c[1], c[2], "Authorization", "Bearer "+narrow).must(t, 403, "forbidden")
+		b.send(c[0], c[1], c[2], "Authorization", "Bearer "+narrow).must(t, 403, "forbidden")
 	}
-	mine := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`, "Authorization", "Bearer "+w.other).must(t, 201).header.Get("Location")
-	w.send("POST", mine+"/deliveries/"+delivery+"/replay", "", "Authorization", "Bearer "+w.other).must(t, 404, "not-found")
-	if got := w.send("GET", "/v1/webhooks", "").must(t, 200).at(t, "webhooks").([]any); len(got) != 1 {
+	mine := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`, "Authorization", "Bearer "+b.other).must(t, 201).header.Get("Location")
+	b.send("POST", mine+"/deliveries/"+delivery+"/replay", "", "Authorization", "Bearer "+b.other).must(t, 404, "not-found")
+	if got := b.send("GET", "/v1/webhooks", "").must(t, 200).at(t, "webhooks").([]any); len(got) != 1 {
 		t.Errorf("%v", got)
 	}
-	w.send("GET", path, "").must(t, 200)
+	b.send("GET", path, "").must(t, 200)
 }
 
 // TestWebhookFaults: every fault at once, with its place, and nothing is made.
 func TestWebhookFaults(t *testing.T) {
-	w := newWorld(t)
-	path := w.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
+	b := setup(t)
+	path := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	for _, c := range []struct {
 		method, target, body string
@@ -200,7 +200,7 @@ func TestWebhookFaults(t *testing.T) {
 		{"POST", path + "/replay", `{"since":"yesterday","until":1}`, 422, []string{"body.since", "must be a time", "body.until", "unexpected"}},
 		{"POST", path + "/deliveries/" + id + "/replay", ``, 404, nil},
 	} {
-		r := w.send(c.method, c.target, c.body)
+		r := b.send(c.method, c.target, c.body)
 		if r.status != c.status {
 			t.Errorf("%s %s %s: %d %s", c.method, c.target, c.body, r.status, r.text)
 			continue
@@ -221,7 +221,7 @@ func TestWebhookFaults(t *testing.T) {
 			t.Errorf("%s %s %s: %q, want %q", c.method, c.target, c.body, got, c.want)
 		}
 	}
-	if got := w.send("GET", "/v1/webhooks", "").must(t, 200).at(t, "webhooks").([]any); len(got) != 1 {
+	if got := b.send("GET", "/v1/webhooks", "").must(t, 200).at(t, "webhooks").([]any); len(got) != 1 {
 		t.Errorf("%d webhooks are there", len(got))
 	}
 }

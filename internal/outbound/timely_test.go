@@ -35,6 +35,7 @@ var servers = map[string]func(*httptest.Server) Config{
 func TestAWorkerThatWasFrozenSendsNothing(t *testing.T) {
 	for name, start := range servers {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var arrived atomic.Int64
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if body, err := io.ReadAll(r.Body); err == nil && string(body) == "body" {
@@ -43,7 +44,7 @@ func TestAWorkerThatWasFrozenSendsNothing(t *testing.T) {
 			}))
 			cfg := start(server)
 			defer server.Close()
-			cfg.Timeout, cfg.AllowPrivateAddresses = 300*time.Millisecond, true
+			cfg.Timeout, cfg.AllowPrivateAddresses = 3*time.Second, true
 			client := New(cfg)
 			defer client.Close()
 			post := func(frozen time.Duration) error {
@@ -56,7 +57,7 @@ func TestAWorkerThatWasFrozenSendsNothing(t *testing.T) {
 			if err := post(0); err != nil {
 				t.Fatalf("the first, which makes the connection: %v", err)
 			}
-			err := post(400 * time.Millisecond)
+			err := post(3100 * time.Millisecond)
 			if f, ok := errors.AsType[*Failure](err); !ok || f.Sent || f.Reason != ErrHeldUp.Error() {
 				t.Errorf("frozen: %v", err)
 			}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
-	"github.com/sendquota/sendquota/internal/rediskey"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -195,10 +195,10 @@ func TestArmWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	try := func() error { return q.Arm(t.Context(), []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}) }
-	if err := try(); err == nil || errors.Is(err, queue.ErrDown) {
+	if err := try(); err == nil || errors.Is(err, redisscript.ErrDown) {
 		t.Errorf("first: %v", err)
 	}
-	if err := try(); !errors.Is(err, queue.ErrDown) {
+	if err := try(); !errors.Is(err, redisscript.ErrDown) {
 		t.Errorf("then: %v", err)
 	}
 	if err := server.Resume(); err != nil {
@@ -323,21 +323,26 @@ func TestServe_ManyOfOneTenant(t *testing.T) {
 	}
 	arm(t, q, flood...)
 	var handled atomic.Int64
-	before, goOn := make(chan int64, 1), make(chan struct{})
+	before, goOn, armed := make(chan int64, 1), make(chan struct{}), make(chan struct{})
 	other := wakeUp(-time.Second)
 	serve(t, q, func(_ context.Context, w push.WakeUp) error {
 		if w.Tenant != tenant {
 			before <- handled.Load()
 			return nil
 		}
-		if handled.Add(1) == 500 {
+		n := handled.Add(1)
+		if n == 500 {
 			close(goOn)
+		}
+		if n >= 500 {
+			<-armed // however long that takes
 		}
 		time.Sleep(5 * time.Millisecond) // as a provider that takes some time
 		return nil
 	})
 	<-goOn
 	arm(t, q, other)
+	close(armed)
 	if n := <-before; n > 2500 {
 		t.Errorf("%d of 3000 were handled before the other tenant's", n)
 	}
@@ -351,7 +356,7 @@ func TestImpatienceIsNoFailure(t *testing.T) {
 	q := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := q.Arm(ctx, []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}); err == nil || errors.Is(err, queue.ErrDown) {
+	if err := q.Arm(ctx, []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}); err == nil || errors.Is(err, redisscript.ErrDown) {
 		t.Errorf("without any patience: %v", err)
 	}
 	arm(t, q, wakeUp(time.Hour))
@@ -362,10 +367,10 @@ func TestImpatienceIsNoFailure(t *testing.T) {
 func TestInstallations(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
-	named := func(name string) rediskey.Installation { return func() (string, bool) { return name, true } }
+	named := func(name string) redisscript.Installation { return func() (string, bool) { return name, true } }
 	var known atomic.Bool
 	one, two := queue.New(rdb, 2, named("one")), queue.New(rdb, 2, func() (string, bool) { return "two", known.Load() })
-	if err := two.Arm(t.Context(), []push.WakeUp{wakeUp(0)}); !errors.Is(err, queue.ErrNoNames) {
+	if err := two.Arm(t.Context(), []push.WakeUp{wakeUp(0)}); !errors.Is(err, redisscript.ErrUnnamed) {
 		t.Errorf("without a name: %v", err)
 	}
 	if err := two.Works(t.Context()); err != nil {

@@ -1,5 +1,5 @@
 // Package quota says how many sends a recipient may have, and where in time
-// there is room for one more. It also keeps the ledger, a disposable copy of
+// there is room for one more. It also keeps the cache, a disposable copy of
 // recipients' bookings in Redis that answers fast.
 //
 // It is not for speed limits of callers or providers, and it knows nothing of

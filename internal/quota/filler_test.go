@@ -17,7 +17,7 @@ func TestFill(t *testing.T) {
 	t.Parallel()
 	me, other := booking(1, noon), booking(2, noon.Add(time.Hour))
 	type scene struct {
-		l    *quota.Ledger
+		l    *quota.Cache
 		rdb  *redis.Client
 		anna quota.Recipient
 	}
@@ -56,7 +56,7 @@ func TestFill(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			l, rdb := newLedger(t)
+			l, rdb := newCache(t)
 			s := scene{l: l, rdb: rdb, anna: anybody()}
 			if res := l.Reserve(s.anna, me, per(1, time.Minute)); !res.Fill {
 				t.Fatalf("%+v", res)
@@ -76,10 +76,10 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestHoldOnAColdLedgerLoadsNothing: one booking is not all of them.
-func TestHoldOnAColdLedgerLoadsNothing(t *testing.T) {
+// TestHold_ColdCache: one booking is not all of them.
+func TestHold_ColdCache(t *testing.T) {
 	t.Parallel()
-	l, rdb := newLedger(t)
+	l, rdb := newCache(t)
 	l.Hold(anybody(), booking(1, noon))
 	l.Hold(anybody(), booking(2, noon))
 	l.Release(anybody(), booking(1, noon).ID)

@@ -1,12 +1,13 @@
 package ratelimit
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/invalid"
 )
 
 // Algorithm is the name of a way to limit a speed. The package's
@@ -96,65 +97,56 @@ func (l Limit) capacity() int {
 	return l.Limit
 }
 
-// Fault is one thing that is wrong with a limit.
-type Fault struct {
-	Field   string // algorithm, limit, per, burst, precision, aligned or refill
-	Message string // what is allowed
-	Value   any    // what was there: a string, an int or a bool
-}
-
-// Validate finds everything that is wrong with l.
-func (l Limit) Validate() []Fault {
-	var faults []Fault
-	bad := func(field string, value any, format string, args ...any) {
-		faults = append(faults, Fault{Field: field, Message: fmt.Sprintf(format, args...), Value: value})
-	}
+// Validate finds everything that is wrong with l. The errors bear the names of
+// the fields in small letters, and as values strings, numbers and booleans.
+func (l Limit) Validate() invalid.FieldErrors {
+	var errs invalid.FieldErrors
 	known := slices.Contains(Algorithms, l.Algorithm)
 	if !known {
-		bad("algorithm", string(l.Algorithm), "must be one of: %s", words(Algorithms))
+		errs.Add("algorithm", string(l.Algorithm), "must be one of: %s", words(Algorithms))
 	}
 	most := MaxLimit
 	if l.Algorithm == SlidingLog {
 		most = MaxLogLimit
 	}
 	if l.Limit < 1 || l.Limit > most {
-		bad("limit", l.Limit, "must be a whole number from 1 to %d", most)
+		errs.Add("limit", l.Limit, "must be a whole number from 1 to %d", most)
 	}
 	perOK := l.Per >= MinPer && l.Per <= MaxPer && l.Per%time.Millisecond == 0
 	if !perOK {
-		bad("per", l.Per.String(), "must be whole milliseconds, from 1ms to 8760h")
+		errs.Add("per", l.Per.String(), "must be whole milliseconds, from 1ms to 8760h")
 	}
 	switch {
 	case l.Burst == 0:
 	case known && !l.Algorithm.bucket():
-		bad("burst", l.Burst, "is for %s and %s only", TokenBucket, LeakyBucket)
+		errs.Add("burst", l.Burst, "is for %s and %s only", TokenBucket, LeakyBucket)
 	case l.Burst < 0 || l.Burst > MaxLimit:
-		bad("burst", l.Burst, "must be a whole number from 1 to %d", MaxLimit)
+		errs.Add("burst", l.Burst, "must be a whole number from 1 to %d", MaxLimit)
 	case l.Limit > 0 && perOK && l.refill() > MaxRefill:
-		bad("burst", l.Burst, "must be so small that it fills again within 87600h, at %d per %s", l.Limit, l.Per)
+		errs.Add("burst", l.Burst, "must be so small that it fills again within 87600h, at %d per %s", l.Limit, l.Per)
 	}
 	switch {
 	case l.Precision == 0:
 	case known && l.Algorithm != SlidingWindow:
-		bad("precision", l.Precision.String(), "is for %s only", SlidingWindow)
+		errs.Add("precision", l.Precision.String(), "is for %s only", SlidingWindow)
 	case l.Precision < MinPer || l.Precision%time.Millisecond != 0:
-		bad("precision", l.Precision.String(), "must be whole milliseconds, 1ms at least")
+		errs.Add("precision", l.Precision.String(), "must be whole milliseconds, 1ms at least")
 	case perOK && l.Precision > l.Per:
-		bad("precision", l.Precision.String(), "must be at most per, which is %s", l.Per)
+		errs.Add("precision", l.Precision.String(), "must be at most per, which is %s", l.Per)
 	case perOK && l.Precision < l.Per/MaxPrecisions:
-		bad("precision", l.Precision.String(), "must be at least a thousandth of per, which is %s", l.Per)
+		errs.Add("precision", l.Precision.String(), "must be at least a thousandth of per, which is %s", l.Per)
 	}
 	if known && l.Aligned && l.Algorithm != FixedWindow {
-		bad("aligned", l.Aligned, "is for %s only", FixedWindow)
+		errs.Add("aligned", l.Aligned, "is for %s only", FixedWindow)
 	}
 	switch {
 	case l.Refill == "":
 	case !slices.Contains(Refills, l.Refill):
-		bad("refill", string(l.Refill), "must be one of: %s", words(Refills))
+		errs.Add("refill", string(l.Refill), "must be one of: %s", words(Refills))
 	case known && l.Algorithm != TokenBucket:
-		bad("refill", string(l.Refill), "is for %s only", TokenBucket)
+		errs.Add("refill", string(l.Refill), "is for %s only", TokenBucket)
 	}
-	return faults
+	return errs
 }
 
 func words[S ~string](all []S) string {

@@ -17,8 +17,8 @@ import (
 // audits are what an auditor has told.
 type audits []map[string]int
 
-func (o *office) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
-	return &schedule.Auditor{Store: o.store, Log: log, Policy: threeRules, Interval: 15 * time.Minute, Audited: func(violations map[string]int, took time.Duration) {
+func (b *bundle) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
+	return &schedule.Auditor{Store: b.store, Log: log, Policy: threeRules, Interval: 15 * time.Minute, Audited: func(violations map[string]int, took time.Duration) {
 		if took > 0 {
 			*a = append(*a, violations)
 		}
@@ -30,13 +30,13 @@ func (o *office) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
 func TestAuditor(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
-	o := s.open(t, threeRules)
-	db := o.connect(t, s.postgres)
+	b := s.open(t, threeRules)
+	db := b.connect(t, s.postgres)
 	var (
 		told audits
 		log  bytes.Buffer
 	)
-	a := o.auditor(&told, slog.New(slog.NewTextHandler(&log, nil)))
+	a := b.auditor(&told, slog.New(slog.NewTextHandler(&log, nil)))
 	pass := func() map[string]int {
 		t.Helper()
 		if full, err := a.Pass(t.Context()); full || err != nil || len(told) == 0 {
@@ -44,7 +44,7 @@ func TestAuditor(t *testing.T) {
 		}
 		return told[len(told)-1]
 	}
-	bad, far := o.submit(t, time.Hour), o.submit(t, 48*time.Hour)
+	bad, far := b.submit(t, time.Hour), b.submit(t, 48*time.Hour)
 	if v := pass(); len(v) != len(store.Checks) || v["early"] != 0 || log.Len() > 0 {
 		t.Errorf("before: %v, %s", v, &log)
 	}
@@ -67,10 +67,10 @@ func TestAuditor(t *testing.T) {
 func TestAuditorsTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
-	o := s.open(t, threeRules)
-	db := o.connect(t, s.postgres)
+	b := s.open(t, threeRules)
+	db := b.connect(t, s.postgres)
 	var told audits
-	a := o.auditor(&told, quiet)
+	a := b.auditor(&told, quiet)
 	tx, err := db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -92,10 +92,10 @@ func TestAuditorsTakeTurns(t *testing.T) {
 // TestAuditorRuns at every interval, and ends with its context.
 func TestAuditorRuns(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	ctx, stop := context.WithCancel(t.Context())
 	n := 0
-	a := &schedule.Auditor{Store: o.store, Log: quiet, Policy: threeRules, Interval: time.Millisecond, Audited: func(map[string]int, time.Duration) {
+	a := &schedule.Auditor{Store: b.store, Log: quiet, Policy: threeRules, Interval: time.Millisecond, Audited: func(map[string]int, time.Duration) {
 		if n++; n == 3 {
 			stop()
 		}
@@ -109,7 +109,7 @@ func TestAuditorRuns(t *testing.T) {
 	}
 }
 
-func (o *office) connect(t *testing.T, url string) *pgx.Conn {
+func (b *bundle) connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	db, err := pgx.Connect(t.Context(), url)
 	if err != nil {

@@ -74,19 +74,19 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	return nil
 }
 
-// bookMembers books what was planned. Batches pass the ledger by: it would
-// judge members by others that may themselves be refused. Afterwards it forgets
+// bookMembers books what was planned. Batches pass the cache by: it would
+// decide members by others that may themselves be refused. Afterwards it forgets
 // the recipients, which is cheaper than to tell it everything.
 func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order store.Order, planned []int, caps push.OwnCaps) error {
-	verdicts, err := s.book(ctx, tenant, caps, order)
+	decisions, err := s.book(ctx, tenant, caps, order)
 	failpoint.Hit(failpoint.BatchCommitted)
 	if !order.DryRun {
-		s.ledger.Forget(recipients(order.Drafts)...)
+		s.cache.Forget(recipients(order.Drafts)...)
 	}
 	if err != nil {
 		return fmt.Errorf("book batch: %w", err)
 	}
-	if slices.ContainsFunc(verdicts, func(v store.Verdict) bool { return v.Judgement == store.KeyReused }) {
+	if slices.ContainsFunc(decisions, func(v store.Decision) bool { return v.Outcome == store.KeyReused }) {
 		return push.ErrKeyReused
 	}
 	var booked []push.Push
@@ -96,7 +96,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 		m := &members[i]
 		who := quota.Recipient{Tenant: tenant, ID: m.Request.Recipient}
 		known := func() *explained { return why.recipient(who) }
-		if m.Result, m.Err = s.result(ctx, who, known, order.Drafts[n], verdicts[n]); errors.Is(m.Err, push.ErrUnavailable) {
+		if m.Result, m.Err = s.result(ctx, who, known, order.Drafts[n], decisions[n]); errors.Is(m.Err, push.ErrUnavailable) {
 			return m.Err
 		}
 		if m.Err == nil && !m.Result.Replayed {

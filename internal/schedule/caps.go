@@ -12,41 +12,41 @@ import (
 
 // book has an order booked under the tenant's caps. Where a conflict would move
 // pushes to days that were not counted, it comes again with those counted.
-func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o store.Order) ([]store.Verdict, error) {
+func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o store.Order) ([]store.Decision, error) {
 	caps, days := own.Over(s.cfg.Caps), landings(o.Drafts)
 	for {
-		verdicts, err := s.bookHeld(ctx, tenant, caps, o, days)
+		decisions, err := s.bookReserved(ctx, tenant, caps, o, days)
 		again := false
-		for _, v := range verdicts {
-			if v.Judgement == store.Uncounted {
+		for _, v := range decisions {
+			if v.Outcome == store.Uncounted {
 				again, days[v.Capped.Day] = true, len(o.Drafts)
 			}
 		}
 		if !again {
-			return verdicts, err
+			return decisions, err
 		}
 	}
 }
 
-// bookHeld is book with places of these days alone.
-func (s *Service) bookHeld(ctx context.Context, tenant uuid.UUID, caps push.Caps, o store.Order, days map[store.Day]int) ([]store.Verdict, error) {
-	held, err := s.tally.hold(ctx, tenant, caps, len(o.Drafts), days)
+// bookReserved is book with slots of these days only.
+func (s *Service) bookReserved(ctx context.Context, tenant uuid.UUID, caps push.Caps, o store.Order, days map[store.Day]int) ([]store.Decision, error) {
+	reserved, err := s.caps.reserve(ctx, tenant, caps, len(o.Drafts), days)
 	if err != nil {
 		return nil, err
 	}
-	if held != nil {
-		o.Allowance = held.Allowance
+	if reserved != nil {
+		o.CapUsage = reserved.CapUsage
 	}
-	verdicts, err := s.store.Book(ctx, o)
-	switch nothing := o.DryRun || o.Atomic && slices.ContainsFunc(verdicts, notBooked); {
+	decisions, err := s.store.Book(ctx, o)
+	switch nothing := o.DryRun || o.Atomic && slices.ContainsFunc(decisions, notBooked); {
 	case err != nil:
-		held.doubt()
-	case nothing || slices.ContainsFunc(verdicts, spoils):
-		held.release()
+		reserved.doubt()
+	case nothing || slices.ContainsFunc(decisions, spoils):
+		reserved.release()
 	default:
-		held.settle(verdicts)
+		reserved.settle(decisions)
 	}
-	return verdicts, err
+	return decisions, err
 }
 
 // landings says how many pushes may come to lie on each day that drafts name:
@@ -67,11 +67,11 @@ func landings(drafts []store.Draft) map[store.Day]int {
 	return days
 }
 
-func notBooked(v store.Verdict) bool {
-	return v.Judgement != store.Booked && v.Judgement != store.Replayed
+func notBooked(v store.Decision) bool {
+	return v.Outcome != store.Booked && v.Outcome != store.Replayed
 }
 
-// spoils reports whether because of a verdict nothing of an order was booked.
-func spoils(v store.Verdict) bool {
-	return v.Judgement == store.KeyReused || v.Judgement == store.Uncounted
+// spoils reports whether because of a decision nothing of an order was booked.
+func spoils(v store.Decision) bool {
+	return v.Outcome == store.KeyReused || v.Outcome == store.Uncounted
 }

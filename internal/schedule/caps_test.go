@@ -40,10 +40,10 @@ func mustCap(t *testing.T, err error, want store.Capped) {
 // fourth is refused, wherever it asks, and a canceled push makes room at once.
 func TestCapOfPendingPushes(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	offices := []*schedule.Service{o.serviceAt(threeRules, time.Now), o.serviceAt(threeRules, time.Now)}
+	b := setup(t)
+	bundles := []*schedule.Service{b.serviceAt(threeRules, time.Now), b.serviceAt(threeRules, time.Now)}
 	submit := func(i int, dry bool) (push.Push, error) {
-		res, err := offices[i%2].Submit(t.Context(), o.tenant, to(fmt.Sprintf("r%d", i), tomorrow), schedule.Options{Caps: pendingCap(3), ValidateOnly: dry})
+		res, err := bundles[i%2].Submit(t.Context(), b.tenant, to(fmt.Sprintf("r%d", i), tomorrow), schedule.Options{Caps: pendingCap(3), ValidateOnly: dry})
 		return res.Push, err
 	}
 	var booked []push.Push
@@ -64,10 +64,10 @@ func TestCapOfPendingPushes(t *testing.T) {
 			mustCap(t, err, full)
 		}
 	}
-	if n := o.seen.of("submitted capped pending_pushes"); n != 2 {
+	if n := b.seen.of("submitted capped pending_pushes"); n != 2 {
 		t.Errorf("%d refusals were counted", n)
 	}
-	if _, err := o.Cancel(t.Context(), o.tenant, booked[0].ID); err != nil {
+	if _, err := b.Cancel(t.Context(), b.tenant, booked[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := submit(5, false); err != nil {
@@ -77,14 +77,14 @@ func TestCapOfPendingPushes(t *testing.T) {
 	mustCap(t, err, full)
 
 	// A move needs no place, another tenant has its own, and so does whoever has no cap.
-	if _, err := o.Reschedule(t.Context(), o.tenant, booked[1].ID, tomorrow.Add(time.Hour), pendingCap(3)); err != nil {
+	if _, err := b.Reschedule(t.Context(), b.tenant, booked[1].ID, tomorrow.Add(time.Hour), pendingCap(3)); err != nil {
 		t.Errorf("a move: %v", err)
 	}
-	if _, err := o.Submit(t.Context(), uuid.New(), to("r", tomorrow), schedule.Options{Caps: pendingCap(3)}); err != nil {
+	if _, err := b.Submit(t.Context(), uuid.New(), to("r", tomorrow), schedule.Options{Caps: pendingCap(3)}); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
 	for _, caps := range []push.OwnCaps{{}, pendingCap(0)} {
-		if _, err := o.Submit(t.Context(), o.tenant, to(uuid.NewString(), tomorrow), schedule.Options{Caps: caps}); err != nil {
+		if _, err := b.Submit(t.Context(), b.tenant, to(uuid.NewString(), tomorrow), schedule.Options{Caps: caps}); err != nil {
 			t.Errorf("no cap: %v", err)
 		}
 	}
@@ -94,10 +94,10 @@ func TestCapOfPendingPushes(t *testing.T) {
 // place, whenever it is on it, and other days have their own.
 func TestCapOfRecipientsPerDay(t *testing.T) {
 	t.Parallel()
-	o := newServers(t).open(t, nil) // without rules nobody looks at other bookings
-	o.Service = o.serviceAt(nil, time.Now)
+	b := newServers(t).open(t, nil) // without rules nobody looks at other bookings
+	b.Service = b.serviceAt(nil, time.Now)
 	submit := func(recipient string, at time.Time) (push.Push, error) {
-		res, err := o.Submit(t.Context(), o.tenant, to(recipient, at), schedule.Options{Caps: recipientsCap(2)})
+		res, err := b.Submit(t.Context(), b.tenant, to(recipient, at), schedule.Options{Caps: recipientsCap(2)})
 		return res.Push, err
 	}
 	midnight := tomorrow.Truncate(24 * time.Hour)
@@ -128,32 +128,32 @@ func TestCapOfRecipientsPerDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = o.Reschedule(t.Context(), o.tenant, other.ID, tomorrow, recipientsCap(2))
+	_, err = b.Reschedule(t.Context(), b.tenant, other.ID, tomorrow, recipientsCap(2))
 	mustCap(t, err, full)
-	if p := o.read(t, other.ID); !p.SendAt.Equal(other.SendAt) {
+	if p := b.read(t, other.ID); !p.SendAt.Equal(other.SendAt) {
 		t.Errorf("a refused move moved it to %s", p.SendAt)
 	}
-	if _, err := o.Reschedule(t.Context(), o.tenant, anna.ID, tomorrow, recipientsCap(2)); err != nil {
+	if _, err := b.Reschedule(t.Context(), b.tenant, anna.ID, tomorrow, recipientsCap(2)); err != nil {
 		t.Errorf("a move within the day: %v", err)
 	}
 	// Only when anna has nothing left on that day is there a place.
-	if _, err := o.Cancel(t.Context(), o.tenant, anna.ID); err != nil {
+	if _, err := b.Cancel(t.Context(), b.tenant, anna.ID); err != nil {
 		t.Fatal(err)
 	}
 	_, err = submit("carl", tomorrow)
 	mustCap(t, err, full)
-	list, err := o.List(t.Context(), o.tenant, store.Filter{Recipient: "anna", Status: push.Scheduled}, store.Position{}, 10)
+	list, err := b.List(t.Context(), b.tenant, store.Filter{Recipient: "anna", Status: push.Scheduled}, store.Position{}, 10)
 	if err != nil || len(list.Pushes) != 1 {
 		t.Fatal(len(list.Pushes), err)
 	}
-	if _, err := o.Cancel(t.Context(), o.tenant, list.Pushes[0].ID); err != nil {
+	if _, err := b.Cancel(t.Context(), b.tenant, list.Pushes[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	last, err := submit("carl", tomorrow)
 	if err != nil {
 		t.Fatalf("after anna's last push was canceled: %v", err)
 	}
-	if _, err := o.Reschedule(t.Context(), o.tenant, last.ID, midnight, recipientsCap(2)); err != nil {
+	if _, err := b.Reschedule(t.Context(), b.tenant, last.ID, midnight, recipientsCap(2)); err != nil {
 		t.Errorf("a move within the full day of the only push: %v", err)
 	}
 }
@@ -163,12 +163,12 @@ func TestCapOfRecipientsPerDay(t *testing.T) {
 func TestDeferredToAFullDay(t *testing.T) {
 	t.Parallel()
 	perDay := quota.Policy{{Name: "per-day", Limit: 1, Window: 24 * time.Hour}}
-	o := newServers(t).open(t, perDay)
-	o.Service = o.serviceAt(perDay, time.Now)
+	b := newServers(t).open(t, perDay)
+	b.Service = b.serviceAt(perDay, time.Now)
 	caps := schedule.Options{Caps: recipientsCap(1)}
 	mustBook := func(r schedule.Request) push.Push {
 		t.Helper()
-		res, err := o.Submit(t.Context(), o.tenant, r, caps)
+		res, err := b.Submit(t.Context(), b.tenant, r, caps)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,9 +178,9 @@ func TestDeferredToAFullDay(t *testing.T) {
 	next := mustBook(to("bert", tomorrow.Add(24*time.Hour)))
 	again := to("anna", tomorrow.Add(time.Minute))
 	again.Defer = true
-	_, err := o.Submit(t.Context(), o.tenant, again, caps)
+	_, err := b.Submit(t.Context(), b.tenant, again, caps)
 	mustCap(t, err, store.Capped{Cap: store.RecipientsPerDay, Limit: 1, Used: 1, Day: store.DayOf(next.SendAt)})
-	if _, err := o.Cancel(t.Context(), o.tenant, next.ID); err != nil {
+	if _, err := b.Cancel(t.Context(), b.tenant, next.ID); err != nil {
 		t.Fatal(err)
 	}
 	if p := mustBook(again); !p.SendAt.Equal(tomorrow.Add(24 * time.Hour)) {
@@ -191,7 +191,7 @@ func TestDeferredToAFullDay(t *testing.T) {
 	again = to("anna", tomorrow)
 	again.Defer = true
 	members := []schedule.Member{{Request: to("carl", tomorrow.Add(72*time.Hour))}, {Request: again}}
-	if err := o.SubmitBatch(t.Context(), o.tenant, members, false, caps); err != nil {
+	if err := b.SubmitBatch(t.Context(), b.tenant, members, false, caps); err != nil {
 		t.Fatal(err)
 	}
 	if members[0].Err != nil || members[1].Err != nil || !members[1].Result.Push.SendAt.Equal(tomorrow.Add(48*time.Hour)) {
@@ -203,15 +203,15 @@ func TestDeferredToAFullDay(t *testing.T) {
 // refuses take none, and an atomic batch books all or nothing.
 func TestCapsOfBatches(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.Service = o.serviceAt(threeRules, time.Now)
+	b := setup(t)
+	b.Service = b.serviceAt(threeRules, time.Now)
 	batch := func(atomic, dry bool, caps push.OwnCaps, recipients ...string) []schedule.Member {
 		t.Helper()
 		var members []schedule.Member
 		for _, r := range recipients {
 			members = append(members, schedule.Member{Request: to(r, tomorrow)})
 		}
-		if err := o.SubmitBatch(t.Context(), o.tenant, members, atomic, schedule.Options{Caps: caps, ValidateOnly: dry}); err != nil {
+		if err := b.SubmitBatch(t.Context(), b.tenant, members, atomic, schedule.Options{Caps: caps, ValidateOnly: dry}); err != nil {
 			t.Fatal(err)
 		}
 		return members
@@ -246,20 +246,20 @@ func TestCapsOfBatches(t *testing.T) {
 // TestReplaysAreUnderNoCap: what was accepted before is answered again.
 func TestReplaysAreUnderNoCap(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.Service = o.serviceAt(threeRules, time.Now)
+	b := setup(t)
+	b.Service = b.serviceAt(threeRules, time.Now)
 	keyed := schedule.Options{IdempotencyKey: "k", RequestHash: make([]byte, 32), Caps: pendingCap(1)}
-	first, err := o.Submit(t.Context(), o.tenant, to("anna", tomorrow), keyed)
+	first, err := b.Submit(t.Context(), b.tenant, to("anna", tomorrow), keyed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := o.Submit(t.Context(), o.tenant, to("anna", tomorrow), keyed)
+	again, err := b.Submit(t.Context(), b.tenant, to("anna", tomorrow), keyed)
 	if err != nil || !again.Replayed || again.Push.ID != first.Push.ID {
 		t.Errorf("%+v, %v", again, err)
 	}
 	other := keyed
 	other.IdempotencyKey = "l"
-	_, err = o.Submit(t.Context(), o.tenant, to("bert", tomorrow), other)
+	_, err = b.Submit(t.Context(), b.tenant, to("bert", tomorrow), other)
 	mustCap(t, err, store.Capped{Cap: store.PendingPushes, Limit: 1, Used: 1})
 }
 
@@ -271,14 +271,14 @@ func TestCrowdUnderACap(t *testing.T) {
 	const limit, crowd, each = 40, 8, 20
 	for _, caps := range []push.OwnCaps{pendingCap(limit), recipientsCap(limit)} {
 		for _, processes := range []int{1, 2} {
-			o := open(t)
-			var offices []*schedule.Service
+			b := setup(t)
+			var bundles []*schedule.Service
 			for range processes {
-				offices = append(offices, o.serviceAt(threeRules, time.Now))
+				bundles = append(bundles, b.serviceAt(threeRules, time.Now))
 			}
 			booked := crowdAt(t, crowd, func(c int) error {
 				for i := range each {
-					_, err := offices[c%processes].Submit(t.Context(), o.tenant, to(fmt.Sprintf("r%d-%d", c, i), tomorrow), schedule.Options{Caps: caps})
+					_, err := bundles[c%processes].Submit(t.Context(), b.tenant, to(fmt.Sprintf("r%d-%d", c, i), tomorrow), schedule.Options{Caps: caps})
 					var capped *store.Capped
 					if errors.As(err, &capped) && capped.Used >= limit {
 						continue
@@ -288,12 +288,12 @@ func TestCrowdUnderACap(t *testing.T) {
 					}
 				}
 				return nil
-			}, o)
+			}, b)
 			most := limit + (processes-1)*(crowd-1)
 			if booked < limit || booked > most {
 				t.Errorf("%+v: %d processes booked %d, want %d to %d", caps, processes, booked, limit, most)
 			}
-			_, err := o.Submit(t.Context(), o.tenant, to("late", tomorrow), schedule.Options{Caps: caps})
+			_, err := b.Submit(t.Context(), b.tenant, to("late", tomorrow), schedule.Options{Caps: caps})
 			var capped *store.Capped
 			if !errors.As(err, &capped) || capped.Used != min(booked, limit+1) {
 				t.Errorf("afterwards: %v", err)
@@ -307,25 +307,25 @@ func TestCrowdUnderACap(t *testing.T) {
 func TestCrowdOfAFreshTenant(t *testing.T) {
 	t.Parallel()
 	for range 5 {
-		o := open(t)
-		o.Service = o.serviceAt(threeRules, time.Now)
+		b := setup(t)
+		b.Service = b.serviceAt(threeRules, time.Now)
 		booked := crowdAt(t, 20, func(c int) error {
-			_, err := o.Submit(t.Context(), o.tenant, to(fmt.Sprint(c), tomorrow), schedule.Options{Caps: pendingCap(3)})
+			_, err := b.Submit(t.Context(), b.tenant, to(fmt.Sprint(c), tomorrow), schedule.Options{Caps: pendingCap(3)})
 			if capped := (*store.Capped)(nil); err == nil || errors.As(err, &capped) && *capped == (store.Capped{Cap: store.PendingPushes, Limit: 3, Used: 3}) {
 				return nil
 			}
 			return err
-		}, o)
+		}, b)
 		if booked != 3 {
 			t.Errorf("%d of 20 were booked, want 3", booked)
 		}
 	}
 
-	o := open(t)
-	o.Service = o.serviceAt(threeRules, time.Now)
+	b := setup(t)
+	b.Service = b.serviceAt(threeRules, time.Now)
 	var elsewhere []push.Push
 	for i := range 8 {
-		res, err := o.Submit(t.Context(), o.tenant, to(fmt.Sprintf("m%d", i), tomorrow.Add(24*time.Hour)), schedule.Options{})
+		res, err := b.Submit(t.Context(), b.tenant, to(fmt.Sprintf("m%d", i), tomorrow.Add(24*time.Hour)), schedule.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,23 +333,23 @@ func TestCrowdOfAFreshTenant(t *testing.T) {
 	}
 	crowdAt(t, 16, func(c int) error {
 		if c < 8 {
-			_, err := o.Reschedule(t.Context(), o.tenant, elsewhere[c].ID, tomorrow, recipientsCap(10))
+			_, err := b.Reschedule(t.Context(), b.tenant, elsewhere[c].ID, tomorrow, recipientsCap(10))
 			if capped := (*store.Capped)(nil); err != nil && !errors.As(err, &capped) {
 				return err
 			}
 			return nil
 		}
 		members := []schedule.Member{{Request: to(fmt.Sprintf("a%d", c), tomorrow)}, {Request: to(fmt.Sprintf("b%d", c), tomorrow)}}
-		return o.SubmitBatch(t.Context(), o.tenant, members, false, schedule.Options{Caps: recipientsCap(10)})
-	}, o)
-	if n, err := o.store.Recipients(t.Context(), o.tenant, store.DayOf(tomorrow), 100); err != nil || n != 10 {
+		return b.SubmitBatch(t.Context(), b.tenant, members, false, schedule.Options{Caps: recipientsCap(10)})
+	}, b)
+	if n, err := b.store.Recipients(t.Context(), b.tenant, store.DayOf(tomorrow), 100); err != nil || n != 10 {
 		t.Errorf("%d recipients on the day, want 10 (%v)", n, err)
 	}
 }
 
 // crowdAt has so many do something at once, and says how many pushes are
 // pending then.
-func crowdAt(t *testing.T, crowd int, do func(c int) error, o *office) int {
+func crowdAt(t *testing.T, crowd int, do func(c int) error, b *bundle) int {
 	t.Helper()
 	var wg sync.WaitGroup
 	start := make(chan struct{})
@@ -363,7 +363,7 @@ func crowdAt(t *testing.T, crowd int, do func(c int) error, o *office) int {
 	}
 	close(start)
 	wg.Wait()
-	n, err := o.store.Pending(t.Context(), o.tenant, 1000)
+	n, err := b.store.Pending(t.Context(), b.tenant, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

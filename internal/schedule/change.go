@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -23,8 +24,8 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 		return p, fmt.Errorf("cancel: %w", err)
 	}
 	failpoint.Hit(failpoint.CancelCommitted)
-	s.tally.forget(tenant, store.DayOf(p.SendAt))
-	s.ledger.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
+	s.caps.forget(tenant, store.DayOf(p.SendAt))
+	s.cache.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
 	return p, nil
 }
 
@@ -37,29 +38,30 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
 	}
-	now, bad, old := s.now().UTC(), &Invalid{}, store.DayOf(p.SendAt)
-	p.SendAt = s.sendTime(to, now, bad)
+	now, old := s.now().UTC(), store.DayOf(p.SendAt)
+	var bad invalid.FieldErrors
+	p.SendAt = s.sendTime(to, now, &bad)
 	p.RequestedSendAt = p.SendAt
 	if p.TTL == 0 {
-		checkExpiry(p.ExpiresAt, p.SendAt, now, bad)
+		checkExpiry(p.ExpiresAt, p.SendAt, now, &bad)
 	}
 	switch {
 	case p.Status != push.Scheduled:
 		return Result{Push: p}, push.ErrNotReschedulable
-	case len(bad.Faults) > 0:
-		return Result{}, bad.about("send_at", stamp(to))
+	case len(bad) > 0:
+		return Result{}, about("send_at", stamp(to), bad)
 	}
 	caps := own.Over(s.cfg.Caps)
 	caps.PendingPushes = 0 // it stays one
 	v, err := s.move(ctx, caps, p)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
-			s.ledger.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
+			s.cache.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
 		}
 		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
 	}
 	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
-	switch v.Judgement {
+	switch v.Outcome {
 	case store.OverCap:
 		return Result{Push: v.Push}, v.Capped
 	case store.Refused:
@@ -68,40 +70,40 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 		return Result{Push: v.Push}, s.refusal(ctx, x, p.SendAt, v)
 	}
 	failpoint.Hit(failpoint.MoveCommitted)
-	s.tally.forget(tenant, old)
-	s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
+	s.caps.forget(tenant, old)
+	s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	s.arm(ctx, v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil
 }
 
 // move is a move of a push under caps.
-func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Verdict, error) {
+func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (store.Decision, error) {
 	order := store.Order{Drafts: []store.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
-	held, err := s.tally.hold(ctx, p.Tenant, caps, 1, landings(order.Drafts))
+	reserved, err := s.caps.reserve(ctx, p.Tenant, caps, 1, landings(order.Drafts))
 	if err != nil {
-		return store.Verdict{}, err
+		return store.Decision{}, err
 	}
-	if held != nil {
-		order.Allowance = held.Allowance
+	if reserved != nil {
+		order.CapUsage = reserved.CapUsage
 	}
 	v, err := s.store.Reschedule(ctx, order)
 	if err != nil {
-		held.doubt()
+		reserved.doubt()
 	} else {
-		held.settle([]store.Verdict{v})
+		reserved.settle([]store.Decision{v})
 	}
 	return v, err
 }
 
-// about blames the one field that the caller sent.
-func (e *Invalid) about(field, value string) error {
-	for i := range e.Faults {
-		f := &e.Faults[i]
+// about says of the one field that the caller sent what is wrong with the push.
+func about(field, value string, bad invalid.FieldErrors) error {
+	for i := range bad {
+		f := &bad[i]
 		if f.Field != field {
 			f.Message = fmt.Sprintf("the push's %s, %v, %s", f.Field, f.Value, f.Message)
 		}
 		f.Field, f.Value = field, value
 	}
-	return e
+	return bad
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // rush submits 64 requests at once at two API processes.
-func rush(t *testing.T, offices [2]*office, tenant uuid.UUID, ask func(i int) (schedule.Request, schedule.Options)) (results []schedule.Result, errs []error) {
+func rush(t *testing.T, bundles [2]*bundle, tenant uuid.UUID, ask func(i int) (schedule.Request, schedule.Options)) (results []schedule.Result, errs []error) {
 	t.Helper()
 	const n = 64
 	results, errs = make([]schedule.Result, n), make([]error, n)
@@ -25,7 +25,7 @@ func rush(t *testing.T, offices [2]*office, tenant uuid.UUID, ask func(i int) (s
 		wg.Go(func() {
 			r, o := ask(i)
 			<-start
-			results[i], errs[i] = offices[i%2].Submit(t.Context(), tenant, r, o)
+			results[i], errs[i] = bundles[i%2].Submit(t.Context(), tenant, r, o)
 		})
 	}
 	close(start)
@@ -33,12 +33,12 @@ func rush(t *testing.T, offices [2]*office, tenant uuid.UUID, ask func(i int) (s
 	return results, errs
 }
 
-func twoOffices(t *testing.T, s servers) [2]*office {
+func twoBundles(t *testing.T, s servers) [2]*bundle {
 	t.Helper()
-	return [2]*office{s.open(t, threeRules), s.open(t, threeRules)}
+	return [2]*bundle{s.open(t, threeRules), s.open(t, threeRules)}
 }
 
-// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the ledger
+// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the cache
 // knows.
 func TestOnePlaceHasOneWinner(t *testing.T) {
 	t.Parallel()
@@ -46,21 +46,21 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 	anna := func(tenant uuid.UUID) quota.Recipient { return quota.Recipient{Tenant: tenant, ID: "anna"} }
 	for name, row := range map[string]struct {
 		redis   string
-		prepare func(o *office)
+		prepare func(b *bundle)
 	}{
-		"cold":          {s.redis, func(*office) {}},
-		"without Redis": {noRedis, func(*office) {}},
-		"warm":          {s.redis, func(o *office) { o.submit(t, 10*time.Hour) }},
-		"warm and wrong": {s.redis, func(o *office) {
-			o.submit(t, 10*time.Hour)
-			o.ledger.Hold(anna(o.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
+		"cold":          {s.redis, func(*bundle) {}},
+		"without Redis": {noRedis, func(*bundle) {}},
+		"warm":          {s.redis, func(b *bundle) { b.submit(t, 10*time.Hour) }},
+		"warm and wrong": {s.redis, func(b *bundle) {
+			b.submit(t, 10*time.Hour)
+			b.cache.Hold(anna(b.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			offices := twoOffices(t, servers{s.postgres, row.redis})
-			row.prepare(offices[0])
-			_, errs := rush(t, offices, offices[0].tenant, func(i int) (schedule.Request, schedule.Options) {
+			bundles := twoBundles(t, servers{s.postgres, row.redis})
+			row.prepare(bundles[0])
+			_, errs := rush(t, bundles, bundles[0].tenant, func(i int) (schedule.Request, schedule.Options) {
 				return request(time.Hour + time.Duration(i%40)*time.Second), schedule.Options{}
 			})
 			won := 0
@@ -76,7 +76,7 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 			if won != 1 {
 				t.Errorf("%d have won", won)
 			}
-			findings, err := offices[0].store.Audit(t.Context(), threeRules, began)
+			findings, err := bundles[0].store.Audit(t.Context(), threeRules, began)
 			if len(findings) > 0 || err != nil {
 				t.Errorf("audit: %+v, %v", findings, err)
 			}
@@ -89,8 +89,8 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 func TestTheSameRequestManyTimesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
-	offices := twoOffices(t, s)
-	results, errs := rush(t, offices, offices[0].tenant, func(int) (schedule.Request, schedule.Options) {
+	bundles := twoBundles(t, s)
+	results, errs := rush(t, bundles, bundles[0].tenant, func(int) (schedule.Request, schedule.Options) {
 		return request(time.Hour), schedule.Options{IdempotencyKey: "key", RequestHash: []byte("body")}
 	})
 	first := 0
@@ -105,7 +105,7 @@ func TestTheSameRequestManyTimesAtOnce(t *testing.T) {
 	if first != 1 {
 		t.Errorf("%d were told that theirs was the first", first)
 	}
-	page, err := offices[0].List(t.Context(), offices[0].tenant, filterAll, positionFirst, 10)
+	page, err := bundles[0].List(t.Context(), bundles[0].tenant, filterAll, positionFirst, 10)
 	list := page.Pushes
 	if err != nil || len(list) != 1 {
 		t.Errorf("%d pushes, %v", len(list), err)
@@ -115,8 +115,8 @@ func TestTheSameRequestManyTimesAtOnce(t *testing.T) {
 // TestOneKeyForManyRequestsAtOnce serves one of them.
 func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
-	offices := twoOffices(t, newServers(t))
-	_, errs := rush(t, offices, offices[0].tenant, func(i int) (schedule.Request, schedule.Options) {
+	bundles := twoBundles(t, newServers(t))
+	_, errs := rush(t, bundles, bundles[0].tenant, func(i int) (schedule.Request, schedule.Options) {
 		r := request(time.Hour)
 		r.Recipient = fmt.Sprint("recipient ", i)
 		return r, schedule.Options{IdempotencyKey: "key", RequestHash: fmt.Append(nil, "body ", i)}

@@ -2,7 +2,7 @@
 // look), and what the workers do so that pushes get their turn: promote, reap,
 // expire, and poll while there is no queue.
 //
-// The way of a submit: the request is planned (request.go), the ledger is
-// asked, Postgres judges, the ledger is told, and a wake-up is armed if the
+// The way of a submit: the request is planned (request.go), the cache is
+// asked, Postgres decides, the cache is told, and a wake-up is armed if the
 // push is due at once (submit.go).
 package schedule

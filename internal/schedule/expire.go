@@ -14,7 +14,7 @@ import (
 // wakes a worker for them.
 type Expirer struct {
 	Store   *store.Store
-	Ledger  *quota.Ledger
+	Cache   *quota.Cache
 	Log     *slog.Logger
 	Expired func(n int) // counts
 }
@@ -30,7 +30,7 @@ func (e *Expirer) Pass(ctx context.Context) (full bool, err error) {
 	ended, err := e.Store.Expire(ctx, portion)
 	for _, p := range ended {
 		failpoint.Hit(failpoint.ExpireCommitted)
-		e.Ledger.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+		e.Cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
 		e.Log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
 	}
 	e.Expired(len(ended))

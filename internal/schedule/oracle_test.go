@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// oracle is a recipient's calendar, judged by brute force: it slides every
+// oracle is a recipient's calendar, decided by brute force: it slides every
 // window over every second.
 type oracle map[uuid.UUID]time.Time
 

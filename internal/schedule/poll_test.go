@@ -14,17 +14,17 @@ import (
 )
 
 // due books a push that nobody has armed.
-func (o *office) due(t testing.TB, recipient string) {
+func (b *bundle) due(t testing.TB, recipient string) {
 	t.Helper()
-	o.dueThrough(t, recipient, "log")
+	b.dueThrough(t, recipient, "log")
 }
 
-func (o *office) dueThrough(t testing.TB, recipient, channel string) {
+func (b *bundle) dueThrough(t testing.TB, recipient, channel string) {
 	t.Helper()
 	d := store.Draft{Push: push.Push{
-		ID: uuid.New(), Tenant: o.tenant, Recipient: recipient, Channel: channel, Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour,
+		ID: uuid.New(), Tenant: b.tenant, Recipient: recipient, Channel: channel, Message: []byte(`{}`), SendAt: began, RequestedSendAt: began, TTL: time.Hour,
 	}}
-	if _, err := o.store.Book(t.Context(), store.Order{Drafts: []store.Draft{d}}); err != nil {
+	if _, err := b.store.Book(t.Context(), store.Order{Drafts: []store.Draft{d}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,14 +47,14 @@ var errAway = errors.New("away")
 // wake-up per recipient, and for a while after it is back.
 func TestPoller(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	for range 3 {
-		o.due(t, "anna")
+		b.due(t, "anna")
 	}
 	var redis error
 	type handledKey struct{}
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Works: func(context.Context) error { return redis },
+		Store: b.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Works: func(context.Context) error { return redis },
 		Handle: func(ctx context.Context, w push.WakeUp) error {
 			ctx.Value(handledKey{}).(chan push.WakeUp) <- w
 			return errors.New("which is logged")
@@ -77,7 +77,7 @@ func TestPoller(t *testing.T) {
 	p.Patience = time.Hour
 	pass(errAway, false)
 	p.Patience = 0
-	if w := next(t, pass(errAway, true)); w.RecipientKey != push.RecipientKey(o.tenant, "anna") {
+	if w := next(t, pass(errAway, true)); w.RecipientKey != push.RecipientKey(b.tenant, "anna") {
 		t.Errorf("handled %+v", w)
 	}
 	p.Patience, p.Linger = time.Hour, time.Minute
@@ -93,12 +93,12 @@ func TestPoller(t *testing.T) {
 // due.
 func TestPollerHandlesWhatIsOverdue(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.due(t, "anna")
-	o.due(t, "bert")
+	b := setup(t)
+	b.due(t, "anna")
+	b.due(t, "bert")
 	handled, found := make(chan push.WakeUp, 10), 0
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Found: func(n int) { found += n },
+		Store: b.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Found: func(n int) { found += n },
 		Works:  func(context.Context) error { return nil },
 		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return nil },
 	}
@@ -114,23 +114,23 @@ func TestPollerHandlesWhatIsOverdue(t *testing.T) {
 	}
 	p.Overdue = time.Nanosecond
 	pass()
-	if a, b := next(t, handled), next(t, handled); a.RecipientKey == b.RecipientKey || found != 2 || p.Polling() {
-		t.Errorf("handled %+v and %+v, found %d, polling %v", a, b, found, p.Polling())
+	if first, second := next(t, handled), next(t, handled); first.RecipientKey == second.RecipientKey || found != 2 || p.Polling() {
+		t.Errorf("handled %+v and %+v, found %d, polling %v", first, second, found, p.Polling())
 	}
 }
 
 // TestPollerHandlesOncePerRecipient, however many pushes are due.
 func TestPollerHandlesOncePerRecipient(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	for range 3 {
-		o.due(t, "anna")
+		b.due(t, "anna")
 	}
-	o.due(t, "bert")
+	b.due(t, "bert")
 	handled := make(chan push.WakeUp, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
+		Store: b.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
 		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
 	}
 	for range 3 {
@@ -138,8 +138,8 @@ func TestPollerHandlesOncePerRecipient(t *testing.T) {
 			t.Fatal(full, err)
 		}
 	}
-	if a, b := next(t, handled), next(t, handled); a.RecipientKey == b.RecipientKey || len(handled) > 0 {
-		t.Errorf("handled %+v, %+v and %d more", a, b, len(handled))
+	if first, second := next(t, handled), next(t, handled); first.RecipientKey == second.RecipientKey || len(handled) > 0 {
+		t.Errorf("handled %+v, %+v and %d more", first, second, len(handled))
 	}
 	stop()
 	_ = p.Run(ctx) // waits for the handlers
@@ -149,31 +149,31 @@ func TestPollerHandlesOncePerRecipient(t *testing.T) {
 // there, and be sent through another.
 func TestPollerHandlesEachChannel(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.due(t, "anna")
-	o.dueThrough(t, "anna", "sms")
+	b := setup(t)
+	b.due(t, "anna")
+	b.dueThrough(t, "anna", "sms")
 	handled := make(chan push.WakeUp, 10)
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
+		Store: b.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
 		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return nil },
 	}
 	if _, err := p.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := next(t, handled), next(t, handled); a.Channel == b.Channel {
-		t.Errorf("handled %+v, %+v", a, b)
+	if first, second := next(t, handled), next(t, handled); first.Channel == second.Channel {
+		t.Errorf("handled %+v, %+v", first, second)
 	}
 }
 
 // TestHangingHandler: it delays nobody else, and is waited for at the end.
 func TestHangingHandler(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.due(t, "anna")
-	hangs := push.RecipientKey(o.tenant, "anna")
+	b := setup(t)
+	b.due(t, "anna")
+	hangs := push.RecipientKey(b.tenant, "anna")
 	release, handled := make(chan struct{}), make(chan push.WakeUp, 100)
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
+		Store: b.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
 		Handle: func(_ context.Context, w push.WakeUp) error {
 			handled <- w
 			if w.RecipientKey == hangs {
@@ -188,7 +188,7 @@ func TestHangingHandler(t *testing.T) {
 	if w := next(t, handled); w.RecipientKey != hangs {
 		t.Errorf("handled %+v", w)
 	}
-	o.due(t, "bert")
+	b.due(t, "bert")
 	for range 2 {
 		if w := next(t, handled); w.RecipientKey == hangs {
 			t.Error("handled while it is being handled")
@@ -210,14 +210,14 @@ func TestHangingHandler(t *testing.T) {
 // may run at once.
 func TestAllHandlersHang(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	for _, recipient := range []string{"anna", "bert", "carl"} {
-		o.due(t, recipient)
+		b.due(t, recipient)
 	}
 	handled := make(chan push.WakeUp, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	p := &schedule.Poller{
-		Store: o.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
+		Store: b.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
 		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
 	}
 	for range 2 {
@@ -245,13 +245,13 @@ func (stuck) Arm(ctx context.Context, _ []push.WakeUp) error {
 // TestSubmitDoesNotWaitForTheQueue: the push is booked by then.
 func TestSubmitDoesNotWaitForTheQueue(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	svc := schedule.New(o.store, o.ledger, stuck{}, quiet, o.seen, func() time.Time { return began }, schedule.Config{
+	b := setup(t)
+	svc := schedule.New(b.store, b.cache, stuck{}, quiet, b.seen, func() time.Time { return began }, schedule.Config{
 		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour, ArmLease: time.Minute,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if res, err := svc.Submit(ctx, o.tenant, request(0), schedule.Options{}); err != nil || res.Push.ArmedUntil.IsZero() {
+	if res, err := svc.Submit(ctx, b.tenant, request(0), schedule.Options{}); err != nil || res.Push.ArmedUntil.IsZero() {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if ctx.Err() != nil {

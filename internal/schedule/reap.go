@@ -16,7 +16,7 @@ import (
 // their outcome is unknown.
 type Reaper struct {
 	Store    *store.Store
-	Ledger   *quota.Ledger
+	Cache    *quota.Cache
 	Log      *slog.Logger
 	Interval time.Duration
 	Retry    func(channel string) push.Retry // how a channel tries again
@@ -55,7 +55,7 @@ func (r *Reaper) reap(ctx context.Context, l store.Lost) error {
 	r.Lost()
 	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", resolution.Status)
 	if resolution.Status == push.Failed {
-		r.Ledger.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
+		r.Cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func explain(who quota.Recipient, batch map[uuid.UUID]bool) *explained {
 
 // refusal explains why a draft was refused. What Postgres has said under the lock
 // stands. If it did not look far enough for the free times, it is asked again.
-func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v store.Verdict) error {
-	d := v.Decision
+func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v store.Decision) error {
+	d := v.Quota
 	if !v.Complete {
 		x.add(v.Granted)
 		wide, err := s.decide(ctx, x, at, 8)

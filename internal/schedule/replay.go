@@ -32,5 +32,5 @@ func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, membe
 		return Result{}, push.ErrKeyReused
 	}
 	who := quota.Recipient{Tenant: tenant, ID: old.Recipient}
-	return s.result(ctx, who, nil, store.Draft{Push: old}, store.Verdict{Judgement: store.Replayed, Push: old})
+	return s.result(ctx, who, nil, store.Draft{Push: old}, store.Decision{Outcome: store.Replayed, Push: old})
 }

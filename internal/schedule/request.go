@@ -2,12 +2,12 @@ package schedule
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -24,53 +24,24 @@ type Request struct {
 	Latest    time.Time // but not after this; zero: as late as any push may be
 }
 
-// Fault is one thing that is wrong with a request.
-type Fault struct {
-	Field   string // as in the request's JSON: "send_at"
-	Message string
-	Value   any
-}
-
-// Invalid is a request that can not be carried out as it is: every fault.
-type Invalid struct{ Faults []Fault }
-
-func (e *Invalid) Error() string {
-	texts := make([]string, len(e.Faults))
-	for i, f := range e.Faults {
-		texts[i] = fmt.Sprintf("%s: %v: %s", f.Field, f.Value, f.Message)
-	}
-	return "invalid request: " + strings.Join(texts, "; ")
-}
-
-func (e *Invalid) add(field, value, message string, args ...any) {
-	e.Faults = append(e.Faults, Fault{Field: field, Message: fmt.Sprintf(message, args...), Value: value})
-}
-
-func (e *Invalid) orNil() error {
-	if len(e.Faults) == 0 {
-		return nil
-	}
-	return e
-}
-
 // plan turns a request into a draft, or says all that is wrong with it.
 func (s *Service) plan(tenant uuid.UUID, r Request) (store.Draft, error) {
 	now := s.now().UTC()
-	bad := &Invalid{}
+	var bad invalid.FieldErrors
 	p := push.Push{
-		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, bad), Category: r.Category, To: r.To,
+		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, &bad), Category: r.Category, To: r.To,
 		Message: r.Message, Metadata: r.Metadata, ExpiresAt: r.ExpiresAt,
 	}
 	if s.cfg.Check != nil {
-		bad.Faults = append(bad.Faults, s.cfg.Check(p.Channel, p.To, p.Message)...)
+		bad = append(bad, s.cfg.Check(p.Channel, p.To, p.Message)...)
 	}
-	p.SendAt = s.sendTime(r.SendAt, now, bad)
+	p.SendAt = s.sendTime(r.SendAt, now, &bad)
 	p.RequestedSendAt = p.SendAt
 	latest := now.Add(s.cfg.MaxHorizon).Truncate(quota.Second)
 	if r.ExpiresAt.IsZero() {
 		p.TTL = s.cfg.DefaultTTL
 	} else {
-		checkExpiry(r.ExpiresAt, p.SendAt, now, bad)
+		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
 	d := store.Draft{Push: p}
@@ -79,14 +50,14 @@ func (s *Service) plan(tenant uuid.UUID, r Request) (store.Draft, error) {
 		if !r.Latest.IsZero() {
 			d.Latest = earliest(latest, r.Latest.UTC().Truncate(quota.Second))
 			if d.Latest.Before(p.SendAt) {
-				bad.add("latest", stamp(r.Latest), "must not be before send_at, %s", stamp(p.SendAt))
+				bad.Add("latest", stamp(r.Latest), "must not be before send_at, %s", stamp(p.SendAt))
 			}
 		}
 	}
-	return d, bad.orNil()
+	return d, bad.Err()
 }
 
-func (s *Service) channel(name string, bad *Invalid) string {
+func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
 	if name == "" {
 		return s.cfg.Channels[0]
 	}
@@ -95,13 +66,13 @@ func (s *Service) channel(name string, bad *Invalid) string {
 			return name
 		}
 	}
-	bad.add("channel", name, "unknown channel; there are: %s", strings.Join(s.cfg.Channels, ", "))
+	bad.Add("channel", name, "unknown channel; there are: %s", strings.Join(s.cfg.Channels, ", "))
 	return name
 }
 
 // sendTime rounds a send time up to a second. A push without one is due in the
 // running second, at once.
-func (s *Service) sendTime(t, now time.Time, bad *Invalid) time.Time {
+func (s *Service) sendTime(t, now time.Time, bad *invalid.FieldErrors) time.Time {
 	if t.IsZero() {
 		return now.Truncate(quota.Second)
 	}
@@ -111,19 +82,19 @@ func (s *Service) sendTime(t, now time.Time, bad *Invalid) time.Time {
 	}
 	switch {
 	case up.Before(now.Add(-time.Minute)):
-		bad.add("send_at", stamp(t), "must not be more than a minute in the past; it is now %s", stamp(now.Truncate(quota.Second)))
+		bad.Add("send_at", stamp(t), "must not be more than a minute in the past; it is now %s", stamp(now.Truncate(quota.Second)))
 	case up.After(now.Add(s.cfg.MaxHorizon)):
-		bad.add("send_at", stamp(t), "must not be more than %s ahead; it is now %s", s.cfg.MaxHorizon, stamp(now.Truncate(quota.Second)))
+		bad.Add("send_at", stamp(t), "must not be more than %s ahead; it is now %s", s.cfg.MaxHorizon, stamp(now.Truncate(quota.Second)))
 	}
 	return up
 }
 
-func checkExpiry(expires, sendAt, now time.Time, bad *Invalid) {
+func checkExpiry(expires, sendAt, now time.Time, bad *invalid.FieldErrors) {
 	switch {
 	case !expires.After(sendAt):
-		bad.add("expires_at", stamp(expires), "must be after send_at, %s", stamp(sendAt))
+		bad.Add("expires_at", stamp(expires), "must be after send_at, %s", stamp(sendAt))
 	case !expires.After(now):
-		bad.add("expires_at", stamp(expires), "must be in the future; it is now %s", stamp(now.Truncate(quota.Second)))
+		bad.Add("expires_at", stamp(expires), "must be in the future; it is now %s", stamp(now.Truncate(quota.Second)))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -29,13 +30,13 @@ const armPatience = 300 * time.Millisecond
 // Service does what callers ask for. It is safe for concurrent use.
 type Service struct {
 	store  *store.Store
-	ledger *quota.Ledger
+	cache  *quota.Cache
 	queue  armer
 	log    *slog.Logger
 	seen   observer
 	cfg    Config
 	now    func() time.Time
-	tally  *tally
+	caps   *capCounter
 	crowds *bulkhead.Bulkhead[uuid.UUID] // turns
 }
 
@@ -50,7 +51,7 @@ type Config struct {
 
 	// Check says what the provider behind a channel would surely refuse; nil:
 	// nothing is known of any.
-	Check func(channel, to string, message json.RawMessage) []Fault
+	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
 // armer puts wake-ups into the queue.
@@ -61,13 +62,13 @@ type armer interface {
 // observer is told what happened, for the metrics.
 type observer interface {
 	Submitted(outcome, rule string)
-	LedgerAnswered(state string)
+	CacheAnswered(state string)
 }
 
 // New returns a service on top of its parts. now is the clock, usually
 // time.Now.
-func New(st *store.Store, ledger *quota.Ledger, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, ledger: ledger, queue: queue, log: log, seen: seen, now: now, cfg: cfg, tally: newTally(st, now), crowds: newTurns()}
+func New(st *store.Store, cache *quota.Cache, queue armer, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Service {
+	return &Service{store: st, cache: cache, queue: queue, log: log, seen: seen, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
 }
 
 // Channels lists the names of the channels, the default first.

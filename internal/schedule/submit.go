@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -31,7 +32,7 @@ type Result struct {
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
 }
 
-// Submit books one push. Its errors are [*Invalid], [*Refusal], [*store.Capped],
+// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*store.Capped],
 // [push.ErrKeyReused] and [push.ErrUnavailable]; after the last the push may
 // have been booked, and only a request with an Idempotency-Key can be repeated
 // safely.
@@ -49,13 +50,13 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	identify(&d.Push, o, "")
 	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
 
-	// Where the ledger knows that there is no place, a look at Postgres refuses.
+	// Where the cache knows that there is no place, a look at Postgres refuses.
 	// A request that may be a repetition, or be moved, or that books nothing,
-	// is for the judge alone.
+	// is for the decider alone.
 	var reserved quota.Reservation
-	if asksLedger := !o.ValidateOnly && !r.Defer; asksLedger {
-		reserved = s.ledger.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
-		s.seen.LedgerAnswered(reserved.State.String())
+	if asksCache := !o.ValidateOnly && !r.Defer; asksCache {
+		reserved = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
+		s.seen.CacheAnswered(reserved.State.String())
 	}
 	if reserved.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, who, d.Push.SendAt); err != nil {
@@ -66,15 +67,15 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	if reserved.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
-	verdicts, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
+	decisions, err := s.book(ctx, tenant, o.Caps, store.Order{Drafts: []store.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
 	if err != nil {
-		s.ledger.Forget(who)
+		s.cache.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
 	}
-	v := verdicts[0]
+	v := decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		s.tellLedger(who, d.Push.ID, reserved, v)
+		s.syncCache(who, d.Push.ID, reserved, v)
 		failpoint.Hit(failpoint.SubmitTold)
 		s.arm(ctx, v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
@@ -107,7 +108,7 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	}
 	x := explain(who, nil)
 	defer x.turn.end()
-	return s.refusal(ctx, x, at, store.Verdict{Decision: d, Complete: complete})
+	return s.refusal(ctx, x, at, store.Decision{Quota: d, Complete: complete})
 }
 
 // identify gives a push the id of its request, and its own: a new one, or one that follows from the
@@ -123,24 +124,24 @@ func identify(p *push.Push, o Options, member string) {
 	p.IdempotencyHash = o.RequestHash
 }
 
-// tellLedger brings the ledger in line with what Postgres has decided.
-func (s *Service) tellLedger(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Verdict) {
-	switch booked := v.Judgement == store.Booked; {
+// syncCache brings the cache in line with what Postgres has decided.
+func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v store.Decision) {
+	switch booked := v.Outcome == store.Booked; {
 	case reserved.Fill && v.Crowded:
-		s.ledger.Skip(who)
-	case reserved.Fill && (booked || v.Judgement == store.Refused):
-		s.ledger.Fill(who, id, v.View.Bookings())
+		s.cache.Skip(who)
+	case reserved.Fill && (booked || v.Outcome == store.Refused):
+		s.cache.Fill(who, id, v.View.Bookings())
 	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
-		s.ledger.Forget(who) // it was wrong
+		s.cache.Forget(who) // it was wrong
 	case reserved.State == quota.Cold && booked:
-		s.ledger.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
+		s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	}
 }
 
-// result turns a verdict into an answer. What is known of the recipient is asked for only
+// result turns a decision into an answer. What is known of the recipient is asked for only
 // if the push was refused.
-func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d store.Draft, v store.Verdict) (Result, error) {
-	switch v.Judgement {
+func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d store.Draft, v store.Decision) (Result, error) {
+	switch v.Outcome {
 	case store.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case store.Replayed:
@@ -163,7 +164,7 @@ func (s *Service) observe(o Options, err error) {
 		return
 	}
 	var (
-		invalid *Invalid
+		wrong   invalid.FieldErrors
 		refusal *Refusal
 		capped  *store.Capped
 		form    badForm
@@ -177,7 +178,7 @@ func (s *Service) observe(o Options, err error) {
 		}
 	case errors.As(err, &capped):
 		s.seen.Submitted("capped", capped.Cap)
-	case errors.As(err, &invalid), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
+	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
 		s.seen.Submitted("invalid", "")
 	default:
 		s.seen.Submitted("unavailable", "")

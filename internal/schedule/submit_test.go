@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -23,7 +24,7 @@ var (
 // with some.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	const day = 24 * time.Hour
 	for _, row := range []struct {
 		name    string
@@ -54,10 +55,10 @@ func TestPlans(t *testing.T) {
 			r := request(time.Hour)
 			r.Recipient = row.name
 			row.change(&r)
-			res, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{})
+			res, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{})
 			var fields []string
-			if invalid, ok := errors.AsType[*schedule.Invalid](err); ok {
-				for _, f := range invalid.Faults {
+			if wrong, ok := errors.AsType[invalid.FieldErrors](err); ok {
+				for _, f := range wrong {
 					fields = append(fields, f.Field)
 				}
 			} else if err != nil {
@@ -77,42 +78,42 @@ func TestPlans(t *testing.T) {
 // by the promoter; never by both.
 func TestArming(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	submit := func(recipient string, in time.Duration) push.Push {
 		r := request(0)
 		r.Recipient, r.SendAt = recipient, time.Now().Add(in)
-		res, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{})
+		res, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return res.Push
 	}
 	now, later := submit("anna", 0), submit("bert", time.Minute)
-	armed := o.queue.take()
-	want := push.WakeUp{Push: now.ID, Tenant: o.tenant, Gen: 1, RecipientKey: push.RecipientKey(o.tenant, "anna"), Channel: now.Channel, At: now.SendAt, In: now.SendAt.Sub(now.CreatedAt)}
+	armed := b.queue.take()
+	want := push.WakeUp{Push: now.ID, Tenant: b.tenant, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "anna"), Channel: now.Channel, At: now.SendAt, In: now.SendAt.Sub(now.CreatedAt)}
 	if len(armed) != 1 || armed[0] != want {
 		t.Errorf("the submitter armed %+v, want %+v", armed, want)
 	}
-	promoter := &schedule.Promoter{Store: o.store, Queue: o.queue, Horizon: 2 * time.Minute, Lease: time.Minute}
+	promoter := &schedule.Promoter{Store: b.store, Queue: b.queue, Horizon: 2 * time.Minute, Lease: time.Minute}
 	if _, err := promoter.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].In < time.Until(later.SendAt) || armed[0].In > 61*time.Second {
+	if armed := b.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].In < time.Until(later.SendAt) || armed[0].In > 61*time.Second {
 		t.Errorf("the promoter armed %+v", armed)
 	}
 
 	// A queue that fails does not fail the submit.
-	o.queue.err = errors.New("no Redis")
+	b.queue.err = errors.New("no Redis")
 	submit("carl", 0)
 
 	// A move makes the old wake-up stale, and arms a new one if that is near.
-	o.queue.err = nil
-	o.queue.take()
-	res, err := o.Reschedule(t.Context(), o.tenant, later.ID, time.Now(), push.OwnCaps{})
+	b.queue.err = nil
+	b.queue.take()
+	res, err := b.Reschedule(t.Context(), b.tenant, later.ID, time.Now(), push.OwnCaps{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if armed := o.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].Gen != 2 || !armed[0].At.Equal(res.Push.SendAt) {
+	if armed := b.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].Gen != 2 || !armed[0].At.Equal(res.Push.SendAt) {
 		t.Errorf("the move armed %+v", armed)
 	}
 }
@@ -121,35 +122,35 @@ func TestArming(t *testing.T) {
 // or their place is taken.
 func TestKeyedRequestsAreRepeatedForGood(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	options := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
-	first, err := o.Submit(t.Context(), o.tenant, request(time.Hour), options)
+	first, err := b.Submit(t.Context(), b.tenant, request(time.Hour), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	past := request(-time.Hour) // as the same request looks two hours later
 	for name, r := range map[string]schedule.Request{"again": request(time.Hour), "much later": past} {
-		res, err := o.Submit(t.Context(), o.tenant, r, options)
+		res, err := b.Submit(t.Context(), b.tenant, r, options)
 		if err != nil || !res.Replayed || res.Push.ID != first.Push.ID {
 			t.Errorf("%s: %+v, %v", name, res, err)
 		}
-		if _, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{IdempotencyKey: "k", RequestHash: []byte("another")}); !errors.Is(err, push.ErrKeyReused) {
+		if _, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{IdempotencyKey: "k", RequestHash: []byte("another")}); !errors.Is(err, push.ErrKeyReused) {
 			t.Errorf("another body, %s: %v", name, err)
 		}
 	}
-	if _, err := o.Submit(t.Context(), o.tenant, past, schedule.Options{IdempotencyKey: "new", RequestHash: []byte("body")}); err == nil {
+	if _, err := b.Submit(t.Context(), b.tenant, past, schedule.Options{IdempotencyKey: "new", RequestHash: []byte("body")}); err == nil {
 		t.Error("a request of the past was accepted under a new key")
 	}
 
 	// A refusal is not kept: the same request may find a place later.
 	keyed := schedule.Options{IdempotencyKey: "k2", RequestHash: []byte("body2")}
-	if _, err := o.Submit(t.Context(), o.tenant, request(time.Hour), keyed); err == nil {
+	if _, err := b.Submit(t.Context(), b.tenant, request(time.Hour), keyed); err == nil {
 		t.Fatal("one place, two pushes")
 	}
-	if _, err := o.Cancel(t.Context(), o.tenant, first.Push.ID); err != nil {
+	if _, err := b.Cancel(t.Context(), b.tenant, first.Push.ID); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := o.Submit(t.Context(), o.tenant, request(time.Hour), keyed); err != nil || res.Replayed {
+	if res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), keyed); err != nil || res.Replayed {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -157,11 +158,11 @@ func TestKeyedRequestsAreRepeatedForGood(t *testing.T) {
 // TestKeyedBatches are repeated member by member.
 func TestKeyedBatches(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	options := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
 	submit := func() []schedule.Member {
 		members := []schedule.Member{{Request: request(time.Hour)}, {Request: request(time.Hour)}, {Request: request(2 * time.Hour)}}
-		if err := o.SubmitBatch(t.Context(), o.tenant, members, false, options); err != nil {
+		if err := b.SubmitBatch(t.Context(), b.tenant, members, false, options); err != nil {
 			t.Fatal(err)
 		}
 		return members
@@ -176,35 +177,35 @@ func TestKeyedBatches(t *testing.T) {
 		t.Error("one place, two members")
 	}
 	options.RequestHash = []byte("another")
-	if err := o.SubmitBatch(t.Context(), o.tenant, []schedule.Member{{Request: request(9 * time.Hour)}}, false, options); !errors.Is(err, push.ErrKeyReused) {
+	if err := b.SubmitBatch(t.Context(), b.tenant, []schedule.Member{{Request: request(9 * time.Hour)}}, false, options); !errors.Is(err, push.ErrKeyReused) {
 		t.Errorf("another body: %v", err)
 	}
 }
 
-// TestABadMessageIsNobodyElsesTrouble: the ledger forgets what it reserved for
+// TestABadMessageIsNobodyElsesTrouble: the cache forgets what it reserved for
 // it, and the place is free.
 func TestABadMessageIsNobodyElsesTrouble(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	o.submit(t, 9*time.Hour) // the ledger is warm
+	b := setup(t)
+	b.submit(t, 9*time.Hour) // the cache is warm
 	bad := request(time.Hour)
 	bad.Message = json.RawMessage(`{`)
-	if _, err := o.Submit(t.Context(), o.tenant, bad, schedule.Options{}); err == nil {
+	if _, err := b.Submit(t.Context(), b.tenant, bad, schedule.Options{}); err == nil {
 		t.Fatal("a message that is no JSON was accepted")
 	}
-	o.submit(t, time.Hour)
+	b.submit(t, time.Hour)
 }
 
 // TestAnotherTenantsPushDoesNotExist.
 func TestAnotherTenantsPushDoesNotExist(t *testing.T) {
 	t.Parallel()
-	o := open(t)
-	p, stranger := o.submit(t, time.Hour), uuid.New()
+	b := setup(t)
+	p, stranger := b.submit(t, time.Hour), uuid.New()
 	for name, call := range map[string]func() error{
-		"read":   func() error { _, err := o.Push(t.Context(), stranger, p.ID); return err },
-		"cancel": func() error { _, err := o.Cancel(t.Context(), stranger, p.ID); return err },
+		"read":   func() error { _, err := b.Push(t.Context(), stranger, p.ID); return err },
+		"cancel": func() error { _, err := b.Cancel(t.Context(), stranger, p.ID); return err },
 		"move": func() error {
-			_, err := o.Reschedule(t.Context(), stranger, p.ID, began.Add(2*time.Hour), push.OwnCaps{})
+			_, err := b.Reschedule(t.Context(), stranger, p.ID, began.Add(2*time.Hour), push.OwnCaps{})
 			return err
 		},
 	} {
@@ -212,7 +213,7 @@ func TestAnotherTenantsPushDoesNotExist(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := o.read(t, p.ID); got.Status != push.Scheduled || !got.SendAt.Equal(p.SendAt) {
+	if got := b.read(t, p.ID); got.Status != push.Scheduled || !got.SendAt.Equal(p.SendAt) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -16,10 +16,10 @@ import (
 var quiet = slog.New(slog.DiscardHandler)
 
 // claim claims anna's due push for a moment.
-func (o *office) claim(t testing.TB, lease time.Duration) store.Claim {
+func (b *bundle) claim(t testing.TB, lease time.Duration) store.Claim {
 	t.Helper()
-	c, err := o.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(o.tenant, "anna"), Lease: lease})
-	if err != nil || c.State != store.Claimed {
+	c, err := b.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, "anna"), Lease: lease})
+	if err != nil || c.Outcome != store.Claimed {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	return c
@@ -39,25 +39,25 @@ func TestReaper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := open(t)
-			p := o.submit(t, 0)
+			b := setup(t)
+			p := b.submit(t, 0)
 			lost := 0
-			reaper := &schedule.Reaper{Store: o.store, Ledger: o.ledger, Log: quiet, Lost: func() { lost++ }, Retry: func(channel string) push.Retry {
+			reaper := &schedule.Reaper{Store: b.store, Cache: b.cache, Log: quiet, Lost: func() { lost++ }, Retry: func(channel string) push.Retry {
 				if channel != "log" {
 					t.Errorf("asked how %q tries again", channel)
 				}
 				return row.retry
 			}}
-			o.claim(t, 20*time.Millisecond)
+			b.claim(t, 20*time.Millisecond)
 			for lost == 0 {
 				if _, err := reaper.Pass(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := o.read(t, p.ID); got.Status != row.want || !got.PossiblyDelivered || got.Sends[0].Outcome != push.Unknown || got.LastError == "" {
+			if got := b.read(t, p.ID); got.Status != row.want || !got.PossiblyDelivered || got.Sends[0].Outcome != push.Unknown || got.LastError == "" {
 				t.Errorf("%+v", got)
 			}
-			_, err := o.Submit(t.Context(), o.tenant, request(0), schedule.Options{})
+			_, err := b.Submit(t.Context(), b.tenant, request(0), schedule.Options{})
 			if given := err == nil; given != (row.want == push.Failed) {
 				t.Errorf("its place was given to another: %v", given)
 			}
@@ -65,49 +65,49 @@ func TestReaper(t *testing.T) {
 	}
 }
 
-// TestExpirer ends what was too late and gives its place back, in the ledger
+// TestExpirer ends what was too late and gives its place back, in the cache
 // as well.
 func TestExpirer(t *testing.T) {
 	t.Parallel()
-	o := open(t)
+	b := setup(t)
 	r := request(-30 * time.Second)
 	r.ExpiresAt = time.Now().Add(100 * time.Millisecond)
-	res, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{})
+	res, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	expired := 0
-	e := &schedule.Expirer{Store: o.store, Ledger: o.ledger, Log: quiet, Expired: func(n int) { expired += n }}
+	e := &schedule.Expirer{Store: b.store, Cache: b.cache, Log: quiet, Expired: func(n int) { expired += n }}
 	for expired == 0 {
 		if full, err := e.Pass(t.Context()); full || err != nil {
 			t.Fatal(full, err)
 		}
 	}
-	if got := o.read(t, res.Push.ID); got.Status != push.Expired || expired != 1 {
+	if got := b.read(t, res.Push.ID); got.Status != push.Expired || expired != 1 {
 		t.Errorf("%d expired: %+v", expired, got)
 	}
-	o.submit(t, -30*time.Second)
+	b.submit(t, -30*time.Second)
 }
 
 // TestUpkeepEndsWithItsContext and leaves nothing running.
 func TestUpkeepEndsWithItsContext(t *testing.T) {
-	o := open(t)
+	b := setup(t)
 	before := goleak.IgnoreCurrent()
-	o.submit(t, 0)
+	b.submit(t, 0)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 4)
 	promoted := make(chan struct{}, 1)
 	for _, run := range []func(context.Context) error{
-		(&schedule.Promoter{Store: o.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute, Lease: time.Minute}).Run,
-		(&schedule.Expirer{Store: o.store, Ledger: o.ledger, Log: quiet, Expired: func(int) {}}).Run,
-		(&schedule.Reaper{Store: o.store, Ledger: o.ledger, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
-		(&schedule.Poller{Store: o.store, Log: quiet, Works: func(context.Context) error { return nil }, Overdue: time.Hour, Concurrency: 1}).Run,
+		(&schedule.Promoter{Store: b.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute, Lease: time.Minute}).Run,
+		(&schedule.Expirer{Store: b.store, Cache: b.cache, Log: quiet, Expired: func(int) {}}).Run,
+		(&schedule.Reaper{Store: b.store, Cache: b.cache, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
+		(&schedule.Poller{Store: b.store, Log: quiet, Works: func(context.Context) error { return nil }, Overdue: time.Hour, Concurrency: 1}).Run,
 	} {
 		go func() { done <- run(ctx) }()
 	}
 	r := request(0)
 	r.Recipient, r.SendAt = "bert", time.Now().Add(30*time.Second)
-	if _, err := o.Submit(t.Context(), o.tenant, r, schedule.Options{}); err != nil {
+	if _, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	<-promoted // in the first pass or a later one
@@ -117,7 +117,7 @@ func TestUpkeepEndsWithItsContext(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	o.store.Close()
+	b.store.Close()
 	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("github.com/redis/go-redis/v9/maintnotifications.(*CircuitBreakerManager).cleanupLoop"))
 }
 

@@ -62,7 +62,7 @@ func TestABadDraftHurtsOnlyItself(t *testing.T) {
 		in := time.Duration(try+1) * 25 * time.Hour
 		ahead := func(recipient string) func() {
 			return func() {
-				if v, err := g.Book(t.Context(), order(draft(g.tenant, recipient, in))); err != nil || v[0].Judgement != store.Booked {
+				if v, err := g.Book(t.Context(), order(draft(g.tenant, recipient, in))); err != nil || v[0].Outcome != store.Booked {
 					t.Errorf("%s: %+v, %v", recipient, v, err)
 				}
 			}
@@ -125,7 +125,7 @@ func TestDryRunsAreNoObstacle(t *testing.T) {
 		book := func(recipient string, dryRun bool) func() {
 			o := store.Order{Drafts: []store.Draft{draft(g.tenant, recipient, in)}, Policy: threeRules, DryRun: dryRun}
 			return func() {
-				if v, err := g.Book(t.Context(), o); err != nil || !dryRun && v[0].Judgement != store.Booked {
+				if v, err := g.Book(t.Context(), o); err != nil || !dryRun && v[0].Outcome != store.Booked {
 					t.Errorf("%s: %+v, %v", recipient, v, err)
 				}
 			}

@@ -16,7 +16,7 @@ func TestAttempt(t *testing.T) {
 	st, tenant := open(t), uuid.New()
 	d := draft(tenant, "anna", 0)
 	v := book(t, st, threeRules, d)
-	if v.Judgement != store.Booked || v.Usage[0].Used != 1 || v.Usage[1].Remaining != 4 {
+	if v.Outcome != store.Booked || v.Usage[0].Used != 1 || v.Usage[1].Remaining != 4 {
 		t.Fatalf("booked: %+v", v)
 	}
 	claim := func() store.Claim {
@@ -28,10 +28,10 @@ func TestAttempt(t *testing.T) {
 		return c
 	}
 	c := claim()
-	if c.State != store.Claimed || c.Push.ID != d.Push.ID || c.Attempt != 1 {
+	if c.Outcome != store.Claimed || c.Push.ID != d.Push.ID || c.Attempt != 1 {
 		t.Fatalf("claimed: %+v", c)
 	}
-	if again := claim(); again.State != store.Nothing {
+	if again := claim(); again.Outcome != store.Nothing {
 		t.Fatalf("claimed while an attempt is under way: %+v", again)
 	}
 	if _, err := st.Finish(t.Context(), store.Finish{

@@ -1,6 +1,6 @@
 package store
 
-// Check is a question that the audit asks.
+// Check is one of the checks that the audit makes.
 type Check struct{ Name, Meaning string }
 
 // Checks lists all that the audit looks for. docs/operations.md is held to it.

@@ -18,7 +18,7 @@ func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
 	p.SendAt = began.Add(in)
 	p.RequestedSendAt = p.SendAt
 	v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: perMinute})
-	if err != nil || v.Judgement != store.Booked {
+	if err != nil || v.Outcome != store.Booked {
 		t.Fatalf("%+v, %v", v, err)
 	}
 }
@@ -140,7 +140,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 		b.finish(t, b.claimed(t, p), sent)
 		later := book(t, b.Store, perMinute, draft(b.tenant, p.Recipient, time.Minute)).Push
 		b.exec(t, `UPDATE pushes SET send_at = send_at - interval '2 minutes', next_at = next_at - interval '2 minutes' WHERE recipient = $1`, p.Recipient) // as if both were late
-		if c := b.claim(t, p.Recipient, perMinute); c.State != store.Deferred {
+		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != store.Deferred {
 			t.Fatalf("%+v", c)
 		}
 		step()
@@ -202,7 +202,7 @@ func TestAuditIsSilentUnderLoad(t *testing.T) {
 		workers.Go(func() {
 			recipient := fmt.Sprint("recipient ", i%4)
 			for b.due(t, push.RecipientKey(b.tenant, recipient)) {
-				switch c := b.claim(t, recipient, policy); c.State {
+				switch c := b.claim(t, recipient, policy); c.Outcome {
 				case store.Wait:
 					time.Sleep(c.Wait)
 				case store.Claimed:

@@ -21,7 +21,7 @@ func BenchmarkBook(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			d := draft(tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
-			if v, err := st.Book(b.Context(), store.Order{Drafts: []store.Draft{d}, Policy: threeRules}); err != nil || v[0].Judgement != store.Booked {
+			if v, err := st.Book(b.Context(), store.Order{Drafts: []store.Draft{d}, Policy: threeRules}); err != nil || v[0].Outcome != store.Booked {
 				b.Fatal(err, v)
 			}
 		}
@@ -69,7 +69,7 @@ func BenchmarkClaimFinish(b *testing.B) {
 		for pb.Next() {
 			key := push.RecipientKey(tenant, fmt.Sprintf("r%d", n.Add(1)))
 			c, err := st.Claim(b.Context(), store.ClaimOrder{RecipientKey: key, Policy: threeRules, Lease: time.Minute})
-			if err != nil || c.State != store.Claimed {
+			if err != nil || c.Outcome != store.Claimed {
 				b.Fatal(err, c)
 			}
 			if _, err := st.Finish(b.Context(), store.Finish{Push: c.Push.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}); err != nil {

@@ -81,7 +81,7 @@ func (b *bundle) waiting(t testing.TB, n int) {
 func (b *bundle) booked(t testing.TB, recipient string, in time.Duration) push.Push {
 	t.Helper()
 	v := book(t, b.Store, nil, draft(b.tenant, recipient, in))
-	if v.Judgement != store.Booked {
+	if v.Outcome != store.Booked {
 		t.Fatalf("%+v", v)
 	}
 	return v.Push
@@ -110,7 +110,7 @@ func (b *bundle) claim(t testing.TB, recipient string, policy quota.Policy) stor
 func (b *bundle) claimed(t testing.TB, p push.Push) store.Claim {
 	t.Helper()
 	c := b.claim(t, p.Recipient, nil)
-	if c.State != store.Claimed || c.Push.ID != p.ID {
+	if c.Outcome != store.Claimed || c.Push.ID != p.ID {
 		t.Fatalf("claimed %+v, want %s", c, p.ID)
 	}
 	return c

@@ -20,9 +20,9 @@ const (
 	RecipientsPerDay = "recipients_per_day"
 )
 
-// Allowance is what a tenant may have and, as its caller has counted, what it
-// has or others may be getting. The judge goes by it. All drafts of an order with one are of one tenant.
-type Allowance struct {
+// CapUsage is what a tenant may have and, as its caller has counted, what it
+// has or others may be getting. The decider counts on in a copy. All drafts of an order with one are of one tenant.
+type CapUsage struct {
 	push.Caps
 	Pending int         // pushes that are scheduled or being sent
 	Days    map[Day]int // recipients; a day that is missing was not counted
@@ -70,8 +70,8 @@ func (c *Capped) used() string {
 	return strconv.Itoa(c.Used)
 }
 
-// clone is for the judge, which counts on in it.
-func (a *Allowance) clone() *Allowance {
+// clone is for the decider, which counts on in it.
+func (a *CapUsage) clone() *CapUsage {
 	if a == nil {
 		return nil
 	}
@@ -82,24 +82,24 @@ func (a *Allowance) clone() *Allowance {
 
 // take takes a place for one more push at a time. It is Booked if there is
 // one, or OverCap or Uncounted.
-func (a *Allowance) take(view *quota.View, at time.Time) (Judgement, *Capped) {
+func (a *CapUsage) take(view *quota.View, at time.Time) (Outcome, *Capped) {
 	if a == nil {
 		return Booked, nil
 	}
 	if a.PendingPushes > 0 && a.Pending >= a.PendingPushes {
 		return OverCap, &Capped{Cap: PendingPushes, Limit: a.PendingPushes, Used: a.Pending}
 	}
-	judgement, full := a.takeDay(view, at)
-	if judgement == Booked {
+	outcome, full := a.takeDay(view, at)
+	if outcome == Booked {
 		a.Pending++
 	}
-	return judgement, full
+	return outcome, full
 }
 
 // takeDay is take for the cap of the day alone. A recipient who has another
 // push on that day takes no place.
-func (a *Allowance) takeDay(view *quota.View, at time.Time) (Judgement, *Capped) {
-	if !a.newcomer(view, at) {
+func (a *CapUsage) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
+	if !a.newRecipientOfDay(view, at) {
 		return Booked, nil
 	}
 	day := DayOf(at)
@@ -115,14 +115,14 @@ func (a *Allowance) takeDay(view *quota.View, at time.Time) (Judgement, *Capped)
 	return Booked, nil
 }
 
-// newcomer reports whether a push at a time takes a place of its day.
-func (a *Allowance) newcomer(view *quota.View, at time.Time) bool {
+// newRecipientOfDay reports whether a push at a time takes a place of its day.
+func (a *CapUsage) newRecipientOfDay(view *quota.View, at time.Time) bool {
 	return a != nil && a.RecipientsPerDay > 0 && !view.Has(DayOf(at).Begin(), (DayOf(at)+1).Begin())
 }
 
 // whole widens a view to the day of a send time, and to all days up to latest,
-// where the judge has to know whether the recipient has a push on it.
-func (a *Allowance) whole(v quota.View, at, latest time.Time) quota.View {
+// where the decider has to know whether the recipient has a push on it.
+func (a *CapUsage) whole(v quota.View, at, latest time.Time) quota.View {
 	if a == nil || a.RecipientsPerDay == 0 {
 		return v
 	}

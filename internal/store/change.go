@@ -35,13 +35,13 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 }
 
 // Reschedule moves the push of the order's only draft to the draft's send
-// time, if there is a place: the verdict is [Booked], or [Refused] or [OverCap]
+// time, if there is a place: the decision is [Booked], or [Refused] or [OverCap]
 // and the old place is kept. A push that does not wait any more comes with
 // [push.ErrNotReschedulable].
-func (s *Store) Reschedule(ctx context.Context, o Order) (Verdict, error) {
-	var v Verdict
+func (s *Store) Reschedule(ctx context.Context, o Order) (Decision, error) {
+	var v Decision
 	err := s.change(ctx, o.tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		j, err := newQuestion([]Order{o}, true).ask(ctx, c, lockSQL, "FOR UPDATE")
+		j, err := newBookingRead([]Order{o}, true).ask(ctx, c, lockSQL, "FOR UPDATE")
 		if err != nil {
 			return err
 		}
@@ -55,9 +55,9 @@ func (s *Store) Reschedule(ctx context.Context, o Order) (Verdict, error) {
 	return v, err
 }
 
-func writeMove(ctx context.Context, c *pgxpool.Conn, v Verdict) error {
+func writeMove(ctx context.Context, c *pgxpool.Conn, v Decision) error {
 	b := &pgx.Batch{}
-	if p := v.Push; v.Judgement == Booked {
+	if p := v.Push; v.Outcome == Booked {
 		var armed *time.Time
 		if !p.ArmedUntil.IsZero() {
 			armed = &p.ArmedUntil

@@ -29,22 +29,22 @@ type ClaimOrder struct {
 // the push off: so that sends exactly a window apart keep their pace.
 const Patience = 2 * time.Second
 
-// ClaimState says what a claim found.
-type ClaimState int
+// ClaimOutcome says what a claim found.
+type ClaimOutcome int
 
 // What a claim can find.
 const (
-	Nothing  ClaimState = iota // no push is due, or another attempt is under way and will look again when it ends
-	Claimed                    // the push is the caller's to send, until LeaseUntil
-	Wait                       // the push is due, or may be sent, in less than Patience, or the recipient is being booked for: claim again then
-	Deferred                   // the push was put off to NextAt, by the recipient's actual sends; others may be due
-	TooLate                    // the push had expired, and now says so; others may be due
-	Again                      // somebody else was faster: claim again
+	Nothing  ClaimOutcome = iota // no push is due, or another attempt is under way and will look again when it ends
+	Claimed                      // the push is the caller's to send, until LeaseUntil
+	Wait                         // the push is due, or may be sent, in less than Patience, or the recipient is being booked for: claim again then
+	Deferred                     // the push was put off to NextAt, by the recipient's actual sends; others may be due
+	TooLate                      // the push had expired, and now says so; others may be due
+	Again                        // somebody else was faster: claim again
 )
 
 // Claim is the answer to a [ClaimOrder].
 type Claim struct {
-	State      ClaimState
+	Outcome    ClaimOutcome
 	Push       push.Push
 	Token      uuid.UUID     // names the attempt when it is finished
 	Attempt    int           // 1, 2, …
@@ -87,13 +87,13 @@ func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks string, orders
 		return nil, err
 	}
 	claims := make([]Claim, len(orders))
-	w := newWriting(found.now)
+	w := newClaimWrite(found.now)
 	first := firstOrders(orders)
 	for i, o := range orders {
 		claims[i].Now = found.now
 		if j := first[o.RecipientKey]; j < i {
 			if orders[j].Channel != o.Channel {
-				claims[i].State = Again
+				claims[i].Outcome = Again
 			}
 			continue // Nothing: the first one's caller looks again, also for the others
 		}
@@ -122,19 +122,19 @@ func firstOrders(orders []ClaimOrder) map[int64]int {
 const lockWait = 20 * time.Millisecond
 
 // decide says what is to be done about one recipient's oldest due push.
-func (s *situation) decide(o ClaimOrder) Claim {
+func (s *claimState) decide(o ClaimOrder) Claim {
 	if slices.Contains(s.locked, o.RecipientKey) {
-		return Claim{State: Wait, Wait: lockWait}
+		return Claim{Outcome: Wait, Wait: lockWait}
 	}
 	d := s.of(o.RecipientKey)
 	p := d.push
 	for _, f := range d.inFlight {
 		if f.token == o.token { // committed by a run whose reply was lost
-			return Claim{State: Claimed, Push: f.push, Token: f.token, Attempt: f.push.Attempts, StartedAt: f.leaseUntil.Add(-o.Lease), LeaseUntil: f.leaseUntil}
+			return Claim{Outcome: Claimed, Push: f.push, Token: f.token, Attempt: f.push.Attempts, StartedAt: f.leaseUntil.Add(-o.Lease), LeaseUntil: f.leaseUntil}
 		}
 	}
 	if p.ID == uuid.Nil || len(d.inFlight) > 0 {
-		return Claim{State: Nothing}
+		return Claim{Outcome: Nothing}
 	}
 	free, ok := o.Policy.Next(quota.NewTimeline(d.sends), s.now, 0)
 	if !ok || free.After(p.ExpiresAt) {
@@ -143,12 +143,12 @@ func (s *situation) decide(o ClaimOrder) Claim {
 	wait := max(p.NextAt.Sub(s.now), free.Sub(s.now))
 	switch {
 	case !s.now.Before(p.ExpiresAt):
-		return Claim{State: TooLate, Push: p}
+		return Claim{Outcome: TooLate, Push: p}
 	case wait > Patience:
 		p.NextAt = s.now.Add(wait)
-		return Claim{State: Deferred, Push: p}
+		return Claim{Outcome: Deferred, Push: p}
 	case wait > 0:
-		return Claim{State: Wait, Push: p, Wait: wait}
+		return Claim{Outcome: Wait, Push: p, Wait: wait}
 	}
-	return Claim{State: Claimed, Push: p, Token: o.token, Attempt: p.Attempts + 1, StartedAt: s.now, LeaseUntil: s.now.Add(o.Lease)}
+	return Claim{Outcome: Claimed, Push: p, Token: o.token, Attempt: p.Attempts + 1, StartedAt: s.now, LeaseUntil: s.now.Add(o.Lease)}
 }

@@ -13,7 +13,7 @@ func TestClaimOfWhatIsNotDue(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		nextAt string // as SQL
-		want   store.ClaimState
+		want   store.ClaimOutcome
 	}{
 		"far ahead":            {`clock_timestamp() + interval '1 hour'`, store.Nothing},
 		"just beyond patience": {`clock_timestamp() + interval '5 seconds'`, store.Nothing},
@@ -26,10 +26,10 @@ func TestClaimOfWhatIsNotDue(t *testing.T) {
 			p := b.booked(t, "anna", -time.Minute)
 			b.exec(t, `UPDATE pushes SET next_at = `+row.nextAt)
 			c := b.claim(t, "anna", threeRules)
-			if c.State != row.want {
+			if c.Outcome != row.want {
 				t.Fatalf("%+v", c)
 			}
-			if c.State == store.Wait && (c.Wait <= 0 || c.Wait > 1500*time.Millisecond) {
+			if c.Outcome == store.Wait && (c.Wait <= 0 || c.Wait > 1500*time.Millisecond) {
 				t.Errorf("asks to wait for %s", c.Wait)
 			}
 			if after := b.read(t, p); row.want != store.Claimed && (after.Status != push.Scheduled || after.Gen != p.Gen) {
@@ -62,7 +62,7 @@ func TestClaimsTakeTheOldestFirst(t *testing.T) {
 			b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() WHERE id = $1`, retried.ID)
 			for range 16 {
 				c := b.claim(t, "anna", nil)
-				if c.State != store.Claimed {
+				if c.Outcome != store.Claimed {
 					t.Fatalf("%+v", c)
 				}
 				b.finish(t, c, sent)
@@ -84,7 +84,7 @@ func TestClaimRecordsTheAttempt(t *testing.T) {
 	p := b.booked(t, "anna", 0)
 	for attempt := 1; attempt <= 3; attempt++ {
 		c := b.claim(t, "anna", threeRules)
-		if c.State != store.Claimed || c.Attempt != attempt || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
+		if c.Outcome != store.Claimed || c.Attempt != attempt || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
 			t.Fatalf("attempt %d: %+v", attempt, c)
 		}
 		got := b.read(t, p)
@@ -108,7 +108,7 @@ func TestOneAttemptPerRecipient(t *testing.T) {
 	c := b.claimed(t, first)
 
 	// A wake-up of a push that is not due yet, or of none at all.
-	if other := b.claim(t, "anna", nil); other.State != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	if more := b.finish(t, c, sent); more {
@@ -119,7 +119,7 @@ func TestOneAttemptPerRecipient(t *testing.T) {
 	second := b.booked(t, "anna", -30*time.Second)
 	c = b.claimed(t, second)
 	third := b.booked(t, "anna", -20*time.Second)
-	if other := b.claim(t, "anna", nil); other.State != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	if more := b.finish(t, c, tryAgain); !more {
@@ -153,7 +153,7 @@ func TestNobodyIsForgottenBetweenClaimAndFinish(t *testing.T) {
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)
 	b.exec(t, `COMMIT`)
-	if c := <-claims; c.State != store.Again {
+	if c := <-claims; c.Outcome != store.Again {
 		t.Fatalf("%+v: the second push would wait for its wake-up to be armed again", c)
 	}
 	b.claimed(t, second)
@@ -165,11 +165,11 @@ func TestClaimsOfOneRecipientInOneTransaction(t *testing.T) {
 	for i := range 5 {
 		b.booked(t, "anna", -time.Duration(i)*time.Second)
 	}
-	states := make(chan store.ClaimState, 64)
+	states := make(chan store.ClaimOutcome, 64)
 	for range 64 {
-		go func() { states <- b.claim(t, "anna", nil).State }()
+		go func() { states <- b.claim(t, "anna", nil).Outcome }()
 	}
-	n := map[store.ClaimState]int{}
+	n := map[store.ClaimOutcome]int{}
 	for range 64 {
 		n[<-states]++
 	}

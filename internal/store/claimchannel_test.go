@@ -42,27 +42,27 @@ func TestClaimsByChannel(t *testing.T) {
 
 	c := b.order(t, store.ClaimOrder{Without: both})
 	left := slices.Sorted(slices.Values(c.Left))
-	if c.State != store.Claimed || c.Push.ID != log.ID || !slices.Equal(left, []string{"mail", "sms"}) {
+	if c.Outcome != store.Claimed || c.Push.ID != log.ID || !slices.Equal(left, []string{"mail", "sms"}) {
 		t.Fatalf("%+v", c)
 	}
 	// While that is under way, nobody else may send; whoever ends it looks again.
-	if c := b.order(t, store.ClaimOrder{Channel: "mail"}); c.State != store.Nothing {
+	if c := b.order(t, store.ClaimOrder{Channel: "mail"}); c.Outcome != store.Nothing {
 		t.Fatalf("%+v", c)
 	}
 	if more := b.finish(t, c, sent); !more {
 		t.Error("the one who had a turn is forgotten")
 	}
-	if c = b.order(t, store.ClaimOrder{Without: both}); c.State != store.Nothing || len(c.Left) != 2 {
+	if c = b.order(t, store.ClaimOrder{Without: both}); c.Outcome != store.Nothing || len(c.Left) != 2 {
 		t.Fatalf("%+v", c)
 	}
-	if c = b.order(t, store.ClaimOrder{Channel: "fcm"}); c.State != store.Nothing {
+	if c = b.order(t, store.ClaimOrder{Channel: "fcm"}); c.Outcome != store.Nothing {
 		t.Fatalf("%+v", c)
 	}
-	if c = b.order(t, store.ClaimOrder{Channel: "mail"}); c.State != store.Claimed || c.Push.ID != mail.ID || len(c.Left) != 0 {
+	if c = b.order(t, store.ClaimOrder{Channel: "mail"}); c.Outcome != store.Claimed || c.Push.ID != mail.ID || len(c.Left) != 0 {
 		t.Fatalf("%+v", c)
 	}
 	b.finish(t, c, sent)
-	if c = b.order(t, store.ClaimOrder{}); c.State != store.Claimed || c.Push.ID != sms.ID {
+	if c = b.order(t, store.ClaimOrder{}); c.Outcome != store.Claimed || c.Push.ID != sms.ID {
 		t.Fatalf("%+v", c)
 	}
 	b.finish(t, c, sent)
@@ -82,7 +82,7 @@ func TestClaimsForOneRecipientTogether(t *testing.T) {
 		claimers.Go(func() {
 			for sends := 0; sends < 10; {
 				c := b.order(t, o)
-				if c.State == store.Claimed {
+				if c.Outcome == store.Claimed {
 					if channel := c.Push.Channel; (channel == "sms") != (o.Channel == "sms") {
 						t.Errorf("claimed %s", channel)
 					}

@@ -40,8 +40,8 @@ const flagSQL = `
 	WHERE p.id = n.id AND p.status = 'sending'
 	RETURNING p.id`
 
-// writing gathers what a group of claims changes, one array per column.
-type writing struct {
+// claimWrite gathers what a group of claims changes, one array per column.
+type claimWrite struct {
 	now    time.Time
 	ids    [][16]byte
 	gens   []int64
@@ -54,13 +54,13 @@ type writing struct {
 	claims map[uuid.UUID]int // which claim a push or an attempt under way belongs to
 }
 
-func newWriting(now time.Time) *writing {
-	return &writing{now: now, claims: map[uuid.UUID]int{}}
+func newClaimWrite(now time.Time) *claimWrite {
+	return &claimWrite{now: now, claims: map[uuid.UUID]int{}}
 }
 
 // add notes what the i-th claim changes.
-func (w *writing) add(i int, c Claim, d *due) {
-	switch c.State {
+func (w *claimWrite) add(i int, c Claim, d *due) {
+	switch c.Outcome {
 	case Nothing:
 		for _, f := range d.inFlight {
 			if d.push.ID != uuid.Nil {
@@ -79,8 +79,8 @@ func (w *writing) add(i int, c Claim, d *due) {
 		token *[16]byte
 		lease *time.Time
 	)
-	status := map[ClaimState]push.Status{Claimed: push.Sending, Deferred: push.Scheduled, TooLate: push.Expired}[c.State]
-	if c.State == Claimed {
+	status := map[ClaimOutcome]push.Status{Claimed: push.Sending, Deferred: push.Scheduled, TooLate: push.Expired}[c.Outcome]
+	if c.Outcome == Claimed {
 		token, lease = (*[16]byte)(&c.Token), &c.LeaseUntil
 	}
 	w.ids = append(w.ids, c.Push.ID)
@@ -89,14 +89,14 @@ func (w *writing) add(i int, c Claim, d *due) {
 	w.nextAt = append(w.nextAt, c.Push.NextAt)
 	w.tokens = append(w.tokens, token)
 	w.leases = append(w.leases, lease)
-	w.more = append(w.more, c.State == Claimed && d.more)
+	w.more = append(w.more, c.Outcome == Claimed && d.more)
 	w.claims[c.Push.ID] = i
 }
 
 // commit writes the changes and commits. Whoever cancels, moves or finishes a
 // push does so without the recipient's lock; the claims that this overtook
 // become [Again].
-func (w *writing) commit(ctx context.Context, c *pgxpool.Conn, claims []Claim) error {
+func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []Claim) error {
 	b := &pgx.Batch{}
 	if len(w.ids) > 0 {
 		b.Queue(claimSQL, w.ids, w.gens, w.states, w.nextAt, w.tokens, w.leases, w.more, w.now)
@@ -123,7 +123,7 @@ func (w *writing) commit(ctx context.Context, c *pgxpool.Conn, claims []Claim) e
 		return err
 	}
 	for _, i := range w.claims {
-		claims[i] = Claim{State: Again}
+		claims[i] = Claim{Outcome: Again}
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 
 	// Booking and looking.
 	v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour))
-	if v.Judgement != store.Booked || v.Usage[2].Used != 1 {
+	if v.Outcome != store.Booked || v.Usage[2].Used != 1 {
 		t.Errorf("anna is refused for what bert holds: %+v", v)
 	}
 	held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour), store.MaxBookings)
@@ -40,22 +40,22 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 	// The gate: bert must wait for his own send, and anna not. His push stands
 	// before hers until it is put off.
 	anna := b.booked(t, "anna", -time.Second)
-	if c := b.claim(t, "anna", threeRules); c.State != store.Deferred || c.Push.ID != bert.ID {
+	if c := b.claim(t, "anna", threeRules); c.Outcome != store.Deferred || c.Push.ID != bert.ID {
 		t.Fatalf("%+v", c)
 	}
 	c := b.claim(t, "anna", threeRules)
-	if c.State != store.Claimed || c.Push.ID != anna.ID {
+	if c.Outcome != store.Claimed || c.Push.ID != anna.ID {
 		t.Fatalf("%+v", c)
 	}
 	// While she is being sent to he waits, and is not forgotten.
 	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() WHERE id = $1`, bert.ID)
-	if c := b.claim(t, "anna", nil); c.State != store.Nothing {
+	if c := b.claim(t, "anna", nil); c.Outcome != store.Nothing {
 		t.Errorf("%+v", c)
 	}
 	if more := b.finish(t, c, sent); !more {
 		t.Error("nobody is told that bert waits")
 	}
-	if c := b.claim(t, "anna", nil); c.State != store.Claimed || c.Push.ID != bert.ID {
+	if c := b.claim(t, "anna", nil); c.Outcome != store.Claimed || c.Push.ID != bert.ID {
 		t.Errorf("%+v", c)
 	}
 	findings, err := b.Audit(t.Context(), quota.Policy{{Name: "minute", Limit: 2, Window: time.Minute}}, began.Add(-time.Hour)) // bert: the forged send and this one

@@ -99,16 +99,16 @@ func (s *crowds) take(r quota.Recipient, version uuid.UUID) (v quota.View, ok bo
 // heldCrowds are the crowded recipients of a transaction whose bookings are to be
 // kept afterwards.
 type heldCrowds struct {
-	spans    []int // of the question
+	spans    []int // of the bookingRead
 	versions map[int64]uuid.UUID
 	changed  map[int64]bool // their versions were changed by others meanwhile
 }
 
-// prepare gets the crowded recipients of a question ready: it begins the
+// prepare gets the crowded recipients of a bookingRead ready: it begins the
 // transaction and takes the locks, and where there are only a few of them, has the
 // bookings that are kept used, or all bookings read. Without crowded recipients it
 // does nothing.
-func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, q *question) (*heldCrowds, error) {
+func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, q *bookingRead) (*heldCrowds, error) {
 	var held heldCrowds
 	for i := range q.spans {
 		if sp := &q.spans[i]; s.knows(sp.recipient) {
@@ -137,7 +137,7 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, q *question) (*he
 }
 
 // read begins the transaction, takes the locks and reads the versions.
-func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, q *question) error {
+func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, q *bookingRead) error {
 	keys := make([]int64, len(h.spans))
 	for n, i := range h.spans {
 		keys[n] = q.spans[i].key()
@@ -202,7 +202,7 @@ func (h *heldCrowds) queueChanged(b *pgx.Batch, pushes []push.Push) {
 
 // keep keeps the bookings of the crowded recipients, after the transaction was
 // committed. One that has not so many any more is forgotten.
-func (s *crowds) keep(h *heldCrowds, j *judge) {
+func (s *crowds) keep(h *heldCrowds, j *decider) {
 	if h == nil {
 		return
 	}

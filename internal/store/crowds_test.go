@@ -39,7 +39,7 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 	used := func(st *store.Store) int {
 		t.Helper()
 		v := book(t, st, crowdPolicy, free())
-		if v.Judgement != store.Booked {
+		if v.Outcome != store.Booked {
 			t.Fatalf("%+v", v)
 		}
 		return v.Usage[1].Used
@@ -55,7 +55,7 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 		t.Errorf("another process booked: %d are used, want 4004", n)
 	}
 	sparse := draft(b.tenant, "anna", 20*time.Hour) // few bookings lie around it under this policy: it shares a transaction
-	if v := book(t, other, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, sparse); v.Judgement != store.Booked {
+	if v := book(t, other, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, sparse); v.Outcome != store.Booked {
 		t.Fatalf("%+v", v)
 	}
 	if n := used(b.Store); n != 4006 {
@@ -68,7 +68,7 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 		t.Errorf("one was canceled: %d are used, want 4006", n)
 	}
 	sparse.Push.SendAt = began.Add(100 * 24 * time.Hour)
-	if v, err := other.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{sparse}, Policy: crowdPolicy}); err != nil || v.Judgement != store.Booked {
+	if v, err := other.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{sparse}, Policy: crowdPolicy}); err != nil || v.Outcome != store.Booked {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if n := used(b.Store); n != 4006 {
@@ -106,8 +106,8 @@ func TestCrowd_OnePlaceHasOneWinner(t *testing.T) {
 	for i := range 64 {
 		drafts = append(drafts, draft(b.tenant, "anna", 2*time.Hour+time.Duration(i)*time.Second))
 	}
-	if n := tally(b.crowd(t, policy, drafts...)); n[store.Booked] != 10 || n[store.Refused] != 54 {
-		t.Errorf("verdicts %v", n)
+	if n := outcomes(b.crowd(t, policy, drafts...)); n[store.Booked] != 10 || n[store.Refused] != 54 {
+		t.Errorf("decisions %v", n)
 	}
 	b.audit(t, policy)
 }
@@ -124,16 +124,16 @@ func TestCrowd_FullBatch(t *testing.T) {
 		o.Drafts = append(o.Drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i*37%1000)*time.Second))
 	}
 	v, err := b.Book(t.Context(), o)
-	if err != nil || tally(v)[store.Booked] != 1000 {
-		t.Fatalf("%v, %v", tally(v), err)
+	if err != nil || outcomes(v)[store.Booked] != 1000 {
+		t.Fatalf("%v, %v", outcomes(v), err)
 	}
 	for i := range o.Drafts {
 		o.Drafts[i].Push.ID = uuid.New()
 	}
-	if v, err = b.Book(t.Context(), o); err != nil || tally(v)[store.Refused] != 1000 {
-		t.Fatalf("again: %v, %v", tally(v), err)
+	if v, err = b.Book(t.Context(), o); err != nil || outcomes(v)[store.Refused] != 1000 {
+		t.Fatalf("again: %v, %v", outcomes(v), err)
 	}
-	if got := v[0]; len(got.Decision.Violations[0].Conflicts) != quota.MaxConflicts || got.Decision.Violations[0].Omitted != 900 || !got.Complete {
+	if got := v[0]; len(got.Quota.Violations[0].Conflicts) != quota.MaxConflicts || got.Quota.Violations[0].Omitted != 900 || !got.Complete {
 		t.Errorf("%+v", got)
 	}
 	b.audit(t, policy)
@@ -153,21 +153,21 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, push.RecipientKey(b.tenant, "anna")); err != nil {
 		t.Fatal(err)
 	}
-	waits := make(chan store.Verdict, 1)
+	waits := make(chan store.Decision, 1)
 	go func() {
 		v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, "anna", time.Hour)}, Policy: threeRules})
 		if err != nil {
 			t.Error(err)
 		}
-		waits <- slices.Concat(v, []store.Verdict{{}})[0]
+		waits <- slices.Concat(v, []store.Decision{{}})[0]
 	}()
 	b.waiting(t, 1)
 	for i := range 20 {
-		if v := book(t, b.Store, threeRules, draft(uuid.New(), "carl", time.Duration(i)*time.Hour)); v.Judgement != store.Booked {
+		if v := book(t, b.Store, threeRules, draft(uuid.New(), "carl", time.Duration(i)*time.Hour)); v.Outcome != store.Booked {
 			t.Errorf("%+v", v)
 		}
 	}
-	if c := b.claim(t, "anna", threeRules); c.State != store.Wait {
+	if c := b.claim(t, "anna", threeRules); c.Outcome != store.Wait {
 		t.Errorf("the claim for who is locked: %+v", c)
 	}
 	b.finish(t, b.claimed(t, others), sent)
@@ -177,7 +177,7 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if v := <-waits; v.Judgement != store.Booked {
+	if v := <-waits; v.Outcome != store.Booked {
 		t.Errorf("%+v", v)
 	}
 }
@@ -238,7 +238,7 @@ func BenchmarkCrowd(b *testing.B) {
 	book(b, s.Store, policy, next())
 	b.Run("submit", func(b *testing.B) {
 		for b.Loop() {
-			if v := book(b, s.Store, policy, next()); v.Judgement != store.Booked {
+			if v := book(b, s.Store, policy, next()); v.Outcome != store.Booked {
 				b.Fatalf("%+v", v)
 			}
 		}
@@ -249,7 +249,7 @@ func BenchmarkCrowd(b *testing.B) {
 			for range 1000 {
 				o.Drafts = append(o.Drafts, next())
 			}
-			if v, err := s.Book(b.Context(), o); err != nil || v[999].Judgement != store.Booked {
+			if v, err := s.Book(b.Context(), o); err != nil || v[999].Outcome != store.Booked {
 				b.Fatal(err)
 			}
 		}
@@ -257,7 +257,7 @@ func BenchmarkCrowd(b *testing.B) {
 	b.Run("refusal", func(b *testing.B) {
 		full := quota.Policy{{Name: "day", Limit: 40_000, Window: 24 * time.Hour}}
 		for b.Loop() {
-			if v := book(b, s.Store, full, next()); v.Judgement != store.Refused {
+			if v := book(b, s.Store, full, next()); v.Outcome != store.Refused {
 				b.Fatalf("%+v", v)
 			}
 		}

@@ -62,7 +62,7 @@ func TestConnectionsAreCutDuringBookings(t *testing.T) {
 					unavailable++
 				case err != nil:
 					t.Errorf("neither booked nor unavailable: %v", err)
-				case v[0].Judgement == store.Booked:
+				case v[0].Outcome == store.Booked:
 					booked = append(booked, v[0].Push)
 				default:
 					refused++
@@ -114,7 +114,7 @@ func TestConnectionsAreCutDuringAttempts(t *testing.T) {
 		workers.Go(func() {
 			for b.due(t, key) {
 				c, err := b.Claim(t.Context(), store.ClaimOrder{RecipientKey: key, Lease: time.Minute})
-				if err == nil && c.State == store.Claimed {
+				if err == nil && c.Outcome == store.Claimed {
 					mu.Lock()
 					attempts[c.Push.ID]++
 					mu.Unlock()

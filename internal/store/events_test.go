@@ -80,7 +80,7 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 		"put off by an actual send": {func(t *testing.T, p push.Push) {
 			b.finish(t, b.claimed(t, p), sent)
 			next := b.booked(t, p.Recipient, 0)
-			if c := b.claim(t, p.Recipient, threeRules); c.State != store.Deferred {
+			if c := b.claim(t, p.Recipient, threeRules); c.Outcome != store.Deferred {
 				t.Fatalf("%+v", c)
 			}
 			if diff := cmp.Diff([]string{"push.scheduled", "push.deferred"}, b.told(t, w, next)); diff != "" {
@@ -191,7 +191,7 @@ func TestNearLimit(t *testing.T) {
 	for i := range 9 {
 		in := 2*time.Hour + time.Duration(i)*15*time.Minute // an hour holds 4 of them
 		d := draft(b.tenant, "a", in)
-		if v := book(t, b.Store, policy, d); v.Judgement != store.Booked {
+		if v := book(t, b.Store, policy, d); v.Outcome != store.Booked {
 			t.Fatalf("%d: %+v", i, v)
 		}
 		told := b.told(t, w, d.Push)

@@ -66,7 +66,7 @@ func TestExpirersShareTheWork(t *testing.T) {
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)
 	b.exec(t, `COMMIT`)
-	if c := <-claims; c.State != store.Again {
+	if c := <-claims; c.Outcome != store.Again {
 		t.Errorf("%+v", c)
 	}
 }

@@ -84,7 +84,7 @@ func TestRetriesComeAfterTheirDelay(t *testing.T) {
 	if next := b.read(t, p).NextAt.Add(-time.Hour); next.Before(before) || next.After(after) {
 		t.Errorf("it is tried again an hour after %s; it ended from %s to %s", next, before, after)
 	}
-	if c := b.claim(t, "anna", nil); c.State != store.Nothing {
+	if c := b.claim(t, "anna", nil); c.Outcome != store.Nothing {
 		t.Errorf("%+v", c)
 	}
 }

@@ -34,7 +34,7 @@ func TestGate(t *testing.T) {
 		name    string
 		policy  quota.Policy
 		sends   []attempt
-		want    store.ClaimState
+		want    store.ClaimOutcome
 		freedBy int // the send whose end, and a minute, is the next legal time
 	}{
 		{"nothing was sent", minute(1), nil, store.Claimed, 0},
@@ -62,11 +62,11 @@ func TestGate(t *testing.T) {
 				ends = append(ends, b.attempted(t, b.tenant, a.recipient, a.outcome, a.began, a.ended))
 			}
 			c := b.claim(t, "anna", row.policy)
-			if c.State != row.want {
+			if c.Outcome != row.want {
 				t.Fatalf("%+v", c)
 			}
 			after := b.read(t, p)
-			switch c.State {
+			switch c.Outcome {
 			case store.Wait:
 				if c.Wait <= 0 || c.Wait > time.Second {
 					t.Errorf("asks to wait for %s", c.Wait)
@@ -79,7 +79,7 @@ func TestGate(t *testing.T) {
 				if !after.NextAt.Equal(free) || !c.Push.NextAt.Equal(free) || after.Gen != p.Gen+1 || after.Status != push.Scheduled || !after.SendAt.Equal(p.SendAt) || after.Attempts != 0 {
 					t.Errorf("deferred from %s to %s, want %s: %+v", p.NextAt, after.NextAt, free, after)
 				}
-				if again := b.claim(t, "anna", row.policy); again.State != store.Nothing {
+				if again := b.claim(t, "anna", row.policy); again.Outcome != store.Nothing {
 					t.Errorf("then %+v", again)
 				}
 			}
@@ -101,10 +101,10 @@ func TestGateBeyondTheExpiry(t *testing.T) {
 			d := draft(b.tenant, "anna", 0)
 			d.Push.TTL = 10 * time.Minute
 			p := book(t, b.Store, nil, d).Push
-			if c := b.claim(t, "anna", policy); c.State != store.Deferred || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
+			if c := b.claim(t, "anna", policy); c.Outcome != store.Deferred || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
 				t.Fatalf("%+v", c)
 			}
-			if c := b.claim(t, "anna", policy); c.State != store.Nothing {
+			if c := b.claim(t, "anna", policy); c.Outcome != store.Nothing {
 				t.Errorf("then %+v", c)
 			}
 		})
@@ -121,11 +121,11 @@ func TestGateJustBeforeTheExpiry(t *testing.T) {
 	p := b.booked(t, "anna", -time.Second)
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() + interval '1.9 seconds'`)
 	c := b.claim(t, "anna", policy)
-	if c.State != store.Wait || c.Wait <= 0 || c.Wait > 1900*time.Millisecond {
+	if c.Outcome != store.Wait || c.Wait <= 0 || c.Wait > 1900*time.Millisecond {
 		t.Fatalf("%+v", c)
 	}
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp()`)
-	if c := b.claim(t, "anna", policy); c.State != store.TooLate || c.Push.ID != p.ID {
+	if c := b.claim(t, "anna", policy); c.Outcome != store.TooLate || c.Push.ID != p.ID {
 		t.Errorf("then %+v", c)
 	}
 	b.wantStatus(t, p, push.Expired)
@@ -139,7 +139,7 @@ func TestTooLate(t *testing.T) {
 	d.Push.TTL = time.Minute
 	p := book(t, b.Store, nil, d).Push
 	next := b.booked(t, "anna", -time.Minute)
-	if c := b.claim(t, "anna", quota.Policy{{Limit: 0, Window: time.Minute}}); c.State != store.TooLate || c.Push.ID != p.ID {
+	if c := b.claim(t, "anna", quota.Policy{{Limit: 0, Window: time.Minute}}); c.Outcome != store.TooLate || c.Push.ID != p.ID {
 		t.Fatalf("%+v", c)
 	}
 	if got := b.read(t, p); got.Status != push.Expired || got.Gen != p.Gen+1 || got.LastError == "" || len(got.Sends) != 0 {

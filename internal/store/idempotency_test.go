@@ -29,12 +29,12 @@ func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
 	for range 64 {
 		drafts = append(drafts, keyed(b.tenant, "anna", "key", "body", time.Hour))
 	}
-	verdicts := b.crowd(t, threeRules, drafts...)
-	if n := tally(verdicts); n[store.Booked] != 1 || n[store.Replayed] != 63 {
-		t.Errorf("verdicts %v", n)
+	decisions := b.crowd(t, threeRules, drafts...)
+	if n := outcomes(decisions); n[store.Booked] != 1 || n[store.Replayed] != 63 {
+		t.Errorf("decisions %v", n)
 	}
 	first := b.read(t, drafts[0].Push)
-	for _, v := range verdicts {
+	for _, v := range decisions {
 		if diff := cmp.Diff(first, v.Push, cmpopts.IgnoreFields(push.Push{}, "ArmedUntil", "CreatedAt", "UpdatedAt", "Metadata"), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("somebody got another push:\n%s", diff)
 		}
@@ -53,8 +53,8 @@ func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 		d.Push.ID = uuid.New()
 		drafts = append(drafts, d)
 	}
-	if n := tally(b.crowd(t, threeRules, drafts...)); n[store.Booked] != 1 || n[store.KeyReused] != 63 {
-		t.Errorf("verdicts %v", n)
+	if n := outcomes(b.crowd(t, threeRules, drafts...)); n[store.Booked] != 1 || n[store.KeyReused] != 63 {
+		t.Errorf("decisions %v", n)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 1 {
 		t.Errorf("%d rows", n)
@@ -65,11 +65,11 @@ func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	want := func(d store.Draft, want store.Judgement) store.Verdict {
+	want := func(d store.Draft, want store.Outcome) store.Decision {
 		t.Helper()
 		v := book(t, b.Store, threeRules, d)
-		if v.Judgement != want {
-			t.Fatalf("judgement %d, want %d: %+v", v.Judgement, want, v)
+		if v.Outcome != want {
+			t.Fatalf("outcome %d, want %d: %+v", v.Outcome, want, v)
 		}
 		return v
 	}
@@ -87,7 +87,7 @@ func TestKeys(t *testing.T) {
 	want(keyed(b.tenant, "bert", "k", "another body", time.Hour), store.KeyReused)
 
 	// The key outlives its push's end, and dry runs.
-	if v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{keyed(b.tenant, "anna", "k", "body", time.Hour)}, Policy: threeRules, DryRun: true}); err != nil || v[0].Judgement != store.Replayed {
+	if v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{keyed(b.tenant, "anna", "k", "body", time.Hour)}, Policy: threeRules, DryRun: true}); err != nil || v[0].Outcome != store.Replayed {
 		t.Errorf("dry run: %+v, %v", v, err)
 	}
 	if _, err := b.Cancel(t.Context(), b.tenant, first.ID); err != nil {
@@ -118,20 +118,20 @@ func TestAKeyBelongsToOneRequest(t *testing.T) {
 	b.booked(t, "anna", time.Hour)
 	for _, step := range []struct {
 		drafts []store.Draft
-		want   []store.Judgement
+		want   []store.Outcome
 	}{
-		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Judgement{store.Refused, store.Booked}},
-		{[]store.Draft{member("0", "second", 3*time.Hour)}, []store.Judgement{store.KeyReused}},
-		{[]store.Draft{member("single", "third", 3*time.Hour)}, []store.Judgement{store.KeyReused}},
-		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Judgement{store.Refused, store.Replayed}},
+		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Outcome{store.Refused, store.Booked}},
+		{[]store.Draft{member("0", "second", 3*time.Hour)}, []store.Outcome{store.KeyReused}},
+		{[]store.Draft{member("single", "third", 3*time.Hour)}, []store.Outcome{store.KeyReused}},
+		{[]store.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []store.Outcome{store.Refused, store.Replayed}},
 	} {
-		verdicts, err := b.Book(t.Context(), store.Order{Drafts: step.drafts, Policy: threeRules})
+		decisions, err := b.Book(t.Context(), store.Order{Drafts: step.drafts, Policy: threeRules})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, v := range verdicts {
-			if v.Judgement != step.want[i] {
-				t.Errorf("%s, member %d: %d, want %d", step.drafts[i].Push.IdempotencyHash, i, v.Judgement, step.want[i])
+		for i, v := range decisions {
+			if v.Outcome != step.want[i] {
+				t.Errorf("%s, member %d: %d, want %d", step.drafts[i].Push.IdempotencyHash, i, v.Outcome, step.want[i])
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func TestTheSameKeyTwiceInOneTransaction(t *testing.T) {
 		keyed(b.tenant, "anna", "k", "body", time.Hour), keyed(b.tenant, "anna", "k", "body", time.Hour), keyed(b.tenant, "anna", "k2", "body", 2*time.Hour),
 	}
 	v, err := b.Book(t.Context(), store.Order{Drafts: drafts, Policy: threeRules})
-	if err != nil || v[0].Judgement != store.Booked || v[1].Judgement != store.Replayed || v[2].Judgement != store.Booked {
+	if err != nil || v[0].Outcome != store.Booked || v[1].Outcome != store.Replayed || v[2].Outcome != store.Booked {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if v[1].Push.ID != v[0].Push.ID {
@@ -165,13 +165,13 @@ func TestAKeyIsHeldUntilItsFirstRequestIsCommitted(t *testing.T) {
 	b.exec(t, `BEGIN`)
 	b.exec(t, `LOCK TABLE pushes IN SHARE MODE`) // lets others read it
 	other := openURL(t, b.url, store.Config{})
-	judgements := make(chan store.Judgement, 2)
-	go func() { judgements <- book(t, b.Store, threeRules, first).Judgement }()
+	outcomes := make(chan store.Outcome, 2)
+	go func() { outcomes <- book(t, b.Store, threeRules, first).Outcome }()
 	b.waiting(t, 1)
-	go func() { judgements <- book(t, other, threeRules, second).Judgement }()
+	go func() { outcomes <- book(t, other, threeRules, second).Outcome }()
 	b.waiting(t, 2)
 	b.exec(t, `COMMIT`)
-	if one, two := <-judgements, <-judgements; min(one, two) != store.Booked || max(one, two) != store.KeyReused {
-		t.Errorf("judgements %d and %d", one, two)
+	if one, two := <-outcomes, <-outcomes; min(one, two) != store.Booked || max(one, two) != store.KeyReused {
+		t.Errorf("outcomes %d and %d", one, two)
 	}
 }

@@ -33,7 +33,7 @@ func TestBookWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	v := book(t, b.Store, threeRules, d)
 	w.wantLost(t, 1)
-	if v.Judgement != store.Booked || v.Push.ID != d.Push.ID || !v.Push.SendAt.Equal(d.Push.SendAt) || v.Push.Status != push.Scheduled {
+	if v.Outcome != store.Booked || v.Push.ID != d.Push.ID || !v.Push.SendAt.Equal(d.Push.SendAt) || v.Push.Status != push.Scheduled {
 		t.Errorf("%+v", v)
 	}
 	if len(v.View.Bookings()) != 2 {
@@ -57,7 +57,7 @@ func TestBatchWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	v, err := b.Book(t.Context(), o)
 	w.wantLost(t, 1)
-	if err != nil || v[0].Judgement != store.Booked || v[1].Judgement != store.Refused || v[2].Judgement != store.Replayed {
+	if err != nil || v[0].Outcome != store.Booked || v[1].Outcome != store.Refused || v[2].Outcome != store.Replayed {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {
@@ -73,7 +73,7 @@ func TestChangesWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules})
 	w.wantLost(t, 1)
-	if err != nil || v.Judgement != store.Booked || !b.read(t, p).SendAt.Equal(p.SendAt) {
+	if err != nil || v.Outcome != store.Booked || !b.read(t, p).SendAt.Equal(p.SendAt) {
 		t.Errorf("moved: %+v, %v", v, err)
 	}
 
@@ -94,10 +94,10 @@ func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	c := b.claim(t, "anna", threeRules)
 	w.wantLost(t, 1)
-	if c.State != store.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
+	if c.Outcome != store.Claimed || c.Push.ID != p.ID || c.Attempt != 1 || c.Token == uuid.Nil || c.LeaseUntil.Sub(c.StartedAt) != time.Minute {
 		t.Fatalf("%+v", c)
 	}
-	if other := b.claim(t, "anna", threeRules); other.State != store.Nothing {
+	if other := b.claim(t, "anna", threeRules); other.Outcome != store.Nothing {
 		t.Errorf("claimed twice: %+v", other)
 	}
 
@@ -116,7 +116,7 @@ func TestFinishWhoseCommitIsUnknown(t *testing.T) {
 	first := b.booked(t, "anna", -time.Minute)
 	c := b.claimed(t, first)
 	b.booked(t, "anna", -time.Second)
-	if other := b.claim(t, "anna", nil); other.State != store.Nothing {
+	if other := b.claim(t, "anna", nil); other.Outcome != store.Nothing {
 		t.Fatalf("%+v", other)
 	}
 	w.loseNext("SELECT 1")

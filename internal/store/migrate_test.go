@@ -123,7 +123,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 						if ctx.Err() != nil {
 							return
 						}
-						if err != nil || v[0].Judgement != store.Booked {
+						if err != nil || v[0].Outcome != store.Booked {
 							t.Errorf("%+v, %v", v, err)
 							return
 						}

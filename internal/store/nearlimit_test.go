@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestWhatIsTakenBackIsNotNear: of two orders judged together, the one that is
+// TestWhatIsTakenBackIsNotNear: of two orders decided together, the one that is
 // rehearsed leaves nothing, and the other is told with its own numbers.
 func TestWhatIsTakenBackIsNotNear(t *testing.T) {
 	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -18,7 +18,7 @@ func TestWhatIsTakenBackIsNotNear(t *testing.T) {
 		return Draft{Push: push.Push{ID: uuid.New(), Recipient: recipient, SendAt: now}}
 	}
 	full, empty := draft("full"), draft("empty")
-	j := &judge{
+	j := &decider{
 		now: now, at: map[quota.Recipient]int{{ID: "full"}: 0, {ID: "empty"}: 1}, existing: map[uuid.UUID]push.Push{}, requests: map[uuid.UUID][]byte{},
 		views: []quota.View{{Timeline: quota.NewTimeline([]quota.Booking{{ID: uuid.New(), At: now}})}, {}},
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestOrders judges several drafts at once, under one per minute. bert has a
+// TestOrders decides several drafts at once, under one per minute. bert has a
 // push in an hour, and one of the key "used".
 func TestOrders(t *testing.T) {
 	t.Parallel()
@@ -30,23 +30,23 @@ func TestOrders(t *testing.T) {
 		name           string
 		atomic, dryRun bool
 		drafts         []d
-		want           []store.Judgement
+		want           []store.Outcome
 		rows           int // more than there were
 	}{
-		{"members conflict in the order given", false, false, []d{{in: 0}, {in: 30 * time.Second}, {in: time.Minute}}, []store.Judgement{booked, refused, booked}, 2},
-		{"a refused member is no obstacle", false, false, []d{{recipient: "bert", in: hour}, {recipient: "bert", in: hour + time.Minute}}, []store.Judgement{refused, booked}, 1},
-		{"atomic, and all have a place", true, false, []d{{in: 0}, {in: time.Minute}}, []store.Judgement{booked, booked}, 2},
-		{"atomic, and one has none", true, false, []d{{in: 0}, {recipient: "bert", in: hour}, {in: time.Minute}}, []store.Judgement{booked, refused, booked}, 0},
-		{"a dry run", false, true, []d{{in: 0}, {in: 0}}, []store.Judgement{booked, refused}, 0},
-		{"an atomic dry run", true, true, []d{{in: 0}}, []store.Judgement{booked}, 0},
-		{"a replay", false, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []store.Judgement{replayed, booked}, 1},
-		{"an atomic replay", true, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []store.Judgement{replayed, booked}, 1},
-		{"a key of another request leaves nothing", false, false, []d{{in: 0}, {recipient: "bert", key: "used", body: "x", in: 0}}, []store.Judgement{booked, reused}, 0},
-		{"moved to the next free time", false, false, []d{{recipient: "bert", in: hour, latest: 2 * hour}}, []store.Judgement{booked}, 1},
-		{"the next free time is the latest", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute}}, []store.Judgement{booked}, 1},
-		{"the next free time is too late", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute - time.Second}}, []store.Judgement{refused}, 0},
-		{"moved behind another member", false, false, []d{{in: 0}, {in: 0, latest: hour}, {in: 0, latest: hour}}, []store.Judgement{booked, booked, booked}, 3},
-		{"members of many recipients", false, false, []d{{recipient: "carl", in: 0}, {recipient: "dora", in: 0}, {recipient: "emil", in: 0}}, []store.Judgement{booked, booked, booked}, 3},
+		{"members conflict in the order given", false, false, []d{{in: 0}, {in: 30 * time.Second}, {in: time.Minute}}, []store.Outcome{booked, refused, booked}, 2},
+		{"a refused member is no obstacle", false, false, []d{{recipient: "bert", in: hour}, {recipient: "bert", in: hour + time.Minute}}, []store.Outcome{refused, booked}, 1},
+		{"atomic, and all have a place", true, false, []d{{in: 0}, {in: time.Minute}}, []store.Outcome{booked, booked}, 2},
+		{"atomic, and one has none", true, false, []d{{in: 0}, {recipient: "bert", in: hour}, {in: time.Minute}}, []store.Outcome{booked, refused, booked}, 0},
+		{"a dry run", false, true, []d{{in: 0}, {in: 0}}, []store.Outcome{booked, refused}, 0},
+		{"an atomic dry run", true, true, []d{{in: 0}}, []store.Outcome{booked}, 0},
+		{"a replay", false, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []store.Outcome{replayed, booked}, 1},
+		{"an atomic replay", true, false, []d{{recipient: "bert", key: "used", body: "b", in: 0}, {in: 0}}, []store.Outcome{replayed, booked}, 1},
+		{"a key of another request leaves nothing", false, false, []d{{in: 0}, {recipient: "bert", key: "used", body: "x", in: 0}}, []store.Outcome{booked, reused}, 0},
+		{"moved to the next free time", false, false, []d{{recipient: "bert", in: hour, latest: 2 * hour}}, []store.Outcome{booked}, 1},
+		{"the next free time is the latest", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute}}, []store.Outcome{booked}, 1},
+		{"the next free time is too late", false, false, []d{{recipient: "bert", in: hour, latest: hour + time.Minute - time.Second}}, []store.Outcome{refused}, 0},
+		{"moved behind another member", false, false, []d{{in: 0}, {in: 0, latest: hour}, {in: 0, latest: hour}}, []store.Outcome{booked, booked, booked}, 3},
+		{"members of many recipients", false, false, []d{{recipient: "carl", in: 0}, {recipient: "dora", in: 0}, {recipient: "emil", in: 0}}, []store.Outcome{booked, booked, booked}, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -67,16 +67,16 @@ func TestOrders(t *testing.T) {
 				}
 				o.Drafts = append(o.Drafts, member)
 			}
-			verdicts, err := b.Book(t.Context(), o)
+			decisions, err := b.Book(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []store.Judgement
-			for _, v := range verdicts {
-				got = append(got, v.Judgement)
+			var got []store.Outcome
+			for _, v := range decisions {
+				got = append(got, v.Outcome)
 			}
 			if !slices.Equal(got, row.want) {
-				t.Errorf("judgements %v, want %v", got, row.want)
+				t.Errorf("outcomes %v, want %v", got, row.want)
 			}
 			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`) - 2; n != row.rows {
 				t.Errorf("%d new rows, want %d", n, row.rows)

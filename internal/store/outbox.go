@@ -164,7 +164,7 @@ const healthSQL = `
 		FROM unnest($1::uuid[], $2::bool[], $3::bool[], $6::uuid[], $7::int[], $8::text[]) AS n (id, delivered, gone, delivery, attempt, status)
 		JOIN webhook_deliveries d ON d.id = n.delivery AND (n.delivered OR d.attempts = n.attempt AND d.status = n.status)
 		GROUP BY n.id
-	), judged AS (
+	), decided AS (
 		SELECT w.id, n.well, w.failures + n.failures AS failures, coalesce(w.failing_since, statement_timestamp()) AS since, CASE
 			WHEN n.gone THEN 'the endpoint answered 410 Gone'
 			WHEN NOT n.well AND w.failures + n.failures >= $5 AND w.failing_since <= statement_timestamp() - $4::interval
@@ -178,7 +178,7 @@ const healthSQL = `
 		failing_since = CASE WHEN NOT j.well THEN j.since END,
 		disabled_at = coalesce(w.disabled_at, CASE WHEN j.why IS NOT NULL THEN statement_timestamp() END),
 		disabled_reason = CASE WHEN w.disabled_at IS NULL AND j.why IS NOT NULL THEN j.why ELSE w.disabled_reason END
-	FROM judged j WHERE w.id = j.id
+	FROM decided j WHERE w.id = j.id
 	RETURNING w.id, w.tenant_id, w.url, w.events, w.created_at, w.failures, w.failing_since,
 		CASE WHEN w.disabled_at = statement_timestamp() THEN w.disabled_at END, w.disabled_reason`
 

@@ -18,7 +18,7 @@ import (
 // transactions are slow, because they read much or wait for a lock, has a part of
 // the turns, and no other waits for it.
 type ownBookings struct {
-	run     func(ctx context.Context, orders []Order) ([][]Verdict, error)
+	run     func(ctx context.Context, orders []Order) ([][]Decision, error)
 	observe func(int)
 	turns   *bulkhead.Bulkhead[uuid.UUID]
 	company bulkhead.Company[uuid.UUID]
@@ -28,7 +28,7 @@ type ownBookings struct {
 }
 
 type ownGroup struct {
-	groupcommit.Group[Order, []Verdict]
+	groupcommit.Group[Order, []Decision]
 	users int
 }
 
@@ -43,7 +43,7 @@ const (
 func newOwnBookings(s *Store) *ownBookings {
 	return &ownBookings{
 		observe: s.observe("batch"), turns: bulkhead.New[uuid.UUID](ownTurns, ownTenantTurns), groups: map[uuid.UUID]*ownGroup{},
-		run: func(ctx context.Context, orders []Order) ([][]Verdict, error) {
+		run: func(ctx context.Context, orders []Order) ([][]Decision, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 			defer cancel()
 			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].tenant(), s.ownBookings.company.Units())
@@ -71,12 +71,12 @@ func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
 }
 
 // do books an order together with others of its tenant.
-func (o *ownBookings) do(order Order) ([]Verdict, error) {
+func (o *ownBookings) do(order Order) ([]Decision, error) {
 	tenant := order.tenant()
 	o.mu.Lock()
 	g := o.groups[tenant]
 	if g == nil {
-		g = &ownGroup{Group: groupcommit.Group[Order, []Verdict]{
+		g = &ownGroup{Group: groupcommit.Group[Order, []Decision]{
 			Run: o.run, Weight: Order.weight, MaxWeight: 1000, Parallel: ownTenantTurns, Alone: maybeOne, Observe: o.observe,
 		}}
 		o.groups[tenant] = g

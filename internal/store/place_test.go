@@ -14,11 +14,11 @@ import (
 )
 
 // crowd books drafts at the same time through two stores, as two API processes
-// would, and returns the verdicts in the drafts' order.
-func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...store.Draft) []store.Verdict {
+// would, and returns the decisions in the drafts' order.
+func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...store.Draft) []store.Decision {
 	t.Helper()
 	stores := []*store.Store{b.Store, openURL(t, b.url, store.Config{})}
-	verdicts := make([]store.Verdict, len(drafts))
+	decisions := make([]store.Decision, len(drafts))
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i, d := range drafts {
@@ -29,18 +29,18 @@ func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...store.Draft)
 				t.Error(err)
 				return
 			}
-			verdicts[i] = v[0]
+			decisions[i] = v[0]
 		})
 	}
 	close(start)
 	wg.Wait()
-	return verdicts
+	return decisions
 }
 
-func tally(verdicts []store.Verdict) map[store.Judgement]int {
-	n := map[store.Judgement]int{}
-	for _, v := range verdicts {
-		n[v.Judgement]++
+func outcomes(decisions []store.Decision) map[store.Outcome]int {
+	n := map[store.Outcome]int{}
+	for _, v := range decisions {
+		n[v.Outcome]++
 	}
 	return n
 }
@@ -64,15 +64,15 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 			for i := range 64 {
 				drafts = append(drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i%30)*time.Second))
 			}
-			verdicts := b.crowd(t, row.policy, drafts...)
-			if n := tally(verdicts); n[store.Booked] != row.places || n[store.Refused] != 64-row.places {
-				t.Errorf("verdicts %v", n)
+			decisions := b.crowd(t, row.policy, drafts...)
+			if n := outcomes(decisions); n[store.Booked] != row.places || n[store.Refused] != 64-row.places {
+				t.Errorf("decisions %v", n)
 			}
 			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != row.places {
 				t.Errorf("%d rows", n)
 			}
-			for _, v := range verdicts {
-				if v.Judgement == store.Refused && v.Decision.Allowed() {
+			for _, v := range decisions {
+				if v.Outcome == store.Refused && v.Quota.Allowed() {
 					t.Errorf("refused, and the view does not show why: %+v", v)
 				}
 			}
@@ -91,9 +91,9 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 		d := draft(b.tenant, []string{"anna", "bert"}[rand.N(2)], time.Hour+time.Duration(rand.N(300))*time.Second)
 		drafts = append(drafts, d)
 	}
-	verdicts := b.crowd(t, policy, drafts...)
+	decisions := b.crowd(t, policy, drafts...)
 	b.audit(t, policy)
-	for i, v := range verdicts {
+	for i, v := range decisions {
 		p := drafts[i].Push
 		held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour), store.MaxBookings)
 		if err != nil {
@@ -105,15 +105,15 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 			bookings = append(bookings, h.Booking)
 			found = found || h.ID == p.ID
 		}
-		if found != (v.Judgement == store.Booked) {
-			t.Errorf("%s: judgement %d, in the table: %v", p.ID, v.Judgement, found)
+		if found != (v.Outcome == store.Booked) {
+			t.Errorf("%s: outcome %d, in the table: %v", p.ID, v.Outcome, found)
 		}
-		if v.Judgement == store.Refused && policy.Allows(quota.NewTimeline(bookings), p.SendAt) {
+		if v.Outcome == store.Refused && policy.Allows(quota.NewTimeline(bookings), p.SendAt) {
 			t.Errorf("%s was refused at %s, which is free", p.ID, p.SendAt)
 		}
 	}
-	if n := tally(verdicts); n[store.Booked] < 10 || n[store.Refused] < 100 {
-		t.Errorf("verdicts %v: too few to show anything", n)
+	if n := outcomes(decisions); n[store.Booked] < 10 || n[store.Refused] < 100 {
+		t.Errorf("decisions %v: too few to show anything", n)
 	}
 }
 
@@ -127,8 +127,8 @@ func TestStatesThatHoldAPlace(t *testing.T) {
 		p := b.inStatus(t, recipient, status)
 		d := draft(b.tenant, recipient, 0)
 		d.Push.SendAt = p.SendAt.Add(30 * time.Second)
-		if v := book(t, b.Store, policy, d); (v.Judgement == store.Refused) != status.Counts() {
-			t.Errorf("beside one that is %s: judgement %d", status, v.Judgement)
+		if v := book(t, b.Store, policy, d); (v.Outcome == store.Refused) != status.Counts() {
+			t.Errorf("beside one that is %s: outcome %d", status, v.Outcome)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestUsageIsOfTheNewPush(t *testing.T) {
 			t.Errorf("push %d: used %v, want %v", i, got, want)
 		}
 	}
-	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour+5*time.Minute)); v.Judgement != store.Refused || v.Usage != nil {
+	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour+5*time.Minute)); v.Outcome != store.Refused || v.Usage != nil {
 		t.Errorf("the sixth within an hour: %+v", v)
 	}
 }
@@ -153,7 +153,7 @@ func TestTenantsDoNotShareRecipients(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 2 {
-		if v := book(t, b.Store, threeRules, draft(uuid.New(), "anna", time.Hour)); v.Judgement != store.Booked {
+		if v := book(t, b.Store, threeRules, draft(uuid.New(), "anna", time.Hour)); v.Outcome != store.Booked {
 			t.Errorf("%+v", v)
 		}
 	}

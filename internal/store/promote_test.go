@@ -122,7 +122,7 @@ func TestASlowQueueHoldsNobodyUp(t *testing.T) {
 		if _, err := other.Cancel(t.Context(), b.tenant, goes.ID); err != nil {
 			t.Error(err)
 		}
-		if c := (&bundle{Store: other, tenant: b.tenant}).claim(t, "carl", nil); c.State != store.Claimed {
+		if c := (&bundle{Store: other, tenant: b.tenant}).claim(t, "carl", nil); c.Outcome != store.Claimed {
 			t.Errorf("%+v", c)
 		}
 		return nil

@@ -23,7 +23,7 @@ type change struct {
 func (b *bundle) move(st *store.Store, p push.Push, to time.Time) error {
 	p.SendAt = to
 	v, err := st.Reschedule(b.ctx(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: nil})
-	if err == nil && v.Judgement != store.Booked {
+	if err == nil && v.Outcome != store.Booked {
 		err = errors.New("no place")
 	}
 	return err
@@ -75,9 +75,9 @@ func TestChangesRaceClaims(t *testing.T) {
 				wg.Wait()
 				after := b.read(t, p)
 				switch {
-				case err == nil && c.State == store.Nothing && change.undoes(after):
+				case err == nil && c.Outcome == store.Nothing && change.undoes(after):
 					confirmed++
-				case errors.Is(err, change.late) && c.State == store.Claimed && after.Status == push.Sending && !change.undoes(after):
+				case errors.Is(err, change.late) && c.Outcome == store.Claimed && after.Status == push.Sending && !change.undoes(after):
 					claimed++
 				default:
 					t.Fatalf("change: %v, claim: %+v, push: %+v", err, c, after)
@@ -91,7 +91,7 @@ func TestChangesRaceClaims(t *testing.T) {
 func claimAgain(t *testing.T, st *store.Store, p push.Push) store.Claim {
 	for {
 		c, err := st.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
-		if err != nil || c.State != store.Again && c.State != store.Wait { // for the change has the lock
+		if err != nil || c.Outcome != store.Again && c.Outcome != store.Wait { // for the change has the lock
 			if err != nil {
 				t.Error(err)
 			}
@@ -111,10 +111,10 @@ func TestClaimOvertakenByACancel(t *testing.T) {
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)
 	b.exec(t, `COMMIT`)
-	if c := <-claims; c.State != store.Again {
+	if c := <-claims; c.Outcome != store.Again {
 		t.Errorf("%+v", c)
 	}
-	if c := b.claim(t, "anna", nil); c.State != store.Nothing {
+	if c := b.claim(t, "anna", nil); c.Outcome != store.Nothing {
 		t.Errorf("then %+v", c)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM sends`); n != 0 {
@@ -170,11 +170,11 @@ func TestMovesCarryTheExpiry(t *testing.T) {
 	b := setup(t)
 	p := b.booked(t, "anna", time.Hour)
 	b.booked(t, "anna", 3*time.Hour)
-	reschedule := func(to time.Duration, want store.Judgement) push.Push {
+	reschedule := func(to time.Duration, want store.Outcome) push.Push {
 		t.Helper()
 		p.SendAt, p.RequestedSendAt = began.Add(to), began.Add(to)
 		v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: threeRules, Arm: 5 * time.Second})
-		if err != nil || v.Judgement != want {
+		if err != nil || v.Outcome != want {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		return b.read(t, p)

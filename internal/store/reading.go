@@ -10,10 +10,10 @@ import (
 // thousand recipients with a thousand bookings each never has all of them in memory.
 const portion = 128
 
-// reading is the bookings that a judge needs, on their way from Postgres: it reads
+// reading is the bookings that a decider needs, on their way from Postgres: it reads
 // a portion when the first of its recipients is needed.
 type reading struct {
-	judge   *judge
+	decider *decider
 	spans   []span
 	results pgx.BatchResults
 	read    int // spans
@@ -56,11 +56,11 @@ func (r *reading) next() error {
 		return err
 	}
 	for n, sp := range spans {
-		if v := &r.judge.views[r.read+n]; !sp.known {
+		if v := &r.decider.views[r.read+n]; !sp.known {
 			v.From, v.Until, v.Timeline = sp.from, sp.until, quota.NewTimeline(bookingsOf(held[n]))
 		}
 		if sp.most > 0 && len(held[n]) > sp.most {
-			r.judge.crowded = append(r.judge.crowded, sp.recipient)
+			r.decider.crowded = append(r.decider.crowded, sp.recipient)
 		}
 	}
 	r.read += len(spans)

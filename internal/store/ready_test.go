@@ -92,7 +92,7 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)); v.Judgement != store.Booked {
+	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)); v.Outcome != store.Booked {
 		t.Errorf("afterwards: %+v", v)
 	}
 }
@@ -111,7 +111,7 @@ func TestReadOnlyConnectionsLeave(t *testing.T) {
 	}
 	b.exec(t, `ALTER DATABASE `+database+` RESET default_transaction_read_only`)
 	for i := range 2 * conns {
-		if v, err := demoted.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, fmt.Sprint(i), time.Hour)}}); err != nil || v[0].Judgement != store.Booked {
+		if v, err := demoted.Book(t.Context(), store.Order{Drafts: []store.Draft{draft(b.tenant, fmt.Sprint(i), time.Hour)}}); err != nil || v[0].Outcome != store.Booked {
 			t.Fatalf("when another server has taken over, booking %d: %v", i, err)
 		}
 	}

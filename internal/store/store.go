@@ -29,7 +29,7 @@ type Store struct {
 	changes      *part // of pool, for single changes
 	installation installation
 	cfg          Config
-	bookings     *groupcommit.Group[Order, []Verdict] // of single pushes
+	bookings     *groupcommit.Group[Order, []Decision] // of single pushes
 	ownBookings  *ownBookings
 	crowds       crowds
 	claims       *groupcommit.Group[ClaimOrder, Claim]
@@ -75,7 +75,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	}
 	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
 	s.changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
-	s.bookings = &groupcommit.Group[Order, []Verdict]{
+	s.bookings = &groupcommit.Group[Order, []Decision]{
 		Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
 	}
 	s.ownBookings = newOwnBookings(s)

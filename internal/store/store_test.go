@@ -50,8 +50,8 @@ func draft(tenant uuid.UUID, recipient string, in time.Duration) store.Draft {
 	}}
 }
 
-// book books one draft and returns its verdict.
-func book(t testing.TB, st *store.Store, policy quota.Policy, d store.Draft) store.Verdict {
+// book books one draft and returns its decision.
+func book(t testing.TB, st *store.Store, policy quota.Policy, d store.Draft) store.Decision {
 	t.Helper()
 	v, err := st.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
 	if err != nil {

@@ -35,7 +35,7 @@ func (b *bundle) inStatus(t testing.TB, recipient string, status push.Status) pu
 			t.Fatal(err)
 		}
 	case push.Expired:
-		if c := b.claim(t, recipient, nil); c.State != store.TooLate {
+		if c := b.claim(t, recipient, nil); c.Outcome != store.TooLate {
 			t.Fatalf("%+v", c)
 		}
 	}

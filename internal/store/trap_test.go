@@ -82,7 +82,7 @@ func TestLockAndTestInOneStatementDoubleBook(t *testing.T) {
 		d := draft(b.tenant, "anna", time.Hour)
 		b.overtake(t, d.Push.SendAt, func() {
 			v, err := b.Book(t.Context(), store.Order{Drafts: []store.Draft{d}, Policy: policy})
-			if err != nil || v[0].Judgement != store.Refused || len(v[0].Decision.Violations) != 1 {
+			if err != nil || v[0].Outcome != store.Refused || len(v[0].Quota.Violations) != 1 {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})
@@ -97,7 +97,7 @@ func TestLockAndTestInOneStatementDoubleBook(t *testing.T) {
 		p.SendAt = p.SendAt.Add(-time.Hour)
 		b.overtake(t, p.SendAt, func() {
 			v, err := b.Reschedule(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}, Policy: policy})
-			if err != nil || v.Judgement != store.Refused {
+			if err != nil || v.Outcome != store.Refused {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})

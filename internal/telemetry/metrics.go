@@ -26,8 +26,8 @@ type Metrics struct {
 	lost          prometheus.Counter
 	expired       prometheus.Counter
 	overdue       prometheus.Counter
-	ledgerAnswers *prometheus.CounterVec
-	ledgerErrors  prometheus.Counter
+	cacheAnswers  *prometheus.CounterVec
+	cacheErrors   prometheus.Counter
 	paceErrors    prometheus.Counter
 	limiterErrors prometheus.Counter
 	limitsSkipped prometheus.Counter
@@ -62,10 +62,10 @@ func NewMetrics() *Metrics {
 			Help: "Pushes that expired before they could be sent."}),
 		overdue: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_overdue_total",
 			Help: "Pushes that workers looked for in Postgres because they were overdue by more than delivery.arm_lease although Redis works, counted at each look: the queue wakes nobody, or workers are behind."}),
-		ledgerAnswers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_ledger_answers_total",
-			Help: "Answers of the Redis ledger: cold (not loaded, or Redis away), free, blocked."}, []string{"state"}),
-		ledgerErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
-			Help: "Failed exchanges of the ledger with Redis."}),
+		cacheAnswers: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_ledger_answers_total",
+			Help: "Answers of the quota cache: cold (not loaded, or Redis away), free, blocked."}, []string{"state"}),
+		cacheErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_ledger_errors_total",
+			Help: "Failed exchanges of the quota cache with Redis."}),
 		paceErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_pace_errors_total",
 			Help: "Failed exchanges with Redis about the speed of channels; until the next that succeeds, a worker keeps to a share of its own."}),
 		limiterErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "sendquota_limiter_errors_total",
@@ -86,7 +86,7 @@ func NewMetrics() *Metrics {
 	b := build.Read()
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sendquota_build_info", Help: "Always 1; the labels name the program's version.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go}}, func() float64 { return 1 }))
-	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.unregistered, m.deferrals, m.lost, m.expired, m.overdue, m.ledgerAnswers, m.ledgerErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
+	m.registry.MustRegister(m.submits, m.requests, m.attempts, m.lateness, m.unregistered, m.deferrals, m.lost, m.expired, m.overdue, m.cacheAnswers, m.cacheErrors, m.paceErrors, m.limiterErrors, m.limitsSkipped, m.groups, m.notified,
 		m.violations, m.lastAudit, m.auditDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -128,11 +128,11 @@ func (m *Metrics) Expired(pushes int) { m.expired.Add(float64(pushes)) }
 // FoundOverdue counts pushes that were looked for in Postgres although Redis works.
 func (m *Metrics) FoundOverdue(pushes int) { m.overdue.Add(float64(pushes)) }
 
-// LedgerAnswered counts an answer of the ledger.
-func (m *Metrics) LedgerAnswered(state string) { m.ledgerAnswers.WithLabelValues(state).Inc() }
+// CacheAnswered counts an answer of the cache.
+func (m *Metrics) CacheAnswered(state string) { m.cacheAnswers.WithLabelValues(state).Inc() }
 
-// LedgerFailed counts a failed exchange with Redis.
-func (m *Metrics) LedgerFailed() { m.ledgerErrors.Inc() }
+// CacheFailed counts a failed exchange with Redis.
+func (m *Metrics) CacheFailed() { m.cacheErrors.Inc() }
 
 // PaceFailed counts a failed exchange with Redis about the speed of channels.
 func (m *Metrics) PaceFailed() { m.paceErrors.Inc() }

@@ -1,0 +1,185 @@
+package quota_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// client connects as the programs do, but leaves it to the cache when to give
+// up.
+func client(t testing.TB, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, time.Minute, 1, true
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func newCache(t testing.TB) (*quota.Cache, *redis.Client) {
+	t.Helper()
+	rdb := client(t, testenv.Redis(t))
+	return quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}), rdb
+}
+
+func anybody() quota.Recipient { return quota.Recipient{Tenant: uuid.New(), ID: "anna"} }
+
+// load makes a recipient warm.
+func load(t testing.TB, l *quota.Cache, r quota.Recipient, bookings ...quota.Booking) {
+	t.Helper()
+	filler := quota.Booking{ID: uuid.New(), At: noon}
+	if res := l.Reserve(r, filler, nil); res.State != quota.Cold || !res.Fill {
+		t.Fatalf("reserve while cold: %+v", res)
+	}
+	l.Fill(r, filler.ID, bookings)
+}
+
+// loaded reports whether the recipient is warm, and if so, holds id.
+func loaded(t testing.TB, rdb *redis.Client) (ids []string, ok bool) {
+	t.Helper()
+	keys := rdb.Keys(context.Background(), "*:bookings").Val()
+	if len(keys) == 0 {
+		return nil, false
+	}
+	members := rdb.ZRange(context.Background(), keys[0], 0, -1).Val()
+	return slices.DeleteFunc(members, func(m string) bool { return m == "loaded" }), true
+}
+
+// TestCache_Story follows a recipient who may get one push per minute.
+func TestCache_Story(t *testing.T) {
+	t.Parallel()
+	l, rdb := newCache(t)
+	anna, p := anybody(), per(1, time.Minute)
+	first, second := booking(1, noon), booking(2, noon.Add(59*time.Second))
+	reserve := func(b quota.Booking, want quota.State, fill bool) {
+		t.Helper()
+		res := l.Reserve(anna, b, p)
+		if res.State != want || res.Fill != fill {
+			t.Fatalf("reserve %s: %s, fill %v", b.At.Sub(noon), res.State, res.Fill)
+		}
+	}
+
+	// Nothing is known. Postgres books the first push, and tells all it has.
+	reserve(first, quota.Cold, true)
+	l.Fill(anna, first.ID, []quota.Booking{first})
+
+	// The second finds no place.
+	reserve(second, quota.Blocked, false)
+
+	// A second later there is a place. Asking again changes nothing.
+	second.At = noon.Add(time.Minute)
+	reserve(second, quota.Free, false)
+	reserve(second, quota.Free, false)
+	// The same push at another time: only Postgres knows which one holds.
+	reserve(quota.Booking{ID: second.ID, At: noon.Add(time.Hour)}, quota.Cold, false)
+	if ids, _ := loaded(t, rdb); len(ids) != 2 {
+		t.Errorf("the cache holds %v", ids)
+	}
+
+	// The first is canceled, the second is moved into its place.
+	l.Release(anna, first.ID)
+	l.Hold(anna, quota.Booking{ID: second.ID, At: noon})
+	reserve(booking(3, noon), quota.Blocked, false)
+	reserve(booking(3, noon.Add(time.Minute)), quota.Free, false)
+
+	// Postgres disagrees: all is forgotten.
+	l.Forget(anna)
+	reserve(booking(4, noon.Add(time.Hour)), quota.Cold, true)
+}
+
+func TestCache_RecipientsApart(t *testing.T) {
+	t.Parallel()
+	l, _ := newCache(t)
+	tenant, p := uuid.New(), per(1, time.Minute)
+	load(t, l, quota.Recipient{Tenant: tenant, ID: "anna"}, booking(1, noon))
+	for _, r := range []quota.Recipient{{Tenant: tenant, ID: "bert"}, {Tenant: uuid.New(), ID: "anna"}} {
+		if res := l.Reserve(r, booking(2, noon), p); res.State != quota.Cold || !res.Fill {
+			t.Errorf("%+v: %+v", r, res)
+		}
+	}
+}
+
+func TestReserve_Concurrent(t *testing.T) {
+	t.Parallel()
+	l, _ := newCache(t)
+	anna := anybody()
+	load(t, l, anna)
+	var free atomic.Int64
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			if l.Reserve(anna, quota.Booking{ID: uuid.New(), At: noon}, per(3, time.Minute)).State == quota.Free {
+				free.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if free.Load() != 3 {
+		t.Errorf("%d pushes got one of 3 places", free.Load())
+	}
+}
+
+// TestCache_Keys also holds them to the shape that the operations
+// guide and old and new programs side by side rely on.
+func TestCache_Keys(t *testing.T) {
+	t.Parallel()
+	l, rdb := newCache(t)
+	tenant := uuid.New()
+	shape := regexp.MustCompile(`^(sq:\{` + tenant.String() + `:[A-Za-z0-9_-]{22}\}):(bookings|filler)$`)
+	for _, id := range []string{"a", "anna@example.com", strings.Repeat("long", 32), "{}:*"} {
+		r := quota.Recipient{Tenant: tenant, ID: id}
+		load(t, l, r, booking(1, noon))
+		l.Release(r, booking(1, noon).ID)
+		l.Reserve(quota.Recipient{Tenant: tenant, ID: id + "!"}, booking(1, noon), nil) // leaves a filler
+	}
+	keys := rdb.Keys(t.Context(), "*").Val()
+	if len(keys) != 8 {
+		t.Errorf("8 recipients have the keys %q", keys)
+	}
+	for _, key := range keys {
+		if !shape.MatchString(key) {
+			t.Errorf("key %q", key)
+		}
+	}
+}
+
+// TestCache_Expiry: the life of a recipient's bookings begins when
+// they are loaded, and nothing prolongs it.
+func TestCache_Expiry(t *testing.T) {
+	t.Parallel()
+	l, rdb := newCache(t)
+	anna := anybody()
+	l.Reserve(anna, booking(1, noon), nil)
+	if ttl := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "*:filler").Val()[0]).Val(); ttl <= 0 || ttl > 30*time.Second {
+		t.Errorf("a filler may take %s", ttl)
+	}
+	l.Fill(anna, booking(1, noon).ID, []quota.Booking{booking(1, noon)})
+	key := rdb.Keys(t.Context(), "*").Val()[0]
+	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 9*time.Minute || ttl > 10*time.Minute {
+		t.Errorf("the cache lives for %s", ttl)
+	}
+	rdb.PExpire(t.Context(), key, time.Minute)
+	l.Reserve(anna, booking(2, noon.Add(time.Hour)), per(1, time.Minute))
+	l.Reserve(anna, booking(3, noon.Add(time.Hour)), per(1, time.Minute))
+	l.Hold(anna, booking(1, noon.Add(2*time.Hour)))
+	l.Release(anna, booking(2, noon).ID)
+	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Minute {
+		t.Errorf("after some use it lives for %s", ttl)
+	}
+}

@@ -1,0 +1,163 @@
+package schedule_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// began is what the services take for now.
+var began = time.Now().UTC().Truncate(time.Second)
+
+var threeRules = quota.Policy{
+	{Name: "per-minute", Limit: 1, Window: time.Minute},
+	{Name: "per-hour", Limit: 5, Window: time.Hour},
+	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
+}
+
+// bundle is a service with all that it stands on.
+type bundle struct {
+	*schedule.Service
+	store  *store.Store
+	cache  *quota.Cache
+	queue  *queue
+	seen   *seen
+	tenant uuid.UUID
+}
+
+// servers names what bundles of one company share.
+type servers struct{ postgres, redis string }
+
+func newServers(t testing.TB) servers {
+	t.Helper()
+	return servers{postgres: testenv.Postgres(t), redis: testenv.Redis(t)}
+}
+
+// noRedis is where nobody answers.
+const noRedis = "redis://127.0.0.1:1"
+
+func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
+	t.Helper()
+	st, err := store.Open(t.Context(), s.postgres, store.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := redis.ParseURL(s.redis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MaxRetries, o.ContextTimeoutEnabled = 1, true
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
+	tenant, _, err := st.CreateTenant(t.Context(), uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bundle{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: tenant}
+	cfg := redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
+	if s.redis == noRedis {
+		cfg = redisscript.Config{Cooldown: time.Hour}
+	}
+	b.cache = quota.NewCache(rdb, cfg)
+	b.Service = b.service(policy)
+	return b
+}
+
+// service is another one on the same parts, under another policy.
+func (b *bundle) service(policy quota.Policy) *schedule.Service {
+	return b.serviceAt(policy, func() time.Time { return began })
+}
+
+// serviceAt is a service with another clock.
+func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
+	return schedule.New(b.store, b.cache, b.queue, slog.New(slog.DiscardHandler), b.seen, now, schedule.Config{
+		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute,
+	})
+}
+
+func setup(t testing.TB) *bundle {
+	t.Helper()
+	return newServers(t).open(t, threeRules)
+}
+
+// queue remembers the wake-ups that it was given.
+type queue struct {
+	mu      sync.Mutex
+	wakeUps []push.WakeUp
+	err     error
+}
+
+func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakeUps = append(q.wakeUps, wakeUps...)
+	return q.err
+}
+
+func (q *queue) take() []push.WakeUp {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.wakeUps
+	q.wakeUps = nil
+	return w
+}
+
+// seen counts what the service tells its metrics.
+type seen struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (s *seen) Submitted(outcome, rule string) { s.count("submitted " + outcome + " " + rule) }
+func (s *seen) CacheAnswered(state string)     { s.count("cache " + state) }
+
+func (s *seen) count(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[what]++
+}
+
+func (s *seen) of(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[what]
+}
+
+// request asks for a push to anna, so long from the beginning.
+func request(in time.Duration) schedule.Request {
+	return schedule.Request{Recipient: "anna", Message: json.RawMessage(`{"title":"hello"}`), SendAt: began.Add(in)}
+}
+
+// submit submits what must be accepted.
+func (b *bundle) submit(t testing.TB, in time.Duration) push.Push {
+	t.Helper()
+	res, err := b.Submit(t.Context(), b.tenant, request(in), schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Push
+}
+
+func (b *bundle) read(t testing.TB, id uuid.UUID) push.Push {
+	t.Helper()
+	p, err := b.Push(t.Context(), b.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,83 @@
+package schedule_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// branches opens two bundles of one company: what the second does, the cache
+// of the first does not learn.
+func branches(t *testing.T) (first, second *bundle) {
+	t.Helper()
+	s := newServers(t)
+	first, second = s.open(t, threeRules), servers{s.postgres, noRedis}.open(t, threeRules)
+	second.tenant = first.tenant
+	first.submit(t, 10*time.Hour) // and is warm from here on
+	return first, second
+}
+
+func (b *bundle) refused(t *testing.T, in time.Duration) {
+	t.Helper()
+	if _, err := b.Submit(t.Context(), b.tenant, request(in), schedule.Options{}); !isRefusal(err) {
+		t.Errorf("at %s: %v", in, err)
+	}
+}
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*schedule.Refusal](err)
+	return ok
+}
+
+// TestSubmit_CacheKnowsTooLittle has booked what Postgres then refuses. It must
+// not keep that.
+func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
+	t.Parallel()
+	first, second := branches(t)
+	second.submit(t, time.Hour)
+	first.refused(t, time.Hour+30*time.Second)
+	if first.seen.of("cache free") == 0 {
+		t.Fatal("the cache knew")
+	}
+	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
+}
+
+// TestSubmit_CacheKnowsTooMuch refuses nothing: Postgres confirms refusals.
+func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
+	t.Parallel()
+	first, second := branches(t)
+	p := first.submit(t, time.Hour)
+	if _, err := second.Cancel(t.Context(), second.tenant, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	first.submit(t, time.Hour)
+	if first.seen.of("cache blocked") == 0 {
+		t.Fatal("the cache knew")
+	}
+	first.submit(t, time.Hour-time.Minute)
+}
+
+// TestAReplayedPushTakesNoPlace if it was canceled, also not in the cache.
+func TestAReplayedPushTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.submit(t, 10*time.Hour)
+	submit := func() schedule.Result {
+		res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	p := submit().Push
+	if _, err := b.Cancel(t.Context(), b.tenant, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	if again := submit(); !again.Replayed || again.Push.Status != push.Canceled {
+		t.Fatalf("%+v", again)
+	}
+	b.submit(t, time.Hour)
+}

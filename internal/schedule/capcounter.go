@@ -1,0 +1,272 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// capCounter knows how much tenants have under their caps. Postgres counts. The
+// counter believes a count for a moment, and adds what was booked here meanwhile.
+// The moment is the shorter the fewer slots are left, so that no tenant can use
+// them up through other processes before it ends. An order reserves the slots that
+// it may need while it is booked, so that two requests of the same moment do not get
+// the same slot. If too few are left, it waits until no other reservation is open,
+// and Postgres counts again. Only bookings of other processes at the same moment
+// can exceed a cap.
+type capCounter struct {
+	store usageStore
+	now   func() time.Time
+
+	mu     sync.Mutex
+	counts map[subject]*capCount
+}
+
+// usageStore counts in Postgres, up to most.
+type usageStore interface {
+	Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error)
+	Recipients(ctx context.Context, tenant uuid.UUID, day store.Day, most int) (int, error)
+}
+
+// subject is what is counted: a tenant's pending pushes, or its recipients of one
+// day.
+type subject struct {
+	tenant  uuid.UUID
+	pending bool
+	day     store.Day // unless pending
+}
+
+// capCount is what is known of a subject. The counter's mutex protects it.
+type capCount struct {
+	turn  chan struct{} // holds one element while an order counts, waits or takes slots; the others queue
+	freed chan struct{} // tells that order that a reservation has ended
+	users int           // orders that use this count; it is kept for them
+
+	limit, counted int       // what Postgres said, at most one beyond the limit
+	since          int       // slots used here since that count began
+	reserved       int       // slots of orders that are being booked
+	began, until   time.Time // when the count began, and how long it is believed
+	stale          bool      // a slot was given back since the count began
+}
+
+// used is at least what was used when Postgres counted and what this process
+// may have booked since.
+func (n *capCount) used() int { return n.counted + n.since + n.reserved }
+
+const (
+	// A count is believed so long for each slot that it left, a second at most.
+	// No tenant books twenty thousand pushes a second.
+	perSlot = 50 * time.Microsecond
+
+	// Counting for one tenant must stay cheap for Postgres. A count that left no slot
+	// is believed so long for each slot that is used, unless one is given back here.
+	// Under a large cap, a count is believed costShare times as long as it took.
+	perUsed   = 20 * time.Microsecond
+	largeCap  = 10_000
+	costShare = 10
+
+	maxCounts = 10_000 // counts that are remembered
+)
+
+func newCapCounter(st usageStore, now func() time.Time) *capCounter {
+	return &capCounter{store: st, now: now, counts: map[subject]*capCount{}}
+}
+
+// reservation is the slots that an order may use while it is booked, and the usage
+// beside them. It must be ended by settle, release or doubt. The reservation of a
+// tenant without caps is nil.
+type reservation struct {
+	*store.CapUsage
+	counter *capCounter
+	tenant  uuid.UUID
+	slots   map[subject]int
+}
+
+// reserve reserves slots for an order of so many pushes: on each of the days as many
+// as may land there. If fewer are left, it reserves those.
+func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Caps, pushes int, days map[store.Day]int) (*reservation, error) {
+	if caps == (push.Caps{}) || pushes == 0 {
+		return nil, nil
+	}
+	r := &reservation{&store.CapUsage{Caps: caps, Days: map[store.Day]int{}}, c, tenant, map[subject]int{}}
+	var err error
+	if caps.PendingPushes > 0 {
+		r.Pending, err = r.take(ctx, subject{tenant: tenant, pending: true}, caps.PendingPushes, pushes)
+	}
+	if caps.RecipientsPerDay > 0 {
+		for _, day := range slices.Sorted(maps.Keys(days)) { // all orders take days in this order: two never wait for each other
+			if err == nil {
+				r.Days[day], err = r.take(ctx, subject{tenant: tenant, day: day}, caps.RecipientsPerDay, days[day])
+			}
+		}
+	}
+	if err != nil {
+		r.release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// take takes n slots of a limit, or those that are left, and returns how many were
+// used before.
+func (r *reservation) take(ctx context.Context, s subject, limit, n int) (used int, err error) {
+	arrived, count := r.counter.now(), r.counter.enter(s)
+	r.slots[s] = 0
+	select {
+	case count.turn <- struct{}{}:
+		defer func() { <-count.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if err := r.counter.makeSure(ctx, s, count, limit, n, arrived); err != nil {
+		return 0, err
+	}
+	r.counter.mu.Lock()
+	defer r.counter.mu.Unlock()
+	if count.counted >= limit {
+		return count.counted, nil // reserved slots may be among those that were counted
+	}
+	used = count.used()
+	r.slots[s] = max(0, min(n, limit-used))
+	count.reserved += r.slots[s]
+	return used, nil
+}
+
+// enter returns the count of a subject, which is kept until the reservation ends.
+func (c *capCounter) enter(s subject) *capCount {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	count := c.counts[s]
+	if count == nil {
+		if now := c.now(); len(c.counts) >= maxCounts {
+			maps.DeleteFunc(c.counts, func(_ subject, n *capCount) bool { return n.users == 0 && !now.Before(n.until) })
+		}
+		count = &capCount{turn: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+		c.counts[s] = count
+	}
+	count.users++
+	return count
+}
+
+// makeSure returns when it is known whether n slots are left for an order that
+// arrived at that time and has the turn.
+func (c *capCounter) makeSure(ctx context.Context, s subject, count *capCount, limit, n int, arrived time.Time) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for fresh := false; ; {
+		fresh = fresh || count.began.After(arrived) // orders that queued share the count of the one before them
+		switch {
+		case count.limit != limit, !fresh && !c.now().Before(count.until):
+			fresh, err = true, c.count(ctx, s, count, limit)
+		case count.counted >= limit, count.used()+n <= limit:
+			return nil
+		case count.reserved > 0:
+			c.mu.Unlock()
+			select {
+			case <-count.freed:
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+			c.mu.Lock()
+		case limit > largeCap, fresh && count.since == 0:
+			return nil
+		default:
+			fresh, err = true, c.count(ctx, s, count, limit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// count has Postgres count, and releases the mutex meanwhile. Slots that are reserved
+// then may be counted twice, but are never left out.
+func (c *capCounter) count(ctx context.Context, s subject, count *capCount, limit int) (err error) {
+	count.limit, count.since, count.stale, count.began = 0, 0, false, c.now()
+	c.mu.Unlock()
+	ctx = context.WithoutCancel(ctx) // other orders wait for it, too
+	var counted int
+	if s.pending {
+		counted, err = c.store.Pending(ctx, s.tenant, limit+1)
+	} else {
+		counted, err = c.store.Recipients(ctx, s.tenant, s.day, limit+1)
+	}
+	now := c.now()
+	c.mu.Lock()
+	if err != nil {
+		return fmt.Errorf("count under a cap: %w", err)
+	}
+	believed := min(time.Duration(limit-counted)*perSlot, time.Second)
+	if counted >= limit {
+		believed = time.Duration(counted) * perUsed
+	}
+	if limit > largeCap {
+		believed = max(believed, costShare*now.Sub(count.began))
+	}
+	count.limit, count.counted, count.until = limit, counted, count.began.Add(believed)
+	if count.stale {
+		count.until = time.Time{}
+	}
+	return nil
+}
+
+// settle ends a reservation. The slots that these decisions have used stay used.
+func (r *reservation) settle(decisions []store.Decision) {
+	if r == nil {
+		return
+	}
+	used := map[subject]int{}
+	for _, d := range decisions {
+		if d.Outcome == store.Booked {
+			used[subject{tenant: r.tenant, pending: true}]++
+		}
+		if d.NewRecipientOfDay {
+			used[subject{tenant: r.tenant, day: store.DayOf(d.Push.SendAt)}]++
+		}
+	}
+	r.end(used)
+}
+
+// release ends a reservation of which no slot was used.
+func (r *reservation) release() { r.settle(nil) }
+
+// doubt ends a reservation of which any slot may have been used.
+func (r *reservation) doubt() {
+	if r != nil {
+		r.end(r.slots)
+	}
+}
+
+func (r *reservation) end(used map[subject]int) {
+	r.counter.mu.Lock()
+	defer r.counter.mu.Unlock()
+	for s, n := range r.slots {
+		count := r.counter.counts[s]
+		count.reserved -= n
+		count.since += used[s]
+		count.users--
+		select {
+		case count.freed <- struct{}{}:
+		default: // it was told before
+		}
+	}
+}
+
+// forget has Postgres count again for a tenant that gave a slot back.
+func (c *capCounter) forget(tenant uuid.UUID, day store.Day) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range []subject{{tenant: tenant, pending: true}, {tenant: tenant, day: day}} {
+		if count := c.counts[s]; count != nil {
+			count.stale, count.until = true, time.Time{}
+		}
+	}
+}

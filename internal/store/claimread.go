@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// due is what is known of one recipient key under its lock.
+type due struct {
+	push     push.Push
+	more     bool            // another push that the order allows is due as well
+	left     []string        // channels that the order leaves out, and for which a push is due
+	inFlight []inFlight      // pushes being sent
+	sends    []quota.Booking // actual sends of the push's recipient, at the latest time that each can have happened
+}
+
+type inFlight struct {
+	push       push.Push
+	token      uuid.UUID
+	leaseUntil time.Time
+}
+
+type claimState struct {
+	now        time.Time
+	recipients map[int64]*due
+	locked     []int64 // recipients whose locks others have
+}
+
+// longestLease is how long other workers' leases may be, or those of this one
+// before its settings were changed: an attempt counts from its end, but is found
+// by its beginning.
+const longestLease = time.Hour
+
+// leftSQL finds what is due, but left out.
+const leftSQL = `
+	SELECT DISTINCT k.k, p.channel
+	FROM unnest($1::bigint[], $2::text[]) AS k (k, channel)
+	CROSS JOIN LATERAL (
+		SELECT channel, next_at FROM pushes
+		WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= statement_timestamp()
+		OFFSET 0
+	) p
+	WHERE k.channel = '' AND p.channel = ANY ($3::text[]) AND p.next_at <= statement_timestamp()`
+
+// claimRead is what a group of claims has to read: for each recipient, what
+// its first order asks for.
+type claimRead struct {
+	keys     []int64
+	channels []string      // one for each key
+	without  []string      // of any order
+	reach    time.Duration // how far back sends count
+}
+
+func newClaimRead(orders []ClaimOrder) (q claimRead) {
+	first := firstOrders(orders)
+	q.keys = slices.Sorted(maps.Keys(first))
+	for _, key := range q.keys {
+		q.channels = append(q.channels, orders[first[key]].Channel)
+	}
+	q.without = []string{}
+	for _, o := range orders {
+		q.reach = max(q.reach, o.Policy.Reach()+max(o.Lease, longestLease))
+		for _, c := range o.Without {
+			if !slices.Contains(q.without, c) {
+				q.without = append(q.without, c)
+			}
+		}
+	}
+	return q
+}
+
+// look takes the recipients' locks and reads, in later statements, what is due, what
+// is under way and what was sent. It should not wait for a lock: other recipients' pushes
+// would have to wait as well.
+func (s *Store) look(ctx context.Context, c *pgxpool.Conn, locks string, orders []ClaimOrder) (*claimState, error) {
+	q := newClaimRead(orders)
+	b := &pgx.Batch{}
+	b.Queue(`begin isolation level read committed`)
+	b.Queue(locks, q.keys)
+	b.Queue(`
+		SELECT `+pushColumns+`, k.k
+		FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
+		CROSS JOIN LATERAL (
+			SELECT * FROM (
+				SELECT * FROM pushes
+				WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= statement_timestamp() + $2
+				OFFSET 0 -- keeps the next line from choosing another index
+			) scheduled
+			WHERE next_at <= statement_timestamp() + $2
+				AND CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) AND ($5::text[] IS NULL OR channel = ANY ($5)) ELSE channel = k.channel END
+			ORDER BY greatest(next_at, statement_timestamp()), send_at, id
+			LIMIT 2
+		) p`, q.keys, Patience, q.channels, q.without, s.cfg.Channels)
+	b.Queue(`
+		SELECT `+pushColumns+`, k.k, p.claim_token, p.lease_until
+		FROM unnest($1::bigint[]) AS k
+		CROSS JOIN LATERAL (SELECT * FROM pushes WHERE recipient_key = k.k AND status = 'sending' OFFSET 0) p`, q.keys)
+	b.Queue(`
+		SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at
+		FROM unnest($1::bigint[]) AS k
+		CROSS JOIN LATERAL (
+			SELECT tenant_id, recipient, push_id, handed_at, ended_at FROM sends
+			WHERE recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
+			OFFSET 0
+		) s
+		ORDER BY k.k, at`, q.keys, q.reach)
+	if len(q.without) > 0 {
+		b.Queue(leftSQL, q.keys, q.channels, q.without)
+	}
+	b.Queue(`SELECT clock_timestamp()`) // last: an attempt that was seen to have ended did so before the next begins
+	res := c.SendBatch(ctx, b)
+	found, err := readClaimState(res, q)
+	if closeErr := res.Close(); err == nil {
+		err = closeErr
+	}
+	return found, err
+}
+
+func readClaimState(res pgx.BatchResults, q claimRead) (*claimState, error) {
+	found := &claimState{recipients: make(map[int64]*due, len(q.keys))}
+	if _, err := res.Exec(); err != nil {
+		return nil, err
+	}
+	locked, _ := res.Query()
+	var err error
+	if found.locked, err = pgx.CollectRows(locked, pgx.RowTo[int64]); err != nil {
+		return nil, err
+	}
+	reads := []func(pgx.CollectableRow) error{found.readDue, found.readInFlight, found.readSend}
+	if len(q.without) > 0 {
+		reads = append(reads, found.readLeft)
+	}
+	for _, read := range reads {
+		rows, _ := res.Query()
+		for rows.Next() {
+			if err := read(rows); err != nil {
+				rows.Close()
+				return nil, err
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return found, res.QueryRow().Scan(&found.now)
+}
+
+func (s *claimState) readDue(row pgx.CollectableRow) error {
+	var key int64
+	p, err := scanPush(row, &key)
+	if d := s.of(key); d.push.ID == uuid.Nil {
+		d.push = p
+	} else {
+		d.more = true
+	}
+	return err
+}
+
+func (s *claimState) readInFlight(row pgx.CollectableRow) error {
+	var (
+		key int64
+		f   inFlight
+		err error
+	)
+	f.push, err = scanPush(row, &key, (*[16]byte)(&f.token), &f.leaseUntil)
+	s.of(key).inFlight = append(s.of(key).inFlight, f)
+	return err
+}
+
+func (s *claimState) readSend(row pgx.CollectableRow) error {
+	var (
+		key       int64
+		tenant    uuid.UUID
+		recipient string
+		b         quota.Booking
+	)
+	err := row.Scan(&key, (*[16]byte)(&tenant), &recipient, (*[16]byte)(&b.ID), &b.At)
+	if d := s.of(key); d.push.Tenant == tenant && d.push.Recipient == recipient {
+		d.sends = append(d.sends, b)
+	}
+	return err
+}
+
+func (s *claimState) readLeft(row pgx.CollectableRow) error {
+	var (
+		key     int64
+		channel string
+	)
+	err := row.Scan(&key, &channel)
+	s.of(key).left = append(s.of(key).left, channel)
+	return err
+}
+
+func (s *claimState) of(key int64) *due {
+	d := s.recipients[key]
+	if d == nil {
+		d = &due{}
+		s.recipients[key] = d
+	}
+	return d
+}

@@ -1,0 +1,239 @@
+package strictyaml
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// What stands for a default where there is none.
+const (
+	Required = "required"
+	Optional = "" // the zero value; the meaning says what that is
+)
+
+// Table lists the settings of one section: the keys of a mapping, or the variables of an environment.
+type Table struct {
+	fields   []field
+	selector string  // the key that selects one of the cases; empty: there are none
+	selected *string // its value
+	cases    []variant
+	checks   []func(Place)
+}
+
+type field struct {
+	name    string
+	preset  string // the default, written in YAML; or Required, or Optional
+	meaning string // empty: the key is known only to be refused
+	read    func(Place)
+	step    string // from the key of a section to those of its settings, such as []
+	section *Table // nil: a scalar
+}
+
+type variant struct {
+	value string
+	table *Table
+}
+
+// Cases are the values of a key, each with the settings that belong to it alone; nil: none.
+type Cases []struct {
+	Value    string
+	Settings func(*Table)
+}
+
+func newTable(settings func(*Table)) *Table {
+	t := &Table{}
+	if settings != nil {
+		settings(t)
+	}
+	return t
+}
+
+func (t *Table) add(name, preset, meaning string, read func(Place)) {
+	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read})
+}
+
+// Section adds a mapping.
+func (t *Table) Section(name, preset, meaning string, settings func(*Table)) {
+	inner := newTable(settings)
+	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: inner.read, section: inner})
+}
+
+// List adds a list of mappings.
+func List[T any](t *Table, name, preset, meaning string, to *[]T, settings func(*T, *Table)) {
+	read := func(p Place) {
+		sequence, ok := p.node.(*ast.SequenceNode)
+		if !ok {
+			p.BadValue("must be a list; write [] for none, or leave the key out for the default")
+			return
+		}
+		*to = make([]T, len(sequence.Values))
+		for i := range *to {
+			of(&(*to)[i], settings).read(p.Item(i))
+		}
+	}
+	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read, step: "[]", section: of(new(T), settings)})
+}
+
+// Map adds a mapping from names to mappings. It keeps their order, and stores each name where nameOf says.
+func Map[T any](t *Table, name, preset, meaning string, to *[]T, nameOf func(*T) *string, settings func(*T, *Table)) {
+	read := func(p Place) {
+		if !p.isMapping("from names to " + name) {
+			return
+		}
+		entries := p.children()
+		*to = make([]T, len(entries))
+		for i, entry := range entries {
+			*nameOf(&(*to)[i]) = entry.name
+			of(&(*to)[i], settings).read(entry)
+		}
+	}
+	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read, step: ".NAME", section: of(new(T), settings)})
+}
+
+func of[T any](value *T, settings func(*T, *Table)) *Table {
+	return newTable(func(t *Table) { settings(value, t) })
+}
+
+// Switch adds a key that says which of several settings may stand beside it. It is required, and one in a table at most.
+func (t *Table) Switch(name, meaning string, to *string, cases Cases) {
+	var values []string
+	for _, c := range cases {
+		values = append(values, c.Value)
+		t.cases = append(t.cases, variant{c.Value, newTable(c.Settings)})
+	}
+	t.selector, t.selected = name, to
+	t.OneOf(name, Required, meaning, to, values...)
+}
+
+// Unsupported refuses a key that may get a meaning later, and says why.
+func (t *Table) Unsupported(name, why string) {
+	t.add(name, Optional, "", func(p Place) { p.BadKey("%s", why) })
+}
+
+// Check adds a check of what one setting alone can not tell, or fills in what depends on others. It runs when the whole
+// section has been read. A setting with an error is zero then.
+func (t *Table) Check(check func(section Place)) { t.checks = append(t.checks, check) }
+
+// Either demands one of two settings, and not both.
+func (t *Table) Either(first, second string) {
+	t.Check(func(p Place) {
+		a, b := p.Child(first), p.Child(second)
+		switch {
+		case a.Given() && b.Given():
+			b.BadKey("is not allowed beside %s", first)
+		case !a.Given() && !b.Given():
+			a.BadKey("is required, or %s", second)
+		}
+	})
+}
+
+// Needs demands the second setting where the first one is given.
+func (t *Table) Needs(first, second string) {
+	t.Check(func(p Place) {
+		if b := p.Child(second); p.Child(first).Given() && !b.Given() {
+			b.BadKey("is required beside %s", first)
+		}
+	})
+}
+
+// read reads a section. Where the selector of its cases is wrong, nothing is said about keys that may belong to a case.
+func (t *Table) read(p Place) {
+	shape := "with the keys " + strings.Join(t.names(), ", ")
+	if t.cases != nil {
+		shape = "with a " + t.selector + " and the settings of that " + t.selector
+	}
+	if !p.isMapping(shape) {
+		return
+	}
+	t.readFields(p)
+	own := &Table{}
+	if t.cases != nil {
+		i := slices.IndexFunc(t.cases, func(v variant) bool { return v.value == *t.selected })
+		if i < 0 {
+			return
+		}
+		own = t.cases[i].table
+	}
+	t.findUnknown(p, own)
+	own.readFields(p)
+	for _, check := range slices.Concat(own.checks, t.checks) {
+		check(p)
+	}
+}
+
+func (t *Table) readFields(p Place) {
+	for _, f := range t.fields {
+		f.readAt(p.Child(f.name))
+	}
+}
+
+func (f field) readAt(p Place) {
+	if p.node == nil {
+		switch f.preset {
+		case Optional:
+			return
+		case Required:
+			p.BadKey("is required (%s)", f.meaning)
+			return
+		}
+		p = p.standIn(f.preset)
+	}
+	f.read(p)
+}
+
+// findUnknown refuses the keys that neither the section nor its own case has.
+func (t *Table) findUnknown(p Place, own *Table) {
+	for _, child := range p.children() {
+		switch {
+		case t.has(child.name) || own.has(child.name):
+		case slices.ContainsFunc(t.cases, func(v variant) bool { return v.table.has(child.name) }):
+			child.BadKey("is not for %s %s", t.selector, *t.selected)
+		default:
+			child.BadKey("is not a setting; %s", suggest(child.name, append(t.names(), own.names()...)))
+		}
+	}
+}
+
+func (t *Table) has(name string) bool {
+	return slices.ContainsFunc(t.fields, func(f field) bool { return f.name == name })
+}
+
+// names lists the keys that may be used.
+func (t *Table) names() []string {
+	var all []string
+	for _, f := range t.fields {
+		if f.meaning != "" {
+			all = append(all, f.name)
+		}
+	}
+	return all
+}
+
+// Setting describes a setting for a reader of the documentation.
+type Setting struct {
+	Name    string // an environment variable, or a key such as rules[].limit or channels.NAME.url
+	Default string // in YAML; Required, or Optional
+	Meaning string // in one phrase, with what is allowed
+}
+
+// Describe lists the settings of a section and of those within it, in the order in which they were added.
+func Describe(settings func(*Table)) []Setting { return newTable(settings).describe("", "") }
+
+func (t *Table) describe(prefix, of string) []Setting {
+	var all []Setting
+	for _, f := range t.fields {
+		if f.meaning == "" {
+			continue
+		}
+		all = append(all, Setting{prefix + f.name, f.preset, of + f.meaning})
+		if f.section != nil {
+			all = append(all, f.section.describe(prefix+f.name+f.step+".", "")...)
+		}
+	}
+	for _, v := range t.cases {
+		all = append(all, v.table.describe(prefix, v.value+": ")...)
+	}
+	return all
+}
