@@ -25,7 +25,7 @@ type postgres struct {
 }
 
 // Postgres returns the URL of a new, migrated database for this test alone.
-// It is dropped when the test ends, whoever is still connected.
+// It is dropped when the test ends, and open connections with it.
 func Postgres(t T) string {
 	t.Helper()
 	return servers.Postgres(t)

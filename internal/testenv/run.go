@@ -33,13 +33,9 @@ func Run(ctx context.Context, f func(t T)) error {
 	r := &run{ctx: ctx}
 	r.call(func() { f(r) })
 	cancel()
-	for r.cleanups != nil {
-		last := len(r.cleanups) - 1
+	for last := len(r.cleanups) - 1; last >= 0; last = len(r.cleanups) - 1 {
 		next := r.cleanups[last]
-		r.cleanups = r.cleanups[:last:last]
-		if last == 0 {
-			r.cleanups = nil
-		}
+		r.cleanups = r.cleanups[:last]
 		r.call(next)
 	}
 	return errors.Join(r.errs...)

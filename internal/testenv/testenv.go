@@ -38,7 +38,7 @@ var servers = NewServers(devstack.Config{
 })
 
 // Servers are one Postgres and one Redis. Each is started when it is first asked
-// for. A failure is kept: whoever asks later fails at once.
+// for. A failure is kept: later calls fail at once.
 type Servers struct {
 	postgres func() (*postgres, error)
 	redis    func() (*indexes, error)
