@@ -46,11 +46,7 @@ func (s *Servers) Redis(t T) string {
 	}
 	u, giveBack, err := next(t.Context())
 	Check(t, err)
-	t.Cleanup(func() {
-		if err := giveBack(); err != nil {
-			t.Errorf("%v", err)
-		}
-	})
+	Finally(t, giveBack)
 	return u
 }
 

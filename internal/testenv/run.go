@@ -110,6 +110,15 @@ func Check(t T, err error) {
 	}
 }
 
+// Finally calls f when the test ends, and reports its error.
+func Finally(t T, f func() error) {
+	t.Cleanup(func() {
+		if err := f(); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // Until waits until holds returns true, for two minutes at most. It asks again
 // after each interval.
 func Until(t T, interval time.Duration, fact string, holds func() bool) {

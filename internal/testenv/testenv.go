@@ -120,11 +120,7 @@ func own(t T, start func(context.Context, devstack.Config) (*devstack.Server, er
 	c.OwnProcess, c.Progress = true, os.Stderr
 	s, err := start(ctx, c)
 	Check(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("%v", err)
-		}
-	})
+	Finally(t, s.Close)
 	return s
 }
 
