@@ -130,7 +130,7 @@ func sumTicks(fields []string) float64 {
 	return sum / ticks
 }
 
-// share is which part of all processors somebody used for a while.
+// share is the part of all processors that was used in a span of time.
 func share(seconds float64, d time.Duration) float64 {
 	return seconds / d.Seconds() / float64(runtime.NumCPU())
 }

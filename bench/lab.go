@@ -88,7 +88,7 @@ func (l *lab) open() {
 		l.check(testenv.Build(l.Context(), l.programs, nil))
 	}
 	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
-	l.Cleanup(func() { l.check(l.servers.Close()) })
+	testenv.Finally(l.T, l.servers.Close)
 	l.postgres = l.connect(l.servers.PostgresServer(l).URL)
 	l.redis = testenv.RedisClient(l, l.servers.RedisServer(l).URL)
 	l.report = newReport(l)

@@ -141,7 +141,7 @@ func (s *sendquota) stock() []string {
 }
 
 // storms are the worst that a tenant can do with valid requests, kind by kind, and what
-// somebody without a key can.
+// a caller without a key can.
 func (l *lab) storms(s *sendquota, key string, hot []string) []storm {
 	day := func(n int) string {
 		return time.Now().UTC().AddDate(0, 0, n).Truncate(time.Second).Format(time.RFC3339)

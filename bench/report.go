@@ -222,20 +222,16 @@ func (r *report) writeCosts(b *strings.Builder) {
 }
 
 func (r *report) writeShortfalls(b *strings.Builder) {
-	short := slices.Collect(func(yield func(string) bool) {
-		for _, one := range r.rows {
-			if one.ok == yes(false) && !yield(fmt.Sprintf("%s: %s, wanted %s.", one.name, strings.Join(strings.Fields(one.ratio), " "), one.wanted)) {
-				return
-			}
+	short := ""
+	for _, one := range r.rows {
+		if one.ok == yes(false) {
+			short += fmt.Sprintf("- %s: %s, wanted %s.\n", one.name, one.ratio, one.wanted)
 		}
-	})
-	if len(short) == 0 {
+	}
+	if short == "" {
 		return
 	}
-	b.WriteString("\n## What falls short\n\n")
-	for _, s := range short {
-		fmt.Fprintf(b, "- %s\n", s)
-	}
+	b.WriteString("\n## What falls short\n\n" + short)
 	for _, p := range r.profiles {
 		fmt.Fprintf(b, "\nProfile of the %s during %s (`go tool pprof -top -cum`):\n\n```\n%s\n```\n", p.program, p.measurement, p.top)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 	for b.addrs = []string{b.Addr}; len(b.addrs) < c.apis; {
 		b.addrs = append(b.addrs, testenv.FreeAddr(t))
 	}
-	t.Cleanup(b.stop)
+	testenv.Finally(t, b.stop)
 	return b
 }
 
@@ -104,12 +105,11 @@ func (b *bundle) startWorker(faults []string, env ...string) *program {
 }
 
 // stop ends all programs, the youngest first.
-func (b *bundle) stop() {
+func (b *bundle) stop() (err error) {
 	for _, p := range slices.Backward(b.programs) {
-		if err := p.stop(); err != nil {
-			b.Errorf("%w", err)
-		}
+		err = errors.Join(err, p.stop())
 	}
+	return err
 }
 
 // said counts how often programs have written a text.

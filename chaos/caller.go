@@ -39,7 +39,7 @@ type answer struct {
 	}
 }
 
-// try asks one of the APIs once. An error means that nobody knows.
+// try asks one of the APIs once. After an error the outcome is not known.
 func (c *caller) try(ctx context.Context, method, path, key string, body any) (answer, error) {
 	var (
 		a    answer

@@ -60,7 +60,7 @@ func (j *judgement) nothingIsLost() {
 	}
 }
 
-// nothingIsMadeUp is I5: every push in Postgres was accepted, or nobody was
+// nothingIsMadeUp is I5: every push in Postgres was accepted, or no caller was
 // told what became of it.
 func (j *judgement) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
@@ -75,7 +75,7 @@ func (j *judgement) nothingIsMadeUp() {
 	}
 	for _, r := range j.facts.rows {
 		if !known[r.ID] && unknown[r.Recipient] == 0 {
-			j.broken("I5", "push %s, %s, is in Postgres, but nobody was told that it was accepted", r.ID, at(r.Recipient, r.SendAt))
+			j.broken("I5", "push %s, %s, is in Postgres, but no caller was told that it was accepted", r.ID, at(r.Recipient, r.SendAt))
 		}
 	}
 }

@@ -24,7 +24,7 @@ type op struct {
 	Key       string    `json:"key,omitempty"`
 	Began     time.Time `json:"began"`
 	Ended     time.Time `json:"ended"`
-	Status    int       `json:"status"` // of the HTTP answer; 0: nobody knows what became of it
+	Status    int       `json:"status"` // of the HTTP answer; 0: the caller never learned it
 	Tries     int       `json:"tries"`
 	Problem   string    `json:"problem,omitempty"`
 	Replayed  bool      `json:"replayed,omitempty"`

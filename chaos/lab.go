@@ -23,11 +23,11 @@ func openLab(t testenv.T, o options) *lab {
 	dir, err := os.MkdirTemp("", "sendquota-chaos-")
 	testenv.Check(t, err)
 	l := &lab{options: o, report: newReport(o), dir: dir}
-	t.Cleanup(func() { testenv.Check(t, l.clear(t.Failed())) })
+	testenv.Finally(t, func() error { return l.clear(t.Failed()) })
 	l.programs, err = l.build(t.Context())
 	testenv.Check(t, err)
 	l.servers = testenv.NewServers(devstack.Config{OwnProcess: true, Progress: os.Stderr})
-	t.Cleanup(func() { testenv.Check(t, l.servers.Close()) })
+	testenv.Finally(t, l.servers.Close)
 	return l
 }
 

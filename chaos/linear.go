@@ -14,7 +14,7 @@ import (
 // linearizable reports whether what callers were told about the bookings of
 // recipients, whose pushes are too far away to be sent, could have happened in
 // some order in which each operation took effect at one instant between its
-// begin and its end. One that nobody knows the end of may have happened at any
+// begin and its end. One whose end is not known may have happened at any
 // time since, or not at all.
 func linearizable(ops []op, rules []rule, far func(recipient string) bool) (checked int, result porcupine.CheckResult) {
 	var history []porcupine.Operation

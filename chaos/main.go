@@ -135,7 +135,7 @@ func (l *lab) run(t testenv.T, p part) {
 	}
 }
 
-// silence is a Redis client's log that nobody reads.
+// silence discards the log of Redis clients.
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}

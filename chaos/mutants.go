@@ -80,7 +80,7 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	}
 }
 
-// flushedCache books a minute for everybody, has Redis forget it, and asks for
+// flushedCache books a minute for each recipient, has Redis forget it, and asks for
 // the same minute again: the cache alone would give it.
 func flushedCache(b *bundle) {
 	b.startAPI(0)

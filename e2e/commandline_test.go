@@ -81,7 +81,7 @@ func TestBuildInfo(t *testing.T) {
 }
 
 // TestConfigCheck says every fault of the environment, the file and the files
-// that it names at once, as the services do when they start; and asks nobody.
+// that it names at once, as the services do when they start; and connects to no server.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

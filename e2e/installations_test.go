@@ -9,7 +9,7 @@ import (
 )
 
 // TestInstallations_OneRedis: each has its own wake-ups, so that what it accepted
-// leaves on time. Nobody is there to find what would be left: the lease of a wake-up is
+// leaves on time. Nothing would find what is left: the lease of a wake-up is
 // ten minutes. All that either writes bears its own name.
 func TestInstallations_OneRedis(t *testing.T) {
 	t.Parallel()

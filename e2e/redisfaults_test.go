@@ -168,7 +168,7 @@ func redisIs(state string, apis ...*bundle) bool {
 
 const redisUp = `sendquota_up{server="redis"}`
 
-// warm reports whether the cache refuses a place that somebody holds.
+// warm reports whether the cache refuses a place that the model holds.
 func (b *bundle) warm(m *model) bool {
 	const answers = `sendquota_ledger_answers_total{state="blocked"}`
 	before := metric(b.api, answers)

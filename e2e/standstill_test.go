@@ -49,7 +49,7 @@ var standstills = []standstill{
 		},
 	},
 	{
-		name: "wake-ups vanish", redis: "ok", // as if somebody else's workers took them
+		name: "wake-ups vanish", redis: "ok", // as if workers of another system took them
 		begin: func(t *testing.T, rdb *redis.Client, queues []string) {
 			for _, q := range queues {
 				rdb.Del(t.Context(), "asynq:{"+q+"}:scheduled", "asynq:{"+q+"}:pending")
@@ -59,7 +59,7 @@ var standstills = []standstill{
 	},
 }
 
-// TestStandstill: the queue wakes nobody, although Redis works. What is overdue leaves
+// TestStandstill: the queue wakes no worker, although Redis works. What is overdue leaves
 // all the same, /readyz and the metrics tell, and when it is over all is as before.
 func TestStandstill(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func readiness(t *testing.T, url string) object {
 	return a.body
 }
 
-// TestStandstill_ForeignWorkers: somebody's workers take every wake-up and know nothing
+// TestStandstill_ForeignWorkers: workers of another system take every wake-up and know nothing
 // of its push.
 func TestStandstill_ForeignWorkers(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 // account is the user that the children run as when we are root.
 type account struct{ uid, gid uint32 }
 
-// childAccount returns nobody's account if we are root, else nil: then the
+// childAccount returns the account of the user nobody if we are root, else nil: then the
 // children run as we do.
 func childAccount() (*account, error) {
 	if os.Geteuid() != 0 {
@@ -71,7 +71,7 @@ func (a *account) canEnter(dir string) bool {
 }
 
 // claimFolder makes dir, or takes over an existing one, as a folder that only
-// the account can read. A link, or the folder of somebody else, is refused:
+// the account can read. A link, or the folder of another user, is refused:
 // in a temp folder for all, another user may have put it there.
 func (a *account) claimFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -22,6 +22,6 @@
 // "nobody". On Linux the kernel signals a child when the thread that started
 // it ends, which also covers kill -9 of this process. Every child inherits
 // the open lock file of its folder: the lock is free only when this process
-// and everything it started are gone, so nobody else ever starts a server on
+// and everything it started are gone, so no other process ever starts a server on
 // data still in use, or removes it.
 package devstack

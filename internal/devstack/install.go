@@ -40,7 +40,7 @@ func (c Config) aptInstall(ctx context.Context, s service) error {
 	}
 	defer turn.Close()
 	if _, err := s.binary(); err == nil {
-		return nil // somebody else has installed it meanwhile
+		return nil // another process has installed it meanwhile
 	}
 	restore, err := denyServiceStart(c.places.policyFile)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c Config) aptInstall(ctx context.Context, s service) error {
 const policyText = "#!/bin/sh\n# Made by sendquota for the time of an installation.\nexit 101\n"
 
 // denyServiceStart puts the policy file there and returns what removes it. A
-// file that somebody else made is left as it is.
+// file of another program stays as it is.
 func denyServiceStart(policyFile string) (restore func(), err error) {
 	text, err := os.ReadFile(policyFile)
 	switch {

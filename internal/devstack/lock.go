@@ -14,20 +14,20 @@ import (
 // ErrInUse is returned by a start on a Dir that another process uses.
 var ErrInUse = errors.New("in use")
 
-// pollEvery is how often a lock held by somebody else is tried again.
+// pollEvery is how often a lock that another process holds is tried again.
 const pollEvery = 10 * time.Millisecond
 
 // tryLock makes and locks the file at path and writes our process id into it.
-// It returns syscall.EWOULDBLOCK if somebody else has it, or had it and has
-// removed the file meanwhile.
+// It returns syscall.EWOULDBLOCK if another process has the lock, or had it and
+// has removed the file meanwhile.
 func tryLock(path string) (*os.File, error) { return lockFile(path, os.O_CREATE) }
 
 // tryLockExisting is tryLock that does not make the file. Who wants to remove
 // the folder around it must not put a file back in while another removes it.
 func tryLockExisting(path string) (*os.File, error) { return lockFile(path, 0) }
 
-// errOthers says that a lock that was ours is somebody else's by now.
-var errOthers = errors.New("the lock has gone to somebody else")
+// errOthers says that another process has the lock that was ours.
+var errOthers = errors.New("another process has the lock now")
 
 // tryLockAgain is tryLockExisting for a lock that this process had.
 func tryLockAgain(path string) (*os.File, error) {
@@ -102,7 +102,7 @@ func Lock(path string) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// lockWhenFree repeats a try until the lock is free, whoever has it.
+// lockWhenFree repeats a try until the lock is free, whichever process has it.
 func lockWhenFree(path string, try func(string) (*os.File, error), wait time.Duration) (*os.File, error) {
 	deadline := time.Now().Add(wait)
 	for {

@@ -39,7 +39,7 @@ func (c Config) postgresRecipe(ctx context.Context, f *folder) (recipe, error) {
 	}
 	orphan := syscall.SIGINT // "fast": roll back, write everything, end
 	if f.throwAway {
-		orphan = syscall.SIGQUIT // "immediate": nobody will read the data again
+		orphan = syscall.SIGQUIT // "immediate": the data is never read again
 	}
 	binary := filepath.Join(cl.bin, "postgres")
 	return recipe{
@@ -89,7 +89,7 @@ func (c Config) postgresSettings() []string {
 }
 
 // answers tells whether the server at this URL accepts connections and is the
-// one of this cluster, not a stranger who took the port first.
+// one of this cluster, not another one that took the port first.
 func (cl *cluster) answers(ctx context.Context, url string, _ int) error {
 	conn, _, err := connectServer(ctx, url)
 	if err != nil {

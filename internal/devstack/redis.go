@@ -92,7 +92,7 @@ func (c Config) redisSettings(f *folder, addr, password string) string {
 }
 
 // redisAnswers tells whether the server at this URL has loaded its data and
-// is the process that we started, not a stranger who took the port first.
+// is the process that we started, not another one that took the port first.
 func redisAnswers(ctx context.Context, url string, pid int) error {
 	client, err := redisClient(ctx, url)
 	if err != nil {

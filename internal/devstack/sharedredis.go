@@ -76,7 +76,7 @@ func BorrowIndex(ctx context.Context, server string) (*Server, error) {
 }
 
 // claim returns the name under which the index at this URL is now ours, or ""
-// if it is somebody else's.
+// if another program has it.
 func claim(ctx context.Context, at string) (owner string, err error) {
 	client, err := redisClient(ctx, at)
 	if err != nil {
@@ -110,7 +110,7 @@ func giveBack(at, owner string) error {
 		return fmt.Errorf("give back %s: %w", redacted(at), err)
 	}
 	if !ours {
-		return fmt.Errorf("give back %s: the key %s is gone, so what is there now may be somebody else's", redacted(at), indexMarker)
+		return fmt.Errorf("give back %s: the key %s is gone, so what is there now may belong to another program", redacted(at), indexMarker)
 	}
 	return nil
 }

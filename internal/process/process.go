@@ -154,7 +154,7 @@ func (p *Process) AwaitReady(ctx context.Context, probe func(context.Context) er
 		}
 		select {
 		case <-p.exited:
-			return fmt.Errorf("%s died while starting (%w); it said:\n%s", p.Name, p.err, p.LogTail())
+			return fmt.Errorf("%s died while starting (%v); it said:\n%s", p.Name, p.err, p.LogTail())
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not answer: %w; it said:\n%s", p.Name, errors.Join(ctx.Err(), err), p.LogTail())
 		case <-time.After(10 * time.Millisecond):

@@ -53,7 +53,13 @@ func (r *Runner) send(ctx context.Context, calls []Call) []*redis.IntSliceCmd {
 		for _, cmd := range cmds {
 			_ = pipe.Process(ctx, cmd)
 		}
-		_, _ = pipe.Exec(ctx)
+		if _, err := pipe.Exec(ctx); err != nil {
+			for _, cmd := range cmds { // the client leaves them without an error if Redis refused the connection
+				if cmd.Err() == nil && cmd.Val() == nil {
+					cmd.SetErr(err)
+				}
+			}
+		}
 	case calls[0].Once:
 		_ = r.rdb.Process(ctx, once{cmds[0]})
 	default:

@@ -254,6 +254,21 @@ func TestRunAll_CallerGivesUp(t *testing.T) {
 	b.must(t, b.redis.Resume())
 }
 
+// TestRunAll_WrongPassword: of a pipeline for which the client got no connection because Redis refused it, the
+// commands have no error of their own.
+func TestRunAll_WrongPassword(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	testenv.Check(t, testenv.RedisClient(t, server.URL).ConfigSet(t.Context(), "requirepass", "right").Err())
+	r := redisscript.New(client(t, strings.Replace(server.URL, "redis://", "redis://:wrong@", 1)), "test", redisscript.Config{Timeout: time.Minute})
+	if answers, err := r.RunAll(t.Context(), count.Call([]string{"a"}, 1), count.Call([]string{"b"}, 1)); err == nil {
+		t.Errorf("it answers %v", answers)
+	}
+	if r.Left() == 0 {
+		t.Error("no cooldown begins")
+	}
+}
+
 // TestPipeline sends plain commands, and notices that they fail.
 func TestPipeline(t *testing.T) {
 	t.Parallel()

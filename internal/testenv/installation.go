@@ -163,12 +163,10 @@ func StartCommand(t T, c process.Command) *process.Process {
 	p, err := process.Start(c)
 	Check(t, err)
 	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Errorf("%v", err)
-		}
 		if t.Failed() {
 			t.Logf("%s said:\n%s", p.Name, p.Log())
 		}
 	})
+	Finally(t, p.Kill)
 	return p
 }

@@ -25,7 +25,7 @@ type postgres struct {
 }
 
 // Postgres returns the URL of a new, migrated database for this test alone.
-// It is dropped when the test ends, whoever is still connected.
+// It is dropped when the test ends, and open connections with it.
 func Postgres(t T) string {
 	t.Helper()
 	return servers.Postgres(t)
@@ -39,11 +39,7 @@ func (s *Servers) Postgres(t T) string {
 	Check(t, err)
 	name := newName()
 	Check(t, p.exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template))
-	t.Cleanup(func() {
-		if err := p.drop(name); err != nil {
-			t.Errorf("%v", err)
-		}
-	})
+	Finally(t, func() error { return p.drop(name) })
 	u, err := p.url(name)
 	Check(t, err)
 	return u

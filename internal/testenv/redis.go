@@ -18,7 +18,7 @@ type indexes struct {
 	server *devstack.Server
 	// free holds the indexes of a private server that no test has. The one
 	// that was given back last is handed out last, so that a late writer of
-	// a test that is over meets nobody.
+	// a test that is over meets no other test.
 	free chan int
 }
 
@@ -46,11 +46,7 @@ func (s *Servers) Redis(t T) string {
 	}
 	u, giveBack, err := next(t.Context())
 	Check(t, err)
-	t.Cleanup(func() {
-		if err := giveBack(); err != nil {
-			t.Errorf("%v", err)
-		}
-	})
+	Finally(t, giveBack)
 	return u
 }
 
@@ -106,7 +102,7 @@ func (x *indexes) take(context.Context) (string, func() error, error) {
 	}, nil
 }
 
-// borrow takes an index of somebody's server, and waits while none is empty.
+// borrow takes an index of a server that is not ours, and waits while none is empty.
 func (x *indexes) borrow(ctx context.Context) (string, func() error, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

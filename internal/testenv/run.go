@@ -33,13 +33,9 @@ func Run(ctx context.Context, f func(t T)) error {
 	r := &run{ctx: ctx}
 	r.call(func() { f(r) })
 	cancel()
-	for r.cleanups != nil {
-		last := len(r.cleanups) - 1
+	for last := len(r.cleanups) - 1; last >= 0; last = len(r.cleanups) - 1 {
 		next := r.cleanups[last]
-		r.cleanups = r.cleanups[:last:last]
-		if last == 0 {
-			r.cleanups = nil
-		}
+		r.cleanups = r.cleanups[:last]
 		r.call(next)
 	}
 	return errors.Join(r.errs...)
@@ -112,6 +108,15 @@ func Check(t T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Finally calls f when the test ends, and reports its error.
+func Finally(t T, f func() error) {
+	t.Cleanup(func() {
+		if err := f(); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 // Until waits until holds returns true, for two minutes at most. It asks again

@@ -38,7 +38,7 @@ var servers = NewServers(devstack.Config{
 })
 
 // Servers are one Postgres and one Redis. Each is started when it is first asked
-// for. A failure is kept: whoever asks later fails at once.
+// for. A failure is kept: later calls fail at once.
 type Servers struct {
 	postgres func() (*postgres, error)
 	redis    func() (*indexes, error)
@@ -120,11 +120,7 @@ func own(t T, start func(context.Context, devstack.Config) (*devstack.Server, er
 	c.OwnProcess, c.Progress = true, os.Stderr
 	s, err := start(ctx, c)
 	Check(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("%v", err)
-		}
-	})
+	Finally(t, s.Close)
 	return s
 }
 
