@@ -14,6 +14,7 @@ import (
 	"github.com/throttled/throttled/v2/store/goredisstore.v9"
 
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
 // The callers of the limiters, the subjects that they ask about, and how much
@@ -76,7 +77,7 @@ func measureLimits(ctx context.Context, l *lab) error {
 // limiters are ours and theirs.
 func limiters(rdb *redis.Client) ([]limiter, error) {
 	var all []limiter
-	ours := ratelimit.New(rdb, ratelimit.Config{Timeout: 5 * time.Second})
+	ours := ratelimit.New(rdb, ratelimit.Config{Config: redisscript.Config{Timeout: 5 * time.Second}})
 	for _, a := range ratelimit.Algorithms {
 		limit := ratelimit.Limit{Algorithm: a, Limit: limitRate, Per: time.Second}
 		if a == ratelimit.LeakyBucket {

@@ -27,6 +27,7 @@ import (
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -82,29 +83,20 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, errors.Join(err, a.redis.close())
 	}
 	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
-	own := a.store.Installation
-	a.cache = quota.NewCache(a.redis.cache, quota.CacheConfig{
-		Installation: own,
-		OnError:      a.cacheFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("ledger", calls) },
-	})
-	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{
-		Installation: own,
-		OnError:      a.limiterFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("callers", calls) },
-	})
-	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{
-		Installation: own,
-		OnError:      a.limiterFailed,
-		Observe:      func(calls int) { a.metrics.Grouped("limits", calls) },
-		Work:         takesWork, OwnerWork: tenantWork,
-	})
-	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, own)
+	a.cache = quota.NewCache(a.redis.cache, a.runner("ledger", a.cacheFailed))
+	a.callers.Limiter = ratelimit.New(a.redis.callers, ratelimit.Config{Config: a.runner("callers", a.limiterFailed)})
+	a.takes = ratelimit.New(a.redis.takes, ratelimit.Config{Config: a.runner("limits", a.limiterFailed), Work: takesWork, OwnerWork: tenantWork})
+	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
 	a.gauges = telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
 	return a, nil
+}
+
+// runner is how a part asks Redis. The metrics call the part by this name.
+func (a *App) runner(part string, failed func(error)) redisscript.Config {
+	return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { a.metrics.Grouped(part, calls) }}
 }
 
 // Close closes the connections.

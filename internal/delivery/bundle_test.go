@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -113,7 +114,7 @@ func open(t testing.TB, policy quota.Policy) *depot {
 	}
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
-	d := &depot{provider: &provider{}, store: st, cache: quota.NewCache(rdb, quota.CacheConfig{}), seen: &metrics{}, tenant: tenant(t, st)}
+	d := &depot{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), seen: &metrics{}, tenant: tenant(t, st)}
 	d.Deliverer = delivery.New(st, d.cache, channels(t, d.provider), quiet, d.seen, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
 	return d
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -59,7 +60,7 @@ func claimed() store.Claim {
 }
 
 func worker(t *testing.T, s *scripted, p *provider) *delivery.Deliverer {
-	return delivery.New(s, quota.NewCache(nil, quota.CacheConfig{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease})
+	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease})
 }
 
 // TestAWorkerThatWasHeldUpSendsNothing: a quarter of its lease is over, and

@@ -24,6 +24,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -129,7 +130,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 }
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
-	return schedule.New(st, quota.NewCache(b.rdb, quota.CacheConfig{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
+	return schedule.New(st, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
 		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute})
 }
 

@@ -91,7 +91,7 @@ func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	ask := a.cfg.Callers.Limiter.Look
+	ask := a.cfg.Callers.Limiter.Peek
 	if charge {
 		ask = a.cfg.Callers.Limiter.Take
 	}

@@ -14,7 +14,7 @@ import (
 // limiter decides about speed limits: several together, all or none.
 type limiter interface {
 	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
-	Look(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
+	Peek(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Refund(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Reset(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 }
@@ -30,7 +30,7 @@ func (n noLimiter) Take(context.Context, string, int, ...ratelimit.Rule) (rateli
 	return n.decide()
 }
 
-func (n noLimiter) Look(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
+func (n noLimiter) Peek(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
 	return n.decide()
 }
 
@@ -108,7 +108,7 @@ func (a *api) decide(c *call, ask func(context.Context, string, int, ...ratelimi
 		return err
 	}
 	if f.dryRun {
-		ask = a.cfg.Limiter.Look
+		ask = a.cfg.Limiter.Peek
 	}
 	d, err := ask(c.r.Context(), "take:"+c.caller.Tenant.String()+":", f.cost, f.rules...)
 	if errors.Is(err, ratelimit.ErrApart) {

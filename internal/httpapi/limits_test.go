@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -183,7 +184,7 @@ func TestTakeWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failures atomic.Int64
-	hanging := ratelimit.New(rdb, ratelimit.Config{OnError: func(error) { failures.Add(1) }})
+	hanging := ratelimit.New(rdb, ratelimit.Config{Config: redisscript.Config{OnError: func(error) { failures.Add(1) }}})
 	for name, cfg := range map[string]Config{"hangs": {Limiter: hanging}, "none": {}} {
 		h := New(nil, everything{}, cfg)
 		began := time.Now()
@@ -231,7 +232,7 @@ func TestTakeByKeys(t *testing.T) {
 func TestTakeInACluster(t *testing.T) {
 	cluster := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = cluster.Close() })
-	h := New(nil, everything{}, Config{Limiter: ratelimit.New(cluster, ratelimit.Config{Timeout: time.Minute})})
+	h := New(nil, everything{}, Config{Limiter: ratelimit.New(cluster, ratelimit.Config{Config: redisscript.Config{Timeout: time.Minute}})})
 	send := func(path, key, first, second string) reply {
 		own := func(key string) string {
 			if key == "" {

@@ -1,6 +1,12 @@
 package pace
 
-import "time"
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/redisscript"
+)
 
 // health is what a worker knows of how Redis is. What follows from it is at the
 // same time so for all workers, although none knows of the others: shares are
@@ -13,50 +19,68 @@ import "time"
 // Redis is asked again. When it answers, slots are taken from it only after all
 // others have asked again, too.
 type health struct {
-	since     time.Time // when the first exchange began that failed; zero: the last one did not
-	failed    time.Time // when the last exchange began that failed
-	worked    time.Time // when the last exchange began that did not fail
-	restUntil time.Time // until then Redis is left alone
-	quiet     time.Time // until then no slots are taken
+	since  time.Time // when the first exchange began that failed; zero: the last one did not
+	failed time.Time // when the last exchange began that failed
+	worked time.Time // when the last exchange began that did not fail
+	quiet  time.Time // until then no slots are taken
 }
 
 const (
-	rest  = time.Second            // how long Redis is left alone from the beginning of an exchange that failed
-	doubt = 500 * time.Millisecond // the same, of the first: whoever watches finds out in this time
-	quiet = 2 * rest               // how long nobody takes slots when Redis is back: others leave it alone for rest
+	doubt = 500 * time.Millisecond // the cooldown after the first exchange that failed: whoever watches finds out in this time
+	rest  = time.Second            // the cooldown after each of the next
+	quiet = 2 * rest               // how long nobody takes slots when Redis is back: longer than a time-out and a cooldown
 )
 
-// leaveAlone is how long Redis is left alone for now.
-func (p *Pacer) leaveAlone() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return max(time.Until(p.redis.restUntil), time.Until(p.redis.quiet))
-}
-
-// fail takes note of an exchange that failed.
-func (p *Pacer) fail(sent time.Time, err error) {
-	p.mu.Lock()
-	h := &p.redis
-	alone := rest
-	if h.since.IsZero() {
-		h.since, alone = sent, doubt
+// prefix is that of all keys. Without it Redis is as good as lost.
+func (p *Pacer) prefix() (string, error) {
+	prefix, err := p.redis.Prefix()
+	if err != nil {
+		p.redis.Fail(err)
+		p.lost(time.Now())
 	}
-	h.failed, h.restUntil = sent, sent.Add(alone)
-	p.mu.Unlock()
-	p.failed(err)
+	return prefix, err
 }
 
-// well takes note of an exchange that did not fail, and returns for how long no
-// slots must be taken. If Redis was away for less than doubt, nobody uses a share.
-func (p *Pacer) well(sent time.Time) time.Duration {
+// ask runs scripts, and takes note of how Redis is.
+func (p *Pacer) ask(ctx context.Context, calls ...redisscript.Call) ([][]int64, error) {
+	sent := time.Now()
+	answers, err := p.redis.RunAll(ctx, calls...)
+	switch {
+	case err == nil:
+		p.well(sent)
+	case ctx.Err() == nil && !errors.Is(err, redisscript.ErrDown):
+		p.lost(sent)
+	}
+	return answers, err
+}
+
+// lost takes note of an exchange that failed.
+func (p *Pacer) lost(sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h, now := &p.redis, time.Now()
+	if p.health.since.IsZero() {
+		p.health.since = sent
+	}
+	p.health.failed = sent
+}
+
+// well takes note of an exchange that did not fail. If Redis was away for less than
+// doubt, nobody uses a share.
+func (p *Pacer) well(sent time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, now := &p.health, time.Now()
 	if !h.since.IsZero() && now.Sub(h.worked) >= doubt {
 		h.quiet = now.Add(quiet)
 	}
-	h.since, h.restUntil, h.worked = time.Time{}, time.Time{}, sent
-	return time.Until(h.quiet)
+	h.since, h.worked = time.Time{}, sent
+}
+
+// left is for how long no slots may be asked for: Redis is left alone, or was so a moment ago.
+func (p *Pacer) left() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.redis.Left(), time.Until(p.health.quiet), 0)
 }
 
 // awayFor is for how long Redis has been away, surely.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sendquota/sendquota/internal/rediskey"
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
 // Speed is what a provider can take: one attempt every so often, and so many at
@@ -28,13 +28,11 @@ func PerSpan(rate int, span time.Duration, burst int) Speed {
 
 // Pacer hands out slots. It is safe for concurrent use.
 type Pacer struct {
-	rdb    redis.UniversalClient
-	owner  rediskey.Installation
+	redis  *redisscript.Runner
 	worker string // names this worker among all
-	failed func(error)
 
 	mu     sync.Mutex
-	redis  health
+	health health
 	among  crowd
 	taken  map[string]time.Time // until when the slots that were taken from Redis are used up, as far as this worker knows, by their key
 	shares map[string]time.Time // when each channel's last slot of this worker's own share is, or was
@@ -45,8 +43,6 @@ const (
 	// too short for any provider to notice.
 	together = 5 * time.Millisecond
 	most     = 100
-
-	timeout = 250 * time.Millisecond // for one exchange with Redis
 )
 
 var (
@@ -59,16 +55,19 @@ var (
 	//go:embed presence.lua
 	presenceSource string
 
-	slotsScript    = redis.NewScript(slotsSource)
-	pauseScript    = redis.NewScript(pauseSource)
-	pausedScript   = redis.NewScript(pausedSource)
-	presenceScript = redis.NewScript(presenceSource)
+	slotsScript    = redisscript.NewScript(slotsSource)
+	pauseScript    = redisscript.NewScript(pauseSource)
+	pausedScript   = redisscript.NewScript(pausedSource)
+	presenceScript = redisscript.NewScript(presenceSource)
 )
 
 // New returns a pacer for a worker of an installation, whose name must be its own. It
 // tells failed of every failure of Redis.
-func New(rdb redis.UniversalClient, owner rediskey.Installation, worker string, failed func(error)) *Pacer {
-	return &Pacer{rdb: rdb, owner: owner, worker: worker, failed: failed, among: stranger(), taken: map[string]time.Time{}, shares: map[string]time.Time{}}
+func New(rdb redis.UniversalClient, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
+	return &Pacer{
+		redis:  redisscript.New(rdb, "pace", redisscript.Config{Installation: owner, OnError: failed, FirstCooldown: doubt, Cooldown: rest}),
+		worker: worker, among: stranger(), taken: map[string]time.Time{}, shares: map[string]time.Time{},
+	}
 }
 
 // Take takes up to so many of a channel's next slots, and returns how long it is
@@ -76,44 +75,45 @@ func New(rdb redis.UniversalClient, owner rediskey.Installation, worker string, 
 // again after that time. It never fails: without Redis it takes the next slot of
 // this worker's share.
 func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (slots int, wait time.Duration) {
-	if wait := p.leaveAlone(); wait > 0 {
-		return p.share(channel, s, wait)
+	if left := p.left(); left > 0 {
+		return p.share(channel, s, left)
 	}
-	sent := time.Now()
 	slots, wait, err := p.take(ctx, channel, s, wanted)
-	if err != nil {
-		p.fail(sent, fmt.Errorf("take slots of channel %s: %w", channel, err))
-		return p.share(channel, s, p.leaveAlone())
-	}
-	if quiet := p.well(sent); quiet > 0 {
-		return 0, quiet // some may still use their shares
+	left := p.left()
+	switch {
+	case err != nil && left > 0:
+		return p.share(channel, s, left)
+	case err != nil:
+		return 0, doubt // the error concerns this channel only
+	case left > 0:
+		return 0, left // some may still use their shares
 	}
 	return slots, wait
 }
 
 func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (int, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	prefix, named := p.owner.Prefix()
-	if !named {
-		return 0, 0, errUnnamed
-	}
-	key := fmt.Sprintf("%space:{%s}:%d:%d", prefix, channel, s.Every.Microseconds(), s.Burst)
-	longest, known, sent := p.before(key, s)
-	answer, err := slotsScript.Run(ctx, p.rdb, []string{key}, s.Every.Microseconds(), s.Burst, min(wanted, most), together.Microseconds(),
-		longest.Microseconds(), known).Int64Slice()
+	prefix, err := p.prefix()
 	if err != nil {
 		return 0, 0, err
 	}
-	slots, wait := int(answer[0]), time.Duration(answer[1])*time.Microsecond
+	key := fmt.Sprintf("%space:{%s}:%d:%d", prefix, channel, s.Every.Microseconds(), s.Burst)
+	longest, known, sent := p.before(key, s)
+	answers, err := p.ask(ctx, slotsScript.Call([]string{key}, s.Every.Microseconds(), s.Burst, min(wanted, most), together.Microseconds(),
+		longest.Microseconds(), known))
+	if err != nil {
+		return 0, 0, err
+	}
+	slots, wait, used := int(answers[0][0]), micros(answers[0][1]), micros(answers[0][2])
 	if slots == 0 {
 		return 0, min(wait, rest), nil // by then more may be known of the other workers
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.taken[key] = sent.Add(time.Duration(answer[2]) * time.Microsecond)
+	p.taken[key] = sent.Add(used)
 	return slots, wait, nil
 }
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // before is how long anybody may have to wait for a slot of a channel, and for how
 // much longer its slots are used up as far as this worker knows, in microseconds;

@@ -1,4 +1,4 @@
--- Answers for how much longer a channel is paused, in milliseconds; 0: it is not.
+-- Answers {for how much longer a channel is paused, in milliseconds; 0: it is not}.
 -- If that is more than it was paused for, the clock went back: then it is paused
 -- for as long from now on.
 --
@@ -9,4 +9,4 @@ if most and left > most then
   redis.call('PEXPIRE', KEYS[1], most)
   left = most
 end
-return math.max(left, 0)
+return {math.max(left, 0)}

@@ -65,7 +65,7 @@ func (p *Pacer) share(channel string, s Speed, left time.Duration) (slots int, w
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if p.redis.awayFor() < max(doubt, p.among.longest(s)) {
+	if p.health.awayFor() < max(doubt, p.among.longest(s)) {
 		return 0, max(left, time.Millisecond)
 	}
 	after := now

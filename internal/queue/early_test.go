@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -49,7 +50,7 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := delivery.New(st, quota.NewCache(rdb, quota.CacheConfig{}), channels, log, unobserved{}, delivery.Config{Lease: time.Minute})
+	d := delivery.New(st, quota.NewCache(rdb, redisscript.Config{}), channels, log, unobserved{}, delivery.Config{Lease: time.Minute})
 
 	// Five recipients' pushes, whose retries are due at five parts of a second.
 	tenant, now := uuid.New(), time.Now().UTC()

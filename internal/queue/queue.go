@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/rediskey"
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
 const (
@@ -38,18 +38,23 @@ type Queue struct {
 	client    *asynq.Client
 	inspector *asynq.Inspector
 	shards    int
-	owner     rediskey.Installation
+	owner     redisscript.Installation
 	known     atomic.Pointer[[]string] // names
 	shares    shares
-	announced atomic.Int64 // Unix seconds
-	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
+	announced atomic.Int64        // Unix seconds
+	arming    *redisscript.Runner // its cooldown only: asynq has a way to Redis of its own
+	probing   *redisscript.Runner
 }
 
 // New returns a queue that is spread over so many asynq queues by recipient,
 // since one of them lives on one node of a cluster. Those of other installations are
 // not touched. The caller closes rdb, after everything else.
-func New(rdb redis.UniversalClient, shards int, owner rediskey.Installation) *Queue {
-	return &Queue{rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), shards: shards, owner: owner}
+func New(rdb redis.UniversalClient, shards int, owner redisscript.Installation) *Queue {
+	return &Queue{
+		rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), shards: shards, owner: owner,
+		arming:  redisscript.New(rdb, "arm", redisscript.Config{}),
+		probing: redisscript.New(rdb, "probe", redisscript.Config{Timeout: 2 * time.Second}),
+	}
 }
 
 // names are those of the shards, each of which has a second queue, for what may wait.
@@ -58,8 +63,8 @@ func (q *Queue) names() []string {
 	if names := q.known.Load(); names != nil {
 		return *names
 	}
-	prefix, known := q.owner.Queue()
-	if !known {
+	prefix, err := q.owner.Queue()
+	if err != nil {
 		return nil
 	}
 	var names []string
@@ -70,25 +75,20 @@ func (q *Queue) names() []string {
 	return names
 }
 
-// The reasons why nothing is put into the queue for now.
-var (
-	ErrDown    = errors.New("arm: Redis failed a moment ago")
-	ErrNoNames = errors.New("arm: Postgres has not yet said what its queues are called")
-)
-
-// Arm puts wake-ups into the queue. One that is there already stays as it is.
-// If Redis fails, callers of the next second are told so at once; but not because
-// one who brings many has no patience left.
+// Arm puts wake-ups into the queue. One that is there already stays as it is. The
+// error is [redisscript.ErrUnnamed], that of ctx, or that of Redis. If Redis fails,
+// callers of the next second get [redisscript.ErrDown] at once; but not because the
+// time for many wake-ups was too short.
 func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
 	switch {
-	case time.Now().UnixNano() < q.downUntil.Load():
-		return ErrDown
+	case q.arming.Left() > 0:
+		return fmt.Errorf("arm: %w", redisscript.ErrDown)
 	case q.names() == nil:
-		return ErrNoNames
+		return fmt.Errorf("arm: %w", redisscript.ErrUnnamed)
 	}
 	err := q.armAll(ctx, wakeUps)
 	if err != nil && (len(wakeUps) <= 1 || ctx.Err() == nil) {
-		q.downUntil.Store(time.Now().Add(time.Second).UnixNano())
+		q.arming.Fail(err)
 	}
 	return err
 }
@@ -185,36 +185,37 @@ func (q *Queue) Works(ctx context.Context) error {
 	if len(names) == 0 {
 		names = []string{"unnamed"}
 	}
-	pipe := q.rdb.Pipeline()
+	var calls []redisscript.Call
+	var keys [][]string
 	for _, name := range names {
-		keys := []string{"sq:{" + name + "}:works", asynqKey(name, "paused")}
-		for _, list := range []string{"pending", "active"} {
-			keys = append(keys, asynqKey(name, list))
+		of := []string{"sq:{" + name + "}:works"}
+		for _, key := range asynqKeys {
+			of = append(of, "asynq:{"+name+"}:"+key)
 		}
-		for _, set := range []string{"scheduled", "retry", "archived", "lease"} {
-			keys = append(keys, asynqKey(name, set))
-		}
-		worksScript.Eval(ctx, pipe, keys)
+		keys, calls = append(keys, of), append(calls, worksScript.Call(of))
 	}
-	answers, err := pipe.Exec(ctx)
+	answers, err := q.probing.RunAll(ctx, calls...)
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
-	for _, a := range answers {
-		if wrong := a.(*redis.Cmd).Val(); wrong != "" {
-			return &BrokenError{fmt.Sprint(wrong)}
+	for i, answer := range answers {
+		switch wrong := answer[0] - 1; {
+		case wrong == 1:
+			return &BrokenError{"it is paused: " + keys[i][wrong] + " exists"}
+		case wrong > 1:
+			return &BrokenError{"the key " + keys[i][wrong] + " has another type than asynq needs"}
 		}
 	}
 	return nil
 }
 
+// asynqKeys are the keys of a queue of asynq that works.lua looks at.
+var asynqKeys = []string{"paused", "pending", "active", "scheduled", "retry", "archived", "lease"}
+
 //go:embed works.lua
 var worksSource string
 
-var worksScript = redis.NewScript(worksSource)
-
-// asynqKey is the name of a key of asynq.
-func asynqKey(queue, key string) string { return "asynq:{" + queue + "}:" + key }
+var worksScript = redisscript.NewScript(worksSource)
 
 // BrokenError says why a queue wakes nobody, although Redis works.
 type BrokenError struct{ why string }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
-	"github.com/sendquota/sendquota/internal/rediskey"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -195,10 +195,10 @@ func TestArmWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	try := func() error { return q.Arm(t.Context(), []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}) }
-	if err := try(); err == nil || errors.Is(err, queue.ErrDown) {
+	if err := try(); err == nil || errors.Is(err, redisscript.ErrDown) {
 		t.Errorf("first: %v", err)
 	}
-	if err := try(); !errors.Is(err, queue.ErrDown) {
+	if err := try(); !errors.Is(err, redisscript.ErrDown) {
 		t.Errorf("then: %v", err)
 	}
 	if err := server.Resume(); err != nil {
@@ -356,7 +356,7 @@ func TestImpatienceIsNoFailure(t *testing.T) {
 	q := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := q.Arm(ctx, []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}); err == nil || errors.Is(err, queue.ErrDown) {
+	if err := q.Arm(ctx, []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}); err == nil || errors.Is(err, redisscript.ErrDown) {
 		t.Errorf("without any patience: %v", err)
 	}
 	arm(t, q, wakeUp(time.Hour))
@@ -367,10 +367,10 @@ func TestImpatienceIsNoFailure(t *testing.T) {
 func TestInstallations(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
-	named := func(name string) rediskey.Installation { return func() (string, bool) { return name, true } }
+	named := func(name string) redisscript.Installation { return func() (string, bool) { return name, true } }
 	var known atomic.Bool
 	one, two := queue.New(rdb, 2, named("one")), queue.New(rdb, 2, func() (string, bool) { return "two", known.Load() })
-	if err := two.Arm(t.Context(), []push.WakeUp{wakeUp(0)}); !errors.Is(err, queue.ErrNoNames) {
+	if err := two.Arm(t.Context(), []push.WakeUp{wakeUp(0)}); !errors.Is(err, redisscript.ErrUnnamed) {
 		t.Errorf("without a name: %v", err)
 	}
 	if err := two.Works(t.Context()); err != nil {

@@ -1,17 +1,17 @@
 -- Reports whether a queue of asynq can wake anybody: Redis writes, nobody has paused the
--- queue, and its keys are of the types that asynq wants.
+-- queue, and its keys are of the types that asynq needs.
 --
 -- KEYS[1]    is written
 -- KEYS[2]    is there while the queue is paused
 -- KEYS[3…4]  lists
 -- KEYS[5…8]  sorted sets
 --
--- Answers what is wrong, or nothing.
+-- Answers {the number of the key that stops the queue; 0: none does}.
 
 redis.call('SET', KEYS[1], '', 'PX', 1000)
-if redis.call('EXISTS', KEYS[2]) == 1 then return 'it is paused: ' .. KEYS[2] .. ' exists' end
+if redis.call('EXISTS', KEYS[2]) == 1 then return {2} end
 for i = 3, #KEYS do
   local want, is = i <= 4 and 'list' or 'zset', redis.call('TYPE', KEYS[i]).ok
-  if is ~= 'none' and is ~= want then return 'the key ' .. KEYS[i] .. ' is a ' .. is .. ', not a ' .. want end
+  if is ~= 'none' and is ~= want then return {i} end
 end
-return ''
+return {0}

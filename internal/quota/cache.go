@@ -3,50 +3,24 @@ package quota
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
-	"errors"
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sendquota/sendquota/internal/groupcommit"
-	"github.com/sendquota/sendquota/internal/rediskey"
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Cache is a copy of recipients' bookings in Redis. It knows at once that a
-// place is taken, so that a refusal costs Postgres one look, without a lock, a
-// transaction or a commit. It decides nothing.
+// Cache is a copy of recipients' bookings in Redis. It knows at once that a place is taken, so that a refusal costs
+// Postgres one read, without a lock, a transaction or a commit. It decides nothing.
 //
-// The cache is disposable. A recipient's bookings are loaded when one of them
-// is booked, and expire some minutes later whether used or not, so that
-// whatever went wrong is forgotten by itself. While Redis does not answer,
-// everything is [Cold].
-type Cache struct {
-	rdb   redis.UniversalClient
-	calls *groupcommit.Group[call, *redis.Cmd]
-	cfg   CacheConfig
-	now   func() time.Time
+// The cache is disposable. A recipient's bookings are loaded when one of them is booked, and expire ten minutes later,
+// used or not. So every error in the cache ends by itself. While Redis does not answer, everything is [Cold].
+type Cache struct{ redis *redisscript.Runner }
 
-	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
-}
-
-// CacheConfig bounds the cache's waiting and remembering. Zero values mean
-// the defaults.
-type CacheConfig struct {
-	TTL     time.Duration    // how long a recipient stays loaded; 10 minutes
-	Timeout time.Duration    // for one exchange with Redis; 250 ms
-	Pause   time.Duration    // how long Redis is left alone after a failure; 1 s
-	OnError func(error)      // told of every failure; nil: nobody
-	Observe func(calls int)  // told the size of every pipeline; nil: nobody
-	Now     func() time.Time // nil: time.Now
-
-	Installation rediskey.Installation // whose bookings these are; without its name nothing is known
-}
-
-// Recipient is whose bookings are meant: the tenant and the tenant's own id.
+// Recipient is the owner of bookings: the tenant and the tenant's own id.
 type Recipient struct {
 	Tenant uuid.UUID
 	ID     string
@@ -68,148 +42,112 @@ func (s State) String() string { return [...]string{"cold", "free", "blocked"}[s
 // Reservation is the cache's answer.
 type Reservation struct {
 	State State
-	Fill  bool // after deciding, call [Cache.Fill]
+	Fill  bool // after the decision, call [Cache.Fill]
 }
+
+const (
+	ttl       = 10 * time.Minute // how long a recipient stays loaded
+	fillerTTL = 30 * time.Second // how long a filler may take
+)
+
+// Every script can run twice with the same outcome, since the client repeats a call whose reply was lost.
+var (
+	//go:embed lua/reserve.lua
+	reserveLua string
+	//go:embed lua/fill.lua
+	fillLua string
+	//go:embed lua/change.lua
+	changeLua string
+	//go:embed lua/skip.lua
+	skipLua string
+
+	reserveScript = redisscript.NewScript(reserveLua)
+	fillScript    = redisscript.NewScript(fillLua)
+	changeScript  = redisscript.NewScript(changeLua)
+	skipScript    = redisscript.NewScript(skipLua)
+)
 
 // NewCache returns a cache that uses rdb, which the caller closes.
-func NewCache(rdb redis.UniversalClient, cfg CacheConfig) *Cache {
-	cfg.TTL = orDefault(cfg.TTL, 10*time.Minute)
-	cfg.Timeout = orDefault(cfg.Timeout, 250*time.Millisecond)
-	cfg.Pause = orDefault(cfg.Pause, time.Second)
-	l := &Cache{rdb: rdb, cfg: cfg, now: cfg.Now}
-	if l.now == nil {
-		l.now = time.Now
-	}
-	l.calls = &groupcommit.Group[call, *redis.Cmd]{
-		Parallel:  2,
-		Weight:    func(c call) int { return c.weight },
-		MaxWeight: maxPipeline,
-		Observe:   cfg.Observe,
-		Run: func(ctx context.Context, calls []call) ([]*redis.Cmd, error) {
-			ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
-			defer cancel()
-			return pipeline(ctx, rdb, calls), nil
-		},
-	}
-	return l
+func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
+	return &Cache{redis: redisscript.New(rdb, "quota cache", cfg)}
 }
 
-func orDefault(d, fallback time.Duration) time.Duration {
-	if d == 0 {
-		return fallback
-	}
-	return d
-}
-
-// Reserve books b in the cache if the cache knows the recipient and the
-// policy allows it. It never fails: a cache that can not answer is Cold.
-func (l *Cache) Reserve(r Recipient, b Booking, p Policy) Reservation {
-	const fillerTTL = 30 * time.Second
-	args, near := []any{b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()}, 0
+// Reserve books b in the cache if the cache knows the recipient and the policy allows it. It never fails: a cache
+// that can not answer is Cold.
+func (c *Cache) Reserve(r Recipient, b Booking, p Policy) Reservation {
+	args, near := append(make([]any, 0, 16), b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()), 0
 	for _, rule := range p {
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
-		near = min(near+rule.Limit, maxPipeline)
+		near = min(near+rule.Limit, redisscript.MaxWeight)
 	}
-	answer, _ := l.do(r, reserveScript, args, near).Text()
-	return reservation(answer)
+	return reservation(c.run(r, reserveScript, near, args...))
 }
 
-// reservation reads the answer of the script. Any other, as of a failure, is
-// that of a cache that knows nothing.
-func reservation(answer string) Reservation {
-	switch answer {
-	case "cold":
+// reservation reads the answer of reserve.lua. Any other answer, as of a failure, is that of a cache that knows
+// nothing.
+func reservation(answer []int64) Reservation {
+	if len(answer) != 1 {
+		return Reservation{}
+	}
+	switch answer[0] {
+	case 1:
 		return Reservation{Fill: true}
-	case "free":
+	case 2:
 		return Reservation{State: Free}
-	case "blocked":
+	case 3:
 		return Reservation{State: Blocked}
 	}
 	return Reservation{}
 }
 
-// Fill loads the recipient's bookings after a Reserve of the push id answered
-// with Fill, unless they have changed since. They must be complete, but for
-// those too old to matter.
-func (l *Cache) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
-	args := []any{id.String(), l.cfg.TTL.Milliseconds()}
+// Fill loads the recipient's bookings after a Reserve of the push id answered with Fill, unless they have changed
+// since. Only bookings that are too old to matter may be missing.
+func (c *Cache) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
+	args := append(make([]any, 0, 2+2*len(bookings)), id.String(), ttl.Milliseconds())
 	for _, b := range bookings {
 		args = append(args, b.At.UnixMilli(), b.ID.String())
 	}
-	l.do(r, fillScript, args, len(bookings))
+	c.run(r, fillScript, len(bookings), args...)
 }
 
-// Skip notes that the recipient has too many bookings to be kept here, so that for
-// a while nobody tries to fill them in.
-func (l *Cache) Skip(r Recipient) {
-	l.do(r, skipScript, []any{l.cfg.TTL.Milliseconds()}, 0)
-}
+// Skip notes that the recipient has too many bookings for the cache, so that nothing tries to load them for a while.
+func (c *Cache) Skip(r Recipient) { c.run(r, skipScript, 0, ttl.Milliseconds()) }
 
 // Hold tells the cache that Postgres has booked b, or moved a push there.
-func (l *Cache) Hold(r Recipient, b Booking) {
-	l.do(r, changeScript, []any{b.ID.String(), b.At.UnixMilli()}, 0)
+func (c *Cache) Hold(r Recipient, b Booking) {
+	c.run(r, changeScript, 0, b.ID.String(), b.At.UnixMilli())
 }
 
 // Release tells the cache that a push has given its place back.
-func (l *Cache) Release(r Recipient, id uuid.UUID) {
-	l.do(r, changeScript, []any{id.String()}, 0)
-}
+func (c *Cache) Release(r Recipient, id uuid.UUID) { c.run(r, changeScript, 0, id.String()) }
 
-// Forget drops what the cache knows of recipients, because Postgres said
-// otherwise, could not be asked, or has booked many at once.
-func (l *Cache) Forget(rs ...Recipient) {
-	prefix, named := l.cfg.Installation.Prefix()
-	if !named || l.down() {
+// Forget drops what the cache knows of recipients, because Postgres said otherwise, could not be asked, or has booked
+// many at once.
+func (c *Cache) Forget(rs ...Recipient) {
+	prefix, err := c.redis.Prefix()
+	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Timeout)
-	defer cancel()
-	pipe := l.rdb.Pipeline()
-	for _, r := range rs {
-		pipe.Del(ctx, keys(prefix, r)...)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		l.failed(err)
-	}
+	_ = c.redis.Pipeline(context.Background(), func(ctx context.Context, pipe redis.Pipeliner) {
+		for _, r := range rs {
+			pipe.Del(ctx, keys(prefix, r)...)
+		}
+	})
 }
 
-// do runs a script that looks at so many bookings at most, together with those
-// of other callers. After a failure Redis is left alone for a moment, so that its
-// absence costs most callers nothing.
-func (l *Cache) do(r Recipient, script *redis.Script, args []any, bookings int) *redis.Cmd {
-	prefix, named := l.cfg.Installation.Prefix()
-	switch {
-	case !named:
-		return redis.NewCmdResult(nil, errUnnamed)
-	case l.down():
-		return redis.NewCmdResult(nil, errDown)
+// run runs a script that looks at so many bookings at most. It returns nothing if that fails.
+func (c *Cache) run(r Recipient, script *redisscript.Script, bookings int, args ...any) []int64 {
+	prefix, err := c.redis.Prefix()
+	if err != nil {
+		return nil
 	}
-	cmd, _ := l.calls.Do(call{script: script, keys: keys(prefix, r), args: args, weight: weight(bookings)})
-	if err := cmd.Err(); err != nil {
-		l.failed(err)
-	}
-	return cmd
+	call := script.Call(keys(prefix, r), args...)
+	call.Weight = 20 + bookings
+	answer, _ := c.redis.Run(context.Background(), call)
+	return answer
 }
 
-// down reports whether Redis is left alone.
-func (l *Cache) down() bool { return l.now().UnixNano() < l.downUntil.Load() }
-
-var (
-	errDown    = errors.New("quota cache: Redis failed a moment ago")
-	errUnnamed = errors.New("quota cache: Postgres has not yet said what its keys are called")
-)
-
-func (l *Cache) failed(err error) {
-	if !ofOneKey(err) {
-		l.downUntil.Store(l.now().Add(l.cfg.Pause).UnixNano())
-	}
-	if l.cfg.OnError != nil {
-		l.cfg.OnError(fmt.Errorf("quota cache: %w", err))
-	}
-}
-
-// keys share a hash tag, hence a cluster slot. They are of fixed size and hold
-// nothing that names a person.
+// keys share a hash tag, hence a cluster slot. They are of fixed size and hold nothing that names a person.
 func keys(prefix string, r Recipient) []string {
 	h := sha256.Sum256([]byte(r.ID))
 	tag := prefix + "{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -34,7 +35,7 @@ func client(t testing.TB, url string) *redis.Client {
 func newCache(t testing.TB) (*quota.Cache, *redis.Client) {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
-	return quota.NewCache(rdb, quota.CacheConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}), rdb
+	return quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}), rdb
 }
 
 func anybody() quota.Recipient { return quota.Recipient{Tenant: uuid.New(), ID: "anna"} }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/wire"
 )
@@ -31,7 +32,7 @@ type outage struct {
 // newOutage has a cache that waits so long for an answer.
 func newOutage(t *testing.T, patience time.Duration) *outage {
 	o := &outage{redis: testenv.OwnRedis(t), anna: anybody(), p: per(1, time.Minute), clock: noon}
-	o.Cache = quota.NewCache(client(t, o.redis.URL), quota.CacheConfig{
+	o.Cache = quota.NewCache(client(t, o.redis.URL), redisscript.Config{
 		Timeout: patience,
 		Now:     func() time.Time { o.mu.Lock(); defer o.mu.Unlock(); return o.clock },
 		OnError: func(error) { o.mu.Lock(); defer o.mu.Unlock(); o.errors++ },
@@ -185,7 +186,7 @@ func TestHeavyCallsAreFewTogether(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	var most atomic.Int64
-	l := quota.NewCache(client(t, "redis://"+w.Addr()), quota.CacheConfig{Timeout: time.Minute, Observe: func(calls int) {
+	l := quota.NewCache(client(t, "redis://"+w.Addr()), redisscript.Config{Timeout: time.Minute, Observe: func(calls int) {
 		if n := int64(calls); n > most.Load() {
 			most.Store(n)
 		}

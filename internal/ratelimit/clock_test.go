@@ -25,7 +25,7 @@ func comeback(l Limit) int64 {
 
 // TestClockGoesBack by less than a limit's time, and by much more: what was used
 // stays used, but for no longer than if it had been used at that moment. What is
-// said about that is true, also if nobody but a look asks meanwhile.
+// said about that is true, also if nothing but a peek asks meanwhile.
 func TestClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, l := range append(variants(),
@@ -42,23 +42,23 @@ func TestClockGoesBack(t *testing.T) {
 					}
 				}
 				p.at(t, p.now+comeback(l)/2)
-				before := p.look(t, "half", l, 1).Remaining
+				before := p.peek(t, "half", l, 1).Remaining
 				p.take(t, "full", l, before)
 
 				p.at(t, p.now-back.Microseconds())
-				if r := p.look(t, "half", l, 1); r.Remaining > before {
+				if r := p.peek(t, "half", l, 1); r.Remaining > before {
 					t.Errorf("%d were left, and now %d are", before, r.Remaining)
 				}
 				r := p.take(t, "full", l, 1)
 				if r.Allowed || r.Remaining != 0 || r.RetryAfter.Microseconds() > comeback(l) || r.ResetAfter.Microseconds() > comeback(l) || r.ResetAfter < r.RetryAfter {
 					t.Errorf("%+v", r)
 				}
-				for n := int64(1); n <= 10; n++ { // to look does not put it off
+				for n := int64(1); n <= 10; n++ { // peeking does not put it off
 					p.at(t, p.now+(r.RetryAfter.Microseconds()-1)/10)
-					p.look(t, "full", l, most)
+					p.peek(t, "full", l, most)
 				}
 				p.at(t, p.now+(r.RetryAfter.Microseconds()-1)%10)
-				if r := p.look(t, "full", l, 1); r.Allowed || r.RetryAfter != time.Microsecond {
+				if r := p.peek(t, "full", l, 1); r.Allowed || r.RetryAfter != time.Microsecond {
 					t.Errorf("a microsecond too early: %+v", r)
 				}
 				p.at(t, p.now+1+(r.ResetAfter-r.RetryAfter).Microseconds())
@@ -70,10 +70,10 @@ func TestClockGoesBack(t *testing.T) {
 	}
 }
 
-// look demands an answer.
-func (p *puppet) look(t testing.TB, subject string, l Limit, cost int) Result {
+// peek demands an answer.
+func (p *puppet) peek(t testing.TB, subject string, l Limit, cost int) Result {
 	t.Helper()
-	d, err := p.Look(t.Context(), "story", cost, Rule{Subject: subject, Limit: l})
+	d, err := p.Peek(t.Context(), "story", cost, Rule{Subject: subject, Limit: l})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,17 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
-	"github.com/sendquota/sendquota/internal/groupcommit"
-	"github.com/sendquota/sendquota/internal/rediskey"
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
 // Never is the RetryAfter of what is not allowed at any time, because it costs
@@ -57,65 +56,34 @@ type Decision struct {
 // Limiter decides by what is in Redis. Any number of them, in any number of
 // programs, share the same limits.
 type Limiter struct {
-	rdb     redis.UniversalClient
+	redis   *redisscript.Runner
 	cluster bool
 	scripts *scripts
-	calls   *groupcommit.Group[call, *redis.IntSliceCmd]
 	parts   *bulkhead.Bulkhead[string] // of owners; nil: none
-	cfg     Config
-
-	downUntil atomic.Int64 // Unix nanoseconds; until then Redis is left alone
+	wait    time.Duration
 }
 
 // Config bounds the limiter's waiting, and what it makes Redis do. Zero values
 // mean the defaults.
 type Config struct {
-	Timeout time.Duration    // for one exchange with Redis; 250 ms
-	Pause   time.Duration    // how long Redis is left alone after it failed; 1 s
-	OnError func(error)      // told of every failure; nil: nobody
-	Observe func(calls int)  // told the size of every pipeline; nil: nobody
-	Now     func() time.Time // for Pause only; nil: time.Now
-
-	Installation rediskey.Installation // whose limits these are; without its name there is no decision
+	redisscript.Config
 
 	// Work is how much of Redis' time the calls that are under way may take
 	// together, by the estimate of their weight, and OwnerWork how much those of
 	// one owner may. Others wait for their turn. 0: as much as they are.
 	Work, OwnerWork time.Duration
-	Wait            time.Duration // for that turn, at most; twice Timeout, so that a Redis that hangs is known for it
+	Wait            time.Duration // for that turn, at most; 0: twice Timeout, so that a Redis that hangs is reported as such
 }
 
 // New returns a limiter that uses rdb, which the caller closes.
 func New(rdb redis.UniversalClient, cfg Config) *Limiter { return newLimiter(rdb, cfg, file) }
 
 func newLimiter(rdb redis.UniversalClient, cfg Config, file func(name string) string) *Limiter {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 250 * time.Millisecond
-	}
-	if cfg.Pause == 0 {
-		cfg.Pause = time.Second
-	}
-	if cfg.Wait == 0 {
-		cfg.Wait = 2 * cfg.Timeout
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	l := &Limiter{rdb: rdb, scripts: &scripts{file: file}, cfg: cfg}
-	_, l.cluster = rdb.(*redis.ClusterClient)
+	_, cluster := rdb.(*redis.ClusterClient)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 250*time.Millisecond)
+	l := &Limiter{redis: redisscript.New(rdb, "rate limits", cfg.Config), cluster: cluster, scripts: &scripts{file: file}, wait: cmp.Or(cfg.Wait, 2*cfg.Timeout)}
 	if cfg.Work > 0 {
 		l.parts = bulkhead.New[string](cfg.Work.Microseconds(), cfg.OwnerWork.Microseconds())
-	}
-	l.calls = &groupcommit.Group[call, *redis.IntSliceCmd]{
-		Parallel:  2,
-		Weight:    func(c call) int { return c.weight },
-		MaxWeight: maxPipeline,
-		Observe:   cfg.Observe,
-		Run: func(ctx context.Context, calls []call) ([]*redis.IntSliceCmd, error) {
-			ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
-			defer cancel()
-			return pipeline(ctx, rdb, calls), nil
-		},
 	}
 	return l
 }
@@ -132,13 +100,13 @@ func (l *Limiter) Take(ctx context.Context, owner string, cost int, rules ...Rul
 	return l.decide(ctx, take, owner, cost, rules)
 }
 
-// Look answers as Take would, and spends NOTHING.
-func (l *Limiter) Look(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
-	return l.decide(ctx, look, owner, cost, rules)
+// Peek answers as Take would, and spends NOTHING.
+func (l *Limiter) Peek(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
+	return l.decide(ctx, peek, owner, cost, rules)
 }
 
 // Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of
-// steps, what was used last. It answers as Look would afterwards.
+// steps, what was used last. It answers as Peek would afterwards.
 //
 // It is sent once. Where the error is [ErrUnavailable], nobody knows whether it
 // was made; who repeats it may give back twice, so that more than the limit is
@@ -147,7 +115,7 @@ func (l *Limiter) Refund(ctx context.Context, owner string, cost int, rules ...R
 	return l.decide(ctx, refund, owner, cost, rules)
 }
 
-// Reset FORGETS all that was used of every rule. It answers as Look would
+// Reset FORGETS all that was used of every rule. It answers as Peek would
 // afterwards, and can be repeated.
 func (l *Limiter) Reset(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, reset, owner, cost, rules)
@@ -159,14 +127,14 @@ func (l *Limiter) decide(ctx context.Context, verb, owner string, cost int, rule
 		return Decision{Allowed: err == nil}, err
 	}
 	if cost == 0 && verb != reset {
-		verb = look // a charge of nothing would leave a key
+		verb = peek // a charge of nothing would leave a key
 	}
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	prefix, named := l.cfg.Installation.Prefix()
-	if !named {
-		return Decision{}, ErrUnavailable
+	prefix, err := l.redis.Prefix()
+	if err != nil {
+		return Decision{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	answer, err := l.run(ctx, owner, l.plan(slots{prefix: prefix, owner: owner}, verb, cost, distinct))
 	if err != nil {
@@ -206,26 +174,41 @@ func (l *Limiter) check(cost int, rules []Rule) ([]Rule, error) {
 }
 
 // plan is the call that decides about these rules.
-func (l *Limiter) plan(slots slots, verb string, cost int, rules []Rule) call {
-	names := make([]string, len(rules))
-	for i, r := range rules {
-		names[i] = r.Limit.program().name
-	}
-	c := call{script: l.scripts.of(names), once: verb == refund, weight: callWeight}
-	c.args = append(make([]any, 0, 4+8*len(rules)), "evalsha", c.script.hash, len(rules))
-	for _, r := range rules {
-		c.args = append(c.args, slots.of(r.Tag)+keyOf(r))
-	}
-	c.args = append(c.args, verb)
+func (l *Limiter) plan(slots slots, verb string, cost int, rules []Rule) redisscript.Call {
+	const few = 4 // rules: their keys and numbers need no memory of their own
+	names, keys, args := make([]string, 0, few), make([]string, 0, few), append(make([]any, 0, 1+8*few), verb)
+	weight := callWeight
 	for _, r := range rules {
 		p, charged := r.Limit.program(), chargeable(r.Limit, cost)
-		c.args = append(append(c.args, p.name, charged), p.numbers(r.Limit, charged)...)
-		c.weight += r.Limit.weight()
+		names, keys = append(names, p.name), append(keys, slots.of(r.Tag)+keyOf(r))
+		args = append(append(args, p.name, charged), p.numbers(r.Limit, charged)...)
+		weight += r.Limit.weight()
 	}
+	c := l.scripts.of(names).Call(keys, args...)
+	c.Weight = weight
 	if verb == refund {
-		c.weight *= 2 // it looks afterwards
+		c.Once = true
+		c.Weight *= 2 // it peeks afterwards
 	}
 	return c
+}
+
+// run runs a call when it is its owner's turn.
+func (l *Limiter) run(ctx context.Context, owner string, c redisscript.Call) ([]int64, error) {
+	if l.parts != nil {
+		wait, cancel := context.WithTimeoutCause(ctx, l.wait, ErrBusy)
+		defer cancel()
+		loan, err := l.parts.Acquire(wait, owner, int64(c.Weight))
+		if err != nil {
+			return nil, context.Cause(wait)
+		}
+		defer loan.Release()
+	}
+	answer, err := l.redis.Run(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return answer, nil
 }
 
 // chargeable bounds a cost that has no room ever, so that no arithmetic

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -65,7 +66,7 @@ func TestAllOrNone(t *testing.T) {
 			if passed.Load() != 37 {
 				t.Errorf("%d passed", passed.Load())
 			}
-			d, err := l.Look(t.Context(), "tag", 1, rules...)
+			d, err := l.Peek(t.Context(), "tag", 1, rules...)
 			if err != nil || d.Allowed || d.Results[0].Remaining != 50-37 || !d.Results[0].Allowed || d.Results[1].Remaining != 0 {
 				t.Errorf("afterwards: %+v, %v", d, err)
 			}
@@ -83,17 +84,17 @@ func dump(t testing.TB, rdb *redis.Client) map[string]string {
 	return all
 }
 
-// TestNoTrace: neither a look nor a refusal changes anything.
+// TestNoTrace: neither a peek nor a refusal changes anything.
 func TestNoTrace(t *testing.T) {
 	t.Parallel()
 	l, rdb := newRealLimiter(t)
 	rules := rulesOf("anna", variants()...)
 	for name, take := range map[string]func() (Decision, error){
-		"look":             func() (Decision, error) { return l.Look(t.Context(), "tag", 1, rules...) },
+		"peek":             func() (Decision, error) { return l.Peek(t.Context(), "tag", 1, rules...) },
 		"refused":          func() (Decision, error) { return l.Take(t.Context(), "tag", 11, rules...) },
 		"refused by one":   func() (Decision, error) { return l.Take(t.Context(), "tag", 2, rules...) },
 		"a cost of 0":      func() (Decision, error) { return l.Take(t.Context(), "tag", 0, rules...) },
-		"a dry run for 10": func() (Decision, error) { return l.Look(t.Context(), "tag", 10, rules...) },
+		"a dry run for 10": func() (Decision, error) { return l.Peek(t.Context(), "tag", 10, rules...) },
 	} {
 		if _, err := take(); err != nil {
 			t.Fatal(name, err)
@@ -113,7 +114,7 @@ func TestNoTrace(t *testing.T) {
 		if d, err := l.Take(t.Context(), "tag", 1, rules...); err != nil || d.Allowed {
 			t.Fatal(d, err) // the leaky bucket is full
 		}
-		if _, err := l.Look(t.Context(), "tag", 1, rules...); err != nil {
+		if _, err := l.Peek(t.Context(), "tag", 1, rules...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,7 +288,7 @@ func TestWithoutRedis(t *testing.T) {
 			t.Parallel()
 			server := testenv.OwnRedis(t)
 			var clock, failures atomic.Int64
-			l := New(client(t, server.URL), Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
+			l := New(client(t, server.URL), Config{Config: redisscript.Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(clock.Load(), 0) }}})
 			rules := rulesOf("anna", classics()...)
 			gone := func(most time.Duration) {
 				t.Helper()
@@ -299,7 +300,7 @@ func TestWithoutRedis(t *testing.T) {
 					t.Errorf("it took %s", took)
 				}
 			}
-			if d, err := l.Look(t.Context(), "tag", 1, rules...); err != nil || !d.Allowed {
+			if d, err := l.Peek(t.Context(), "tag", 1, rules...); err != nil || !d.Allowed {
 				t.Fatal(d, err)
 			}
 			if err := away.stop(server); err != nil {
@@ -319,7 +320,7 @@ func TestWithoutRedis(t *testing.T) {
 			}
 			clock.Add(1)
 			// One that hung has meanwhile carried out what nobody waits for any more.
-			if d, err := l.Look(t.Context(), "another tag", 1, rules...); err != nil || !d.Allowed {
+			if d, err := l.Peek(t.Context(), "another tag", 1, rules...); err != nil || !d.Allowed {
 				t.Error(d, err)
 			}
 		})
@@ -331,7 +332,7 @@ func TestWithoutRedis(t *testing.T) {
 func TestRedisRefuses(t *testing.T) {
 	t.Parallel()
 	rdb := patient(t, testenv.OwnRedis(t).URL)
-	l := New(rdb, Config{Timeout: time.Minute})
+	l := New(rdb, Config{Config: redisscript.Config{Timeout: time.Minute}})
 	rules := rulesOf("anna", classics()...)
 	odd, strange := rules[0], rules[3]
 	strange.Limit = strange.Limit.WithDefaults()
@@ -365,7 +366,7 @@ func TestRedisIsFull(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
 	var failures atomic.Int64
-	l := New(rdb, Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(0, 0) }})
+	l := New(rdb, Config{Config: redisscript.Config{OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(0, 0) }}})
 	rules := rulesOf("anna", classics()...)
 	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
@@ -387,7 +388,7 @@ func TestLostReply(t *testing.T) {
 	w := newWire(t)
 	l := New(client(t, "redis://"+w.Addr()), strict(t))
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Hour}}
-	if _, err := l.Look(t.Context(), "tag", 1, rule); err != nil {
+	if _, err := l.Peek(t.Context(), "tag", 1, rule); err != nil {
 		t.Fatal(err)
 	}
 	w.Lose(1, "*4\r\n:1\r\n:1\r\n") // allowed, and one is used

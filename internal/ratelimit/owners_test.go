@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -105,7 +106,7 @@ func TestPipelinesAreBounded(t *testing.T) {
 func TestNobodyIsBusyWhereRedisHangs(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	l := New(client(t, server.URL), Config{Timeout: time.Second, Work: 20 * time.Microsecond, OwnerWork: 20 * time.Microsecond})
+	l := New(client(t, server.URL), Config{Config: redisscript.Config{Timeout: time.Second}, Work: 20 * time.Microsecond, OwnerWork: 20 * time.Microsecond})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: TokenBucket, Limit: 100, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 1, rule))
 	if err := server.Pause(); err != nil {

@@ -131,9 +131,9 @@ func agree(t *testing.T, p *puppet, rounds int, limits *rapid.Generator[Limit]) 
 				which := some.Draw(rt, "rules")
 				w.decide(rt, take, costs(w.rules[which[0]].Limit).Draw(rt, "cost"), which...)
 			},
-			"look": func(rt *rapid.T) {
+			"peek": func(rt *rapid.T) {
 				which := some.Draw(rt, "rules")
-				w.decide(rt, look, costs(w.rules[which[0]].Limit).Draw(rt, "cost"), which...)
+				w.decide(rt, peek, costs(w.rules[which[0]].Limit).Draw(rt, "cost"), which...)
 			},
 			"refund": func(rt *rapid.T) {
 				which := some.Draw(rt, "rules")
@@ -156,7 +156,7 @@ func agree(t *testing.T, p *puppet, rounds int, limits *rapid.Generator[Limit]) 
 					return // it holds too much
 				}
 				p.at(t, p.now+d.Results[0].RetryAfter.Microseconds()-1)
-				if w.decide(rt, look, cost, i).Allowed {
+				if w.decide(rt, peek, cost, i).Allowed {
 					rt.Fatalf("allowed before its time")
 				}
 				p.at(t, p.now+1)

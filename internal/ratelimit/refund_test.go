@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -51,7 +52,7 @@ func TestRefund(t *testing.T) {
 		t.Errorf("%d keys", n)
 	}
 	if d = must(t)(l.Refund(t.Context(), "o", 1_000_000, rules[0])); d.Allowed || d.Results[0].RetryAfter != Never || d.Results[0].Remaining != 10 {
-		t.Errorf("%+v", d) // it is what a look says
+		t.Errorf("%+v", d) // it is what a peek says
 	}
 	if left := dump(t, rdb); len(left) != 0 {
 		t.Errorf("left: %v", left)
@@ -94,7 +95,7 @@ func TestReset(t *testing.T) {
 func TestRefundIsSentOnce(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
-	l := New(client(t, "redis://"+w.Addr()), Config{Timeout: 5 * time.Second, Pause: time.Nanosecond})
+	l := New(client(t, "redis://"+w.Addr()), Config{Config: redisscript.Config{Timeout: 5 * time.Second, Cooldown: time.Nanosecond}})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 9, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 7, rule))
 	must(t)(l.Refund(t.Context(), "o", 1, rule)) // the script is known
@@ -103,7 +104,7 @@ func TestRefundIsSentOnce(t *testing.T) {
 	if lost := w.Lost(); lost != 1 || !errors.Is(err, ErrUnavailable) {
 		t.Fatalf("%d replies were lost: %v", lost, err)
 	}
-	if d := must(t)(l.Look(t.Context(), "o", 1, rule)); d.Results[0].Remaining != 5 {
+	if d := must(t)(l.Peek(t.Context(), "o", 1, rule)); d.Results[0].Remaining != 5 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -151,7 +152,7 @@ func TestTags(t *testing.T) {
 	two := rules("one", "two", "three")
 	for _, ask := range []func() (Decision, error){
 		func() (Decision, error) { return spread.Take(t.Context(), "o", 1, two...) },
-		func() (Decision, error) { return spread.Look(t.Context(), "o", 1, two...) },
+		func() (Decision, error) { return spread.Peek(t.Context(), "o", 1, two...) },
 		func() (Decision, error) { return spread.Refund(t.Context(), "o", 1, two...) },
 		func() (Decision, error) { return spread.Reset(t.Context(), "o", 1, two...) },
 	} {

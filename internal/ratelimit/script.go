@@ -1,12 +1,12 @@
 package ratelimit
 
 import (
-	"crypto/sha1"
 	"embed"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
 //go:embed lua/*.lua
@@ -24,37 +24,32 @@ func file(name string) string {
 // The verbs of a script.
 const (
 	take   = "take"
-	look   = "look"
+	peek   = "peek"
 	refund = "refund"
 	reset  = "reset"
 )
-
-// script is what Redis runs, and the hash by which it remembers it.
-type script struct{ text, hash string }
 
 // scripts holds one script for each set of algorithms that was asked for, so
 // that a lone limit runs a small one.
 type scripts struct {
 	file func(name string) string // reads their parts
-	made sync.Map                 // the names of its programs, sorted, with a blank between → *script
+	made sync.Map                 // the names of its programs, sorted, with a blank between → *redisscript.Script
 }
 
 // of returns the script that knows these programs.
-func (s *scripts) of(names []string) *script {
+func (s *scripts) of(names []string) *redisscript.Script {
 	if len(names) > 1 {
 		slices.Sort(names)
 		names = slices.Compact(names)
 	}
 	set := strings.Join(names, " ")
 	if made, ok := s.made.Load(set); ok {
-		return made.(*script)
+		return made.(*redisscript.Script)
 	}
 	parts := []string{s.file("head")}
 	for _, name := range names {
 		parts = append(parts, s.file(name))
 	}
-	text := strings.Join(append(parts, s.file("tail")), "\n")
-	hash := sha1.Sum([]byte(text)) // Redis' choice
-	made, _ := s.made.LoadOrStore(set, &script{text, hex.EncodeToString(hash[:])})
-	return made.(*script)
+	made, _ := s.made.LoadOrStore(set, redisscript.NewScript(strings.Join(append(parts, s.file("tail")), "\n")))
+	return made.(*redisscript.Script)
 }

@@ -1,16 +1,11 @@
 package ratelimit
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // What Redis is made to do at a time is bounded in microseconds of its time.
 // The weights are what calls took where they were measured, at their worst;
 // BenchmarkWeight compares.
-const (
-	callWeight  = 10
-	maxPipeline = 2000 // of the calls that are sent together
-)
+const callWeight = 10
 
 // weight is what a limit costs of Redis' time at most, in microseconds: more for
 // those in which something has to be looked for among many uses.

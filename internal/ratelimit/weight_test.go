@@ -66,7 +66,7 @@ var weighed = []struct {
 	name, verb string
 	cost       func(l Limit) int
 }{
-	{"look", look, func(Limit) int { return 1 }},
+	{"peek", peek, func(Limit) int { return 1 }},
 	{"take", take, func(Limit) int { return 1 }},
 	{"refused", take, func(l Limit) int { return l.Limit/4 + l.Limit/2 + 3 }},
 	{"refund", refund, func(Limit) int { return 1 }},
@@ -123,7 +123,7 @@ func BenchmarkWeight(b *testing.B) {
 					}
 				}
 				b.ReportMetric(p.micros(b, call.verb, call.cost(l), rules), "µs-in-Redis/op")
-				b.ReportMetric(float64(p.plan(slots{owner: "story"}, call.verb, 1, rules).weight), "weight")
+				b.ReportMetric(float64(p.plan(slots{owner: "story"}, call.verb, 1, rules).Weight), "weight")
 				b.ReportMetric(0, "ns/op")
 			})
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/wire"
 )
@@ -51,7 +52,7 @@ func patient(t *testing.T, url string) *redis.Client {
 
 // strict is a configuration in which no failure goes unnoticed.
 func strict(t testing.TB) Config {
-	return Config{Timeout: 5 * time.Second, OnError: func(err error) { t.Error(err) }}
+	return Config{Config: redisscript.Config{Timeout: 5 * time.Second, OnError: func(err error) { t.Error(err) }}}
 }
 
 func newRealLimiter(t testing.TB) (*Limiter, *redis.Client) {

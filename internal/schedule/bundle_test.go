@@ -13,6 +13,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -68,9 +69,9 @@ func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 		t.Fatal(err)
 	}
 	b := &bundle{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: tenant}
-	cfg := quota.CacheConfig{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
+	cfg := redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
 	if s.redis == noRedis {
-		cfg = quota.CacheConfig{Pause: time.Hour}
+		cfg = redisscript.Config{Cooldown: time.Hour}
 	}
 	b.cache = quota.NewCache(rdb, cfg)
 	b.Service = b.service(policy)

@@ -9,24 +9,25 @@
 -- ARGV[3]  how long a filler may take, ms
 -- ARGV[4…] limit and window (ms) of every rule
 --
--- Answers cold:    not loaded; the caller may fill it.
---         crowded: not loaded, and not to be filled.
---         free:    booked. Running it again changes nothing.
---         ask:     this id holds another time; only Postgres knows why.
---         blocked: not booked; there seems to be no place.
+-- Answers {0} unknown: not loaded, and not to be filled; or this id holds another time, and
+--                      only Postgres knows why.
+--         {1} cold:    not loaded; the caller may fill it.
+--         {2} free:    booked. Running it again changes nothing.
+--         {3} blocked: not booked; there seems to be no place.
 
+local unknown, cold, free, blocked = {0}, {1}, {2}, {3}
 local bookings, filler = KEYS[1], KEYS[2]
 local id, t = ARGV[1], tonumber(ARGV[2])
 
 if not redis.call('ZSCORE', bookings, 'loaded') then
-  if redis.call('EXISTS', bookings) == 1 then return 'crowded' end
+  if redis.call('EXISTS', bookings) == 1 then return unknown end
   redis.call('SET', filler, id, 'PX', ARGV[3])
-  return 'cold'
+  return cold
 end
 
 local held = redis.call('ZSCORE', bookings, id)
 if held then
-  return tonumber(held) == t and 'free' or 'ask'
+  return tonumber(held) == t and free or unknown
 end
 
 -- blocks tells whether some run of limit bookings, shorter than the window, leaves no place for t.
@@ -46,12 +47,12 @@ if redis.call('ZCARD', bookings) > most then
   redis.call('ZREMRANGEBYRANK', bookings, 0, -1)
   redis.call('ZADD', bookings, 0, 'crowded')
   redis.call('PEXPIRE', bookings, 60000)
-  return 'crowded'
+  return unknown
 end
 
 for i = 4, #ARGV, 2 do
-  if blocks(tonumber(ARGV[i]), tonumber(ARGV[i + 1])) then return 'blocked' end
+  if blocks(tonumber(ARGV[i]), tonumber(ARGV[i + 1])) then return blocked end
 end
 
 redis.call('ZADD', bookings, t, id)
-return 'free'
+return free

@@ -4,9 +4,9 @@
 -- KEYS[1]  bookings, KEYS[2] filler: see reserve.lua
 -- ARGV[1]  for how long, ms
 --
--- Answers 1.
+-- Answers {1}.
 
 redis.call('DEL', KEYS[1], KEYS[2])
 redis.call('ZADD', KEYS[1], 0, 'crowded')
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return 1
+return {1}

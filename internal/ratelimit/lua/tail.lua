@@ -1,11 +1,11 @@
 -- The tail of every script: takes from all limits, or from none; or refunds all, or resets all; and says how they stand.
 --
 -- KEYS[i]  the state of limit i; all in one cluster slot, none twice
--- ARGV[1]  take, look, refund or reset
+-- ARGV[1]  take, peek, refund or reset
 -- ARGV[2…] for each limit: the name of its algorithm, the cost, the algorithm's numbers
 --
 -- Answers a flat list: for each limit 1 if it allows the cost, 0 if not, and the three numbers of its algorithm. After a refund or
--- a reset these are what a look would answer.
+-- a reset these are what a peek would answer.
 
 local verb = ARGV[1]
 if verb == 'take' and #KEYS == 1 then -- nearly all are like this
