@@ -31,32 +31,41 @@ func readAnswer(r *bufio.Reader, start []byte) (answer, error) {
 		return answer{}, err
 	}
 	length, chunked := int64(0), false
-	for {
-		line, err := r.ReadSlice('\n')
-		if err != nil {
-			return a, err
-		}
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			break
-		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
+	err = readHeader(r, func(name, value []byte) (err error) {
 		switch {
 		case bytes.EqualFold(name, []byte("Content-Length")):
-			length, err = strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+			length, err = strconv.ParseInt(string(value), 10, 64)
 		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
 			chunked = true
-		case bytes.EqualFold(name, []byte("Connection")) && bytes.EqualFold(bytes.TrimSpace(value), []byte("close")):
+		case bytes.EqualFold(name, []byte("Connection")) && bytes.EqualFold(value, []byte("close")):
 			err = errors.New("the server closes the connection")
 		}
-		if err != nil {
-			return a, err
-		}
+		return err
+	})
+	if err != nil {
+		return a, err
 	}
 	if chunked {
 		return a, a.readChunks(r)
 	}
 	return a, a.readBody(r, length)
+}
+
+// readHeader reads the fields of a header to its end.
+func readHeader(r *bufio.Reader, field func(name, value []byte) error) error {
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			return nil
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if err := field(name, bytes.TrimSpace(value)); err != nil {
+			return err
+		}
+	}
 }
 
 func (a *answer) readChunks(r *bufio.Reader) error {
@@ -89,6 +98,10 @@ func (a *answer) readBody(r *bufio.Reader, length int64) error {
 	}
 	_, err := r.Discard(int(length))
 	return err
+}
+
+func (a *answer) unexpected(status int) error {
+	return fmt.Errorf("answer %d, not %d: %s", a.status, status, a.start)
 }
 
 // accepted tells how many pushes an answer has accepted.

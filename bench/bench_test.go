@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -14,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestRequestNumbersItsRecipients(t *testing.T) {
+func TestRequest_NumbersRecipients(t *testing.T) {
 	r := newRequest("/v1/pushes/batch", "secret", batchBody(3, "2026-12-01T09:00:00Z"))
 	r.number(99)
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.text)))
@@ -72,23 +71,14 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-func TestProviderTakesPushes(t *testing.T) {
+func TestProvider_TakesPushes(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	p := &provider{}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(conn)
-		}
-	}()
-	c := providerClient{listener.Addr().String()}
+	go new(provider).accept(listener)
+	c := providerClient{t, listener.Addr().String()}
 	for _, id := range []string{"a", "b"} {
 		req, err := http.NewRequest(http.MethodPost, c.url(), strings.NewReader(`{"id":"`+id+`"}`))
 		if err != nil {
@@ -101,19 +91,19 @@ func TestProviderTakesPushes(t *testing.T) {
 		}
 		_ = res.Body.Close()
 	}
-	if n, err := c.count(context.Background()); n != 2 || err != nil {
-		t.Errorf("count %d, %v", n, err)
+	if n := c.count(); n != 2 {
+		t.Errorf("count %d", n)
 	}
-	arrivals, err := c.take(context.Background())
-	if err != nil || len(arrivals) != 2 || arrivals[1].push != "b" || arrivals[1].at.Before(arrivals[0].at) {
-		t.Errorf("arrivals %v, %v", arrivals, err)
+	arrivals := c.take()
+	if len(arrivals) != 2 || arrivals[1].push != "b" || arrivals[1].at.Before(arrivals[0].at) {
+		t.Errorf("arrivals %v", arrivals)
 	}
 	if once(arrivals, 2) != nil || once(arrivals, 3) == nil || once(append(arrivals, arrivals[0]), 3) == nil {
 		t.Error("once does not tell once from twice")
 	}
 }
 
-func TestNaiveServiceKnowsTheRules(t *testing.T) {
+func TestNaiveService_Rules(t *testing.T) {
 	booked := func(away ...time.Duration) []redis.Z {
 		var all []redis.Z
 		for _, d := range away {

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // usage is CPU time in seconds by kind of process: "api", "postgres", "load"
@@ -28,10 +29,11 @@ func (l *lab) cpu() usage {
 	for _, p := range l.running {
 		u[p.Name] += cpuOf(p.Pid(), false)
 	}
-	u["redis"] = cpuOf(l.servers.stack.Redis.Pid(), false)
-	postgres := l.servers.stack.Postgres.Pid()
+	u["redis"] = cpuOf(l.servers.RedisServer(l).Pid(), false)
+	postgres := l.servers.PostgresServer(l).Pid()
 	u["postgres"] = cpuOf(postgres, true)
-	for _, child := range childrenOf(postgres) {
+	backends, _ := process.Children(postgres)
+	for _, child := range backends {
 		u["postgres"] += cpuOf(child, false)
 	}
 	processes, interrupts := machineCPU()
@@ -128,20 +130,6 @@ func sumTicks(fields []string) float64 {
 	return sum / ticks
 }
 
-func childrenOf(pid int) []int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, word := range strings.Fields(string(text)) {
-		if p, err := strconv.Atoi(word); err == nil {
-			pids = append(pids, p)
-		}
-	}
-	return pids
-}
-
 // share is which part of all processors somebody used for a while.
 func share(seconds float64, d time.Duration) float64 {
 	return seconds / d.Seconds() / float64(runtime.NumCPU())
@@ -149,22 +137,14 @@ func share(seconds float64, d time.Duration) float64 {
 
 // settle prepares a round: what earlier ones have left behind is written out,
 // and strangers who keep the machine busy are given some time to end.
-func (l *lab) settle(ctx context.Context) error {
-	if err := l.servers.checkpoint(ctx); err != nil {
-		return err
-	}
+func (l *lab) settle() {
+	l.checkpoint()
 	const look = 300 * time.Millisecond
-	for l.patience > 0 {
+	for ; l.patience > 0; l.patience -= look {
 		before := l.cpu()
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(look):
-		}
+		testenv.Sleep(l, look)
 		if share(l.cpu().since(before)[strangers], look) < 0.1 {
-			return nil
+			return
 		}
-		l.patience -= look
 	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -14,18 +13,12 @@ var groupMetric = regexp.MustCompile(`(?m)^sendquota_group_size_(sum|count)\{kin
 
 // groups asks a service how many calls shared a transaction or a pipeline, in
 // the mean.
-func groups(ctx context.Context, addr string) (string, error) {
-	text, err := providerClient{addr}.get(ctx, "/metrics")
-	if err != nil {
-		return "", err
-	}
+func (l *lab) groups(addr string) string {
 	var kinds []string
 	sums, counts := map[string]float64{}, map[string]float64{}
-	for _, m := range groupMetric.FindAllStringSubmatch(text, -1) {
+	for _, m := range groupMetric.FindAllStringSubmatch(get(l, "http://"+addr+"/metrics"), -1) {
 		value, err := strconv.ParseFloat(m[3], 64)
-		if err != nil {
-			return "", err
-		}
+		l.check(err)
 		if m[1] == "sum" {
 			sums[m[2]] = value
 			kinds = append(kinds, m[2])
@@ -37,5 +30,5 @@ func groups(ctx context.Context, addr string) (string, error) {
 	for _, kind := range kinds {
 		parts = append(parts, fmt.Sprintf("%s %.1f", kind, sums[kind]/counts[kind]))
 	}
-	return strings.Join(parts, ", "), nil
+	return strings.Join(parts, ", ")
 }

@@ -2,23 +2,25 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // measurement fills one or more rows of the report.
 type measurement struct {
 	name    string
 	program string // whose profile tells where the time goes; empty: none's
-	run     func(ctx context.Context, l *lab) error
+	run     func(l *lab)
 }
 
 func measurements() []measurement {
@@ -43,122 +45,123 @@ func names(ms []measurement) []string {
 }
 
 // lab is where measurements are made: the servers, the programs, and the
-// processes that run now.
+// processes that run now. Each system under test has a database and a Redis index
+// of its own: asynq's keys have no prefix that could keep systems apart.
 type lab struct {
+	testenv.T // of the running measurement
 	options
 	report   *report
-	servers  *servers
-	dir      string // temporary
-	self     string // path of this program
-	programs string // folder with api, worker and sendquota
+	servers  *testenv.Servers
+	postgres *pgx.Conn     // for statements outside of any system's database
+	redis    *redis.Client // for statements about the server as a whole
+	dir      string        // temporary
+	self     string        // path of this program
+	programs string        // folder with api, worker and sendquota
 	running  []*process.Process
-	started  int           // processes so far
 	profiles string        // folder for CPU profiles; empty: none are made
-	index    int           // of Redis, for the next sendquota
 	patience time.Duration // left for waiting until strangers are quiet
 
-	recipients *atomic.Int64 // numbers of recipients so far
+	recipients atomic.Int64 // numbers of recipients so far
 }
 
 // measure makes all measurements that are asked for.
-func measure(ctx context.Context, o options) (r *report, err error) {
-	l := &lab{options: o, profiles: o.profile, index: oursIndex, patience: time.Minute, recipients: new(atomic.Int64)}
-	defer func() { err = errors.Join(err, l.close()) }()
-	if err := l.open(ctx); err != nil {
-		return nil, err
-	}
+func measure(t testenv.T, o options) *report {
+	l := &lab{T: t, options: o, profiles: o.profile, patience: time.Minute, dir: t.TempDir()}
+	l.open()
 	for _, m := range measurements() {
-		if len(o.only) > 0 && !slices.Contains(o.only, m.name) {
-			continue
-		}
-		if err := l.make(ctx, m); err != nil {
-			return nil, err
+		if len(o.only) == 0 || slices.Contains(o.only, m.name) {
+			l.make(m)
 		}
 	}
-	return l.report, nil
+	return l.report
+}
+
+func (l *lab) open() {
+	var err error
+	l.self, err = os.Executable()
+	l.check(err)
+	if l.programs = filepath.Join(l.dir, "bin"); l.bin != "" {
+		l.programs, err = filepath.Abs(l.bin)
+		l.check(err)
+	} else {
+		say("building api, worker and sendquota")
+		l.check(testenv.Build(l.Context(), l.programs, nil))
+	}
+	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
+	l.Cleanup(func() { l.check(l.servers.Close()) })
+	l.postgres = l.connect(l.servers.PostgresServer(l).URL)
+	l.redis = testenv.RedisClient(l, l.servers.RedisServer(l).URL)
+	l.report = newReport(l)
 }
 
 // make makes one measurement. If it falls short, the same is run again for the
 // profiles, which tell where the time goes.
-func (l *lab) make(ctx context.Context, m measurement) error {
+func (l *lab) make(m measurement) {
 	l.report.measuring = m.name
-	if err := l.run(ctx, m); err != nil {
-		return err
-	}
+	l.run(m)
 	if m.program == "" || !l.report.fellShort(m.name) {
-		return nil
+		return
 	}
-	if l.profiles != "" {
-		return l.explain(ctx, m)
+	if l.profiles == "" {
+		say("%s falls short: once more, for the profiles", m.name)
+		measured, rounds := l.report, l.rounds
+		l.report, l.rounds, l.profiles = &report{measuring: m.name}, 1, filepath.Join(l.dir, "profiles")
+		l.run(m)
+		l.report, l.rounds = measured, rounds
+		defer func() { l.profiles = "" }()
 	}
-	say("%s falls short: once more, for the profiles", m.name)
-	again := *l
-	again.report = &report{measuring: m.name}
-	again.rounds = 1
-	again.profiles = filepath.Join(l.dir, "profiles")
-	err := again.run(ctx, m)
-	l.started, l.running, l.patience = again.started, again.running, again.patience
-	if err != nil {
-		return err
-	}
-	again.report = l.report
-	return again.explain(ctx, m)
+	l.report.profiles = append(l.report.profiles, profile{measurement: m.name, program: m.program, top: l.top(m)})
 }
 
-// explain reports where the time of a measurement goes, from its profiles.
-func (l *lab) explain(ctx context.Context, m measurement) error {
-	top, err := l.top(ctx, m)
-	l.report.profiles = append(l.report.profiles, profile{measurement: m.name, program: m.program, top: top})
-	return err
-}
-
-func (l *lab) run(ctx context.Context, m measurement) error {
+// run makes a measurement. What it started ends with it.
+func (l *lab) run(m measurement) {
 	say("%s …", m.name)
-	err := m.run(ctx, l)
-	if err = errors.Join(err, l.stopAll()); err != nil {
-		return fmt.Errorf("%s: %w", m.name, err)
-	}
-	return nil
-}
-
-func (l *lab) open(ctx context.Context) error {
-	var err error
-	if l.self, err = os.Executable(); err != nil {
-		return err
-	}
-	if l.dir, err = os.MkdirTemp("", "sendquota-bench-"); err != nil {
-		return err
-	}
-	if l.programs, err = l.build(ctx); err != nil {
-		return err
-	}
-	if l.servers, err = startServers(ctx); err != nil {
-		return err
-	}
-	l.report, err = newReport(ctx, l)
-	return err
-}
-
-// build returns the folder of the programs, which it makes if need be.
-func (l *lab) build(ctx context.Context) (string, error) {
-	if l.bin != "" {
-		return filepath.Abs(l.bin)
-	}
-	say("building api, worker and sendquota")
-	bin := filepath.Join(l.dir, "bin")
-	const module = "github.com/sendquota/sendquota/cmd/"
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", bin+"/", module+"api", module+"worker", module+"sendquota").CombinedOutput()
+	all := l.T
+	defer func() { l.T = all }()
+	err := testenv.Run(all.Context(), func(t testenv.T) {
+		l.T = t
+		m.run(l)
+	})
 	if err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
+		all.Fatalf("%s: %w", m.name, err)
 	}
-	return bin, nil
 }
 
-// close ends everything that was started.
-func (l *lab) close() error {
-	err := l.stopAll()
-	if l.servers != nil {
-		err = errors.Join(err, l.servers.close())
+// check ends the measurement on an error.
+func (l *lab) check(err error) { testenv.Check(l.T, err) }
+
+func (l *lab) connect(url string) *pgx.Conn {
+	conn, err := pgx.Connect(l.Context(), url)
+	l.check(err)
+	l.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// startRole starts this program in one of its roles.
+func (l *lab) startRole(name, role string, env ...string) *process.Process {
+	log, err := os.CreateTemp(l.dir, role+"-*.log")
+	l.check(err)
+	_ = log.Close()
+	return l.watch(testenv.StartCommand(l.T, process.Command{Name: name, Path: l.self, Args: []string{role}, Env: env, Log: log.Name()}))
+}
+
+// watch counts the CPU time of a process under its name, and expects it to end in
+// good order at the end of the measurement, if it is not stopped before.
+func (l *lab) watch(p *process.Process) *process.Process {
+	l.running = append(l.running, p)
+	l.Cleanup(func() { l.stop(p) })
+	return p
+}
+
+// stop ends a process in good order, once.
+func (l *lab) stop(p *process.Process) {
+	if i := slices.Index(l.running, p); i >= 0 {
+		l.running = slices.Delete(l.running, i, i+1)
+		l.check(p.Stop(20 * time.Second))
 	}
-	return errors.Join(err, os.RemoveAll(l.dir))
+}
+
+// eventually waits until done says so.
+func (l *lab) eventually(fact string, done func() bool) {
+	testenv.Until(l.T, 100*time.Millisecond, fact, done)
 }

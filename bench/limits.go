@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 	"github.com/throttled/throttled/v2"
 	"github.com/throttled/throttled/v2/store/goredisstore.v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/redisscript"
@@ -34,44 +35,23 @@ type limiter struct {
 // measureLimits compares our algorithms with two libraries of GCRA, which is
 // our leaky_bucket. All have as many callers, the same Redis, and clients of
 // the same settings.
-func measureLimits(ctx context.Context, l *lab) error {
-	url, err := l.servers.emptyRedis(ctx, oursIndex)
-	if err != nil {
-		return err
-	}
-	rdb, err := openRedis(url, 64)
-	if err != nil {
-		return err
-	}
-	defer rdb.Close()
-	all, err := limiters(rdb)
-	if err != nil {
-		return err
-	}
+func measureLimits(l *lab) {
+	all, err := limiters(openRedis(l, l.servers.Redis(l), 64))
+	l.check(err)
 	many, lone := map[string][]float64{}, map[string][]time.Duration{}
 	for n := range l.rounds + 1 {
 		for _, one := range all {
-			if err := l.settle(ctx); err != nil {
-				return err
-			}
-			perSecond, err := ask(ctx, one, limitCallers, l.round*2/5)
-			if err != nil {
-				return err
-			}
+			l.settle()
+			perSecond := l.ask(one, limitCallers, l.round*2/5)
 			if n > 0 { // the first one warms up
 				many[one.name] = append(many[one.name], perSecond)
 				say("  round %d: %s %s/s", n, one.name, count(perSecond))
 			}
 		}
-		if err := l.settle(ctx); err != nil {
-			return err
-		}
-		if err := askAlone(ctx, all, l.round*2/5, lone); err != nil {
-			return err
-		}
+		l.settle()
+		l.askAlone(all, l.round*2/5, lone)
 	}
 	l.reportLimits(many, lone)
-	return nil
 }
 
 // limiters are ours and theirs.
@@ -110,49 +90,40 @@ func limiters(rdb *redis.Client) ([]limiter, error) {
 
 // ask has so many callers ask for a while, each the next as soon as it has the
 // answer to the last.
-func ask(ctx context.Context, l limiter, callers int, d time.Duration) (perSecond float64, err error) {
-	var (
-		left sync.WaitGroup
-		mu   sync.Mutex
-		all  int
-	)
+func (l *lab) ask(one limiter, callers int, d time.Duration) (perSecond float64) {
+	var asked atomic.Int64
+	g, ctx := errgroup.WithContext(l.Context())
 	began := time.Now()
 	for range callers {
-		left.Go(func() {
-			var mine int
-			var failed error
-			for ; failed == nil && time.Since(began) < d; mine++ {
-				failed = l.take(ctx, strconv.Itoa(rand.IntN(limitSubjects)))
+		g.Go(func() error {
+			mine := int64(0)
+			defer func() { asked.Add(mine) }()
+			for ; time.Since(began) < d; mine++ {
+				if err := one.take(ctx, strconv.Itoa(rand.IntN(limitSubjects))); err != nil {
+					return fmt.Errorf("%s: %w", one.name, err)
+				}
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			all += mine
-			if failed != nil {
-				err = fmt.Errorf("%s: %w", l.name, failed)
-			}
+			return nil
 		})
 	}
-	left.Wait()
-	return float64(all) / time.Since(began).Seconds(), err
+	l.check(g.Wait())
+	return float64(asked.Load()) / time.Since(began).Seconds()
 }
 
 // askAlone has one caller ask all limiters in turn, call by call, so that a slow moment
 // of the machine is one for all, and adds the median of each.
-func askAlone(ctx context.Context, all []limiter, d time.Duration, medians map[string][]time.Duration) error {
+func (l *lab) askAlone(all []limiter, d time.Duration, medians map[string][]time.Duration) {
 	took := map[string][]time.Duration{}
 	for began := time.Now(); time.Since(began) < d; {
-		for _, l := range all {
+		for _, one := range all {
 			now := time.Now()
-			if err := l.take(ctx, strconv.Itoa(rand.IntN(limitSubjects))); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
-			}
-			took[l.name] = append(took[l.name], time.Since(now))
+			l.check(one.take(l.Context(), strconv.Itoa(rand.IntN(limitSubjects))))
+			took[one.name] = append(took[one.name], time.Since(now))
 		}
 	}
 	for name, latencies := range took {
 		medians[name] = append(medians[name], quantile(latencies, 0.5))
 	}
-	return nil
 }
 
 // reportLimits compares with the same algorithm first.

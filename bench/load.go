@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -13,13 +12,13 @@ import (
 // load is many connections that send requests to one server, each the next as
 // soon as it has the answer to the last.
 type load struct {
-	addr    string
-	conns   int
-	request *request
-	next    func() int64 // the number of a request's first recipient
-	expect  int          // the status of every answer
+	addr     string
+	conns    int
+	requests []*request   // by turns
+	next     func() int64 // the number of a request's first recipient; nil: the requests have none
+	expect   int          // the status of every answer; 0: any, and a connection may break
 
-	// It ends with the first of these that is set.
+	// It ends with the first of these that is set, or with the context.
 	until time.Duration
 	total int // requests
 }
@@ -28,6 +27,7 @@ type load struct {
 type tally struct {
 	requests  int
 	accepted  int // pushes
+	statuses  map[int]int
 	took      time.Duration
 	latencies []time.Duration
 	cpu       usage
@@ -39,37 +39,44 @@ func (t tally) perSecond(pushes int) float64 {
 }
 
 // drive runs the load and measures.
-func (l *lab) drive(ctx context.Context, d load) (tally, error) {
+func (l *lab) drive(d load) tally {
+	var sent, answered atomic.Int64
+	before := l.cpu()
+	t, err := d.run(l.Context(), &sent, &answered)
+	t.cpu = l.cpu().since(before)
+	if err != nil {
+		l.Fatalf("load on %s: %w", d.addr, err)
+	}
+	return t
+}
+
+// run sends the requests, and counts those sent and those answered.
+func (d load) run(ctx context.Context, sent, answered *atomic.Int64) (all tally, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	conns := make([]net.Conn, d.conns)
 	for i := range conns {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", d.addr)
-		if err != nil {
-			return tally{}, err
+		if conns[i], err = (&net.Dialer{}).DialContext(ctx, "tcp", d.addr); err != nil {
+			return all, err
 		}
-		defer conn.Close()
-		conns[i] = conn
+		defer conns[i].Close()
 	}
 	// What hangs is an error, not a long measurement.
-	stop := context.AfterFunc(ctx, func() {
+	defer context.AfterFunc(ctx, func() {
 		for _, conn := range conns {
-			_ = conn.SetDeadline(time.Now())
+			_ = conn.Close()
 		}
-	})
-	defer stop()
-
+	})()
 	var (
 		left sync.WaitGroup
-		sent atomic.Int64
 		mu   sync.Mutex
-		all  tally
 	)
-	before, began := l.cpu(), time.Now()
+	all.statuses = map[int]int{}
+	began := time.Now()
 	for _, conn := range conns {
 		left.Go(func() {
-			t, err := d.converse(conn, began, &sent)
-			if err != nil {
+			t, err := d.converse(conn, began, sent, answered)
+			if err != nil && d.expect > 0 {
 				cancel(err)
 			}
 			mu.Lock()
@@ -77,41 +84,49 @@ func (l *lab) drive(ctx context.Context, d load) (tally, error) {
 			all.requests += t.requests
 			all.accepted += t.accepted
 			all.latencies = append(all.latencies, t.latencies...)
+			for status, n := range t.statuses {
+				all.statuses[status] += n
+			}
 		})
 	}
 	left.Wait()
 	all.took = time.Since(began)
-	all.cpu = l.cpu().since(before)
-	if ctx.Err() != nil {
-		return all, fmt.Errorf("load on %s: %w", d.addr, context.Cause(ctx))
-	}
-	return all, nil
+	return all, context.Cause(ctx)
 }
 
 // converse is the life of one connection.
-func (d load) converse(conn net.Conn, began time.Time, sent *atomic.Int64) (tally, error) {
-	var t tally
-	r, req := bufio.NewReaderSize(conn, 32<<10), d.request.copy()
-	start := make([]byte, 0, startLength)
+func (d load) converse(conn net.Conn, began time.Time, sent, answered *atomic.Int64) (tally, error) {
+	t := tally{statuses: map[int]int{}}
+	r, start := bufio.NewReaderSize(conn, 32<<10), make([]byte, 0, startLength)
+	var requests []*request
+	for _, one := range d.requests {
+		requests = append(requests, one.copy())
+	}
 	for now := time.Now(); ; {
-		if d.total > 0 && sent.Add(1) > int64(d.total) || d.until > 0 && now.Sub(began) > d.until {
+		turn := sent.Add(1)
+		if d.total > 0 && turn > int64(d.total) || d.until > 0 && now.Sub(began) > d.until {
 			return t, nil
 		}
 		_ = conn.SetDeadline(now.Add(30 * time.Second))
-		req.number(d.next())
-		if _, err := conn.Write(req.text); err != nil {
+		one := requests[int(turn)%len(requests)]
+		if len(one.spots) > 0 {
+			one.number(d.next())
+		}
+		if _, err := conn.Write(one.text); err != nil {
 			return t, err
 		}
 		a, err := readAnswer(r, start)
+		if err == nil && d.expect > 0 && a.status != d.expect {
+			err = a.unexpected(d.expect)
+		}
 		if err != nil {
 			return t, err
 		}
-		if a.status != d.expect {
-			return t, fmt.Errorf("answer %d, not %d: %s", a.status, d.expect, a.start)
-		}
+		answered.Add(1)
 		after := time.Now()
 		t.requests++
 		t.accepted += a.accepted()
+		t.statuses[a.status]++
 		t.latencies = append(t.latencies, after.Sub(now))
 		now = after
 	}

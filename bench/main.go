@@ -15,23 +15,24 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 func main() {
-	var err error
+	run := bench
 	if role := roleOf(os.Args); role != nil {
-		err = role()
-	} else {
-		err = bench()
+		run = role
 	}
-	if err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := testenv.Run(ctx, run); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -40,11 +41,11 @@ func main() {
 // roleOf returns what this program is to do as a child of itself, or nil if it
 // is not one. The two services are here, too, for profiles: they have no
 // endpoint for those.
-func roleOf(args []string) func() error {
+func roleOf(args []string) func(testenv.T) {
 	if len(args) != 2 {
 		return nil
 	}
-	return map[string]func() error{
+	return map[string]func(testenv.T){
 		"role-naive-api":    runNaiveService,
 		"role-naive-worker": runNaiveWorker,
 		"role-noop-worker":  runNoopWorker,
@@ -100,38 +101,23 @@ func readOptions() (options, error) {
 
 // bench measures and reports. It fails if something could not be measured or
 // was not exact; being slow is no failure.
-func bench() error {
+func bench(t testenv.T) {
 	o, err := readOptions()
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	testenv.Check(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-
-	r, err := measure(ctx, o)
-	if err != nil {
-		return err
-	}
-	if err := r.write(os.Stdout); err != nil {
-		return err
-	}
+	var r *report
+	testenv.Check(t, testenv.Run(ctx, func(t testenv.T) { r = measure(t, o) }))
+	testenv.Check(t, r.write(os.Stdout))
 	if o.out != "" {
 		var text strings.Builder
-		if err := r.write(&text); err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.out, []byte(text.String()), 0o644); err != nil {
-			return err
-		}
+		testenv.Check(t, r.write(&text))
+		testenv.Check(t, os.WriteFile(o.out, []byte(text.String()), 0o644))
 	}
-	return r.inexact()
+	testenv.Check(t, r.inexact())
 }
 
 // say tells the reader at the terminal what goes on.
-func say(format string, args ...any) { sayTo(os.Stderr, format, args...) }
-
-func sayTo(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, time.Now().Format("15:04:05 ")+format+"\n", args...)
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

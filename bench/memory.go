@@ -1,55 +1,27 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // measureMemory divides what Redis uses by what it was used for.
-func measureMemory(ctx context.Context, l *lab) error {
-	s, err := l.newSendquota(ctx, "http://127.0.0.1:9/")
-	if err != nil {
-		return err
-	}
-	n, err := l.newNaive(ctx)
-	if err != nil {
-		return err
-	}
-	rdb, err := openRedis(s.redis, 1)
-	if err != nil {
-		return err
-	}
-	defer rdb.Close()
-	naiveBytes, err := l.memoryOf(ctx, n.submit(l, farAhead()), 1)
-	if err != nil {
-		return err
-	}
+func measureMemory(l *lab) {
+	s, n := l.newSendquota(nowhere), l.newNaive()
+	rdb := testenv.RedisClient(l, s.redis)
+	naiveBytes := l.memoryOf(n.submit(farAhead()), 1)
 	first := l.recipients.Load()
-	booking, err := l.memoryOf(ctx, s.submit(l, farAhead()), 1)
-	if err != nil {
-		return err
-	}
-	further := s.submit(l, time.Now().Add(49*time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339))
+	booking := l.memoryOf(s.submit(farAhead()), 1)
+	further := s.submit(inUTC(49 * time.Hour))
 	further.next = around(first, l.recipients.Load())
-	next, err := l.memoryOf(ctx, further, 1)
-	if err != nil {
-		return err
-	}
-	if err := onlyCaches(ctx, rdb, l); err != nil {
-		return err
-	}
-	beyond, keys, err := l.memoryBeyond(ctx, s, rdb)
-	if err != nil {
-		return err
-	}
-	armed, err := l.memoryArmed(ctx, s, rdb)
-	if err != nil {
-		return err
-	}
+	next := l.memoryOf(further, 1)
+	l.onlyCaches(rdb)
+	beyond, keys := l.memoryBeyond(s, rdb)
+	armed := l.memoryArmed(s, rdb)
 	add := func(name, ours, theirs, wanted, ok string) {
 		l.report.add(row{measurement: l.report.measuring, name: name, ours: ours, theirs: theirs, wanted: wanted, ok: ok})
 	}
@@ -58,7 +30,6 @@ func measureMemory(ctx context.Context, l *lab) error {
 		fmt.Sprintf("%s B, ZSET and task, until it is sent", count(naiveBytes)), "—", "—")
 	add("Redis memory per push scheduled beyond the horizon, by batch", fmt.Sprintf("%s, %d keys", inBytes(beyond), keys), inBytes(naiveBytes), "none", yes(keys == 0 && beyond < noise))
 	add("Redis memory per wake-up, from 90 s before its time", inBytes(armed), "—", "—", "—")
-	return nil
 }
 
 // noise is how many bytes per push Redis' own bookkeeping may come to.
@@ -68,44 +39,35 @@ func inBytes(n float64) string { return count(n) + " B" }
 
 // memoryOf runs a load over as many pushes as a backlog has and returns the
 // bytes per push that it left in Redis. A short load before opens connections.
-func (l *lab) memoryOf(ctx context.Context, d load, pushes int) (float64, error) {
+func (l *lab) memoryOf(d load, pushes int) float64 {
 	d.total = max(1, 1000/pushes)
-	if _, err := l.drive(ctx, d); err != nil {
-		return 0, err
-	}
-	before, err := l.quietMemory(ctx)
-	if err != nil {
-		return 0, err
-	}
+	l.drive(d)
+	before := l.quietMemory()
 	d.total = l.backlog / pushes
-	if _, err := l.drive(ctx, d); err != nil {
-		return 0, err
-	}
-	after, err := l.quietMemory(ctx)
-	return float64(after-before) / float64(l.backlog), err
+	l.drive(d)
+	return float64(l.quietMemory()-before) / float64(l.backlog)
 }
 
 // quietMemory asks for the memory when it has stopped changing: Redis frees
 // what connections have buffered only after some time.
-func (l *lab) quietMemory(ctx context.Context) (bytes int64, err error) {
-	return bytes, eventually(ctx, func() (bool, error) {
+func (l *lab) quietMemory() (bytes int64) {
+	l.eventually("the memory of Redis stops changing", func() bool {
 		before := bytes
-		bytes, err = l.servers.redisMemory(ctx)
-		return max(bytes-before, before-bytes) < 2000, err
+		bytes = l.redisMemory()
+		return max(bytes-before, before-bytes) < 2000
 	})
+	return bytes
 }
 
-// onlyCaches fails the measurement if anything but caches, which expire, is
-// in Redis: nothing is kept for a push beyond the horizon.
-func onlyCaches(ctx context.Context, rdb *redis.Client, l *lab) error {
+// onlyCaches reports a fault if anything but caches, which expire, is in Redis:
+// nothing is kept for a push beyond the horizon.
+func (l *lab) onlyCaches(rdb *redis.Client) {
 	var caches, others int
 	var longest time.Duration
-	keys := rdb.Scan(ctx, 0, "*", 1000).Iterator()
-	for keys.Next(ctx) {
-		ttl, err := rdb.PTTL(ctx, keys.Val()).Result()
-		if err != nil {
-			return err
-		}
+	keys := rdb.Scan(l.Context(), 0, "*", 1000).Iterator()
+	for keys.Next(l.Context()) {
+		ttl, err := rdb.PTTL(l.Context(), keys.Val()).Result()
+		l.check(err)
 		if ttl < 0 {
 			others++
 			continue
@@ -113,61 +75,44 @@ func onlyCaches(ctx context.Context, rdb *redis.Client, l *lab) error {
 		caches++
 		longest = max(longest, ttl)
 	}
-	if err := keys.Err(); err != nil {
-		return err
-	}
+	l.check(keys.Err())
 	l.report.note("Memory: after %s single bookings beyond the horizon Redis holds %s caches, which expire in at most %s, and %d other keys (asynq's list of queues); no task.",
 		count(float64(2*l.backlog+2000)), count(float64(caches)), longest.Round(time.Second), others)
 	if others > 1 {
 		l.report.fault("memory: %d keys in Redis never expire", others)
 	}
-	return nil
 }
 
 // memoryBeyond books pushes beyond the horizon by batch, with nothing else in
 // Redis, and returns what there is of each then.
-func (l *lab) memoryBeyond(ctx context.Context, s *sendquota, rdb *redis.Client) (bytes float64, keys int64, err error) {
-	if err := rdb.FlushDB(ctx).Err(); err != nil {
-		return 0, 0, err
-	}
-	if bytes, err = l.memoryOf(ctx, s.batches(farAhead()), batchSize); err != nil {
-		return 0, 0, err
-	}
-	keys, err = rdb.DBSize(ctx).Result()
-	return max(bytes, 0), keys, err
+func (l *lab) memoryBeyond(s *sendquota, rdb *redis.Client) (bytes float64, keys int64) {
+	l.check(rdb.FlushDB(l.Context()).Err())
+	bytes = l.memoryOf(s.batches(farAhead()), batchSize)
+	keys, err := rdb.DBSize(l.Context()).Result()
+	l.check(err)
+	return max(bytes, 0), keys
 }
 
 // memoryArmed books pushes within the horizon, lets a worker arm them, and
 // returns the bytes per wake-up. Their time comes when all is over.
-func (l *lab) memoryArmed(ctx context.Context, s *sendquota, rdb *redis.Client) (float64, error) {
-	d := s.batches(time.Now().Add(80 * time.Second).UTC().Truncate(time.Second).Format(time.RFC3339))
+func (l *lab) memoryArmed(s *sendquota, rdb *redis.Client) float64 {
+	d := s.batches(inUTC(80 * time.Second))
 	d.total = l.backlog / batchSize
-	if _, err := l.drive(ctx, d); err != nil {
-		return 0, err
-	}
-	before, err := l.quietMemory(ctx)
-	if err != nil {
-		return 0, err
-	}
-	worker, err := s.startWorker()
-	if err != nil {
-		return 0, err
-	}
-	err = eventually(ctx, func() (bool, error) {
-		names, err := rdb.SMembers(ctx, "asynq:queues").Result()
+	l.drive(d)
+	before := l.quietMemory()
+	worker := s.startWorker()
+	l.eventually("the worker arms all pushes", func() bool {
+		names, err := rdb.SMembers(l.Context(), "asynq:queues").Result()
+		l.check(err)
 		armed := int64(0)
 		for _, name := range names {
-			n, counted := rdb.ZCard(ctx, "asynq:{"+name+"}:scheduled").Result()
-			armed, err = armed+n, errors.Join(err, counted)
+			n, err := rdb.ZCard(l.Context(), "asynq:{"+name+"}:scheduled").Result()
+			l.check(err)
+			armed += n
 		}
-		return armed == int64(l.backlog), err
+		return armed == int64(l.backlog)
 	})
-	if err != nil {
-		return 0, fmt.Errorf("arm: %w\n%s", err, worker.Said())
-	}
-	after, err := l.quietMemory(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return float64(after-before) / float64(l.backlog), l.stop(worker)
+	after := l.quietMemory()
+	l.stop(worker)
+	return float64(after-before) / float64(l.backlog)
 }

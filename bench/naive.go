@@ -1,14 +1,13 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/hibiken/asynq"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // The naive system is what one would write first: it looks into Redis and
@@ -16,7 +15,10 @@ import (
 // rest to asynq. It is not exact: two requests at once are both let through,
 // and a crash between any two of the writes leaves them in disagreement. Its
 // pools are as large as helps it.
-type naive struct{ service }
+type naive struct {
+	service
+	database string // URL
+}
 
 const (
 	naiveKey         = "the-one-key"
@@ -26,8 +28,11 @@ const (
 	workerGoroutines = 256 // of all workers
 )
 
-// naiveSchema has the columns and indexes that the naive system needs.
+// naiveSchema has the columns and indexes that the naive system needs, and
+// nothing else.
 const naiveSchema = `
+	DROP SCHEMA public CASCADE;
+	CREATE SCHEMA public;
 	CREATE TABLE pushes (
 		id         uuid PRIMARY KEY,
 		recipient  text NOT NULL,
@@ -64,36 +69,17 @@ type naivePush struct {
 }
 
 // newNaive sets a naive system up and starts its HTTP server.
-func (l *lab) newNaive(ctx context.Context) (*naive, error) {
-	n := &naive{service{key: naiveKey}}
-	var err error
-	if n.database, err = l.servers.newDatabase(ctx, "naive"); err != nil {
-		return nil, err
-	}
-	conn, err := pgx.Connect(ctx, n.database)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, naiveSchema); err != nil {
-		return nil, err
-	}
-	if n.redis, err = l.servers.emptyRedis(ctx, naiveIndex); err != nil {
-		return nil, err
-	}
-	if n.addr, err = process.FreeAddr(); err != nil {
-		return nil, err
-	}
-	p, err := l.start("naive api", []string{"ADDR=" + n.addr, "DATABASE_URL=" + n.database, "REDIS_URL=" + n.redis}, l.self, "role-naive-api")
-	if err != nil {
-		return nil, err
-	}
-	return n, p.Listens(ctx, n.addr)
+func (l *lab) newNaive() *naive {
+	database := l.servers.Postgres(l)
+	n := &naive{service{l: l, db: l.connect(database), redis: l.servers.Redis(l), addr: testenv.FreeAddr(l), key: naiveKey}, database}
+	n.exec(naiveSchema)
+	p := l.startRole("naive api", "role-naive-api", "ADDR="+n.addr, "DATABASE_URL="+database, "REDIS_URL="+n.redis)
+	l.check(p.AwaitListen(l.Context(), n.addr))
+	return n
 }
 
-func (n *naive) startWorker(l *lab, providerURL string) (*process.Process, error) {
-	return l.start("naive worker", []string{"PROVIDER_URL=" + providerURL, "DATABASE_URL=" + n.database, "REDIS_URL=" + n.redis},
-		l.self, "role-naive-worker")
+func (n *naive) startWorker(providerURL string) *process.Process {
+	return n.l.startRole("naive worker", "role-naive-worker", "PROVIDER_URL="+providerURL, "DATABASE_URL="+n.database, "REDIS_URL="+n.redis)
 }
 
 // asynqConfig is the same for all workers: internal/queue's.

@@ -7,15 +7,15 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // naiveService takes pushes.
@@ -25,46 +25,27 @@ type naiveService struct {
 	tasks *asynq.Client
 }
 
-// untilStopped returns when this process is told to stop.
-func untilStopped() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	<-ctx.Done()
-}
-
-func openNaiveDatabase() (*pgxpool.Pool, error) {
+func openNaiveDatabase(t testenv.T) *pgxpool.Pool {
 	cfg, err := pgxpool.ParseConfig(os.Getenv("DATABASE_URL"))
-	if err != nil {
-		return nil, err
-	}
+	testenv.Check(t, err)
 	cfg.MaxConns = naiveDatabase
-	return pgxpool.NewWithConfig(context.Background(), cfg)
+	db, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	testenv.Check(t, err)
+	t.Cleanup(db.Close)
+	return db
 }
 
 // runNaiveService is the process of the naive HTTP server.
-func runNaiveService() error {
-	db, err := openNaiveDatabase()
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	rdb, err := openRedis(os.Getenv("REDIS_URL"), naiveRedis)
-	if err != nil {
-		return err
-	}
-	defer rdb.Close()
-	s := &naiveService{db: db, rdb: rdb, tasks: asynq.NewClientFromRedisClient(rdb)}
+func runNaiveService(t testenv.T) {
+	rdb := openRedis(t, os.Getenv("REDIS_URL"), naiveRedis)
+	s := &naiveService{db: openNaiveDatabase(t), rdb: rdb, tasks: asynq.NewClientFromRedisClient(rdb)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/pushes", s.submit)
 	server := &http.Server{Addr: os.Getenv("ADDR"), Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		untilStopped()
-		_ = server.Close()
-	}()
+	context.AfterFunc(t.Context(), func() { _ = server.Close() })
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return err
+		t.Fatal(err)
 	}
-	return nil
 }
 
 func (s *naiveService) submit(w http.ResponseWriter, r *http.Request) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // naiveWorker delivers: it posts, inserts and updates.
@@ -21,28 +23,20 @@ type naiveWorker struct {
 }
 
 // runNaiveWorker is the process of the naive worker.
-func runNaiveWorker() error {
-	db, err := openNaiveDatabase()
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	rdb, err := openRedis(os.Getenv("REDIS_URL"), naiveRedis)
-	if err != nil {
-		return err
-	}
-	defer rdb.Close()
+func runNaiveWorker(t testenv.T) {
 	w := &naiveWorker{
-		db: db, provider: os.Getenv("PROVIDER_URL"),
+		db: openNaiveDatabase(t), provider: os.Getenv("PROVIDER_URL"),
 		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * workerGoroutines, DisableCompression: true}},
 	}
-	server := asynq.NewServerFromRedisClient(rdb, asynqConfig())
-	if err := server.Start(asynq.HandlerFunc(w.deliver)); err != nil {
-		return err
-	}
-	untilStopped()
-	server.Shutdown()
-	return nil
+	runAsynq(t, w.deliver)
+	<-t.Context().Done()
+}
+
+// runAsynq has asynq call a handler for each task, until the process ends.
+func runAsynq(t testenv.T, handle asynq.HandlerFunc) {
+	server := asynq.NewServerFromRedisClient(openRedis(t, os.Getenv("REDIS_URL"), naiveRedis), asynqConfig())
+	testenv.Check(t, server.Start(handle))
+	t.Cleanup(server.Shutdown)
 }
 
 func (w *naiveWorker) deliver(ctx context.Context, t *asynq.Task) error {

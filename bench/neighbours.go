@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,26 +26,14 @@ const (
 // against those in a calm moment. The same storm on a second system, which shares
 // nothing but the machine and the servers' processes, tells how much of that is only
 // the processors' being busy.
-func measureNeighbours(ctx context.Context, l *lab) error {
-	ours, err := l.newNeighbours(ctx)
-	if err != nil {
-		return err
-	}
-	l.index = otherIndex
-	defer func() { l.index = oursIndex }()
-	other, err := l.newNeighbours(ctx)
-	if err != nil {
-		return err
-	}
+func measureNeighbours(l *lab) {
+	ours, other := l.newNeighbours(), l.newNeighbours()
 	for i := range ours.storms {
-		if err := l.measureNeighbour(ctx, ours, &ours.storms[i], &other.storms[i]); err != nil {
-			return fmt.Errorf("%s: %w", ours.storms[i].name, err)
-		}
+		l.measureNeighbour(ours, &ours.storms[i], &other.storms[i])
 	}
 	l.report.note("Neighbours: the loud tenant has 300 000 pushes, 100 000 of them for one recipient, and sends each request as soon as it has the answer to the last, on as many connections "+
 		"as the row says; the calm one submits single pushes on %d. The machine is busy either way: the baseline in brackets is the same storm on a second sendquota, "+
 		"with a database and a Redis index of its own, in the same servers.", calmConns)
-	return nil
 }
 
 // neighbours is a system with a calm tenant and a loud one.
@@ -58,23 +43,17 @@ type neighbours struct {
 }
 
 // measureNeighbour measures one storm, in rounds.
-func (l *lab) measureNeighbour(ctx context.Context, ours *neighbours, here, there *storm) error {
+func (l *lab) measureNeighbour(ours *neighbours, here, there *storm) {
 	var calm, stormy, elsewhere []time.Duration
 	var p99, control pairs
 	for n := range l.rounds + 1 {
-		rounds := make([]tally, 3)
-		for i, s := range []*storm{nil, here, there} {
-			var err error
-			if rounds[i], err = l.calmly(ctx, ours, s); err != nil {
-				return err
-			}
-		}
+		quiet, loud, beside := l.calmly(ours, nil), l.calmly(ours, here), l.calmly(ours, there)
 		if n == 0 { // the first one warms up
 			continue
 		}
-		calm, stormy, elsewhere = append(calm, rounds[0].latencies...), append(stormy, rounds[1].latencies...), append(elsewhere, rounds[2].latencies...)
-		of := func(t tally) float64 { return float64(quantile(t.latencies, 0.99)) }
-		p99, control = append(p99, pair{of(rounds[1]), of(rounds[0])}), append(control, pair{of(rounds[2]), of(rounds[0])})
+		calm, stormy, elsewhere = append(calm, quiet...), append(stormy, loud...), append(elsewhere, beside...)
+		of := func(latencies []time.Duration) float64 { return float64(quantile(latencies, 0.99)) }
+		p99, control = append(p99, pair{of(loud), of(quiet)}), append(control, pair{of(beside), of(quiet)})
 	}
 	say("  %s: %s; p50 %s calm, %s in the storm, %s beside it", here.name, here.answers(), ms(quantile(calm, 0.5)), ms(quantile(stormy, 0.5)), ms(quantile(elsewhere, 0.5)))
 	say("    p99 %s calm, %s in the storm, %s beside it (%d, %d and %d samples)", ms(quantile(calm, 0.99)), ms(quantile(stormy, 0.99)), ms(quantile(elsewhere, 0.99)), len(calm), len(stormy), len(elsewhere))
@@ -86,36 +65,24 @@ func (l *lab) measureNeighbour(ctx context.Context, ours *neighbours, here, ther
 		theirs: fmt.Sprintf("calm %s, %s (%s, %s)", ms(quantile(calm, 0.5)), ms(quantile(calm, 0.99)), ms(quantile(elsewhere, 0.5)), ms(quantile(elsewhere, 0.99))),
 		ratio:  fmt.Sprintf("%.2f (%.2f..%.2f); processors alone %.2f", ratio, least, most, beside), wanted: "≤ 3.0", ok: yes(ratio <= 3),
 	})
-	return nil
 }
 
 // calmly drives the calm tenant's load, in a storm or, where that is nil, in none.
-func (l *lab) calmly(ctx context.Context, ours *neighbours, s *storm) (tally, error) {
-	if err := l.settle(ctx); err != nil {
-		return tally{}, err
-	}
+func (l *lab) calmly(ours *neighbours, s *storm) (latencies []time.Duration) {
+	l.settle()
 	if s != nil {
-		end, err := s.begin(ctx)
-		if err != nil {
-			return tally{}, err
-		}
-		defer end()
+		defer s.begin(l)()
 	}
-	d := ours.submit(l, farAhead())
+	d := ours.submit(farAhead())
 	d.conns, d.total, d.until = calmConns, calmTotal, l.round
-	return l.drive(ctx, d)
+	return l.drive(d).latencies
 }
 
 // storm is what a loud tenant does.
 type storm struct {
-	name     string
-	addr     string
-	conns    int
-	requests []*request // by turns
-	next     func() int64
-
-	mu       sync.Mutex
-	statuses map[int]int
+	name string
+	load
+	statuses map[int]int // of the answers
 }
 
 // answers says what the loud tenant was answered.
@@ -129,80 +96,33 @@ func (s *storm) answers() string {
 
 // begin starts the storm, and returns when as many requests as there are connections
 // were answered, with what ends it.
-func (s *storm) begin(ctx context.Context) (end func(), err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	var answered, turn atomic.Int64
-	end = func() { cancel(); all.Wait() }
-	for range s.conns {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.addr)
-		if err != nil {
-			end()
-			return nil, err
+func (s *storm) begin(l *lab) (end func()) {
+	ctx, cancel := context.WithCancel(l.Context())
+	var sent, answered atomic.Int64
+	done := make(chan tally, 1)
+	go func() {
+		t, _ := s.run(ctx, &sent, &answered) // it ends by breaking its connections
+		done <- t
+	}()
+	l.eventually("the storm begins: "+s.name, func() bool { return answered.Load() >= int64(min(s.conns, 16)) })
+	return func() {
+		cancel()
+		for status, n := range (<-done).statuses {
+			s.statuses[status] += n
 		}
-		all.Go(func() {
-			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-			defer conn.Close()
-			s.rage(conn, &turn, &answered)
-		})
-	}
-	return end, eventually(ctx, func() (bool, error) { return answered.Load() >= int64(min(s.conns, 16)), nil })
-}
-
-// rage is the life of one connection.
-func (s *storm) rage(conn net.Conn, turn, answered *atomic.Int64) {
-	r, start := bufio.NewReaderSize(conn, 32<<10), make([]byte, 0, startLength)
-	var requests []*request
-	for _, one := range s.requests {
-		requests = append(requests, one.copy())
-	}
-	for {
-		one := requests[int(turn.Add(1))%len(requests)]
-		if len(one.spots) > 0 {
-			one.number(s.next())
-		}
-		if _, err := conn.Write(one.text); err != nil {
-			return
-		}
-		a, err := readAnswer(r, start)
-		if err != nil {
-			return
-		}
-		answered.Add(1)
-		s.mu.Lock()
-		s.statuses[a.status]++
-		s.mu.Unlock()
 	}
 }
 
 // newNeighbours sets a system up with a loud tenant.
-func (l *lab) newNeighbours(ctx context.Context) (*neighbours, error) {
-	s, err := l.newSendquota(ctx, "http://127.0.0.1:9/", neighbourSettings)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.operate(ctx, "tenants", "create", "loud"); err != nil {
-		return nil, err
-	}
-	key, err := s.operate(ctx, "keys", "create", "--tenant", "loud")
-	if err != nil {
-		return nil, err
-	}
-	hot, err := s.stock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &neighbours{s, l.storms(s, key, hot)}, nil
+func (l *lab) newNeighbours() *neighbours {
+	s := l.newSendquota(nowhere, neighbourSettings)
+	key := s.Tenant("loud")
+	return &neighbours{s, l.storms(s, key, s.stock())}
 }
 
 // stock gives the loud tenant 200 000 pushes for 20 000 recipients and 100 000 for one,
 // and returns the ids of some of these.
-func (s *sendquota) stock(ctx context.Context) (hot []string, err error) {
-	conn, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
+func (s *sendquota) stock() []string {
 	const fill = `
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms)
 		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint,
@@ -211,16 +131,13 @@ func (s *sendquota) stock(ctx context.Context) (hot []string, err error) {
 			LATERAL (SELECT CASE WHEN $2 = 1 THEN 'hot' ELSE 'many-' || n % $2::int END AS name) r,
 			LATERAL (SELECT date_trunc('minute', clock_timestamp()) + interval '3 days' + n / $2::int * interval '90 seconds' AS at) at
 		WHERE t.name = 'loud'`
-	for _, part := range [][]any{{200_000, 20_000}, {100_000, 1}} {
-		if _, err := conn.Exec(ctx, fill, part...); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := conn.Exec(ctx, "VACUUM ANALYZE"); err != nil {
-		return nil, err
-	}
-	rows, _ := conn.Query(ctx, "SELECT id::text FROM pushes WHERE recipient = 'hot' ORDER BY send_at LIMIT 256")
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	s.exec(fill, 200_000, 20_000)
+	s.exec(fill, 100_000, 1)
+	s.exec("VACUUM ANALYZE")
+	rows, _ := s.db.Query(s.l.Context(), "SELECT id::text FROM pushes WHERE recipient = 'hot' ORDER BY send_at LIMIT 256")
+	hot, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	s.l.check(err)
+	return hot
 }
 
 // storms are the worst that a tenant can do with valid requests, kind by kind, and what
@@ -256,19 +173,19 @@ func (l *lab) storms(s *sendquota, key string, hot []string) []storm {
 		return `{"pushes":[` + strings.Repeat(member+",", 999) + member + `]}`
 	}
 	all := []storm{
-		{name: "64 that list a category that no push has", conns: 64, requests: []*request{get("/v1/pushes?category=zzz")}},
-		{name: "64 that list pages of 500", conns: 64, requests: []*request{get("/v1/pushes?page_size=500"), get("/v1/pushes?status=sent"), get("/v1/pushes?recipient=hot&page_size=500")}},
-		{name: "64 that take from 16 limits of a thousand steps", conns: 64, requests: takes},
-		{name: "16 that send batches of 1000 for one recipient with 100 000 bookings", conns: 16, requests: []*request{newRequest("/v1/pushes/batch", key, thousand("hot"))}},
-		{name: "16 that send batches of 1000 for 1000 recipients", conns: 16, requests: []*request{newRequest("/v1/pushes/batch", key, batchBody(batchSize, day(40)))}, next: l.fresh(batchSize)},
-		{name: "64 that submit for one recipient with 100 000 bookings", conns: 64, requests: []*request{newRequest("/v1/pushes", key, fmt.Sprintf(one, "hot"))}},
-		{name: "64 that look at the slots of one recipient with 100 000 bookings", conns: 64, requests: []*request{get("/v1/recipients/hot/slots?from=" + day(0) + "&until=" + day(399))}},
-		{name: "64 that check the quota of one recipient with 100 000 bookings", conns: 64, requests: []*request{
-			newRequest("/v1/quota/check", key, `{"recipient":"hot","send_at":"`+day(50)+`"}`), get("/v1/recipients/hot/quota?at=" + day(50))}},
-		{name: "64 that move and cancel pushes of one recipient", conns: 64, requests: changes},
-		{name: "64 submits for new recipients", conns: 64, requests: []*request{newRequest("/v1/pushes", key, pushBody(day(41)))}, next: l.fresh(1)},
-		{name: "64 with wrong keys", conns: 64, requests: []*request{newMethod("GET", "/v1/pushes", "sq_"+placeholder, "")}, next: l.fresh(1)},
-		{name: "64 that ask for unknown paths", conns: 64, requests: misses},
+		{name: "64 that list a category that no push has", load: load{conns: 64, requests: []*request{get("/v1/pushes?category=zzz")}}},
+		{name: "64 that list pages of 500", load: load{conns: 64, requests: []*request{get("/v1/pushes?page_size=500"), get("/v1/pushes?status=sent"), get("/v1/pushes?recipient=hot&page_size=500")}}},
+		{name: "64 that take from 16 limits of a thousand steps", load: load{conns: 64, requests: takes}},
+		{name: "16 that send batches of 1000 for one recipient with 100 000 bookings", load: load{conns: 16, requests: []*request{newRequest("/v1/pushes/batch", key, thousand("hot"))}}},
+		{name: "16 that send batches of 1000 for 1000 recipients", load: load{conns: 16, requests: []*request{newRequest("/v1/pushes/batch", key, batchBody(batchSize, day(40)))}, next: l.fresh(batchSize)}},
+		{name: "64 that submit for one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{newRequest("/v1/pushes", key, fmt.Sprintf(one, "hot"))}}},
+		{name: "64 that look at the slots of one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{get("/v1/recipients/hot/slots?from=" + day(0) + "&until=" + day(399))}}},
+		{name: "64 that check the quota of one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{
+			newRequest("/v1/quota/check", key, `{"recipient":"hot","send_at":"`+day(50)+`"}`), get("/v1/recipients/hot/quota?at=" + day(50))}}},
+		{name: "64 that move and cancel pushes of one recipient", load: load{conns: 64, requests: changes}},
+		{name: "64 submits for new recipients", load: load{conns: 64, requests: []*request{newRequest("/v1/pushes", key, pushBody(day(41)))}, next: l.fresh(1)}},
+		{name: "64 with wrong keys", load: load{conns: 64, requests: []*request{newMethod("GET", "/v1/pushes", "sq_"+placeholder, "")}, next: l.fresh(1)}},
+		{name: "64 that ask for unknown paths", load: load{conns: 64, requests: misses}},
 	}
 	for i := range all {
 		all[i].addr, all[i].statuses = s.addr, map[int]int{}

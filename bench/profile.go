@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,51 +11,49 @@ import (
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // profileVariable tells a child where to write its CPU profile.
 const profileVariable = "BENCH_PROFILE"
 
-func runProfiledAPI() error    { return runProfiled((*app.App).RunAPI) }
-func runProfiledWorker() error { return runProfiled((*app.App).RunWorker) }
+func runProfiledAPI(t testenv.T)    { runProfiled(t, (*app.App).RunAPI) }
+func runProfiledWorker(t testenv.T) { runProfiled(t, (*app.App).RunWorker) }
 
 // runProfiled is bin/api or bin/worker, but for the profile.
-func runProfiled(run func(*app.App, context.Context) error) error {
+func runProfiled(t testenv.T, run func(*app.App, context.Context) error) {
 	f, err := os.Create(os.Getenv(profileVariable))
-	if err != nil {
-		return err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
+	testenv.Check(t, err)
+	testenv.Check(t, pprof.StartCPUProfile(f))
 	err = app.Service(run)
 	pprof.StopCPUProfile()
-	return errors.Join(err, f.Close())
+	testenv.Check(t, errors.Join(err, f.Close()))
 }
 
 // profilePath names a new file for a profile of the running measurement.
-func (l *lab) profilePath(kind string) (string, error) {
-	if err := os.MkdirAll(l.profiles, 0o755); err != nil {
-		return "", err
-	}
-	return filepath.Join(l.profiles, fmt.Sprintf("%s-%s-%d.prof", l.report.measuring, kind, l.started)), nil
+func (l *lab) profilePath(kind string) string {
+	l.check(os.MkdirAll(l.profiles, 0o755))
+	f, err := os.CreateTemp(l.profiles, l.report.measuring+"-"+kind+"-*.prof")
+	l.check(err)
+	l.check(f.Close())
+	return f.Name()
 }
 
 // top returns where the time of a measurement's program goes, from its
 // profiles: the most expensive of the functions that a reader can do something
 // about, each with all that it calls.
-func (l *lab) top(ctx context.Context, m measurement) (string, error) {
+func (l *lab) top(m measurement) string {
 	files, err := filepath.Glob(filepath.Join(l.profiles, m.name+"-"+m.program+"-*.prof"))
 	if err != nil || len(files) == 0 {
-		return "", fmt.Errorf("no profile of the %s during %s: %w", m.program, m.name, err)
+		l.Fatalf("no profile of the %s during %s: %v", m.program, m.name, err)
 	}
 	const shown = `sendquota|pgx|redis|asynq|encoding/json|net/http|^runtime\.(gcBgMarkWorker|mallocgc|findRunnable|netpoll)$|^syscall\.|^internal/poll`
 	args := append([]string{"tool", "pprof", "-top", "-cum", "-nodecount=60", "-show=" + shown, l.self}, files...)
-	out, err := exec.CommandContext(ctx, "go", args...).Output()
+	out, err := exec.CommandContext(l.Context(), "go", args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("go tool pprof: %w", err)
+		l.Fatalf("go tool pprof: %v", err)
 	}
 	// The names of generic functions are longer than the line.
 	text := regexp.MustCompile(`\[go\.shape.*\]`).ReplaceAllString(string(out), "[…]")
-	return strings.TrimSpace(strings.ReplaceAll(text, "github.com/sendquota/sendquota/internal/", "")), nil
+	return strings.TrimSpace(strings.ReplaceAll(text, "github.com/sendquota/sendquota/internal/", ""))
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // provider takes pushes over HTTP and remembers when each arrived. It speaks
@@ -32,23 +32,24 @@ type arrival struct {
 }
 
 // runProvider is the provider's process.
-func runProvider() error {
+func runProvider(t testenv.T) { new(provider).listen(t) }
+
+// listen serves until this process is told to stop.
+func (p *provider) listen(t testenv.T) {
 	listener, err := net.Listen("tcp", os.Getenv("ADDR"))
-	if err != nil {
-		return err
-	}
-	p := &provider{}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go p.serve(conn)
+	testenv.Check(t, err)
+	context.AfterFunc(t.Context(), func() { _ = listener.Close() })
+	p.accept(listener)
+}
+
+func (p *provider) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
 		}
-	}()
-	untilStopped()
-	return listener.Close()
+		go p.serve(conn)
+	}
 }
 
 // serve answers the requests of one connection until that is closed.
@@ -81,39 +82,37 @@ func readRequest(r *bufio.Reader) (method, path, id string, err error) {
 		return "", "", "", errors.New("not an HTTP request")
 	}
 	length := 0
-	for {
-		line, err := r.ReadSlice('\n')
-		if err != nil {
-			return "", "", "", err
-		}
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			break
-		}
-		name, value, _ := bytes.Cut(line, []byte(": "))
+	err = readHeader(r, func(name, value []byte) (err error) {
 		switch {
 		case bytes.EqualFold(name, []byte("Content-Length")):
 			length, err = strconv.Atoi(string(value))
 		case bytes.EqualFold(name, []byte("Idempotency-Key")):
 			id = string(value)
 		}
-		if err != nil {
-			return "", "", "", err
-		}
+		return err
+	})
+	if err == nil {
+		_, err = r.Discard(length)
 	}
-	_, err = r.Discard(length)
 	return words[0], words[1], id, err
+}
+
+// note remembers an arrival, and returns how many there are.
+func (p *provider) note(id string, at time.Time) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.arrivals = append(p.arrivals, arrival{push: id, at: at})
+	return len(p.arrivals)
 }
 
 // answer takes a push, or tells about those it took.
 func (p *provider) answer(method, path, id string, at time.Time) []byte {
+	if method == http.MethodPost {
+		return fmt.Appendf(nil, `{"id":"p-%d"}`, p.note(id, at))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case method == http.MethodPost:
-		p.arrivals = append(p.arrivals, arrival{push: id, at: at})
-		return fmt.Appendf(nil, `{"id":"p-%d"}`, len(p.arrivals))
-	case path == "/count":
+	if path == "/count" {
 		return strconv.AppendInt(nil, int64(len(p.arrivals)), 10)
 	}
 	var lines []byte
@@ -125,61 +124,48 @@ func (p *provider) answer(method, path, id string, at time.Time) []byte {
 }
 
 // providerClient asks the provider's process.
-type providerClient struct{ addr string }
+type providerClient struct {
+	testenv.T
+	addr string
+}
 
-func (l *lab) startProvider(ctx context.Context) (providerClient, error) {
-	addr, err := process.FreeAddr()
-	if err != nil {
-		return providerClient{}, err
-	}
-	p, err := l.start("provider", []string{"ADDR=" + addr}, l.self, "role-provider")
-	if err != nil {
-		return providerClient{}, err
-	}
-	return providerClient{addr}, p.Listens(ctx, addr)
+func (l *lab) startProvider() providerClient {
+	c := providerClient{l.T, testenv.FreeAddr(l)}
+	p := l.startRole("provider", "role-provider", "ADDR="+c.addr)
+	l.check(p.AwaitListen(l.Context(), c.addr))
+	return c
 }
 
 func (c providerClient) url() string { return "http://" + c.addr + "/" }
 
-func (c providerClient) get(ctx context.Context, path string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.addr+path, nil)
-	if err != nil {
-		return "", err
-	}
+// get reads a page of any HTTP server.
+func get(t testenv.T, url string) string {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	testenv.Check(t, err)
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
+	testenv.Check(t, err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	return string(text), err
+	testenv.Check(t, err)
+	return string(text)
 }
 
 // count tells how many pushes have arrived since they were last taken.
-func (c providerClient) count(ctx context.Context) (int, error) {
-	text, err := c.get(ctx, "/count")
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(text)
+func (c providerClient) count() int {
+	n, err := strconv.Atoi(get(c, c.url()+"count"))
+	testenv.Check(c, err)
+	return n
 }
 
 // take returns what has arrived, and has the provider forget it.
-func (c providerClient) take(ctx context.Context) ([]arrival, error) {
-	text, err := c.get(ctx, "/arrivals")
-	if err != nil {
-		return nil, err
-	}
-	var all []arrival
-	for line := range strings.Lines(text) {
-		id, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+func (c providerClient) take() (all []arrival) {
+	for line := range strings.Lines(get(c, c.url()+"arrivals")) {
+		id, at, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		ns, err := strconv.ParseInt(at, 10, 64)
-		if err != nil {
-			return nil, err
-		}
+		testenv.Check(c, err)
 		all = append(all, arrival{push: id, at: time.Unix(0, ns)})
 	}
-	return all, nil
+	return all
 }
 
 // once fails if the arrivals are not n different pushes.

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"runtime"
@@ -46,17 +47,15 @@ type cost struct {
 // profile is the upper end of a CPU profile.
 type profile struct{ measurement, program, top string }
 
-func newReport(ctx context.Context, l *lab) (*report, error) {
+func newReport(l *lab) *report {
 	r := &report{
 		Command: "make bench", Machine: machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
-		Rounds: l.rounds, Round: l.round,
+		Postgres: l.postgresVersion(), Redis: l.redisInfo("server", "redis_version"), Rounds: l.rounds, Round: l.round,
 	}
 	if l.short || len(l.only) > 0 || l.profile != "" {
 		r.Command = "bin/bench " + strings.Join(os.Args[1:], " ")
 	}
-	var err error
-	r.Postgres, r.Redis, err = l.servers.versions(ctx)
-	return r, err
+	return r
 }
 
 // machine names the processor, where Linux tells it.
@@ -80,30 +79,27 @@ func (r *report) add(one row) {
 
 // compare adds a comparison in rounds. wanted is the least ratio; 0: any.
 func (r *report) compare(name string, rounds pairs, unit string, wanted float64) {
-	ratio, least, most := rounds.ratios()
-	shown := math.Floor(ratio*100) / 100 // 1.296 is not 1.3
+	ratio, _, _ := rounds.ratios()
 	wants, ok := fmt.Sprintf("≥ %.1f", wanted), yes(ratio >= wanted)
 	if wanted == 0 {
 		wants, ok = "—", "—"
 	}
-	r.add(row{
-		measurement: r.measuring, name: name,
-		ours: count(rounds.ours()) + " " + unit, theirs: count(rounds.theirs()) + " " + unit,
-		ratio: fmt.Sprintf("%.2f (%.2f..%.2f)", shown, least, most), wanted: wants, ok: ok,
-	})
-	say("    ratio %.2f (%.2f..%.2f), wanted %.1f", shown, least, most, wanted)
+	show := func(speed float64) string { return count(speed) + " " + unit }
+	r.addRatio(name, rounds, math.Floor, show, wants, ok) // 1.296 is not 1.3
 }
 
 // compareTimes adds a comparison of times in rounds. wanted is the highest ratio.
 func (r *report) compareTimes(name string, rounds pairs, wanted float64) {
-	ratio, least, most := rounds.ratios()
-	shown := math.Ceil(ratio*100) / 100 // 1.304 is not 1.3
-	r.add(row{
-		measurement: r.measuring, name: name,
-		ours: micro(time.Duration(rounds.ours())), theirs: micro(time.Duration(rounds.theirs())),
-		ratio: fmt.Sprintf("%.2f (%.2f..%.2f)", shown, least, most), wanted: fmt.Sprintf("≤ %.1f", wanted), ok: yes(ratio <= wanted),
-	})
-	say("    ratio %.2f (%.2f..%.2f), wanted at most %.1f", shown, least, most, wanted)
+	ratio, _, _ := rounds.ratios()
+	show := func(took float64) string { return micro(time.Duration(took)) }
+	r.addRatio(name, rounds, math.Ceil, show, fmt.Sprintf("≤ %.1f", wanted), yes(ratio <= wanted)) // 1.304 is not 1.3
+}
+
+func (r *report) addRatio(name string, rounds pairs, round func(float64) float64, show func(float64) string, wanted, ok string) {
+	median, least, most := rounds.ratios()
+	ratio := fmt.Sprintf("%.2f (%.2f..%.2f)", round(median*100)/100, least, most)
+	r.add(row{measurement: r.measuring, name: name, ours: show(rounds.ours()), theirs: show(rounds.theirs()), ratio: ratio, wanted: wanted, ok: ok})
+	say("    ratio %s, wanted %s", ratio, wanted)
 }
 
 func yes(ok bool) string {
@@ -146,31 +142,23 @@ func (r *report) inexact() error {
 }
 
 // used notes what a system's rounds took of the processors.
-func (r *report) used(measurement, system string, pushes int, cpu usage) {
-	c := cost{measurement, system, pushes, cpu}
+func (r *report) used(system string, pushes int, cpu usage) {
+	c := cost{r.measuring, system, pushes, cpu}
 	r.costs = append(r.costs, c)
-	var parts []string
-	for _, kind := range c.kinds() {
-		parts = append(parts, fmt.Sprintf("%s %.0f", kind, c.micros(kind)))
-	}
-	say("    CPU µs per push, %s: %s", system, strings.Join(parts, ", "))
+	say("    CPU µs per push, %s: %s", system, c)
 }
 
-// kinds lists who used CPU time, the most first.
-func (c cost) kinds() []string {
-	var kinds []string
-	for kind := range c.cpu {
+// String lists what used CPU time, the most first.
+func (c cost) String() string {
+	var parts []string
+	for _, kind := range slices.SortedFunc(maps.Keys(c.cpu), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.cpu[b], c.cpu[a]), strings.Compare(a, b))
+	}) {
 		if c.micros(kind) >= 0.5 {
-			kinds = append(kinds, kind)
+			parts = append(parts, fmt.Sprintf("%s %.0f", kind, c.micros(kind)))
 		}
 	}
-	slices.SortFunc(kinds, func(a, b string) int {
-		if c.cpu[a] != c.cpu[b] {
-			return map[bool]int{true: -1, false: 1}[c.cpu[a] > c.cpu[b]]
-		}
-		return strings.Compare(a, b)
-	})
-	return kinds
+	return strings.Join(parts, ", ")
 }
 
 // micros is the CPU time per push.
@@ -229,11 +217,7 @@ func (r *report) writeCosts(b *strings.Builder) {
 		"CPU microseconds per push, by process. \"load\" is the load generator, \"kernel\" interrupts and the kernel's own threads, \"strangers\" whatever else ran on the machine.\n\n" +
 		"| measurement | system | CPU µs per push |\n|---|---|---|\n")
 	for _, c := range r.costs {
-		var parts []string
-		for _, kind := range c.kinds() {
-			parts = append(parts, fmt.Sprintf("%s %.0f", kind, c.micros(kind)))
-		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", c.measurement, c.system, strings.Join(parts, ", "))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", c.measurement, c.system, c)
 	}
 }
 

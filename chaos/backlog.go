@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// The backlog in a world whose window is two seconds instead of a minute: an
+// The window of the backlog is two seconds instead of a minute, so that an
 // outage of ten seconds stands for one of five minutes.
 const (
 	backlogWindow = 2 * time.Second
@@ -21,56 +20,27 @@ const (
 // backlog lets pushes fall due while no worker runs, several for each
 // recipient, and looks at how they leave when one comes back: the first of each
 // recipient as fast as may be, the others a window apart, in their order.
-func backlog(ctx context.Context, l *lab) (err error) {
-	database, err := l.newDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	redis, err := l.newIndex()
-	if err != nil {
-		return err
-	}
-	w, err := l.newWorld(ctx, setting{
-		name: "backlog", database: database, redis: redis, rules: []rule{{1, backlogWindow}},
+func backlog(t testenv.T, l *lab) {
+	b := l.setup(t, config{
+		name: "backlog", rules: []rule{{1, backlogWindow}},
 		lease: 20 * time.Second, armLease: 20 * time.Second, ttl: 10 * time.Minute, apis: 1,
 	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.stop()) }()
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
+	b.startAPI(0)
 	began := time.Now()
-	if err := w.fallDue(ctx, l.backlog); err != nil {
-		return err
-	}
+	b.fallDue(l.backlog)
 	say("%d pushes were accepted in %s; the workers come back", l.backlog, time.Since(began).Round(100*time.Millisecond))
 	back := time.Now()
-	if _, err := w.startWorker(nil); err != nil {
-		return err
-	}
-	left, err := w.settle(ctx, back.Add(time.Hour), 3*time.Minute)
-	if err != nil {
-		return err
-	}
-	if left > 0 {
+	b.startWorker(nil)
+	if left := b.settle(back.Add(time.Hour), 3*time.Minute); left > 0 {
 		l.report.violate("backlog: %d of %d pushes are left after three minutes", left, l.backlog)
 	}
-	if err := l.judgeBacklog(ctx, w, back); err != nil {
-		return err
-	}
-	j, err := w.judge(ctx)
-	if err != nil {
-		return err
-	}
-	l.report.judged("backlog", j)
-	return nil
+	l.judgeBacklog(b, back)
+	l.report.judged("backlog", b.judge())
 }
 
 // fallDue books pushes whose times, a window apart, have all passed when it
 // returns. One in twenty has expired by then.
-func (w *world) fallDue(ctx context.Context, pushes int) error {
+func (b *bundle) fallDue(pushes int) {
 	recipients := pushes / perRecipient
 	first := time.Now().Add(time.Duration(2+pushes/2000) * time.Second).Truncate(time.Second)
 	last := first.Add((perRecipient - 1) * backlogWindow)
@@ -80,9 +50,9 @@ func (w *world) fallDue(ctx context.Context, pushes int) error {
 	)
 	for range 8 {
 		wg.Go(func() {
-			c := w.newCaller()
+			c := b.newCaller()
 			for n := range next {
-				c.batchOfRecipients(ctx, n, first, last)
+				c.batchOfRecipients(b.Context(), n, first, last)
 			}
 		})
 	}
@@ -92,7 +62,7 @@ func (w *world) fallDue(ctx context.Context, pushes int) error {
 	}
 	close(next)
 	wg.Wait()
-	return pass(ctx, time.Until(last.Add(time.Second)))
+	testenv.Sleep(b, time.Until(last.Add(time.Second)))
 }
 
 // batchOfRecipients books all pushes of a hundred recipients.
@@ -117,19 +87,15 @@ func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last ti
 
 // judgeBacklog compares when each push was sent with when its quota, and the
 // order of its recipient's pushes, allowed it.
-func (l *lab) judgeBacklog(ctx context.Context, w *world, back time.Time) error {
-	conn, err := pgx.Connect(ctx, w.database)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
+func (l *lab) judgeBacklog(b *bundle, back time.Time) {
+	conn := b.connect()
 	var (
 		first, last, begin    time.Time
 		sent, expired, firsts int
 		disordered            int
 		wait                  []float64
 	)
-	err = conn.QueryRow(ctx, `
+	err := conn.QueryRow(b.Context(), `
 		WITH s AS (
 			SELECT p.recipient, p.send_at, s.started_at, coalesce(s.handed_at, s.ended_at) AS at,
 				lag(coalesce(s.handed_at, s.ended_at)) OVER w AS before, lag(p.send_at) OVER w AS promised_before, row_number() OVER w AS n
@@ -139,12 +105,8 @@ func (l *lab) judgeBacklog(ctx context.Context, w *world, back time.Time) error 
 			count(*) FILTER (WHERE promised_before > send_at),
 			array_agg(extract(epoch FROM started_at - greatest(send_at, before + $1::interval))::float8) FILTER (WHERE n > 1)
 		FROM s`, backlogWindow).Scan(&first, &last, &sent, &firsts, &begin, &disordered, &wait)
-	if err != nil {
-		return err
-	}
-	if err := conn.QueryRow(ctx, `SELECT count(*) FROM pushes WHERE status = 'expired' AND last_error <> ''`).Scan(&expired); err != nil {
-		return err
-	}
+	testenv.Check(b, err)
+	testenv.Check(b, conn.QueryRow(b.Context(), `SELECT count(*) FROM pushes WHERE status = 'expired' AND last_error <> ''`).Scan(&expired))
 	slices.Sort(wait)
 	quantile := func(q float64) time.Duration {
 		return time.Duration(wait[int(q*float64(len(wait)-1))] * float64(time.Second)).Round(time.Millisecond)
@@ -167,5 +129,4 @@ func (l *lab) judgeBacklog(ctx context.Context, w *world, back time.Time) error 
 	if most := time.Duration(perRecipient)*begin.Sub(back)*2 + needs + 20*time.Second; took > most {
 		l.report.violate("backlog: it took %s to drain, at the pace of its beginning %s would do", took, most)
 	}
-	return nil
 }

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// caller uses the APIs of a world as a careful program would.
+// caller uses the APIs of a bundle as a careful program would.
 type caller struct {
-	w    *world
+	b    *bundle
 	http *http.Client
 	turn int // which API is asked next
 }
 
-func (w *world) newCaller() *caller {
-	return &caller{w: w, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
+func (b *bundle) newCaller() *caller {
+	return &caller{b: b, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 }
 
 // answer is what an API said.
@@ -52,12 +52,12 @@ func (c *caller) try(ctx context.Context, method, path, key string, body any) (a
 		}
 	}
 	c.turn++
-	addr := c.w.addrs[c.turn%len(c.w.addrs)]
+	addr := c.b.addrs[c.turn%len(c.b.addrs)]
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(text))
 	if err != nil {
 		return a, err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.w.key)
+	req.Header.Set("Authorization", "Bearer "+c.b.Key)
 	req.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
@@ -65,18 +65,18 @@ func (c *caller) try(ctx context.Context, method, path, key string, body any) (a
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		c.w.history.count("no answer")
+		c.b.history.count("no answer")
 		return a, err
 	}
 	defer res.Body.Close()
 	a.status, a.replayed = res.StatusCode, res.Header.Get("Idempotency-Replayed") == "true"
 	if err := json.NewDecoder(res.Body).Decode(&a.body); err != nil {
-		c.w.history.count("no answer")
+		c.b.history.count("no answer")
 		return a, err
 	}
-	c.w.history.count(fmt.Sprint(res.StatusCode))
+	c.b.history.count(fmt.Sprint(res.StatusCode))
 	if res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "" {
-		c.w.history.count("503 without Retry-After")
+		c.b.history.count("503 without Retry-After")
 	}
 	return a, nil
 }
@@ -115,24 +115,31 @@ func pushBody(recipient, channel string, at time.Time) object {
 	return b
 }
 
-// submit submits one push. With a key it insists; without one it can not, and
-// may never learn what became of it.
+// submit submits one push.
 func (c *caller) submit(ctx context.Context, recipient, channel, key string, at time.Time) op {
-	o := op{Kind: submitted, Recipient: recipient, Channel: channel, At: at.UTC(), Key: key, Began: time.Now()}
+	return c.book(ctx, op{Recipient: recipient, Channel: channel, Key: key, At: at.UTC()}, pushBody(recipient, channel, at))
+}
+
+// submitBrief submits one push that expires soon after its time.
+func (c *caller) submitBrief(ctx context.Context, recipient, channel, key string, at time.Time) {
 	body := pushBody(recipient, channel, at)
-	if key != "" {
-		a, tries := c.insist(ctx, "POST", "/v1/pushes", key, body)
-		o.settle(a, tries)
-		o.ID = a.body.ID
-	} else {
-		a, err := c.try(ctx, "POST", "/v1/pushes", "", body)
-		if err != nil || a.status == http.StatusServiceUnavailable {
-			a = answer{}
-		}
-		o.settle(a, 1)
-		o.ID = a.body.ID
+	body["expires_at"] = at.Add(2 * time.Second).UTC().Format(time.RFC3339)
+	c.book(ctx, op{Recipient: recipient, Channel: channel, Key: key, At: at.UTC(), Brief: true}, body)
+}
+
+// book submits a body. With a key it insists; without one it can not, and may
+// never learn what became of the push.
+func (c *caller) book(ctx context.Context, o op, body object) op {
+	o.Kind, o.Began = submitted, time.Now()
+	a, tries := answer{}, 1
+	if o.Key != "" {
+		a, tries = c.insist(ctx, "POST", "/v1/pushes", o.Key, body)
+	} else if once, err := c.try(ctx, "POST", "/v1/pushes", "", body); err == nil && once.status != http.StatusServiceUnavailable {
+		a = once
 	}
-	c.w.history.add(o)
+	o.settle(a, tries)
+	o.ID = a.body.ID
+	c.b.history.add(o)
 	return o
 }
 
@@ -158,20 +165,20 @@ func (c *caller) submitBatch(ctx context.Context, key string, atomic bool, wante
 		}
 		ops[i] = o
 	}
-	c.w.history.add(ops...)
+	c.b.history.add(ops...)
 	return ops
 }
 
 func (c *caller) cancel(ctx context.Context, of op) op {
 	o := op{Kind: canceled, Recipient: of.Recipient, ID: of.ID, Began: time.Now()}
 	o.settle(c.insist(ctx, "POST", "/v1/pushes/"+of.ID+"/cancel", "", nil))
-	c.w.history.add(o)
+	c.b.history.add(o)
 	return o
 }
 
 func (c *caller) move(ctx context.Context, of op, to time.Time) op {
 	o := op{Kind: moved, Recipient: of.Recipient, ID: of.ID, At: to.UTC(), Began: time.Now()}
 	o.settle(c.insist(ctx, "PATCH", "/v1/pushes/"+of.ID, "", object{"send_at": to.UTC().Format(time.RFC3339)}))
-	c.w.history.add(o)
+	c.b.history.add(o)
 	return o
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// judgement gathers the broken guarantees of a world.
+// judgement gathers the broken guarantees of a bundle.
 type judgement struct {
-	w     *world
+	b     *bundle
 	facts *facts
 	found []string
 }
@@ -21,25 +22,21 @@ func (j *judgement) broken(guarantee, format string, args ...any) {
 
 // judge compares what callers were told, what Postgres holds and what the
 // provider got, when everything has settled, and asks the audit.
-func (w *world) judge(ctx context.Context) (*judgement, error) {
-	f, err := w.facts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	j := &judgement{w: w, facts: f}
+func (b *bundle) judge() *judgement {
+	j := &judgement{b: b, facts: b.facts()}
 	j.nothingIsLost()
 	j.nothingIsMadeUp()
 	j.windowsHold()
 	j.attemptsAreTrue()
 	j.cancelsHold()
 	j.keysHold()
-	j.auditAgrees(ctx)
-	if len(j.found) > 0 {
-		if err := w.history.write(filepath.Join(w.dir, "history.jsonl")); err != nil {
-			return nil, err
-		}
+	if o := b.Exec("sendquota", "audit"); o.Status != 0 {
+		j.broken("audit", "%s%s", o.Out, o.Err)
 	}
-	return j, nil
+	if len(j.found) > 0 {
+		testenv.Check(b, b.history.write(filepath.Join(b.Dir, "history.jsonl")))
+	}
+	return j
 }
 
 // nothingIsLost is I1: what was accepted has ended, and says why.
@@ -97,10 +94,10 @@ func (j *judgement) windowsHold() {
 	}
 	for _, a := range j.facts.arrivals {
 		if a.Taken {
-			actual[a.Recipient] = append(actual[a.Recipient], a.time())
+			actual[a.Recipient] = append(actual[a.Recipient], a.At)
 		}
 	}
-	for _, r := range j.w.rules {
+	for _, r := range j.b.rules {
 		j.window("I2 promised", promised, r.limit, r.window)
 		j.window("I2 actual", actual, r.limit, r.window-r.window/lag)
 	}
@@ -182,8 +179,8 @@ func (j *judgement) cancelsHold() {
 	for _, a := range j.facts.arrivals {
 		at, ok := canceledAt[a.Push]
 		switch {
-		case ok && a.time().After(at):
-			j.broken("I4", "push %s reached the provider at %s, after its cancel was confirmed at %s", a.Push, stamp(a.time()), stamp(at))
+		case ok && a.At.After(at):
+			j.broken("I4", "push %s reached the provider at %s, after its cancel was confirmed at %s", a.Push, stamp(a.At), stamp(at))
 		case ok && a.Taken && !possibly[a.Push]:
 			j.broken("I4", "push %s had been delivered when its cancel was confirmed, and the answer did not say so", a.Push)
 		}
@@ -201,12 +198,6 @@ func (j *judgement) keysHold() {
 			j.broken("I6", "the key %s made the pushes %s and %s", o.Key, first, o.ID)
 		}
 		ids[o.Key] = o.ID
-	}
-}
-
-func (j *judgement) auditAgrees(ctx context.Context) {
-	if out, err := j.w.operate(ctx, "audit"); err != nil {
-		j.broken("audit", "%s (%v)", out, err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -29,13 +31,13 @@ func clean() *judgement {
 	attempt := func(id string, n int, outcome string, start time.Time, taken bool) {
 		end := start.Add(time.Millisecond)
 		f.sends[id] = append(f.sends[id], send{Push: id, Recipient: "anna", Outcome: outcome, Attempt: n, Started: start, Ended: &end, LeaseUntil: start.Add(time.Second)})
-		f.arrivals = append(f.arrivals, arrival{Push: id, Key: id, Recipient: "anna", Attempt: n, At: start.UnixNano(), Taken: taken})
+		f.arrivals = append(f.arrivals, testenv.Arrival{Push: id, Key: id, Recipient: "anna", Attempt: n, At: start, Taken: taken})
 	}
 	attempt("p0", 1, "delivered", at(0), true)
 	attempt("p1", 1, "unknown", at(1), true)
 	attempt("p1", 2, "delivered", at(2), true)
 	attempt("p3", 1, "refused", at(3), false)
-	return &judgement{w: &world{rules: []rule{{1, 2 * time.Second}}}, facts: f}
+	return &judgement{b: &bundle{rules: []rule{{1, 2 * time.Second}}}, facts: f}
 }
 
 func (j *judgement) all() string {
@@ -48,9 +50,9 @@ func (j *judgement) all() string {
 	return strings.Join(j.found, "\n")
 }
 
-// TestTheJudgeFinds breaks each guarantee once. The judge must find that, and
+// TestCheck_FindsEachViolation breaks each guarantee once. The judge must find that, and
 // nothing where nothing is wrong.
-func TestTheJudgeFinds(t *testing.T) {
+func TestCheck_FindsEachViolation(t *testing.T) {
 	edit := func(id string, change func(*row)) func(*facts) {
 		return func(f *facts) { r := f.rows[id]; change(&r); f.rows[id] = r }
 	}
@@ -68,8 +70,8 @@ func TestTheJudgeFinds(t *testing.T) {
 			f.ops = append(f.ops, op{Kind: submitted, Recipient: "bert"})
 		}},
 		{"promised too close", "I2 promised: anna", edit("p1", func(r *row) { r.SendAt = r.SendAt.Add(-time.Second) })},
-		{"sent too close", "I2 actual: anna", func(f *facts) { f.arrivals[1].At -= int64(time.Second) }},
-		{"a little late at the provider", "", func(f *facts) { f.arrivals[0].At += int64(400 * time.Millisecond) }},
+		{"sent too close", "I2 actual: anna", func(f *facts) { f.arrivals[1].At = f.arrivals[1].At.Add(-time.Second) }},
+		{"a little late at the provider", "", func(f *facts) { f.arrivals[0].At = f.arrivals[0].At.Add(400 * time.Millisecond) }},
 		{"one attempt twice", "reached the provider twice", func(f *facts) { f.arrivals = append(f.arrivals, f.arrivals[3]) }},
 		{"another key", "bears the key", func(f *facts) { f.arrivals[0].Key = "other" }},
 		{"not recorded", "is not recorded", func(f *facts) { f.arrivals[0].Attempt = 2 }},
@@ -83,10 +85,10 @@ func TestTheJudgeFinds(t *testing.T) {
 		}},
 		{"twice, where once was asked for", "was delivered 2 times", edit("p1", func(r *row) { r.Channel = "once" })},
 		{"after the cancel", "after its cancel was confirmed", func(f *facts) {
-			f.arrivals = append(f.arrivals, arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(time.Second).UnixNano()})
+			f.arrivals = append(f.arrivals, testenv.Arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(time.Second)})
 		}},
 		{"before the cancel, unsaid", "did not say so", func(f *facts) {
-			f.arrivals = append(f.arrivals, arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(-time.Second).UnixNano(), Taken: true})
+			f.arrivals = append(f.arrivals, testenv.Arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(-time.Second), Taken: true})
 		}},
 		{"one key, two pushes", "I6: the key", func(f *facts) { f.ops[1].Key = f.ops[0].Key }},
 	} {
@@ -137,26 +139,26 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// TestEveryMannerIsMet: the provider behaves as the name of a recipient says at
+// TestProvider_AllManners: the provider behaves as the name of a recipient says at
 // the first attempt, and badly only where it is to.
-func TestEveryMannerIsMet(t *testing.T) {
+func TestProvider_AllManners(t *testing.T) {
 	well, badly := simulator{behaviour: "well"}, simulator{behaviour: "badly", seed: "1"}
-	met := map[string]int{}
+	met := map[manner]int{}
 	for i, m := range manners {
 		name := fmt.Sprintf("%d-x", i)
-		if got := well.choose(name, "p", 1); got.name != m.name {
-			t.Errorf("%s meets %q, want %q", name, got.name, m.name)
+		if got := well.manner(name, "p", 1); got != m {
+			t.Errorf("%s meets %v, want %v", name, got, m)
 		}
-		if got := well.choose(name, "p", 2); got.name != manners[0].name {
-			t.Errorf("%s meets %q at the second attempt", name, got.name)
+		if got := well.manner(name, "p", 2); got != manners[0] {
+			t.Errorf("%s meets %v at the second attempt", name, got)
 		}
 	}
 	for i := range 2000 {
-		met[badly.choose("anna", fmt.Sprint(i), 1).name]++
+		met[badly.manner("anna", fmt.Sprint(i), 1)]++
 	}
 	for _, m := range manners {
-		if met[m.name] == 0 {
-			t.Errorf("nobody meets %q", m.name)
+		if met[m] == 0 {
+			t.Errorf("no push meets %v", m)
 		}
 	}
 }

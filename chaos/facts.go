@@ -1,10 +1,11 @@
 package main
 
 import (
-	"context"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // row is a push in Postgres.
@@ -31,52 +32,23 @@ type facts struct {
 	ops      []op
 	rows     map[string]row
 	sends    map[string][]send // by push, in order
-	arrivals []arrival
+	arrivals []testenv.Arrival
 }
 
-func (w *world) facts(ctx context.Context) (*facts, error) {
-	conn, err := pgx.Connect(ctx, w.database)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(ctx)
-	f := &facts{ops: w.history.all(), rows: map[string]row{}, sends: map[string][]send{}}
-	rows, _ := conn.Query(ctx, `SELECT id::text, recipient, channel, status, last_error, send_at, next_at, expires_at, created_at, updated_at, attempts, possibly_delivered FROM pushes`)
+func (b *bundle) facts() *facts {
+	conn := b.connect()
+	f := &facts{ops: b.history.all(), rows: map[string]row{}, sends: map[string][]send{}, arrivals: b.provider.Arrivals()}
+	rows, _ := conn.Query(b.Context(), `SELECT id::text, recipient, channel, status, last_error, send_at, next_at, expires_at, created_at, updated_at, attempts, possibly_delivered FROM pushes`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
-	if err != nil {
-		return nil, err
-	}
+	testenv.Check(b, err)
 	for _, r := range all {
 		f.rows[r.ID] = r
 	}
-	rows, _ = conn.Query(ctx, `SELECT push_id::text, recipient, coalesce(outcome, ''), error, attempt, started_at, lease_until, handed_at, ended_at FROM sends ORDER BY push_id, attempt`)
+	rows, _ = conn.Query(b.Context(), `SELECT push_id::text, recipient, coalesce(outcome, ''), error, attempt, started_at, lease_until, handed_at, ended_at FROM sends ORDER BY push_id, attempt`)
 	sends, err := pgx.CollectRows(rows, pgx.RowToStructByPos[send])
-	if err != nil {
-		return nil, err
-	}
+	testenv.Check(b, err)
 	for _, s := range sends {
 		f.sends[s.Push] = append(f.sends[s.Push], s)
 	}
-	f.arrivals, err = w.provider.arrivals()
-	return f, err
-}
-
-// settle waits until every push that is due before a time has ended.
-func (w *world) settle(ctx context.Context, before time.Time, patience time.Duration) (left int, err error) {
-	conn, err := pgx.Connect(ctx, w.database)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close(ctx)
-	for deadline := time.Now().Add(patience); ; {
-		err := conn.QueryRow(ctx, `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before).Scan(&left)
-		if err != nil || left == 0 || time.Now().After(deadline) {
-			return left, err
-		}
-		select {
-		case <-ctx.Done():
-			return left, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return f
 }

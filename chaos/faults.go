@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // fault is something that happens to an operation. do returns when it is over.
@@ -23,14 +24,14 @@ type fault struct {
 }
 
 // redisFaults are what can happen to Redis.
-func redisFaults(s *devstack.Server, w *wire.Wire) []fault {
-	client := func() *redis.Client {
-		o, _ := redis.ParseURL(s.URL)
-		o.MaxRetries = -1
-		return redis.NewClient(o)
-	}
+func redisFaults(s *devstack.Server, p *faultproxy.Proxy) []fault {
 	tell := func(ctx context.Context, args ...any) error {
-		c := client()
+		o, err := redis.ParseURL(s.URL)
+		if err != nil {
+			return err
+		}
+		o.MaxRetries = -1
+		c := redis.NewClient(o)
 		defer c.Close()
 		return c.Do(ctx, args...).Err()
 	}
@@ -64,7 +65,7 @@ func redisFaults(s *devstack.Server, w *wire.Wire) []fault {
 			_ = pass(ctx, 2*time.Second)
 			return again(ctx, 0)
 		}},
-		{"Redis' replies lost", func(context.Context) error { w.LoseAll(300 * time.Millisecond); return nil }},
+		{"Redis' replies lost", func(context.Context) error { p.LoseAll(300 * time.Millisecond); return nil }},
 	}
 }
 
@@ -78,7 +79,7 @@ func frozen(ctx context.Context, s *devstack.Server, d time.Duration) error {
 
 // postgresFaults are what can happen to Postgres. In a long run it is once in a
 // while silent for as long as an operation may meet.
-func postgresFaults(s *devstack.Server, w *wire.Wire, long bool) []fault {
+func postgresFaults(s *devstack.Server, p *faultproxy.Proxy, long bool) []fault {
 	silences := 0
 	return []fault{
 		{"Postgres killed and restarted at once", func(ctx context.Context) error {
@@ -103,7 +104,7 @@ func postgresFaults(s *devstack.Server, w *wire.Wire, long bool) []fault {
 			return frozen(ctx, s, 3*time.Second)
 		}},
 		{"Postgres without a connection left", func(ctx context.Context) error { return exhaust(ctx, s.URL, 2*time.Second) }},
-		{"Postgres' replies lost", func(context.Context) error { w.LoseAll(300 * time.Millisecond); return nil }},
+		{"Postgres' replies lost", func(context.Context) error { p.LoseAll(300 * time.Millisecond); return nil }},
 	}
 }
 
@@ -146,17 +147,17 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 		return func(context.Context) error { do(); return nil }
 	}
 	return []fault{
-		{"api killed", quick(func() { one(apis).kill() })},
-		{"worker killed", quick(func() { one(workers).kill() })},
+		{"api killed", quick(func() { one(apis).signal(syscall.SIGKILL) })},
+		{"worker killed", quick(func() { one(workers).signal(syscall.SIGKILL) })},
 		{"all workers killed", quick(func() {
 			for _, p := range workers {
-				p.kill()
+				p.signal(syscall.SIGKILL)
 			}
 		})},
 		{"worker frozen beyond its lease", quick(func() { one(workers).freeze(lease * 2) })},
 		{"api frozen", quick(func() { one(apis).freeze(1500 * time.Millisecond) })},
-		{"worker stopped while it sends", quick(func() { one(workers).restart() })},
-		{"api stopped", quick(func() { one(apis).restart() })},
+		{"worker stopped while it sends", quick(func() { one(workers).signal(syscall.SIGTERM) })},
+		{"api stopped", quick(func() { one(apis).signal(syscall.SIGTERM) })},
 		{"all workers away, a backlog", func(ctx context.Context) error {
 			for _, p := range workers {
 				go p.freeze(4 * time.Second)
@@ -167,14 +168,17 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 }
 
 // outerFaults are what can happen to the provider and to the queue.
-func outerFaults(w *world, redisURL string) []fault {
+func outerFaults(b *bundle) []fault {
 	return []fault{
 		{"provider away", func(ctx context.Context) error {
-			w.provider.process.Kill()
+			if err := b.provider.Kill(); err != nil {
+				return err
+			}
 			_ = pass(ctx, time.Second)
-			return w.provider.start(context.WithoutCancel(ctx))
+			b.provider.Start()
+			return nil
 		}},
-		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, w.database, redisURL) }},
+		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, b.Database, b.Redis) }},
 	}
 }
 

@@ -19,26 +19,26 @@ func isFar(recipient string) bool { return strings.HasPrefix(recipient, farName)
 
 // load keeps callers busy until ctx ends, and then waits for their last
 // answers.
-func (w *world) load(ctx context.Context, seed uint64) {
+func (b *bundle) load(ctx context.Context, seed uint64) {
 	var wg sync.WaitGroup
 	start := func(n int, work func(ctx context.Context, c *caller, rng *rand.Rand, n int)) {
 		for i := range n {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			wg.Go(func() {
-				for c := w.newCaller(); ctx.Err() == nil; {
+				for c := b.newCaller(); ctx.Err() == nil; {
 					work(context.WithoutCancel(ctx), c, rng, i)
 					_ = pass(ctx, time.Duration(20+rng.IntN(60))*time.Millisecond)
 				}
 			})
 		}
 	}
-	start(6, w.liveWork)
-	start(12, w.farWork)
+	start(6, b.liveWork)
+	start(12, b.farWork)
 	wg.Wait()
 }
 
 // liveWork does one thing with pushes that are due soon.
-func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
+func (b *bundle) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
 	soon := func() time.Time {
 		return time.Now().Add(time.Duration(1+rng.IntN(6)) * time.Second).Truncate(time.Second)
 	}
@@ -48,13 +48,7 @@ func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) 
 	case choice < 30:
 		c.submit(ctx, recipient, "push", key, soon())
 	case choice < 35: // to be sent within two seconds, or not at all
-		o := op{Kind: submitted, Recipient: recipient, Channel: "push", At: soon().UTC(), Key: key, Began: time.Now(), Brief: true}
-		body := pushBody(recipient, "push", o.At)
-		body["expires_at"] = o.At.Add(2 * time.Second).Format(time.RFC3339)
-		a, tries := c.insist(ctx, "POST", "/v1/pushes", key, body)
-		o.settle(a, tries)
-		o.ID = a.body.ID
-		w.history.add(o)
+		c.submitBrief(ctx, recipient, "push", key, soon())
 	case choice < 50:
 		c.submit(ctx, recipient, "push", "", soon())
 	case choice < 60:
@@ -65,11 +59,11 @@ func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) 
 			wanted = append(wanted, op{Recipient: fmt.Sprint(liveName, rng.IntN(300)), At: soon().UTC()})
 		}
 		c.batch(ctx, key, choice < 65, wanted)
-	case choice < 80: // a retry that races its twin, on two APIs
-		at, twin := soon(), w.newCaller()
-		twin.turn = c.turn + 1
+	case choice < 80: // the same submit on two APIs at once
+		at, other := soon(), b.newCaller()
+		other.turn = c.turn + 1
 		done := make(chan struct{})
-		go func() { defer close(done); twin.submit(ctx, recipient, "push", key, at) }()
+		go func() { defer close(done); other.submit(ctx, recipient, "push", key, at) }()
 		c.submit(ctx, recipient, "push", key, at)
 		<-done
 	case choice < 84: // a cancel while it waits to be tried again
@@ -93,7 +87,7 @@ func (w *world) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) 
 
 // farWork does one thing with one of few places, next year: two callers share a
 // recipient.
-func (w *world) farWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
+func (b *bundle) farWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
 	year := time.Now().AddDate(0, 6, 0).Truncate(24 * time.Hour)
 	somewhen := func() time.Time { return year.Add(time.Duration(rng.IntN(20)) * time.Second) }
 	recipient, key := fmt.Sprint(farName, n/2, "-", time.Now().Format("1504")), "" // another one every minute: long histories take long to check

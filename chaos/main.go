@@ -9,7 +9,7 @@
 //	make chaos SEED=42         the choices of an earlier run again
 //
 // It has four parts. The sweep kills or freezes a process at every named point.
-// The mutants switch a gate off and must be caught. The backlog is what an
+// The mutants are programs that lack a gate, and must be caught. The backlog is what an
 // outage of the workers leaves behind. The storm breaks everything in turn
 // under load. Everything stays on loopback. It exits with 1 if a guarantee was
 // broken, or if a fault that belongs to the run was never met.
@@ -17,7 +17,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -30,27 +29,22 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "role-provider" {
-		exit(runProvider())
-	}
-	exit(chaos())
-}
-
-func exit(err error) {
-	if err != nil {
+	testenv.ServeProvider(newSimulator().choose)
+	if err := chaos(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
 // part is one way to look for broken guarantees.
 type part struct {
 	name string
-	run  func(ctx context.Context, l *lab) error
+	run  func(t testenv.T, l *lab)
 }
 
 var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"backlog", backlog}, {"storm", storm}}
@@ -115,32 +109,30 @@ func chaos() error {
 	defer stop()
 	redis.SetLogger(silence{}) // it is away most of the time
 	say("seed %d; the same choices again: bin/chaos %s -seed %d", o.seed, strings.Join(os.Args[1:], " "), o.seed)
-	l, err := openLab(ctx, o)
+	return testenv.Run(ctx, func(t testenv.T) {
+		l := openLab(t, o)
+		for _, p := range parts {
+			if len(o.only) == 0 || slices.Contains(o.only, p.name) {
+				l.run(t, p)
+			}
+		}
+		l.report.write(os.Stdout)
+		testenv.Check(t, l.report.verdict())
+	})
+}
+
+// run runs a part. What it started ends with it.
+func (l *lab) run(t testenv.T, p part) {
+	began := time.Now()
+	say("%s …", p.name)
+	err := testenv.Run(t.Context(), func(t testenv.T) { p.run(t, l) })
+	l.report.took(p.name, time.Since(began))
+	if t.Context().Err() != nil {
+		t.Fatal("interrupted")
+	}
 	if err != nil {
-		return err
+		l.report.violate("%s could not be brought to its end: %v", p.name, err)
 	}
-	for _, p := range parts {
-		if len(o.only) > 0 && !slices.Contains(o.only, p.name) {
-			continue
-		}
-		began := time.Now()
-		say("%s …", p.name)
-		err := p.run(ctx, l)
-		l.report.took(p.name, time.Since(began))
-		if ctx.Err() != nil {
-			_ = l.close(false)
-			return errors.New("interrupted")
-		}
-		if err != nil {
-			l.report.violate("%s could not be brought to its end: %v", p.name, err)
-		}
-	}
-	l.report.write(os.Stdout)
-	err = l.report.verdict()
-	if closeErr := l.close(err != nil); err == nil {
-		err = closeErr
-	}
-	return err
 }
 
 // silence is a Redis client's log that nobody reads.

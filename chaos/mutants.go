@@ -2,220 +2,173 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/sendquota/sendquota/internal/failpoint"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// mutant is a story in which one gate alone, or one that does the other's work, stands
-// between a recipient and too many pushes, or none. With the gates switched off it must
-// end badly, and be noticed; with the gates on it must end well.
-type mutant struct {
-	gates    string
-	story    func(ctx context.Context, w *world) error
-	evidence []string // of which the judge must find each
-}
-
-var allMutants = []mutant{
-	{string(failpoint.Judge), flushedCache, []string{"I2 promised", "promised-window"}},
-	{string(failpoint.Delivery), heldUpWorker, []string{"I2 actual", "actual-window"}},
-	{string(failpoint.InFlight), slowProvider, []string{"overlap"}},
-	{string(failpoint.Confirm), deafRedis, []string{"no order"}},
-	{string(failpoint.Rearm + "," + failpoint.Poll), flushedQueue, []string{"still scheduled"}},
-	{string(failpoint.Poll), frozenRedis, []string{"still scheduled"}},
-}
-
-// mutants tells every story twice.
-func mutants(ctx context.Context, l *lab) error {
-	var (
-		wg   sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-	)
-	for _, m := range allMutants {
-		for _, off := range []bool{false, true} {
+// mutants tells the story of every mutant twice: with the mutant, and with the code as it is.
+func mutants(t testenv.T, l *lab) {
+	programs := make([]string, len(allMutants))
+	var g errgroup.Group
+	g.SetLimit(2) // compiling one mutant and linking another
+	for i, m := range allMutants {
+		g.Go(func() (err error) {
+			programs[i], err = l.compileMutant(t.Context(), m)
+			return err
+		})
+	}
+	testenv.Check(t, g.Wait())
+	var wg sync.WaitGroup
+	for i, m := range allMutants {
+		for _, program := range []string{programs[i], ""} {
 			wg.Go(func() {
-				err := l.tell(ctx, m, off)
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
+				testenv.Check(t, testenv.Run(t.Context(), func(t testenv.T) { l.tell(t, m, program) }))
 			})
 		}
 	}
 	wg.Wait()
-	return errors.Join(errs...)
 }
 
-func (l *lab) tell(ctx context.Context, m mutant, off bool) (err error) {
-	gates := strings.ReplaceAll(m.gates, ",", "-")
-	name, env := "whole-"+gates, []string(nil)
-	if off {
-		name, env = "without-"+gates, []string{"FAILPOINT_OFF=" + m.gates}
-	}
-	w, toRedis, err := l.wiredWorld(ctx, name, env...)
+func (l *lab) compileMutant(ctx context.Context, m mutant) (string, error) {
+	o, err := mutated(ctx, m.mutations)
 	if err != nil {
-		return err
+		return "", fmt.Errorf("mutant %s: %w", m.name, err)
 	}
-	defer toRedis.Close()
-	defer func() { err = errors.Join(err, w.stop()) }()
-	if err := m.story(ctx, w); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	bin, err := l.compile(ctx, "without-"+m.name, o, m.program)
+	return filepath.Join(bin, m.program), err
+}
+
+// tell runs a story with the mutated program at a path, or with the lab's if that is empty.
+func (l *lab) tell(t testenv.T, m mutant, program string) {
+	name := "whole-" + m.name
+	if program != "" {
+		name = "without-" + m.name
 	}
-	if _, err := w.settle(ctx, time.Now().Add(time.Minute), 12*time.Second); err != nil {
-		return err
-	}
-	j, err := w.judge(ctx)
-	if err != nil {
-		return err
-	}
-	if _, result := linearizable(j.facts.ops, w.rules, isFar); result != porcupine.Ok {
+	b := l.setupSmall(t, name)
+	b.mutant = program
+	var through string
+	b.toRedis, through = testenv.Proxy(t, b.Redis)
+	b.env = append(b.env, "REDIS_URL="+through)
+	m.story(b)
+	b.settle(time.Now().Add(time.Minute), 12*time.Second)
+	j := b.judge()
+	if _, result := linearizable(j.facts.ops, b.rules, isFar); result != porcupine.Ok {
 		j.broken("I5", "what callers were told could have happened in no order (%s)", result)
 	}
-	if !off {
-		l.report.judged(w.name, j)
-		return nil
+	if program == "" {
+		l.report.judged(b.name, j)
+		return
 	}
 	found := strings.Join(j.found, "\n")
+	caught := true
 	for _, e := range m.evidence {
 		if !strings.Contains(found, e) {
-			l.report.violate("the mutant without the gate %s survives: the judge did not find %q", m.gates, e)
+			caught = false
+			l.report.violate("%s survives: the check %q found nothing", name, e)
 		}
 	}
-	l.report.sometimes("mutant caught: no gate "+m.gates, 1)
-	return nil
+	if caught {
+		l.report.sometimes(fmt.Sprintf("mutant %s caught by %s", m.name, strings.Join(m.evidence, ", ")), 1)
+	}
 }
 
 // flushedCache books a minute for everybody, has Redis forget it, and asks for
 // the same minute again: the cache alone would give it.
-func flushedCache(ctx context.Context, w *world) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
-	c, at := w.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
+func flushedCache(b *bundle) {
+	b.startAPI(0)
+	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for round := range 2 {
 		for i := range 20 {
-			c.submit(ctx, fmt.Sprint("r-", i), "", "", at.Add(time.Duration(round)*time.Second))
+			c.submit(b.Context(), fmt.Sprint("r-", i), "", "", at.Add(time.Duration(round)*time.Second))
 		}
-		if err := w.flush(ctx); err != nil {
-			return err
-		}
+		b.flush()
 	}
-	return nil
+}
+
+// crowdedMove moves a push to a second after another one of its recipient.
+func crowdedMove(b *bundle) {
+	b.startAPI(0)
+	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
+	for i := range 10 {
+		name := fmt.Sprint("r-", i)
+		c.submit(b.Context(), name, "", "", at)
+		c.move(b.Context(), c.submit(b.Context(), name, "", "", at.Add(10*time.Minute)), at.Add(time.Second))
+	}
 }
 
 // heldUpWorker lets pushes fall due that were promised a window apart, while no
 // worker runs: without the delivery gate they would leave together.
-func heldUpWorker(ctx context.Context, w *world) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
-	c, now := w.newCaller(), time.Now().Truncate(time.Second)
+func heldUpWorker(b *bundle) {
+	b.startAPI(0)
+	c, now := b.newCaller(), time.Now().Truncate(time.Second)
 	for i := range 10 {
 		for n := range 3 {
-			c.submit(ctx, fmt.Sprint("r-", i), "", "", now.Add(time.Duration(2*n)*time.Second))
+			c.submit(b.Context(), fmt.Sprint("r-", i), "", "", now.Add(time.Duration(2*n)*time.Second))
 		}
 	}
-	if err := pass(ctx, 5*time.Second); err != nil {
-		return err
-	}
-	_, err := w.startWorker(nil)
-	return err
+	testenv.Sleep(b, 5*time.Second)
+	b.startWorker(nil)
 }
 
 // slowProvider holds a recipient's first push, so that the second one falls due
 // while it is under way.
-func slowProvider(ctx context.Context, w *world) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
-	c, now := w.newCaller(), time.Now().Truncate(time.Second)
+func slowProvider(b *bundle) {
+	b.startAPI(0)
+	c, now := b.newCaller(), time.Now().Truncate(time.Second)
 	for i := range 10 {
 		hangs := fmt.Sprintf("9-%d", i)
-		c.submit(ctx, hangs, "", "", now)
-		c.submit(ctx, hangs, "", "", now.Add(2*time.Second))
+		c.submit(b.Context(), hangs, "", "", now)
+		c.submit(b.Context(), hangs, "", "", now.Add(2*time.Second))
 	}
-	if err := pass(ctx, 3*time.Second); err != nil {
-		return err
-	}
-	_, err := w.startWorker(nil)
-	return err
-}
-
-// wiredWorld is a small world whose programs reach Redis by a wire.
-func (l *lab) wiredWorld(ctx context.Context, name string, env ...string) (*world, *wire.Wire, error) {
-	w, err := l.smallWorld(ctx, name, env...)
-	if err != nil {
-		return nil, nil, err
-	}
-	toRedis, by, err := wireTo(w.redis)
-	if err != nil {
-		return nil, nil, err
-	}
-	w.env, w.toRedis = append(w.env, "REDIS_URL="+by), toRedis
-	return w, toRedis, nil
+	testenv.Sleep(b, 3*time.Second)
+	b.startWorker(nil)
 }
 
 // deafRedis gives places back while Redis can not be told, and asks for them
 // when it can be asked: the cache alone would refuse them.
-func deafRedis(ctx context.Context, w *world) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
-	c, at := w.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
+func deafRedis(b *bundle) {
+	b.startAPI(0)
+	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 5 {
 		name := fmt.Sprint(farName, i)
-		c.submit(ctx, name, "", "", at.Add(time.Minute)) // loads the cache
-		o := c.submit(ctx, name, "", "", at)
-		w.toRedis.Sever()
-		c.cancel(ctx, o)
-		w.toRedis.Mend()
-		if err := pass(ctx, 1500*time.Millisecond); err != nil { // Redis is left alone for a second
-			return err
-		}
-		c.submit(ctx, name, "", "", at)
+		c.submit(b.Context(), name, "", "", at.Add(time.Minute)) // loads the cache
+		o := c.submit(b.Context(), name, "", "", at)
+		b.toRedis.Sever()
+		c.cancel(b.Context(), o)
+		b.toRedis.Mend()
+		testenv.Sleep(b, 1500*time.Millisecond) // Redis is left alone for a second
+		c.submit(b.Context(), name, "", "", at)
 	}
-	return nil
 }
 
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
-func flushedQueue(ctx context.Context, w *world) error {
-	if err := w.dueSoon(ctx); err != nil {
-		return err
-	}
-	if err := pass(ctx, 2*time.Second); err != nil { // until they are armed
-		return err
-	}
-	return w.flush(ctx)
+func flushedQueue(b *bundle) {
+	b.dueSoon()
+	testenv.Sleep(b, 2*time.Second) // until they are armed
+	b.flush()
 }
 
 // frozenRedis stays so while pushes fall due.
-func frozenRedis(ctx context.Context, w *world) error {
-	if err := w.dueSoon(ctx); err != nil {
-		return err
-	}
-	w.toRedis.Freeze()
-	return nil
+func frozenRedis(b *bundle) {
+	b.dueSoon()
+	b.toRedis.Freeze()
 }
 
 // dueSoon starts an API and a worker, and submits pushes that are due in four
 // seconds.
-func (w *world) dueSoon(ctx context.Context) error {
-	if _, err := w.startAPI(ctx, 0); err != nil {
-		return err
-	}
-	if _, err := w.startWorker(nil); err != nil {
-		return err
-	}
-	c, due := w.newCaller(), time.Now().Add(4*time.Second).Truncate(time.Second)
+func (b *bundle) dueSoon() {
+	b.startAPI(0)
+	b.startWorker(nil)
+	c, due := b.newCaller(), time.Now().Add(4*time.Second).Truncate(time.Second)
 	for i := range 10 {
-		c.submit(ctx, fmt.Sprint("r-", i), "", "", due)
+		c.submit(b.Context(), fmt.Sprint("r-", i), "", "", due)
 	}
-	return nil
 }

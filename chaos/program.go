@@ -2,63 +2,61 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // program is an api or a worker that is started again when it dies, as a
 // service manager would.
 type program struct {
-	kind string // api or worker
-	path string
-	env  []string
+	process.Command
 	logs string // prefix of the log files
 
-	mu      sync.Mutex
-	current *process.Process
-	began   time.Time // of the current process
-	faults  []string  // what happens to the first process, the second, …; the others come to no harm
-	away    bool      // not to be started again
-	starts  int
-	all     []*process.Process
-	done    chan struct{} // closed when nothing is supervised any more
+	mu     sync.Mutex
+	faults []string // what happens to the first process, the second, …; the others come to no harm
+	away   bool     // not to be started again
+	began  time.Time
+	all    []*process.Process // the last one runs
+	done   chan struct{}      // closed when nothing is supervised any more
 }
 
 // startProgram starts and supervises a program.
-func (w *world) startProgram(kind string, faults []string, env ...string) (*program, error) {
-	w.started++
+func (b *bundle) startProgram(kind string, faults []string, env ...string) *program {
+	path := filepath.Join(b.Programs, kind)
+	if filepath.Base(b.mutant) == kind {
+		path = b.mutant
+	}
 	p := &program{
-		kind: kind, path: filepath.Join(w.lab.programs, kind), env: append(w.env[:len(w.env):len(w.env)], env...), faults: faults,
-		logs: filepath.Join(w.dir, fmt.Sprintf("%s-%d", kind, w.started)), done: make(chan struct{}),
+		Command: process.Command{Name: kind, Path: path, Env: slices.Concat(b.Env, b.env, env)},
+		logs:    filepath.Join(b.Dir, fmt.Sprintf("%s-%d", kind, len(b.programs)+1)), faults: faults, done: make(chan struct{}),
 	}
-	if err := p.start(); err != nil {
-		return nil, err
-	}
+	testenv.Check(b, p.start())
 	go p.supervise()
-	w.programs = append(w.programs, p)
-	return p, nil
+	b.programs = append(b.programs, p)
+	return p
 }
 
 func (p *program) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.starts++
-	env := p.env
-	if p.starts <= len(p.faults) {
-		env = append(env[:len(env):len(env)], "FAILPOINT="+p.faults[p.starts-1])
+	c := p.Command
+	n := len(p.all)
+	c.Log = fmt.Sprintf("%s.%d.log", p.logs, n+1)
+	if n < len(p.faults) {
+		c.Env = append(slices.Clip(c.Env), "FAILPOINT="+p.faults[n])
 	}
-	next, err := process.Start(fmt.Sprintf("%s.%d.log", p.logs, p.starts), p.kind, env, p.path)
+	next, err := process.Start(c)
 	if err != nil {
 		return err
 	}
-	p.current, p.began = next, time.Now()
-	p.all = append(p.all, next)
+	p.began, p.all = time.Now(), append(p.all, next)
 	return nil
 }
 
@@ -71,7 +69,7 @@ func (p *program) supervise() {
 		}
 		time.Sleep(20 * time.Millisecond)
 		if err := p.start(); err != nil {
-			say("%s can not be started again: %v", p.kind, err)
+			say("%s can not be started again: %v", p.Name, err)
 			return
 		}
 	}
@@ -80,7 +78,7 @@ func (p *program) supervise() {
 func (p *program) process() *process.Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.current
+	return p.all[len(p.all)-1]
 }
 
 func (p *program) isAway() bool {
@@ -89,40 +87,26 @@ func (p *program) isAway() bool {
 	return p.away
 }
 
-// kill ends the process at once; it is started again.
-func (p *program) kill() { p.process().Signal(syscall.SIGKILL) }
+// signal sends a signal to the process, which is started again if it ends.
+func (p *program) signal(s syscall.Signal) { _ = p.process().Signal(s) }
 
 // freeze stops the process for so long.
 func (p *program) freeze(d time.Duration) {
 	frozen := p.process()
-	frozen.Signal(syscall.SIGSTOP)
+	_ = frozen.Freeze()
 	time.Sleep(d)
-	frozen.Signal(syscall.SIGCONT)
+	_ = frozen.Thaw()
 }
 
 // stop ends the program for good, cleanly.
 func (p *program) stop() error {
 	p.mu.Lock()
 	p.away = true
-	current := p.current
+	current := p.all[len(p.all)-1]
 	p.mu.Unlock()
-	current.Signal(syscall.SIGCONT)
 	err := current.Stop(20 * time.Second)
 	<-p.done
 	return err
-}
-
-// restart ends the process cleanly; it is started again.
-func (p *program) restart() { p.process().Signal(syscall.SIGTERM) }
-
-// stopped reports whether the process has frozen itself.
-func (p *program) stopped() bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process().Pid()))
-	if err != nil {
-		return false
-	}
-	_, state, _ := strings.Cut(string(stat), ") ")
-	return strings.HasPrefix(state, "T")
 }
 
 // said counts how often the program has written a text, in all its lives.

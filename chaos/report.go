@@ -45,8 +45,8 @@ func (r *report) sometimes(kind string, n int) {
 	}
 }
 
-// judged adds what the judge found in a world.
-func (r *report) judged(world string, j *judgement) {
+// judged adds what the judge found in a bundle.
+func (r *report) judged(name string, j *judgement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pushes += len(j.facts.rows)
@@ -54,7 +54,7 @@ func (r *report) judged(world string, j *judgement) {
 		r.attempts += len(sends)
 	}
 	for _, b := range j.found {
-		r.broken = append(r.broken, world+": "+b)
+		r.broken = append(r.broken, name+": "+b)
 	}
 }
 

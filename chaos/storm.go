@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,112 +11,61 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/sendquota/sendquota/internal/devstack"
-	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // stormLease is the lease of the storm's workers.
 const stormLease = 2 * time.Second
 
 // storm breaks everything in turn under load, lets it settle, and judges.
-func storm(ctx context.Context, l *lab) (err error) {
-	stack, err := devstack.Start(ctx, devstack.Config{OwnProcess: true, Progress: os.Stderr})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stack.Close()) }()
-	toPostgres, databaseURL, err := wireTo(stack.DatabaseURL)
-	if err != nil {
-		return err
-	}
-	defer toPostgres.Close()
-	toRedis, redisURL, err := wireTo(stack.RedisURL)
-	if err != nil {
-		return err
-	}
-	defer toRedis.Close()
-	if _, err := store.Migrate(ctx, stack.DatabaseURL, store.MigrateConfig{}); err != nil {
-		return err
-	}
-	w, err := l.newWorld(ctx, setting{
-		name: "storm", database: stack.DatabaseURL, redis: stack.RedisURL, programDatabase: databaseURL, programRedis: redisURL,
+func storm(t testenv.T, l *lab) {
+	postgres, redis := testenv.OwnPostgres(t), testenv.OwnRedis(t)
+	toPostgres, databaseURL := testenv.Proxy(t, postgres.URL)
+	toRedis, redisURL := testenv.Proxy(t, redis.URL)
+	b := l.setup(t, config{
+		name: "storm", database: postgres.URL, redis: redis.URL, env: []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL},
 		rules: []rule{{1, 2 * time.Second}, {3, 10 * time.Second}, {6, 40 * time.Second}},
 		lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, provider: "badly",
 	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.stop()) }()
-	apis, workers, err := w.startAll(ctx)
-	if err != nil {
-		return err
-	}
-
+	apis, workers := b.startAll()
 	rng := rand.New(rand.NewPCG(l.seed, 0))
 	tracks := [][]fault{
-		redisFaults(stack.Redis, toRedis), postgresFaults(stack.Postgres, toPostgres, l.duration >= 5*time.Minute),
-		processFaults(apis, workers, stormLease, rng), outerFaults(w, stack.RedisURL),
+		redisFaults(redis, toRedis), postgresFaults(postgres, toPostgres, l.duration >= 5*time.Minute),
+		processFaults(apis, workers, stormLease, rng), outerFaults(b),
 	}
 	began := time.Now()
-	l.blow(ctx, w, tracks, rng.Uint64())
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+	l.blow(b, tracks, rng.Uint64())
+	testenv.Check(t, t.Context().Err())
 	say("the storm is over after %s; waiting until all has settled", time.Since(began).Round(time.Second))
 	calm := time.Now()
-	if _, err := w.settle(ctx, calm.Add(time.Hour), 90*time.Second); err != nil {
-		return err
-	}
+	b.settle(calm.Add(time.Hour), 90*time.Second)
 	l.report.measured("storm: everything had settled %s after the last fault", time.Since(calm).Round(100*time.Millisecond))
-	return l.conclude(ctx, w, tracks)
-}
-
-// wireTo returns a wire to the server of a URL, and the URL by way of it.
-func wireTo(server string) (*wire.Wire, string, error) {
-	u, err := url.Parse(server)
-	if err != nil {
-		return nil, "", err
-	}
-	w, err := wire.New(u.Host)
-	if err != nil {
-		return nil, "", err
-	}
-	u.Host = w.Addr()
-	return w, u.String(), nil
+	l.conclude(b, tracks)
 }
 
 // startAll starts two APIs and three workers. The clock of one worker is three
 // minutes ahead, that of another three minutes behind.
-func (w *world) startAll(ctx context.Context) (apis, workers []*program, err error) {
-	for n := range 2 {
-		p, err := w.startAPI(ctx, n)
-		if err != nil {
-			return nil, nil, err
-		}
-		apis = append(apis, p)
+func (b *bundle) startAll() (apis, workers []*program) {
+	for n := range b.addrs {
+		apis = append(apis, b.startAPI(n))
 	}
 	for _, off := range []string{"0", "180", "-180"} {
-		p, err := w.startWorker(nil, clockVariable+"="+off)
-		if err != nil {
-			return nil, nil, err
-		}
-		workers = append(workers, p)
+		workers = append(workers, b.startWorker(nil, clockVariable+"="+off))
 	}
-	return apis, workers, nil
+	return apis, workers
 }
 
 // blow lets faults happen on all tracks at once, under load, for the duration
 // of the storm.
-func (l *lab) blow(ctx context.Context, w *world, tracks [][]fault, seed uint64) {
-	ctx, cancel := context.WithTimeout(ctx, l.duration)
+func (l *lab) blow(b *bundle, tracks [][]fault, seed uint64) {
+	ctx, cancel := context.WithTimeout(b.Context(), l.duration)
 	defer cancel()
 	var wg sync.WaitGroup
 	for n, track := range tracks {
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))
 		wg.Go(func() { l.follow(ctx, slices.Clone(track), rng) })
 	}
-	wg.Go(func() { w.load(ctx, seed) })
+	wg.Go(func() { b.load(ctx, seed) })
 	wg.Wait()
 }
 
@@ -142,13 +88,10 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 }
 
 // conclude judges the storm, and wants it to have met what belongs to one.
-func (l *lab) conclude(ctx context.Context, w *world, tracks [][]fault) error {
-	j, err := w.judge(ctx)
-	if err != nil {
-		return err
-	}
+func (l *lab) conclude(b *bundle, tracks [][]fault) {
+	j := b.judge()
 	l.report.judged("storm", j)
-	n, result := linearizable(j.facts.ops, w.rules, isFar)
+	n, result := linearizable(j.facts.ops, b.rules, isFar)
 	l.report.sometimes("operations checked for linearizability", n)
 	if result == porcupine.Illegal {
 		l.report.violate("storm: what callers were told about bookings could not have happened in any order")
@@ -157,9 +100,7 @@ func (l *lab) conclude(ctx context.Context, w *world, tracks [][]fault) error {
 		l.report.violate("storm: whether what callers were told could have happened was not decided within a minute")
 	}
 	if len(j.found) > 0 || result != porcupine.Ok {
-		if err := w.history.write(w.dir + "/history.jsonl"); err != nil {
-			return err
-		}
+		testenv.Check(b, b.history.write(b.Dir+"/history.jsonl"))
 	}
 	if l.duration >= scarce {
 		for _, track := range tracks {
@@ -168,12 +109,11 @@ func (l *lab) conclude(ctx context.Context, w *world, tracks [][]fault) error {
 			}
 		}
 	}
-	l.events(w, j.facts)
-	return nil
+	l.events(b, j.facts)
 }
 
 // events counts what must have happened in a storm, for it to prove anything.
-func (l *lab) events(w *world, f *facts) {
+func (l *lab) events(b *bundle, f *facts) {
 	var unknown, lost, again, expired, failed, possibly, replayed, refused, canceledOps, movedOps, lostForever int
 	var lateness []time.Duration
 	for _, sends := range f.sends {
@@ -205,31 +145,31 @@ func (l *lab) events(w *world, f *facts) {
 	r := l.report
 	r.sometimes("submits refused by the quota", refused)
 	r.sometimes("submits replayed by their key", replayed)
-	r.sometimes("answers 503", w.history.counted("503"))
-	r.sometimes("no answer at all", w.history.counted("no answer"))
+	r.sometimes("answers 503", b.history.counted("503"))
+	r.sometimes("no answer at all", b.history.counted("no answer"))
 	r.sometimes("cancels", canceledOps)
 	r.sometimes("moves", movedOps)
 	r.sometimes("attempts of unknown outcome", unknown)
 	r.sometimes("attempts beyond the first", again)
-	r.sometimes("pushes deferred by actual sends", w.said(`"msg":"push deferred by its recipient's actual sends"`))
-	r.sometimes("caches that did without Redis", w.said(`"msg":"the quota cache does without Redis; Postgres decides alone"`))
+	r.sometimes("pushes deferred by actual sends", b.said(`"msg":"push deferred by its recipient's actual sends"`))
+	r.sometimes("caches that did without Redis", b.said(`"msg":"the quota cache does without Redis; Postgres decides alone"`))
 	rare := r.meet
 	if l.duration >= scarce {
 		rare = r.sometimes
 	}
 	rare("cancels of what may have been delivered", possibly)
 	rare("attempts lost and reaped", lost)
-	r.sometimes("workers that polled Postgres", w.said(`"msg":"Redis does not do what the queue needs; polling Postgres for what is due"`))
+	r.sometimes("workers that polled Postgres", b.said(`"msg":"Redis does not do what the queue needs; polling Postgres for what is due"`))
 	if l.skew {
-		r.sometimes("workers whose clock is minutes off", w.clocksOff())
+		r.sometimes("workers whose clock is minutes off", b.clocksOff())
 	}
 	r.meet("pushes failed", failed)
 	r.meet("pushes expired", expired)
 	r.meet("callers who never learned", lostForever)
-	if n := w.history.counted("503 without Retry-After"); n > 0 {
+	if n := b.history.counted("503 without Retry-After"); n > 0 {
 		r.violate("storm: %d answers 503 did not say when to try again", n)
 	}
-	if n := w.history.counted("500"); n > 0 {
+	if n := b.history.counted("500"); n > 0 {
 		r.violate("storm: %d answers 500", n)
 	}
 	slices.Sort(lateness)
@@ -242,8 +182,8 @@ func (l *lab) events(w *world, f *facts) {
 }
 
 // clocksOff counts the workers whose log says another time than it was.
-func (w *world) clocksOff() (n int) {
-	for _, p := range w.programs {
+func (b *bundle) clocksOff() (n int) {
+	for _, p := range b.programs {
 		var line struct{ Time time.Time }
 		text, _, _ := strings.Cut(p.process().Log(), "\n")
 		if json.Unmarshal([]byte(text), &line) == nil && line.Time.Sub(p.began).Abs() > 2*time.Minute {

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // crash is one case of the sweep: what happens to which program.
@@ -24,9 +25,9 @@ func (c crash) String() string { return fmt.Sprintf("%s@%s:%d", c.how, c.point, 
 // atOnce is how many cases run at the same time: they mostly wait.
 const atOnce = 6
 
-// sweep lets a process die or freeze at every point, each in a world of its own
+// sweep lets a process die or freeze at every point, each in a bundle of its own
 // with the same work, and looks at what is left when everything has settled.
-func sweep(ctx context.Context, l *lab) error {
+func sweep(t testenv.T, l *lab) {
 	var crashes []crash
 	for _, p := range failpoint.Points {
 		for hit := 1; hit <= l.hits; hit++ {
@@ -35,31 +36,24 @@ func sweep(ctx context.Context, l *lab) error {
 		crashes = append(crashes, crash{"stop", p, 1})
 	}
 	var (
-		wg    sync.WaitGroup
-		mu    sync.Mutex
-		errs  []error
-		slots = make(chan struct{}, atOnce)
-		hit   = map[string]int{}
+		g   errgroup.Group
+		mu  sync.Mutex
+		hit = map[string]int{}
 	)
+	g.SetLimit(atOnce)
 	for _, c := range crashes {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			reached, err := l.crash(ctx, c)
+		g.Go(func() error {
+			reached := false
+			if err := testenv.Run(t.Context(), func(t testenv.T) { reached = l.crash(t, c) }); err != nil {
+				t.Errorf("%s: %w", c, err)
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", c, err))
-			}
-			if reached {
-				hit[c.how+" at "+string(c.point)]++
-			}
+			hit[c.how+" at "+string(c.point)] += count(reached)
+			return t.Context().Err()
 		})
 	}
-	wg.Wait()
+	testenv.Check(t, g.Wait())
 	killed, stopped := 0, 0
 	for _, p := range failpoint.Points {
 		killed += hit["kill at "+string(p)]
@@ -72,7 +66,6 @@ func sweep(ctx context.Context, l *lab) error {
 	}
 	l.report.sometimes("process killed at a point", killed)
 	l.report.sometimes("process frozen at a point", stopped)
-	return errors.Join(append(errs, ctx.Err())...)
 }
 
 // ofAPI reports whether it is the API that comes to a point.
@@ -81,13 +74,9 @@ func ofAPI(p failpoint.Point) bool {
 	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move"
 }
 
-// crash runs one case.
-func (l *lab) crash(ctx context.Context, c crash) (reached bool, err error) {
-	w, err := l.smallWorld(ctx, "sweep-"+strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, w.stop()) }()
+// crash runs one case, and returns whether the point was reached.
+func (l *lab) crash(t testenv.T, c crash) (reached bool) {
+	b := l.setupSmall(t, "sweep-"+strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
 	plan := []string{c.String()}
 	var apiPlan, workerPlan []string
 	switch {
@@ -98,74 +87,44 @@ func (l *lab) crash(ctx context.Context, c crash) (reached bool, err error) {
 	default:
 		workerPlan = plan
 	}
-	api, err := w.startAPI(ctx, 0, apiPlan...)
-	if err != nil {
-		return false, err
+	victim := b.startAPI(0, apiPlan...)
+	if ofAPI(c.point) {
+		defer b.thaw(victim, c)()
 	}
-	victim := api
-	thaw := w.thaw(func() *program { return victim }, c)
-	defer func() { thaw() }()
-	if err := w.smallWork(ctx); err != nil {
-		return false, err
-	}
+	b.smallWork()
 	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
-		if err := errors.Join(w.flush(ctx), pass(ctx, 3*time.Second)); err != nil {
-			return false, err
-		}
+		b.flush()
+		testenv.Sleep(t, 3*time.Second)
 	}
-	worker, err := w.startWorker(workerPlan)
-	if err != nil {
-		return false, err
-	}
+	worker := b.startWorker(workerPlan)
 	if !ofAPI(c.point) {
-		thaw()
 		victim = worker
-		thaw = w.thaw(func() *program { return victim }, c)
+		defer b.thaw(victim, c)()
 	}
-	if err := w.conclude(ctx, 25*time.Second); err != nil {
-		return false, err
-	}
-	return victim.said("at "+string(c.point)+",") > 0, nil
-}
-
-// smallWorld is a world with short windows, in servers that are shared.
-func (l *lab) smallWorld(ctx context.Context, name string, env ...string) (*world, error) {
-	database, err := l.newDatabase(ctx)
-	if err != nil {
-		return nil, err
-	}
-	redis, err := l.newIndex()
-	if err != nil {
-		return nil, err
-	}
-	return l.newWorld(ctx, setting{
-		name: name, database: database, redis: redis, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
-		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1, env: env,
-	})
+	b.conclude(25 * time.Second)
+	return victim.said("at "+string(c.point)+",") > 0
 }
 
 // thaw looks for a program that has frozen itself, gives its work to another
 // one of its kind until the lease is over, and has it go on. The function that
 // it returns ends that.
-func (w *world) thaw(victim func() *program, c crash) (end func()) {
+func (b *bundle) thaw(victim *program, c crash) (end func()) {
 	if c.how != "stop" {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for p := victim(); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
-			if !p.stopped() {
+		for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+			if !victim.process().Frozen() {
 				continue
 			}
-			if p.kind == "worker" {
-				if _, err := w.startWorker(nil); err != nil {
-					say("%v", err)
-				}
+			if victim.Name == "worker" {
+				b.startWorker(nil)
 			}
 			time.Sleep(2200 * time.Millisecond) // twice the lease, and the time of a reaper
-			p.process().Signal(syscall.SIGCONT)
+			_ = victim.process().Thaw()
 			return
 		}
 	}()
@@ -174,19 +133,13 @@ func (w *world) thaw(victim func() *program, c crash) (end func()) {
 
 // smallWork is the same for every case: single pushes with and without a key,
 // a batch, cancels and moves, and recipients whose first attempt goes wrong.
-func (w *world) smallWork(ctx context.Context) error {
-	c := w.newCaller()
+func (b *bundle) smallWork() {
+	c, ctx := b.newCaller(), b.Context()
 	now := time.Now().Truncate(time.Second)
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
 	for i := range 3 {
 		name := fmt.Sprint("late-", i)
-		o := op{Kind: submitted, Recipient: name, At: now.UTC(), Key: name, Began: time.Now(), Brief: true}
-		body := pushBody(name, "", now)
-		body["expires_at"] = at(2).UTC().Format(time.RFC3339)
-		a, tries := c.insist(ctx, "POST", "/v1/pushes", name, body)
-		o.settle(a, tries)
-		o.ID = a.body.ID
-		w.history.add(o)
+		c.submitBrief(ctx, name, "", name, now)
 	}
 	for i := range 4 {
 		keyed, free := fmt.Sprint("keyed-", i), fmt.Sprint("free-", i)
@@ -213,18 +166,10 @@ func (w *world) smallWork(ctx context.Context) error {
 		}
 		c.batch(ctx, fmt.Sprint("batch-", i), false, wanted)
 	}
-	return ctx.Err()
 }
 
 // conclude waits until all has settled, and judges.
-func (w *world) conclude(ctx context.Context, patience time.Duration) error {
-	if _, err := w.settle(ctx, time.Now().Add(5*time.Minute), patience); err != nil {
-		return err
-	}
-	j, err := w.judge(ctx)
-	if err != nil {
-		return err
-	}
-	w.lab.report.judged(w.name, j)
-	return nil
+func (b *bundle) conclude(patience time.Duration) {
+	b.settle(time.Now().Add(5*time.Minute), patience)
+	b.lab.report.judged(b.name, b.judge())
 }

@@ -6,48 +6,40 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // audit runs bin/sendquota audit and returns what it prints on its two outputs,
 // and its exit status.
-func (w *world) audit(args ...string) (out, said string, code int) {
-	w.t.Helper()
-	cmd := exec.Command(filepath.Join(w.bin, "sendquota"), append([]string{"audit"}, args...)...)
-	cmd.Env = w.env
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	var exit *exec.ExitError
-	if err != nil && !asExit(err, &exit) {
-		w.t.Fatal(err)
-	}
-	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
+func (b *bundle) audit(args ...string) (out, said string, code int) {
+	b.t.Helper()
+	o := b.Exec("sendquota", append([]string{"audit"}, args...)...)
+	return o.Out, o.Err, o.Status
 }
 
-// TestAuditFindsCorruption breaks a rule by hand, thirty times.
-func TestAuditFindsCorruption(t *testing.T) {
+// TestAudit_FindsCorruption breaks a rule by hand, thirty times.
+func TestAudit_FindsCorruption(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.startAPI()
+	b := setup(t)
+	b.StartAPI()
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	var members []object
 	for i := range 60 {
 		members = append(members, object{"recipient": fmt.Sprint("anna ", i/2), "message": object{}, "send_at": at.Add(time.Duration(i%2) * time.Hour).Format(time.RFC3339)})
 	}
-	if status, answer := w.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(60) {
+	if status, answer := b.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(60) {
 		t.Fatalf("batch: %d %v", status, answer)
 	}
-	if out, said, code := w.audit(); out != "no violations\n" || said != "" || code != 0 {
+	if out, said, code := b.audit(); out != "no violations\n" || said != "" || code != 0 {
 		t.Errorf("before: %q, %q, %d", out, said, code)
 	}
-	w.sql(`UPDATE pushes SET send_at = send_at - interval '1 hour' + interval '30 seconds', next_at = send_at WHERE send_at > now() + interval '90 minutes'`)
+	b.sql(`UPDATE pushes SET send_at = send_at - interval '1 hour' + interval '30 seconds', next_at = send_at WHERE send_at > now() + interval '90 minutes'`)
 
-	out, said, code := w.audit("--json")
+	out, said, code := b.audit("--json")
 	var report struct {
 		Violations []struct{ Check, Recipient, Tenant, Push, Detail string }
 	}
@@ -70,7 +62,7 @@ func TestAuditFindsCorruption(t *testing.T) {
 		"--since=" + at.Format(time.RFC3339): {21, "promised-window: and 10 more; --json or --limit 0 prints all"},
 		"--since=" + at.Add(31*time.Second).Format(time.RFC3339): {1, "no violations"},
 	} {
-		out, _, _ := w.audit(strings.Fields(flags)...)
+		out, _, _ := b.audit(strings.Fields(flags)...)
 		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 		if len(lines) != want.lines || !strings.HasSuffix(lines[len(lines)-1], want.last) {
 			t.Errorf("audit %s: %d lines, the last one %s", flags, len(lines), lines[len(lines)-1])
@@ -78,29 +70,29 @@ func TestAuditFindsCorruption(t *testing.T) {
 	}
 }
 
-// TestAuditThatCanNotBeMade says so, and nothing on standard output.
-func TestAuditThatCanNotBeMade(t *testing.T) {
+// TestAudit_WithoutPostgres says so, and nothing on standard output.
+func TestAudit_WithoutPostgres(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.env = append(w.env, "DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable")
+	b := setup(t)
+	b.Env = append(b.Env, "DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable")
 	for _, flag := range []string{"--limit=1", "--json"} {
-		if out, said, code := w.audit(flag); out != "" || said == "" || code != 2 {
+		if out, said, code := b.audit(flag); out != "" || said == "" || code != 2 {
 			t.Errorf("audit %s: %q, %q, %d", flag, out, said, code)
 		}
 	}
 }
 
-// TestWorkersAudit and show what they found in their metrics.
-func TestWorkersAudit(t *testing.T) {
+// TestAudit_WorkerMetrics and show what they found in their metrics.
+func TestAudit_WorkerMetrics(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	addr := freeAddr(t)
-	w.env = append(w.env, "SENDQUOTA_METRICS_ADDR="+addr)
-	w.configure("delivery: {lease: 10s}", "delivery: {lease: 10s, audit_interval: 100ms}")
-	w.startAPI()
-	w.startWorker()
+	b := setup(t)
+	addr := testenv.FreeAddr(t)
+	b.Env = append(b.Env, "SENDQUOTA_METRICS_ADDR="+addr)
+	b.configure("delivery: {lease: 10s}", "delivery: {lease: 10s, audit_interval: 100ms}")
+	b.StartAPI()
+	b.Start("worker")
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second).Format(time.RFC3339)
-	if status, answer := w.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{}, "send_at": at}); status != http.StatusCreated {
+	if status, answer := b.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{}, "send_at": at}); status != http.StatusCreated {
 		t.Fatalf("submit: %d %v", status, answer)
 	}
 	shows := func(line string) func() bool {
@@ -114,22 +106,22 @@ func TestWorkersAudit(t *testing.T) {
 			return strings.Contains(string(text), line)
 		}
 	}
-	w.until("an audit finds nothing", shows(`sendquota_audit_violations{check="recipient-key"} 0`+"\n"))
-	w.sql(`UPDATE pushes SET recipient_key = 1`)
-	w.until("an audit finds the violation", shows(`sendquota_audit_violations{check="recipient-key"} 1`+"\n"))
-	w.until("it says when", shows("sendquota_audit_last_success_timestamp_seconds 1."))
+	b.until("an audit finds nothing", shows(`sendquota_audit_violations{check="recipient-key"} 0`+"\n"))
+	b.sql(`UPDATE pushes SET recipient_key = 1`)
+	b.until("an audit finds the violation", shows(`sendquota_audit_violations{check="recipient-key"} 1`+"\n"))
+	b.until("it says when", shows("sendquota_audit_last_success_timestamp_seconds 1."))
 }
 
 // configure changes the services' file.
-func (w *world) configure(old, changed string) {
-	w.t.Helper()
-	for _, v := range w.env {
+func (b *bundle) configure(old, changed string) {
+	b.t.Helper()
+	for _, v := range b.Env {
 		if path, ok := strings.CutPrefix(v, "SENDQUOTA_CONFIG="); ok {
 			text, err := os.ReadFile(path)
 			if err != nil || !strings.Contains(string(text), old) {
-				w.t.Fatalf("%s has no %q (%v)", path, old, err)
+				b.t.Fatalf("%s has no %q (%v)", path, old, err)
 			}
-			write(w.t, path, strings.Replace(string(text), old, changed, 1))
+			write(b.t, path, strings.Replace(string(text), old, changed, 1))
 		}
 	}
 }

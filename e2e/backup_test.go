@@ -29,12 +29,12 @@ func commands(t *testing.T, mark string) string {
 	return block
 }
 
-// TestBackupAndRestore does what docs/operations.md says: a dump of a database at
+// TestBackup_Restore does what docs/operations.md says: a dump of a database at
 // work becomes a new database, on which the programs run, and which sends
 // nothing again.
-func TestBackupAndRestore(t *testing.T) {
+func TestBackup_Restore(t *testing.T) {
 	t.Parallel()
-	programs, err := devstack.PostgresPrograms()
+	postgres, err := devstack.PostgresPrograms()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", block)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+programs+":"+mustBuild(t)+":"+os.Getenv("PATH"), "DATABASE_URL="+pg.URL, "RESTORED_URL="+u.String())
+		cmd.Env = append(os.Environ(), "PATH="+postgres+":"+programs(t)+":"+os.Getenv("PATH"), "DATABASE_URL="+pg.URL, "RESTORED_URL="+u.String())
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -57,25 +57,27 @@ func TestBackupAndRestore(t *testing.T) {
 		return string(out)
 	}
 
-	lost := newWorldIn(t, setting{database: pg.URL})
-	api, worker := lost.startAPI(), lost.startWorker()
-	submit := func(w *world, recipient string, in time.Duration) object {
+	lost := setupWith(t, options{database: pg.URL})
+	api, worker := lost.StartAPI(), lost.Start("worker")
+	submit := func(b *bundle, recipient string, in time.Duration) object {
 		t.Helper()
-		status, push := w.call("POST", "/v1/pushes", object{"recipient": recipient, "message": object{"title": "x"}, "send_at": time.Now().Add(in).UTC().Format(time.RFC3339)})
+		status, push := b.call("POST", "/v1/pushes", object{"recipient": recipient, "message": object{"title": "x"}, "send_at": time.Now().Add(in).UTC().Format(time.RFC3339)})
 		if status != http.StatusCreated {
 			t.Fatalf("%d %v", status, push)
 		}
 		return push
 	}
-	get := func(w *world, push object) object {
-		_, got := w.call("GET", "/v1/pushes/"+push["id"].(string), nil)
+	get := func(b *bundle, push object) object {
+		_, got := b.call("GET", "/v1/pushes/"+push["id"].(string), nil)
 		return got
 	}
 	var before []object
 	for i := range 20 {
 		before = append(before, submit(lost, fmt.Sprint("before-", i), 0))
 	}
-	lost.until("the first are sent", func() bool { return get(lost, before[0])["status"] == "sent" && len(lost.taken()) == len(before) })
+	lost.until("the first are sent", func() bool {
+		return get(lost, before[0])["status"] == "sent" && len(lost.provider.Arrivals()) == len(before)
+	})
 	canceled := submit(lost, "canceled", time.Hour)
 	if status, _ := lost.call("POST", "/v1/pushes/"+canceled["id"].(string)+"/cancel", nil); status != http.StatusOK {
 		t.Fatal(status)
@@ -85,11 +87,11 @@ func TestBackupAndRestore(t *testing.T) {
 	lost.stop(worker)
 	between := submit(lost, "between", 0)
 	shell(commands(t, "backup"))
-	worker = lost.startWorker()
+	worker = lost.Start("worker")
 	lost.until("what was scheduled during the dump is sent", func() bool { return get(lost, between)["status"] == "sent" })
 	lost.stop(worker)
 	lost.stop(api)
-	sent := len(lost.taken())
+	sent := len(lost.provider.Arrivals())
 
 	said := shell(commands(t, "restore"))
 	for _, want := range []string{"the database is up to date\n", "UPDATE 1\n", "no violations\n"} {
@@ -97,32 +99,23 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("restoring says %q, which lacks %q", said, want)
 		}
 	}
-	w := *lost
-	w.env = append(append([]string{}, lost.env...), "DATABASE_URL="+u.String(), "REDIS_URL="+testenv.Redis(t))
-	w.startAPI()
-	w.startWorker()
-	fresh := submit(&w, "fresh", 0)
-	w.until("the restored installation sends", func() bool { return get(&w, fresh)["status"] == "sent" })
-	w.until("what is too late expires", func() bool { return get(&w, between)["status"] == "expired" })
+	b := *lost
+	b.Env = append(append([]string{}, lost.Env...), "DATABASE_URL="+u.String(), "REDIS_URL="+testenv.Redis(t))
+	b.StartAPI()
+	b.Start("worker")
+	fresh := submit(&b, "fresh", 0)
+	b.until("the restored installation sends", func() bool { return get(&b, fresh)["status"] == "sent" })
+	b.until("what is too late expires", func() bool { return get(&b, between)["status"] == "expired" })
 	for push, want := range map[string]string{before[0]["id"].(string): "sent", canceled["id"].(string): "canceled", future["id"].(string): "scheduled"} {
-		if _, got := w.call("GET", "/v1/pushes/"+push, nil); got["status"] != want {
+		if _, got := b.call("GET", "/v1/pushes/"+push, nil); got["status"] != want {
 			t.Errorf("a push that was %s is %v", want, got)
 		}
 	}
-	if status, refused := w.call("POST", "/v1/pushes", object{"recipient": "future", "message": object{}, "send_at": future["send_at"]}); status != http.StatusConflict {
+	if status, refused := b.call("POST", "/v1/pushes", object{"recipient": "future", "message": object{}, "send_at": future["send_at"]}); status != http.StatusConflict {
 		t.Errorf("a place that is taken is given again: %d %v", status, refused)
 	}
-	once(t, w.taken(), sent+1)
-	if out := w.tool("audit"); out != "no violations\n" {
+	once(t, b.provider.Arrivals(), sent+1)
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
-}
-
-func mustBuild(t *testing.T) string {
-	t.Helper()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
 }

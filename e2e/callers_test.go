@@ -15,16 +15,16 @@ api_limits:
   trusted_proxies: [127.0.0.1]
 `
 
-// TestCallersAreLimitedOverAllProcesses: a key has five requests, wherever it
+// TestCallerLimits_AllProcesses: a key has five requests, wherever it
 // asks and whatever it says about its address.
-func TestCallersAreLimitedOverAllProcesses(t *testing.T) {
+func TestCallerLimits_AllProcesses(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: callersConfig})
-	w.startAPI()
-	other := w.beside()
+	b := setupWith(t, options{config: callersConfig})
+	b.StartAPI()
+	other := b.beside()
 	var codes []int
 	for i := range 8 {
-		through := []*world{w, other}[i%2]
+		through := []*bundle{b, other}[i%2]
 		a, err := through.ask(http.MethodGet, "/v1/pushes", nil, "X-Forwarded-For", "198.51.100."+string(rune('1'+i)))
 		if err != nil {
 			t.Fatal(err)

@@ -1,41 +1,39 @@
 package e2e
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestCapsOfTheOperator: what the file says holds for all, and what the operator
+// TestTenantCaps_Operator: what the file says holds for all, and what the operator
 // says of a tenant goes before it, in all programs within a second.
-func TestCapsOfTheOperator(t *testing.T) {
+func TestTenantCaps_Operator(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: usualConfig + "tenant_caps: {pending_pushes: 1}\n"})
-	w.startAPI()
-	other := w.beside()
-	submit := func(w *world, recipient string) string {
+	b := setupWith(t, options{config: usualConfig + "tenant_caps: {pending_pushes: 1}\n"})
+	b.StartAPI()
+	other := b.beside()
+	submit := func(b *bundle, recipient string) string {
 		t.Helper()
-		_, body := w.call("POST", "/v1/pushes", object{"recipient": recipient, "send_at": time.Now().Add(time.Hour), "message": object{}})
+		_, body := b.call("POST", "/v1/pushes", object{"recipient": recipient, "send_at": time.Now().Add(time.Hour), "message": object{}})
 		problem, _ := body["type"].(string)
 		return strings.TrimPrefix(problem, "urn:sendquota:problem:")
 	}
-	if got := submit(w, "a") + submit(other, "b"); got != "tenant-cap-exceeded" {
+	if got := submit(b, "a") + submit(other, "b"); got != "tenant-cap-exceeded" {
 		t.Errorf("under the file's cap: %s", got)
 	}
-	if out := w.tool("tenants", "cap", "acme", "--pending", "2", "--recipients-per-day", "0"); !strings.Contains(out, "pending pushes 2, recipients a day any") {
+	if out := b.Tool("tenants", "cap", "acme", "--pending", "2", "--recipients-per-day", "0"); !strings.Contains(out, "pending pushes 2, recipients a day any") {
 		t.Errorf("it says %q", out)
 	}
-	w.until("another one has a place", func() bool { return submit(other, "b") == "" })
-	if got := submit(w, "c"); got != "tenant-cap-exceeded" {
+	b.until("another one has a place", func() bool { return submit(other, "b") == "" })
+	if got := submit(b, "c"); got != "tenant-cap-exceeded" {
 		t.Errorf("under the tenant's cap: %q", got)
 	}
-	if out := w.tool("tenants", "list"); !strings.Contains(out, "acme") || !strings.Contains(out, "any") {
+	if out := b.Tool("tenants", "list"); !strings.Contains(out, "acme") || !strings.Contains(out, "any") {
 		t.Errorf("the list:\n%s", out)
 	}
-	w.tool("tenants", "cap", "acme", "--pending", "default")
-	if out := w.tool("tenants", "list", "--json"); !strings.Contains(out, `"pending_pushes":null,"recipients_per_day":0`) {
+	b.Tool("tenants", "cap", "acme", "--pending", "default")
+	if out := b.Tool("tenants", "list", "--json"); !strings.Contains(out, `"pending_pushes":null,"recipients_per_day":0`) {
 		t.Errorf("the list: %s", out)
 	}
 	for _, row := range []struct {
@@ -48,10 +46,8 @@ func TestCapsOfTheOperator(t *testing.T) {
 		{[]string{"acme", "--pending=-1", "--recipients-per-day=many"}, `--recipients-per-day "many"`},
 		{[]string{"acme", "--pending", ""}, "--pending"},
 	} {
-		cmd := exec.Command(filepath.Join(w.bin, "sendquota"), append([]string{"tenants", "cap"}, row.args...)...)
-		cmd.Env = w.env
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), row.want) {
-			t.Errorf("%q: %v, %s", row.args, err, out)
+		if o := b.Exec("sendquota", append([]string{"tenants", "cap"}, row.args...)...); o.Status == 0 || !strings.Contains(o.Err, row.want) {
+			t.Errorf("%q: %+v", row.args, o)
 		}
 	}
 }

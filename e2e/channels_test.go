@@ -114,19 +114,19 @@ func credentials(t *testing.T, dir, web string) {
 	write(t, filepath.Join(dir, "apns.p8"), text(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)))
 }
 
-// TestEveryChannel sends through each, over TLS that is verified, and tells of
+// TestChannels_All sends through each, over TLS that is verified, and tells of
 // a device that is gone. What a provider would refuse is not even booked.
-func TestEveryChannel(t *testing.T) {
+func TestChannels_All(t *testing.T) {
 	t.Parallel()
 	dir, server := t.TempDir(), phones(t)
 	web := server.Listener.Addr().String()
 	credentials(t, dir, web)
 	roots := filepath.Join(dir, "roots.pem")
 	write(t, roots, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
-	w := newWorldIn(t, setting{config: strings.NewReplacer("WEB", web, "DIR", dir, "MAILPORT", postOffice(t, server.TLS.Certificates[0])).Replace(channelsConfig)})
-	w.env = append(w.env, "SSL_CERT_FILE="+roots)
-	w.startAPI()
-	w.startWorker()
+	b := setupWith(t, options{config: strings.NewReplacer("WEB", web, "DIR", dir, "MAILPORT", postOffice(t, server.TLS.Certificates[0])).Replace(channelsConfig)})
+	b.Env = append(b.Env, "SSL_CERT_FILE="+roots)
+	b.StartAPI()
+	b.Start("worker")
 
 	device := strings.Repeat("0a", 32)
 	for _, tt := range []struct{ channel, to, id, reason string }{
@@ -137,13 +137,13 @@ func TestEveryChannel(t *testing.T) {
 		{"email", "anna@example.com", "4Z", ""},
 	} {
 		push := object{"recipient": "anna", "channel": tt.channel, "to": tt.to, "message": object{"title": "Sale", "body": "Today only"}}
-		status, a := w.call("POST", "/v1/pushes", push)
+		status, a := b.call("POST", "/v1/pushes", push)
 		if status != http.StatusCreated {
 			t.Fatalf("%s: %d %v", tt.channel, status, a)
 		}
 		var got object
-		w.until(tt.channel+" has ended", func() bool {
-			_, got = w.call("GET", "/v1/pushes/"+a["id"].(string), nil)
+		b.until(tt.channel+" has ended", func() bool {
+			_, got = b.call("GET", "/v1/pushes/"+a["id"].(string), nil)
 			return got["status"] == "sent" || got["status"] == "failed"
 		})
 		if tt.id == "own" {
@@ -157,11 +157,11 @@ func TestEveryChannel(t *testing.T) {
 			t.Errorf("%s failed for %q", tt.channel, reason)
 		}
 		push["to"] = "nobody at all"
-		if status, a := w.call("POST", "/v1/pushes", push); status != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(a), "body.to") {
+		if status, a := b.call("POST", "/v1/pushes", push); status != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(a), "body.to") {
 			t.Errorf("%s to nobody: %d %v", tt.channel, status, a)
 		}
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

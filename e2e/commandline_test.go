@@ -1,54 +1,35 @@
 package e2e
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// said is what a program wrote, and its exit status.
-type said struct {
-	out, err string
-	status   int
-}
-
-// run runs a program to its end.
-func (w *world) run(env []string, name string, args ...string) said {
-	w.t.Helper()
-	bin, err := build()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(bin, name), args...)
-	var out, stderr bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &out, &stderr
-	err = cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		w.t.Fatal(err)
-	}
-	return said{out.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+// run runs a program to its end, with exactly this environment.
+func run(t *testing.T, env []string, name string, args ...string) testenv.Output {
+	t.Helper()
+	i := &testenv.Installation{T: t, Programs: programs(t), Env: env}
+	return i.Exec(name, args...)
 }
 
 // TestCommandLine: --version and --help of every program, and what is no
 // command line, which is told from a command that failed.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	w := &world{t: t}
 	version := regexp.MustCompile(`^(api|worker|sendquota) v9\.9\.9-e2e \(revision 0123abc, go1\.[0-9.]+[^ ]*\)\n$`)
 	for _, name := range []string{"api", "worker", "sendquota"} {
-		if got := w.run(nil, name, "--version"); got.status != 0 || !version.MatchString(got.out) || !strings.HasPrefix(got.out, name) {
+		if got := run(t, nil, name, "--version"); got.Status != 0 || !version.MatchString(got.Out) || !strings.HasPrefix(got.Out, name) {
 			t.Errorf("%s --version: %+v", name, got)
 		}
-		if got := w.run(nil, name, "--help"); got.status != 0 || !strings.Contains(got.out, "--version") {
+		if got := run(t, nil, name, "--help"); got.Status != 0 || !strings.Contains(got.Out, "--version") {
 			t.Errorf("%s --help: %+v", name, got)
 		}
 	}
@@ -68,11 +49,11 @@ func TestCommandLine(t *testing.T) {
 		{"sendquota config check a b", "unexpected argument b"},
 	} {
 		args := strings.Fields(row.line)
-		if got := w.run(nil, args[0], args[1:]...); got.status != 2 || got.out != "" || !strings.Contains(got.err, row.says) || !strings.HasSuffix(got.err, "; see "+args[0]+" --help\n") {
+		if got := run(t, nil, args[0], args[1:]...); got.Status != 2 || got.Out != "" || !strings.Contains(got.Err, row.says) || !strings.HasSuffix(got.Err, "; see "+args[0]+" --help\n") {
 			t.Errorf("%s: %+v", row.line, got)
 		}
 	}
-	if got := w.run([]string{"DATABASE_URL="}, "sendquota", "migrate"); got.status != 1 {
+	if got := run(t, []string{"DATABASE_URL="}, "sendquota", "migrate"); got.Status != 1 {
 		t.Errorf("a command that fails: %+v", got)
 	}
 }
@@ -80,10 +61,10 @@ func TestCommandLine(t *testing.T) {
 // TestBuildInfo is in the metrics of both services.
 func TestBuildInfo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.startAPI()
-	worker := w.startWatchedWorker()
-	for _, at := range []string{w.api, worker.url} {
+	b := setup(t)
+	b.StartAPI()
+	worker := b.startWatchedWorker()
+	for _, at := range []string{b.api, worker.url} {
 		res, err := client.Get(at + "/metrics")
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +84,6 @@ func TestBuildInfo(t *testing.T) {
 // that it names at once, as the services do when they start; and asks nobody.
 func TestConfigCheck(t *testing.T) {
 	t.Parallel()
-	w := &world{t: t}
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
 	write(t, good, "channels: {push: {type: webhook, url: \"https://${HOST}/\"}}\n")
@@ -132,26 +112,26 @@ api_limits: {per_key: [{algorithm: token_bucket, limit: 5, per: 1s}, {algorithm:
 			"channel phone: ", "channel droid: credentials_file: open /no/such/file", "api_limits.per_key[1]: is the same limit as per_key[0]", "DATABASE_URL: has a host, a port or a parameter",
 		}},
 	} {
-		got := w.run(row.env, "sendquota", append([]string{"config", "check"}, row.args...)...)
+		got := run(t, row.env, "sendquota", append([]string{"config", "check"}, row.args...)...)
 		if row.errs == nil {
-			if got.status != 0 || !strings.Contains(got.out, row.out) || got.err != "" {
+			if got.Status != 0 || !strings.Contains(got.Out, row.out) || got.Err != "" {
 				t.Errorf("%v: %+v", row.args, got)
 			}
 			continue
 		}
-		if got.status != 1 || got.out != "" || strings.Count(got.err, "\n") != len(row.errs) {
+		if got.Status != 1 || got.Out != "" || strings.Count(got.Err, "\n") != len(row.errs) {
 			t.Errorf("%v, want %d faults: %+v", row.args, len(row.errs), got)
 		}
-		services := map[string]said{"config check": got}
+		services := map[string]testenv.Output{"config check": got}
 		env := row.env
 		if row.args != nil {
 			env = append(env, "SENDQUOTA_CONFIG="+row.args[0])
 		}
-		services["api"], services["worker"] = w.run(env, "api"), w.run(env, "worker")
+		services["api"], services["worker"] = run(t, env, "api"), run(t, env, "worker")
 		for _, want := range row.errs {
-			for name, said := range services {
-				if !strings.Contains(said.err, want) {
-					t.Errorf("%s does not say %q:\n%s", name, want, said.err)
+			for name, o := range services {
+				if !strings.Contains(o.Err, want) {
+					t.Errorf("%s does not say %q:\n%s", name, want, o.Err)
 				}
 			}
 		}
@@ -161,7 +141,7 @@ api_limits: {per_key: [{algorithm: token_bucket, limit: 5, per: 1s}, {algorithm:
 // TestPortInUse: the message names the setting that gives the address.
 func TestPortInUse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -169,12 +149,12 @@ func TestPortInUse(t *testing.T) {
 	defer l.Close()
 	taken := l.Addr().String()
 	for name, variable := range map[string]string{"api": "SENDQUOTA_ADDR", "worker": "SENDQUOTA_METRICS_ADDR"} {
-		got := w.run(append(w.env, variable+"="+taken), name)
-		if want := fmt.Sprintf("%s: %q: another program listens there: stop it, or set %s to another host:port\n", variable, taken, variable); got.status != 1 || !strings.HasSuffix(got.err, want) {
+		got := run(t, append(b.Env, variable+"="+taken), name)
+		if want := fmt.Sprintf("%s: %q: another program listens there: stop it, or set %s to another host:port\n", variable, taken, variable); got.Status != 1 || !strings.HasSuffix(got.Err, want) {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 	}
-	if got := w.run(append(w.env, "SENDQUOTA_ADDR=192.0.2.1:1"), "api"); got.status != 1 || !strings.Contains(got.err, `SENDQUOTA_ADDR: "192.0.2.1:1": can not listen there`) {
+	if got := run(t, append(b.Env, "SENDQUOTA_ADDR=192.0.2.1:1"), "api"); got.Status != 1 || !strings.Contains(got.Err, `SENDQUOTA_ADDR: "192.0.2.1:1": can not listen there`) {
 		t.Errorf("an address of others: %+v", got)
 	}
 }
@@ -196,7 +176,7 @@ func TestDatabasePassword(t *testing.T) {
 	env := func(password string) []string {
 		return []string{"DATABASE_URL=" + server(password), "REDIS_URL=redis://127.0.0.1:1", "SENDQUOTA_LOG_LEVEL=debug"}
 	}
-	w := &world{t: t}
+	b := &bundle{t: t}
 	demanded := false
 	for _, middle := range []string{"@", "/", "#", "?", "%", " ", ":", "@/#?% &=+:é", "/@", "?@/#", "@@//", "%zz", "+"} {
 		password := first + middle + last
@@ -205,11 +185,11 @@ func TestDatabasePassword(t *testing.T) {
 		if !demanded {
 			demanded = true
 			pg.do("DO $$ BEGIN EXECUTE format('COPY (SELECT ''host all postgres all trust'' UNION ALL SELECT ''host all all all scram-sha-256'') TO %L', current_setting('hba_file')); END $$; SELECT pg_reload_conf()")
-			w.until("a password is demanded", func() bool { return w.run(env("wrong"), "sendquota", "tenants", "list").status != 0 })
+			b.until("a password is demanded", func() bool { return run(t, env("wrong"), "sendquota", "tenants", "list").Status != 0 })
 		}
 		for form, written := range map[string]string{"as it is": password, "encoded": url.QueryEscape(strings.ReplaceAll(password, " ", "\x00"))} {
 			written = strings.ReplaceAll(written, "%00", "%20")
-			if got := w.run(env(written), "sendquota", "tenants", "list"); got.status != 0 {
+			if got := run(t, env(written), "sendquota", "tenants", "list"); got.Status != 0 {
 				t.Errorf("%q %s: %+v", password, form, got)
 			}
 		}
@@ -218,8 +198,8 @@ func TestDatabasePassword(t *testing.T) {
 	for _, password := range []string{first, first + "/@" + last + "%41", first + "%41@" + last, "12/" + first + "@x", "12?" + first + "=@" + last, first + "\n" + last, first + "/x?y=@" + last} {
 		for _, command := range []string{"sendquota migrate", "sendquota tenants list", "sendquota audit", "sendquota config check", "sendquota dev --dir " + t.TempDir(), "api healthcheck"} {
 			args := strings.Fields(command)
-			got := w.run(append(env(password), "SENDQUOTA_ADDR="+freeAddr(t)), args[0], args[1:]...)
-			if got.status == 0 && command != "sendquota config check" || strings.Contains(got.out+got.err, "HUSH") {
+			got := run(t, append(env(password), "SENDQUOTA_ADDR="+testenv.FreeAddr(t)), args[0], args[1:]...)
+			if got.Status == 0 && command != "sendquota config check" || strings.Contains(got.Out+got.Err, "HUSH") {
 				t.Errorf("%s with %q: %+v", command, password, got)
 			}
 		}

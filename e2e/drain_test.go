@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,8 +23,8 @@ type keptAlive struct {
 	key string
 }
 
-func (w *world) keepAlive() (*keptAlive, error) {
-	u, err := url.Parse(w.api)
+func (b *bundle) keepAlive() (*keptAlive, error) {
+	u, err := url.Parse(b.api)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +32,8 @@ func (w *world) keepAlive() (*keptAlive, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.t.Cleanup(func() { _ = c.Close() })
-	return &keptAlive{c, bufio.NewReader(c), w.key}, c.SetDeadline(time.Now().Add(time.Minute))
+	b.t.Cleanup(func() { _ = c.Close() })
+	return &keptAlive{c, bufio.NewReader(c), b.Key}, c.SetDeadline(time.Now().Add(time.Minute))
 }
 
 // ask sends a request, and says whether the answer is the connection's last.
@@ -68,17 +66,17 @@ func (c *keptAlive) must(t *testing.T, path string, want int) (last bool) {
 	return last
 }
 
-func (w *world) mustKeepAlive() *keptAlive {
-	w.t.Helper()
-	c, err := w.keepAlive()
+func (b *bundle) mustKeepAlive() *keptAlive {
+	b.t.Helper()
+	c, err := b.keepAlive()
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return c
 }
 
-func drainConfig(drain string) setting {
-	return setting{config: strings.Replace(usualConfig, "drain: 0s", "drain: "+drain, 1)}
+func drainConfig(drain string) options {
+	return options{config: strings.Replace(usualConfig, "drain: 0s", "drain: "+drain, 1)}
 }
 
 // TestDrain_KeptAliveCallers stops one of two APIs under twelve callers that
@@ -86,10 +84,10 @@ func drainConfig(drain string) setting {
 // every request is answered, and nothing is lost.
 func TestDrain_KeptAliveCallers(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, drainConfig("10m")) // the test says when it is over
-	old := w.startAPI()
-	next := w.beside()
-	idle := w.mustKeepAlive()
+	b := setupWith(t, drainConfig("10m")) // the test says when it is over
+	old := b.StartAPI()
+	next := b.beside()
+	idle := b.mustKeepAlive()
 	if idle.must(t, "/healthz", 200) {
 		t.Fatal("the connection is not kept alive")
 	}
@@ -99,7 +97,7 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	for n := range callers {
-		c := w.mustKeepAlive()
+		c := b.mustKeepAlive()
 		all.Go(func() {
 			for i := 0; ; i++ {
 				select {
@@ -126,16 +124,16 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 			}
 		})
 	}
-	w.until("the callers are at work", func() bool { return booked.Load() > 10*callers })
-	_ = old.cmd.Process.Signal(syscall.SIGTERM)
-	w.until("every caller has moved", func() bool { return moved.Load() == callers || t.Failed() })
+	b.until("the callers are at work", func() bool { return booked.Load() > 10*callers })
+	_ = old.Signal(syscall.SIGTERM)
+	b.until("every caller has moved", func() bool { return moved.Load() == callers || t.Failed() })
 	before := booked.Load()
-	w.until("they go on", func() bool { return booked.Load() > before+10*callers || t.Failed() })
+	b.until("they go on", func() bool { return booked.Load() > before+10*callers || t.Failed() })
 	close(stop)
 	all.Wait()
 
 	for _, path := range []string{"/readyz", "/healthz"} { // the listener stays open, to be asked
-		if !w.mustKeepAlive().must(t, path, map[string]int{"/readyz": 503, "/healthz": 200}[path]) {
+		if !b.mustKeepAlive().must(t, path, map[string]int{"/readyz": 503, "/healthz": 200}[path]) {
 			t.Errorf("%s: the connection is kept alive", path)
 		}
 	}
@@ -154,8 +152,9 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 		t.Errorf("%d pushes for %d answers", rows, booked.Load())
 	}
 
-	_ = old.cmd.Process.Signal(syscall.SIGTERM) // a second signal does not wait
-	if err := <-old.exited; err == nil || !strings.Contains(err.Error(), "terminated") {
+	_ = old.Signal(syscall.SIGTERM) // a second signal does not wait
+	<-old.Exited()
+	if err := old.Err(); err == nil || !strings.Contains(err.Error(), "terminated") {
 		t.Errorf("after a second signal: %v", err)
 	}
 }
@@ -164,22 +163,23 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 // what is idle, and ends well.
 func TestDrain_Ends(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, drainConfig("1s"))
-	api := w.startAPI()
-	idle := w.mustKeepAlive()
+	b := setupWith(t, drainConfig("1s"))
+	api := b.StartAPI()
+	idle := b.mustKeepAlive()
 	idle.must(t, "/healthz", 200)
 	began := time.Now()
-	_ = api.cmd.Process.Signal(syscall.SIGTERM)
+	_ = api.Signal(syscall.SIGTERM)
 	if !idle.ended() {
 		t.Error("the idle connection was reset")
 	}
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("the idle connection was closed after %s", took)
 	}
-	if _, err := w.keepAlive(); err == nil {
+	if _, err := b.keepAlive(); err == nil {
 		t.Error("it still listens")
 	}
-	if err := <-api.exited; err != nil {
+	<-api.Exited()
+	if err := api.Err(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -187,10 +187,11 @@ func TestDrain_Ends(t *testing.T) {
 // TestDrain_WithoutListener: what can not listen does not wait.
 func TestDrain_WithoutListener(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, drainConfig("10m"))
-	w.startAPI()
-	second := w.start(exec.Command(filepath.Join(w.bin, "api")))
-	if err := <-second.exited; err == nil {
+	b := setupWith(t, drainConfig("10m"))
+	b.StartAPI()
+	second := b.Start("api")
+	<-second.Exited()
+	if second.Err() == nil {
 		t.Error("two APIs on one address")
 	}
 }

@@ -3,124 +3,115 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 type object = map[string]any
 
-// TestFromPostToRecord is the main story: a push for a future second is
+// TestPush_SubmitToSent is the main story: a push for a future second is
 // accepted, a second one for the same minute is refused, the first leaves when
 // its second has come, and is recorded.
-func TestFromPostToRecord(t *testing.T) {
+func TestPush_SubmitToSent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	api, worker := w.startAPI(), w.startWorker()
-	if out, err := w.health(); err != nil {
-		t.Fatalf("healthcheck: %v\n%s", err, out)
+	b := setup(t)
+	api, worker := b.StartAPI(), b.Start("worker")
+	if o := b.Exec("api", "healthcheck"); o.Status != 0 {
+		t.Fatalf("healthcheck: %+v", o)
 	}
 
 	due := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
 	push := object{"recipient": "anna", "send_at": due.Format(time.RFC3339), "message": object{"title": "secret title"}, "to": "+4512345678"}
-	status, first := w.call("POST", "/v1/pushes", push)
+	status, first := b.call("POST", "/v1/pushes", push)
 	if status != http.StatusCreated || first["status"] != "scheduled" {
 		t.Fatalf("submit: %d %v", status, first)
 	}
-	status, second := w.call("POST", "/v1/pushes", push)
+	status, second := b.call("POST", "/v1/pushes", push)
 	if status != http.StatusConflict || second["next_available_at"] != due.Add(time.Minute).Format(time.RFC3339) {
 		t.Fatalf("second submit: %d %v", status, second)
 	}
 
 	path := "/v1/pushes/" + first["id"].(string)
 	var got object
-	w.until("the push is sent", func() bool {
-		_, got = w.call("GET", path, nil)
+	b.until("the push is sent", func() bool {
+		_, got = b.call("GET", path, nil)
 		return got["status"] == "sent"
 	})
 	send := got["sends"].([]any)[0].(object)
 	if send["outcome"] != "delivered" || send["provider_message_id"] != "provider-"+got["id"].(string) {
 		t.Errorf("recorded: %v", send)
 	}
-	all := w.taken()
+	all := b.provider.Arrivals()
 	once(t, all, 1)
 	if late := all[0].At.Sub(due); late < 0 {
 		t.Errorf("it left %s before its second", -late)
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
-	w.stop(worker)
-	w.stop(api)
-	for _, p := range []*program{api, worker} {
-		for _, private := range []string{"secret title", "anna", "+4512345678", w.key, "whsec_"} {
-			if strings.Contains(p.log.String(), private) {
-				t.Errorf("the log of %s shows %q", p.cmd.Path, private)
+	b.stop(worker)
+	b.stop(api)
+	for _, p := range []*process.Process{api, worker} {
+		for _, private := range []string{"secret title", "anna", "+4512345678", b.Key, "whsec_"} {
+			if strings.Contains(p.Log(), private) {
+				t.Errorf("the log of %s shows %q", p.Name, private)
 			}
 		}
 	}
 }
 
-// health runs bin/api healthcheck.
-func (w *world) health() (string, error) {
-	cmd := exec.Command(filepath.Join(w.bin, "api"), "healthcheck")
-	cmd.Env = w.env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// TestStoppingLosesNothing stops workers while they send, again and again.
-func TestStoppingLosesNothing(t *testing.T) {
+// TestWorker_StoppedWhileSending stops workers while they send, again and again.
+func TestWorker_StoppedWhileSending(t *testing.T) {
 	t.Parallel()
 	const pushes = 600
-	w := newWorld(t)
-	w.startAPI()
+	b := setup(t)
+	b.StartAPI()
 	var members []object
 	for i := range pushes {
 		members = append(members, object{"recipient": fmt.Sprintf("r%d", i), "message": object{}})
 	}
-	if status, answer := w.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(pushes) {
+	if status, answer := b.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(pushes) {
 		t.Fatalf("batch: %d %v", status, answer)
 	}
 	for n := 0; n < pushes; {
-		before := len(w.taken())
-		worker := w.startWorker()
-		w.until("the worker sends", func() bool {
-			n = len(w.taken())
+		before := len(b.provider.Arrivals())
+		worker := b.Start("worker")
+		b.until("the worker sends", func() bool {
+			n = len(b.provider.Arrivals())
 			return n > before || n == pushes
 		})
-		w.stop(worker)
-		n = len(w.taken())
+		b.stop(worker)
+		n = len(b.provider.Arrivals())
 	}
-	once(t, w.taken(), pushes)
-	_, answer := w.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
+	once(t, b.provider.Arrivals(), pushes)
+	_, answer := b.call("GET", "/v1/pushes?page_size=500&status=sent", nil)
 	if got := len(answer["pushes"].([]any)); got != 500 || answer["next_page_token"] == "" {
 		t.Errorf("recorded: %d, next page %q", got, answer["next_page_token"])
 	}
-	if out := w.tool("audit", "--json"); out != `{"violations":[]}`+"\n" {
+	if out := b.Tool("audit", "--json"); out != `{"violations":[]}`+"\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
 
-// TestBadSettingsStopTheStart wants every fault named, with what is allowed.
-func TestBadSettingsStopTheStart(t *testing.T) {
+// TestSettings_BadAreReported wants every fault named, with what is allowed.
+func TestSettings_BadAreReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	file := filepath.Join(t.TempDir(), "bad.yaml")
 	write(t, file, "policy:\n  rules: [{name: a, limit: -1, window: 1m}]\nchanels: {}\n")
-	w.env = append(w.env, "SENDQUOTA_CONFIG="+file, "SENDQUOTA_LOG_LEVEL=verbose", "SENDQUOTA_COLOUR=red")
+	b.Env = append(b.Env, "SENDQUOTA_CONFIG="+file, "SENDQUOTA_LOG_LEVEL=verbose", "SENDQUOTA_COLOUR=red")
 	for _, name := range []string{"api", "worker"} {
-		cmd := exec.Command(filepath.Join(w.bin, name))
-		cmd.Env = w.env
-		out, err := cmd.CombinedOutput()
-		if err == nil {
+		o := b.Exec(name)
+		if o.Status == 0 {
 			t.Fatalf("%s started", name)
 		}
 		for _, want := range []string{file + ":2", file + ":3", "chanels", "-1", "verbose", "debug, info, warn", "SENDQUOTA_COLOUR"} {
-			if !strings.Contains(string(out), want) {
-				t.Errorf("%s does not say %q:\n%s", name, want, out)
+			if !strings.Contains(o.Err, want) {
+				t.Errorf("%s does not say %q:\n%s", name, want, o.Err)
 			}
 		}
 	}

@@ -24,10 +24,10 @@ channels:
 delivery: {lease: 130s}
 `
 
-// TestAServerThatGoesAwayLosesNoPush: Apple's does so now and then. It takes ten
+// TestAPNs_GoAway: Apple's does so now and then. It takes ten
 // of sixty pushes, says so, and goes. Although the channel repeats nothing that
 // is in doubt, all arrive, each once.
-func TestAServerThatGoesAwayLosesNoPush(t *testing.T) {
+func TestAPNs_GoAway(t *testing.T) {
 	t.Parallel()
 	const all, held, taken = 60, 40, 10
 	var mu sync.Mutex
@@ -61,14 +61,14 @@ func TestAServerThatGoesAwayLosesNoPush(t *testing.T) {
 	credentials(t, dir, web)
 	roots := filepath.Join(dir, "roots.pem")
 	write(t, roots, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate.Raw})))
-	w := newWorldIn(t, setting{config: strings.NewReplacer("WEB", web, "DIR", dir).Replace(goAwayConfig)})
-	w.env = append(w.env, "SSL_CERT_FILE="+roots)
-	w.startAPI()
-	w.startWorker()
+	b := setupWith(t, options{config: strings.NewReplacer("WEB", web, "DIR", dir).Replace(goAwayConfig)})
+	b.Env = append(b.Env, "SSL_CERT_FILE="+roots)
+	b.StartAPI()
+	b.Start("worker")
 	var ids []string
 	for i := range all {
 		push := object{"recipient": fmt.Sprint("anna-", i), "channel": "phone", "to": strings.Repeat("0a", 32), "message": object{"title": "Sale"}}
-		status, a := w.call("POST", "/v1/pushes", push)
+		status, a := b.call("POST", "/v1/pushes", push)
 		if status != http.StatusCreated {
 			t.Fatalf("%d %v", status, a)
 		}
@@ -77,8 +77,8 @@ func TestAServerThatGoesAwayLosesNoPush(t *testing.T) {
 	again := 0
 	for _, id := range ids {
 		var got object
-		w.until(id+" has ended", func() bool {
-			_, got = w.call("GET", "/v1/pushes/"+id, nil)
+		b.until(id+" has ended", func() bool {
+			_, got = b.call("GET", "/v1/pushes/"+id, nil)
 			return got["status"] == "sent" || got["status"] == "failed"
 		})
 		if sends := got["sends"].([]any); len(sends) > 1 {
@@ -98,7 +98,7 @@ func TestAServerThatGoesAwayLosesNoPush(t *testing.T) {
 	if conns := len(server.Conns()); again < held-taken || conns != 2 {
 		t.Errorf("%d pushes were tried again, over %d connections", again, conns)
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

@@ -8,32 +8,32 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestTwoInstallationsOnOneRedis: each has its own wake-ups, so that what it accepted
+// TestInstallations_OneRedis: each has its own wake-ups, so that what it accepted
 // leaves on time. Nobody is there to find what would be left: the lease of a wake-up is
 // ten minutes. All that either writes bears its own name.
-func TestTwoInstallationsOnOneRedis(t *testing.T) {
+func TestInstallations_OneRedis(t *testing.T) {
 	t.Parallel()
 	r := newOwnRedis(t)
 	config := strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 10m, ", 1) +
 		"api_limits: {per_ip: [{algorithm: fixed_window, limit: 100000, per: 1h}]}\n"
-	var worlds []*world
+	var both []*bundle
 	for range 2 {
-		w := newWorldIn(t, setting{redis: r.URL, config: config})
-		w.startAPI()
-		w.startWorker()
-		worlds = append(worlds, w)
+		b := setupWith(t, options{redis: r.URL, config: config})
+		b.StartAPI()
+		b.Start("worker")
+		both = append(both, b)
 	}
 	for _, in := range []time.Duration{0, 2 * time.Second, 4 * time.Second} {
 		var due [2]map[string]time.Time
-		for i, w := range worlds {
-			due[i] = w.accept("r-"+in.String(), in, object{})
+		for i, b := range both {
+			due[i] = b.accept("r-"+in.String(), in, object{})
 		}
-		for i, w := range worlds {
-			w.wantLeft(due[i])
+		for i, b := range both {
+			b.wantLeft(due[i])
 		}
 	}
-	for i, w := range worlds {
-		if n := len(w.taken()); n != 18 {
+	for i, b := range both {
+		if n := len(b.provider.Arrivals()); n != 18 {
 			t.Errorf("provider %d was asked %d times for 18 pushes", i, n)
 		}
 	}

@@ -2,23 +2,24 @@ package e2e
 
 import (
 	"io"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // watched is a worker that serves its metrics.
 type watched struct {
-	*program
+	*process.Process
 	url string
 }
 
-func (w *world) startWatchedWorker() watched {
-	w.t.Helper()
-	addr := freeAddr(w.t)
-	p := w.start(exec.Command(filepath.Join(w.bin, "worker")), "SENDQUOTA_METRICS_ADDR="+addr)
-	w.until("the worker serves its metrics", func() bool {
+func (b *bundle) startWatchedWorker() watched {
+	b.t.Helper()
+	addr := testenv.FreeAddr(b.t)
+	p := b.Start("worker", "SENDQUOTA_METRICS_ADDR="+addr)
+	b.until("the worker serves its metrics", func() bool {
 		res, err := client.Get("http://" + addr + "/healthz")
 		if err == nil {
 			res.Body.Close()

@@ -13,22 +13,24 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
-// tenant makes a tenant with a key, and returns the world as it is seen with that.
-func (w *world) tenant(name string) *world {
-	w.t.Helper()
-	other := *w
-	w.tool("tenants", "create", name)
-	other.key = strings.TrimSpace(w.tool("keys", "create", "--tenant", name))
+// tenant makes a tenant with a key, and returns the bundle with that key.
+func (b *bundle) tenant(name string) *bundle {
+	b.t.Helper()
+	other := *b
+	b.Tool("tenants", "create", name)
+	other.Key = strings.TrimSpace(b.Tool("keys", "create", "--tenant", name))
 	return &other
 }
 
 // stock gives a tenant so many pushes of so many recipients, with messages of so many
 // bytes. They are due next year, one of a recipient every minute.
-func (w *world) stock(tenant, recipient string, pushes, recipients, bytes int) {
-	w.t.Helper()
-	w.sql(fmt.Sprintf(`
+func (b *bundle) stock(tenant, recipient string, pushes, recipients, bytes int) {
+	b.t.Helper()
+	b.sql(fmt.Sprintf(`
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms)
 		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint,
 			r.name, 'log', 'newsletter', json_build_object('body', repeat('x', %[1]d)), at.at, at.at, at.at, at.at + interval '1 day', 86400000
@@ -36,12 +38,12 @@ func (w *world) stock(tenant, recipient string, pushes, recipients, bytes int) {
 			LATERAL (SELECT CASE WHEN %[3]d = 1 THEN '%[4]s' ELSE '%[4]s-' || n %% %[3]d END AS name) r,
 			LATERAL (SELECT date_trunc('minute', clock_timestamp()) + interval '100 days' + n / %[3]d * interval '1 minute' AS at) at
 		WHERE t.name = '%[5]s'`, bytes, pushes, recipients, recipient, tenant))
-	w.sql("ANALYZE pushes")
+	b.sql("ANALYZE pushes")
 }
 
 // text is a request of the tenant, as it goes over the wire. An empty key stands for
 // none.
-func (w *world) text(method, path, key, body string, header ...string) []byte {
+func (b *bundle) text(method, path, key, body string, header ...string) []byte {
 	lines := append([]string{method + " " + path + " HTTP/1.1", "Host: sendquota", "Content-Type: application/json"}, header...)
 	if key != "" {
 		lines = append(lines, "Authorization: Bearer "+key)
@@ -54,7 +56,7 @@ func (w *world) text(method, path, key, body string, header ...string) []byte {
 
 // crowd is connections of callers that are slow on purpose.
 type crowd struct {
-	w     *world
+	w     *bundle
 	mu    sync.Mutex
 	conns []net.Conn
 	sends sync.WaitGroup
@@ -120,14 +122,14 @@ func (c *crowd) leave() {
 
 // calm is a tenant that goes about its business, and wants to be served.
 type calm struct {
-	*world
+	*bundle
 	served atomic.Int64
 	wrong  chan string
 	stop   func()
 }
 
-func (w *world) calmly() *calm {
-	c, done, over := &calm{world: w, wrong: make(chan string, 10)}, make(chan struct{}), make(chan struct{})
+func (b *bundle) calmly() *calm {
+	c, done, over := &calm{bundle: b, wrong: make(chan string, 10)}, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
 		for i := 0; ; i++ {
@@ -146,7 +148,7 @@ func (w *world) calmly() *calm {
 		}
 	}()
 	c.stop = sync.OnceFunc(func() { close(done); <-over })
-	w.t.Cleanup(c.stop)
+	b.t.Cleanup(c.stop)
 	return c
 }
 
@@ -172,9 +174,9 @@ func (c *calm) goOn() {
 }
 
 // peak is the most memory that a program had so far, in MiB, as Linux tells it.
-func (p *program) peak(t *testing.T) int {
+func peak(t *testing.T, p *process.Process) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {
 		t.Skip("this system does not tell how much memory a program had")
 	}
@@ -200,25 +202,25 @@ http: {drain: 0s}
 // mostMemory is what an API may have, whatever its callers do, in MiB.
 const mostMemory = 400
 
-// TestMemoryIsBounded: callers who take their answers slowly, or send their requests
+// TestNeighbours_Memory: callers who take their answers slowly, or send their requests
 // slowly, of several tenants and of none, do not make the API take more memory than
 // it may, and are no reason not to serve another tenant.
-func TestMemoryIsBounded(t *testing.T) {
+func TestNeighbours_Memory(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: crowdedConfig})
-	api := w.startAPI()
-	loud := []*world{w, w.tenant("loud-1"), w.tenant("loud-2")}
+	b := setupWith(t, options{config: crowdedConfig})
+	api := b.StartAPI()
+	loud := []*bundle{b, b.tenant("loud-1"), b.tenant("loud-2")}
 	for _, name := range []string{"acme", "loud-1", "loud-2"} {
-		w.stock(name, "page", 520, 520, 60_000)
-		w.stock(name, "hot", 120_000, 1, 2)
+		b.stock(name, "page", 520, 520, 60_000)
+		b.stock(name, "hot", 120_000, 1, 2)
 	}
-	calm := w.tenant("calm").calmly()
-	crowd := &crowd{w: w}
+	calm := b.tenant("calm").calmly()
+	crowd := &crowd{w: b}
 	t.Cleanup(crowd.leave)
 	over := func(phase string) {
 		t.Helper()
 		calm.goOn()
-		peak := api.peak(t)
+		peak := peak(t, api)
 		t.Logf("%s: the API had %d MiB at most", phase, peak)
 		if peak >= mostMemory {
 			t.Errorf("%s: the API had %d MiB, want less than %d", phase, peak, mostMemory)
@@ -234,7 +236,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	var batches sync.WaitGroup
 	for range 8 {
 		batches.Go(func() {
-			if a, err := w.ask("POST", "/v1/pushes/batch", object{"pushes": members}); err != nil || a.status != http.StatusOK {
+			if a, err := b.ask("POST", "/v1/pushes/batch", object{"pushes": members}); err != nil || a.status != http.StatusOK {
 				t.Errorf("batch: %d %v", a.status, err)
 			}
 		})
@@ -242,24 +244,24 @@ func TestMemoryIsBounded(t *testing.T) {
 	batches.Wait()
 	over("8 batches of 65 pushes of 60 KB")
 
-	if got := crowd.ask(20, w.text("GET", "/v1/pushes?page_size=500", w.key, ""), 20); got[200] != 20 {
+	if got := crowd.ask(20, b.text("GET", "/v1/pushes?page_size=500", b.Key, ""), 20); got[200] != 20 {
 		t.Errorf("20 slow readers of the list: %v", got)
 	}
 	over("20 slow readers of the list")
 
 	half := func(path, key string, bytes int) []byte {
-		whole := w.text("POST", path, key, `{"pushes":"`+strings.Repeat("x", bytes)+`"}`)
+		whole := b.text("POST", path, key, `{"pushes":"`+strings.Repeat("x", bytes)+`"}`)
 		return whole[:len(whole)-bytes/2]
 	}
-	if got := crowd.ask(100, half("/v1/pushes/batch", w.key, 4_190_000), 90); got[429] < 90 {
+	if got := crowd.ask(100, half("/v1/pushes/batch", b.Key, 4_190_000), 90); got[429] < 90 {
 		t.Errorf("100 half-sent batches: %v", got)
 	}
 	over("100 half-sent batches")
 
 	for _, one := range loud {
-		crowd.ask(60, half("/v1/pushes/batch", one.key, 4_190_000), 0)
+		crowd.ask(60, half("/v1/pushes/batch", one.Key, 4_190_000), 0)
 		for _, path := range []string{"/v1/pushes", "/v1/limits/take", "/v1/quota/check", "/v1/webhooks"} {
-			crowd.ask(60, half(path, one.key, 60_000), 0)
+			crowd.ask(60, half(path, one.Key, 60_000), 0)
 		}
 	}
 	for _, key := range []string{"", "sq_wrong"} {
@@ -284,7 +286,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		var all sync.WaitGroup
 		var served atomic.Int64 // of all tenants: on a busy machine one of them may only see time-outs
 		for _, one := range loud {
-			request := bytes.Repeat(one.text(worst.method, worst.path, one.key, worst.body), worst.times)
+			request := bytes.Repeat(one.text(worst.method, worst.path, one.Key, worst.body), worst.times)
 			all.Go(func() {
 				got := crowd.ask(50, request, 50)
 				t.Logf("%s: %v", worst.name, got)
@@ -301,7 +303,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		over("150 that never read " + worst.name)
 	}
 	for _, path := range []string{"/openapi.json", "/docs", "/metrics"} {
-		crowd.ask(200, bytes.Repeat(w.text("GET", path, "", ""), 20), 200)
+		crowd.ask(200, bytes.Repeat(b.text("GET", path, "", ""), 20), 200)
 	}
 	over("600 that never read the open pages")
 
@@ -312,28 +314,28 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Logf("the calm tenant was served %d times", calm.served.Load())
 }
 
-// TestDeliveriesLeaveBesideALoudTenant: while one tenant submits all that it can, asks for
+// TestNeighbours_Deliveries: while one tenant submits all that it can, asks for
 // what costs most and takes at its worst, all requests of another are served, and its
 // pushes leave before those that the loud tenant had due at the same time.
-func TestDeliveriesLeaveBesideALoudTenant(t *testing.T) {
+func TestNeighbours_Deliveries(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: neighbourConfig})
-	w.startAPI()
-	calm := w.tenant("calm")
+	b := setupWith(t, options{config: neighbourConfig})
+	b.StartAPI()
+	calm := b.tenant("calm")
 	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
 	const many, few = 600, 20
-	w.submitAll("push", many, due)
-	crowd := &crowd{w: w}
+	b.submitAll("push", many, due)
+	crowd := &crowd{w: b}
 	t.Cleanup(crowd.leave)
 	var limits []string
 	for n := range 16 {
 		limits = append(limits, fmt.Sprintf(`{"key":"%d","algorithm":"sliding_window","limit":1000,"per":"1s","precision":"1ms"}`, n))
 	}
 	for _, request := range [][]byte{
-		w.text("GET", "/v1/pushes?category=zzz", w.key, ""),
-		w.text("POST", "/v1/limits/take", w.key, `{"limits":[`+strings.Join(limits, ",")+`]}`),
-		w.text("GET", "/v1/pushes", "sq_wrong", ""),
-		w.text("GET", "/v1/no/such/path", w.key, ""),
+		b.text("GET", "/v1/pushes?category=zzz", b.Key, ""),
+		b.text("POST", "/v1/limits/take", b.Key, `{"limits":[`+strings.Join(limits, ",")+`]}`),
+		b.text("GET", "/v1/pushes", "sq_wrong", ""),
+		b.text("GET", "/v1/no/such/path", b.Key, ""),
 	} {
 		crowd.ask(16, bytes.Repeat(request, 200), 16)
 	}
@@ -347,7 +349,7 @@ func TestDeliveriesLeaveBesideALoudTenant(t *testing.T) {
 			t.Errorf("take: %v %v", a, err)
 		}
 	}
-	w.startWorker()
+	b.Start("worker")
 	sent := func() int {
 		a, err := calm.ask("GET", "/v1/pushes?status=sent&page_size=100", nil)
 		if err != nil || a.status != http.StatusOK {
@@ -356,8 +358,8 @@ func TestDeliveriesLeaveBesideALoudTenant(t *testing.T) {
 		}
 		return len(list(a.body))
 	}
-	w.until("the calm tenant's pushes are sent", func() bool { return sent() >= few })
-	if before := len(w.through("push")); before >= many {
+	b.until("the calm tenant's pushes are sent", func() bool { return sent() >= few })
+	if before := len(b.through("push")); before >= many {
 		t.Errorf("they left behind %d of the loud tenant, which were due at the same time", before)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // postgresConfig lets an attempt that was lost be made again soon.
 const postgresConfig = `
 policy:
-  rules: ` + peopleRules + `
+  rules: ` + modelRules + `
 channels:
   push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1500ms, backoff: {first: 200ms, max: 1s}}
 delivery: {lease: 3s, arm_lease: 2s}
@@ -66,13 +66,13 @@ func (p *ownPostgres) must(err error) {
 
 const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'service'`
 
-// postgresFault is something that happens to Postgres while people do things.
-// One that is not over at once ends when everybody has been told of it.
+// postgresFault is something that happens to Postgres while models run. One
+// that is not over at once ends when every model has been told of it.
 type postgresFault struct {
 	name       string
 	begin, end func(p *ownPostgres)
 	lasts      time.Duration        // at least
-	again      func(p *ownPostgres) // until people are done
+	again      func(p *ownPostgres) // until the models are done
 }
 
 var postgresFaults = []postgresFault{
@@ -98,10 +98,10 @@ var postgresFaults = []postgresFault{
 	},
 }
 
-// TestPostgresTrouble: whatever happens to Postgres, callers are told with 503
+// TestPostgresFaults: whatever happens to Postgres, callers are told with 503
 // when to come back, repeating a request gives the exact answer, nothing that
 // was accepted is lost or booked twice, and workers carry on by themselves.
-func TestPostgresTrouble(t *testing.T) {
+func TestPostgresFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range postgresFaults {
 		t.Run(f.name, func(t *testing.T) {
@@ -113,62 +113,62 @@ func TestPostgresTrouble(t *testing.T) {
 
 func (f postgresFault) test(t *testing.T) {
 	p := newOwnPostgres(t)
-	w := newWorldIn(t, setting{database: p.URL, config: postgresConfig})
-	w.env = append(w.env, "DATABASE_URL="+p.service)
-	w.startAPI()
-	other, worker := w.beside(), w.startWatchedWorker()
-	all := people(t, 24, true, w, other)
-	live(all, 5)()
-	accepted := w.accept("during", 2*time.Second, object{})
-	maps.Copy(accepted, w.accept("under way", 0, object{"do": "slow", "times": 1}))
-	w.until("attempts are under way", func() bool { return len(w.taken()) >= 6 })
+	b := setupWith(t, options{database: p.URL, config: postgresConfig})
+	b.Env = append(b.Env, "DATABASE_URL="+p.service)
+	b.StartAPI()
+	other, worker := b.beside(), b.startWatchedWorker()
+	all := newModels(t, 24, true, b, other)
+	runModels(all, 5)()
+	accepted := b.accept("during", 2*time.Second, object{})
+	maps.Copy(accepted, b.accept("under way", 0, object{"do": "slow", "times": 1}))
+	b.until("attempts are under way", func() bool { return len(b.provider.Arrivals()) >= 6 })
 
-	done := live(all, 10)
+	done := runModels(all, 10)
 	over := time.After(f.lasts)
 	f.begin(p)
 	if f.end != nil {
-		w.until("both APIs say that they are unavailable", func() bool { return w.postgresIsAway() && other.postgresIsAway() })
-		w.until("people are told", func() bool { return tally(all)[unavailable] >= int64(len(all)) })
-		w.until("the worker says so, too", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
+		b.until("both APIs say that they are unavailable", func() bool { return b.postgresIsAway() && other.postgresIsAway() })
+		b.until("the models are told", func() bool { return totals(all)[unavailable] >= int64(len(all)) })
+		b.until("the worker says so, too", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
 		<-over
 		f.end(p)
 	}
 	if f.again != nil {
-		f.repeat(w, p, all, done)
+		f.repeat(b, p, all, done)
 	}
-	w.until("the APIs are ready again", func() bool { return redisIs("ok", w, other) })
-	maps.Copy(accepted, w.accept("after", 0, object{}))
+	b.until("the APIs are ready again", func() bool { return redisIs("ok", b, other) })
+	maps.Copy(accepted, b.accept("after", 0, object{}))
 	maps.Copy(accepted, other.accept("after, too", 0, object{}))
 	done()
-	w.until("all that was accepted is sent", func() bool {
+	b.until("all that was accepted is sent", func() bool {
 		for id := range accepted {
-			if status := strings.Fields(w.outcomes("/v1/pushes/" + id))[0]; status != "sent" {
+			if status := strings.Fields(b.outcomes("/v1/pushes/" + id))[0]; status != "sent" {
 				return false
 			}
 		}
 		return true
 	})
-	live(all, 3)()
+	runModels(all, 3)()
 
-	wantAccounts(w, all)
-	w.wantNoBursts()
-	if out := w.tool("audit"); out != "no violations\n" {
+	checkModels(b, all)
+	b.wantNoBursts()
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
-	n := tally(all)
-	t.Logf("booked, refused, freed, unavailable: %v; the provider was asked %d times for %d pushes", n, len(w.taken()), len(accepted))
+	n := totals(all)
+	t.Logf("booked, refused, freed, unavailable: %v; the provider was asked %d times for %d pushes", n, len(b.provider.Arrivals()), len(accepted))
 	if n[booked] < 50 || n[refused] < 20 || n[freed] < 20 || f.end != nil && n[unavailable] == 0 {
 		t.Errorf("too little happened to show anything")
 	}
 }
 
-// repeat lets it happen again each time that people have got some more answers,
+// repeat lets it happen again each time that models have got some more answers,
 // until they are done.
-func (f postgresFault) repeat(w *world, p *ownPostgres, all []*person, done func()) {
+func (f postgresFault) repeat(b *bundle, p *ownPostgres, all []*model, done func()) {
 	over := make(chan struct{})
 	go func() { done(); close(over) }()
-	answered := func() int64 { n := tally(all); return n[booked] + n[refused] + n[freed] }
-	w.until("people are done", func() bool {
+	answered := func() int64 { n := totals(all); return n[booked] + n[refused] + n[freed] }
+	b.until("the models are done", func() bool {
 		f.again(p)
 		for next := answered() + 20; answered() < next; time.Sleep(time.Millisecond) {
 			select {
@@ -182,28 +182,28 @@ func (f postgresFault) repeat(w *world, p *ownPostgres, all []*person, done func
 }
 
 // postgresIsAway asks for readiness.
-func (w *world) postgresIsAway() bool {
-	ready, err := w.ask("GET", "/readyz", nil)
+func (b *bundle) postgresIsAway() bool {
+	ready, err := b.ask("GET", "/readyz", nil)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return ready.status == http.StatusServiceUnavailable && ready.header.Get("Retry-After") != "" && ready.body["status"] == "unavailable" && (ready.body["postgres"] == "unreachable" || ready.body["postgres"] == "read_only")
 }
 
 // wantNoBursts wants no recipient to have got more than the rules allow, even
 // where a push came twice.
-func (w *world) wantNoBursts() {
-	w.t.Helper()
+func (b *bundle) wantNoBursts() {
+	b.t.Helper()
 	got := map[string][]time.Time{}
-	for _, one := range w.taken() {
+	for _, one := range b.provider.Arrivals() {
 		got[one.Recipient] = append(got[one.Recipient], one.At)
 		if one.Key != one.Push {
-			w.t.Errorf("push %s came with key %s", one.Push, one.Key)
+			b.t.Errorf("push %s came with key %s", one.Push, one.Key)
 		}
 	}
 	for recipient, times := range got {
-		if !peopleLimits.fit(times) {
-			w.t.Errorf("%s got pushes at %v", recipient, clocks(times))
+		if !modelLimits.fit(times) {
+			b.t.Errorf("%s got pushes at %v", recipient, clocks(times))
 		}
 	}
 }

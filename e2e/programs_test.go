@@ -6,6 +6,7 @@ package e2e
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"flag"
@@ -13,12 +14,10 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,10 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if addr := os.Getenv("E2E_PROVIDER"); addr != "" {
-		provide(addr, os.Getenv("E2E_JOURNAL"))
-		return
-	}
+	testenv.ServeProvider(wanted)
 	// The tests wait for other processes more than they compute.
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
@@ -48,26 +44,26 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sendquota-e2e-%d-%x", os.Getuid(), sha256.Sum224([]byte(here)))) // the same for every run of a checkout, so that they do not pile up
-	out, err := exec.Command("go", "build", "-ldflags", "-X "+buildVariables+"version=v9.9.9-e2e -X "+buildVariables+"revision=0123abc", "-o", dir+"/", "../cmd/...").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return dir, nil
+	return dir, testenv.Build(context.Background(), dir, []string{"-ldflags", "-X " + buildVariables + "version=v9.9.9-e2e -X " + buildVariables + "revision=0123abc"})
 })
 
-// world is one installation of sendquota.
-type world struct {
-	t       *testing.T
-	bin     string
-	env     []string
-	api     string // base URL
-	key     string
-	journal string // what the provider took
+func programs(t *testing.T) string {
+	t.Helper()
+	dir, err := build()
+	testenv.Check(t, err)
+	return dir
 }
 
-// setting is in what a world differs from the usual one; zero values: in
-// nothing.
-type setting struct {
+// bundle is one installation of sendquota with a provider.
+type bundle struct {
+	testenv.Installation
+	t        *testing.T
+	api      string // base URL
+	provider *testenv.Provider
+}
+
+// options are what differs from the usual installation.
+type options struct {
 	database, redis string   // URLs of servers of its own
 	config          string   // the YAML file; PROVIDER stands for the provider's address
 	env             []string // of all programs, besides
@@ -83,162 +79,61 @@ delivery: {lease: 10s}
 http: {drain: 0s}
 `
 
-// newWorld is the usual world.
-func newWorld(t *testing.T) *world {
+// setup is setupWith the usual options.
+func setup(t *testing.T) *bundle {
 	t.Helper()
-	return newWorldIn(t, setting{})
+	return setupWith(t, options{})
 }
 
-// newWorldIn migrates a database, makes a tenant with a key, and starts a
-// provider. The services are started by the test.
-func newWorldIn(t *testing.T, s setting) *world {
+// setupWith makes an installation and starts a provider. The test starts the
+// programs.
+func setupWith(t *testing.T, o options) *bundle {
 	t.Helper()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.database == "" {
-		s.database = testenv.Postgres(t)
-	}
-	if s.redis == "" {
-		s.redis = testenv.Redis(t)
-	}
 	dir := t.TempDir()
-	addr, provider := freeAddr(t), freeAddr(t)
-	w := &world{t: t, bin: bin, api: "http://" + addr, journal: filepath.Join(dir, "journal")}
-	file := filepath.Join(dir, "sendquota.yaml")
-	write(t, file, strings.ReplaceAll(cmp.Or(s.config, usualConfig), "PROVIDER", provider))
-	w.env = append(os.Environ(), "DATABASE_URL="+s.database, "REDIS_URL="+s.redis, "SENDQUOTA_ADDR="+addr,
-		"SENDQUOTA_CONFIG="+file, "PUSH_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	w.env = append(w.env, s.env...)
-
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.start(exec.Command(self), "E2E_PROVIDER="+provider, "E2E_JOURNAL="+w.journal)
-	w.tool("migrate")
-	w.tool("tenants", "create", "acme")
-	w.key = strings.TrimSpace(w.tool("keys", "create", "--tenant", "acme"))
-	return w
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	addr, err := process.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return addr
+	env := append([]string{"PUSH_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, o.env...)
+	provider := testenv.StartProvider(t, dir, env...)
+	i := testenv.Install(t, testenv.Config{
+		Programs: programs(t), Database: o.database, Redis: o.redis, Dir: dir, Env: env,
+		Settings: strings.ReplaceAll(cmp.Or(o.config, usualConfig), "PROVIDER", provider.Addr),
+	})
+	return &bundle{Installation: *i, t: t, api: "http://" + i.Addr, provider: provider}
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// tool runs bin/sendquota and returns its standard output.
-func (w *world) tool(args ...string) string {
-	w.t.Helper()
-	cmd := exec.Command(filepath.Join(w.bin, "sendquota"), args...)
-	cmd.Env = w.env
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		w.t.Fatalf("sendquota %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
-	}
-	return string(out)
-}
-
-// program is a running process.
-type program struct {
-	cmd    *exec.Cmd
-	exited chan error
-	log    *testenv.Buffer
-}
-
-// start starts a command; it is killed when the test ends.
-func (w *world) start(cmd *exec.Cmd, env ...string) *program {
-	w.t.Helper()
-	p := &program{cmd: cmd, exited: make(chan error, 1), log: &testenv.Buffer{}}
-	cmd.Env = append(append([]string{}, w.env...), env...)
-	cmd.Stdout, cmd.Stderr = p.log, p.log
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	go func() { p.exited <- cmd.Wait() }()
-	w.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		if w.t.Failed() {
-			w.t.Logf("%s said:\n%s", filepath.Base(cmd.Path), p.log.String())
-		}
-	})
-	return p
-}
-
-func (w *world) startWorker() *program {
-	return w.start(exec.Command(filepath.Join(w.bin, "worker")))
-}
-
-// startAPI starts the API and waits until it is ready.
-func (w *world) startAPI() *program {
-	w.t.Helper()
-	p := w.start(exec.Command(filepath.Join(w.bin, "api")))
-	w.until("the API is ready", func() bool {
-		res, err := http.Get(w.api + "/readyz")
-		if err != nil {
-			return false
-		}
-		res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	})
-	return p
-}
-
-// stop asks a program to stop and wants it to do so cleanly.
-func (w *world) stop(p *program) {
-	w.t.Helper()
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case err := <-p.exited:
-		if err != nil {
-			w.t.Fatalf("%s did not stop cleanly: %v\n%s", p.cmd.Path, err, p.log.String())
-		}
-	case <-time.After(2 * time.Minute):
-		w.t.Fatalf("%s did not stop", p.cmd.Path)
-	}
+// stop asks a program to stop, which must do so cleanly.
+func (b *bundle) stop(p *process.Process) {
+	b.t.Helper()
+	testenv.Check(b.t, p.Stop(2*time.Minute))
 }
 
 // until waits for a fact.
-func (w *world) until(fact string, holds func() bool) {
-	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain: %s", fact)
-		}
-	}
+func (b *bundle) until(fact string, holds func() bool) {
+	b.t.Helper()
+	testenv.Until(b.t, 20*time.Millisecond, fact, holds)
 }
 
-// beside starts another API process of the same world, and returns the world as
-// seen through that.
-func (w *world) beside(env ...string) *world {
-	w.t.Helper()
-	other, addr := *w, freeAddr(w.t)
-	other.api = "http://" + addr
-	other.env = append(append(slices.Clone(w.env), "SENDQUOTA_ADDR="+addr), env...)
-	other.startAPI()
+// beside starts another API process of the same installation, and returns the
+// bundle that calls that.
+func (b *bundle) beside(env ...string) *bundle {
+	b.t.Helper()
+	other := *b
+	other.Addr = testenv.FreeAddr(b.t)
+	other.api = "http://" + other.Addr
+	other.Env = append(append(slices.Clone(b.Env), "SENDQUOTA_ADDR="+other.Addr), env...)
+	other.StartAPI()
 	return &other
 }
 
 // call sends a request and returns the status and the decoded answer.
-func (w *world) call(method, path string, body any) (int, map[string]any) {
-	w.t.Helper()
-	a, err := w.ask(method, path, body)
+func (b *bundle) call(method, path string, body any) (int, map[string]any) {
+	b.t.Helper()
+	a, err := b.ask(method, path, body)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return a.status, a.body
 }
@@ -255,7 +150,7 @@ func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
 var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // ask is call for any goroutine, and with headers: names and values by turns.
-func (w *world) ask(method, path string, body any, headers ...string) (answer, error) {
+func (b *bundle) ask(method, path string, body any, headers ...string) (answer, error) {
 	var reader io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -264,11 +159,11 @@ func (w *world) ask(method, path string, body any, headers ...string) (answer, e
 		}
 		reader = bytes.NewReader(text)
 	}
-	req, err := http.NewRequest(method, w.api+path, reader)
+	req, err := http.NewRequest(method, b.api+path, reader)
 	if err != nil {
 		return answer{}, err
 	}
-	req.Header.Set("Authorization", "Bearer "+w.key)
+	req.Header.Set("Authorization", "Bearer "+b.Key)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])

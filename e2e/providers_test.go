@@ -60,17 +60,17 @@ var misbehaviorRows = []misbehavior{
 	{"large-500", 0, "once", "unknown", "failed", 0},
 }
 
-// TestProvidersThatMisbehave: each way of a provider has its outcome, and each
+// TestProviders_Misbehaving: each way of a provider has its outcome, and each
 // outcome its consequence, for all pushes at the same time.
-func TestProvidersThatMisbehave(t *testing.T) {
+func TestProviders_Misbehaving(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: providersConfig})
-	w.startAPI()
-	w.startWorker()
+	b := setupWith(t, options{config: providersConfig})
+	b.StartAPI()
+	b.Start("worker")
 	ids := make([]string, len(misbehaviorRows))
 	for i, m := range misbehaviorRows {
 		body := object{"recipient": fmt.Sprint("r", i), "channel": m.channel, "message": object{"do": m.does, "times": m.times}}
-		status, a := w.call("POST", "/v1/pushes", body)
+		status, a := b.call("POST", "/v1/pushes", body)
 		if status != http.StatusCreated {
 			t.Fatalf("%v: %d %v", m, status, a)
 		}
@@ -78,51 +78,51 @@ func TestProvidersThatMisbehave(t *testing.T) {
 	}
 	for i, m := range misbehaviorRows {
 		var push object
-		w.until(fmt.Sprintf("%v ends", m), func() bool {
-			_, push = w.call("GET", "/v1/pushes/"+ids[i], nil)
+		b.until(fmt.Sprintf("%v ends", m), func() bool {
+			_, push = b.call("GET", "/v1/pushes/"+ids[i], nil)
 			return push["status"] == "sent" || push["status"] == "failed"
 		})
-		m.check(w, push)
+		m.check(b, push)
 	}
-	for _, one := range w.taken() {
-		if one.Key != one.Push || !one.Signed || one.Did == "followed" {
+	for _, one := range b.provider.Arrivals() {
+		if one.Key != one.Push || !one.Signed || one.Does == "followed" {
 			t.Errorf("the provider got %+v", one)
 		}
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
 
 // check holds a push that has ended to its row.
-func (m misbehavior) check(w *world, push object) {
+func (m misbehavior) check(b *bundle, push object) {
 	var outcomes []string
 	for _, s := range push["sends"].([]any) {
 		outcomes = append(outcomes, s.(object)["outcome"].(string))
 	}
 	if got := strings.Join(outcomes, " "); got != m.outcomes || push["status"] != m.status {
-		w.t.Errorf("%v: it ended %v after %s", m, push["status"], got)
+		b.t.Errorf("%v: it ended %v after %s", m, push["status"], got)
 	}
 	var came []time.Time
-	for _, one := range w.taken() {
+	for _, one := range b.provider.Arrivals() {
 		if one.Push == push["id"] {
 			came = append(came, one.At)
 		}
 	}
 	if m.channel != "gone" && len(came) != len(outcomes) {
-		w.t.Errorf("%v: it came to the provider %d times", m, len(came))
+		b.t.Errorf("%v: it came to the provider %d times", m, len(came))
 	}
 	for i := 1; i < len(came); i++ {
 		if pause := came[i].Sub(came[i-1]); pause < m.wait {
-			w.t.Errorf("%v: another attempt after %s", m, pause)
+			b.t.Errorf("%v: another attempt after %s", m, pause)
 		}
 	}
 	// What failed has given its place back.
-	_, a := w.call("POST", "/v1/quota/check", object{"recipient": push["recipient"], "channel": m.channel, "send_at": push["send_at"]})
+	_, a := b.call("POST", "/v1/quota/check", object{"recipient": push["recipient"], "channel": m.channel, "send_at": push["send_at"]})
 	if free := a["allowed"]; free != (m.status == "failed") {
-		w.t.Errorf("%v: the place is free: %v", m, free)
+		b.t.Errorf("%v: the place is free: %v", m, free)
 	}
 	if unknown := slices.Contains(outcomes, "unknown"); push["possibly_delivered"] != unknown {
-		w.t.Errorf("%v: possibly_delivered is %v", m, push["possibly_delivered"])
+		b.t.Errorf("%v: possibly_delivered is %v", m, push["possibly_delivered"])
 	}
 }

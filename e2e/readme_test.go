@@ -6,27 +6,25 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestReadmeWalk runs `sendquota dev` in an empty folder, and then the
+// TestReadme_Walk runs `sendquota dev` in an empty folder, and then the
 // commands of the README against it, each of which must print what the "#"
 // line above it says.
-func TestReadmeWalk(t *testing.T) {
+func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, bin: bin}
-	dir, addr := openFolder(t), freeAddr(t)
-	cmd := exec.Command(filepath.Join(bin, "sendquota"), "dev")
-	cmd.Dir = dir
-	dev := w.start(cmd, append(os.Environ(), "SENDQUOTA_ADDR="+addr, "DATABASE_URL=", "REDIS_URL=")...)
-	w.until("dev says that it is running", func() bool { return strings.Contains(dev.log.String(), "sendquota is running") })
+	b := &bundle{t: t}
+	dir, addr := openFolder(t), testenv.FreeAddr(t)
+	path := filepath.Join(programs(t), "sendquota")
+	dev := testenv.StartCommand(t, process.Command{Path: path, Args: []string{"dev"}, Dir: dir, Env: []string{"SENDQUOTA_ADDR=" + addr}, Log: filepath.Join(t.TempDir(), "log")})
+	b.until("dev says that it is running", func() bool { return strings.Contains(dev.Log(), "sendquota is running") })
 
 	script, wanted := walk(t, strings.ReplaceAll(string(readme), "127.0.0.1:8080", addr))
 	bash := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", script)
@@ -41,24 +39,24 @@ func TestReadmeWalk(t *testing.T) {
 			t.Errorf("the README promises %s; the command printed:\n%s", want, answers[i])
 		}
 	}
-	if !strings.Contains(dev.log.String(), "delivered to user-42") {
-		t.Errorf("dev did not print the delivery:\n%s", dev.log.String())
+	if !strings.Contains(dev.Log(), "delivered to user-42") {
+		t.Errorf("dev did not print the delivery:\n%s", dev.Log())
 	}
 
 	// A second run in the same folder says where the first one is, whatever is
 	// free for it, and leaves that alone.
-	second := exec.Command(filepath.Join(bin, "sendquota"), "dev")
+	second := exec.Command(path, "dev")
 	second.Dir = dir
-	second.Env = append(os.Environ(), "SENDQUOTA_ADDR="+freeAddr(t), "DATABASE_URL=", "REDIS_URL=")
+	second.Env = append(os.Environ(), "SENDQUOTA_ADDR="+testenv.FreeAddr(t), "DATABASE_URL=", "REDIS_URL=")
 	out, err = second.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "sendquota runs already, at http://"+addr) || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("a second run: %v\n%s", err, out)
 	}
-	w.api = "http://" + addr
-	if status, _ := w.call("GET", "/healthz", nil); status != 200 {
+	b.api = "http://" + addr
+	if status, _ := b.call("GET", "/healthz", nil); status != 200 {
 		t.Errorf("the first run answers %d afterwards", status)
 	}
-	w.stop(dev)
+	b.stop(dev)
 	if left, _ := filepath.Glob(filepath.Join(dir, ".local", "address")); left != nil {
 		t.Errorf("left behind: %v", left)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// marked is a world in which all that must not be told has a mark in it.
+// marked are settings in which every secret contains MARK.
 const marked = `
 policy:
   rules: [{name: per-minute, limit: 1, window: 1m}]
@@ -23,22 +23,22 @@ channels:
 delivery: {lease: 3s, arm_lease: 2s, redis_patience: 1s, audit_interval: 1s}
 `
 
-// TestNothingSecretIsTold: API and worker say all that they can say, through
+// TestRedaction: API and worker say all that they can say, through
 // successes and failures of everything, and no secret, message, recipient or
 // address is in any log line or metric.
-func TestNothingSecretIsTold(t *testing.T) {
+func TestRedaction(t *testing.T) {
 	t.Parallel()
 	pg, rd := newOwnPostgres(t), newOwnRedis(t)
 	rd.do("CONFIG", "SET", "requirepass", "MARKredis")
-	w := newWorldIn(t, setting{
+	b := setupWith(t, options{
 		database: withPassword(t, pg.service, "MARKpostgres"), redis: withPassword(t, rd.URL, "MARKredis"), config: marked,
 		env: []string{"PUSH_SECRET=whsec_MARKsignedAAAAAAAAAAAAAA", "SENDQUOTA_LOG_LEVEL=debug"},
 	})
-	api, worker := w.startAPI(), w.startWatchedWorker()
+	api, worker := b.StartAPI(), b.startWatchedWorker()
 	refused := map[int]int{}
 	submit := func(who, channel, do string, headers ...string) {
 		t.Helper()
-		a, err := w.ask("POST", "/v1/pushes", object{
+		a, err := b.ask("POST", "/v1/pushes", object{
 			"recipient": "MARKrecipient-" + who, "to": "MARKaddress", "channel": channel, "metadata": object{"m": "MARKmetadata"},
 			"message": object{"title": "MARKmessage", "do": do},
 		}, append(headers, "X-Forwarded-For", "MARKforwarded")...)
@@ -60,18 +60,18 @@ func TestNothingSecretIsTold(t *testing.T) {
 		submit("bad", "push", "", "Authorization", "Basic MARKbasic")
 		submit("bad", "push", "", "Content-Type", "text/MARK")
 		for _, path := range []string{"/v1/MARKnothing", "/v1/pushes?recipient=MARKrecipient-&page_token=MARKtoken", "/v1/pushes/MARKid", "/v1/recipients/MARKrecipient/slots", "/v1/recipients/MARKrecipient/quota?MARK=1"} {
-			a, err := w.ask("GET", path, nil, "X-Request-Id", "MARK request", "User-Agent", "MARKagent")
+			a, err := b.ask("GET", path, nil, "X-Request-Id", "MARK request", "User-Agent", "MARKagent")
 			if err != nil {
 				t.Fatal(err)
 			}
 			refused[a.status]++
 		}
-		_, _ = w.call("POST", "/v1/pushes/batch", object{"pushes": []any{object{"recipient": "MARKbatch", "message": "MARKno"}, "MARKmember"}})
-		_, _ = w.call("POST", "/v1/pushes", `{"MARKbody": `)
+		_, _ = b.call("POST", "/v1/pushes/batch", object{"pushes": []any{object{"recipient": "MARKbatch", "message": "MARKno"}, "MARKmember"}})
+		_, _ = b.call("POST", "/v1/pushes", `{"MARKbody": `)
 	}
 	story("first")
-	w.until("attempts have failed in all ways", func() bool {
-		_, list := w.call("GET", "/v1/pushes?status=failed&page_size=100", nil)
+	b.until("attempts have failed in all ways", func() bool {
+		_, list := b.call("GET", "/v1/pushes?status=failed&page_size=100", nil)
 		return len(list["pushes"].([]any)) >= 7
 	})
 
@@ -85,10 +85,10 @@ func TestNothingSecretIsTold(t *testing.T) {
 	story("kept-out")
 	pg.must(pg.Kill())
 	story("without-postgres")
-	w.until("the worker misses Postgres", func() bool { return strings.Contains(worker.log.String(), `"level":"ERROR"`) })
+	b.until("the worker misses Postgres", func() bool { return strings.Contains(worker.Log(), `"level":"ERROR"`) })
 
-	told := api.log.String() + worker.log.String()
-	for _, url := range []string{w.api, worker.url} {
+	told := api.Log() + worker.Log()
+	for _, url := range []string{b.api, worker.url} {
 		res, err := client.Get(url + "/metrics")
 		if err != nil {
 			t.Fatal(err)
@@ -97,11 +97,11 @@ func TestNothingSecretIsTold(t *testing.T) {
 		_ = res.Body.Close()
 		told += string(text)
 	}
-	w.stop(api)
-	w.stop(worker.program)
-	told += api.log.String() + worker.log.String()
+	b.stop(api)
+	b.stop(worker.Process)
+	told += api.Log() + worker.Log()
 
-	for _, secret := range []string{"mark", w.key, w.key[3:20], base64.StdEncoding.EncodeToString([]byte(":MARKredis"))} {
+	for _, secret := range []string{"mark", b.Key, b.Key[3:20], base64.StdEncoding.EncodeToString([]byte(":MARKredis"))} {
 		for line := range strings.Lines(told) {
 			if strings.Contains(strings.ToLower(line), strings.ToLower(secret)) {
 				t.Errorf("%q is told: %s", secret, line)
@@ -119,7 +119,7 @@ func TestNothingSecretIsTold(t *testing.T) {
 			t.Errorf("nothing tells of %s", event)
 		}
 	}
-	if all := w.taken(); len(all) < 9 || !strings.Contains(string(all[0].Message), "MARKmessage") || time.Since(all[0].At) > time.Hour {
+	if all := b.provider.Arrivals(); len(all) < 9 || !strings.Contains(string(all[0].Message), "MARKmessage") || time.Since(all[0].At) > time.Hour {
 		t.Errorf("the provider got %d pushes", len(all))
 	}
 }

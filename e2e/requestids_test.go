@@ -6,14 +6,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestRequestIDs: from the line of a request to the lines of its push, and back,
 // through everything that becomes of pushes.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	api, worker := w.startAPI(), w.startWorker()
+	b := setup(t)
+	api, worker := b.StartAPI(), b.Start("worker")
 	requests := map[string]string{} // by push
 	submit := func(name string, more object) string {
 		t.Helper()
@@ -21,7 +24,7 @@ func TestRequestIDs(t *testing.T) {
 		for k, v := range more {
 			push[k] = v
 		}
-		a, err := w.ask("POST", "/v1/pushes", push, "X-Request-Id", "request-"+name)
+		a, err := b.ask("POST", "/v1/pushes", push, "X-Request-Id", "request-"+name)
 		if err != nil || a.status != 201 {
 			t.Fatal(a, err)
 		}
@@ -29,8 +32,8 @@ func TestRequestIDs(t *testing.T) {
 		requests[id] = "request-" + name
 		return id
 	}
-	logged := func(p *program, message, push string) bool {
-		for line := range strings.Lines(p.log.String()) {
+	logged := func(p *process.Process, message, push string) bool {
+		for line := range strings.Lines(p.Log()) {
 			if strings.Contains(line, `"msg":"`+message+`"`) && strings.Contains(line, `"push":"`+push+`"`) {
 				return true
 			}
@@ -39,24 +42,23 @@ func TestRequestIDs(t *testing.T) {
 	}
 	sent, refused, lost := submit("sent", nil), submit("refused", object{"message": object{"do": "404"}}), submit("lost", object{"message": object{"do": "hang"}})
 	for _, id := range []string{sent, refused} {
-		w.until("attempted", func() bool { return logged(worker, "push attempted", id) })
+		b.until("attempted", func() bool { return logged(worker, "push attempted", id) })
 	}
-	w.until("an attempt hangs", func() bool { return len(w.taken()) == 3 })
-	_ = worker.cmd.Process.Kill()
-	<-worker.exited
+	b.until("an attempt hangs", func() bool { return len(b.provider.Arrivals()) == 3 })
+	testenv.Check(t, worker.Kill())
 	expiry := time.Now().Add(3 * time.Second).UTC().Truncate(time.Second)
 	late := submit("late", object{"expires_at": expiry.Format(time.RFC3339)})
-	w.until("it has expired", func() bool { return time.Now().After(expiry) })
-	next := w.startWorker()
-	w.until("the rest is logged", func() bool {
+	b.until("it has expired", func() bool { return time.Now().After(expiry) })
+	next := b.Start("worker")
+	b.until("the rest is logged", func() bool {
 		return logged(next, "push expired", late) && logged(next, "attempt lost", lost) && logged(next, "push deferred by its recipient's actual sends", lost)
 	})
 
-	w.stop(next)
-	w.stop(api)
+	b.stop(next)
+	b.stop(api)
 	lines := 0
-	for _, p := range []*program{api, worker, next} {
-		for line := range strings.Lines(p.log.String()) {
+	for _, p := range []*process.Process{api, worker, next} {
+		for line := range strings.Lines(p.Log()) {
 			var l struct {
 				Msg, Push string
 				RequestID string `json:"request_id"`

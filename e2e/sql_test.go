@@ -1,28 +1,17 @@
 package e2e
 
 import (
-	"errors"
-	"os/exec"
-	"strings"
-
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// sql changes the world's database behind sendquota's back.
-func (w *world) sql(statement string) {
-	w.t.Helper()
-	for _, v := range w.env {
-		if url, ok := strings.CutPrefix(v, "DATABASE_URL="); ok {
-			conn, err := pgx.Connect(w.t.Context(), url)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			defer conn.Close(w.t.Context())
-			if _, err := conn.Exec(w.t.Context(), statement); err != nil {
-				w.t.Fatal(err)
-			}
-		}
-	}
+// sql changes the installation's database directly.
+func (b *bundle) sql(statement string) {
+	b.t.Helper()
+	conn, err := pgx.Connect(b.t.Context(), b.Database)
+	testenv.Check(b.t, err)
+	defer conn.Close(b.t.Context())
+	_, err = conn.Exec(b.t.Context(), statement)
+	testenv.Check(b.t, err)
 }
-
-func asExit(err error, exit **exec.ExitError) bool { return errors.As(err, exit) }

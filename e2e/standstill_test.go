@@ -67,34 +67,34 @@ func TestStandstill(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			r := newOwnRedis(t)
-			w := newWorldIn(t, setting{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
-			w.startAPI()
-			worker := w.startWatchedWorker()
-			w.wantLeft(w.accept("before", 0, object{}))
+			b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
+			b.StartAPI()
+			worker := b.startWatchedWorker()
+			b.wantLeft(b.accept("before", 0, object{}))
 			queues := slices.DeleteFunc(r.rdb.SMembers(t.Context(), "asynq:queues").Val(), func(q string) bool { return !strings.HasPrefix(q, "push-") })
 			if len(queues) == 0 {
 				t.Fatal("there is no queue")
 			}
 
-			due := w.accept("during", 3*time.Second, object{})
-			w.until("they are armed", func() bool {
-				return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(w.taken()) > 6
+			due := b.accept("during", 3*time.Second, object{})
+			b.until("they are armed", func() bool {
+				return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.provider.Arrivals()) > 6
 			})
 			s.begin(t, r.rdb, queues)
 			if s.redis != "ok" {
-				maps.Copy(due, w.accept("during, at once", 0, object{}))
-				w.until("/readyz tells", func() bool {
-					return readiness(t, w.api)["redis"] == s.redis && readiness(t, worker.url)["redis"] == s.redis
+				maps.Copy(due, b.accept("during, at once", 0, object{}))
+				b.until("/readyz tells", func() bool {
+					return readiness(t, b.api)["redis"] == s.redis && readiness(t, worker.url)["redis"] == s.redis
 				})
 			}
-			w.wantLeft(due)
+			b.wantLeft(due)
 			s.end(t, r.rdb, queues)
-			w.until("it is as before", func() bool {
-				return readiness(t, w.api)["status"] == "ready" && readiness(t, worker.url)["status"] == "ready"
+			b.until("it is as before", func() bool {
+				return readiness(t, b.api)["status"] == "ready" && readiness(t, worker.url)["status"] == "ready"
 			})
-			w.wantLeft(w.accept("after", 0, object{}))
-			once(t, w.taken(), len(w.taken()))
-			if out := w.tool("audit"); out != "no violations\n" {
+			b.wantLeft(b.accept("after", 0, object{}))
+			once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
+			if out := b.Tool("audit"); out != "no violations\n" {
 				t.Errorf("audit: %s", out)
 			}
 		})
@@ -104,22 +104,22 @@ func TestStandstill(t *testing.T) {
 // readiness is what a program says of itself; nothing, if it does not answer.
 func readiness(t *testing.T, url string) object {
 	t.Helper()
-	w := &world{t: t, api: url}
-	a, err := w.ask("GET", "/readyz", nil)
+	b := &bundle{t: t, api: url}
+	a, err := b.ask("GET", "/readyz", nil)
 	if err != nil {
 		return nil
 	}
 	return a.body
 }
 
-// TestOthersWorkersInTheQueue: somebody's workers take every wake-up and know nothing
+// TestStandstill_ForeignWorkers: somebody's workers take every wake-up and know nothing
 // of its push.
-func TestOthersWorkersInTheQueue(t *testing.T) {
+func TestStandstill_ForeignWorkers(t *testing.T) {
 	t.Parallel()
 	r := newOwnRedis(t)
-	w := newWorldIn(t, setting{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
-	w.startAPI()
-	first := w.accept("first", 0, object{})
+	b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
+	b.StartAPI()
+	first := b.accept("first", 0, object{})
 	queues := map[string]int{}
 	for _, q := range r.rdb.SMembers(t.Context(), "asynq:queues").Val() {
 		queues[q] = 1
@@ -132,25 +132,25 @@ func TestOthersWorkersInTheQueue(t *testing.T) {
 	}
 	t.Cleanup(thief.Shutdown)
 	<-stolen
-	worker := w.startWatchedWorker()
-	maps.Copy(first, w.accept("more", time.Second, object{}))
-	w.wantLeft(first)
+	worker := b.startWatchedWorker()
+	maps.Copy(first, b.accept("more", time.Second, object{}))
+	b.wantLeft(first)
 	if worker.metric("sendquota_overdue_total") == 0 {
 		t.Error("the worker does not count what it found")
 	}
-	once(t, w.taken(), len(w.taken()))
+	once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
 }
 
-// TestAChannelThatIsTakenAway: its pushes wait without using up attempts. Some leave
+// TestChannel_Removed: its pushes wait without using up attempts. Some leave
 // when it is back; those whose time is over are expired, and not failed.
-func TestAChannelThatIsTakenAway(t *testing.T) {
+func TestChannel_Removed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	api, worker := w.startAPI(), w.startWorker()
+	b := setup(t)
+	api, worker := b.StartAPI(), b.Start("worker")
 	submit := func(recipient string, more object) string {
 		body := object{"recipient": recipient, "message": object{}, "send_at": time.Now().Add(4 * time.Second).Format(time.RFC3339)}
 		maps.Copy(body, more)
-		status, a := w.call("POST", "/v1/pushes", body)
+		status, a := b.call("POST", "/v1/pushes", body)
 		if status != 201 {
 			t.Fatalf("%d %v", status, a)
 		}
@@ -158,58 +158,58 @@ func TestAChannelThatIsTakenAway(t *testing.T) {
 	}
 	patient := submit("anna", nil)
 	brief := submit("bert", object{"expires_at": time.Now().Add(7 * time.Second).Format(time.RFC3339)})
-	w.stop(api)
-	w.stop(worker)
-	w.configure("  push: {", "  other: {")
-	w.startAPI()
-	away := w.startWorker()
-	state := func(id string) object { _, a := w.call("GET", "/v1/pushes/"+id, nil); return a }
-	w.until("the brief one is over", func() bool { return state(brief)["status"] != "scheduled" })
+	b.stop(api)
+	b.stop(worker)
+	b.configure("  push: {", "  other: {")
+	b.StartAPI()
+	away := b.Start("worker")
+	state := func(id string) object { _, a := b.call("GET", "/v1/pushes/"+id, nil); return a }
+	b.until("the brief one is over", func() bool { return state(brief)["status"] != "scheduled" })
 	if a := state(brief); a["status"] != "expired" || a["attempts"] != 0.0 {
 		t.Errorf("the brief one: %v", a)
 	}
 	if a := state(patient); a["status"] != "scheduled" || a["attempts"] != 0.0 {
 		t.Errorf("the patient one: %v", a)
 	}
-	if a := readiness(t, w.api); a["status"] != "ready" {
+	if a := readiness(t, b.api); a["status"] != "ready" {
 		t.Errorf("/readyz: %v", a)
 	}
-	w.stop(away)
-	w.configure("  other: {", "  push: {")
-	w.startWorker()
-	w.until("the patient one leaves", func() bool { return state(patient)["status"] == "sent" })
-	if taken := w.taken(); len(taken) != 1 || taken[0].Push != patient {
+	b.stop(away)
+	b.configure("  other: {", "  push: {")
+	b.Start("worker")
+	b.until("the patient one leaves", func() bool { return state(patient)["status"] == "sent" })
+	if taken := b.provider.Arrivals(); len(taken) != 1 || taken[0].Push != patient {
 		t.Errorf("%v", taken)
 	}
 }
 
-// TestFinishMeetsTrouble: attempts that the provider took while Postgres writes nothing
+// TestFinish_ReadOnlyPostgres: attempts that the provider took while Postgres writes nothing
 // are recorded when it does again, and made once.
-func TestFinishMeetsTrouble(t *testing.T) {
+func TestFinish_ReadOnlyPostgres(t *testing.T) {
 	t.Parallel()
 	p := newOwnPostgres(t)
-	w := newWorldIn(t, setting{database: p.URL, config: strings.Replace(usualConfig, "lease: 10s", "lease: 2m, arm_lease: 2s", 1)})
-	w.env = append(w.env, "DATABASE_URL="+p.service)
-	w.startAPI()
-	worker := w.startWatchedWorker()
-	due := w.accept("slow", 0, object{"do": "slow"})
-	w.until("attempts are under way", func() bool { return len(w.taken()) == len(due) })
+	b := setupWith(t, options{database: p.URL, config: strings.Replace(usualConfig, "lease: 10s", "lease: 2m, arm_lease: 2s", 1)})
+	b.Env = append(b.Env, "DATABASE_URL="+p.service)
+	b.StartAPI()
+	worker := b.startWatchedWorker()
+	due := b.accept("slow", 0, object{"do": "slow"})
+	b.until("attempts are under way", func() bool { return len(b.provider.Arrivals()) == len(due) })
 	p.do(`ALTER ROLE service SET default_transaction_read_only = on`)
 	p.do(terminate)
-	w.until("the worker's Postgres writes nothing", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
+	b.until("the worker's Postgres writes nothing", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
 	lag := time.Now()
-	w.until("the provider has answered", func() bool { return time.Since(lag) > 3*time.Second })
+	b.until("the provider has answered", func() bool { return time.Since(lag) > 3*time.Second })
 	p.do(`ALTER ROLE service RESET default_transaction_read_only`)
-	w.until("all are recorded", func() bool {
+	b.until("all are recorded", func() bool {
 		for id := range due {
-			if _, a := w.call("GET", "/v1/pushes/"+id, nil); a["status"] != "sent" || a["attempts"] != 1.0 {
+			if _, a := b.call("GET", "/v1/pushes/"+id, nil); a["status"] != "sent" || a["attempts"] != 1.0 {
 				return false
 			}
 		}
 		return true
 	})
-	once(t, w.taken(), len(due))
-	if out := w.tool("audit"); out != "no violations\n" {
+	once(t, b.provider.Arrivals(), len(due))
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

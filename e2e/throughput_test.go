@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // throughputConfig has a slow channel and a fast one.
@@ -19,27 +21,27 @@ channels:
 delivery: {lease: 5s, arm_lease: 2s}
 `
 
-// TestThroughputOverThreeWorkers: sms leaves at ten per second at most, however
+// TestThroughput_ThreeWorkers: sms leaves at ten per second at most, however
 // many workers there are and although one of them is killed; push is not held
 // up, not even for the same recipients. Nothing is lost, and waiting has cost no
 // attempt.
-func TestThroughputOverThreeWorkers(t *testing.T) {
+func TestThroughput_ThreeWorkers(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: throughputConfig})
-	w.startAPI()
-	workers := []*program{w.startWorker(), w.startWorker(), w.startWorker()}
+	b := setupWith(t, options{config: throughputConfig})
+	b.StartAPI()
+	workers := []*process.Process{b.Start("worker"), b.Start("worker"), b.Start("worker")}
 	const each = 60
 	at := time.Now().Add(3 * time.Second).Truncate(time.Second)
-	w.submitAll("sms", each, at)
-	w.submitAll("push", each, at)
+	b.submitAll("sms", each, at)
+	b.submitAll("push", each, at)
 
-	w.until("a third of the sms is sent", func() bool { return len(w.through("sms")) >= each/3 })
-	if err := workers[0].cmd.Process.Kill(); err != nil {
+	b.until("a third of the sms is sent", func() bool { return len(b.through("sms")) >= each/3 })
+	if err := workers[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	w.until("all sms is sent", func() bool { return len(w.through("sms")) >= each })
+	b.until("all sms is sent", func() bool { return len(b.through("sms")) >= each })
 
-	sms, push := w.through("sms"), w.through("push")
+	sms, push := b.through("sms"), b.through("push")
 	if len(push) != each || push[each/2].After(sms[each/2]) || push[each-1].After(sms[each-1]) {
 		t.Errorf("push was held up: %d, the last after %s", len(push), push[len(push)-1].Sub(at))
 	}
@@ -49,17 +51,17 @@ func TestThroughputOverThreeWorkers(t *testing.T) {
 		}
 	}
 	seen := map[string]int{}
-	for _, one := range w.taken() {
+	for _, one := range b.provider.Arrivals() {
 		seen[one.Push]++
 	}
-	if again := len(w.taken()) - len(seen); len(seen) != 2*each || again > 1 { // the killed worker may have been sending
+	if again := len(b.provider.Arrivals()) - len(seen); len(seen) != 2*each || again > 1 { // the killed worker may have been sending
 		t.Errorf("%d pushes came to the provider, %d of them twice", len(seen), again)
 	}
-	w.until("all are recorded", func() bool {
-		_, a := w.call(http.MethodGet, "/v1/pushes?status=sent&page_size=200", nil)
+	b.until("all are recorded", func() bool {
+		_, a := b.call(http.MethodGet, "/v1/pushes?status=sent&page_size=200", nil)
 		return len(list(a)) == 2*each
 	})
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }
@@ -67,23 +69,23 @@ func TestThroughputOverThreeWorkers(t *testing.T) {
 func list(a object) []any { pushes, _ := a["pushes"].([]any); return pushes }
 
 // submitAll submits a push for each of so many recipients.
-func (w *world) submitAll(channel string, n int, at time.Time) {
-	w.t.Helper()
+func (b *bundle) submitAll(channel string, n int, at time.Time) {
+	b.t.Helper()
 	var pushes []object
 	for i := range n {
 		pushes = append(pushes, object{"recipient": fmt.Sprint("r", i), "channel": channel, "send_at": at.UTC().Format(time.RFC3339),
 			"message": object{"channel": channel}})
 	}
-	status, a := w.call(http.MethodPost, "/v1/pushes/batch", object{"pushes": pushes})
+	status, a := b.call(http.MethodPost, "/v1/pushes/batch", object{"pushes": pushes})
 	if status != http.StatusOK || a["accepted"] != float64(n) {
-		w.t.Fatalf("%d %v", status, a)
+		b.t.Fatalf("%d %v", status, a)
 	}
 }
 
 // through is when the provider got what came through a channel.
-func (w *world) through(channel string) (at []time.Time) {
-	w.t.Helper()
-	for _, one := range w.taken() {
+func (b *bundle) through(channel string) (at []time.Time) {
+	b.t.Helper()
+	for _, one := range b.provider.Arrivals() {
 		if string(one.Message) == `{"channel":"`+channel+`"}` {
 			at = append(at, one.At)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 const webhookConfig = `
@@ -97,10 +99,10 @@ func (l *listener) of(push string) string {
 // worker is killed in the middle.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
-	w := newWorldIn(t, setting{config: webhookConfig})
-	w.startAPI()
+	b := setupWith(t, options{config: webhookConfig})
+	b.StartAPI()
 	l := newListener(t)
-	status, hook := w.call("POST", "/v1/webhooks", object{"url": l.URL})
+	status, hook := b.call("POST", "/v1/webhooks", object{"url": l.URL})
 	if status != http.StatusCreated {
 		t.Fatalf("%d %v", status, hook)
 	}
@@ -112,7 +114,7 @@ func TestWebhooks(t *testing.T) {
 	want := map[string]string{}
 	submit := func(events string, push object) string {
 		t.Helper()
-		status, p := w.call("POST", "/v1/pushes", push)
+		status, p := b.call("POST", "/v1/pushes", push)
 		if status != http.StatusCreated {
 			t.Fatalf("%d %v", status, p)
 		}
@@ -122,7 +124,7 @@ func TestWebhooks(t *testing.T) {
 	soon := time.Now().UTC().Truncate(time.Second).Add(2 * time.Second)
 	submit("push.scheduled push.expired", object{"recipient": "expired", "message": object{}, "expires_at": soon.Format(time.RFC3339)})
 	id := submit("push.scheduled push.canceled", object{"recipient": "canceled", "message": object{}, "send_at": soon.Add(time.Hour).Format(time.RFC3339)})
-	if status, answer := w.call("POST", "/v1/pushes/"+id+"/cancel", nil); status != http.StatusOK {
+	if status, answer := b.call("POST", "/v1/pushes/"+id+"/cancel", nil); status != http.StatusOK {
 		t.Fatalf("%d %v", status, answer)
 	}
 	for i := range 5 {
@@ -132,18 +134,17 @@ func TestWebhooks(t *testing.T) {
 		}
 		submit(events, object{"recipient": "busy", "message": object{}, "send_at": soon.Add(time.Duration(i+1) * time.Hour).Format(time.RFC3339)})
 	}
-	w.until("it is too late for the first", func() bool { return time.Now().After(soon) })
+	b.until("it is too late for the first", func() bool { return time.Now().After(soon) })
 
-	killed := w.startWorker()
+	killed := b.Start("worker")
 	<-l.hangs
-	_ = killed.cmd.Process.Kill()
-	<-killed.exited
+	testenv.Check(t, killed.Kill())
 	submit("push.scheduled push.failed", object{"recipient": "failed", "message": object{"do": "404"}})
 	submit("push.scheduled push.deferred push.sent", object{"recipient": "deferred", "message": object{"do": "503-no-time", "times": 1}})
 	for i := range 10 {
 		submit("push.scheduled push.sent", object{"recipient": fmt.Sprint("sent", i), "message": object{}})
 	}
-	w.startWorker()
+	b.Start("worker")
 	missing := func() []string {
 		var ids []string
 		for id, events := range want {
@@ -160,9 +161,9 @@ func TestWebhooks(t *testing.T) {
 	if rest := missing(); len(rest) > 0 {
 		t.Errorf("not told as it was: %s", strings.Join(rest, "\n"))
 	}
-	w.until("all of them are known to be delivered", func() bool {
-		_, list := w.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=waiting", nil)
-		_, more := w.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=sending", nil)
+	b.until("all of them are known to be delivered", func() bool {
+		_, list := b.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=waiting", nil)
+		_, more := b.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=sending", nil)
 		return len(list["deliveries"].([]any))+len(more["deliveries"].([]any)) == 0
 	})
 	l.mu.Lock()
@@ -176,7 +177,7 @@ func TestWebhooks(t *testing.T) {
 	if repeated := slices.Max(slices.Collect(maps.Values(l.requests))); repeated < 2 {
 		t.Error("nothing was ever repeated: nothing was tested")
 	}
-	if out := w.tool("audit"); out != "no violations\n" {
+	if out := b.Tool("audit"); out != "no violations\n" {
 		t.Errorf("audit: %s", out)
 	}
 }

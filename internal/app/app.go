@@ -191,22 +191,21 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 // startWorker starts everything that a worker does.
 func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 	d := a.cfg.Delivery
-	deliverer := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
+	worker := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
 		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pace.New(a.redis.pace, a.store.Installation, uuid.NewString(), a.paceFailed),
 	})
-	lobby := delivery.NewLobby(deliverer, a.store, a.log)
-	a.gauges.Waiting, a.gauges.Held = lobby.Waiting, lobby.Held
+	a.gauges.Waiting, a.gauges.Held = worker.Waiting, worker.Held
 	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease,
-		Busy: func() []push.Source { return lobby.Busy(0) }}
+		Busy: func() []push.Source { return worker.Busy(0) }}
 	expirer := &schedule.Expirer{Store: a.store, Cache: a.cache, Log: a.log, Expired: a.metrics.Expired}
 	reaper := &schedule.Reaper{
 		Store: a.store, Cache: a.cache, Log: a.log, Lost: a.metrics.Lost,
 		Interval: min(time.Second, d.Lease/4), Retry: a.retry,
 	}
 	a.poller = &schedule.Poller{
-		Store: a.store, Works: a.queue.Works, Handle: lobby.Handle, Log: a.log,
+		Store: a.store, Works: a.queue.Works, Handle: worker.Handle, Log: a.log,
 		Patience: d.RedisPatience, Linger: d.ArmLease, Overdue: d.ArmLease, Found: a.metrics.FoundOverdue, Concurrency: d.Concurrency,
-		Busy: func() []push.Source { return lobby.Busy(5 * d.Concurrency) },
+		Busy: func() []push.Source { return worker.Busy(5 * d.Concurrency) },
 	}
 	if d.AuditInterval > 0 {
 		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
@@ -217,11 +216,11 @@ func (a *App) startWorker(g *errgroup.Group, ctx context.Context) {
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := &schedule.Sweeper{Store: a.store, Log: a.log, Keep: hooks.Retention}
-	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, lobby.Run, notifier.Run, sweeper.Run} {
+	for _, run := range []func(context.Context) error{promoter.Run, expirer.Run, reaper.Run, a.poller.Run, worker.Run, notifier.Run, sweeper.Run} {
 		g.Go(func() error { return run(ctx) })
 	}
 	g.Go(func() error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, lobby.Handle)
+		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, worker.Handle)
 	})
 }
 

@@ -83,7 +83,7 @@ func (f *framing) endLine() {
 	}
 }
 
-// clear reports whether everybody finds the end of this request, and of those
+// clear reports whether every reader finds the end of this request, and of those
 // that have come with it, where net/http finds it. It is asked once for each
 // request, in their order.
 func (f *framing) clear(r *http.Request) bool {
@@ -94,17 +94,17 @@ func (f *framing) clear(r *http.Request) bool {
 	return !f.ambiguous.Load() && !ignored
 }
 
-type guestKey struct{}
+type connKey struct{}
 
-// withGuest is for http.Server: requests know their connection.
-func withGuest(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, guestKey{}, c)
+// withConn is the ConnContext of an http.Server: requests know their connection.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
-// endAmbiguous has the connection end with the answer to an ambiguous request.
+// endAmbiguous closes the connection after the answer to an ambiguous request.
 func endAmbiguous(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !r.Context().Value(guestKey{}).(*guest).framing.clear(r) {
+		if !r.Context().Value(connKey{}).(*trackedConn).framing.clear(r) {
 			w.Header().Set("Connection", "close")
 		}
 		h.ServeHTTP(w, r)

@@ -8,12 +8,11 @@ import (
 	"testing"
 )
 
-// TestAmbiguousFraming: a request whose end can be found in two ways is the last
-// of its connection, whatever it is followed by, and however it arrives. Others
-// are not.
-func TestAmbiguousFraming(t *testing.T) {
+// A request whose end can be found in two ways is the last of its connection, whatever
+// it is followed by, and however it arrives. Others are not.
+func TestFraming_Ambiguous(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, calm)
+	h := setup(t, calm)
 	const body, chunked = `{"recipient":"r"}`, "11\r\n" + `{"recipient":"r"}` + "\r\n0\r\n\r\n"
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(body))
 	post := func(version, headers, body string) string {
@@ -68,7 +67,7 @@ func TestAmbiguousFraming(t *testing.T) {
 		for _, piece := range []int{1 << 20, 7} {
 			t.Run(fmt.Sprintf("%s, %d", name, piece), func(t *testing.T) {
 				t.Parallel()
-				c := (&house{t: t, addr: h.addr}).dial("")
+				c := (&bundle{t: t, addr: h.addr}).dial("")
 				go func() {
 					for text := row.text + healthy; text != ""; {
 						n := min(piece, len(text))

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// patience is how long clients are waited for, and how many there may be.
-type patience struct {
+// serverTimeouts bound how long a server waits for clients, and how many there may be.
+type serverTimeouts struct {
 	header      time.Duration // for the whole header of a request
 	request     time.Duration // for header and body
 	answer      time.Duration // from the end of the header until the answer is taken
@@ -22,9 +22,9 @@ type patience struct {
 	connections int
 }
 
-// usual is the patience with everybody; see docs/security.md.
-func (a *App) usual() patience {
-	return patience{
+// timeouts are those of all servers; see docs/security.md.
+func (a *App) timeouts() serverTimeouts {
+	return serverTimeouts{
 		header: 5 * time.Second, request: 30 * time.Second, answer: time.Minute, idle: 2 * time.Minute, stop: 15 * time.Second,
 		headerBytes: 32 << 10, connections: cmp.Or(a.cfg.HTTP.MaxConnections, 10_000),
 	}
@@ -61,12 +61,12 @@ func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Han
 	if ready != nil {
 		ready <- listener.Addr().String()
 	}
-	return a.serveOn(ctx, name, listener, h, a.usual())
+	return a.serveOn(ctx, name, listener, h, a.timeouts())
 }
 
 // serveOn is serve on a listener, which it closes.
-func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.Handler, p patience) error {
-	d := newDoor(l, p.connections)
+func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.Handler, p serverTimeouts) error {
+	limited := newLimitListener(l, p.connections)
 	server := &http.Server{
 		Handler:           endAmbiguous(h),
 		ReadHeaderTimeout: p.header,
@@ -74,8 +74,8 @@ func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.H
 		WriteTimeout:      p.answer,
 		IdleTimeout:       p.idle,
 		MaxHeaderBytes:    p.headerBytes,
-		ConnState:         d.watch,
-		ConnContext:       withGuest,
+		ConnState:         limited.watch,
+		ConnContext:       withConn,
 	}
 	stopped := make(chan error, 1)
 	go func() {
@@ -89,7 +89,7 @@ func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.H
 		}
 		stopped <- err
 	}()
-	if err := server.Serve(d); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return <-stopped

@@ -21,29 +21,29 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// brief is a patience that tests have.
-var brief = patience{
+// brief are time-outs that a test can wait for.
+var brief = serverTimeouts{
 	header: 300 * time.Millisecond, request: 600 * time.Millisecond, answer: 900 * time.Millisecond, idle: 400 * time.Millisecond,
 	stop: 300 * time.Millisecond, headerBytes: 32 << 10, connections: 100,
 }
 
-// house is an API that listens.
-type house struct {
+// bundle is an API that listens.
+type bundle struct {
 	t    *testing.T
 	addr string
 	key  string
 	stop func() error // what serving returned
 
-	came, asked *atomic.Int64 // connections that were accepted, if only to wait at the door, and requests
+	came, asked *atomic.Int64 // connections that were accepted, if only to wait for another to end, and requests
 }
 
-// entrance is a listener that counts who comes.
-type entrance struct {
+// countingListener counts the connections that it accepts.
+type countingListener struct {
 	net.Listener
 	came *atomic.Int64
 }
 
-func (e entrance) Accept() (net.Conn, error) {
+func (e countingListener) Accept() (net.Conn, error) {
 	c, err := e.Listener.Accept()
 	if err == nil {
 		e.came.Add(1)
@@ -51,8 +51,8 @@ func (e entrance) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// openHouse serves the whole API.
-func openHouse(t *testing.T, p patience) *house {
+// setup serves the whole API.
+func setup(t *testing.T, p serverTimeouts) *bundle {
 	t.Helper()
 	database := testenv.Postgres(t)
 	cfg, err := config.Load([]string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t)})
@@ -67,7 +67,7 @@ func openHouse(t *testing.T, p patience) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, came: new(atomic.Int64), asked: new(atomic.Int64)}
+	h := &bundle{t: t, came: new(atomic.Int64), asked: new(atomic.Int64)}
 	if h.key, err = a.store.CreateKey(t.Context(), tenant, push.Scopes, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func openHouse(t *testing.T, p patience) *house {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- a.serveOn(ctx, "api", entrance{l, h.came}, handler, p) }()
+	go func() { served <- a.serveOn(ctx, "api", countingListener{l, h.came}, handler, p) }()
 	h.stop = func() error { cancel(); err := <-served; served <- err; return err }
 	t.Cleanup(func() {
 		if err := h.stop(); err != nil {
@@ -94,8 +94,8 @@ func openHouse(t *testing.T, p patience) *house {
 	return h
 }
 
-// dial connects, and sends what is given.
-func (h *house) dial(text string) *wire {
+// dial connects, and sends a text.
+func (h *bundle) dial(text string) *wire {
 	h.t.Helper()
 	began := time.Now()
 	c, err := net.Dial("tcp", h.addr)
@@ -127,7 +127,7 @@ func (w *wire) status() int {
 	return res.StatusCode
 }
 
-// over wants the connection to be closed by the other side, some time after its
+// over fails the test unless the server closes the connection, some time after its
 // beginning at least.
 func (w *wire) over(least time.Duration) {
 	w.t.Helper()
@@ -151,7 +151,7 @@ func (w *wire) drip(b string) {
 
 const healthy = "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"
 
-func (h *house) post(path, more string) string {
+func (h *bundle) post(path, more string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + h.key + "\r\nContent-Type: application/json\r\n" + more + "\r\n"
 }
 
@@ -165,26 +165,26 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// calm is a patience that no client tries, however busy the machine is.
-var calm = patience{
+// calm are time-outs that no client reaches, however busy the machine is.
+var calm = serverTimeouts{
 	header: time.Minute, request: time.Minute, answer: time.Minute, idle: time.Minute, stop: brief.stop, headerBytes: 32 << 10, connections: 100,
 }
 
-// TestSlowClients: whoever takes too long is cut off, and not before.
-func TestSlowClients(t *testing.T) {
+// A client that takes too long is cut off, and not before.
+func TestServer_SlowClients(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, brief)
+	h := setup(t, brief)
 	patient := brief
 	patient.idle = time.Minute
-	calmer := openHouse(t, patient)
-	for name, story := range map[string]func(t *testing.T, h *house){
-		"says nothing": func(t *testing.T, h *house) { h.dial("").over(brief.header) },
-		"drips its header": func(t *testing.T, h *house) {
+	calmer := setup(t, patient)
+	for name, story := range map[string]func(t *testing.T, h *bundle){
+		"says nothing": func(t *testing.T, h *bundle) { h.dial("").over(brief.header) },
+		"drips its header": func(t *testing.T, h *bundle) {
 			c := h.dial("GET /healthz HTTP/1.1\r\nX-Slow: ")
 			c.drip("x")
 			c.over(brief.header)
 		},
-		"drips its body": func(t *testing.T, h *house) {
+		"drips its body": func(t *testing.T, h *bundle) {
 			c := h.dial(h.post("/v1/pushes", "Content-Length: 60000\r\n"))
 			c.drip(" ")
 			if got := c.status(); got != http.StatusBadRequest {
@@ -192,12 +192,12 @@ func TestSlowClients(t *testing.T) {
 			}
 			c.over(brief.request)
 		},
-		"drips chunks": func(t *testing.T, h *house) {
+		"drips chunks": func(t *testing.T, h *bundle) {
 			c := h.dial(h.post("/v1/pushes", "Transfer-Encoding: chunked\r\n"))
 			c.drip("1\r\n \r\n")
 			c.over(brief.request)
 		},
-		"drips what nobody wants": func(t *testing.T, h *house) { // it is refused, and the rest not waited for
+		"drips a body to no path": func(t *testing.T, h *bundle) { // it is refused, and the rest not waited for
 			c := h.dial("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n")
 			c.drip(" ")
 			if got := c.status(); got != http.StatusNotFound {
@@ -205,19 +205,19 @@ func TestSlowClients(t *testing.T) {
 			}
 			c.over(0)
 		},
-		"promises a body": func(t *testing.T, h *house) {
+		"promises a body": func(t *testing.T, h *bundle) {
 			c := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
 			c.over(brief.request)
 		},
-		"stays, idle": func(t *testing.T, h *house) {
+		"stays, idle": func(t *testing.T, h *bundle) {
 			c := h.dial(healthy)
 			if got := c.status(); got != http.StatusOK {
 				t.Errorf("status %d", got)
 			}
 			c.over(brief.idle)
 		},
-		"comes back in time": func(t *testing.T, _ *house) {
-			c := (&house{t: t, addr: calmer.addr}).dial(healthy)
+		"comes back in time": func(t *testing.T, _ *bundle) {
+			c := (&bundle{t: t, addr: calmer.addr}).dial(healthy)
 			for range 4 { // together longer than any time-out of a request
 				if got := c.status(); got != http.StatusOK {
 					t.Errorf("status %d", got)
@@ -226,12 +226,12 @@ func TestSlowClients(t *testing.T) {
 				_, _ = io.WriteString(c, healthy)
 			}
 		},
-		"does not read": func(t *testing.T, h *house) {
+		"does not read": func(t *testing.T, h *bundle) {
 			c := h.dial("")
 			_ = c.Conn.(*net.TCPConn).SetReadBuffer(1 << 10)
 			for sent := 0; ; sent++ {
 				if sent > 1_000_000 {
-					t.Fatal("nobody minds")
+					t.Fatal("it is never cut off")
 				}
 				if _, err := io.WriteString(c, "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
 					break
@@ -244,18 +244,18 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story(t, &house{t: t, addr: h.addr, key: h.key})
+			story(t, &bundle{t: t, addr: h.addr, key: h.key})
 		})
 	}
 }
 
-// TestLargeAndBrokenRequests are refused without being read to their end, and
-// without harm to the next.
-func TestLargeAndBrokenRequests(t *testing.T) {
+// Large and broken requests are refused without being read to their end, and without harm
+// to the next.
+func TestServer_LargeAndBrokenRequests(t *testing.T) {
 	t.Parallel()
 	p := calm
 	p.idle = brief.idle // some rows end with a connection that is kept
-	h := openHouse(t, p)
+	h := setup(t, p)
 	chunk := "10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n"
 	for name, row := range map[string]struct {
 		text   string
@@ -283,7 +283,7 @@ func TestLargeAndBrokenRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := &house{t: t, addr: h.addr}
+			h := &bundle{t: t, addr: h.addr}
 			c := h.dial("")
 			go func() { _, _ = io.WriteString(c, row.text) }() // it may not be taken to its end
 			for i, want := range row.status {
@@ -299,11 +299,11 @@ func TestLargeAndBrokenRequests(t *testing.T) {
 	}
 }
 
-// TestDeepNesting is refused, wherever it is, as a fault of its place, and in no
-// more than a few times the time that a flat body of the same size takes.
-func TestDeepNesting(t *testing.T) {
+// Deep nesting is refused, wherever it is, as a fault of its place, and in no more than a
+// few times the time that a flat body of the same size takes.
+func TestServer_DeepNesting(t *testing.T) {
 	t.Parallel()
-	h := openHouse(t, calm)
+	h := setup(t, calm)
 	for name, row := range map[string]struct {
 		path, body, says string
 	}{
@@ -315,7 +315,7 @@ func TestDeepNesting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := &house{t: t, addr: h.addr, key: h.key}
+			h := &bundle{t: t, addr: h.addr, key: h.key}
 			ask := func(body string) (status int, text []byte, took time.Duration) {
 				c := h.dial(h.post(row.path, fmt.Sprintf("Content-Length: %d\r\n", len(body))) + body)
 				res, err := http.ReadResponse(c.r, nil)
@@ -343,14 +343,14 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// TestTheDoor: beyond the limit, idle connections go and busy ones stay; who
-// finds only busy ones waits, and gets in when one ends.
-func TestTheDoor(t *testing.T) {
+// Beyond the limit, idle connections are closed and busy ones stay. A new connection that
+// finds only busy ones waits until one ends.
+func TestLimitListener(t *testing.T) {
 	t.Parallel()
 	p := brief
 	p.connections, p.idle = 3, time.Minute
 	p.header, p.request, p.answer = 5*time.Second, 5*time.Second, time.Minute
-	h := openHouse(t, p)
+	h := setup(t, p)
 	var idle []*wire
 	for range 3 {
 		c := h.dial(healthy)
@@ -374,30 +374,30 @@ func TestTheDoor(t *testing.T) {
 		t.Errorf("%d of 3 idle connections stayed", stayed)
 	}
 
-	// Three that drip take all places from the idle ones; the fourth has to wait.
+	// Three that drip replace the idle ones; the fourth has to wait.
 	for range 3 {
 		h.dial("GET /healthz HTTP/1.1\r\nX-Slow: ")
 	}
 	began := time.Now()
 	if got := h.dial(healthy).status(); got != http.StatusOK {
-		t.Errorf("who waited gets %d", got)
+		t.Errorf("the one that waited gets %d", got)
 	}
 	if took := time.Since(began); took < p.header/2 {
 		t.Errorf("it waited %s", took)
 	}
 }
 
-// TestStoppingBesideSlowClients: a client that takes no answer does not keep
-// the program from a clean stop, nor does one that waits at the door.
-func TestStoppingBesideSlowClients(t *testing.T) {
+// A client that takes no answer does not keep the program from a clean stop, nor does one
+// whose connection waits for another to end.
+func TestServer_StopsBesideSlowClients(t *testing.T) {
 	t.Parallel()
 	p := brief
 	p.connections, p.request, p.header = 1, time.Minute, time.Minute
-	h := openHouse(t, p)
+	h := setup(t, p)
 	busy := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
 	await(t, "the first one is served", func() bool { return h.asked.Load() == 1 })
 	h.dial(healthy)
-	await(t, "the second one stands at the door", func() bool { return h.came.Load() == 2 })
+	await(t, "the second one waits", func() bool { return h.came.Load() == 2 })
 	began := time.Now()
 	if err := h.stop(); err != nil {
 		t.Error(err)

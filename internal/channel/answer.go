@@ -11,8 +11,8 @@ import (
 
 const maxProviderID = 255 // bytes
 
-// judge turns a provider's answer into a result, by its status line.
-func judge(a outbound.Answer, now time.Time) Result {
+// classify turns a provider's answer into a result, by its status line.
+func classify(a outbound.Answer, now time.Time) Result {
 	said := outbound.Said("the provider", a.Status)
 	wait, asked := outbound.RetryAfter(a.Header, now)
 	switch code := a.Status; {

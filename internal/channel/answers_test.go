@@ -110,8 +110,8 @@ func providerAnswers() []row {
 	return rows
 }
 
-// TestAnswers runs every channel through the answers that any provider may give.
-func TestAnswers(t *testing.T) {
+// TestChannels_Answers runs every channel through the answers that any provider may give.
+func TestChannels_Answers(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
 			for _, r := range providerAnswers() {
@@ -178,8 +178,8 @@ func newTestWebhook(t testing.TB, cfg WebhookConfig) *Webhook {
 	return w
 }
 
-// The text for the tenant says which answer it was.
-func TestErrorNamesTheStatus(t *testing.T) {
+// The text for the tenant names the status of the answer.
+func TestClassify_ErrorNamesStatus(t *testing.T) {
 	for _, code := range []int{http.StatusFound, http.StatusTooManyRequests, http.StatusNotFound, http.StatusBadGateway, 599} {
 		p := newProvider(t, answers(code, ""))
 		got := newTestWebhook(t, WebhookConfig{URL: p.url()}).Send(t.Context(), testPush(), 1)

@@ -134,13 +134,13 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	return a.judge(answer, token)
+	return a.classify(answer, token)
 }
 
-// judge also gives up a provider token that was refused, so that the next
+// classify also forgets a provider token that was refused, so that the next
 // attempt makes another.
-func (a *APNs) judge(answer outbound.Answer, token string) Result {
-	r := judge(answer, a.cfg.Now())
+func (a *APNs) classify(answer outbound.Answer, token string) Result {
+	r := classify(answer, a.cfg.Now())
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = outbound.Printable(answer.Header.Get("Apns-Id"), maxProviderID)
 		return r

@@ -100,7 +100,7 @@ func newApple(t *testing.T, status int, reason string) *apple {
 	return a
 }
 
-func TestAPNsRequest(t *testing.T) {
+func TestAPNs_Request(t *testing.T) {
 	server := newApple(t, 200, "")
 	p := apnsPush()
 	p.Message = json.RawMessage(`{"title":"Sale","body":"50% <off>","data":{"deep":{"n":1.50}},"aps":{"sound":"default","badge":3,"alert":"x"}}`)
@@ -122,8 +122,8 @@ func TestAPNsRequest(t *testing.T) {
 	}
 }
 
-// TestProviderTokenIsRenewed neither too late nor too often.
-func TestProviderTokenIsRenewed(t *testing.T) {
+// A provider token is renewed neither too late nor too often.
+func TestAPNs_ProviderTokenRenewal(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status int
@@ -155,8 +155,8 @@ func TestProviderTokenIsRenewed(t *testing.T) {
 	}
 }
 
-// TestAPNsErrors: the reason decides what is for good, not the status.
-func TestAPNsErrors(t *testing.T) {
+// The reason decides what is for good, not the status.
+func TestAPNs_Errors(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		reason string
@@ -185,8 +185,8 @@ func TestAPNsErrors(t *testing.T) {
 	}
 }
 
-// TestAPNsSpeaksHTTP2Only: to a server that does not, nothing is sent.
-func TestAPNsSpeaksHTTP2Only(t *testing.T) {
+// Nothing is sent to a server that does not speak HTTP/2.
+func TestAPNs_HTTP2Only(t *testing.T) {
 	asked := false
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	t.Cleanup(server.Close)
@@ -196,8 +196,8 @@ func TestAPNsSpeaksHTTP2Only(t *testing.T) {
 	}
 }
 
-// TestAPNsConnectionIsCut with a request under way: nobody knows.
-func TestAPNsConnectionIsCut(t *testing.T) {
+// The outcome of a request is unknown when its connection is cut.
+func TestAPNs_ConnectionCut(t *testing.T) {
 	var server *httptest.Server
 	server = http2Server(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { server.CloseClientConnections() }))
 	got := newTestAPNs(t, server, APNsConfig{Connection: testConnection(5 * time.Second)}).Send(t.Context(), apnsPush(), 1)
@@ -207,7 +207,7 @@ func TestAPNsConnectionIsCut(t *testing.T) {
 	checkError(t, got.Error)
 }
 
-func TestBadAPNsSettings(t *testing.T) {
+func TestAPNs_BadSettings(t *testing.T) {
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -41,9 +41,9 @@ func apnsTo(t *testing.T, s *http2server.Server, timeout time.Duration) *APNs {
 	return newAPNsTo(t, APNsConfig{Connection: c, BaseURL: s.URL})
 }
 
-// TestAPNsGoesAwayAmidPushes: of sixty the server takes ten, and says so. The
-// fifty others were never processed: none of them is in doubt.
-func TestAPNsGoesAwayAmidPushes(t *testing.T) {
+// Of sixty requests the server takes ten, and says so with a GOAWAY. It never processed the other fifty: the
+// outcome of none of them is unknown.
+func TestAPNs_GoAway(t *testing.T) {
 	const all, taken = 60, 10
 	for name, leave := range map[string]func(c *http2server.Conn, last uint32){
 		"at once": func(c *http2server.Conn, last uint32) { c.GoAway(last, http2.ErrCodeNo) },
@@ -97,9 +97,8 @@ func TestAPNsGoesAwayAmidPushes(t *testing.T) {
 	}
 }
 
-// TestAPNsBeginsWithOneStream, as Apple's servers do, until it knows us. A
-// hundred pushes share the one connection.
-func TestAPNsBeginsWithOneStream(t *testing.T) {
+// A connection to Apple begins with one stream, until the server knows us. A hundred pushes share it.
+func TestAPNs_OneStream(t *testing.T) {
 	one := http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1}
 	many := http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1000}
 	for name, handle := range map[string]func(raised *atomic.Bool, r http2server.Request){

@@ -10,9 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestCheck lists what each channel finds wrong with a push before it is
-// booked: every fault, each with its place.
-func TestCheck(t *testing.T) {
+// The table lists what each channel finds wrong with a push before it is booked: every fault, each with its field.
+func TestChannels_Check(t *testing.T) {
 	hex := strings.Repeat("0a", 32)
 	for _, tt := range []struct {
 		channel, to, message string
@@ -109,9 +108,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotFitIsNotSent: a push that was booked for another kind of
-// channel under the same name.
-func TestWhatDoesNotFitIsNotSent(t *testing.T) {
+// A push that was booked for another kind of channel under the same name is not sent.
+func TestChannels_UnfitPush(t *testing.T) {
 	for _, s := range subjects() {
 		if s.name == "webhook" {
 			continue

@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the codes into the documentation")
 
-// TestDocsListTheCodes holds the tables of docs/channels.md to those in use.
-func TestDocsListTheCodes(t *testing.T) {
+// The tables of docs/channels.md list the codes in use.
+func TestDocs_Codes(t *testing.T) {
 	const path = "../../docs/channels.md"
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -48,9 +48,8 @@ func outcomeOf(r Result) string {
 	return "refused, tried again"
 }
 
-// TestDocsOfStatuses holds each row about answers over HTTP to each channel that
-// speaks it.
-func TestDocsOfStatuses(t *testing.T) {
+// Each row about answers over HTTP is true of each channel that speaks it.
+func TestDocs_Statuses(t *testing.T) {
 	const (
 		delivered, refused, unknown = "delivered", "refused, tried again", "unknown"
 		forGoodByWebhooks           = "refused; for good by a webhook, tried again by all others"
@@ -117,9 +116,9 @@ func testDocsOfStatus(t *testing.T, s subject, b behavior, timeout time.Duration
 	}
 }
 
-// TestDocsOfCodes holds each row about a provider's own code to the channel, with
-// any status. One that is for good contradicts a 5xx.
-func TestDocsOfCodes(t *testing.T) {
+// Each row about a provider's own code is true of the channel, with any status. A code that is for good
+// contradicts a 5xx.
+func TestDocs_CodeOutcomes(t *testing.T) {
 	body := map[string]func(code string) string{
 		"sms":  func(code string) string { return `{"code":` + code + `,"message":"no"}` },
 		"apns": func(code string) string { return `{"reason":"` + code + `"}` },
@@ -156,8 +155,8 @@ func TestDocsOfCodes(t *testing.T) {
 	}
 }
 
-// TestDocsOfEmail holds each row about a conversation with a mail server.
-func TestDocsOfEmail(t *testing.T) {
+// Each row about a conversation with a mail server is true.
+func TestDocs_Email(t *testing.T) {
 	const steps = "greeting STARTTLS AUTH MAIL RCPT DATA dot"
 	every := func(steps string, replies ...string) (all []mailScript) {
 		for step := range strings.FieldsSeq(steps) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestDown: what is no matter of the push says that the provider is down; what
-// is, although it may be tried again, says nothing about the pushes of others.
-func TestDown(t *testing.T) {
+// A failure that does not depend on the push says that the provider is down. One that does says nothing about
+// other pushes, although it may be tried again.
+func TestChannels_Down(t *testing.T) {
 	t.Parallel()
 	fate := func(t *testing.T, s subject, b behavior) Result {
 		c, _ := s.start(t, row{name: "down", behavior: b}, testConnection(time.Second))

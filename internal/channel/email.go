@@ -132,5 +132,5 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	line := newMailLine(ctx, conn)
 	defer line.Close()
-	return e.judge(e.deliver(ctx, line, p.To, text))
+	return e.classify(e.deliver(ctx, line, p.To, text))
 }

@@ -44,8 +44,8 @@ func emailPush(message string) push.Push {
 	return p
 }
 
-// TestConversation: TLS, then who we are, then one message to one recipient.
-func TestConversation(t *testing.T) {
+// The conversation has TLS first, then the sign-in, then one message to one recipient.
+func TestEmail_Conversation(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		security string
@@ -83,8 +83,8 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// TestEmail reads what was sent as a recipient's program does.
-func TestEmail(t *testing.T) {
+// A recipient's program reads what was sent.
+func TestEmail_Message(t *testing.T) {
 	for _, tt := range []struct {
 		name, message string
 		subject       string
@@ -162,10 +162,9 @@ func parts(t *testing.T, m *netmail.Message) []string {
 	}
 }
 
-// TestEveryStepOfAConversation: whatever happens before the end of the message,
-// nothing was delivered; after it, the server's word counts, and its silence
-// means nothing.
-func TestEveryStepOfAConversation(t *testing.T) {
+// Whatever happens before the end of the message, nothing was delivered. After it, the server's reply counts, and
+// without a reply the outcome is unknown.
+func TestEmail_Steps(t *testing.T) {
 	const yes, no = true, false
 	type result struct {
 		outcome             push.Outcome
@@ -241,9 +240,8 @@ func TestEveryStepOfAConversation(t *testing.T) {
 	}
 }
 
-// TestGoodbye: a server that refuses is left as politely as one that accepts;
-// servers note those who just hang up.
-func TestGoodbye(t *testing.T) {
+// A conversation with a server that refuses ends with QUIT, too.
+func TestEmail_Quit(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"AUTH", "MAIL", "RCPT", "DATA"} {
 		server := newMailServer(t, mailSetup{script: mailScript{step: "550 no"}})
@@ -256,9 +254,8 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
-// TestNoPasswordInTheClear, and no message: where TLS can not be had, nothing is
-// said that matters.
-func TestNoPasswordInTheClear(t *testing.T) {
+// Without TLS, neither the password nor the message is sent.
+func TestEmail_NoPasswordInTheClear(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ehlo  []string
@@ -293,8 +290,8 @@ type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
 
-// TestAFrozenWorkerEndsNoMessage: it wakes when its attempt counts as lost.
-func TestAFrozenWorkerEndsNoMessage(t *testing.T) {
+// A worker that goes on when its attempt counts as lost does not end the message.
+func TestEmail_FrozenWorker(t *testing.T) {
 	server := newMailServer(t, mailSetup{})
 	e := newTestEmail(t, server, EmailConfig{Connection: testConnection(0)})
 	conn, err := net.Dial("tcp", e.address)
@@ -302,7 +299,7 @@ func TestAFrozenWorkerEndsNoMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := newMailLine(t.Context(), conn)
-	got := e.judge(e.deliver(late{t.Context()}, line, testMailbox, []byte("Subject: x\r\n\r\nx\r\n")))
+	got := e.classify(e.deliver(late{t.Context()}, line, testMailbox, []byte("Subject: x\r\n\r\nx\r\n")))
 	line.Close()
 	if diff := cmp.Diff(Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -315,9 +312,8 @@ func TestAFrozenWorkerEndsNoMessage(t *testing.T) {
 	}
 }
 
-// TestCanceledEmail: whoever stops waiting before the end of the message knows
-// that it was not delivered; after it, not.
-func TestCanceledEmail(t *testing.T) {
+// An attempt that is canceled before the end of the message is refused; after it, the outcome is unknown.
+func TestEmail_Canceled(t *testing.T) {
 	for step, want := range map[string]push.Outcome{"RCPT": push.Refused, "dot": push.Unknown} {
 		t.Run(step, func(t *testing.T) {
 			server := newMailServer(t, mailSetup{script: mailScript{step: mailHangs}})
@@ -336,7 +332,7 @@ func TestCanceledEmail(t *testing.T) {
 	}
 }
 
-func TestBadEmailSettings(t *testing.T) {
+func TestEmail_BadSettings(t *testing.T) {
 	good := EmailConfig{Connection: testConnection(0), Host: "h", From: "a@b.example"}
 	for name, tt := range map[string]struct {
 		change func(*EmailConfig)

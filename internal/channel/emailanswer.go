@@ -28,8 +28,8 @@ func gone(code string) bool {
 	return false
 }
 
-// judge turns a conversation into a result.
-func (e *Email) judge(d delivery) Result {
+// classify turns a conversation into a result.
+func (e *Email) classify(d delivery) Result {
 	if d.err == nil {
 		r := Result{Outcome: push.Delivered, Handed: d.handed}
 		if id := queuedAs.FindStringSubmatch(d.reply); id != nil {
@@ -40,7 +40,7 @@ func (e *Email) judge(d delivery) Result {
 	reply, replied := errors.AsType[*textproto.Error](d.err)
 	switch {
 	case replied:
-		return judgeReply(d.at, reply)
+		return classifyReply(d.at, reply)
 	case errors.Is(d.err, outbound.ErrHeldUp):
 		return down(outbound.ErrHeldUp.Error())
 	case d.at == stepEnd:
@@ -49,10 +49,10 @@ func (e *Email) judge(d delivery) Result {
 	return down(fmt.Sprintf("not handed over, at %s: %s", d.at, mailReason(d.err)))
 }
 
-// judgeReply takes a server at its word. A 5 that is about the recipient or the
+// classifyReply turns a server's reply into a result. A 5 that is about the recipient or the
 // message is for good; one about us (how we greet, sign in, or who we are) is
 // for the operator to mend, and so is one that calls the command itself wrong.
-func judgeReply(at step, reply *textproto.Error) Result {
+func classifyReply(at step, reply *textproto.Error) Result {
 	code := enhanced.FindString(reply.Msg)
 	r := Result{Outcome: push.Refused, Error: strings.Join(strings.Fields(fmt.Sprintf("the mail server answered %d %s to %s", reply.Code, code, at)), " ")}
 	if class := reply.Code / 100; at == stepEnd && class != 4 && class != 5 {

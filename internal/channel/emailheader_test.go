@@ -11,10 +11,9 @@ import (
 	"testing"
 )
 
-// TestHeadersSayWhatWasWritten: a title, and a name, arrive to the letter, also
-// when they look like encoded words. Go's own parser reads them here; what
-// another one read is in testdata, beside the lines that it was given.
-func TestHeadersSayWhatWasWritten(t *testing.T) {
+// A title and a name arrive to the letter, also when they look like encoded words. Go's own parser reads them
+// here; testdata has what another one read.
+func TestEmail_Headers(t *testing.T) {
 	var recorded struct {
 		Read []struct{ Title, Name, Head, Subject, From, ReplyTo string }
 	}

@@ -144,7 +144,7 @@ func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	return f.judge(answer, token)
+	return f.classify(answer, token)
 }
 
 // fcmMessage is FCM's Message resource, as far as it is used.
@@ -188,10 +188,10 @@ func (f *FCM) body(p push.Push) ([]byte, error) {
 	return encodeJSON(map[string]fcmMessage{"message": m})
 }
 
-// judge also gives up an access token that was refused, so that the next
+// classify also forgets an access token that was refused, so that the next
 // attempt gets another.
-func (f *FCM) judge(a outbound.Answer, token string) Result {
-	r := judge(a, f.cfg.Now())
+func (f *FCM) classify(a outbound.Answer, token string) Result {
+	r := classify(a, f.cfg.Now())
 	if r.Outcome == push.Delivered {
 		var taken struct {
 			Name string `json:"name"`

@@ -34,7 +34,7 @@ func fcmPush() push.Push {
 	return p
 }
 
-func TestFCMRequest(t *testing.T) {
+func TestFCM_Request(t *testing.T) {
 	provider := newProvider(t, answers(200, `{"name":"projects/shop-1/messages/0:1500415314455276%31bd1c9631bd1c96"}`))
 	f := newTestFCM(t, newGoogle(t), FCMConfig{Connection: testConnection(0), BaseURL: provider.url()})
 	p := fcmPush()
@@ -61,9 +61,8 @@ func TestFCMRequest(t *testing.T) {
 	}
 }
 
-// TestFCMKeepsNothingForLongerThanItCan: Google refuses a life of more than 28
-// days for good, and APNs' header is no life but an end.
-func TestFCMKeepsNothingForLongerThanItCan(t *testing.T) {
+// Google refuses a life of more than 28 days for good. APNs' header is the time of the end.
+func TestFCM_TimeToLive(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, tt := range map[string]struct {
 		left time.Duration
@@ -87,7 +86,7 @@ func TestFCMKeepsNothingForLongerThanItCan(t *testing.T) {
 	}
 }
 
-func TestFCMDataAlone(t *testing.T) {
+func TestFCM_DataAlone(t *testing.T) {
 	provider := newProvider(t, answers(200, "{}"))
 	p := fcmPush()
 	p.Message = json.RawMessage(`{"data":{"a":"b"}}`)
@@ -112,8 +111,8 @@ func (a asker) Done() <-chan struct{} {
 	return a.Context.Done()
 }
 
-// TestAccessTokenServesUntilItExpires, and is got once for all that ask.
-func TestAccessTokenServesUntilItExpires(t *testing.T) {
+// An access token serves until it expires, and is fetched once for all that wait for it.
+func TestFCM_AccessTokenReuse(t *testing.T) {
 	const askers = 16
 	var (
 		mu  sync.Mutex
@@ -156,9 +155,8 @@ func TestAccessTokenServesUntilItExpires(t *testing.T) {
 	}
 }
 
-// TestARefusedAccessTokenIsReplaced by the next attempt, if it is the token that
-// was refused.
-func TestARefusedAccessTokenIsReplaced(t *testing.T) {
+// The next attempt fetches another access token, if the current one was refused.
+func TestFCM_AccessTokenRefused(t *testing.T) {
 	for code, want := range map[string]int64{"UNAUTHENTICATED": 2, "": 2, "THIRD_PARTY_AUTH_ERROR": 1} {
 		t.Run(code, func(t *testing.T) {
 			provider, g := newProvider(t, answers(401, fcmError("UNAUTHENTICATED", code))), newGoogle(t)
@@ -178,8 +176,8 @@ func TestARefusedAccessTokenIsReplaced(t *testing.T) {
 	}
 }
 
-// TestWithoutAccessTokenNothingIsSent, whatever the exchange meets.
-func TestWithoutAccessTokenNothingIsSent(t *testing.T) {
+// Without an access token nothing is sent, however the exchange fails.
+func TestFCM_NoAccessToken(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(w http.ResponseWriter, token string)
 		want   string
@@ -218,8 +216,8 @@ func fcmError(status, code string) string {
 	return `{"error":{"code":1,"message":"` + markMessage + ` ` + markTo + `","status":"` + status + `","details":[` + details + `]}}`
 }
 
-// TestFCMErrors: the code decides what is for good, not the status.
-func TestFCMErrors(t *testing.T) {
+// The code decides what is for good, not the status.
+func TestFCM_Errors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status int
@@ -256,7 +254,7 @@ func TestFCMErrors(t *testing.T) {
 	}
 }
 
-func TestBadCredentials(t *testing.T) {
+func TestFCM_BadCredentials(t *testing.T) {
 	good := newGoogle(t).credentials()
 	for name, tt := range map[string]struct{ credentials, want string }{
 		"not JSON":       {markSecret, "is not the JSON of a service account"},

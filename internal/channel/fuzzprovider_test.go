@@ -27,8 +27,8 @@ func FuzzProviderAnswers(f *testing.F) {
 	apns := &APNs{cfg: APNsConfig{Connection: c}, tokens: &appleTokens{now: testNow}, codes: apnsReasons()}
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		a := outbound.Answer{Status: status, Header: http.Header{}, Body: []byte(body)}
-		for _, r := range []Result{sms.judge(a), fcm.judge(a, "token"), apns.judge(a, "token")} {
-			plain := judge(a, testNow())
+		for _, r := range []Result{sms.classify(a), fcm.classify(a, "token"), apns.classify(a, "token")} {
+			plain := classify(a, testNow())
 			byCode := plain.Outcome == push.Unknown && r.Outcome == push.Refused && strings.Contains(r.Error, plain.Error+", ")
 			if r.Outcome != plain.Outcome && !byCode || r.Unregistered && !r.Final || r.Final && r.Outcome != push.Refused {
 				t.Errorf("%+v, by its status %+v", r, plain)

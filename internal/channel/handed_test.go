@@ -13,8 +13,8 @@ import (
 // for what they say about the provider, which TestDown looks at.
 var notWhen = cmpopts.IgnoreFields(Result{}, "Handed", "Down")
 
-// TestHandedIsWhenTheProviderHadIt and not when it answered.
-func TestHandedIsWhenTheProviderHadIt(t *testing.T) {
+// Handed is when the provider had the message, not when it answered.
+func TestChannels_Handed(t *testing.T) {
 	t.Parallel()
 	const slow = 200 * time.Millisecond
 	var had time.Time

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-func TestLog(t *testing.T) {
+func TestLog_Send(t *testing.T) {
 	var out bytes.Buffer
 	l := NewLog(slog.New(slog.NewTextHandler(&out, nil)))
 	got := l.Send(t.Context(), testPush(), 2)

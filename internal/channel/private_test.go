@@ -10,7 +10,7 @@ import (
 )
 
 // The addresses are refused at the dial, whatever form the URL gives them.
-func TestPrivateAddressesAreNotDialed(t *testing.T) {
+func TestWebhook_PrivateAddresses(t *testing.T) {
 	p := newProvider(t, answers(200, ""))
 	_, port, _ := strings.Cut(p.listener.Addr().String(), ":")
 	for host, class := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-func TestRequest(t *testing.T) {
+func TestWebhook_Request(t *testing.T) {
 	provider := newProvider(t, answers(200, ""))
 	w := newTestWebhook(t, WebhookConfig{URL: provider.url() + "/send?token=a#part"})
 	p := testPush()
@@ -48,7 +48,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-func TestRequestKeepsItsKeysWithoutValues(t *testing.T) {
+func TestWebhook_EmptyKeys(t *testing.T) {
 	provider := newProvider(t, answers(200, ""))
 	p := testPush()
 	p.To, p.Category, p.Metadata = "", "", nil
@@ -61,7 +61,7 @@ func TestRequestKeepsItsKeysWithoutValues(t *testing.T) {
 	}
 }
 
-func TestInvalidJSONIsNotSent(t *testing.T) {
+func TestWebhook_InvalidJSON(t *testing.T) {
 	provider := newProvider(t, answers(200, ""))
 	p := testPush()
 	p.Message = json.RawMessage(`{"` + markMessage + `"`)
@@ -75,7 +75,7 @@ func TestInvalidJSONIsNotSent(t *testing.T) {
 	}
 }
 
-func TestSignature(t *testing.T) {
+func TestWebhook_Signature(t *testing.T) {
 	const key = "a key of some length"
 	for _, tt := range []struct{ name, secret, receiver string }{
 		{"encoded", "whsec_YSBrZXkgb2Ygc29tZSBsZW5ndGg=", key},
@@ -101,8 +101,8 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestTwoSecretsDuringRotation: receivers that know either accept the request.
-func TestTwoSecretsDuringRotation(t *testing.T) {
+// A receiver that knows either secret accepts the request.
+func TestWebhook_TwoSecrets(t *testing.T) {
 	const old, current = "the key of last year", "the key of this year"
 	provider := newProvider(t, answers(200, ""))
 	newTestWebhook(t, WebhookConfig{URL: provider.url(), Secret: current, PreviousSecret: old}).Send(t.Context(), testPush(), 1)
@@ -121,7 +121,7 @@ func TestTwoSecretsDuringRotation(t *testing.T) {
 	}
 }
 
-func TestWithoutSecretNothingIsSigned(t *testing.T) {
+func TestWebhook_NoSecret(t *testing.T) {
 	provider := newProvider(t, answers(200, ""))
 	w, err := NewWebhook(WebhookConfig{Connection: testConnection(0), URL: provider.url()})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestWithoutSecretNothingIsSigned(t *testing.T) {
 	}
 }
 
-func TestEveryAttemptBearsTheSameKey(t *testing.T) {
+func TestWebhook_IdempotencyKey(t *testing.T) {
 	provider := newProvider(t, answers(500, ""))
 	now := testNow()
 	w := newTestWebhook(t, WebhookConfig{Connection: Connection{Now: func() time.Time { return now }}, URL: provider.url()})
@@ -161,7 +161,7 @@ func TestEveryAttemptBearsTheSameKey(t *testing.T) {
 	}
 }
 
-func TestUserInURL(t *testing.T) {
+func TestWebhook_UserInURL(t *testing.T) {
 	provider := newProvider(t, answers(200, ""))
 	url := strings.Replace(provider.url(), "http://", "http://us%20er:pass@", 1)
 	newTestWebhook(t, WebhookConfig{URL: url}).Send(t.Context(), testPush(), 1)

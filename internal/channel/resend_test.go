@@ -22,7 +22,7 @@ func diesOnReuse(end behavior) behavior {
 	}
 }
 
-func TestReusedConnectionDies(t *testing.T) {
+func TestWebhook_ReusedConnectionDies(t *testing.T) {
 	for name, end := range map[string]behavior{"closed": drops, "reset": resets} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t, diesOnReuse(end))
@@ -39,9 +39,8 @@ func TestReusedConnectionDies(t *testing.T) {
 	}
 }
 
-// The same with a body that the transport can get at again: it sends twice.
-// Were this no longer so, the test above would show nothing.
-func TestReusedConnectionDiesWithoutTheCure(t *testing.T) {
+// A transport that can read the body again sends it twice. If it did not, the test above would show nothing.
+func TestTransport_ResendsWithGetBody(t *testing.T) {
 	for name, end := range map[string]behavior{"closed": drops, "reset": resets} {
 		t.Run(name, func(t *testing.T) {
 			p := newProvider(t, diesOnReuse(end))

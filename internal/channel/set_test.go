@@ -32,7 +32,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-func TestBadSets(t *testing.T) {
+func TestSet_Bad(t *testing.T) {
 	noAttempts, noChannel := entry("push"), entry("push")
 	noAttempts.Retry.MaxAttempts = 0
 	noChannel.Channel = nil

@@ -100,7 +100,7 @@ func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	return s.judge(answer)
+	return s.classify(answer)
 }
 
 func (s *SMS) form(p push.Push) url.Values {
@@ -119,13 +119,13 @@ func (s *SMS) form(p push.Push) url.Values {
 	return form
 }
 
-func (s *SMS) judge(a outbound.Answer) Result {
+func (s *SMS) classify(a outbound.Answer) Result {
 	var said struct {
 		SID  string `json:"sid"`
 		Code int    `json:"code"`
 	}
 	_ = json.Unmarshal(a.Body, &said) // without details the status line stands alone
-	r := judge(a, s.cfg.Now())
+	r := classify(a, s.cfg.Now())
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = outbound.Printable(said.SID, maxProviderID)
 	}

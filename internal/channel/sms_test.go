@@ -33,8 +33,8 @@ func smsPush() push.Push {
 	return p
 }
 
-// TestSMSRequest holds the request to Twilio's documentation.
-func TestSMSRequest(t *testing.T) {
+// The request is that of Twilio's documentation.
+func TestSMS_Request(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		cfg     SMSConfig
@@ -81,7 +81,7 @@ func TestSMSRequest(t *testing.T) {
 	}
 }
 
-func TestSMSSignsInWithAnAPIKey(t *testing.T) {
+func TestSMS_APIKey(t *testing.T) {
 	provider := newProvider(t, answers(201, "{}"))
 	newTestSMS(t, SMSConfig{Connection: testConnection(0), BaseURL: provider.url(), User: "SK1"}).Send(t.Context(), smsPush(), 1)
 	requests, _ := provider.seen()
@@ -90,8 +90,8 @@ func TestSMSSignsInWithAnAPIKey(t *testing.T) {
 	}
 }
 
-// TestTwilioErrors: the code decides what is for good, not the status.
-func TestTwilioErrors(t *testing.T) {
+// The code decides what is for good, not the status.
+func TestSMS_Errors(t *testing.T) {
 	for _, tt := range []struct {
 		status, code int
 		headers      []string

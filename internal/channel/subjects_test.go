@@ -130,8 +130,8 @@ func testCertificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return server.TLS.Certificates[0], roots(server)
 }
 
-// Whether a provider's address is private is looked at for each channel.
-func TestNoChannelDialsPrivateAddresses(t *testing.T) {
+// No channel dials a private address.
+func TestChannels_PrivateAddresses(t *testing.T) {
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
 			r, to := row{name: "200", behavior: answers(200, "")}, testConnection(5*time.Second)

@@ -105,7 +105,7 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	if err != nil {
 		return noAnswer(err)
 	}
-	r := judge(answer, w.now())
+	r := classify(answer, w.now())
 	r.Down = r.Down && answer.Status != http.StatusForbidden // which may be about the recipient
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = providerID(answer.Body)

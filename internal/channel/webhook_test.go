@@ -19,7 +19,7 @@ import (
 )
 
 // A burst leaves its connections to the next one.
-func TestConnectionsAreReused(t *testing.T) {
+func TestWebhook_ReusesConnections(t *testing.T) {
 	const burst = 32
 	var together atomic.Pointer[sync.WaitGroup] // holds back the answers until all requests are there
 	p := newProvider(t, func(c *net.TCPConn, r received, stop <-chan struct{}) bool {
@@ -47,7 +47,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-func TestNoConnectionIsRefused(t *testing.T) {
+func TestWebhook_NoConnection(t *testing.T) {
 	closed, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestNoConnectionIsRefused(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestWebhook_Canceled(t *testing.T) {
 	t.Run("before the connection", func(t *testing.T) {
 		provider := newProvider(t, answers(200, ""))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-func TestTLS(t *testing.T) {
+func TestWebhook_TLS(t *testing.T) {
 	server := http2Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"id":"` + r.Proto + `"}`))
 	}))
@@ -117,7 +117,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestBadSettings(t *testing.T) {
+func TestWebhook_BadSettings(t *testing.T) {
 	for _, tt := range []struct {
 		name, names string
 		cfg         WebhookConfig

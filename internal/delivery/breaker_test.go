@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestBreakerStory follows a provider that goes down, is tried again too early,
-// and comes back.
-func TestBreakerStory(t *testing.T) {
+// A provider goes down, is tried again too early, and comes back.
+func TestBreaker(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	b := breaker{first: time.Second, longest: 3 * time.Second}
@@ -63,8 +62,8 @@ func TestBreakerStory(t *testing.T) {
 	room(0, time.Second)
 }
 
-// TestBreakerHolds for as long as the provider asked, and then tries gently.
-func TestBreakerHolds(t *testing.T) {
+// A breaker holds for as long as the provider asked, and then tries gently.
+func TestBreaker_Hold(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	b := breaker{first: time.Second, longest: time.Minute}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// provider is a way out that notes what it was given, and answers as it is
+// provider is a channel that notes what it was given, and answers as it is
 // told to; without that, it takes everything at once.
 type provider struct {
 	answer func(ctx context.Context, p push.Push, attempt int) channel.Result
@@ -90,19 +90,19 @@ func (m *metrics) Deferred() {
 	m.deferred++
 }
 
-// depot is a deliverer on a real store, with one channel named log.
-type depot struct {
-	*delivery.Deliverer
+// bundle is a worker on a real store, with two slots and one channel named log.
+type bundle struct {
+	*delivery.Worker
 	*provider
-	store  *store.Store
-	cache  *quota.Cache
-	seen   *metrics
-	tenant uuid.UUID
+	store   *store.Store
+	cache   *quota.Cache
+	metrics *metrics
+	tenant  uuid.UUID
 }
 
 var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
 
-func open(t testing.TB, policy quota.Policy) *depot {
+func setup(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
 	st, err := store.Open(t.Context(), testenv.Postgres(t), store.Config{Channels: []string{"log", "sms"}})
 	if err != nil {
@@ -114,9 +114,9 @@ func open(t testing.TB, policy quota.Policy) *depot {
 	}
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
-	d := &depot{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), seen: &metrics{}, tenant: tenant(t, st)}
-	d.Deliverer = delivery.New(st, d.cache, channels(t, d.provider), quiet, d.seen, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
-	return d
+	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), metrics: &metrics{}, tenant: tenant(t, st)}
+	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
+	return b
 }
 
 func tenant(t testing.TB, st *store.Store) uuid.UUID {
@@ -138,10 +138,10 @@ func channels(t testing.TB, c channel.Channel) *channel.Set {
 }
 
 // book books a push for a whole second, whatever the policy.
-func (d *depot) book(t testing.TB, recipient, channel string, at time.Time) push.Push {
+func (b *bundle) book(t testing.TB, recipient, channel string, at time.Time) push.Push {
 	t.Helper()
-	p := push.Push{ID: uuid.Must(uuid.NewV7()), Tenant: d.tenant, Recipient: recipient, Channel: channel, Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour}
-	v, err := d.store.Book(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}})
+	p := push.Push{ID: uuid.Must(uuid.NewV7()), Tenant: b.tenant, Recipient: recipient, Channel: channel, Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour}
+	v, err := b.store.Book(t.Context(), store.Order{Drafts: []store.Draft{{Push: p}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,30 +150,30 @@ func (d *depot) book(t testing.TB, recipient, channel string, at time.Time) push
 
 func thisSecond() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-func (d *depot) wakeUp(recipient string) push.WakeUp {
-	return push.WakeUp{RecipientKey: push.RecipientKey(d.tenant, recipient)}
+func (b *bundle) wakeUp(recipient string) push.WakeUp {
+	return push.WakeUp{RecipientKey: push.RecipientKey(b.tenant, recipient)}
 }
 
-func (d *depot) handle(t testing.TB, recipient string) {
+func (b *bundle) handle(t testing.TB, recipient string) {
 	t.Helper()
-	if err := d.Handle(t.Context(), d.wakeUp(recipient)); err != nil {
+	if err := b.Handle(t.Context(), b.wakeUp(recipient)); err != nil {
 		t.Error(err)
 	}
 }
 
-func (d *depot) read(t testing.TB, id uuid.UUID) push.Push {
+func (b *bundle) read(t testing.TB, id uuid.UUID) push.Push {
 	t.Helper()
-	p, err := d.store.Push(t.Context(), d.tenant, id)
+	p, err := b.store.Push(t.Context(), b.tenant, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// audit wants no promise broken.
-func (d *depot) audit(t testing.TB, policy quota.Policy) {
+// audit fails the test if a guarantee is broken.
+func (b *bundle) audit(t testing.TB, policy quota.Policy) {
 	t.Helper()
-	findings, err := d.store.Audit(t.Context(), policy, time.Now().Add(-time.Hour))
+	findings, err := b.store.Audit(t.Context(), policy, time.Now().Add(-time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

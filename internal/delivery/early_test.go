@@ -8,12 +8,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestWokenTooEarly: a queue whose clock is ahead must wake us again, else the
-// push would wait until it is armed anew. A wake-up for a time that has passed
-// is done with.
-func TestWokenTooEarly(t *testing.T) {
+// A queue whose clock is ahead must send a wake-up again, else the push would wait until it
+// is armed anew. A wake-up for a time that has passed is not sent again.
+func TestWorker_EarlyWakeUp(t *testing.T) {
 	t.Parallel()
-	d := open(t, nil)
+	d := setup(t, nil)
 	p := d.book(t, "anna", "log", thisSecond().Add(time.Minute))
 	w := d.wakeUp("anna")
 	w.At = p.SendAt

@@ -10,12 +10,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// fairQueue holds wake-ups of many tenants, which take turns: however many of one wait,
-// one of another is next but one. Of a tenant, the longest due come first. The zero
-// value is empty.
+// fairQueue holds wake-ups of many tenants, which take turns: however many of one tenant
+// wait, those of another come next but one. Of a tenant, the longest due come first. The
+// zero value is empty.
 type fairQueue struct {
-	tenants map[uuid.UUID]*list.Element // in turns
-	turns   list.List                   // of *tenantQueue, the next one first
+	tenants map[uuid.UUID]*list.Element // in order
+	order   list.List                   // of *tenantQueue, the next one first
 	n       int
 }
 
@@ -42,7 +42,7 @@ func (q *fairQueue) push(w push.WakeUp) {
 		if q.tenants == nil {
 			q.tenants = map[uuid.UUID]*list.Element{}
 		}
-		e = q.turns.PushBack(&tenantQueue{tenant: w.Tenant})
+		e = q.order.PushBack(&tenantQueue{tenant: w.Tenant})
 		q.tenants[w.Tenant] = e
 	}
 	heap.Push(&e.Value.(*tenantQueue).wakeUps, w)
@@ -50,27 +50,27 @@ func (q *fairQueue) push(w push.WakeUp) {
 }
 
 // pop takes the next wake-up. There must be one.
-func (q *fairQueue) pop() push.WakeUp { return q.take(q.turns.Front(), 0) }
+func (q *fairQueue) pop() push.WakeUp { return q.take(q.order.Front(), 0) }
 
 // popAny takes any wake-up. There must be one.
 func (q *fairQueue) popAny() push.WakeUp {
-	e := q.turns.Front()
-	for range rand.IntN(q.turns.Len()) {
+	e := q.order.Front()
+	for range rand.IntN(q.order.Len()) {
 		e = e.Next()
 	}
 	return q.take(e, rand.IntN(e.Value.(*tenantQueue).Len()))
 }
 
-// take takes a wake-up of a tenant, which is the last one to have another turn.
+// take takes a wake-up of a tenant, which goes to the end of the order.
 func (q *fairQueue) take(e *list.Element, i int) push.WakeUp {
 	t := e.Value.(*tenantQueue)
 	w := heap.Remove(&t.wakeUps, i).(push.WakeUp)
 	if q.n--; t.Len() == 0 {
-		q.turns.Remove(e)
+		q.order.Remove(e)
 		delete(q.tenants, t.tenant)
 		return w
 	}
-	q.turns.MoveToBack(e)
+	q.order.MoveToBack(e)
 	return w
 }
 
@@ -83,8 +83,8 @@ func (q *fairQueue) all(do func(push.WakeUp)) {
 	}
 }
 
-// many lists the tenants of which so many or more wait.
-func (q *fairQueue) many(n int) (tenants []uuid.UUID) {
+// tenantsWith lists the tenants of which at least n wait.
+func (q *fairQueue) tenantsWith(n int) (tenants []uuid.UUID) {
 	for tenant := range q.tenants {
 		if q.of(tenant) >= n {
 			tenants = append(tenants, tenant)

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestFairQueue_TenantsTakeTurns: a thousand of one tenant, all due earlier, are no
-// reason for another to wait for more than one of them.
+// However many of one tenant are due earlier, one of another tenant waits for one of them
+// at most.
 func TestFairQueue_TenantsTakeTurns(t *testing.T) {
 	var (
 		q            fairQueue
@@ -31,12 +31,12 @@ func TestFairQueue_TenantsTakeTurns(t *testing.T) {
 	if !slices.Equal(got, []int64{999, 2001, 998, 2000}) {
 		t.Errorf("popped %v", got)
 	}
-	if q.len() != 998 || q.of(flood) != 998 || q.of(other) != 0 || len(q.many(998)) != 1 || len(q.many(999)) != 0 {
+	if q.len() != 998 || q.of(flood) != 998 || q.of(other) != 0 || len(q.tenantsWith(998)) != 1 || len(q.tenantsWith(999)) != 0 {
 		t.Errorf("%d wait, %d and %d", q.len(), q.of(flood), q.of(other))
 	}
 }
 
-// TestFairQueue_LosesNothing, in whatever order wake-ups come and go.
+// No wake-up is lost, in whatever order they come and go.
 func TestFairQueue_LosesNothing(t *testing.T) {
 	tenants := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	rapid.Check(t, func(t *rapid.T) {
@@ -65,7 +65,7 @@ func TestFairQueue_LosesNothing(t *testing.T) {
 				t.Fatalf("%d is still there", w.RecipientKey)
 			}
 		})
-		if left != len(held) || q.len() != left || len(q.tenants) != q.turns.Len() {
+		if left != len(held) || q.len() != left || len(q.tenants) != q.order.Len() {
 			t.Fatalf("%d are left of %d", left, len(held))
 		}
 	})

@@ -20,14 +20,13 @@ func moveTo(p push.Push, at time.Time) store.Order {
 	return store.Order{Drafts: []store.Draft{{Push: p}}}
 }
 
-// TestSendsAWindowApartKeepTheirPace: each waits for the end of the last one
-// in the handler. Put off and armed again, they would fall behind by a second
-// or so each time.
-func TestSendsAWindowApartKeepTheirPace(t *testing.T) {
+// Pushes a window apart are delayed until the end of the last one's window. Deferred and
+// armed again, they would fall behind by a second or so each time.
+func TestWorker_SendsWindowApart(t *testing.T) {
 	t.Parallel()
 	const takes, window = 20 * time.Millisecond, time.Second
 	policy := quota.Policy{{Name: "second", Limit: 1, Window: window}}
-	d := open(t, policy)
+	d := setup(t, policy)
 	d.answer = func(context.Context, push.Push, int) channel.Result {
 		time.Sleep(takes)
 		return channel.Result{Outcome: push.Delivered}
@@ -38,6 +37,7 @@ func TestSendsAWindowApartKeepTheirPace(t *testing.T) {
 		pushes = append(pushes, d.book(t, "anna", "log", first.Add(time.Duration(i)*window)))
 	}
 	d.handle(t, "anna") // one wake-up, for the first of them
+	eventually(t, "all are sent", func() bool { return d.read(t, pushes[3].ID).Status == push.Sent })
 	for i, p := range pushes {
 		got := d.read(t, p.ID)
 		if got.Status != push.Sent {
@@ -47,18 +47,18 @@ func TestSendsAWindowApartKeepTheirPace(t *testing.T) {
 			t.Errorf("push %d came %s early", i, -late)
 		}
 	}
-	if d.seen.deferred != 0 {
-		t.Errorf("%d were put off", d.seen.deferred)
+	if d.metrics.deferred != 0 {
+		t.Errorf("%d were put off", d.metrics.deferred)
 	}
 	d.audit(t, policy)
 }
 
-// TestBacklogDrainsInOrder, one recipient's from many handlers at once, and
-// never faster than the policy.
-func TestBacklogDrainsInOrder(t *testing.T) {
+// One recipient's backlog drains in order, from many handlers at once, and never faster
+// than the policy.
+func TestWorker_BacklogOrder(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 100 * time.Millisecond}, {Name: "b", Limit: 3, Window: 600 * time.Millisecond}}
-	d := open(t, policy)
+	d := setup(t, policy)
 	var want []uuid.UUID
 	for i := range 10 {
 		want = append(want, d.book(t, "anna", "log", thisSecond().Add(time.Duration(i-600)*time.Second)).ID)
@@ -68,6 +68,7 @@ func TestBacklogDrainsInOrder(t *testing.T) {
 		wg.Go(func() { d.handle(t, "anna") })
 	}
 	wg.Wait()
+	eventually(t, "all are sent", func() bool { return d.read(t, want[9]).Status == push.Sent })
 	var got []uuid.UUID
 	for _, s := range d.all() {
 		got = append(got, s.push.ID)
@@ -79,8 +80,7 @@ func TestBacklogDrainsInOrder(t *testing.T) {
 	inWindows(t, policy, d.all())
 }
 
-// inWindows holds the provider's own clock to the policy: the store's word is
-// not enough.
+// inWindows checks the policy by the provider's clock, not the store's.
 func inWindows(t *testing.T, policy quota.Policy, sends []taken) {
 	t.Helper()
 	for _, r := range policy {
@@ -92,14 +92,13 @@ func inWindows(t *testing.T, policy quota.Policy, sends []taken) {
 	}
 }
 
-// TestUnknownOutcomesCountAndRefusedOnesDoNot: after an unknown one the next
-// push waits a window, after a refused one not even for a long one.
-func TestUnknownOutcomesCountAndRefusedOnesDoNot(t *testing.T) {
+// After an unknown outcome the next push waits a window; after a refused one it does not.
+func TestWorker_UnknownOutcomesCount(t *testing.T) {
 	t.Parallel()
 	for outcome, window := range map[push.Outcome]time.Duration{push.Unknown: time.Second, push.Refused: time.Hour} {
 		t.Run(string(outcome), func(t *testing.T) {
 			t.Parallel()
-			d := open(t, quota.Policy{{Name: "a", Limit: 1, Window: window}})
+			d := setup(t, quota.Policy{{Name: "a", Limit: 1, Window: window}})
 			d.answer = func(_ context.Context, p push.Push, _ int) channel.Result {
 				if p.SendAt.Before(thisSecond().Add(-30 * time.Second)) {
 					return channel.Result{Outcome: outcome, Error: "trouble"}
@@ -109,10 +108,8 @@ func TestUnknownOutcomesCountAndRefusedOnesDoNot(t *testing.T) {
 			d.book(t, "anna", "log", thisSecond().Add(-time.Minute))
 			d.book(t, "anna", "log", thisSecond())
 			d.handle(t, "anna")
+			d.sentEventually(t, 2)
 			sends := d.all()
-			if len(sends) != 2 {
-				t.Fatalf("sent %+v", sends)
-			}
 			if gap := sends[1].at.Sub(sends[0].at); outcome == push.Unknown && gap < window {
 				t.Errorf("the next one came %s later", gap)
 			}
@@ -120,17 +117,16 @@ func TestUnknownOutcomesCountAndRefusedOnesDoNot(t *testing.T) {
 	}
 }
 
-// TestPushesOfTheGateComeBack: what is put off for long is left to its next
-// wake-up, and the handler returns.
-func TestPushesOfTheGateAreLeftToTheirTime(t *testing.T) {
+// A push that the gate defers for long is left to its next wake-up.
+func TestWorker_DeferredPush(t *testing.T) {
 	t.Parallel()
-	d := open(t, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}})
+	d := setup(t, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}})
 	first := d.book(t, "anna", "log", thisSecond().Add(-time.Minute))
 	second := d.book(t, "anna", "log", thisSecond())
 	third := d.book(t, "anna", "log", thisSecond())
 	d.handle(t, "anna")
-	if n := len(d.all()); n != 1 || d.seen.deferred != 2 {
-		t.Errorf("%d were sent, %d put off", n, d.seen.deferred)
+	if n := len(d.all()); n != 1 || d.metrics.deferred != 2 {
+		t.Errorf("%d were sent, %d put off", n, d.metrics.deferred)
 	}
 	sent := d.read(t, first.ID).Sends[0]
 	for _, p := range []push.Push{second, third} {

@@ -5,200 +5,144 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
-
 	"github.com/sendquota/sendquota/internal/channel"
-	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/redisscript"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
-const lease = time.Minute
-
-// scripted is a store that says what the test wants to hear.
-type scripted struct {
-	claims   []store.Claim // one after another, then nothing
-	slow     time.Duration // how long a claim takes
-	failures int           // of Finish, before it succeeds
-	failure  error
-	more     bool
-
-	finished []store.Finish
-	at       []time.Time
-}
-
-func (s *scripted) Claim(context.Context, store.ClaimOrder) (store.Claim, error) {
-	if len(s.claims) == 0 {
-		return store.Claim{}, nil
-	}
-	c := s.claims[0]
-	s.claims = s.claims[1:]
-	if c.Outcome == store.Claimed {
-		c.StartedAt, c.LeaseUntil = time.Now(), time.Now().Add(lease)
-	}
-	time.Sleep(s.slow)
-	return c, nil
-}
-
-func (s *scripted) Finish(_ context.Context, f store.Finish) (bool, error) {
-	s.finished, s.at = append(s.finished, f), append(s.at, time.Now())
-	if s.failures--; s.failures >= 0 {
-		return false, s.failure
-	}
-	return s.more, nil
-}
-
-// claimed is a claim of a push that expires in an hour.
-func claimed() store.Claim {
-	return store.Claim{Outcome: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
-}
-
-func worker(t *testing.T, s *scripted, p *provider) *delivery.Deliverer {
-	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease})
-}
-
-// TestAWorkerThatWasHeldUpSendsNothing: a quarter of its lease is over, and
-// what is left may not do to end and record an attempt.
-func TestAWorkerThatWasHeldUpSendsNothing(t *testing.T) {
-	for name, row := range map[string]struct {
-		slow  time.Duration
-		sends int
-	}{"just in time": {lease / 4, 1}, "too late": {lease/4 + 1, 0}, "far too late": {10 * lease, 0}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, p := &scripted{claims: []store.Claim{claimed()}, slow: row.slow}, &provider{}
-				if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
-					t.Fatal(err)
-				}
-				if len(p.took) != row.sends || len(s.finished) != 1 {
-					t.Fatalf("sent %d, finished %+v", len(p.took), s.finished)
-				}
-				if f := s.finished[0]; row.sends == 0 && (f.Outcome != push.Refused || f.Resolution.Status != push.Scheduled || f.Error == "") {
-					t.Errorf("%+v", f)
-				}
-			})
-		})
-	}
-}
-
-// TestTheChannelHasHalfOfTheLease however long the claim took.
-func TestTheChannelHasHalfOfTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		s := &scripted{claims: []store.Claim{claimed()}, slow: 10 * time.Second}
-		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
-			<-ctx.Done()
-			return channel.Result{Outcome: push.Unknown, Error: "timeout"}
-		}}
-		if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took != 10*time.Second+lease/2 {
-			t.Errorf("it had %s", took)
-		}
-	})
-}
-
-// TestAttemptsAreCarriedToTheirEnd though the worker is told to stop: it
-// drains, it does not drop.
-func TestAttemptsAreCarriedToTheirEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		s := &scripted{claims: []store.Claim{claimed()}, failures: 2, failure: push.ErrUnavailable}
-		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
-			stop()
-			time.Sleep(time.Second)
-			if ctx.Err() != nil {
-				t.Error("the send was cut off")
-			}
-			return channel.Result{Outcome: push.Delivered}
-		}}
-		if err := worker(t, s, p).Handle(ctx, push.WakeUp{}); err != nil {
+// run runs the worker until stop is called.
+func (d *bundle) run(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if len(s.finished) != 3 {
-			t.Errorf("%d finishes", len(s.finished))
-		}
-	})
-}
-
-// TestFinishesAreRepeatedWhilePostgresIsAway, unchanged, until the lease ends.
-func TestFinishesAreRepeatedWhilePostgresIsAway(t *testing.T) {
-	away, other := fmt.Errorf("%w: refused", push.ErrUnavailable), errors.New("another error")
-	for name, row := range map[string]struct {
-		failures int
-		failure  error
-		want     error
-		finishes int
-	}{
-		"at once":          {0, nil, nil, 1},
-		"the fifth time":   {4, away, nil, 5},
-		"for too long":     {1000, away, push.ErrUnavailable, 41},
-		"what is no use":   {1000, other, other, 1},
-		"never after that": {1, other, other, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				s, p := &scripted{claims: []store.Claim{claimed()}, failures: row.failures, failure: row.failure}, &provider{}
-				err := worker(t, s, p).Handle(t.Context(), push.WakeUp{})
-				if !errors.Is(err, row.want) || (err == nil) != (row.want == nil) || len(s.finished) != row.finishes || len(p.took) != 1 {
-					t.Errorf("%v; %d finishes, %d sends", err, len(s.finished), len(p.took))
-				}
-				for _, f := range s.finished {
-					if diff := cmp.Diff(s.finished[0], f); diff != "" {
-						t.Error(diff)
-					}
-				}
-				if took := time.Since(began); took > lease {
-					t.Errorf("it took %s, and the lease is long over", took)
-				}
-			})
-		})
 	}
 }
 
-// TestHandleGoesOnWhileThereIsMore to do for the recipient.
-func TestHandleGoesOnWhileThereIsMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		s := &scripted{more: true, claims: []store.Claim{
-			{Outcome: store.Again}, {Outcome: store.Deferred}, {Outcome: store.Wait, Wait: time.Second}, claimed(), claimed(),
-		}}
-		p := &provider{}
-		if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
+func (d *bundle) sentEventually(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); len(d.all()) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d were sent", len(d.all()), n)
+		}
+	}
+}
+
+// Forty recipients have three pushes each that are due, a second apart. If they held the
+// two slots while they wait, only two of them would have been sent anything when one has
+// got all three.
+func TestWorker_DelayedRecipientsHoldNoSlot(t *testing.T) {
+	t.Parallel()
+	const recipients = 40
+	policy := quota.Policy{{Name: "second", Limit: 1, Window: time.Second}}
+	d := setup(t, policy)
+	for i := range recipients {
+		for n := range 3 {
+			d.book(t, fmt.Sprint("r", i), "log", thisSecond().Add(time.Duration(n-10)*time.Second))
+		}
+	}
+	defer d.run(t)()
+	for i := range recipients {
+		if err := d.Handle(t.Context(), d.wakeUp(fmt.Sprint("r", i))); err != nil {
+			t.Error(err)
+		}
+	}
+	d.sentEventually(t, 3*recipients)
+	got := map[string]int{}
+	for _, s := range d.all() {
+		if got[s.push.Recipient]++; got[s.push.Recipient] == 3 {
+			break
+		}
+	}
+	if len(got) < 6 {
+		t.Errorf("only %d recipients had been sent anything when one had got all", len(got))
+	}
+	if d.metrics.deferred != 0 {
+		t.Errorf("%d were put off", d.metrics.deferred)
+	}
+	d.audit(t, policy)
+}
+
+// A worker that stops carries the attempt under way to its end, and leaves the
+// recipient's next push to another worker at once.
+func TestWorker_StopsDuringAttempt(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Policy{{Name: "second", Limit: 1, Window: 1900 * time.Millisecond}})
+	sending, answer := make(chan struct{}, 3), make(chan struct{}, 3)
+	d.answer = func(context.Context, push.Push, int) channel.Result {
+		sending <- struct{}{}
+		<-answer
+		return channel.Result{Outcome: push.Delivered}
+	}
+	for n := range 3 {
+		d.book(t, "anna", "log", thisSecond().Add(time.Duration(n-10)*time.Second))
+	}
+	arm := func([]push.WakeUp) error { return nil }
+	if _, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, arm); err != nil {
+		t.Fatal(err)
+	}
+	stop := d.run(t)
+	answer <- struct{}{}
+	if err := d.Handle(t.Context(), d.wakeUp("anna")); err != nil {
+		t.Fatal(err)
+	}
+	<-sending
+	<-sending // the second, which was delayed
+	stopped := make(chan struct{})
+	go func() { stop(); close(stopped) }()
+	select {
+	case <-stopped:
+		t.Error("it stopped while an attempt was under way")
+	case <-time.After(50 * time.Millisecond): // it may not, so this is what can be waited for
+	}
+	answer <- struct{}{}
+	<-stopped
+	d.sentEventually(t, 2)
+	if n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, arm); n != 1 || err != nil {
+		t.Errorf("%d are to be armed again, %v; want the third", n, err)
+	}
+}
+
+// A worker that stopped has its delayed recipients armed again, and hands back the
+// wake-ups that still come.
+func TestWorker_StoppedDelaysNothing(t *testing.T) {
+	t.Parallel()
+	d := setup(t, quota.Policy{{Name: "second", Limit: 1, Window: 1900 * time.Millisecond}})
+	d.answer = func(context.Context, push.Push, int) channel.Result { return channel.Result{Outcome: push.Delivered} }
+	for _, who := range []string{"anna", "bert"} {
+		for n := range 2 {
+			d.book(t, who, "log", thisSecond().Add(time.Duration(n-10)*time.Second))
+		}
+	}
+	promote := func() (n int) {
+		t.Helper()
+		n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.took) != 2 || p.took[0].at.Sub(began) != time.Second {
-			t.Errorf("sent %+v", p.took)
-		}
-	})
-}
-
-// TestHandleStopsWhenNobodyWaits: without word of more it does not ask again.
-func TestHandleStopsWhenNobodyWaits(t *testing.T) {
-	s, p := &scripted{claims: []store.Claim{claimed(), claimed()}}, &provider{}
-	if err := worker(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil || len(p.took) != 1 {
-		t.Errorf("%v; %d sends", err, len(p.took))
+		return n
 	}
-}
-
-// TestAStoppingWorkerWaitsForNothing: who waits for a place gives up, and the
-// wake-up comes again.
-func TestAStoppingWorkerWaitsForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		s := &scripted{claims: []store.Claim{{Outcome: store.Wait, Wait: time.Minute}}}
-		began := time.Now()
-		if err := worker(t, s, &provider{}).Handle(ctx, push.WakeUp{}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
-			t.Errorf("%v after %s", err, time.Since(began))
-		}
-	})
+	stop := d.run(t)
+	promote()
+	if err := d.Handle(t.Context(), d.wakeUp("anna")); err != nil || len(d.all()) != 1 || promote() != 0 {
+		t.Fatalf("%v, sent %d", err, len(d.all()))
+	}
+	stop()
+	if n := promote(); n != 1 {
+		t.Errorf("%d are to be armed again, want the delayed one", n)
+	}
+	var early push.Early
+	if err := d.Handle(t.Context(), d.wakeUp("bert")); !errors.As(err, &early) || early.In > 2*time.Second {
+		t.Errorf("the wake-up that came then was answered with %v", err)
+	}
+	if n := len(d.all()); n != 2 {
+		t.Errorf("%d were sent, want the first of each", n)
+	}
 }

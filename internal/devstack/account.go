@@ -43,6 +43,14 @@ func (a *account) owner() uint32 {
 	return a.uid
 }
 
+// credential is the account as the kernel wants it; nil: the own user.
+func (a *account) credential() *syscall.Credential {
+	if a == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
+}
+
 // canEnter tells whether the account may reach what is inside dir. It looks
 // at the permissions for "others" on dir and everything above.
 func (a *account) canEnter(dir string) bool {

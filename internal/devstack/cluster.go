@@ -2,7 +2,6 @@ package devstack
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // cluster is what Postgres calls a data folder made by initdb.
@@ -95,21 +96,17 @@ func (c Config) initialise(ctx context.Context, f *folder, cl *cluster) error {
 		defer os.Remove(passwordFile(f))
 		args = append(args, more...)
 	}
-	ch, err := run(command{
-		path: filepath.Join(cl.bin, "initdb"), args: args, dir: f.data,
-		account: f.account, log: f.logPath(), lock: f.lock,
-		end: syscall.SIGTERM, orphan: syscall.SIGTERM,
-	})
+	initdb, err := process.Start(f.command(process.Command{Path: filepath.Join(cl.bin, "initdb"), Args: args, Orphan: syscall.SIGTERM}))
 	if err != nil {
 		return err
 	}
 	select {
-	case <-ch.exited:
+	case <-initdb.Exited():
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("initdb: %w", ctx.Err()), ch.stop())
+		return errors.Join(fmt.Errorf("initdb: %w", ctx.Err()), stop(initdb))
 	}
-	if ch.status != nil {
-		return fmt.Errorf("initdb failed (%w); it said:\n%s", ch.status, ch.lastWords())
+	if err := initdb.Err(); err != nil {
+		return fmt.Errorf("initdb failed (%w); it said:\n%s", err, initdb.LogTail())
 	}
 	return os.Rename(side, cl.data)
 }
@@ -117,33 +114,19 @@ func (c Config) initialise(ctx context.Context, f *folder, cl *cluster) error {
 // newPassword makes a password, keeps it for later runs and lays it out for
 // initdb, which reads it with the rights of the account.
 func (cl *cluster) newPassword(f *folder) (initdbArgs []string, err error) {
-	cl.password = rand.Text()
-	if err := os.WriteFile(f.file("password"), []byte(cl.password+"\n"), 0o600); err != nil {
+	if cl.password, err = f.password(); err != nil {
 		return nil, err
 	}
 	path := passwordFile(f)
-	if err := os.WriteFile(path, []byte(cl.password+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	if f.account != nil {
-		if err := os.Chown(path, int(f.account.uid), int(f.account.gid)); err != nil {
-			return nil, err
-		}
-	}
-	return []string{"--auth=scram-sha-256", "--pwfile=" + path}, nil
+	err = makeOwned(path, f.account, os.WriteFile(path, []byte(cl.password+"\n"), 0o600))
+	return []string{"--auth=scram-sha-256", "--pwfile=" + path}, err
 }
 
 func passwordFile(f *folder) string { return filepath.Join(f.data, "initdb.password") }
 
 // createDatabase makes the database that the URL names unless it exists.
 func (cl *cluster) createDatabase(ctx context.Context, url string) error {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return err
-	}
-	name := config.Database
-	config.Database = "postgres"
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, name, err := connectServer(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -155,4 +138,17 @@ func (cl *cluster) createDatabase(ctx context.Context, url string) error {
 		return nil
 	}
 	return err
+}
+
+// connectServer connects to the server of a URL, whose own database may not exist
+// yet, and returns the name of that.
+func connectServer(ctx context.Context, url string) (conn *pgx.Conn, database string, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, "", err
+	}
+	database = config.Database
+	config.Database = "postgres"
+	conn, err = pgx.ConnectConfig(ctx, config)
+	return conn, database, err
 }

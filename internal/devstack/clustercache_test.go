@@ -6,7 +6,7 @@ import (
 )
 
 // Whatever is wrong with what an earlier start kept, this one works.
-func TestDamagedCacheOfInitdb(t *testing.T) {
+func TestClusterCache_Damaged(t *testing.T) {
 	temp := openDir(t)
 	if err := os.Chmod(temp, 0o777); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestThrowAwayServersLeaveNothing(t *testing.T) {
+func TestThrowAway_LeavesNothing(t *testing.T) {
 	temp := openDir(t)
 	if err := os.Chmod(temp, 0o777); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestThrowAwayServersLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestDurableThrowAwayServersSync(t *testing.T) {
+func TestThrowAway_Durable(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{Durable: true})
 	if got := query(t, s.DatabaseURL, "SHOW fsync"); got != "on" {
@@ -70,7 +70,7 @@ func TestDurableThrowAwayServersSync(t *testing.T) {
 	}
 }
 
-func TestKeptDataIsThereInTheNextRun(t *testing.T) {
+func TestKept_NextRun(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
 	s := start(t, Config{Dir: dir})
@@ -103,7 +103,7 @@ func TestKeptDataIsThereInTheNextRun(t *testing.T) {
 	}
 }
 
-func TestKeptServersWantTheirPassword(t *testing.T) {
+func TestKept_Password(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{Dir: openDir(t)})
 	config, err := pgx.ParseConfig(s.DatabaseURL)
@@ -126,7 +126,7 @@ func TestKeptServersWantTheirPassword(t *testing.T) {
 	}
 }
 
-func TestSecondRunOnADirIsRefused(t *testing.T) {
+func TestKept_SecondRun(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
 	s := start(t, Config{Dir: dir})
@@ -144,7 +144,7 @@ func TestSecondRunOnADirIsRefused(t *testing.T) {
 	}
 }
 
-func TestServerThatCannotStartSaysWhy(t *testing.T) {
+func TestKept_BrokenSettings(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
 	s := start(t, Config{Dir: dir})

@@ -62,7 +62,7 @@ func script(t *testing.T, path, lines string) {
 	}
 }
 
-func TestURLsOfTheEnvironmentWin(t *testing.T) {
+func TestFind_EnvironmentFirst(t *testing.T) {
 	s, err := Start(t.Context(), Config{DatabaseURL: "postgres://elsewhere/db", RedisURL: "redis://elsewhere/3", Dir: "/nowhere"})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestURLsOfTheEnvironmentWin(t *testing.T) {
 	}
 }
 
-func TestWithoutRedis(t *testing.T) {
+func TestFind_WithoutRedis(t *testing.T) {
 	installed(t)
 	bin, err := usualPlaces().postgresBin(0)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
-func TestWithoutAnything(t *testing.T) {
+func TestFind_WithoutAnything(t *testing.T) {
 	places, _ := bareMachine(t)
 	_, err := Start(t.Context(), Config{places: places, NoInstall: true})
 	if err == nil {
@@ -127,7 +127,7 @@ func TestWithoutAnything(t *testing.T) {
 
 // A Redis that is there but does not start is no reason to give up, unless
 // data is to be kept: then another server would look as if it were lost.
-func TestBrokenRedis(t *testing.T) {
+func TestFind_BrokenRedis(t *testing.T) {
 	places, path := bareMachine(t)
 	script(t, filepath.Join(path, "redis-server"), "echo out of order; exit 1")
 	c := Config{places: places, AllowMiniredis: true}
@@ -142,7 +142,7 @@ func TestBrokenRedis(t *testing.T) {
 	}
 }
 
-func TestTooOldPostgresIsNotUsed(t *testing.T) {
+func TestFind_OldPostgres(t *testing.T) {
 	places, path := bareMachine(t)
 	for _, name := range []string{"postgres", "initdb"} {
 		script(t, filepath.Join(path, name), "echo 'postgres (PostgreSQL) 14.9'")
@@ -156,7 +156,7 @@ func TestTooOldPostgresIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestHighestVersionFirst(t *testing.T) {
+func TestFind_HighestVersionFirst(t *testing.T) {
 	places, _ := bareMachine(t)
 	root := openDir(t)
 	for _, version := range []string{"9.6", "15", "16"} {

@@ -1,12 +1,17 @@
 package devstack
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // folder is where one service keeps its things: the lock, the log and the
@@ -20,6 +25,10 @@ type folder struct {
 	lock      *os.File
 	throwAway bool
 }
+
+// patience bounds how long a server may take to stop, and its lock to be free.
+// Both take well under a second unless the machine is overloaded.
+const patience = time.Minute
 
 // throwAwayPattern names the folders that may be swept once their lock is free.
 const throwAwayPattern = "sendquota-throwaway-"
@@ -65,6 +74,23 @@ func (f *folder) ownData() string  { return filepath.Join(f.dir, f.service) }
 
 func (f *folder) file(suffix string) string {
 	return filepath.Join(f.dir, f.service+"."+suffix)
+}
+
+// command is c as a child that works in this folder. Its environment is always
+// the same, so that no server behaves differently because of the caller's locale.
+func (f *folder) command(c process.Command) process.Command {
+	c.Dir, c.Log, c.Lock, c.User, c.Env = f.data, f.logPath(), f.lock, f.account.credential(), []string{"LC_ALL=C", "TZ=UTC"}
+	return c
+}
+
+// password returns the password of a kept server, made when it is first asked for.
+func (f *folder) password() (string, error) {
+	text, err := os.ReadFile(f.file("password"))
+	if !errors.Is(err, os.ErrNotExist) {
+		return strings.TrimSpace(string(text)), err
+	}
+	password := rand.Text()
+	return password, os.WriteFile(f.file("password"), []byte(password+"\n"), 0o600)
 }
 
 func (f *folder) lockKept() error {

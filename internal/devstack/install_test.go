@@ -9,7 +9,7 @@ import (
 
 // A package manager that is a script: it notes how it is called, and its
 // "install" puts a link to the real redis-server into PATH.
-func TestInstallsWhatIsMissing(t *testing.T) {
+func TestInstall_Missing(t *testing.T) {
 	installed(t)
 	redis, err := usualPlaces().redisBin()
 	if err != nil {
@@ -62,7 +62,7 @@ test $1 = update || /bin/ln -s `+redis+" "+filepath.Join(path, "redis-server"))
 	}
 }
 
-func TestFailedInstallationSaysWhy(t *testing.T) {
+func TestInstall_Failure(t *testing.T) {
 	places, path := bareMachine(t)
 	for _, manager := range []string{"apt-get", "brew"} {
 		script(t, filepath.Join(path, manager), "echo the mirror is away; exit 100")
@@ -73,7 +73,7 @@ func TestFailedInstallationSaysWhy(t *testing.T) {
 	}
 }
 
-func TestPolicyOfTheMachineIsLeftAlone(t *testing.T) {
+func TestInstall_ForeignPolicyFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "policy-rc.d")
 	const theirs = "#!/bin/sh\nexit 0\n"

@@ -10,7 +10,7 @@ import (
 
 // Many make throw-away folders while others sweep: no folder that is in use
 // disappears.
-func TestSweepSparesTheLiving(t *testing.T) {
+func TestSweep_LivingServers(t *testing.T) {
 	t.Parallel()
 	temp := openDir(t)
 	a, err := childAccount()
@@ -58,7 +58,7 @@ func TestSweepSparesTheLiving(t *testing.T) {
 	}
 }
 
-func TestLockOfADeadHolderIsAwaited(t *testing.T) {
+func TestLock_DeadHolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := tryLock(path)

@@ -16,10 +16,10 @@ type service struct {
 	apt      string // Debian package
 	brew     string // Homebrew formula
 
-	binary  func() (string, error)                     // finds the local binary
-	private func(ctx context.Context) (*Server, error) // starts it
-	shared  func(ctx context.Context) (*Server, error) // borrows from the standard port
-	inside  func() (*Server, error)                    // nil, or a stand-in within this process
+	binary func() (string, error)                               // finds the local binary
+	recipe func(ctx context.Context, f *folder) (recipe, error) // says how to start it
+	shared func(ctx context.Context) (*Server, error)           // borrows from the standard port
+	inside func() (*Server, error)                              // nil, or a stand-in within this process
 }
 
 // obtain walks through the ways 2 to 6 of the package comment.
@@ -27,7 +27,7 @@ func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
 	var reasons []error
 	_, missing := s.binary()
 	if missing == nil {
-		server, err := s.private(ctx)
+		server, err := c.private(ctx, s)
 		if err == nil || c.final(ctx) {
 			return server, err
 		}
@@ -45,7 +45,7 @@ func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
 	if missing != nil {
 		err := c.install(ctx, s)
 		if err == nil {
-			return s.private(ctx)
+			return c.private(ctx, s)
 		}
 		reasons = append(reasons, err)
 	}

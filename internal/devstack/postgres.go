@@ -2,13 +2,13 @@ package devstack
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"syscall"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // keptDatabase is the database in a Postgres of our own.
@@ -27,61 +27,41 @@ func StartPostgres(ctx context.Context, c Config) (*Server, error) {
 		apt:      "postgresql",
 		brew:     "postgresql@17",
 		binary:   func() (string, error) { return c.places.postgresBin(0) },
-		private:  c.privatePostgres,
+		recipe:   c.postgresRecipe,
 		shared:   c.sharedPostgres,
 	})
 }
 
-func (c Config) privatePostgres(ctx context.Context) (*Server, error) {
-	f, err := c.openFolder("postgres")
+func (c Config) postgresRecipe(ctx context.Context, f *folder) (recipe, error) {
+	cl, err := c.openCluster(ctx, f)
 	if err != nil {
-		return nil, fmt.Errorf("start postgres: %w", err)
-	}
-	cluster, err := c.openCluster(ctx, f)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), f.close())
-	}
-	s, err := startPrivate(ctx, f, c.postgresRecipe(f, cluster))
-	if err != nil {
-		return nil, fmt.Errorf("start postgres: %w", err)
-	}
-	if err := cluster.createDatabase(ctx, s.URL); err != nil {
-		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), s.Close())
-	}
-	c.say("postgres: started %s/postgres, process %d, at %s", cluster.bin, s.Pid(), redacted(s.URL))
-	return s, nil
-}
-
-func (c Config) postgresRecipe(f *folder, cl *cluster) recipe {
-	settings := c.postgresSettings()
-	u := func(port int, database string) string {
-		user := url.User("postgres")
-		if cl.password != "" {
-			user = url.UserPassword("postgres", cl.password)
-		}
-		return (&url.URL{Scheme: "postgres", User: user, Host: address(port), Path: "/" + database, RawQuery: "sslmode=disable"}).String()
+		return recipe{}, err
 	}
 	orphan := syscall.SIGINT // "fast": roll back, write everything, end
 	if f.throwAway {
 		orphan = syscall.SIGQUIT // "immediate": nobody will read the data again
 	}
+	binary := filepath.Join(cl.bin, "postgres")
 	return recipe{
-		command: func(port int) command {
-			args := []string{"-D", cl.data, "-c", fmt.Sprintf("port=%d", port)}
-			for _, s := range settings {
+		binary: binary,
+		command: func(addr string) process.Command {
+			_, port, _ := net.SplitHostPort(addr)
+			args := []string{"-D", cl.data, "-c", "port=" + port}
+			for _, s := range c.postgresSettings() {
 				args = append(args, "-c", s)
 			}
-			return command{
-				path: filepath.Join(cl.bin, "postgres"), args: args, dir: f.data,
-				account: f.account, log: f.logPath(), lock: f.lock,
-				end: syscall.SIGINT, orphan: orphan,
+			return process.Command{Path: binary, Args: args, End: syscall.SIGINT, Orphan: orphan}
+		},
+		ready: cl.answers,
+		url: func(addr string) string {
+			user := url.User("postgres")
+			if cl.password != "" {
+				user = url.UserPassword("postgres", cl.password)
 			}
+			return (&url.URL{Scheme: "postgres", User: user, Host: addr, Path: "/" + keptDatabase, RawQuery: "sslmode=disable"}).String()
 		},
-		ready: func(ctx context.Context, _ *child, port int) error {
-			return cl.answers(ctx, u(port, "postgres"))
-		},
-		url: func(port int) string { return u(port, keptDatabase) },
-	}
+		prepare: cl.createDatabase,
+	}, nil
 }
 
 // postgresSettings are passed on the command line, so that a change of theirs
@@ -110,8 +90,8 @@ func (c Config) postgresSettings() []string {
 
 // answers tells whether the server at this URL accepts connections and is the
 // one of this cluster, not a stranger who took the port first.
-func (cl *cluster) answers(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
+func (cl *cluster) answers(ctx context.Context, url string, _ int) error {
+	conn, _, err := connectServer(ctx, url)
 	if err != nil {
 		return err
 	}

@@ -2,75 +2,88 @@ package devstack
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/big"
-	"net"
-	"strconv"
+	"strings"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
-// recipe is how one service is started as a child process on a given port.
+// recipe is how one service is started as a child process on a given address.
 type recipe struct {
-	command func(port int) command
-	ready   func(ctx context.Context, ch *child, port int) error
-	url     func(port int) string
+	binary  string
+	command func(addr string) process.Command
+	ready   func(ctx context.Context, url string, pid int) error
+	url     func(addr string) string
+	prepare func(ctx context.Context, url string) error // once, when it answers; or nil
 }
 
-// startPrivate starts the service on a free port and keeps that port for
-// every restart. The folder is closed with the server, and if there is none.
+// private starts the service as a child process, in a folder of its own.
+func (c Config) private(ctx context.Context, s service) (*Server, error) {
+	f, err := c.openFolder(strings.ToLower(s.name))
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
+	}
+	r, err := s.recipe(ctx, f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), f.close())
+	}
+	server, err := startPrivate(ctx, f, r)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
+	}
+	if r.prepare != nil {
+		if err := r.prepare(ctx, server.URL); err != nil {
+			return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), server.Close())
+		}
+	}
+	c.say("%s: started %s, process %d, at %s", server.Name, r.binary, server.Pid(), redacted(server.URL))
+	return server, nil
+}
+
+// startPrivate starts the service on a free address and keeps that for every
+// restart. The folder is closed with the server, and if there is none.
 func startPrivate(ctx context.Context, f *folder, r recipe) (*Server, error) {
 	for attempt := 1; ; attempt++ {
-		port, err := freePort()
+		addr, err := process.FreeAddr()
 		if err != nil {
 			return nil, errors.Join(err, f.close())
 		}
-		launch := func(ctx context.Context) (*child, error) {
-			ch, err := run(r.command(port))
-			if err != nil {
-				return nil, err
-			}
-			err = ch.awaitReady(ctx, func(ctx context.Context) error {
-				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-				defer cancel()
-				return r.ready(ctx, ch, port)
-			})
-			if err != nil {
-				return nil, errors.Join(err, ch.kill())
-			}
-			return ch, nil
-		}
-		ch, err := launch(ctx)
+		launch := func(ctx context.Context) (*process.Process, error) { return r.launch(ctx, f, addr) }
+		child, err := launch(ctx)
 		if err == nil {
-			return &Server{Name: f.service, URL: r.url(port), launch: launch, child: ch, release: f.close}, nil
+			return &Server{Name: f.service, URL: r.url(addr), launch: launch, child: child, release: f.close}, nil
 		}
-		// Somebody else may have taken the port between the test and the start.
+		// Another program may have taken the port between the test and the start.
 		if attempt == 10 || !stillInUse(err) {
 			return nil, errors.Join(err, f.close())
 		}
 	}
 }
 
-// freePort finds a free loopback port below those that the system gives to
-// outgoing connections. Within them, a client that keeps trying to reach a
-// stopped server would in the end connect to itself, and hold the port.
-func freePort() (int, error) {
-	const lowest, count = 15000, 15000
-	var last error
-	for range 100 {
-		n, err := rand.Int(rand.Reader, big.NewInt(count))
-		if err != nil {
-			return 0, err
-		}
-		port := lowest + int(n.Int64())
-		l, err := net.Listen("tcp4", address(port))
-		if err == nil {
-			return port, l.Close()
-		}
-		last = err
+// launch starts the service and returns when it answers.
+func (r recipe) launch(ctx context.Context, f *folder, addr string) (*process.Process, error) {
+	child, err := process.Start(f.command(r.command(addr)))
+	if err != nil {
+		return nil, err
 	}
-	return 0, fmt.Errorf("find a free port: %w", last)
+	err = child.AwaitReady(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return r.ready(ctx, r.url(addr), child.Pid())
+	})
+	if err != nil {
+		return nil, errors.Join(err, child.Kill())
+	}
+	return child, nil
 }
 
-func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+// stillInUse recognises, in the log of a server that would not start, that
+// another process has its port, its shared memory or its data.
+func stillInUse(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "ddress already in use") ||
+		strings.Contains(text, "still in use") ||
+		strings.Contains(text, `"postmaster.pid" already exists`)
+}

@@ -99,7 +99,7 @@ func locksFree(t *testing.T, dir string) bool {
 	return true
 }
 
-func TestKilledParentLeavesNoProcess(t *testing.T) {
+func TestKilledParent_NoProcessLeft(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	dir := openDir(t)
@@ -115,7 +115,7 @@ func TestKilledParentLeavesNoProcess(t *testing.T) {
 }
 
 // The next run need not wait until the servers of a killed one are gone.
-func TestStartRightAfterAKilledParent(t *testing.T) {
+func TestKilledParent_StartAgain(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	dir := openDir(t)
@@ -126,7 +126,7 @@ func TestStartRightAfterAKilledParent(t *testing.T) {
 	}
 }
 
-func TestParentKilledWhileItsServersArePaused(t *testing.T) {
+func TestKilledParent_PausedServers(t *testing.T) {
 	installed(t)
 	temp := openDir(t)
 	if err := os.Chmod(temp, 0o777); err != nil {
@@ -151,7 +151,7 @@ func TestParentKilledWhileItsServersArePaused(t *testing.T) {
 
 // Whoever we are, the servers run without root's rights, and as somebody who
 // is not root we need no rights.
-func TestServersDoNotRunAsRoot(t *testing.T) {
+func TestAccount_NotRoot(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	dir := openDir(t)
@@ -203,7 +203,7 @@ func userOf(t *testing.T, pid int) uint32 {
 }
 
 // A folder that the account cannot enter, such as one below /root.
-func TestDataOfAClosedFolderGoesToTheTempFolder(t *testing.T) {
+func TestAccount_ClosedFolder(t *testing.T) {
 	a, err := childAccount()
 	if err != nil {
 		t.Fatal(err)

@@ -2,17 +2,17 @@ package devstack
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // PrivateIndexes is how many indexes a throw-away Redis of our own has, so
@@ -32,62 +32,44 @@ func StartRedis(ctx context.Context, c Config) (*Server, error) {
 		apt:      "redis-server",
 		brew:     "redis",
 		binary:   c.places.redisBin,
-		private:  c.privateRedis,
+		recipe:   c.redisRecipe,
 		shared:   c.sharedRedis,
 		inside:   c.startMiniredis,
 	})
 }
 
-func (c Config) privateRedis(ctx context.Context) (*Server, error) {
+func (c Config) redisRecipe(_ context.Context, f *folder) (r recipe, err error) {
+	password := ""
+	if !f.throwAway {
+		if password, err = f.password(); err != nil {
+			return r, err
+		}
+	}
 	binary, err := c.places.redisBin()
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
-	}
-	f, err := c.openFolder("redis")
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
-	}
-	password, err := redisPassword(f)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start redis: %w", err), f.close())
-	}
-	s, err := startPrivate(ctx, f, c.redisRecipe(f, binary, password))
-	if err != nil {
-		return nil, fmt.Errorf("start redis: %w", err)
-	}
-	c.say("redis: started %s, process %d, at %s", binary, s.Pid(), redacted(s.URL))
-	return s, nil
-}
-
-func (c Config) redisRecipe(f *folder, binary, password string) recipe {
-	u := func(port int) string {
-		u := url.URL{Scheme: "redis", Host: address(port), Path: "/0"}
+	u := func(addr string) string {
+		u := url.URL{Scheme: "redis", Host: addr, Path: "/0"}
 		if password != "" {
 			u.User = url.UserPassword("", password)
 		}
 		return u.String()
 	}
 	return recipe{
-		command: func(port int) command {
-			return command{
-				// "-" reads the settings from stdin, where no other user sees the password.
-				path: binary, args: []string{"-"}, stdin: c.redisSettings(f, port, password), dir: f.data,
-				account: f.account, log: f.logPath(), lock: f.lock,
-				end: syscall.SIGTERM, orphan: syscall.SIGTERM,
-			}
+		binary: binary,
+		command: func(addr string) process.Command {
+			// "-" reads the settings from stdin, where no other user sees the password.
+			return process.Command{Path: binary, Args: []string{"-"}, Stdin: c.redisSettings(f, addr, password), Orphan: syscall.SIGTERM}
 		},
-		ready: func(ctx context.Context, ch *child, port int) error {
-			return redisAnswers(ctx, u(port), ch.pid())
-		},
-		url: u,
-	}
+		ready: redisAnswers,
+		url:   u,
+	}, err
 }
 
-func (c Config) redisSettings(f *folder, port int, password string) string {
+func (c Config) redisSettings(f *folder, addr, password string) string {
+	host, port, _ := net.SplitHostPort(addr)
 	var b strings.Builder
 	set := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", name, value) }
-	set("bind", "127.0.0.1")
-	set("port", fmt.Sprint(port))
+	set("bind", host)
+	set("port", port)
 	set("dir", `"`+f.data+`"`)
 	set("daemonize", "no")
 	// What does not fit must fail loudly: an evicted wake-up is a lost one.
@@ -107,23 +89,6 @@ func (c Config) redisSettings(f *folder, port int, password string) string {
 		set("appendfsync", "everysec")
 	}
 	return b.String()
-}
-
-// redisPassword returns the password of a kept Redis, made at its first
-// start. A throw-away Redis has none.
-func redisPassword(f *folder) (string, error) {
-	if f.throwAway {
-		return "", nil
-	}
-	text, err := os.ReadFile(f.file("password"))
-	if err == nil {
-		return strings.TrimSpace(string(text)), nil
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	password := rand.Text()
-	return password, os.WriteFile(f.file("password"), []byte(password+"\n"), 0o600)
 }
 
 // redisAnswers tells whether the server at this URL has loaded its data and

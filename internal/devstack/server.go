@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/process"
 )
 
 // ErrNotOurs is returned when a process is to be killed, paused or restarted
@@ -21,8 +22,8 @@ type Server struct {
 	URL  string
 
 	mu     sync.Mutex
-	launch func(ctx context.Context) (*child, error) // nil when not ours
-	child  *child
+	launch func(ctx context.Context) (*process.Process, error) // nil when not ours
+	child  *process.Process
 	// release gives back what the server used, once its process is gone.
 	release func() error
 }
@@ -35,31 +36,31 @@ func (s *Server) Private() bool { return s.launch != nil }
 func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.child == nil || s.child.hasExited() {
+	if s.child == nil || !s.child.Alive() {
 		return 0
 	}
-	return s.child.pid()
+	return s.child.Pid()
 }
 
 // Kill ends the child with SIGKILL, as a crash would, and waits until it is
 // gone. After Restart, Postgres still has what it acknowledged; Redis has
 // nothing, or if it is durable, all but the last second.
 func (s *Server) Kill() error {
-	return s.withChild("kill", func(c *child) error { return c.kill() })
+	return s.withChild("kill", (*process.Process).Kill)
 }
 
 // Pause freezes the child and its own children with SIGSTOP: connections stay
 // open and nothing answers.
 func (s *Server) Pause() error {
-	return s.withChild("pause", func(c *child) error { return c.pause() })
+	return s.withChild("pause", (*process.Process).Freeze)
 }
 
 // Resume ends a Pause.
 func (s *Server) Resume() error {
-	return s.withChild("resume", func(c *child) error { return c.resume() })
+	return s.withChild("resume", (*process.Process).Thaw)
 }
 
-func (s *Server) withChild(verb string, do func(*child) error) error {
+func (s *Server) withChild(verb string, do func(*process.Process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child == nil {
@@ -75,8 +76,8 @@ func (s *Server) withChild(verb string, do func(*child) error) error {
 // starts it again on the same port with the same data. It returns when the
 // server answers.
 func (s *Server) Restart(ctx context.Context) error {
-	return s.withChild("restart", func(c *child) error {
-		if err := c.stop(); err != nil {
+	return s.withChild("restart", func(c *process.Process) error {
+		if err := stop(c); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, patience)
@@ -100,15 +101,6 @@ func (s *Server) Restart(ctx context.Context) error {
 	})
 }
 
-// stillInUse recognises, in the log of a server that would not start, that
-// somebody has its port, its shared memory or its data.
-func stillInUse(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "ddress already in use") ||
-		strings.Contains(text, "still in use") ||
-		strings.Contains(text, `"postmaster.pid" already exists`)
-}
-
 // Close stops the child in good order and removes throw-away data, or gives
 // back what was borrowed from a server that is not ours. A second call does
 // nothing.
@@ -117,7 +109,7 @@ func (s *Server) Close() error {
 	defer s.mu.Unlock()
 	var err error
 	if s.child != nil {
-		err = s.child.stop()
+		err = stop(s.child)
 	}
 	if s.release != nil {
 		err = errors.Join(err, s.release())
@@ -127,4 +119,12 @@ func (s *Server) Close() error {
 		return fmt.Errorf("close %s: %w", s.Name, err)
 	}
 	return nil
+}
+
+// stop ends a child in good order, unless it is dead already.
+func stop(child *process.Process) error {
+	if !child.Alive() {
+		return nil
+	}
+	return child.Stop(patience)
 }

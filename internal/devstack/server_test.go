@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestKilledServersComeBackAtTheSameAddress(t *testing.T) {
+func TestServer_RestartAfterKill(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	query(t, s.DatabaseURL, "CREATE TABLE kept AS SELECT 42 AS n")
@@ -34,7 +34,7 @@ func TestKilledServersComeBackAtTheSameAddress(t *testing.T) {
 	}
 }
 
-func TestRestartOfALivingServer(t *testing.T) {
+func TestServer_RestartWhileAlive(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{Durable: true})
 	c := client(t, s.RedisURL)
@@ -51,7 +51,7 @@ func TestRestartOfALivingServer(t *testing.T) {
 
 // A paused server answers nobody, on new connections or old ones, and goes on
 // where it was when it is resumed.
-func TestPauseAndResume(t *testing.T) {
+func TestServer_PauseAndResume(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	answers := map[*Server]func(context.Context) error{
@@ -83,7 +83,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 // Open connections of Postgres are processes of their own.
-func TestPauseReachesOpenConnections(t *testing.T) {
+func TestServer_PauseReachesOpenConnections(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	conn := connect(t, s.DatabaseURL)
@@ -105,7 +105,7 @@ func TestPauseReachesOpenConnections(t *testing.T) {
 	}
 }
 
-func TestCloseAfterPauseAndAfterKill(t *testing.T) {
+func TestServer_CloseAfterPauseAndKill(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(*Server) error{"pause": (*Server).Pause, "kill": (*Server).Kill} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestCloseAfterPauseAndAfterKill(t *testing.T) {
 	}
 }
 
-func TestForeignServerCannotBeKilled(t *testing.T) {
+func TestServer_ForeignIsNotKilled(t *testing.T) {
 	t.Parallel()
 	s, err := StartRedis(t.Context(), Config{RedisURL: "redis://elsewhere:6379/3"})
 	if err != nil {

@@ -30,7 +30,7 @@ func standard(t *testing.T) (*Stack, Config) {
 	return s, Config{places: places, NoInstall: true, Progress: t.Output()}
 }
 
-func TestServerOnTheStandardPortKeepsWhatIsItsOwn(t *testing.T) {
+func TestShared_KeepsForeignData(t *testing.T) {
 	theirs, c := standard(t)
 	query(t, theirs.DatabaseURL, "CREATE TABLE foreign_data AS SELECT 42 AS n")
 	databases := "SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database"
@@ -82,7 +82,7 @@ func TestServerOnTheStandardPortKeepsWhatIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestOneIndexHasOneBorrower(t *testing.T) {
+func TestBorrowIndex_OneBorrower(t *testing.T) {
 	t.Parallel()
 	server, err := StartRedis(t.Context(), Config{Dir: openDir(t), OwnProcess: true})
 	if err != nil {
@@ -128,7 +128,7 @@ func TestOneIndexHasOneBorrower(t *testing.T) {
 
 // An index whose borrower was killed is emptied and borrowed again; one that
 // looks alike but belongs to another machine, or has no mark, is not.
-func TestIndexOfADeadBorrower(t *testing.T) {
+func TestBorrowIndex_DeadBorrower(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	host, err := os.Hostname()
@@ -155,7 +155,7 @@ func TestIndexOfADeadBorrower(t *testing.T) {
 	}
 }
 
-func TestIndexWithoutItsMarkerIsNotFlushed(t *testing.T) {
+func TestBorrowIndex_WithoutMarker(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	borrowed, err := BorrowIndex(t.Context(), s.RedisURL)

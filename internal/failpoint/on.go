@@ -5,52 +5,45 @@ package failpoint
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 )
 
-var (
-	fault = parse(os.Getenv("FAILPOINT"))
-	off   = strings.Split(os.Getenv("FAILPOINT_OFF"), ",")
-)
+var planned = parse(os.Getenv("FAILPOINT"))
 
-// injection is what happens at the n-th arrival at a point.
-type injection struct {
+// fault is a signal at the n-th arrival at a point.
+type fault struct {
 	signal   syscall.Signal
-	at       Point
-	arrivals int64
-	seen     atomic.Int64
+	point    Point
+	arrival  int64
+	arrivals atomic.Int64 // so far
 }
 
-// parse reads kill@POINT:N or stop@POINT:N.
-func parse(text string) *injection {
+// parse reads kill@POINT:N or stop@POINT:N. The empty text plans nothing.
+func parse(text string) *fault {
 	if text == "" {
-		return &injection{}
+		return &fault{}
 	}
 	how, where, _ := strings.Cut(text, "@")
 	point, number, _ := strings.Cut(where, ":")
-	n, err := strconv.ParseInt(number, 10, 64)
+	arrival, err := strconv.ParseInt(number, 10, 64)
 	signal, known := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP}[how]
 	if err != nil || !known {
 		panic(fmt.Sprintf("FAILPOINT=%s is not kill@POINT:N or stop@POINT:N", text))
 	}
-	return &injection{signal: signal, at: Point(point), arrivals: n}
+	return &fault{signal: signal, point: Point(point), arrival: arrival}
 }
 
-// Hit marks a point, and carries out what the environment has planned for it.
+// Hit marks a point, and carries out the fault that is planned for it.
 func Hit(p Point) {
-	if p != fault.at || fault.seen.Add(1) != fault.arrivals {
+	if p != planned.point || planned.arrivals.Add(1) != planned.arrival {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "failpoint: %s at %s, arrival %d\n", fault.signal, p, fault.arrivals)
-	_ = syscall.Kill(os.Getpid(), fault.signal)
-	if fault.signal == syscall.SIGKILL {
-		select {} // the signal takes a moment, in which nothing may happen any more
+	fmt.Fprintf(os.Stderr, "failpoint: %s at %s, arrival %d\n", planned.signal, p, planned.arrival)
+	_ = syscall.Kill(os.Getpid(), planned.signal)
+	if planned.signal == syscall.SIGKILL {
+		select {} // the signal takes a moment, and nothing may happen in it
 	}
 }
-
-// Off reports whether a gate is switched off.
-func Off(g Gate) bool { return slices.Contains(off, string(g)) }

@@ -38,16 +38,3 @@ var Points = []Point{
 	ClaimLocked, ClaimCommitting, ClaimCommitted, SendWritten, SendAnswered, FinishWriting, FinishCommitted,
 	ReapFound, ReapDone, ExpireCommitted,
 }
-
-// Gate is one of the checks on which the guarantees rest.
-type Gate string
-
-// The gates that can be switched off.
-const (
-	Judge    Gate = "judge"     // a booking is tested against those in Postgres
-	Delivery Gate = "delivery"  // a claim is tested against the recipient's actual sends
-	InFlight Gate = "in-flight" // one attempt at a time for a recipient
-	Confirm  Gate = "confirm"   // Postgres confirms what the cache refuses
-	Rearm    Gate = "rearm"     // what was armed, and not sent, is armed again
-	Poll     Gate = "poll"      // workers look in Postgres without Redis, and for what is overdue
-)

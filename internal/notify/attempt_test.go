@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestAnswers is the table of what an answer means for an event.
-func TestAnswers(t *testing.T) {
+// The table says what an answer means for an event.
+func TestAttempt_Answers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status     int
@@ -50,16 +50,16 @@ func TestAnswers(t *testing.T) {
 			if outcome(got) != c.want || got.Status != c.status || got.Gone != (c.status == 410) || (got.Error == "") != got.Delivered || got.Retry < c.atLeast || got.Retry > c.atMost {
 				t.Errorf("%+v, want %+v", got, c)
 			}
-			if body := e.seen()[0].body; !bytes.Equal(body, payload) {
+			if body := e.requests()[0].body; !bytes.Equal(body, payload) {
 				t.Errorf("got %s", body)
 			}
 		})
 	}
 }
 
-// TestInnerNetworkStaysUnknown: whether a name of the inner network exists, and
-// where it leads, is told only where webhooks may go there.
-func TestInnerNetworkStaysUnknown(t *testing.T) {
+// A tenant learns whether a name of the inner network exists, and what it resolves to, only
+// if webhooks may go there.
+func TestAttempt_InnerNetwork(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		url     string
@@ -81,8 +81,8 @@ func TestInnerNetworkStaysUnknown(t *testing.T) {
 	}
 }
 
-// TestBackoffLastsADay, whatever chance says.
-func TestBackoffLastsADay(t *testing.T) {
+// All pauses together last a day, however they are spread.
+func TestBackoff_LastsADay(t *testing.T) {
 	for range 1000 {
 		id := uuid.New()
 		var all time.Duration
@@ -98,18 +98,18 @@ func TestBackoffLastsADay(t *testing.T) {
 	}
 }
 
-// TestBackoffSpreads: events that failed together do not come back together.
-func TestBackoffSpreads(t *testing.T) {
-	seen := map[time.Duration]bool{}
+// Events that failed together do not come back together.
+func TestBackoff_Spreads(t *testing.T) {
+	seconds := map[time.Duration]bool{}
 	for range 1000 {
-		seen[spread(time.Minute, uuid.New(), 1).Round(time.Second)] = true
+		seconds[spread(time.Minute, uuid.New(), 1).Round(time.Second)] = true
 	}
-	if len(seen) < 12 { // of 54 s to 66 s
-		t.Errorf("1000 events come back in %d different seconds", len(seen))
+	if len(seconds) < 12 { // of 54 s to 66 s
+		t.Errorf("1000 events come back in %d different seconds", len(seconds))
 	}
 }
 
-// TestURLFault: every bad URL is named as such.
+// Every bad URL has a fault.
 func TestURLFault(t *testing.T) {
 	public := NewWebhooks(nil, WebhooksConfig{})
 	private := NewWebhooks(nil, WebhooksConfig{AllowPrivateAddresses: true})

@@ -48,7 +48,7 @@ type Notifier struct {
 	outbox  outbox
 	client  *outbound.Client
 	log     *slog.Logger
-	seen    observer
+	metrics observer
 	now     func() time.Time
 	cfg     Config
 	settle  *groupcommit.Group[store.Settlement, struct{}]
@@ -58,12 +58,12 @@ type Notifier struct {
 
 // New returns a notifier on top of its parts. now is the clock, usually
 // time.Now.
-func New(box outbox, log *slog.Logger, seen observer, now func() time.Time, cfg Config) *Notifier {
+func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Notifier {
 	if cfg.Backoff == nil {
 		cfg.Backoff = Backoff()
 	}
 	n := &Notifier{
-		outbox: box, log: log, seen: seen, now: now, cfg: cfg, wake: make(chan struct{}, 1),
+		outbox: box, log: log, metrics: metrics, now: now, cfg: cfg, wake: make(chan struct{}, 1),
 		client: outbound.New(outbound.Config{Timeout: cfg.Timeout, AllowPrivateAddresses: cfg.AllowPrivateAddresses}),
 	}
 	n.settle = &groupcommit.Group[store.Settlement, struct{}]{Run: n.settleTogether, MaxWeight: 500}
@@ -125,7 +125,7 @@ func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Tim
 	if err != nil {
 		n.log.ErrorContext(ctx, "how a delivery to a webhook ended could not be recorded; it is sent again", "delivery", d.ID, "webhook", d.Webhook, "error", err)
 	} else {
-		n.seen.Notified(outcome(s))
+		n.metrics.Notified(outcome(s))
 	}
 	select {
 	case n.wake <- struct{}{}:

@@ -16,12 +16,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestEventsArriveInOrder with two workers, at an endpoint that fails every
-// other time in one way or another. Each is signed, and comes again under its
-// own id.
-func TestEventsArriveInOrder(t *testing.T) {
+// Events of two workers arrive in order at an endpoint that fails every other time in one
+// way or another. Each is signed, and comes again under its own id.
+func TestNotifier_Order(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	var calls atomic.Int64
 	e := newEndpoint(t, func(rw http.ResponseWriter, _ delivery, earlier int) int {
 		if earlier > 2 {
@@ -39,21 +38,21 @@ func TestEventsArriveInOrder(t *testing.T) {
 		}
 		return 200
 	})
-	_, secret := w.hook(w.tenant, e.URL+"/hook?a=b")
+	_, secret := b.hook(b.tenant, e.URL+"/hook?a=b")
 	cfg := quick()
 	cfg.Backoff = slices.Repeat([]time.Duration{time.Millisecond}, 100)
-	w.run(w.Store, cfg)
-	w.run(w.Store, cfg)
+	b.run(b.Store, cfg)
+	b.run(b.Store, cfg)
 	const pushes = 30
 	for i := range pushes {
-		w.send(w.book(w.tenant, fmt.Sprint(i)))
+		b.send(b.book(b.tenant, fmt.Sprint(i)))
 	}
-	w.eventually("all events are there", func() bool {
+	b.eventually("all events are there", func() bool {
 		n := 0
 		for _, events := range e.accepted() {
 			n += len(events)
 		}
-		return n == 2*pushes && w.outcomes.of("delivered") == 2*pushes
+		return n == 2*pushes && b.outcomes.of("delivered") == 2*pushes
 	})
 	for id, events := range e.accepted() {
 		if !slices.Equal(events, []string{"push.scheduled", "push.sent"}) {
@@ -65,7 +64,7 @@ func TestEventsArriveInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range e.seen() {
+	for _, d := range e.requests() {
 		if err := verifier.Verify(d.body, d.header); err != nil {
 			t.Errorf("%v: %v", err, d.header)
 		}
@@ -74,25 +73,25 @@ func TestEventsArriveInOrder(t *testing.T) {
 		}
 		ids[d.id] = d.about + d.event
 	}
-	if len(ids) != 2*pushes || w.outcomes.of("failed") == 0 {
-		t.Errorf("%d ids, %d failures", len(ids), w.outcomes.of("failed"))
+	if len(ids) != 2*pushes || b.outcomes.of("failed") == 0 {
+		t.Errorf("%d ids, %d failures", len(ids), b.outcomes.of("failed"))
 	}
 }
 
-// TestBothSecretsSignDuringRotation, each as one of the signatures.
-func TestBothSecretsSignDuringRotation(t *testing.T) {
+// While a secret is being replaced, both sign: each makes one of the signatures.
+func TestNotifier_BothSecretsSign(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(200))
-	hook, old := w.hook(w.tenant, e.URL)
-	_, fresh, err := w.webhooks.Rotate(t.Context(), w.tenant, hook.ID)
+	hook, old := b.hook(b.tenant, e.URL)
+	_, fresh, err := b.webhooks.Rotate(t.Context(), b.tenant, hook.ID)
 	if err != nil || fresh == old {
 		t.Fatal(fresh, err)
 	}
-	w.run(w.Store, quick())
-	w.book(w.tenant, "a")
-	w.eventually("it was told", func() bool { return len(e.seen()) == 1 })
-	d := e.seen()[0]
+	b.run(b.Store, quick())
+	b.book(b.tenant, "a")
+	b.eventually("it was told", func() bool { return len(e.requests()) == 1 })
+	d := e.requests()[0]
 	for _, secret := range []string{old, fresh} {
 		verifier, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
@@ -104,147 +103,146 @@ func TestBothSecretsSignDuringRotation(t *testing.T) {
 	}
 }
 
-// TestASlowEndpointHoldsNobodyUp: endpoints that never answer take none of the
-// turns of one that does.
-func TestASlowEndpointHoldsNobodyUp(t *testing.T) {
+// Endpoints that never answer do not delay the deliveries to one that does.
+func TestNotifier_SlowEndpoint(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	release := make(chan struct{})
 	hangs := newEndpoint(t, func(http.ResponseWriter, delivery, int) int { <-release; return 200 })
 	defer close(release)
 	for range 5 {
-		w.hook(w.tenant, hangs.URL)
+		b.hook(b.tenant, hangs.URL)
 	}
-	other := w.newTenant("other")
+	other := b.newTenant("other")
 	e := newEndpoint(t, always(200))
-	w.hook(other, e.URL)
+	b.hook(other, e.URL)
 	cfg := quick()
 	cfg.Timeout = time.Minute
 	for i := range 40 {
-		w.book(w.tenant, fmt.Sprint(i))
+		b.book(b.tenant, fmt.Sprint(i))
 	}
-	w.run(w.Store, cfg)
+	b.run(b.Store, cfg)
 	for i := range 40 {
-		w.send(w.book(other, fmt.Sprint(i)))
+		b.send(b.book(other, fmt.Sprint(i)))
 	}
-	w.eventually("the other is told everything", func() bool { return w.outcomes.of("delivered") == 80 })
-	if n := len(hangs.seen()); n != 0 {
+	b.eventually("the other is told everything", func() bool { return b.outcomes.of("delivered") == 80 })
+	if n := len(hangs.requests()); n != 0 {
 		t.Errorf("%d answers of an endpoint that hangs", n)
 	}
 	busy := 0
-	if err := w.db.QueryRow(t.Context(), `SELECT max(n) FROM (SELECT count(*) AS n FROM webhook_deliveries WHERE status = 'sending' GROUP BY webhook_id) n`).Scan(&busy); err != nil || busy != perWebhook {
+	if err := b.db.QueryRow(t.Context(), `SELECT max(n) FROM (SELECT count(*) AS n FROM webhook_deliveries WHERE status = 'sending' GROUP BY webhook_id) n`).Scan(&busy); err != nil || busy != perWebhook {
 		t.Errorf("%d at once, want %d (%v)", busy, perWebhook, err)
 	}
 }
 
-// TestFailingForLongSwitchesOff, and leaves a line in the log, without the URL.
-func TestFailingForLongSwitchesOff(t *testing.T) {
+// An endpoint that fails for long is switched off, and the log says so without its URL.
+func TestNotifier_SwitchesOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(503))
-	hook, secret := w.hook(w.tenant, e.URL+"/hidden-path")
+	hook, secret := b.hook(b.tenant, e.URL+"/hidden-path")
 	cfg := quick()
 	cfg.DisableAfter = time.Millisecond
-	w.run(w.Store, cfg)
-	w.book(w.tenant, "a")
+	b.run(b.Store, cfg)
+	b.book(b.tenant, "a")
 	off := func() store.Webhook {
-		got, err := w.webhooks.Get(t.Context(), w.tenant, hook.ID)
+		got, err := b.webhooks.Get(t.Context(), b.tenant, hook.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got
 	}
-	w.eventually("it is off", func() bool { return !off().DisabledAt.IsZero() })
-	if n := len(e.seen()); n != leastFailures || !strings.Contains(off().DisabledReason, "10 attempts in a row have failed, since ") {
+	b.eventually("it is off", func() bool { return !off().DisabledAt.IsZero() })
+	if n := len(e.requests()); n != leastFailures || !strings.Contains(off().DisabledReason, "10 attempts in a row have failed, since ") {
 		t.Errorf("after %d attempts: %s", n, off().DisabledReason)
 	}
-	w.eventually("the log says so", func() bool { return strings.Contains(w.log.String(), "webhook switched off") })
-	log := w.log.String()
+	b.eventually("the log says so", func() bool { return strings.Contains(b.log.String(), "webhook switched off") })
+	log := b.log.String()
 	if !strings.Contains(log, hook.ID.String()) || strings.Contains(log, "hidden-path") || strings.Contains(log, secret) {
 		t.Errorf("the log: %s", log)
 	}
 }
 
-// TestGone: whoever answers 410 is not asked again.
-func TestGone(t *testing.T) {
+// An endpoint that answers 410 is not asked again.
+func TestNotifier_Gone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(410))
-	hook, _ := w.hook(w.tenant, e.URL)
-	w.run(w.Store, quick())
-	w.book(w.tenant, "a")
-	w.eventually("it is given up", func() bool { return w.outcomes.of("given_up") == 1 })
-	got, err := w.webhooks.Get(t.Context(), w.tenant, hook.ID)
-	if err != nil || got.DisabledReason != "the endpoint answered 410 Gone" || len(e.seen()) != 1 {
-		t.Errorf("%+v, %v, %d requests", got, err, len(e.seen()))
+	hook, _ := b.hook(b.tenant, e.URL)
+	b.run(b.Store, quick())
+	b.book(b.tenant, "a")
+	b.eventually("it is given up", func() bool { return b.outcomes.of("given_up") == 1 })
+	got, err := b.webhooks.Get(t.Context(), b.tenant, hook.ID)
+	if err != nil || got.DisabledReason != "the endpoint answered 410 Gone" || len(e.requests()) != 1 {
+		t.Errorf("%+v, %v, %d requests", got, err, len(e.requests()))
 	}
-	if d := w.only(hook); d.Status != store.DeliveryFailed || d.LastStatus != 410 || d.LastError != "the endpoint answered 410 Gone" {
+	if d := b.only(hook); d.Status != store.DeliveryFailed || d.LastStatus != 410 || d.LastError != "the endpoint answered 410 Gone" {
 		t.Errorf("%+v", d)
 	}
 }
 
-// TestGivingUp after the last pause of the list.
-func TestGivingUp(t *testing.T) {
+// An event is given up after the last pause of the list.
+func TestNotifier_GivesUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(400))
-	hook, _ := w.hook(w.tenant, e.URL)
+	hook, _ := b.hook(b.tenant, e.URL)
 	cfg := quick()
 	cfg.Backoff = cfg.Backoff[:3]
-	w.run(w.Store, cfg)
-	w.book(w.tenant, "a")
-	w.eventually("it is given up", func() bool { return w.outcomes.of("given_up") == 1 })
-	if d := w.only(hook); len(e.seen()) != 4 || d.Attempts != 4 || w.outcomes.of("failed") != 3 {
-		t.Errorf("%d requests, %+v", len(e.seen()), d)
+	b.run(b.Store, cfg)
+	b.book(b.tenant, "a")
+	b.eventually("it is given up", func() bool { return b.outcomes.of("given_up") == 1 })
+	if d := b.only(hook); len(e.requests()) != 4 || d.Attempts != 4 || b.outcomes.of("failed") != 3 {
+		t.Errorf("%d requests, %+v", len(e.requests()), d)
 	}
 }
 
-// TestNoPrivateAddressIsReached, named or written, unless it is allowed.
-func TestNoPrivateAddressIsReached(t *testing.T) {
+// No request reaches a private address, by name or number, unless that is allowed.
+func TestNotifier_PrivateAddresses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(200))
 	port := e.URL[strings.LastIndex(e.URL, ":"):]
 	cfg := quick()
 	cfg.AllowPrivateAddresses, cfg.Backoff = false, []time.Duration{}
-	w.run(w.Store, cfg)
+	b.run(b.Store, cfg)
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0x7f.1"} {
-		hook, _ := w.hook(w.tenant, "http://"+host+port)
-		if _, err := w.webhooks.Test(t.Context(), w.tenant, hook.ID); err != nil {
+		hook, _ := b.hook(b.tenant, "http://"+host+port)
+		if _, err := b.webhooks.Test(t.Context(), b.tenant, hook.ID); err != nil {
 			t.Fatal(err)
 		}
-		w.eventually(host+" is given up", func() bool { return w.only(hook).Status == store.DeliveryFailed })
-		if d := w.only(hook); d.LastStatus != 0 || !strings.HasPrefix(d.LastError, "no connection: ") || host != "0x7f.1" && d.LastError != "no connection: the host has no public address" {
+		b.eventually(host+" is given up", func() bool { return b.only(hook).Status == store.DeliveryFailed })
+		if d := b.only(hook); d.LastStatus != 0 || !strings.HasPrefix(d.LastError, "no connection: ") || host != "0x7f.1" && d.LastError != "no connection: the host has no public address" {
 			t.Errorf("%s: %+v", host, d)
 		}
 	}
-	if n := len(e.seen()); n != 0 {
+	if n := len(e.requests()); n != 0 {
 		t.Errorf("%d requests reached a private address", n)
 	}
 }
 
-// TestNothingButTheStatusIsKept of an answer: it may come from a service that
-// was never meant to be read.
-func TestNothingButTheStatusIsKept(t *testing.T) {
+// Of an answer only the status is kept: it may come from a service that tenants must not
+// read.
+func TestNotifier_KeepsOnlyStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	elsewhere := newEndpoint(t, always(200))
 	e := newEndpoint(t, func(rw http.ResponseWriter, _ delivery, _ int) int {
 		rw.Header().Set("Location", elsewhere.URL)
 		rw.Header().Set("X-Inner", "inner words")
 		return 307
 	})
-	hook, _ := w.hook(w.tenant, e.URL)
+	hook, _ := b.hook(b.tenant, e.URL)
 	cfg := quick()
 	cfg.Backoff = []time.Duration{}
-	w.run(w.Store, cfg)
-	w.book(w.tenant, "a")
-	w.eventually("it is given up", func() bool { return w.outcomes.of("given_up") == 1 })
-	if d := w.only(hook); d.LastError != "the endpoint answered 307 Temporary Redirect; redirects are not followed" {
+	b.run(b.Store, cfg)
+	b.book(b.tenant, "a")
+	b.eventually("it is given up", func() bool { return b.outcomes.of("given_up") == 1 })
+	if d := b.only(hook); d.LastError != "the endpoint answered 307 Temporary Redirect; redirects are not followed" {
 		t.Errorf("%+v", d)
 	}
-	if len(elsewhere.seen()) > 0 || strings.Contains(w.log.String(), "inner words") {
-		t.Errorf("a redirect was followed, or an answer was logged: %s", w.log.String())
+	if len(elsewhere.requests()) > 0 || strings.Contains(b.log.String(), "inner words") {
+		t.Errorf("a redirect was followed, or an answer was logged: %s", b.log.String())
 	}
 }
 
@@ -262,45 +260,45 @@ func (f *forgetful) SettleDeliveries(ctx context.Context, s []store.Settlement, 
 	return f.Store.SettleDeliveries(ctx, s, off)
 }
 
-// TestWhatWasNotRecordedIsSentAgain when the lease is over, under the same id.
-func TestWhatWasNotRecordedIsSentAgain(t *testing.T) {
+// A delivery that was not recorded is sent again when its lease is over, under the same id.
+func TestNotifier_LostSettlement(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(200))
-	hook, _ := w.hook(w.tenant, e.URL)
-	box := &forgetful{Store: w.Store}
+	hook, _ := b.hook(b.tenant, e.URL)
+	box := &forgetful{Store: b.Store}
 	box.losses.Store(1)
 	cfg := quick()
 	cfg.Timeout = 100 * time.Millisecond // and so the lease 300
-	w.run(box, cfg)
-	w.send(w.book(w.tenant, "a"))
-	w.eventually("both are delivered", func() bool { return w.outcomes.of("delivered") == 2 })
+	b.run(box, cfg)
+	b.send(b.book(b.tenant, "a"))
+	b.eventually("both are delivered", func() bool { return b.outcomes.of("delivered") == 2 })
 	var told []string
-	for _, d := range e.seen() {
+	for _, d := range e.requests() {
 		told = append(told, d.event)
 	}
-	if !slices.Equal(told, []string{"push.scheduled", "push.scheduled", "push.sent"}) || e.seen()[0].id != e.seen()[1].id {
+	if !slices.Equal(told, []string{"push.scheduled", "push.scheduled", "push.sent"}) || e.requests()[0].id != e.requests()[1].id {
 		t.Errorf("told %v", told)
 	}
-	if d, err := w.Deliveries(t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 10); err != nil || d.Deliveries[1].Attempts != 2 {
+	if d, err := b.Deliveries(t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 10); err != nil || d.Deliveries[1].Attempts != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
 
-// TestStopping: attempts under way are carried to their end and recorded; no
+// A notifier that stops carries the attempts under way to their end and records them; no
 // others begin.
-func TestStopping(t *testing.T) {
+func TestNotifier_Stops(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	begun, release := make(chan struct{}, 10), make(chan struct{})
 	e := newEndpoint(t, func(http.ResponseWriter, delivery, int) int {
 		begun <- struct{}{}
 		<-release
 		return 200
 	})
-	w.hook(w.tenant, e.URL)
-	stop := w.run(w.Store, quick())
-	w.send(w.book(w.tenant, "a"))
+	b.hook(b.tenant, e.URL)
+	stop := b.run(b.Store, quick())
+	b.send(b.book(b.tenant, "a"))
 	<-begun
 	stopped := make(chan struct{})
 	go func() { stop(); close(stopped) }()
@@ -311,38 +309,39 @@ func TestStopping(t *testing.T) {
 	}
 	close(release)
 	<-stopped
-	if w.outcomes.of("delivered") != 1 || len(e.seen()) != 1 {
-		t.Errorf("%d delivered, %d requests", w.outcomes.of("delivered"), len(e.seen()))
+	if b.outcomes.of("delivered") != 1 || len(e.requests()) != 1 {
+		t.Errorf("%d delivered, %d requests", b.outcomes.of("delivered"), len(e.requests()))
 	}
 }
 
-// TestAHeldUpWorkerSendsNothing: its lease may be over, and another at it.
-func TestAHeldUpWorkerSendsNothing(t *testing.T) {
+// A worker that was held up sends nothing: its lease may be over, and another worker may
+// have the delivery.
+func TestNotifier_HeldUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(200))
-	n := New(w.Store, nil, &w.outcomes, time.Now, quick())
+	n := New(b.Store, nil, &b.outcomes, time.Now, quick())
 	defer n.client.Close()
-	hook, secret := w.hook(w.tenant, e.URL)
+	hook, secret := b.hook(b.tenant, e.URL)
 	n.deliver(t.Context(), store.Outgoing{Webhook: hook.ID, Attempt: 1, URL: e.URL, Secret: secret, Payload: []byte(`{}`)}, time.Now().Add(-2*n.cfg.Timeout))
-	if len(e.seen()) != 0 || w.outcomes.of("failed") != 1 {
-		t.Errorf("%d requests, %d failures", len(e.seen()), w.outcomes.of("failed"))
+	if len(e.requests()) != 0 || b.outcomes.of("failed") != 1 {
+		t.Errorf("%d requests, %d failures", len(e.requests()), b.outcomes.of("failed"))
 	}
 }
 
-// TestPostgresAway: nothing is lost while the outbox can not be reached.
-func TestPostgresAway(t *testing.T) {
+// No event is lost while the outbox can not be reached.
+func TestNotifier_PostgresAway(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	b := setup(t)
 	e := newEndpoint(t, always(200))
-	w.hook(w.tenant, e.URL)
-	box := &unreachable{Store: w.Store}
+	b.hook(b.tenant, e.URL)
+	box := &unreachable{Store: b.Store}
 	box.down.Store(true)
-	w.run(box, quick())
-	w.book(w.tenant, "a")
-	w.eventually("the log complains", func() bool { return strings.Contains(w.log.String(), "looking for events failed") })
+	b.run(box, quick())
+	b.book(b.tenant, "a")
+	b.eventually("the log complains", func() bool { return strings.Contains(b.log.String(), "looking for events failed") })
 	box.down.Store(false)
-	w.eventually("it was told", func() bool { return w.outcomes.of("delivered") == 1 })
+	b.eventually("it was told", func() bool { return b.outcomes.of("delivered") == 1 })
 }
 
 // unreachable is a store that can be cut off.

@@ -1,63 +1,115 @@
-// Package process runs programs as children of this one, for the benchmarks and
-// the chaos run. Servers are started by devstack.
+// Package process runs programs as children of this one: servers for development
+// and tests, and what e2e tests, benchmarks and chaos start. A child ends with
+// this process, whatever happens to that (on Linux).
 package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Process is a child of this program.
-type Process struct {
-	Name string
+// patience bounds how long a child may take to get ready, or to be frozen. Both
+// take well under a second unless the machine is overloaded.
+const patience = 2 * time.Minute
 
-	cmd    *exec.Cmd
-	log    string
-	exited chan struct{}
-	err    error // how it ended; read after exited
+// Command says what to run as a child, and how to end it.
+type Command struct {
+	Name string // for messages; empty: the path
+	Path string
+	Args []string
+	Env  []string // besides the few variables that every program needs
+	Dir  string   // working folder; empty: the own
+	Log  string   // path of the file to which the output is appended
+
+	Stdin string
+	User  *syscall.Credential // nil: the own user
+	Lock  *os.File            // inherited, so that a lock on it lives as long as the child; or nil
+
+	End    syscall.Signal // asks for an orderly end; 0: SIGTERM
+	Orphan syscall.Signal // sent by the kernel when this process dies, on Linux; 0: SIGKILL
 }
 
-// Start runs a program with exactly this environment, and PATH and TMPDIR. What
-// it writes goes to the file log. On Linux it dies with this program, whatever
-// happens.
-func Start(log, name string, env []string, path string, args ...string) (*Process, error) {
-	p := &Process{Name: name, cmd: exec.Command(path, args...), exited: make(chan struct{}), log: log}
-	file, err := os.Create(log)
+// Process is a running Command, or one that has ended.
+type Process struct {
+	Command
+	process *os.Process
+	logFrom int64 // where the output of this run begins
+	exited  chan struct{}
+	err     error // how it ended; read after exited
+}
+
+// Start starts a command.
+func Start(c Command) (*Process, error) {
+	if c.Name == "" {
+		c.Name = c.Path
+	}
+	if c.End == 0 {
+		c.End = syscall.SIGTERM
+	}
+	if c.Orphan == 0 {
+		c.Orphan = syscall.SIGKILL
+	}
+	log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	p.cmd.Stdout, p.cmd.Stderr = file, file
-	p.cmd.Env = append(env[:len(env):len(env)], "PATH="+os.Getenv("PATH"), "TMPDIR="+os.TempDir())
-	p.cmd.SysProcAttr = childAttributes()
-	started := make(chan error)
-	go func() {
-		// The kernel takes the end of the starting thread for our death.
-		runtime.LockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = p.cmd.Wait()
-			close(p.exited)
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+	defer log.Close()
+	p := &Process{Command: c, exited: make(chan struct{})}
+	if p.logFrom, err = log.Seek(0, io.SeekEnd); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Env = c.Dir, append(Environment(), c.Env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.Stdin), log, log
+	cmd.SysProcAttr = attributes(c.User, c.Orphan)
+	if c.Lock != nil {
+		cmd.ExtraFiles = []*os.File{c.Lock}
+	}
+	if err := p.start(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Name, err)
 	}
 	return p, nil
 }
 
+// start starts the command on a thread that lives as long as the child: the
+// kernel sends the orphan signal when the thread ends, not when the process does.
+func (p *Process) start(cmd *exec.Cmd) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the child
+		err := cmd.Start()
+		p.process = cmd.Process
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+			close(p.exited)
+		}
+	}()
+	return <-started
+}
+
+// Environment is what every child gets: nothing that changes how a program
+// behaves, such as a locale or a PG* variable of the caller.
+func Environment() (env []string) {
+	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // Pid is the process id.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
+func (p *Process) Pid() int { return p.process.Pid }
 
 // Exited is closed when the process is gone.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
@@ -65,85 +117,58 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 // Err says how the process ended, once it is gone.
 func (p *Process) Err() error { return p.err }
 
-// Listens waits until the process answers on addr.
-func (p *Process) Listens(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	for {
-		conn, err := net.DialTimeout("tcp", addr, time.Second)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-p.exited:
-			return fmt.Errorf("%s ended at once: %w\n%s", p.Name, p.err, p.Said())
-		case <-ctx.Done():
-			return fmt.Errorf("%s does not listen on %s: %w\n%s", p.Name, addr, err, p.Said())
-		case <-time.After(10 * time.Millisecond):
-		}
+// Alive reports whether the process runs, or is frozen.
+func (p *Process) Alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
 	}
 }
 
 // Log is all that the process has written so far.
 func (p *Process) Log() string {
-	text, err := os.ReadFile(p.log)
+	text, err := os.ReadFile(p.Command.Log)
 	if err != nil {
 		return err.Error()
 	}
-	return string(text)
+	return string(text[min(p.logFrom, int64(len(text))):])
 }
 
-// Said is the end of what the process wrote.
-func (p *Process) Said() string {
-	text := p.Log()
-	return strings.TrimSpace(text[max(0, len(text)-2000):])
+// LogTail is the end of what the process wrote.
+func (p *Process) LogTail() string {
+	text := strings.TrimSpace(p.Log())
+	return text[max(0, len(text)-2000):]
 }
 
-// Signal sends a signal. A process that is gone does not mind.
-func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
-
-// Kill ends the process with SIGKILL and waits until it is gone.
-func (p *Process) Kill() {
-	p.Signal(syscall.SIGKILL)
-	<-p.exited
-}
-
-// Stop ends the process in good order, within so long; else it is killed, and
-// that is an error.
-func (p *Process) Stop(within time.Duration) error {
-	p.Signal(syscall.SIGTERM)
-	select {
-	case <-p.exited:
-		if p.err != nil {
-			return fmt.Errorf("%s: %w\n%s", p.Name, p.err, p.Said())
+// AwaitReady asks probe until it returns no error, for two minutes at most. It fails
+// at once, with the process's last output, when that ends.
+func (p *Process) AwaitReady(ctx context.Context, probe func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := probe(ctx)
+		if err == nil {
+			return nil
 		}
-		return nil
-	case <-time.After(within):
-		p.Kill()
-		return fmt.Errorf("%s did not stop within %s and was killed\n%s", p.Name, within, p.Said())
+		select {
+		case <-p.exited:
+			return fmt.Errorf("%s died while starting (%w); it said:\n%s", p.Name, p.err, p.LogTail())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w; it said:\n%s", p.Name, errors.Join(ctx.Err(), err), p.LogTail())
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 
-// The ports of FreeAddr lie below those that Linux gives to whoever asks for
-// any, so that no connection takes one before its program listens there.
-const lowestPort, ports = 30000, 2768
-
-var (
-	firstPort = rand.Int64N(ports)
-	portsUsed atomic.Int64
-)
-
-// FreeAddr returns a loopback address on which nobody listens now, and another
-// one each time.
-func FreeAddr() (string, error) {
-	var err error
-	for range ports {
-		addr := fmt.Sprint("127.0.0.1:", lowestPort+(firstPort+portsUsed.Add(1))%ports)
-		listener, listenErr := net.Listen("tcp", addr)
-		if listenErr == nil {
-			return addr, listener.Close()
+// AwaitListen waits until the process accepts connections on a TCP address.
+func (p *Process) AwaitListen(ctx context.Context, addr string) error {
+	return p.AwaitReady(ctx, func(ctx context.Context) error {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return err
 		}
-		err = listenErr
-	}
-	return "", fmt.Errorf("no free port: %w", err)
+		return conn.Close()
+	})
 }

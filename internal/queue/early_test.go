@@ -50,7 +50,7 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := delivery.New(st, quota.NewCache(rdb, redisscript.Config{}), channels, log, unobserved{}, delivery.Config{Lease: time.Minute})
+	worker := delivery.New(st, quota.NewCache(rdb, redisscript.Config{}), channels, log, unobserved{}, delivery.Config{Lease: time.Minute, Concurrency: 5})
 
 	// Five recipients' pushes, whose retries are due at five parts of a second.
 	tenant, now := uuid.New(), time.Now().UTC()
@@ -87,7 +87,7 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 		}
 		mu.Unlock()
 		defer func() { handled <- struct{}{} }()
-		return d.Handle(ctx, w)
+		return worker.Handle(ctx, w)
 	})
 	arm(t, q, wakeUps...)
 	for range wakeUps {
@@ -95,7 +95,10 @@ func TestEarlyWakeUpsSendNothingEarly(t *testing.T) {
 	}
 	for i, draft := range drafts {
 		p, err := st.Push(t.Context(), tenant, draft.Push.ID)
-		if err != nil || p.Status != push.Sent || len(p.Sends) != 1 {
+		for ; err == nil && p.Status != push.Sent; p, err = st.Push(t.Context(), tenant, draft.Push.ID) { // the worker waits for it
+			time.Sleep(time.Millisecond)
+		}
+		if err != nil || len(p.Sends) != 1 {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		if late := p.Sends[0].StartedAt.Sub(wakeUps[i].At); late < 0 {

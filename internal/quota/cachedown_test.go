@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // outage is a cache on a Redis that the test may break. Its clock stands
@@ -180,7 +180,7 @@ func TestCache_BrokenRecipient(t *testing.T) {
 func TestHeavyCallsAreFewTogether(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
+	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -385,7 +385,7 @@ func TestRedisIsFull(t *testing.T) {
 // limit holds.
 func TestLostReply(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	l := New(client(t, "redis://"+w.Addr()), strict(t))
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Hour}}
 	if _, err := l.Peek(t.Context(), "tag", 1, rule); err != nil {

@@ -25,7 +25,7 @@ func heaviest() (rules []Rule) {
 // other, and not for long; those of another owner are under way meanwhile.
 func TestOwnersHaveParts(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	cfg := strict(t)
 	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 3*time.Millisecond, time.Millisecond, 50*time.Millisecond
 	l := New(patient(t, "redis://"+w.Addr()), cfg)
@@ -66,7 +66,7 @@ func TestOwnersHaveParts(t *testing.T) {
 // and of the heaviest each goes alone.
 func TestPipelinesAreBounded(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	var largest atomic.Int64
 	cfg := strict(t)
 	cfg.Timeout, cfg.Observe = time.Minute, func(calls int) {

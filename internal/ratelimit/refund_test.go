@@ -94,7 +94,7 @@ func TestReset(t *testing.T) {
 // made twice.
 func TestRefundIsSentOnce(t *testing.T) {
 	t.Parallel()
-	w := newWire(t)
+	w := newProxy(t)
 	l := New(client(t, "redis://"+w.Addr()), Config{Config: redisscript.Config{Timeout: 5 * time.Second, Cooldown: time.Nanosecond}})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 9, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 7, rule))

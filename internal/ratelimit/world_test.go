@@ -10,7 +10,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // client connects as the programs do: quick to give up.
@@ -26,10 +26,10 @@ func client(t testing.TB, url string) *redis.Client {
 	return rdb
 }
 
-// newWire is a way to a Redis of its own that the test can break.
-func newWire(t *testing.T) *wire.Wire {
+// newProxy starts a proxy to a Redis of its own that the test can break.
+func newProxy(t *testing.T) *faultproxy.Proxy {
 	t.Helper()
-	w, err := wire.New(strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"))
+	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"))
 	if err != nil {
 		t.Fatal(err)
 	}

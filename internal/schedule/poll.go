@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -66,8 +65,6 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	since := p.Overdue
 	if p.givenUp(ctx) {
 		since = 0
-	} else if failpoint.Off(failpoint.Poll) {
-		return false, nil
 	}
 	if p.slots == nil {
 		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[polled]bool{}
@@ -164,7 +161,7 @@ func (p *Poller) givenUp(ctx context.Context) bool {
 		return true
 	}
 	away := time.Since(p.away)
-	if away < p.Patience || failpoint.Off(failpoint.Poll) {
+	if away < p.Patience {
 		return false
 	}
 	p.polling.Store(true)

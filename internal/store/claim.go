@@ -133,11 +133,8 @@ func (s *claimState) decide(o ClaimOrder) Claim {
 			return Claim{Outcome: Claimed, Push: f.push, Token: f.token, Attempt: f.push.Attempts, StartedAt: f.leaseUntil.Add(-o.Lease), LeaseUntil: f.leaseUntil}
 		}
 	}
-	if p.ID == uuid.Nil || len(d.inFlight) > 0 && !failpoint.Off(failpoint.InFlight) {
+	if p.ID == uuid.Nil || len(d.inFlight) > 0 {
 		return Claim{Outcome: Nothing}
-	}
-	if failpoint.Off(failpoint.Delivery) {
-		d.sends = nil
 	}
 	free, ok := o.Policy.Next(quota.NewTimeline(d.sends), s.now, 0)
 	if !ok || free.After(p.ExpiresAt) {

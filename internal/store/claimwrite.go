@@ -72,7 +72,7 @@ func (w *claimWrite) add(i int, c Claim, d *due) {
 	case Wait, Again:
 		return
 	}
-	if len(d.inFlight) > 0 && !failpoint.Off(failpoint.InFlight) {
+	if len(d.inFlight) > 0 {
 		return // found again, not changed
 	}
 	var (

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -126,7 +125,7 @@ func (j *decider) draft(d Draft, o Order, left *CapUsage) Decision {
 		}
 		return j.booked(old, d, policy) // committed by a run whose reply was lost
 	}
-	if !policy.Allows(view.Timeline, p.SendAt) && !failpoint.Off(failpoint.Judge) {
+	if !policy.Allows(view.Timeline, p.SendAt) {
 		if d.Latest.IsZero() {
 			return j.refused(d, o)
 		}
@@ -199,7 +198,7 @@ func (j *decider) move(d Draft, o Order) (Decision, error) {
 	}
 	view := j.view(d)
 	view.Timeline = view.Remove(quota.Booking{ID: p.ID, At: p.SendAt})
-	if !o.Policy.Allows(view.Timeline, d.Push.SendAt) && !failpoint.Off(failpoint.Judge) {
+	if !o.Policy.Allows(view.Timeline, d.Push.SendAt) {
 		v := j.refused(d, o)
 		v.Push = p
 		return v, nil

@@ -12,11 +12,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// onWire is a bundle whose store talks to Postgres through a wire.
-func onWire(t *testing.T) (*bundle, *lossy) {
+// setupProxy is a bundle whose store talks to Postgres through a proxy.
+func setupProxy(t *testing.T) (*bundle, *lossy) {
 	t.Helper()
 	b := setup(t)
-	w := newWire(t, b.url)
+	w := newProxy(t, b.url)
 	b.Store = openURL(t, w.url, store.Config{})
 	return b, w
 }
@@ -25,7 +25,7 @@ func onWire(t *testing.T) (*bundle, *lossy) {
 // nothing had happened: with the push, its usage and its view.
 func TestBookWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	b.booked(t, "anna", 2*time.Hour)
 	d := draft(b.tenant, "anna", time.Hour)
 	d.Since = time.Now().Add(-time.Hour)
@@ -50,7 +50,7 @@ func TestBookWhoseCommitIsUnknown(t *testing.T) {
 
 func TestBatchWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	o := store.Order{Policy: threeRules, Drafts: []store.Draft{
 		draft(b.tenant, "anna", time.Hour), draft(b.tenant, "anna", time.Hour), keyed(b.tenant, "bert", "k", "body", time.Hour),
 	}}
@@ -67,7 +67,7 @@ func TestBatchWhoseCommitIsUnknown(t *testing.T) {
 
 func TestChangesWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	p := b.booked(t, "anna", time.Hour)
 	p.SendAt = p.SendAt.Add(time.Hour)
 	w.loseNext("COMMIT")
@@ -89,7 +89,7 @@ func TestChangesWhoseCommitIsUnknown(t *testing.T) {
 // recipient until the lease ends, nor become two.
 func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	p := b.booked(t, "anna", 0)
 	w.loseNext("COMMIT")
 	c := b.claim(t, "anna", threeRules)
@@ -112,7 +112,7 @@ func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 // TestFinishWhoseCommitIsUnknown still knows that another push waits.
 func TestFinishWhoseCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := onWire(t)
+	b, w := setupProxy(t)
 	first := b.booked(t, "anna", -time.Minute)
 	c := b.claimed(t, first)
 	b.booked(t, "anna", -time.Second)

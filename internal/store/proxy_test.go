@@ -8,30 +8,30 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sendquota/sendquota/internal/wire"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // lossy is a way to Postgres that can lose replies.
 type lossy struct {
-	*wire.Wire
+	*faultproxy.Proxy
 	url  string
 	lost int
 }
 
-// newWire returns a wire to the server of a database.
-func newWire(t testing.TB, database string) *lossy {
+// newProxy returns a proxy to the server of a database.
+func newProxy(t testing.TB, database string) *lossy {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := wire.New(net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))))
+	w, err := faultproxy.New(net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(cfg.User, cfg.Password), Host: w.Addr(), Path: "/" + cfg.Database, RawQuery: "sslmode=disable"}
-	return &lossy{Wire: w, url: u.String()}
+	return &lossy{Proxy: w, url: u.String()}
 }
 
 // loseNext loses the next reply with such a command tag.

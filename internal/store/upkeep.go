@@ -93,9 +93,6 @@ const promoting = 1
 // markArmed marks what has been armed, but for pushes that have changed, or are
 // just being changed: those are armed again if need be.
 func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []push.WakeUp) error {
-	if failpoint.Off(failpoint.Rearm) {
-		lease = 24 * time.Hour
-	}
 	ids, gens := make([][16]byte, len(wakeUps)), make([]int64, len(wakeUps))
 	for i, w := range wakeUps {
 		ids[i], gens[i] = w.Push, w.Gen

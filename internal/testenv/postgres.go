@@ -2,11 +2,11 @@ package testenv
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,47 +26,42 @@ type postgres struct {
 
 // Postgres returns the URL of a new, migrated database for this test alone.
 // It is dropped when the test ends, whoever is still connected.
-func Postgres(t testing.TB) string {
+func Postgres(t T) string {
 	t.Helper()
-	return servers.newDatabase(t)
+	return servers.Postgres(t)
 }
 
-func (e *environment) newDatabase(t testing.TB) string {
+// Postgres returns the URL of a new, migrated database for this test alone. It is
+// dropped when the test ends.
+func (s *Servers) Postgres(t T) string {
 	t.Helper()
-	p, err := e.startPostgres()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, err := s.postgres()
+	Check(t, err)
 	name := newName()
-	if err := p.exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
-		t.Fatal(err)
-	}
+	Check(t, p.exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template))
 	t.Cleanup(func() {
 		if err := p.drop(name); err != nil {
-			t.Error(err)
+			t.Errorf("%v", err)
 		}
 	})
 	u, err := p.url(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	return u
 }
 
-func (e *environment) startPostgres() (*postgres, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.postgres == nil && e.postgresErr == nil {
-		e.postgres, e.postgresErr = newPostgres()
-	}
-	return e.postgres, e.postgresErr
+// PostgresServer returns the server itself.
+func (s *Servers) PostgresServer(t T) *devstack.Server {
+	t.Helper()
+	p, err := s.postgres()
+	Check(t, err)
+	return p.server
 }
 
 // newPostgres finds or starts a server and makes the template in it.
-func newPostgres() (*postgres, error) {
+func newPostgres(c devstack.Config) (*postgres, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	server, err := devstack.StartPostgres(ctx, config())
+	server, err := devstack.StartPostgres(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +101,9 @@ func (p *postgres) drop(name string) error {
 	defer cancel()
 	return p.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 }
+
+// newName is the name of a new database.
+func newName() string { return "sendquota_test_" + strings.ToLower(rand.Text()[:12]) }
 
 // exec runs one statement in the server, outside of the tests' databases.
 func (p *postgres) exec(ctx context.Context, statement string) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,46 +30,52 @@ type indexes struct {
 // no indexes, so there tests do hear each other. In a server that REDIS_URL
 // names, or that runs on the standard port, the index holds one key that says
 // that we borrowed it, and a test waits until one is free.
-func Redis(t testing.TB) string {
+func Redis(t T) string {
 	t.Helper()
-	return servers.newIndex(t)
+	return servers.Redis(t)
 }
 
-func (e *environment) newIndex(t testing.TB) string {
+// Redis returns the URL of an empty Redis index for this test alone.
+func (s *Servers) Redis(t T) string {
 	t.Helper()
-	x, err := e.startRedis()
-	if err != nil {
-		t.Fatal(err)
-	}
+	x, err := s.redis()
+	Check(t, err)
 	next := x.take
 	if !x.server.Private() {
 		next = x.borrow
 	}
 	u, giveBack, err := next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	t.Cleanup(func() {
 		if err := giveBack(); err != nil {
-			t.Error(err)
+			t.Errorf("%v", err)
 		}
 	})
 	return u
 }
 
-func (e *environment) startRedis() (*indexes, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.redis == nil && e.redisErr == nil {
-		e.redis, e.redisErr = newIndexes()
-	}
-	return e.redis, e.redisErr
+// RedisServer returns the server itself.
+func (s *Servers) RedisServer(t T) *devstack.Server {
+	t.Helper()
+	x, err := s.redis()
+	Check(t, err)
+	return x.server
 }
 
-func newIndexes() (*indexes, error) {
+// RedisClient returns a client of a Redis, which is closed when the test ends.
+func RedisClient(t T, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	Check(t, err)
+	client := redis.NewClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func newIndexes(c devstack.Config) (*indexes, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
-	server, err := devstack.StartRedis(ctx, config())
+	server, err := devstack.StartRedis(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
-// Package testenv gives each test a Postgres database and a Redis of its own,
-// on real servers that are found or started by devstack when the first test
-// asks. It is for tests only.
+// Package testenv is the harness of tests, benchmarks and chaos: real Postgres
+// and Redis servers, found or started by devstack when they are first asked for;
+// installations of sendquota, whose programs run as child processes; and a push
+// provider that remembers what it got. It is for tests only.
 //
 // A package whose tests need servers hands its TestMain over:
 //
@@ -13,105 +14,136 @@ package testenv
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // startTime bounds the start of a server, an installation included.
 const startTime = 10 * time.Minute
 
 // servers are shared by all tests of one test binary.
-var servers environment
+var servers = NewServers(devstack.Config{
+	DatabaseURL: os.Getenv("DATABASE_URL"),
+	RedisURL:    os.Getenv("REDIS_URL"),
+	Progress:    os.Stderr,
+})
 
-// environment starts each server when it is first asked for. A failure is
-// kept: the tests that follow fail at once instead of trying it all again.
-type environment struct {
-	mu          sync.Mutex
-	postgres    *postgres
-	postgresErr error
-	redis       *indexes
-	redisErr    error
+// Servers are one Postgres and one Redis. Each is started when it is first asked
+// for. A failure is kept: whoever asks later fails at once.
+type Servers struct {
+	postgres func() (*postgres, error)
+	redis    func() (*indexes, error)
+	mu       sync.Mutex
+	closers  []func() error // of those that were started
+}
+
+// NewServers returns servers that are found or started as devstack is told.
+func NewServers(c devstack.Config) *Servers {
+	s := new(Servers)
+	s.postgres = sync.OnceValues(func() (*postgres, error) {
+		p, err := newPostgres(c)
+		if err == nil {
+			s.onClose(p.close)
+		}
+		return p, err
+	})
+	s.redis = sync.OnceValues(func() (*indexes, error) {
+		x, err := newIndexes(c)
+		if err == nil {
+			s.onClose(x.server.Close)
+		}
+		return x, err
+	})
+	return s
+}
+
+func (s *Servers) onClose(f func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closers = append(s.closers, f)
 }
 
 // Main runs the tests of a package, stops the servers that they asked for and
 // ends the process.
 func Main(m *testing.M) {
 	code := m.Run()
-	if err := servers.close(); err != nil {
+	if err := servers.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-func (e *environment) close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// Close stops the servers that were started.
+func (s *Servers) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var err error
-	if e.redis != nil {
-		err = errors.Join(err, e.redis.server.Close())
+	for _, f := range s.closers {
+		err = errors.Join(err, f())
 	}
-	if e.postgres != nil {
-		err = errors.Join(err, e.postgres.close())
-	}
-	e.redis, e.postgres = nil, nil
+	s.closers = nil
 	return err
-}
-
-// config is what every server of a test is started with.
-func config() devstack.Config {
-	return devstack.Config{
-		DatabaseURL: os.Getenv("DATABASE_URL"),
-		RedisURL:    os.Getenv("REDIS_URL"),
-		Progress:    os.Stderr,
-	}
 }
 
 // OwnRedis starts a Redis for this test alone, which the test may flush,
 // kill, pause and restart. It keeps nothing over a restart. It is stopped when
 // the test ends.
-func OwnRedis(t testing.TB) *devstack.Server {
+func OwnRedis(t T) *devstack.Server {
 	t.Helper()
-	return own(t, devstack.StartRedis)
+	return own(t, devstack.StartRedis, devstack.Config{})
 }
 
 // OwnPostgres starts a Postgres for this test alone, which the test may kill,
 // pause and restart. Its URL names a migrated database. It is stopped when
 // the test ends. What it acknowledged survives that it is killed.
-func OwnPostgres(t testing.TB) *devstack.Server {
+func OwnPostgres(t T) *devstack.Server {
 	t.Helper()
-	s := own(t, devstack.StartPostgres)
-	if err := migrate(t.Context(), s.URL); err != nil {
-		t.Fatal(err)
-	}
+	s := own(t, devstack.StartPostgres, devstack.Config{})
+	Check(t, migrate(t.Context(), s.URL))
 	return s
 }
 
-func own(t testing.TB, start func(context.Context, devstack.Config) (*devstack.Server, error)) *devstack.Server {
+func own(t T, start func(context.Context, devstack.Config) (*devstack.Server, error), c devstack.Config) *devstack.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTime)
 	defer cancel()
-	c := config()
-	c.OwnProcess = true
+	c.OwnProcess, c.Progress = true, os.Stderr
 	s, err := start(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			t.Errorf("%v", err)
 		}
 	})
 	return s
 }
 
-// newName is the name of a new database.
-func newName() string { return "sendquota_test_" + strings.ToLower(rand.Text()[:12]) }
+// FreeAddr returns a loopback address on which nothing listens now.
+func FreeAddr(t T) string {
+	t.Helper()
+	addr, err := process.FreeAddr()
+	Check(t, err)
+	return addr
+}
+
+// Proxy starts a proxy to the server of a URL, and returns the URL through that.
+func Proxy(t T, server string) (p *faultproxy.Proxy, through string) {
+	t.Helper()
+	u, err := url.Parse(server)
+	Check(t, err)
+	p, err = faultproxy.New(u.Host)
+	Check(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	u.Host = p.Addr()
+	return p, u.String()
+}

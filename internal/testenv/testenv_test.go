@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
 )
@@ -34,20 +33,9 @@ func scan[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 	return v
 }
 
-func client(t *testing.T, url string) *redis.Client {
-	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(o)
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
 const testDatabases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'sendquota_test_%'"
 
-func TestEachTestHasItsOwnDatabase(t *testing.T) {
+func TestPostgres_DatabasePerTest(t *testing.T) {
 	for i := range 3 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +51,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	}
 }
 
-func TestDatabaseIsDroppedWhoeverIsConnected(t *testing.T) {
+func TestPostgres_DropsConnectedDatabase(t *testing.T) {
 	observer := connect(t, Postgres(t))
 	before := scan[int](t, observer, testDatabases)
 	t.Run("user", func(t *testing.T) {
@@ -78,13 +66,13 @@ func TestDatabaseIsDroppedWhoeverIsConnected(t *testing.T) {
 	}
 }
 
-func TestEachTestHasItsOwnRedis(t *testing.T) {
+func TestRedis_IndexPerTest(t *testing.T) {
 	// More turns than indexes: each comes round again, and is empty.
 	for range devstack.PrivateIndexes + 10 {
 		var u string
 		ok := t.Run("", func(t *testing.T) {
 			u = Redis(t)
-			if got := client(t, u).Incr(t.Context(), "n").Val(); got != 1 {
+			if got := RedisClient(t, u).Incr(t.Context(), "n").Val(); got != 1 {
 				t.Fatalf("INCR in %s answers %d", u, got)
 			}
 		})
@@ -97,7 +85,7 @@ func TestEachTestHasItsOwnRedis(t *testing.T) {
 	}
 }
 
-func TestOwnServersMayBeKilled(t *testing.T) {
+func TestOwnServers_Killed(t *testing.T) {
 	t.Parallel()
 	for _, s := range []*devstack.Server{OwnRedis(t), OwnPostgres(t)} {
 		if err := s.Kill(); err != nil {
@@ -112,9 +100,9 @@ func TestOwnServersMayBeKilled(t *testing.T) {
 	}
 }
 
-// elsewhere starts servers, puts their URLs into the environment and returns
-// what a test binary would make of it.
-func elsewhere(t *testing.T) (theirs *devstack.Stack, e *environment) {
+// elsewhere starts servers, and returns what a test binary makes of an environment
+// that names them.
+func elsewhere(t *testing.T) (theirs *devstack.Stack, ours *Servers) {
 	t.Helper()
 	theirs, err := devstack.Start(t.Context(), devstack.Config{OwnProcess: true, Progress: t.Output()})
 	if err != nil {
@@ -125,14 +113,12 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, e *environment) {
 			t.Error(err)
 		}
 	})
-	t.Setenv("DATABASE_URL", theirs.DatabaseURL)
-	t.Setenv("REDIS_URL", theirs.RedisURL)
-	return theirs, new(environment)
+	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.DatabaseURL, RedisURL: theirs.RedisURL, Progress: t.Output()})
 }
 
-func TestServersOfTheEnvironmentKeepWhatIsTheirOwn(t *testing.T) {
-	theirs, e := elsewhere(t)
-	database, cache := connect(t, theirs.DatabaseURL), client(t, theirs.RedisURL)
+func TestEnvironment_KeepsForeignData(t *testing.T) {
+	theirs, ours := elsewhere(t)
+	database, cache := connect(t, theirs.DatabaseURL), RedisClient(t, theirs.RedisURL)
 	if _, err := database.Exec(t.Context(), "CREATE TABLE tenants AS SELECT 42 AS n"); err != nil {
 		t.Fatal(err)
 	}
@@ -141,18 +127,18 @@ func TestServersOfTheEnvironmentKeepWhatIsTheirOwn(t *testing.T) {
 	}
 
 	t.Run("user", func(t *testing.T) {
-		u, index := e.newDatabase(t), e.newIndex(t)
+		u, index := ours.Postgres(t), ours.Redis(t)
 		if host(t, u) != host(t, theirs.DatabaseURL) || host(t, index) != host(t, theirs.RedisURL) {
 			t.Errorf("%s and %s are not on the servers of the environment", u, index)
 		}
 		if n := scan[int](t, connect(t, u), "SELECT count(*) FROM tenants"); n != 0 {
 			t.Errorf("a new database has %d tenants", n)
 		}
-		if got := client(t, index).Exists(t.Context(), "theirs").Val(); got != 0 {
+		if got := RedisClient(t, index).Exists(t.Context(), "theirs").Val(); got != 0 {
 			t.Error("the index is not our own")
 		}
 	})
-	if err := e.close(); err != nil {
+	if err := ours.Close(); err != nil {
 		t.Fatal(err)
 	}
 
@@ -171,7 +157,7 @@ func TestServersOfTheEnvironmentKeepWhatIsTheirOwn(t *testing.T) {
 	}
 }
 
-func TestURLOfAnotherDatabase(t *testing.T) {
+func TestPostgres_DatabaseURL(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]string{
 		"postgres://u:p@h:5432/theirs?sslmode=disable": "postgres://u:p@h:5432/ours?sslmode=disable",
@@ -190,15 +176,14 @@ func TestURLOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-func TestFailureToStartIsKept(t *testing.T) {
-	t.Setenv("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
-	var e environment
-	_, first := e.startPostgres()
-	_, second := e.startPostgres()
+func TestEnvironment_KeepsFailure(t *testing.T) {
+	ours := NewServers(devstack.Config{DatabaseURL: "postgres://nobody@127.0.0.1:1/none?sslmode=disable"})
+	_, first := ours.postgres()
+	_, second := ours.postgres()
 	if first == nil || first != second {
 		t.Errorf("first %v, second %v", first, second)
 	}
-	if err := e.close(); err != nil {
+	if err := ours.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -215,7 +200,7 @@ func host(t *testing.T, raw string) string {
 func BenchmarkPostgres(b *testing.B) {
 	Postgres(b)
 	for b.Loop() {
-		p, err := servers.startPostgres()
+		p, err := servers.postgres()
 		if err != nil {
 			b.Fatal(err)
 		}

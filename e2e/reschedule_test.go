@@ -6,38 +6,40 @@ import (
 	"time"
 )
 
-// mover is a recipient whose only push is moved while Redis is in trouble.
-type mover struct {
+// rescheduled is a recipient whose only push is moved or canceled while Redis is
+// in trouble.
+type rescheduled struct {
 	name, push string
 	at, to     time.Time
 }
 
-// movers change in trouble through one API. Afterwards the other API must know.
-type movers struct {
-	w, other *world
-	all      []*mover
+// reschedules are changes through one API while Redis is in trouble. Afterwards the
+// other API must answer by them.
+type reschedules struct {
+	w, other *bundle
+	all      []*rescheduled
 }
 
-func newMovers(w, other *world) *movers {
-	m := &movers{w: w, other: other}
+func newReschedules(b, other *bundle) *reschedules {
+	m := &reschedules{w: b, other: other}
 	at := time.Now().UTC().Add(2 * time.Hour).Truncate(time.Minute)
 	for i := range 12 {
-		m.all = append(m.all, &mover{name: fmt.Sprint("mover-", i), at: at, to: at.Add(time.Minute)})
+		m.all = append(m.all, &rescheduled{name: fmt.Sprint("rescheduled-", i), at: at, to: at.Add(time.Minute)})
 	}
 	return m
 }
 
-func (m *movers) submit(w *world, one *mover, at time.Time, want int) object {
-	w.t.Helper()
-	status, a := w.call("POST", "/v1/pushes", object{"recipient": one.name, "send_at": at.Format(time.RFC3339), "message": object{}})
+func (m *reschedules) submit(b *bundle, one *rescheduled, at time.Time, want int) object {
+	b.t.Helper()
+	status, a := b.call("POST", "/v1/pushes", object{"recipient": one.name, "send_at": at.Format(time.RFC3339), "message": object{}})
 	if status != want {
-		w.t.Errorf("%s at %s: %d %v, want %d", one.name, at.Format(time.TimeOnly), status, a, want)
+		b.t.Errorf("%s at %s: %d %v, want %d", one.name, at.Format(time.TimeOnly), status, a, want)
 	}
 	return a
 }
 
 // settle books, and lets both APIs refuse the same place: the cache knows it.
-func (m *movers) settle() {
+func (m *reschedules) settle() {
 	m.w.t.Helper()
 	for _, one := range m.all {
 		one.push, _ = m.submit(m.w, one, one.at, http.StatusCreated)["id"].(string)
@@ -47,7 +49,7 @@ func (m *movers) settle() {
 }
 
 // change cancels every second push, and moves the others.
-func (m *movers) change() {
+func (m *reschedules) change() {
 	m.w.t.Helper()
 	for i, one := range m.all {
 		method, path, body := "POST", "/v1/pushes/"+one.push+"/cancel", any(nil)
@@ -62,7 +64,7 @@ func (m *movers) change() {
 
 // check wants the other API to give what is free now, and to refuse what is
 // taken, with the right free times.
-func (m *movers) check() {
+func (m *reschedules) check() {
 	m.w.t.Helper()
 	for i, one := range m.all {
 		if i%2 == 1 {

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// world is a store with a tenant and its webhooks, and what a notifier said.
-type world struct {
+// bundle is a store with a tenant and its webhooks, and what a notifier logged and counted.
+type bundle struct {
 	*store.Store
 	t        *testing.T
 	db       *pgx.Conn
@@ -32,7 +32,7 @@ type world struct {
 	outcomes counter
 }
 
-func newWorld(t *testing.T) *world {
+func setup(t *testing.T) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
 	st, err := store.Open(t.Context(), url, store.Config{})
@@ -40,30 +40,30 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	w := &world{Store: st, t: t, webhooks: NewWebhooks(st, WebhooksConfig{MaxPerTenant: 10, AllowPrivateAddresses: true})}
-	if w.db, err = pgx.Connect(t.Context(), url); err != nil {
+	b := &bundle{Store: st, t: t, webhooks: NewWebhooks(st, WebhooksConfig{MaxPerTenant: 10, AllowPrivateAddresses: true})}
+	if b.db, err = pgx.Connect(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = w.db.Close(context.Background()) })
-	w.tenant = w.newTenant("acme")
-	return w
+	t.Cleanup(func() { _ = b.db.Close(context.Background()) })
+	b.tenant = b.newTenant("acme")
+	return b
 }
 
-func (w *world) newTenant(name string) uuid.UUID {
-	w.t.Helper()
-	id, _, err := w.CreateTenant(w.t.Context(), name)
+func (b *bundle) newTenant(name string) uuid.UUID {
+	b.t.Helper()
+	id, _, err := b.CreateTenant(b.t.Context(), name)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return id
 }
 
 // hook makes a webhook that wants all events.
-func (w *world) hook(tenant uuid.UUID, url string) (store.Webhook, string) {
-	w.t.Helper()
-	hook, secret, err := w.webhooks.Create(w.t.Context(), tenant, url, push.Events)
+func (b *bundle) hook(tenant uuid.UUID, url string) (store.Webhook, string) {
+	b.t.Helper()
+	hook, secret, err := b.webhooks.Create(b.t.Context(), tenant, url, push.Events)
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	return hook, secret
 }
@@ -75,65 +75,65 @@ func quick() Config {
 }
 
 // run lets a notifier work until the test ends, or until it is stopped.
-func (w *world) run(box outbox, cfg Config) (stop func()) {
-	w.t.Helper()
+func (b *bundle) run(box outbox, cfg Config) (stop func()) {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	n := New(box, slog.New(slog.NewJSONHandler(&w.log, nil)), &w.outcomes, time.Now, cfg)
+	n := New(box, slog.New(slog.NewJSONHandler(&b.log, nil)), &b.outcomes, time.Now, cfg)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			w.t.Error(err)
+			b.t.Error(err)
 		}
 	})
-	w.t.Cleanup(stop)
+	b.t.Cleanup(stop)
 	return stop
 }
 
 // book books a push that is due at once.
-func (w *world) book(tenant uuid.UUID, recipient string) push.Push {
-	w.t.Helper()
+func (b *bundle) book(tenant uuid.UUID, recipient string) push.Push {
+	b.t.Helper()
 	now := time.Now().UTC().Truncate(time.Second)
-	v, err := w.Book(w.t.Context(), store.Order{Drafts: []store.Draft{{Push: push.Push{
+	v, err := b.Book(b.t.Context(), store.Order{Drafts: []store.Draft{{Push: push.Push{
 		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`),
 		SendAt: now, RequestedSendAt: now, TTL: time.Hour,
 	}}}})
 	if err != nil || v[0].Outcome != store.Booked {
-		w.t.Fatalf("%+v, %v", v, err)
+		b.t.Fatalf("%+v, %v", v, err)
 	}
 	return v[0].Push
 }
 
 // send claims and finishes a push.
-func (w *world) send(p push.Push) {
-	w.t.Helper()
-	c, err := w.Claim(w.t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+func (b *bundle) send(p push.Push) {
+	b.t.Helper()
+	c, err := b.Claim(b.t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
 	if err != nil || c.Outcome != store.Claimed {
-		w.t.Fatalf("%+v, %v", c, err)
+		b.t.Fatalf("%+v, %v", c, err)
 	}
-	_, err = w.Finish(w.t.Context(), store.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
+	_, err = b.Finish(b.t.Context(), store.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
 	if err != nil {
-		w.t.Fatal(err)
+		b.t.Fatal(err)
 	}
 }
 
 // only returns the webhook's only delivery.
-func (w *world) only(hook store.Webhook) store.Delivery {
-	w.t.Helper()
-	d, err := w.Deliveries(w.t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 2)
+func (b *bundle) only(hook store.Webhook) store.Delivery {
+	b.t.Helper()
+	d, err := b.Deliveries(b.t.Context(), hook.Tenant, hook.ID, store.DeliveryFilter{}, 0, 2)
 	if err != nil || len(d.Deliveries) != 1 {
-		w.t.Fatalf("%+v, %v", d, err)
+		b.t.Fatalf("%+v, %v", d, err)
 	}
 	return d.Deliveries[0]
 }
 
 // eventually waits for a fact.
-func (w *world) eventually(what string, fact func() bool) {
-	w.t.Helper()
+func (b *bundle) eventually(what string, fact func() bool) {
+	b.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !fact(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("never came true: %s\n%s", what, w.log.String())
+			b.t.Fatalf("never came true: %s\n%s", what, b.log.String())
 		}
 	}
 }
@@ -193,7 +193,7 @@ func always(status int) func(http.ResponseWriter, delivery, int) int {
 	return func(http.ResponseWriter, delivery, int) int { return status }
 }
 
-func (e *endpoint) seen() []delivery {
+func (e *endpoint) requests() []delivery {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]delivery(nil), e.got...)
@@ -202,7 +202,7 @@ func (e *endpoint) seen() []delivery {
 // accepted are those that were answered with 200, by push.
 func (e *endpoint) accepted() map[string][]string {
 	events := map[string][]string{}
-	for _, d := range e.seen() {
+	for _, d := range e.requests() {
 		if d.status == 200 {
 			events[d.about] = append(events[d.about], d.event)
 		}

@@ -23,32 +23,32 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// fleet is workers that share a store, a Redis and the providers of the
+// workersBundle is workers that share a store, a Redis and the providers of the
 // channels sms, whose speed may be limited, and log.
-type fleet struct {
-	*depot
+type workersBundle struct {
+	*bundle
 	sms     *provider
-	workers []*delivery.Lobby
-	slots   atomic.Int64 // that the workers took
+	workers []*delivery.Worker
+	taken   atomic.Int64 // send times that the workers took from the pacer
 	stop    func()
 }
 
-// counting is a pacer that counts the slots it gives.
+// counting is a pacer that counts the send times it gives.
 type counting struct {
 	*pace.Pacer
-	slots *atomic.Int64
+	taken *atomic.Int64
 }
 
 func (c counting) Take(ctx context.Context, channel string, s pace.Speed, wanted int) (int, time.Duration) {
-	slots, wait := c.Pacer.Take(ctx, channel, s, wanted)
-	c.slots.Add(int64(slots))
-	return slots, wait
+	taken, wait := c.Pacer.Take(ctx, channel, s, wanted)
+	c.taken.Add(int64(taken))
+	return taken, wait
 }
 
-// newFleet starts so many workers with ten places each.
-func newFleet(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, redisURL string) *fleet {
+// setupWorkers starts so many workers with ten slots each.
+func setupWorkers(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, redisURL string) *workersBundle {
 	t.Helper()
-	f := &fleet{depot: open(t, policy), sms: &provider{}}
+	f := &workersBundle{bundle: setup(t, policy), sms: &provider{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for i := range workers {
@@ -65,13 +65,12 @@ func newFleet(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, 
 		o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
 		rdb := redis.NewClient(o)
 		t.Cleanup(func() { _ = rdb.Close() })
-		d := delivery.New(f.store, f.cache, set, quiet, f.seen, delivery.Config{
-			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.slots},
+		w := delivery.New(f.store, f.cache, set, quiet, f.metrics, delivery.Config{
+			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.taken},
 		})
-		l := delivery.NewLobby(d, f.store, quiet)
-		f.workers = append(f.workers, l)
+		f.workers = append(f.workers, w)
 		running.Go(func() {
-			if err := l.Run(ctx); err != nil {
+			if err := w.Run(ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -82,18 +81,18 @@ func newFleet(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, 
 }
 
 // wake tells all workers of a recipient's push, as a queue that delivers twice.
-func (f *fleet) wake(t *testing.T, p push.Push) {
+func (f *workersBundle) wake(t *testing.T, p push.Push) {
 	t.Helper()
-	w := push.WakeUp{Push: p.ID, Tenant: p.Tenant, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Channel: p.Channel, At: p.NextAt}
-	for _, l := range f.workers {
-		if err := l.Handle(t.Context(), w); err != nil {
+	wake := push.WakeUp{Push: p.ID, Tenant: p.Tenant, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Channel: p.Channel, At: p.NextAt}
+	for _, w := range f.workers {
+		if err := w.Handle(t.Context(), wake); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 // due books a push that is due, and wakes the workers.
-func (f *fleet) due(t *testing.T, recipient, channel string) push.Push {
+func (f *workersBundle) due(t *testing.T, recipient, channel string) push.Push {
 	t.Helper()
 	p := f.book(t, recipient, channel, thisSecond().Add(-10*time.Second))
 	f.wake(t, p)
@@ -122,13 +121,13 @@ func (p *provider) times() []time.Time {
 	return at
 }
 
-// TestThreeWorkersKeepOneSpeed: sms goes at five per second at most, however many
-// workers there are; log is not held up, not even for the same recipients.
-func TestThreeWorkersKeepOneSpeed(t *testing.T) {
+// However many workers there are, sms goes at five per second at most; log is not held
+// up, not even for the same recipients.
+func TestWorkers_ShareOneSpeed(t *testing.T) {
 	t.Parallel()
 	const messages = 40
 	speed := pace.PerSpan(5, time.Second, 1)
-	f := newFleet(t, 3, nil, speed, testenv.Redis(t))
+	f := setupWorkers(t, 3, nil, speed, testenv.Redis(t))
 	began := time.Now()
 	for i := range messages {
 		f.due(t, fmt.Sprint("r", i), "sms")
@@ -154,11 +153,11 @@ func TestThreeWorkersKeepOneSpeed(t *testing.T) {
 	f.audit(t, nil)
 }
 
-// TestTenantsTakeTurnsInLine: of 100 pushes of one tenant that wait for a slow channel,
-// at most a few more are sent before the one push of another, whose time came last.
-func TestTenantsTakeTurnsInLine(t *testing.T) {
+// Of 100 pushes of one tenant that wait for a slow channel, at most a few more are sent
+// before the one push of another tenant, which was due last.
+func TestWorkers_TenantsTakeTurns(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 2, nil, pace.PerSpan(5, time.Second, 1), testenv.Redis(t))
+	f := setupWorkers(t, 2, nil, pace.PerSpan(5, time.Second, 1), testenv.Redis(t))
 	for i := range 100 {
 		f.due(t, fmt.Sprint("r", i), "sms")
 	}
@@ -174,7 +173,7 @@ func TestTenantsTakeTurnsInLine(t *testing.T) {
 		}
 		return tenants
 	}
-	eventually(t, "the other's is sent", func() bool { return slices.Contains(sent(), other.Tenant) })
+	eventually(t, "the other tenant's is sent", func() bool { return slices.Contains(sent(), other.Tenant) })
 	if i := slices.Index(sent(), other.Tenant); i > before+5 {
 		t.Errorf("%d of the tenant that has many were sent first, %d of them before the other's was there", i, before)
 	}
@@ -183,14 +182,14 @@ func TestTenantsTakeTurnsInLine(t *testing.T) {
 	}
 }
 
-// TestAPauseIsForAllWorkers: one provider's answer says how long; nothing is
-// sent by anybody until then, and then one is tried first.
-func TestAPauseIsForAllWorkers(t *testing.T) {
+// The answer of a provider says how long all workers pause; after that, one push is tried
+// first.
+func TestWorkers_SharePauses(t *testing.T) {
 	t.Parallel()
 	for name, speed := range map[string]pace.Speed{"any speed": {}, "limited": pace.PerSpan(50, time.Second, 1)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, 2, nil, speed, testenv.Redis(t))
+			f := setupWorkers(t, 2, nil, speed, testenv.Redis(t))
 			const wait = 1500 * time.Millisecond
 			var asked atomic.Pointer[time.Time]
 			f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -221,12 +220,12 @@ func TestAPauseIsForAllWorkers(t *testing.T) {
 	}
 }
 
-// TestAProviderThatIsDown is left alone: pushes wait without an attempt, expire
-// as promised, and are sent when it is back. Another channel is not touched.
-func TestAProviderThatIsDown(t *testing.T) {
+// Pushes for a provider that is down wait without an attempt, and are sent when it is
+// back. Another channel goes on.
+func TestWorkers_ProviderDown(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, nil, pace.Speed{}, testenv.Redis(t))
-	const pause = 400 * time.Millisecond // of the breaker: see newFleet
+	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t))
+	const pause = 400 * time.Millisecond // of the breaker: see setupWorkers
 	began := time.Now()
 	var down atomic.Bool
 	down.Store(true)
@@ -271,12 +270,12 @@ func TestAProviderThatIsDown(t *testing.T) {
 	eventually(t, "the channel works as ever", func() bool { return f.workers[0].Held()["sms"] == 0 })
 }
 
-// TestWhoWaitsInLineExpires: that nobody's turn has come is no excuse.
-func TestWhoWaitsInLineExpires(t *testing.T) {
+// A push whose recipient waits in a channel's queue expires in time.
+func TestWorkers_QueuedPushExpires(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, nil, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, nil, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
 	sent := f.due(t, "first", "sms")
-	eventually(t, "the first has the only slot of the hour", func() bool { return len(f.sms.all()) == 1 })
+	eventually(t, "the first has the only send time of the hour", func() bool { return len(f.sms.all()) == 1 })
 	p := push.Push{ID: sent.ID, Tenant: f.tenant, Recipient: "late", Channel: "sms", Message: []byte(`{}`)}
 	p.ID[15]++
 	p.SendAt = thisSecond().Add(-time.Second)
@@ -297,11 +296,11 @@ func TestWhoWaitsInLineExpires(t *testing.T) {
 	}
 }
 
-// TestTurnsAreNotWasted: of those who wait in line, many have nothing to send
-// any more. The slots go to those who have.
-func TestTurnsAreNotWasted(t *testing.T) {
+// Many recipients in the queue have nothing to send any more. A permit that they do not
+// use goes to the next.
+func TestWorkers_PermitsAreNotWasted(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, nil, pace.PerSpan(10, time.Second, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, nil, pace.PerSpan(10, time.Second, 1), testenv.Redis(t))
 	for i := range 5 {
 		f.due(t, fmt.Sprint("r", i), "sms")
 		for n := range 50 {
@@ -309,15 +308,15 @@ func TestTurnsAreNotWasted(t *testing.T) {
 		}
 	}
 	eventually(t, "all are sent", func() bool { return len(f.sms.all()) == 5 })
-	if n := f.slots.Load(); n > 50 { // one for each who waits would be 255
-		t.Errorf("%d slots were taken for 5 pushes", n)
+	if n := f.taken.Load(); n > 50 { // one for each recipient would be 255
+		t.Errorf("%d send times were taken for 5 pushes", n)
 	}
 }
 
-// TestAWorkerThatStops has those who wait in its lines woken by others.
-func TestAWorkerThatStops(t *testing.T) {
+// A worker that stops leaves the recipients in its queues to other workers.
+func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, nil, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, nil, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
 	for i := range 5 {
 		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-10*time.Second))
 	}
@@ -346,11 +345,11 @@ func TestAWorkerThatStops(t *testing.T) {
 	}
 }
 
-// TestSpeedWithoutRedis: three workers together stay below the speed, and go on.
-func TestSpeedWithoutRedis(t *testing.T) {
+// Without Redis, three workers together stay below the speed, and go on.
+func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	f := newFleet(t, 3, nil, pace.PerSpan(20, time.Second, 1), server.URL)
+	f := setupWorkers(t, 3, nil, pace.PerSpan(20, time.Second, 1), server.URL)
 	for i := range 6 {
 		f.due(t, fmt.Sprint("warm", i), "sms")
 	}
@@ -369,8 +368,8 @@ func TestSpeedWithoutRedis(t *testing.T) {
 		return workers
 	}
 	eventually(t, "all workers are there", func() bool { return len(heard()) == 3 })
-	// Each look says how many there are. Who looks for the second time from now on
-	// has the answer of the first, by which all were there.
+	// Each look says how many there are. A worker that looks for the second time from now
+	// on has the answer of the first, by which all were there.
 	for range 2 {
 		last := heard()[2].Score
 		eventually(t, "each has looked again", func() bool { return heard()[0].Score > last })
@@ -393,11 +392,10 @@ func kill(t *testing.T, server *devstack.Server) {
 	}
 }
 
-// TestAHangingProviderLeavesRoom for other channels: it may use three quarters
-// of the places.
-func TestAHangingProviderLeavesRoom(t *testing.T) {
+// A provider that hangs leaves slots to other channels: it may use three quarters.
+func TestWorkers_HangingProviderLeavesSlots(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, nil, pace.Speed{}, testenv.Redis(t))
+	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t))
 	release := make(chan struct{})
 	var handlers sync.WaitGroup
 	defer func() { close(release); handlers.Wait() }()
@@ -413,11 +411,11 @@ func TestAHangingProviderLeavesRoom(t *testing.T) {
 	eventually(t, "log is sent while sms hangs", func() bool { return len(f.all()) == 1 })
 }
 
-// TestALineThatClosesDuringAnAttempt: the recipient of the attempt has to wait
-// in that line as well. Its wake-up comes again, elsewhere.
-func TestALineThatClosesDuringAnAttempt(t *testing.T) {
+// A channel's queue closes during an attempt whose recipient has to wait in it as well.
+// The wake-up comes again, at another worker.
+func TestWorkers_QueueClosesDuringAttempt(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, 1, nil, pace.PerSpan(100, time.Second, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, nil, pace.PerSpan(100, time.Second, 1), testenv.Redis(t))
 	sending, answer := make(chan struct{}, 1), make(chan struct{})
 	f.answer = func(context.Context, push.Push, int) channel.Result {
 		sending <- struct{}{}
@@ -435,7 +433,7 @@ func TestALineThatClosesDuringAnAttempt(t *testing.T) {
 	if err := f.workers[0].Handle(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its turn comes, and finds it busy", func() bool { return f.workers[0].Waiting()["sms"] == 0 })
+	eventually(t, "it gets a permit, and is busy", func() bool { return f.workers[0].Waiting()["sms"] == 0 })
 	f.flagged(t, "anna")
 	stopped := make(chan struct{})
 	go func() { f.stop(); close(stopped) }()
@@ -446,13 +444,13 @@ func TestALineThatClosesDuringAnAttempt(t *testing.T) {
 	})
 	close(answer)
 	if err := <-handled; !errors.As(err, new(push.Early)) {
-		t.Errorf("the handler returned %v, and nobody looks after the sms", err)
+		t.Errorf("the handler returned %v, and no worker looks after the sms", err)
 	}
 	<-stopped
 }
 
-// flagged waits until an attempt knows that another push of the recipient waits.
-func (f *fleet) flagged(t *testing.T, recipient string) {
+// flagged waits until an attempt knows that the recipient has another push to send.
+func (f *workersBundle) flagged(t *testing.T, recipient string) {
 	t.Helper()
 	eventually(t, "the attempt is told", func() bool {
 		c, err := f.store.Claim(t.Context(), store.ClaimOrder{RecipientKey: push.RecipientKey(f.tenant, recipient), Channel: "sms", Lease: time.Minute})

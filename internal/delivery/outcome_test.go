@@ -14,9 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestOutcomes: what the provider says, and what becomes of the push and of
-// its place in the cache.
-func TestOutcomes(t *testing.T) {
+// The provider's answer decides what becomes of the push and of its place in the cache.
+func TestWorker_Outcomes(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}
 	for name, row := range map[string]struct {
@@ -34,7 +33,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := open(t, nil)
+			d := setup(t, nil)
 			d.answer = func(context.Context, push.Push, int) channel.Result { return row.result }
 			p := d.book(t, "anna", "log", thisSecond().Add(-time.Second))
 			anna := quota.Recipient{Tenant: d.tenant, ID: "anna"}
@@ -51,11 +50,11 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			want := attempted{"log", string(row.result.Outcome), true, got.Sends[0].StartedAt.Sub(p.SendAt)}
-			if len(d.seen.attempted) != 1 || d.seen.attempted[0] != want {
-				t.Errorf("told the metrics %+v, want %+v", d.seen.attempted, want)
+			if len(d.metrics.attempted) != 1 || d.metrics.attempted[0] != want {
+				t.Errorf("told the metrics %+v, want %+v", d.metrics.attempted, want)
 			}
-			if n := len(d.seen.unregistered); (n == 1) != row.result.Unregistered {
-				t.Errorf("told the metrics of %d addresses at which nobody is", n)
+			if n := len(d.metrics.unregistered); (n == 1) != row.result.Unregistered {
+				t.Errorf("told the metrics of %d unregistered addresses", n)
 			}
 			if free := d.cache.Reserve(anna, quota.Booking{ID: uuid.New(), At: p.SendAt}, policy).State == quota.Free; free != row.free {
 				t.Errorf("its place is free: %v", free)
@@ -64,10 +63,10 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestEveryAttemptBearsTheSameID, until none is left.
-func TestEveryAttemptBearsTheSameID(t *testing.T) {
+// All attempts of a push bear the same id.
+func TestWorker_AttemptsBearOneID(t *testing.T) {
 	t.Parallel()
-	d := open(t, nil)
+	d := setup(t, nil)
 	d.answer = func(_ context.Context, _ push.Push, attempt int) channel.Result {
 		return channel.Result{Outcome: push.Refused, Error: "busy"}
 	}
@@ -87,7 +86,7 @@ func TestEveryAttemptBearsTheSameID(t *testing.T) {
 }
 
 // due makes a push due that waits for its next attempt, if it still does.
-func (d *depot) due(t testing.TB, p push.Push) {
+func (d *bundle) due(t testing.TB, p push.Push) {
 	t.Helper()
 	if d.read(t, p.ID).Status != push.Scheduled {
 		return
@@ -100,11 +99,11 @@ func (d *depot) due(t testing.TB, p push.Push) {
 	}
 }
 
-// TestPushesOfAChannelThatIsGone wait for it to come back, without an attempt, until
-// they expire; the recipient's others are sent.
-func TestPushesOfAChannelThatIsGone(t *testing.T) {
+// Pushes of a channel that is not configured any more wait without an attempt until they
+// expire; the recipient's other pushes are sent.
+func TestWorker_ChannelGone(t *testing.T) {
 	t.Parallel()
-	d := open(t, nil)
+	d := setup(t, nil)
 	p, other := d.book(t, "anna", "gone", thisSecond()), d.book(t, "anna", "log", thisSecond())
 	for range retry.MaxAttempts + 2 {
 		d.handle(t, "anna")
@@ -135,10 +134,10 @@ func TestPushesOfAChannelThatIsGone(t *testing.T) {
 	}
 }
 
-// TestNothingToDo: a stale wake-up, of a push that is canceled or sent.
-func TestNothingToDo(t *testing.T) {
+// Wake-ups of pushes that are canceled or sent do nothing.
+func TestWorker_StaleWakeUps(t *testing.T) {
 	t.Parallel()
-	d := open(t, nil)
+	d := setup(t, nil)
 	p := d.book(t, "anna", "log", thisSecond())
 	if _, err := d.store.Cancel(t.Context(), d.tenant, p.ID); err != nil {
 		t.Fatal(err)
@@ -153,10 +152,10 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// TestTooLateIsNotSent, and who waits behind it is.
-func TestTooLateIsNotSent(t *testing.T) {
+// A push that is too late is not sent, and the next one is.
+func TestWorker_TooLate(t *testing.T) {
 	t.Parallel()
-	d := open(t, nil)
+	d := setup(t, nil)
 	late := d.book(t, "anna", "log", thisSecond().Add(-2*time.Hour)) // its hour is over
 	next := d.book(t, "anna", "log", thisSecond())
 	d.handle(t, "anna")

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
+)
+
+// bundle is one installation of sendquota, its provider and its callers.
+type bundle struct {
+	*testenv.Installation
+	lab      *lab
+	name     string
+	mutant   string            // path of a mutated api or worker; empty: none
+	env      []string          // of api and worker, besides
+	toRedis  *faultproxy.Proxy // nil: the programs connect directly
+	rules    []rule
+	addrs    []string // of the APIs
+	provider *testenv.Provider
+	programs []*program
+	history  *history
+}
+
+// rule is one of the quota's, for the checks of this program.
+type rule struct {
+	limit  int
+	window time.Duration
+}
+
+// config is what a bundle is made from.
+type config struct {
+	name            string
+	database, redis string   // URLs; empty: in the servers that are shared
+	env             []string // of api and worker, besides
+	rules           []rule
+	lease           time.Duration // and two fifths of it are the channels' time-out
+	armLease        time.Duration
+	ttl             time.Duration
+	apis            int
+	provider        string // how the provider behaves, see provider.go
+}
+
+// setup makes a bundle and starts its provider. The caller starts the programs,
+// which end with the test.
+func (l *lab) setup(t testenv.T, c config) *bundle {
+	dir := filepath.Join(l.dir, c.name)
+	testenv.Check(t, os.MkdirAll(dir, 0o700))
+	b := &bundle{lab: l, name: c.name, env: c.env, rules: c.rules, history: newHistory()}
+	b.provider = testenv.StartProvider(t, dir, "BEHAVIOUR="+c.provider, fmt.Sprint("SEED=", l.seed))
+	if c.database == "" {
+		c.database, c.redis = l.servers.Postgres(t), l.servers.Redis(t)
+	}
+	b.Installation = testenv.Install(t, testenv.Config{Programs: l.programs, Dir: dir, Database: c.database, Redis: c.redis, Settings: c.yaml(b.provider.URL())})
+	for b.addrs = []string{b.Addr}; len(b.addrs) < c.apis; {
+		b.addrs = append(b.addrs, testenv.FreeAddr(t))
+	}
+	t.Cleanup(b.stop)
+	return b
+}
+
+// setupSmall is a bundle with short windows, in the servers that are shared.
+func (l *lab) setupSmall(t testenv.T, name string) *bundle {
+	return l.setup(t, config{
+		name: name, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
+		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1,
+	})
+}
+
+// yaml has two channels to the same provider: one tries again after an unknown
+// outcome, one does not.
+func (c config) yaml(provider string) string {
+	var text strings.Builder
+	text.WriteString("policy:\n  rules:\n")
+	for i, r := range c.rules {
+		fmt.Fprintf(&text, "    - {name: rule-%d, limit: %d, window: %s}\n", i, r.limit, r.window)
+	}
+	fmt.Fprintf(&text, `http: {drain: 0s}
+channels:
+  push: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
+  once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
+delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: 0s}
+`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl)
+	return text.String()
+}
+
+// startAPI starts the n-th API and waits until it is ready.
+func (b *bundle) startAPI(n int, faults ...string) *program {
+	p := b.startProgram("api", faults, "SENDQUOTA_ADDR="+b.addrs[n])
+	testenv.Check(b, p.process().AwaitListen(b.Context(), b.addrs[n]))
+	return p
+}
+
+func (b *bundle) startWorker(faults []string, env ...string) *program {
+	return b.startProgram("worker", faults, env...)
+}
+
+// stop ends all programs, the youngest first.
+func (b *bundle) stop() {
+	for _, p := range slices.Backward(b.programs) {
+		if err := p.stop(); err != nil {
+			b.Errorf("%w", err)
+		}
+	}
+}
+
+// said counts how often programs have written a text.
+func (b *bundle) said(text string) int {
+	n := 0
+	for _, p := range b.programs {
+		n += p.said(text)
+	}
+	return n
+}
+
+// flush has Redis forget everything.
+func (b *bundle) flush() {
+	testenv.Check(b, testenv.RedisClient(b, b.Redis).FlushDB(b.Context()).Err())
+}
+
+// connect connects to the bundle's database, until the test ends.
+func (b *bundle) connect() *pgx.Conn {
+	conn, err := pgx.Connect(b.Context(), b.Database)
+	testenv.Check(b, err)
+	b.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// settle waits until every push that is due before a time has ended, for a while.
+func (b *bundle) settle(before time.Time, patience time.Duration) (left int) {
+	conn := b.connect()
+	for deadline := time.Now().Add(patience); ; testenv.Sleep(b, 50*time.Millisecond) {
+		err := conn.QueryRow(b.Context(), `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before).Scan(&left)
+		testenv.Check(b, err)
+		if left == 0 || time.Now().After(deadline) {
+			return left
+		}
+	}
+}
+
+// pass lets time pass.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+// mutant is a wrong version of the programs, in which one of the checks is missing on which the guarantees rest. In its
+// story that check alone stands between a recipient and too many pushes, or none. With the mutant the story must end
+// badly, and be noticed; with the code as it is it must end well.
+type mutant struct {
+	name      string
+	program   string // api or worker
+	breaks    string
+	mutations []mutation
+	story     func(b *bundle)
+	evidence  []string // the checks of the judge that must each find it
+}
+
+// mutation replaces a text that stands once in a file of the module.
+type mutation struct{ file, old, new string }
+
+var allMutants = []mutant{{
+	name:    "booking",
+	program: "api",
+	breaks:  "a submit is not tested against the bookings in Postgres",
+	mutations: []mutation{
+		{"internal/store/decider.go", "if !policy.Allows(view.Timeline, p.SendAt) {", "if false {"},
+	},
+	story:    flushedCache,
+	evidence: []string{"I2 promised", "promised-window"},
+}, {
+	name:    "reschedule",
+	program: "api",
+	breaks:  "a move is not tested against the bookings in Postgres",
+	mutations: []mutation{
+		{"internal/store/decider.go", "if !o.Policy.Allows(view.Timeline, d.Push.SendAt) {", "if false {"},
+	},
+	story:    crowdedMove,
+	evidence: []string{"I2 promised", "promised-window"},
+}, {
+	name:    "delivery",
+	program: "worker",
+	breaks:  "a claim is not tested against the recipient's actual sends",
+	mutations: []mutation{
+		{"internal/store/claim.go", "o.Policy.Next(quota.NewTimeline(d.sends), s.now, 0)", "o.Policy.Next(quota.NewTimeline(nil), s.now, 0)"},
+	},
+	story:    heldUpWorker,
+	evidence: []string{"I2 actual", "actual-window"},
+}, {
+	name:    "in-flight",
+	program: "worker",
+	breaks:  "a recipient may have two attempts at a time",
+	mutations: []mutation{
+		{"internal/store/claim.go", "p.ID == uuid.Nil || len(d.inFlight) > 0 {", "p.ID == uuid.Nil {"},
+		{"internal/store/claimwrite.go", "if len(d.inFlight) > 0 {", "if false {"},
+	},
+	story:    slowProvider,
+	evidence: []string{"overlap"},
+}, {
+	name:    "confirm",
+	program: "api",
+	breaks:  "Postgres does not confirm what the cache refuses",
+	mutations: []mutation{
+		{"internal/schedule/submit.go", "if d.Allowed() {", "if false {"},
+	},
+	story:    deafRedis,
+	evidence: []string{"no order"},
+}, {
+	name:      "rearm-poll",
+	program:   "worker",
+	breaks:    "a push that was armed and not sent is neither armed again nor polled for",
+	mutations: append([]mutation{noRearming}, noPolling...),
+	story:     flushedQueue,
+	evidence:  []string{"still scheduled"},
+}, {
+	name:      "poll",
+	program:   "worker",
+	breaks:    "workers do not look in Postgres without Redis, nor for what is overdue",
+	mutations: noPolling,
+	story:     frozenRedis,
+	evidence:  []string{"still scheduled"},
+}}
+
+// noRearming arms for a day, which is longer than any story.
+var noRearming = mutation{
+	"internal/store/upkeep.go",
+	"SET armed_until = clock_timestamp() + $3 FROM armed",
+	"SET armed_until = clock_timestamp() + $3 + interval '1 day' FROM armed",
+}
+
+var noPolling = []mutation{
+	{"internal/schedule/poll.go", "since = 0\n\t}", "since = 0\n\t} else {\n\t\treturn false, nil\n\t}"},
+	{"internal/schedule/poll.go", "if away < p.Patience {", "if away >= 0 {"},
+}

@@ -1,0 +1,171 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// permit is the right to make one attempt at the channel of a queue. The zero value is no permit.
+type permit struct {
+	queue      *channelQueue
+	anyChannel bool // it may be used at any channel that is not blocked
+}
+
+// release ends the permit: an attempt has used it, or none will.
+func (p *permit) release() {
+	if p.queue != nil {
+		p.queue.count(-1, -1)
+		p.queue = nil
+	}
+}
+
+// order asks for what may be sent now: at the channel of the permit, or else at those that are not blocked.
+func (w *Worker) order(wake push.WakeUp, p *permit) store.ClaimOrder {
+	o := store.ClaimOrder{RecipientKey: wake.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
+	if p.queue != nil && !p.anyChannel {
+		o.Channel = p.queue.channel
+	} else {
+		o.Without = w.queues.blocked()
+	}
+	return o
+}
+
+// pass makes attempts for a recipient until there is something to wait for, and returns how long. Where its channel is
+// blocked, the recipient is queued; if that queue is closed for good, the wake-up has to come again.
+func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause time.Duration, err error) {
+	closed := false
+	defer func() {
+		if closed && err == nil && pause == 0 {
+			err = push.Early{In: time.Second}
+		}
+	}()
+	for {
+		began := time.Now() // before the lease begins
+		c, err := w.store.Claim(ctx, w.order(wake, p))
+		if err != nil {
+			return 0, fmt.Errorf("claim for push %s: %w", wake.Push, err)
+		}
+		for _, name := range c.Left {
+			queued := w.queues.byName[name].add(push.WakeUp{Push: wake.Push, Tenant: wake.Tenant, RecipientKey: wake.RecipientKey, Channel: name, At: c.Now})
+			closed = closed || !queued
+		}
+		switch c.Outcome {
+		case store.Nothing:
+			if early := wake.At.Sub(c.Now); early > store.Patience {
+				return 0, push.Early{In: early}
+			}
+			return 0, nil
+		case store.Wait:
+			return c.Wait, nil
+		case store.Deferred:
+			w.metrics.Deferred()
+			w.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
+		case store.TooLate:
+			w.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
+			w.release(c.Push)
+		case store.Claimed:
+			end := w.queues.begin(c.Push.Channel)
+			p.release()
+			more, err := w.attempt(ctx, c, began)
+			end()
+			if err != nil || !more {
+				return 0, err
+			}
+		}
+	}
+}
+
+// attempt sends a claimed push and records how that ended. It reports whether
+// another push of the recipient waits.
+//
+// Once begun, it is carried to its end even if ctx ends: a stopping worker
+// drains, it does not drop.
+func (w *Worker) attempt(ctx context.Context, c store.Claim, began time.Time) (more bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	failpoint.Hit(failpoint.ClaimCommitted)
+	result, retry := w.send(ctx, c, began)
+	failpoint.Hit(failpoint.SendAnswered)
+	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
+	f := store.Finish{
+		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
+		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Handed: handed(result, began),
+		Resolution: retry.After(push.Attempt{
+			Number: c.Attempt, Outcome: result.Outcome, Final: result.Final, RetryAfter: result.RetryAfter, Error: result.Error,
+		}, left, c.Push.ID[:]),
+	}
+	late := c.StartedAt.Sub(c.Push.SendAt)
+	w.metrics.Attempted(c.Push.Channel, string(result.Outcome), c.Attempt == 1, late)
+	if result.Unregistered {
+		w.metrics.Unregistered(c.Push.Channel)
+	}
+	w.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "request_id", c.Push.RequestID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
+		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
+	if more, err = w.finish(ctx, c, f, began); err != nil {
+		return false, err
+	}
+	failpoint.Hit(failpoint.FinishCommitted)
+	if f.Resolution.Status == push.Failed {
+		w.release(c.Push)
+	}
+	return more, nil
+}
+
+// handed is how long after the claim was asked for the provider had the push.
+// The attempt began later than that, so this errs to the safe side.
+func handed(r channel.Result, began time.Time) time.Duration {
+	if r.Handed.IsZero() {
+		return 0
+	}
+	return r.Handed.Sub(began)
+}
+
+// send hands the push to its channel, which has half of the lease. A worker
+// that was held up for a quarter of the lease since it asked for the claim does
+// not begin any more: the attempt must end, and be recorded, before it counts
+// as lost and is repeated elsewhere.
+func (w *Worker) send(ctx context.Context, c store.Claim, began time.Time) (channel.Result, push.Retry) {
+	entry, known := w.channels.Get(c.Push.Channel)
+	if !known { // the store was not told of the channels
+		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured"}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
+	}
+	if time.Since(began) > w.cfg.Lease/4 {
+		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Lease/2)
+	defer cancel()
+	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
+	w.queues.report(ctx, c.Push.Channel, result)
+	return result, entry.Retry
+}
+
+// finish records an attempt, and tries until its lease, which began no earlier than
+// the claim, is over: an attempt that is not recorded will be repeated.
+func (w *Worker) finish(ctx context.Context, c store.Claim, f store.Finish, began time.Time) (more bool, err error) {
+	lease := c.LeaseUntil.Sub(c.StartedAt)
+	pause := lease / 40
+	for {
+		more, err = w.store.Finish(ctx, f)
+		if !errors.Is(err, push.ErrUnavailable) || time.Since(began)+pause > lease {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err != nil {
+		w.log.ErrorContext(ctx, "attempt not recorded; it counts as lost when its lease ends", "push", c.Push.ID, "request_id", c.Push.RequestID, "attempt", c.Attempt, "error", err)
+		return false, fmt.Errorf("finish push %s: %w", c.Push.ID, err)
+	}
+	return more, nil
+}
+
+// release gives the place of a push that has ended back to the cache.
+func (w *Worker) release(p push.Push) {
+	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+}

@@ -1,0 +1,194 @@
+package delivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+const lease = time.Minute
+
+// scripted is a store that gives the answers of a test.
+type scripted struct {
+	claims   []store.Claim // one after another, then nothing
+	slow     time.Duration // how long a claim takes
+	failures int           // of Finish, before it succeeds
+	failure  error
+	more     bool
+
+	finished []store.Finish
+	at       []time.Time
+}
+
+func (s *scripted) Claim(context.Context, store.ClaimOrder) (store.Claim, error) {
+	if len(s.claims) == 0 {
+		return store.Claim{}, nil
+	}
+	c := s.claims[0]
+	s.claims = s.claims[1:]
+	if c.Outcome == store.Claimed {
+		c.StartedAt, c.LeaseUntil = time.Now(), time.Now().Add(lease)
+	}
+	time.Sleep(s.slow)
+	return c, nil
+}
+
+func (s *scripted) Finish(_ context.Context, f store.Finish) (bool, error) {
+	s.finished, s.at = append(s.finished, f), append(s.at, time.Now())
+	if s.failures--; s.failures >= 0 {
+		return false, s.failure
+	}
+	return s.more, nil
+}
+
+func (s *scripted) Unarm(context.Context, []int64) error { return nil }
+
+// claimed is a claim of a push that expires in an hour.
+func claimed() store.Claim {
+	return store.Claim{Outcome: store.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
+}
+
+func setupScripted(t *testing.T, s *scripted, p *provider) *delivery.Worker {
+	t.Helper()
+	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
+}
+
+// A worker that was held up for a quarter of its lease sends nothing: the rest of the
+// lease may be too short to end and record an attempt.
+func TestWorker_HeldUp(t *testing.T) {
+	for name, row := range map[string]struct {
+		slow  time.Duration
+		sends int
+	}{"just in time": {lease / 4, 1}, "too late": {lease/4 + 1, 0}, "far too late": {10 * lease, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, p := &scripted{claims: []store.Claim{claimed()}, slow: row.slow}, &provider{}
+				if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
+					t.Fatal(err)
+				}
+				if len(p.took) != row.sends || len(s.finished) != 1 {
+					t.Fatalf("sent %d, finished %+v", len(p.took), s.finished)
+				}
+				if f := s.finished[0]; row.sends == 0 && (f.Outcome != push.Refused || f.Resolution.Status != push.Scheduled || f.Error == "") {
+					t.Errorf("%+v", f)
+				}
+			})
+		})
+	}
+}
+
+// The channel has half of the lease, however long the claim took.
+func TestWorker_SendTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &scripted{claims: []store.Claim{claimed()}, slow: 10 * time.Second}
+		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
+			<-ctx.Done()
+			return channel.Result{Outcome: push.Unknown, Error: "timeout"}
+		}}
+		if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 10*time.Second+lease/2 {
+			t.Errorf("it had %s", took)
+		}
+	})
+}
+
+// A worker that is told to stop carries its attempts to their end.
+func TestWorker_StopsAfterAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		s := &scripted{claims: []store.Claim{claimed()}, failures: 2, failure: push.ErrUnavailable}
+		p := &provider{answer: func(ctx context.Context, _ push.Push, _ int) channel.Result {
+			stop()
+			time.Sleep(time.Second)
+			if ctx.Err() != nil {
+				t.Error("the send was cut off")
+			}
+			return channel.Result{Outcome: push.Delivered}
+		}}
+		if err := setupScripted(t, s, p).Handle(ctx, push.WakeUp{}); err != nil {
+			t.Error(err)
+		}
+		if len(s.finished) != 3 {
+			t.Errorf("%d finishes", len(s.finished))
+		}
+	})
+}
+
+// While Postgres is away, a finish is repeated unchanged until the lease ends.
+func TestWorker_RepeatsFinish(t *testing.T) {
+	away, other := fmt.Errorf("%w: refused", push.ErrUnavailable), errors.New("another error")
+	for name, row := range map[string]struct {
+		failures int
+		failure  error
+		want     error
+		finishes int
+	}{
+		"at once":          {0, nil, nil, 1},
+		"the fifth time":   {4, away, nil, 5},
+		"for too long":     {1000, away, push.ErrUnavailable, 41},
+		"what is no use":   {1000, other, other, 1},
+		"never after that": {1, other, other, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				s, p := &scripted{claims: []store.Claim{claimed()}, failures: row.failures, failure: row.failure}, &provider{}
+				err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{})
+				if !errors.Is(err, row.want) || (err == nil) != (row.want == nil) || len(s.finished) != row.finishes || len(p.took) != 1 {
+					t.Errorf("%v; %d finishes, %d sends", err, len(s.finished), len(p.took))
+				}
+				for _, f := range s.finished {
+					if diff := cmp.Diff(s.finished[0], f); diff != "" {
+						t.Error(diff)
+					}
+				}
+				if took := time.Since(began); took > lease {
+					t.Errorf("it took %s, and the lease is long over", took)
+				}
+			})
+		})
+	}
+}
+
+// Handle goes on, over a delay, while the recipient has more to send.
+func TestWorker_HandlesAllOfRecipient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &scripted{more: true, claims: []store.Claim{
+			{Outcome: store.Again}, {Outcome: store.Deferred}, {Outcome: store.Wait, Wait: time.Second}, claimed(), claimed(),
+		}}
+		p := &provider{}
+		if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(p.took) != 2 || p.took[0].at.Sub(began) != time.Second {
+			t.Errorf("sent %+v", p.took)
+		}
+	})
+}
+
+// Handle does not ask again if a finish reports no other push of the recipient.
+func TestWorker_StopsWhenNoneIsLeft(t *testing.T) {
+	s, p := &scripted{claims: []store.Claim{claimed(), claimed()}}, &provider{}
+	if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil || len(p.took) != 1 {
+		t.Errorf("%v; %d sends", err, len(p.took))
+	}
+}

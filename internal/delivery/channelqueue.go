@@ -1,0 +1,255 @@
+package delivery
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/pace"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// channelQueue holds the recipients whose channel can not take their pushes at once: its speed is limited, its provider
+// is down or asked for a pause, or it uses its part of the worker's slots. A recipient in the queue holds no slot, has not
+// begun an attempt, and holds up no other channel.
+//
+// Each worker has a queue of its own for each channel, and takes send times from the pacer that all workers share.
+// Tenants take turns; of each tenant, the longest due recipient comes first.
+type channelQueue struct {
+	channel string
+	speed   pace.Speed
+	slots   *slots
+	limit   int // of recipients in the queue
+
+	mu      sync.Mutex
+	breaker breaker
+	waiting fairQueue
+	members map[int64]bool // recipient keys
+	busy    int            // attempts and permits under way
+	unused  int            // permits among them that no attempt has used yet
+	closed  bool
+	changed chan struct{} // has an element when there may be something to do
+}
+
+// A recipient that a full queue rejects is woken again when its wake-up is believed to be lost, a minute later. The queue
+// holds as many as can be sent until then, and as many again.
+const (
+	shortestQueue = 10_000
+	queueTime     = 2 * time.Minute
+)
+
+// unusedTime is how much sending may be permitted before it begins. While the worker or Postgres stands still, no more
+// permits pile up: all of them would be used at once when it goes on.
+const unusedTime = 100 * time.Millisecond
+
+// slotsWait is how often a queue looks whether other channels have released slots.
+const slotsWait = 20 * time.Millisecond
+
+// longestHold is how long a channel pauses at most because its provider asked for a pause. The push itself waits for as
+// long as the provider said.
+const longestHold = time.Hour
+
+func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
+	q := &channelQueue{
+		channel: e.Name, speed: e.Speed, slots: s, limit: shortestQueue,
+		breaker: breaker{first: min(e.Retry.First, time.Second), longest: min(e.Retry.Max, 30*time.Second)},
+		members: map[int64]bool{}, changed: make(chan struct{}, 1),
+	}
+	if e.Speed.Every > 0 {
+		q.limit = max(q.limit, int(queueTime/e.Speed.Every))
+	}
+	return q
+}
+
+// blocked reports whether the pushes of this channel can be sent only with a permit out of the queue.
+func (q *channelQueue) blocked() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mustWait() || q.slots.left(q.busy) < 0
+}
+
+// mustWait reports whether the next recipient has to wait in the queue.
+func (q *channelQueue) mustWait() bool {
+	return q.speed.Every > 0 || !q.breaker.closed() || q.waiting.len() > 0
+}
+
+// tryPermit begins a permit at once if no recipient has to wait. The permit must be released.
+func (q *channelQueue) tryPermit() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mustWait() || q.slots.left(q.busy) <= 0 {
+		return false
+	}
+	q.occupy(1)
+	q.unused++
+	return true
+}
+
+// occupy counts attempts and permits, with their slots.
+func (q *channelQueue) occupy(n int) {
+	q.slots.change(q.busy, q.busy+n)
+	q.busy += n
+}
+
+// tenantsWith lists the tenants of which at least n recipients wait.
+func (q *channelQueue) tenantsWith(n int) []uuid.UUID {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting.tenantsWith(n)
+}
+
+// len is the number of recipients in the queue.
+func (q *channelQueue) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting.len()
+}
+
+// add puts a recipient into the queue. It fails when the queue is closed for good. A queue that is full, or half full of
+// one tenant, drops the recipient: it is woken again later.
+func (q *channelQueue) add(w push.WakeUp) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	if !q.members[w.RecipientKey] && q.waiting.len() < q.limit && q.waiting.of(w.Tenant) < q.limit/2 {
+		q.members[w.RecipientKey] = true
+		q.waiting.push(w)
+		q.signal()
+	}
+	return true
+}
+
+// next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first push
+// may be the one that makes it fail.
+func (q *channelQueue) next() (w push.WakeUp, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.waiting.len() == 0:
+		return w, false
+	case q.breaker.closed():
+		w = q.waiting.pop()
+	default:
+		w = q.waiting.popAny()
+	}
+	delete(q.members, w.RecipientKey)
+	return w, true
+}
+
+// count counts attempts and unused permits that begin or end.
+func (q *channelQueue) count(busy, unused int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.occupy(busy)
+	q.unused += unused
+	q.signal()
+}
+
+// report tells the breaker how an attempt ended, and returns whether the breaker opened or closed.
+func (q *channelQueue) report(failed bool) (opened, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	wasClosed, until := q.breaker.closed(), q.breaker.until
+	q.breaker.ended(failed, time.Now())
+	q.signal()
+	return q.breaker.until != until, !wasClosed && q.breaker.closed()
+}
+
+// hold pauses the channel for d.
+func (q *channelQueue) hold(d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.breaker.hold(time.Now().Add(d))
+	q.signal()
+}
+
+// held is for how much longer the channel pauses.
+func (q *channelQueue) held() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return max(time.Until(q.breaker.until), 0)
+}
+
+// signal makes run look at the queue again.
+func (q *channelQueue) signal() {
+	select {
+	case q.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run calls permit for each permit that the queue can give, until ctx ends. The permit has begun by then.
+func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
+	for {
+		n, wait := q.room()
+		switch {
+		case n == 0 && !pause(ctx, q.changed, wait):
+			return
+		case n == 0:
+			continue
+		case q.speed.Every > 0:
+			n, wait = p.Take(ctx, q.channel, q.speed, n)
+			if !pause(ctx, nil, wait) {
+				return
+			}
+			if left, _ := q.room(); left == 0 || n == 0 {
+				continue // the provider went down, the queue is empty, or the pacer gave nothing
+			}
+		}
+		for range n {
+			q.count(1, 1)
+			permit()
+		}
+	}
+}
+
+// room is how many permits can be given now, or else how long to wait for one at most; zero: until something changes.
+func (q *channelQueue) room() (permits int, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting.len() == 0 {
+		return 0, 0
+	}
+	tried, wait := q.breaker.room(time.Now(), math.MaxInt)
+	room := min(tried-q.busy, q.waiting.len())
+	if q.speed.Every > 0 {
+		room = min(room, max(int(unusedTime/q.speed.Every), q.speed.Burst, 1)-q.unused)
+	}
+	if room > 0 && q.slots.left(q.busy) <= 0 {
+		return 0, slotsWait
+	}
+	return max(min(room, q.slots.left(q.busy)), 0), wait
+}
+
+// pause waits for d, or until something changes; without d, until then. It reports whether ctx goes on.
+func pause(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
+	var after <-chan time.Time
+	if d > 0 || changed == nil {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		after = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-after:
+	}
+	return ctx.Err() == nil
+}
+
+// close closes the queue for good, and returns the recipients in it.
+func (q *channelQueue) close() (recipientKeys []int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.waiting.all(func(w push.WakeUp) { recipientKeys = append(recipientKeys, w.RecipientKey) })
+	q.waiting, q.members = fairQueue{}, nil
+	return recipientKeys
+}

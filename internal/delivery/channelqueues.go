@@ -1,0 +1,110 @@
+package delivery
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/pace"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// pacer shares a channel's speed, and its pauses, with other workers.
+type pacer interface {
+	Take(ctx context.Context, channel string, s pace.Speed, wanted int) (taken int, wait time.Duration)
+	Pause(ctx context.Context, channel string, d time.Duration)
+	Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error
+}
+
+// channelQueues are the queues of all channels, in their configured order.
+type channelQueues struct {
+	all    []*channelQueue
+	byName map[string]*channelQueue
+	pacer  pacer
+	log    *slog.Logger
+}
+
+// newChannelQueues makes a queue for each channel of a worker with so many slots.
+func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots int) *channelQueues {
+	qs := &channelQueues{byName: map[string]*channelQueue{}, pacer: p, log: log}
+	names := channels.Names()
+	shared := newSlots(allSlots, len(names))
+	for _, name := range names {
+		e, _ := channels.Get(name)
+		if e.Speed.Every > 0 && p == nil {
+			panic("delivery: the speed of channel " + name + " is limited, and there is no pacer")
+		}
+		q := newChannelQueue(e, shared)
+		qs.all = append(qs.all, q)
+		qs.byName[name] = q
+	}
+	return qs
+}
+
+// blocked lists the channels whose pushes can be sent only with a permit out of the queue.
+func (qs *channelQueues) blocked() (channels []string) {
+	for _, q := range qs.all {
+		if q.blocked() {
+			channels = append(channels, q.channel)
+		}
+	}
+	return channels
+}
+
+// busy lists the tenants of which at least so many recipients wait in the queue of a channel; 0: half as many as are sent
+// in ten seconds, and a few thousand.
+func (qs *channelQueues) busy(enough int) (sources []push.Source) {
+	for _, q := range qs.all {
+		for _, tenant := range q.tenantsWith(cmp.Or(enough, max(q.limit/24, shortestQueue/4))) {
+			sources = append(sources, push.Source{Tenant: tenant, Channel: q.channel})
+		}
+	}
+	return sources
+}
+
+// begin counts an attempt at a channel. The caller calls end when the attempt has ended.
+func (qs *channelQueues) begin(channel string) (end func()) {
+	q := qs.byName[channel]
+	if q == nil {
+		return func() {} // it is not configured any more
+	}
+	q.count(1, 0)
+	return func() { q.count(-1, 0) }
+}
+
+// report takes note of what an attempt says about its provider.
+func (qs *channelQueues) report(ctx context.Context, name string, r channel.Result) {
+	q := qs.byName[name]
+	if q == nil {
+		return
+	}
+	if r.Outcome == push.Refused && r.RetryAfter > 0 {
+		d := min(r.RetryAfter, longestHold)
+		q.hold(d)
+		if qs.pacer != nil {
+			qs.pacer.Pause(ctx, name, d)
+		}
+		qs.log.WarnContext(ctx, "the provider asked for a pause; its channel waits", "channel", name, "for", d.String())
+		return
+	}
+	opened, closed := q.report(r.Down || r.Outcome == push.Unknown)
+	switch {
+	case opened:
+		qs.log.WarnContext(ctx, "the provider fails; its channel is left alone for a while", "channel", name, "for", q.held().Round(time.Millisecond).String(), "error", r.Error)
+	case closed:
+		qs.log.InfoContext(ctx, "the provider works again", "channel", name)
+	}
+}
+
+// names lists the channels.
+func (qs *channelQueues) names() (names []string) {
+	for _, q := range qs.all {
+		names = append(names, q.channel)
+	}
+	return names
+}
+
+// hold pauses a channel because another worker's provider asked for it.
+func (qs *channelQueues) hold(channel string, left time.Duration) { qs.byName[channel].hold(left) }

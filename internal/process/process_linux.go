@@ -1,0 +1,45 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// attributes give a child its user, a process group of its own (a Ctrl-C in the
+// terminal is for us, we then stop the child in good order) and a signal for the
+// case that we die first.
+func attributes(user *syscall.Credential, orphan syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: orphan, Credential: user}
+}
+
+// isFrozen reports whether every thread of a process has stopped or ended.
+func isFrozen(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // fails on a bad pattern only
+	return !slices.ContainsFunc(stats, func(path string) bool {
+		text, err := os.ReadFile(path) // "12 (name) T …", where the name may hold anything
+		if err != nil {
+			return false // gone meanwhile
+		}
+		_, state, _ := strings.Cut(string(text[max(0, bytes.LastIndexByte(text, ')')):]), " ")
+		return !strings.HasPrefix(state, "T") && !strings.HasPrefix(state, "Z")
+	})
+}
+
+// Children lists the children of a process; none, if it is gone.
+func Children(pid int) ([]int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return numbers(text)
+}
