@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 
 GO ?= go
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # What --version and sendquota_build_info say.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -34,10 +34,8 @@ fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s
 		echo "$$folder $$name"; $(GO) test ./$$folder -run '^$$' -fuzz "^$$name\$$" -fuzztime $(if $(FUZZTIME),$(FUZZTIME),10s) </dev/null || exit 1; done
 
 .PHONY: lint
-lint: ## gofmt, go vet, staticcheck
-	@unformatted=$$(gofmt -l $$($(GO) list -f '{{.Dir}}' ./...)) || exit 1; test -z "$$unformatted" || { echo "gofmt wants: $$unformatted"; exit 1; }
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+lint: ## Run the linters of .golangci.yml: gofmt, go vet, staticcheck and a few more
+	$(GO) run $(GOLANGCI) run --timeout 30m ./...
 
 .PHONY: vuln
 vuln: ## Ask the Go vulnerability database about what is really called
