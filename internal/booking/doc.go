@@ -3,7 +3,8 @@
 // what a claim does about a recipient's oldest due push, and what becomes of an
 // attempt that was lost.
 //
-// It is pure: a snapshot in, decisions and what is to be written out. The store reads
-// the snapshot, calls this package under the recipients' locks, and writes. The rules
+// It does no I/O itself: a snapshot in, decisions and what is to be written out. The
+// store reads the snapshot, calls this package under the recipients' locks, and writes.
+// [Views] may read a recipient's bookings when they are first asked for. The rules
 // themselves and their arithmetic are in the package quota.
 package booking

@@ -70,7 +70,7 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 			w.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
 		case booking.TooLate:
 			w.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
-			w.release(c.Push)
+			w.forgetBooking(c.Push)
 		case booking.Claimed:
 			end := w.queues.begin(c.Push.Channel)
 			p.release()
@@ -111,7 +111,7 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	}
 	failpoint.Hit(failpoint.FinishCommitted)
 	if f.Resolution.Status == push.Failed {
-		w.release(c.Push)
+		w.forgetBooking(c.Push)
 	}
 	return more, nil
 }
@@ -162,7 +162,7 @@ func (w *Worker) finish(ctx context.Context, c booking.Claim, f booking.Finish, 
 	return more, nil
 }
 
-// release gives the place of a push that has ended back to the cache.
-func (w *Worker) release(p push.Push) {
+// forgetBooking tells the cache that a push that ended without being sent holds no place any more.
+func (w *Worker) forgetBooking(p push.Push) {
 	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
 }

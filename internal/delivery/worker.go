@@ -1,6 +1,6 @@
 // Package delivery carries out one attempt after another: it claims a recipient's oldest due push, sends it through
-// its channel, and records how that ended. The store decides under the recipient's lock what is due and what may be
-// sent; see [store.Store.Claim].
+// its channel, and records how that ended. [booking.ClaimState.Decide] decides what is due and what may be sent, under
+// the recipient's lock, which the store takes.
 package delivery
 
 import (

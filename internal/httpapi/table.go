@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// object is the table of an object that callers send: the members of a JSON object, or the parameters of a query.
+// table describes an object that callers send: the members of a JSON object, or the parameters of a query.
 // Requests are read by it into a T, and the OpenAPI document is written from it: a member is one row.
 type table[T any] struct {
 	schemaName string

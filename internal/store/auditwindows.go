@@ -63,7 +63,7 @@ func (s AuditScope) promisedQuery() auditQuery {
 
 // actualQuery sorts the attempts that may have reached the provider. Each must
 // begin a window after the provider had the one before, or can have had it:
-// what the gate in claim.go makes sure of.
+// what the gate in internal/booking/claim.go makes sure of.
 func (s AuditScope) actualQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, push_id`,
