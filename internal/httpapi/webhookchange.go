@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 )
 
@@ -32,37 +31,4 @@ func (a *api) testWebhook(c *call) error {
 		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
 		return deliveryViewOf(d), err
 	})
-}
-
-func enableWebhookDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "enable-webhook", Method: http.MethodPost, Path: webhooksPath + "/{id}/enable", Tags: []string{tagWebhooks},
-		Summary: "Enable a webhook",
-		Description: "Events that waited when the webhook was disabled are sent now. Events from the time in which it was disabled are not. " +
-			"Enabling a webhook that is enabled clears its failures.",
-		Parameters: []*huma.Param{s.webhookID()},
-		Responses:  s.responses(http.StatusOK, "The webhook is enabled.", webhookView{}, exampleWebhook(), invalidRequest, notFound, tooLarge, unsupportedMedia),
-	}
-}
-
-func rotateSecretDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "rotate-webhook-secret", Method: http.MethodPost, Path: webhooksPath + "/{id}/rotate-secret", Tags: []string{tagWebhooks},
-		Summary: "Replace a webhook's secret",
-		Description: "For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over. " +
-			"Another rotation within that time ends the oldest secret at once.",
-		Parameters: []*huma.Param{s.webhookID()},
-		Responses:  s.responses(http.StatusOK, "The webhook with its new secret.", webhookView{}, exampleNewWebhook(), invalidRequest, notFound, tooLarge, unsupportedMedia),
-	}
-}
-
-func testWebhookDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "test-webhook", Method: http.MethodPost, Path: webhooksPath + "/{id}/test", Tags: []string{tagWebhooks},
-		Summary:     "Send a test event",
-		Description: "Sends an event of type webhook.test, whatever events the webhook subscribes to. The list of deliveries shows the result.",
-		Parameters:  []*huma.Param{s.webhookID()},
-		Responses: s.responses(http.StatusAccepted, "The event is being sent.", deliveryView{}, exampleTestDelivery(),
-			invalidRequest, notFound, webhookDisabled, tooLarge, unsupportedMedia),
-	}
 }
