@@ -15,9 +15,6 @@ func (a *api) cancel(c *call) error {
 	if err := c.noBody(&bad); err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
-		return err
-	}
 	p, err := a.svc.Cancel(c.r.Context(), c.caller.Tenant, id)
 	if err != nil {
 		return &aboutPush{error: err, push: p}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -219,14 +218,4 @@ func (a *api) openAPIPage() http.Handler {
 		panic(fmt.Errorf("write openapi.json: %w", err)) // at boot, not when it is asked for
 	}
 	return newStatic(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
-}
-
-// sortedKeys lists the names of a map in order.
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

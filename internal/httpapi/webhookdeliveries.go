@@ -135,9 +135,6 @@ func (a *api) replay(c *call) error {
 	if err := c.noBody(&bad); err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
-		return err
-	}
 	d, err := a.cfg.Webhooks.Replay(c.r.Context(), c.caller.Tenant, id, delivery)
 	if err != nil {
 		return noSuch("webhook or delivery", err)

@@ -139,15 +139,38 @@ func (a *api) deleteWebhook(c *call) error {
 	})
 }
 
+// enableWebhook switches a webhook on again.
+func (a *api) enableWebhook(c *call) error {
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, err := a.cfg.Webhooks.Enable(ctx, tenant, id)
+		return webhookViewOf(w), err
+	})
+}
+
+// rotateSecret gives a webhook a new secret, and shows it.
+func (a *api) rotateSecret(c *call) error {
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
+		v := webhookViewOf(w)
+		v.Secret = secret
+		return v, err
+	})
+}
+
+// testWebhook has a webhook sent an event of its own.
+func (a *api) testWebhook(c *call) error {
+	return a.onWebhook(c, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
+		return deliveryViewOf(d), err
+	})
+}
+
 // onWebhook serves a request that names a webhook and says nothing else. It answers with what do returns.
 func (a *api) onWebhook(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
 	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	if err := bad.err(); err != nil {
 		return err
 	}
 	v, err := do(c.r.Context(), c.caller.Tenant, id)
