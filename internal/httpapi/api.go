@@ -84,45 +84,6 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	return a
 }
 
-// routes is every path that is served.
-func (a *api) routes() {
-	s := &spec{schemas: a.huma.OpenAPI().Components.Schemas}
-
-	a.handle(submitDoc(s), push.ScopeWrite, a.submit)
-	a.handle(batchDoc(s), push.ScopeWrite, a.batch)
-	a.handle(listDoc(s), push.ScopeRead, a.list)
-	a.handle(getDoc(s), push.ScopeRead, a.get)
-	a.handle(cancelDoc(s), push.ScopeWrite, a.cancel)
-	a.handle(rescheduleDoc(s), push.ScopeWrite, a.reschedule)
-	a.handle(checkDoc(s), push.ScopeQuota, a.check)
-	a.handle(recipientQuotaDoc(s), push.ScopeQuota, a.recipientQuota)
-	a.handle(slotsDoc(s), push.ScopeQuota, a.slots)
-
-	a.handle(takeDoc(s), push.ScopeLimits, a.take)
-	a.handle(refundDoc(s), push.ScopeLimits, a.refund)
-	a.handle(resetDoc(s), push.ScopeLimits, a.reset)
-	a.handle(createWebhookDoc(s), push.ScopeHooks, a.createWebhook)
-	a.handle(listWebhooksDoc(s), push.ScopeHooks, a.listWebhooks)
-	a.handle(getWebhookDoc(s), push.ScopeHooks, a.getWebhook)
-	a.handle(deleteWebhookDoc(s), push.ScopeHooks, a.deleteWebhook)
-	a.handle(testWebhookDoc(s), push.ScopeHooks, a.testWebhook)
-	a.handle(rotateSecretDoc(s), push.ScopeHooks, a.rotateSecret)
-	a.handle(enableWebhookDoc(s), push.ScopeHooks, a.enableWebhook)
-	a.handle(listDeliveriesDoc(s), push.ScopeHooks, a.listDeliveries)
-	a.handle(replayDoc(s), push.ScopeHooks, a.replay)
-	a.handle(replayFailedDoc(s), push.ScopeHooks, a.replayFailed)
-
-	a.handle(healthDoc(s), "", a.health)
-	a.handle(readyDoc(s), "", a.ready)
-	s.complete(a.huma.OpenAPI())
-	a.page(metricsPath, a.cfg.Metrics)
-	a.page("/", http.RedirectHandler("/docs", http.StatusFound))
-	a.page("/openapi.json", a.openAPIPage())
-	a.page("/docs", a.docsPage()) // last: it shows all operations
-	a.router.NotFound(a.notFound)
-	a.router.MethodNotAllowed(a.methodNotAllowed)
-}
-
 // call is one request on its way through a handler.
 type call struct {
 	w      *responseRecorder
@@ -133,10 +94,8 @@ type call struct {
 	computing *computing
 }
 
-// handle documents an operation and serves it. Whoever calls needs a key with the scope; no scope, no key. An error
-// becomes a problem.
-func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) {
-	secure(op, scope)
+// handle documents an operation and serves it. An error becomes a problem.
+func (a *api) handle(o *operation, op *huma.Operation) {
 	a.operations = append(a.operations, op)
 	a.huma.OpenAPI().AddOperation(op)
 	handler := func(hc huma.Context) {
@@ -145,11 +104,11 @@ func (a *api) handle(op *huma.Operation, scope string, serve func(*call) error) 
 		rec.route = op.Path
 		c := &call{w: rec, r: r, memory: a.memory, computing: a.computing}
 		var err error
-		if scope != "" {
-			err = a.admit(rec, c, scope)
+		if o.scope != "" {
+			err = a.admit(rec, c, o.scope)
 		}
 		if err == nil {
-			err = serve(c)
+			err = o.serve(c)
 		}
 		if err != nil {
 			a.fail(rec, r, err)

@@ -208,16 +208,3 @@ func (e *refusedBatch) problem() problemer {
 	detail := fmt.Sprintf("%d of %d pushes find no place, so nothing was booked", without, len(e.Results))
 	return &batchProblem{Problem: kind.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
 }
-
-func batchDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "submit-batch", Method: http.MethodPost, Path: batchPath, Tags: []string{tagPushes},
-		Summary: "Submit up to 1000 pushes",
-		Description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
-			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
-		Parameters:  append(submitParams.parameters(s), s.idempotencyKey()),
-		RequestBody: batchFields.body(s, exampleBatchRequest()),
-		Responses: s.bookedBatch(s.responses(http.StatusOK, "What became of each push.", batchView{}, exampleBatch(),
-			invalidRequest, keyReused, tooLarge, unsupportedMedia)),
-	}
-}

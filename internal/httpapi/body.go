@@ -132,19 +132,21 @@ func readWhole(body []byte, outside *fieldErrors, read func(*reader)) error {
 	return e
 }
 
-// noBody refuses whatever a body asks for.
+// noBody refuses whatever a body asks for. It returns all that is wrong with the request.
 func (c *call) noBody(bad *fieldErrors) error {
 	if c.r.ContentLength == 0 {
-		return nil
+		return bad.err()
 	}
 	body, err := c.body(maxBody)
-	if err != nil || len(body) == 0 {
+	if err != nil {
 		return err
 	}
-	var found fieldErrors
-	if err := readWhole(body, bad, func(r *reader) { nothing.read(r, &struct{}{}, &found) }); err != nil {
-		return err
+	if len(body) > 0 {
+		var found fieldErrors
+		if err := readWhole(body, bad, func(r *reader) { nothing.read(r, &struct{}{}, &found) }); err != nil {
+			return err
+		}
+		bad.addAll("body", found)
 	}
-	bad.addAll("body", found)
-	return nil
+	return bad.err()
 }

@@ -2,10 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sendquota/sendquota/internal/push"
 )
 
 // cancel ends a push that still waits. It needs no body; an empty object is taken as none.
@@ -19,24 +15,9 @@ func (a *api) cancel(c *call) error {
 	if err := c.noBody(&bad); err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
-		return err
-	}
 	p, err := a.svc.Cancel(c.r.Context(), c.caller.Tenant, id)
 	if err != nil {
 		return &aboutPush{error: err, push: p}
 	}
 	return a.answer(c.w, http.StatusOK, viewOf(p))
-}
-
-func cancelDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "cancel-push", Method: http.MethodPost, Path: "/v1/pushes/{id}/cancel", Tags: []string{tagPushes},
-		Summary: "Cancel a push",
-		Description: "After an answer of 200 nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended with an " +
-			"unknown outcome, possibly_delivered is true. Canceling again answers the same.",
-		Parameters: []*huma.Param{s.pushID()},
-		Responses: s.responses(http.StatusOK, "The push is canceled.", pushView{}, examplePush(push.Canceled),
-			invalidRequest, notFound, notCancelable, tooLarge, unsupportedMedia),
-	}
 }

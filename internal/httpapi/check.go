@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // checkFields is a quota check: what a quota depends on.
@@ -43,15 +41,4 @@ func (a *api) check(c *call) error {
 		Allowed: found.Allowed(), Violations: violationViews(found.Violations),
 		NextAvailableAt: maybe(found.Next), PreviousAvailableAt: maybe(found.Previous),
 	})
-}
-
-func checkDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "check-quota", Method: http.MethodPost, Path: "/v1/quota/check", Tags: []string{tagQuota},
-		Summary:     "Check whether a push would find a place",
-		Description: "Answers as a submit would be decided now, and books nothing.",
-		RequestBody: checkFields.body(s, exampleQuestion()),
-		Responses: s.responses(http.StatusOK, "Whether there is a place, and if not, why and when there is one.", checkView{}, exampleCheck(),
-			invalidRequest, tooLarge, unsupportedMedia),
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func docsOf(op *huma.Operation, schemas huma.Registry) docsOperation {
 		media := op.RequestBody.Content["application/json"]
 		v.Fields, v.Request = docsFields(media.Schema, schemas), indented(media.Example)
 	}
-	for _, status := range sortedKeys(op.Responses) {
+	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		v.Answers = append(v.Answers, docsAnswerOf(status, op.Responses[status]))
 	}
 	return v
@@ -123,7 +124,7 @@ func docsAnswerOf(status string, r *huma.Response) docsAnswer {
 		if media.Example != nil {
 			v.Examples = append(v.Examples, docsExample{Text: indented(media.Example)})
 		}
-		for _, name := range sortedKeys(media.Examples) {
+		for _, name := range slices.Sorted(maps.Keys(media.Examples)) {
 			v.Examples = append(v.Examples, docsExample{name, indented(media.Examples[name].Value)})
 		}
 	}
@@ -134,7 +135,7 @@ func docsAnswerOf(status string, r *huma.Response) docsAnswer {
 func docsFields(s *huma.Schema, schemas huma.Registry) []docsField {
 	s = resolve(s, schemas)
 	var required, others []docsField
-	for _, name := range sortedKeys(s.Properties) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
 		f := docsField{Name: name, Type: typeOf(p, schemas), Description: p.Description, Required: slices.Contains(s.Required, name)}
 		if f.Required {

@@ -2,10 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sendquota/sendquota/internal/health"
 )
 
 const (
@@ -31,24 +27,4 @@ func (a *api) ready(c *call) error {
 	}
 	c.w.Header().Set("Retry-After", "1")
 	return a.answer(c.w, http.StatusServiceUnavailable, r)
-}
-
-func healthDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "health", Method: http.MethodGet, Path: healthPath, Tags: []string{tagOperations},
-		Summary:   "Is the process alive?",
-		Responses: s.responses(http.StatusOK, "It is.", healthView{}, healthView{Status: "ok"}),
-	}
-}
-
-func readyDoc(s *spec) *huma.Operation {
-	example := health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}
-	responses := s.responses(http.StatusOK, "It can. If Redis is unreachable, or pushes are overdue, the status is degraded.", example, example)
-	example = health.Report{Status: health.Unavailable, Postgres: "not_migrated", Redis: "ok", Queue: "unknown"}
-	responses["503"] = s.response("Postgres does not answer or can not be used, or the program is about to stop.", example, example)
-	return &huma.Operation{
-		OperationID: "ready", Method: http.MethodGet, Path: readyPath, Tags: []string{tagOperations},
-		Summary:   "Can it serve requests?",
-		Responses: responses,
-	}
 }

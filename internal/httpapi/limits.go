@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
@@ -97,38 +95,4 @@ func takenViewOf(rules []ratelimit.Rule, own []bool, d ratelimit.Decision) taken
 // ceilMS rounds up: who comes a millisecond later is not too early.
 func ceilMS(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
-}
-
-func takeDoc(s *spec) *huma.Operation {
-	return s.limitsDoc("take-limits", "/v1/limits/take", "Take from speed limits",
-		"Charges all of the limits, or none: what is refused costs nothing. A refusal is a 200 with `allowed: false`. "+
-			"Limits need no setup: naming one creates it, and an unused one disappears. "+
-			"They use Redis' clock and are exact to the millisecond. Without Redis the answer is a 503; "+
-			"the cost may then have been charged.",
-		"Whether the cost is allowed, and the state of each limit.")
-}
-
-func refundDoc(s *spec) *huma.Operation {
-	return s.limitsDoc("refund-limits", "/v1/limits/refund", "Give back to speed limits",
-		"Gives the cost back to each of the limits, at most as much as is used of it: a window loses it from its count, "+
-			"a sliding log or window from its latest uses, a bucket regains its tokens. Send what was sent to a take that was allowed, and soon: "+
-			"a limit does not know who used what, so a refund of what has expired meanwhile gives back another caller's use. "+
-			"A refund can not be repeated safely. After a 503 it may or may not have been made: a second one may give back twice, "+
-			"and let more than the limit be used.",
-		"The state of each limit: the answer of a dry run of the same take.")
-}
-
-func resetDoc(s *spec) *huma.Operation {
-	return s.limitsDoc("reset-limits", "/v1/limits/reset", "Reset speed limits",
-		"Replenishes the limits fully. Limits with another definition or another key are not touched. It can be repeated safely.",
-		"The state of each limit: the answer of a dry run of the same take.")
-}
-
-func (s *spec) limitsDoc(id, path, summary, description, answer string) *huma.Operation {
-	return &huma.Operation{
-		OperationID: id, Method: http.MethodPost, Path: path, Tags: []string{tagLimits},
-		Summary: summary, Description: description,
-		RequestBody: takeFields.body(s, exampleTake()),
-		Responses:   s.responses(http.StatusOK, answer, takenView{}, exampleTaken(), invalidRequest, tooLarge, unsupportedMedia),
-	}
 }

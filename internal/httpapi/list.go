@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -79,15 +77,4 @@ func (a *api) list(c *call) error {
 		}
 		return a.answer(c.w, http.StatusOK, v)
 	})
-}
-
-func listDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "list-pushes", Method: http.MethodGet, Path: submitPath, Tags: []string{tagPushes},
-		Summary: "List pushes",
-		Description: "By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and when " +
-			"10,000 pushes were examined: the list continues while there is a next_page_token.",
-		Parameters: listParams.parameters(s),
-		Responses:  s.responses(http.StatusOK, "A page of pushes.", pageView{}, examplePage(), invalidRequest),
-	}
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -68,15 +67,6 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 }
 
-// secure documents the scope that an operation wants, and what happens without.
-func secure(op *huma.Operation, scope string) {
-	if scope == "" {
-		op.Security = []map[string][]string{}
-		return
-	}
-	op.Security = []map[string][]string{{bearerScheme: {scope}}}
-}
-
 // spec makes the parts of operations in the OpenAPI document.
 type spec struct{ schemas huma.Registry }
 
@@ -84,35 +74,52 @@ func (s *spec) schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
 }
 
-func (s *spec) response(description string, of, example any) *huma.Response {
-	return &huma.Response{
-		Description: description,
-		Headers: map[string]*huma.Param{
-			"X-Request-Id": {Description: "Identifies the request in the log.", Schema: &huma.Schema{Type: huma.TypeString}},
-		},
-		Content: map[string]*huma.MediaType{"application/json": {Schema: s.schema(of), Example: plain(example)}},
+// response has the schema of its example. Without an example, it has no content.
+func (s *spec) response(description string, example any) *huma.Response {
+	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{}}
+	addHeader(r, "X-Request-Id", "Identifies the request in the log.")
+	if example != nil {
+		r.Content = map[string]*huma.MediaType{"application/json": {Schema: s.schema(example), Example: plain(example)}}
 	}
+	return r
+}
+
+func addHeader(r *huma.Response, name, description string) {
+	r.Headers[name] = &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// operation documents an operation.
+func (s *spec) operation(o *operation) *huma.Operation {
+	op := &huma.Operation{
+		OperationID: o.id, Method: o.method, Path: o.path, Tags: []string{o.tag}, Summary: o.summary, Description: o.description,
+		Parameters: o.params, RequestBody: o.body, Responses: s.responses(o), Security: []map[string][]string{},
+	}
+	if o.finish != nil {
+		o.finish(op.Responses)
+	}
+	if o.scope != "" {
+		op.Security = append(op.Security, map[string][]string{bearerScheme: {o.scope}})
+	}
+	return op
 }
 
 // responses are a success, the problems that are special to an operation, and those that any operation with a key has.
-func (s *spec) responses(status int, description string, of, example any, special ...kind) map[string]*huma.Response {
-	all := map[string]*huma.Response{strconv.Itoa(status): s.response(description, of, example)}
-	if len(special) == 0 {
+func (s *spec) responses(o *operation) map[string]*huma.Response {
+	all := map[string]*huma.Response{strconv.Itoa(o.status): s.response(o.answer, o.example)}
+	if o.scope == "" {
 		return all
 	}
-	for _, k := range append(special, unauthorized, forbidden, rateLimited, unavailable, internal) {
-		s.addProblem(all, k.Status, k)
-	}
-	if slices.Contains(special, tooLarge) { // there is a body, which may be no JSON
+	kinds := slices.Concat([]kind{invalidRequest}, o.problems, []kind{unauthorized, forbidden, rateLimited, unavailable, internal})
+	if o.method != http.MethodGet { // there may be a body, which may be no JSON
+		kinds = append(kinds, tooLarge, unsupportedMedia)
 		s.addProblem(all, http.StatusBadRequest, invalidRequest)
 	}
+	for _, k := range kinds {
+		s.addProblem(all, k.Status, k)
+	}
 	for _, res := range all {
-		for name, says := range map[string]string{
-			"RateLimit-Policy": "The rate limits of callers, if the operator has set any: q at once, which is replenished in w seconds.",
-			"RateLimit":        "The state of each limit: r is left, and it is fully replenished in t seconds.",
-		} {
-			res.Headers[name] = &huma.Param{Description: says, Schema: &huma.Schema{Type: huma.TypeString}}
-		}
+		addHeader(res, "RateLimit-Policy", "The rate limits of callers, if the operator has set any: q at once, which is replenished in w seconds.")
+		addHeader(res, "RateLimit", "The state of each limit: r is left, and it is fully replenished in t seconds.")
 	}
 	return all
 }
@@ -123,7 +130,7 @@ func (s *spec) addProblem(all map[string]*huma.Response, status int, k kind) {
 	example.problem().Status = status
 	name := strconv.Itoa(status)
 	if all[name] == nil {
-		all[name] = s.response("", Problem{}, nil)
+		all[name] = s.response("", nil)
 		all[name].Content = map[string]*huma.MediaType{"application/problem+json": {Examples: map[string]*huma.Example{}}}
 	}
 	res, media := all[name], all[name].Content["application/problem+json"]
@@ -131,7 +138,7 @@ func (s *spec) addProblem(all map[string]*huma.Response, status int, k kind) {
 	media.Examples[k.Name] = &huma.Example{Summary: k.Title, Value: plain(example)}
 	media.Schema = s.problems(func(k kind) bool { return media.Examples[k.Name] != nil })
 	for _, header := range headersOf(k) {
-		res.Headers[header] = &huma.Param{Schema: &huma.Schema{Type: huma.TypeString}}
+		addHeader(res, header, "")
 	}
 }
 
@@ -140,34 +147,25 @@ func headersOf(k kind) []string {
 	switch k {
 	case unauthorized:
 		return []string{"WWW-Authenticate"}
-	case rateLimited:
-		return []string{"Retry-After"}
-	case unavailable:
+	case rateLimited, unavailable:
 		return []string{"Retry-After"}
 	}
 	return nil
 }
 
 // booked adds what is special to an answer to a submit.
-func (s *spec) booked(all map[string]*huma.Response) map[string]*huma.Response {
-	headers := all["201"].Headers
-	headers["Location"] = &huma.Param{Description: "The push's path. Absent with validate_only.", Schema: &huma.Schema{Type: huma.TypeString}}
-	headers["Idempotency-Replayed"] = &huma.Param{
-		Description: "true if an earlier request with the same Idempotency-Key made the push.", Schema: &huma.Schema{Type: huma.TypeString},
-	}
-	return all
+func booked(all map[string]*huma.Response) {
+	addHeader(all["201"], "Location", "The push's path. Absent with validate_only.")
+	addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made the push.")
 }
 
 // bookedBatch adds what is special to an answer to a batch: among others, that to an atomic one without places.
-func (s *spec) bookedBatch(all map[string]*huma.Response) map[string]*huma.Response {
-	all["200"].Headers["Idempotency-Replayed"] = &huma.Param{
-		Description: "true if an earlier request with the same Idempotency-Key made all the accepted pushes.", Schema: &huma.Schema{Type: huma.TypeString},
-	}
-	all["409"] = s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and not all of its pushes have a place. Nothing was booked.", Problem{}, nil)
+func (s *spec) bookedBatch(all map[string]*huma.Response) {
+	addHeader(all["200"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made all the accepted pushes.")
+	all["409"] = s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and not all of its pushes have a place. Nothing was booked.", nil)
 	all["409"].Content = map[string]*huma.MediaType{
 		"application/problem+json": {Schema: s.schema(batchProblem{}), Example: plain(exampleBatchProblem())},
 	}
-	return all
 }
 
 func (s *spec) param(in, name, description string, schema *huma.Schema) *huma.Param {
@@ -220,14 +218,4 @@ func (a *api) openAPIPage() http.Handler {
 		panic(fmt.Errorf("write openapi.json: %w", err)) // at boot, not when it is asked for
 	}
 	return newStatic(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
-}
-
-// sortedKeys lists the names of a map in order.
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -160,13 +160,3 @@ func (c *call) pathID(name string, bad *fieldErrors) uuid.UUID {
 	}
 	return id
 }
-
-func getDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "get-push", Method: http.MethodGet, Path: "/v1/pushes/{id}", Tags: []string{tagPushes},
-		Summary:     "Read a push",
-		Description: "Answers with the push and all its delivery attempts.",
-		Parameters:  []*huma.Param{s.pushID()},
-		Responses:   s.responses(http.StatusOK, "The push.", pushView{}, examplePush(push.Sent), invalidRequest, notFound),
-	}
-}

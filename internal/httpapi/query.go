@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,7 +20,7 @@ func (o *table[T]) readQuery(r *http.Request, to *T, bad *fieldErrors) {
 			bad.add("query", "is malformed: parameters are separated by & and escaped with %", nil)
 		}
 	}
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		given := values[name]
 		switch {
 		case o.find(name) < 0:

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -168,24 +166,4 @@ func blockedViews(blocked []quota.Interval) []blockedView {
 		}
 	}
 	return views
-}
-
-func recipientQuotaDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "recipient-quota", Method: http.MethodGet, Path: "/v1/recipients/{id}/quota", Tags: []string{tagQuota},
-		Summary:     "See how full a recipient's quota is",
-		Description: "For every rule: the sends in the fullest window that contains the time, and what remains.",
-		Parameters:  append([]*huma.Param{s.recipient()}, quotaParams.parameters(s)...),
-		Responses:   s.responses(http.StatusOK, "The recipient's quota.", recipientView{}, exampleRecipient(), invalidRequest),
-	}
-}
-
-func slotsDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "recipient-slots", Method: http.MethodGet, Path: "/v1/recipients/{id}/slots", Tags: []string{tagQuota},
-		Summary:     "See a recipient's free and blocked times",
-		Description: "Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.",
-		Parameters:  append([]*huma.Param{s.recipient()}, slotsParams.parameters(s)...),
-		Responses:   s.responses(http.StatusOK, "The recipient's blocked times and bookings.", slotsView{}, exampleSlots(), invalidRequest),
-	}
 }

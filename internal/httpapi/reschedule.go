@@ -3,10 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sendquota/sendquota/internal/push"
 )
 
 // moveFields has the only member of a push that can be changed.
@@ -45,17 +41,4 @@ func (a *api) reschedule(c *call) error {
 		return &aboutPush{error: f.explain("body", err), push: res.Push}
 	}
 	return a.answer(c.w, http.StatusOK, bookedView(res))
-}
-
-func rescheduleDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "reschedule-push", Method: http.MethodPatch, Path: "/v1/pushes/{id}", Tags: []string{tagPushes},
-		Summary: "Move a push to another send time",
-		Description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
-			"by the caller moves along.",
-		Parameters:  []*huma.Param{s.pushID()},
-		RequestBody: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
-		Responses: s.responses(http.StatusOK, "The push at its new time.", pushView{}, examplePush(push.Scheduled),
-			invalidRequest, notFound, quotaExceeded, tenantCap, notReschedulable, tooLarge, unsupportedMedia),
-	}
 }

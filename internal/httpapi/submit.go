@@ -4,9 +4,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -111,18 +108,4 @@ func printableASCII(s string) string {
 		}
 	}
 	return string(b)
-}
-
-func submitDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "submit-push", Method: http.MethodPost, Path: submitPath, Tags: []string{tagPushes},
-		Summary: "Submit a push",
-		Description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
-			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
-			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same push.",
-		Parameters:  append(submitParams.parameters(s), s.idempotencyKey()),
-		RequestBody: pushFields.body(s, exampleRequest()),
-		Responses: s.booked(s.responses(http.StatusCreated, "The push is booked.", pushView{}, examplePush(push.Scheduled),
-			invalidRequest, quotaExceeded, tenantCap, keyReused, tooLarge, unsupportedMedia)),
-	}
 }

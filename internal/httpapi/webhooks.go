@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -140,15 +139,38 @@ func (a *api) deleteWebhook(c *call) error {
 	})
 }
 
+// enableWebhook switches a webhook on again.
+func (a *api) enableWebhook(c *call) error {
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, err := a.cfg.Webhooks.Enable(ctx, tenant, id)
+		return webhookViewOf(w), err
+	})
+}
+
+// rotateSecret gives a webhook a new secret, and shows it.
+func (a *api) rotateSecret(c *call) error {
+	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
+		v := webhookViewOf(w)
+		v.Secret = secret
+		return v, err
+	})
+}
+
+// testWebhook has a webhook sent an event of its own.
+func (a *api) testWebhook(c *call) error {
+	return a.onWebhook(c, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
+		return deliveryViewOf(d), err
+	})
+}
+
 // onWebhook serves a request that names a webhook and says nothing else. It answers with what do returns.
 func (a *api) onWebhook(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
 	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	if err := bad.err(); err != nil {
 		return err
 	}
 	v, err := do(c.r.Context(), c.caller.Tenant, id)
@@ -187,49 +209,4 @@ func exampleDisabledWebhook() webhookView {
 	v.Status, v.Failures, v.DisabledReason = "disabled", 42, "42 attempts in a row have failed, since 2026-12-01T08:00:00Z"
 	v.FailingSince, v.DisabledAt = maybe(exampleTime(0)), maybe(exampleTime(72*time.Hour))
 	return v
-}
-
-func createWebhookDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "create-webhook", Method: http.MethodPost, Path: webhooksPath, Tags: []string{tagWebhooks},
-		Summary: "Create a webhook",
-		Description: "From now on, each event that the webhook subscribes to is posted to the URL: signed according to Standard Webhooks, at least once, in order for each push, " +
-			"and repeated over a day until the endpoint answers 2xx. The answer has the secret that verifies the signatures. It is shown only once.",
-		RequestBody: webhookFields.body(s, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
-		Responses: s.located(s.responses(http.StatusCreated, "The webhook is enabled.", webhookView{}, exampleNewWebhook(),
-			invalidRequest, tooManyWebhooks, tooLarge, unsupportedMedia)),
-	}
-}
-
-func listWebhooksDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "list-webhooks", Method: http.MethodGet, Path: webhooksPath, Tags: []string{tagWebhooks},
-		Summary: "List webhooks", Description: "Lists all webhooks of the tenant, oldest first.",
-		Responses: s.responses(http.StatusOK, "The webhooks.", webhooksView{}, webhooksView{[]webhookView{exampleWebhook()}}, invalidRequest),
-	}
-}
-
-func getWebhookDoc(s *spec) *huma.Operation {
-	return &huma.Operation{
-		OperationID: "get-webhook", Method: http.MethodGet, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
-		Summary: "Read a webhook", Description: "Answers with the webhook, its recent failures, and whether and why it is disabled.",
-		Parameters: []*huma.Param{s.webhookID()},
-		Responses:  s.responses(http.StatusOK, "The webhook.", webhookView{}, exampleDisabledWebhook(), invalidRequest, notFound),
-	}
-}
-
-func deleteWebhookDoc(s *spec) *huma.Operation {
-	responses := s.responses(http.StatusNoContent, "The webhook is deleted.", webhookView{}, nil, invalidRequest, notFound, tooLarge, unsupportedMedia)
-	responses["204"].Content = nil
-	return &huma.Operation{
-		OperationID: "delete-webhook", Method: http.MethodDelete, Path: webhooksPath + "/{id}", Tags: []string{tagWebhooks},
-		Summary: "Delete a webhook", Description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
-		Parameters: []*huma.Param{s.webhookID()}, Responses: responses,
-	}
-}
-
-// located adds the header of what was made.
-func (s *spec) located(all map[string]*huma.Response) map[string]*huma.Response {
-	all["201"].Headers["Location"] = &huma.Param{Description: "The path of the webhook.", Schema: &huma.Schema{Type: huma.TypeString}}
-	return all
 }

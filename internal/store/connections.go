@@ -81,11 +81,17 @@ func (s *Store) change(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.pool, work) })
 }
 
-// changeOnce is change for what must not be run again if its reply is lost.
-func (s *Store) changeOnce(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn) error) error {
-	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error {
-		return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error { return work(ctx, c) }))
+// changeOnce runs a statement of a tenant that changes and returns one row, or
+// returns [push.ErrNotFound]. It is not run again if its reply is lost.
+func changeOnce[T any](ctx context.Context, s *Store, tenant uuid.UUID, scan pgx.RowToFunc[T], sql string, args ...any) (row T, err error) {
+	err = s.within(ctx, s.changes, tenant, func(ctx context.Context) error {
+		return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+			rows, _ := c.Query(ctx, sql, args...)
+			row, err = pgx.CollectExactlyOneRow(rows, scan)
+			return err
+		}))
 	})
+	return row, err
 }
 
 // read is change for what only reads. It has connections of its own, on which

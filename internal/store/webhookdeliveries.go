@@ -80,7 +80,7 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 
 // AddTestDelivery writes an event for one webhook alone, about no push.
 func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error) {
-	return s.oneDelivery(ctx, w.Tenant, `
+	return changeOnce(ctx, s, w.Tenant, collectDelivery, `
 		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
 		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
 		RETURNING `+deliveryColumns, [16]byte(w.ID), [16]byte(w.Tenant), string(push.EventTest))
@@ -89,7 +89,7 @@ func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Deliv
 // Replay has a delivery of the webhook sent again, or now if it waits, with all
 // of its attempts before it. One that is being sent is left alone.
 func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
-	return s.oneDelivery(ctx, tenant, replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
+	return changeOnce(ctx, s, tenant, collectDelivery, replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
 }
 
 const replaySQL = `
@@ -112,16 +112,6 @@ func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, sin
 		return err
 	})
 	return n, err
-}
-
-// oneDelivery runs a statement of the tenant that changes and returns a delivery.
-func (s *Store) oneDelivery(ctx context.Context, tenant uuid.UUID, sql string, args ...any) (d push.Delivery, err error) {
-	err = s.changeOnce(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, _ := c.Query(ctx, sql, args...)
-		d, err = pgx.CollectExactlyOneRow(rows, collectDelivery)
-		return err
-	})
-	return d, err
 }
 
 // SweepDeliveries removes up to limit deliveries: those made or replayed longer

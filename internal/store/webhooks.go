@@ -75,37 +75,26 @@ func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.We
 // DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to
 // it, and what was is swept away.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
-	_, err := s.changeWebhook(ctx, tenant, `
+	_, err := changeOnce(ctx, s, tenant, collectWebhook, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id))
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
 	return err
 }
 
 // EnableWebhook switches a webhook on again, and forgets that it failed. What
 // waited when it was switched off is sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
-	return s.changeWebhook(ctx, tenant, `
+	return changeOnce(ctx, s, tenant, collectWebhook, `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id))
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
 }
 
 // RotateWebhookSecret gives a webhook a new secret. For the time of overlap,
 // requests are signed with the old one as well.
 func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error) {
-	return s.changeWebhook(ctx, tenant, `
+	return changeOnce(ctx, s, tenant, collectWebhook, `
 		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), secret, overlap)
-}
-
-// changeWebhook runs a statement that changes and returns a webhook of the tenant,
-// its second argument, or [push.ErrNotFound].
-func (s *Store) changeWebhook(ctx context.Context, tenant uuid.UUID, sql string, id [16]byte, more ...any) (w push.Webhook, err error) {
-	err = s.changeOnce(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, _ := c.Query(ctx, sql, append([]any{id, [16]byte(tenant)}, more...)...)
-		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
-		return err
-	})
-	return w, err
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant), secret, overlap)
 }
 
 // WebhookBacklog counts the deliveries that are due and still wait, says how

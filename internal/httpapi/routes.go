@@ -1,0 +1,218 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// operation is a row of the tables of routes: how it is called, what serves it, and what the documentation says of it.
+type operation struct {
+	id, method, path     string
+	tag, scope           string // no scope: callers need no key
+	serve                func(*call) error
+	summary, description string
+	params               []*huma.Param
+	body                 *huma.RequestBody
+	status               int                             // of a success
+	answer               string                          // says what a success means
+	example              any                             // of a success
+	problems             []kind                          // those that not every operation with a key has
+	finish               func(map[string]*huma.Response) // adds what only this operation answers
+}
+
+// routes serves every path.
+func (a *api) routes() {
+	doc := a.huma.OpenAPI()
+	s := &spec{schemas: doc.Components.Schemas}
+	for _, o := range slices.Concat(a.pushRoutes(s), a.quotaRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s), a.openRoutes(s)) {
+		a.handle(&o, s.operation(&o))
+	}
+	s.complete(doc)
+	a.page(metricsPath, a.cfg.Metrics)
+	a.page("/", http.RedirectHandler("/docs", http.StatusFound))
+	a.page("/openapi.json", a.openAPIPage())
+	a.page("/docs", a.docsPage()) // last: it shows all operations
+	a.router.NotFound(a.notFound)
+	a.router.MethodNotAllowed(a.methodNotAllowed)
+}
+
+func (a *api) pushRoutes(s *spec) []operation {
+	return []operation{{
+		id: "submit-push", method: http.MethodPost, path: submitPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.submit,
+		summary: "Submit a push",
+		description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
+			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
+			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same push.",
+		params: append(submitParams.parameters(s), s.idempotencyKey()), body: pushFields.body(s, exampleRequest()),
+		status: http.StatusCreated, answer: "The push is booked.", example: examplePush(push.Scheduled), finish: booked,
+		problems: []kind{quotaExceeded, tenantCap, keyReused},
+	}, {
+		id: "submit-batch", method: http.MethodPost, path: batchPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.batch,
+		summary: "Submit up to 1000 pushes",
+		description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
+			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
+		params: append(submitParams.parameters(s), s.idempotencyKey()), body: batchFields.body(s, exampleBatchRequest()),
+		status: http.StatusOK, answer: "What became of each push.", example: exampleBatch(), finish: s.bookedBatch, problems: []kind{keyReused},
+	}, {
+		id: "list-pushes", method: http.MethodGet, path: submitPath, tag: tagPushes, scope: push.ScopeRead, serve: a.list,
+		summary: "List pushes",
+		description: "By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and when " +
+			"10,000 pushes were examined: the list continues while there is a next_page_token.",
+		params: listParams.parameters(s), status: http.StatusOK, answer: "A page of pushes.", example: examplePage(),
+	}, {
+		id: "get-push", method: http.MethodGet, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.get,
+		summary: "Read a push", description: "Answers with the push and all its delivery attempts.", params: []*huma.Param{s.pushID()},
+		status: http.StatusOK, answer: "The push.", example: examplePush(push.Sent), problems: []kind{notFound},
+	}, {
+		id: "cancel-push", method: http.MethodPost, path: "/v1/pushes/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancel,
+		summary: "Cancel a push",
+		description: "After an answer of 200 nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended with an " +
+			"unknown outcome, possibly_delivered is true. Canceling again answers the same.",
+		params: []*huma.Param{s.pushID()},
+		status: http.StatusOK, answer: "The push is canceled.", example: examplePush(push.Canceled), problems: []kind{notFound, notCancelable},
+	}, {
+		id: "reschedule-push", method: http.MethodPatch, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeWrite, serve: a.reschedule,
+		summary: "Move a push to another send time",
+		description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
+			"by the caller moves along.",
+		params: []*huma.Param{s.pushID()}, body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
+		status: http.StatusOK, answer: "The push at its new time.", example: examplePush(push.Scheduled),
+		problems: []kind{notFound, quotaExceeded, tenantCap, notReschedulable},
+	}}
+}
+
+func (a *api) quotaRoutes(s *spec) []operation {
+	return []operation{{
+		id: "check-quota", method: http.MethodPost, path: "/v1/quota/check", tag: tagQuota, scope: push.ScopeQuota, serve: a.check,
+		summary: "Check whether a push would find a place", description: "Answers as a submit would be decided now, and books nothing.",
+		body:   checkFields.body(s, exampleQuestion()),
+		status: http.StatusOK, answer: "Whether there is a place, and if not, why and when there is one.", example: exampleCheck(),
+	}, {
+		id: "recipient-quota", method: http.MethodGet, path: "/v1/recipients/{id}/quota", tag: tagQuota, scope: push.ScopeQuota, serve: a.recipientQuota,
+		summary:     "See how full a recipient's quota is",
+		description: "For every rule: the sends in the fullest window that contains the time, and what remains.",
+		params:      append([]*huma.Param{s.recipient()}, quotaParams.parameters(s)...),
+		status:      http.StatusOK, answer: "The recipient's quota.", example: exampleRecipient(),
+	}, {
+		id: "recipient-slots", method: http.MethodGet, path: "/v1/recipients/{id}/slots", tag: tagQuota, scope: push.ScopeQuota, serve: a.slots,
+		summary:     "See a recipient's free and blocked times",
+		description: "Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.",
+		params:      append([]*huma.Param{s.recipient()}, slotsParams.parameters(s)...),
+		status:      http.StatusOK, answer: "The recipient's blocked times and bookings.", example: exampleSlots(),
+	}}
+}
+
+func (a *api) limitRoutes(s *spec) []operation {
+	body := takeFields.body(s, exampleTake())
+	return []operation{{
+		id: "take-limits", method: http.MethodPost, path: "/v1/limits/take", tag: tagLimits, scope: push.ScopeLimits, serve: a.take,
+		summary: "Take from speed limits",
+		description: "Charges all of the limits, or none: what is refused costs nothing. A refusal is a 200 with `allowed: false`. " +
+			"Limits need no setup: naming one creates it, and an unused one disappears. " +
+			"They use Redis' clock and are exact to the millisecond. Without Redis the answer is a 503; " +
+			"the cost may then have been charged.",
+		body: body, status: http.StatusOK, answer: "Whether the cost is allowed, and the state of each limit.", example: exampleTaken(),
+	}, {
+		id: "refund-limits", method: http.MethodPost, path: "/v1/limits/refund", tag: tagLimits, scope: push.ScopeLimits, serve: a.refund,
+		summary: "Give back to speed limits",
+		description: "Gives the cost back to each of the limits, at most as much as is used of it: a window loses it from its count, " +
+			"a sliding log or window from its latest uses, a bucket regains its tokens. Send what was sent to a take that was allowed, and soon: " +
+			"a limit does not know who used what, so a refund of what has expired meanwhile gives back another caller's use. " +
+			"A refund can not be repeated safely. After a 503 it may or may not have been made: a second one may give back twice, " +
+			"and let more than the limit be used.",
+		body: body, status: http.StatusOK, answer: "The state of each limit: the answer of a dry run of the same take.", example: exampleTaken(),
+	}, {
+		id: "reset-limits", method: http.MethodPost, path: "/v1/limits/reset", tag: tagLimits, scope: push.ScopeLimits, serve: a.reset,
+		summary:     "Reset speed limits",
+		description: "Replenishes the limits fully. Limits with another definition or another key are not touched. It can be repeated safely.",
+		body:        body, status: http.StatusOK, answer: "The state of each limit: the answer of a dry run of the same take.", example: exampleTaken(),
+	}}
+}
+
+func (a *api) webhookRoutes(s *spec) []operation {
+	return []operation{{
+		id: "create-webhook", method: http.MethodPost, path: webhooksPath, tag: tagWebhooks, scope: push.ScopeHooks, serve: a.createWebhook,
+		summary: "Create a webhook",
+		description: "From now on, each event that the webhook subscribes to is posted to the URL: signed according to Standard Webhooks, at least once, in order for each push, " +
+			"and repeated over a day until the endpoint answers 2xx. The answer has the secret that verifies the signatures. It is shown only once.",
+		body:   webhookFields.body(s, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
+		status: http.StatusCreated, answer: "The webhook is enabled.", example: exampleNewWebhook(), problems: []kind{tooManyWebhooks},
+		finish: func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the webhook.") },
+	}, {
+		id: "list-webhooks", method: http.MethodGet, path: webhooksPath, tag: tagWebhooks, scope: push.ScopeHooks, serve: a.listWebhooks,
+		summary: "List webhooks", description: "Lists all webhooks of the tenant, oldest first.",
+		status: http.StatusOK, answer: "The webhooks.", example: webhooksView{[]webhookView{exampleWebhook()}},
+	}, {
+		id: "get-webhook", method: http.MethodGet, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.getWebhook,
+		summary: "Read a webhook", description: "Answers with the webhook, its recent failures, and whether and why it is disabled.",
+		params: []*huma.Param{s.webhookID()},
+		status: http.StatusOK, answer: "The webhook.", example: exampleDisabledWebhook(), problems: []kind{notFound},
+	}, {
+		id: "delete-webhook", method: http.MethodDelete, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.deleteWebhook,
+		summary: "Delete a webhook", description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
+		params: []*huma.Param{s.webhookID()}, status: http.StatusNoContent, answer: "The webhook is deleted.", problems: []kind{notFound},
+	}, {
+		id: "test-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/test", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.testWebhook,
+		summary:     "Send a test event",
+		description: "Sends an event of type webhook.test, whatever events the webhook subscribes to. The list of deliveries shows the result.",
+		params:      []*huma.Param{s.webhookID()},
+		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleTestDelivery(), problems: []kind{notFound, webhookDisabled},
+	}, {
+		id: "rotate-webhook-secret", method: http.MethodPost, path: webhooksPath + "/{id}/rotate-secret", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.rotateSecret,
+		summary: "Replace a webhook's secret",
+		description: "For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over. " +
+			"Another rotation within that time ends the oldest secret at once.",
+		params: []*huma.Param{s.webhookID()},
+		status: http.StatusOK, answer: "The webhook with its new secret.", example: exampleNewWebhook(), problems: []kind{notFound},
+	}, {
+		id: "enable-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/enable", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.enableWebhook,
+		summary: "Enable a webhook",
+		description: "Events that waited when the webhook was disabled are sent now. Events from the time in which it was disabled are not. " +
+			"Enabling a webhook that is enabled clears its failures.",
+		params: []*huma.Param{s.webhookID()},
+		status: http.StatusOK, answer: "The webhook is enabled.", example: exampleWebhook(), problems: []kind{notFound},
+	}}
+}
+
+func (a *api) deliveryRoutes(s *spec) []operation {
+	return []operation{{
+		id: "list-webhook-deliveries", method: http.MethodGet, path: webhooksPath + "/{id}/deliveries", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.listDeliveries,
+		summary: "List the deliveries of a webhook",
+		description: "Lists past and pending deliveries, newest first. Filters can be combined; an empty one counts as absent. " +
+			"Deliveries are kept for a week, or as configured. A page may end early: the list continues while there is a next_page_token.",
+		params: append([]*huma.Param{s.webhookID()}, deliveriesParams.parameters(s)...),
+		status: http.StatusOK, answer: "A page of deliveries.", example: deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, problems: []kind{notFound},
+	}, {
+		id: "replay-webhook-delivery", method: http.MethodPost, path: webhooksPath + "/{id}/deliveries/{delivery}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replay,
+		summary:     "Send an event again",
+		description: "Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being sent is not changed.",
+		params:      []*huma.Param{s.webhookID(), s.pathID("delivery", "The delivery's id.", exampleOtherID)},
+		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleDelivery(), problems: []kind{notFound, webhookDisabled},
+	}, {
+		id: "replay-failed-webhook-deliveries", method: http.MethodPost, path: webhooksPath + "/{id}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replayFailed,
+		summary: "Send failed events again", description: "Sends all events since a time that were given up, oldest first.",
+		params: []*huma.Param{s.webhookID()}, body: sinceFields.body(s, map[string]any{"since": timeExample}),
+		status: http.StatusAccepted, answer: "The events are being sent.", example: replayedView{3}, problems: []kind{notFound, webhookDisabled},
+	}}
+}
+
+func (a *api) openRoutes(s *spec) []operation {
+	return []operation{{
+		id: "health", method: http.MethodGet, path: healthPath, tag: tagOperations, serve: a.health,
+		summary: "Is the process alive?", status: http.StatusOK, answer: "It is.", example: healthView{Status: "ok"},
+	}, {
+		id: "ready", method: http.MethodGet, path: readyPath, tag: tagOperations, serve: a.ready,
+		summary: "Can it serve requests?",
+		status:  http.StatusOK, answer: "It can. If Redis is unreachable, or pushes are overdue, the status is degraded.",
+		example: health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"},
+		finish: func(all map[string]*huma.Response) {
+			all["503"] = s.response("Postgres does not answer or can not be used, or the program is about to stop.",
+				health.Report{Status: health.Unavailable, Postgres: "not_migrated", Redis: "ok", Queue: "unknown"})
+		},
+	}}
+}
