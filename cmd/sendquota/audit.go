@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -59,7 +58,7 @@ func (c audit) Run() error {
 		if cfg.File == "" {
 			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: the windows of the default policy are tested")
 		}
-		_, err := st.AuditEach(ctx, store.AuditScope{Policy: app.Policy(cfg.Policy), Since: c.Since.Time}, report.add, steps.done)
+		_, err := st.AuditEach(ctx, store.AuditScope{Policy: cfg.Policy, Since: c.Since.Time}, report.add, steps.done)
 		return err
 	})
 	if err != nil {

@@ -34,7 +34,6 @@ type App struct {
 	cfg      config.Config
 	log      *slog.Logger
 	metrics  *telemetry.Metrics
-	policy   quota.Policy
 	channels *channel.Set
 	redis    redisClients
 	store    *store.Store
@@ -61,10 +60,6 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	callers, err := callerLimits(cfg.APILimits, metrics.LimitsSkipped.Inc)
-	if err != nil {
-		return nil, err
-	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
 	clients, err := openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections)
 	if err != nil {
@@ -84,14 +79,17 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	cache := quota.NewCache(clients.cache, runner("ledger", failed(log, "the quota cache does without Redis; Postgres decides alone", metrics.CacheErrors.Inc)))
 	limiterFailed := failed(log, "no decision about speed limits", metrics.LimiterErrors.Inc)
-	callers.Limiter = ratelimit.New(clients.callers, ratelimit.Config{Config: runner("callers", limiterFailed)})
+	callers := httpapi.CallerLimits{
+		PerKey: cfg.APILimits.PerKey, PerIP: cfg.APILimits.PerIP, TrustedProxies: cfg.APILimits.TrustedProxies, Skipped: metrics.LimitsSkipped.Inc,
+		Limiter: ratelimit.New(clients.callers, ratelimit.Config{Config: runner("callers", limiterFailed)}),
+	}
 	takes := ratelimit.New(clients.takes, ratelimit.Config{Config: runner("limits", limiterFailed), Work: takesWork, OwnerWork: tenantWork})
 	q, stopping := queue.New(clients.queue, cfg.Delivery.Queues, st.Installation), new(atomic.Bool)
 	checker := health.New(health.Config{
 		Postgres: st.Ready, Redis: q.Works, Overdue: st.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: stopping.Load,
 	})
 	return &App{
-		cfg: cfg, log: log, metrics: metrics, policy: Policy(cfg.Policy), channels: channels, redis: clients, store: st, cache: cache,
+		cfg: cfg, log: log, metrics: metrics, channels: channels, redis: clients, store: st, cache: cache,
 		takes: takes, callers: callers, queue: q, health: checker, stopping: stopping,
 	}, nil
 }
@@ -113,7 +111,7 @@ func failed(log *slog.Logger, message string, count func()) func(error) {
 // Handler returns the API as a handler.
 func (a *App) Handler() http.Handler {
 	service := schedule.New(a.store, a.cache, a.queue, a.log, a.metrics, time.Now, schedule.Config{
-		Policy:     a.policy,
+		Policy:     a.cfg.Policy,
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,

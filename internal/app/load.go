@@ -26,10 +26,6 @@ func check(cfg config.Config, read config.Errors) error {
 			wrong = append(wrong, err)
 		}
 	}
-	if !read.Concern("api_limits") {
-		_, err := callerLimits(cfg.APILimits, nil)
-		wrong = append(wrong, err)
-	}
 	if cfg.RedisURL != "" {
 		_, err := redisOptions(string(cfg.RedisURL), 0)
 		wrong = append(wrong, err)

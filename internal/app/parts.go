@@ -6,53 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/sendquota/sendquota/internal/config"
-	"github.com/sendquota/sendquota/internal/httpapi"
-	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/ratelimit"
 )
-
-// Policy turns the setting into the rules that the quota knows.
-func Policy(c config.Policy) quota.Policy {
-	p := make(quota.Policy, len(c.Rules))
-	for i, r := range c.Rules {
-		p[i] = quota.Rule{Name: r.Name, Limit: r.Limit, Window: r.Window}
-	}
-	return p
-}
-
-// callerLimits turns the setting into the limits that the API knows. One that could not be kept, or is given twice,
-// is an error.
-func callerLimits(l config.APILimits, skipped func()) (c httpapi.CallerLimits, err error) {
-	c = httpapi.CallerLimits{TrustedProxies: l.TrustedProxies, Skipped: skipped}
-	var faults []error
-	for _, list := range []struct {
-		name string
-		from []config.RateLimit
-		to   *[]ratelimit.Limit
-	}{{"per_key", l.PerKey, &c.PerKey}, {"per_ip", l.PerIP, &c.PerIP}} {
-		for i, r := range list.from {
-			limit := ratelimit.Limit{
-				Algorithm: ratelimit.Algorithm(r.Algorithm), Limit: r.Limit, Per: r.Per, Burst: r.Burst, Precision: r.Precision,
-				Aligned: r.Aligned, Refill: ratelimit.Refill(r.Refill),
-			}.WithDefaults()
-			for _, f := range limit.Validate() {
-				faults = append(faults, fmt.Errorf("api_limits.%s[%d].%s: %v: %s", list.name, i, f.Field, f.Value, f.Message))
-			}
-			if j := slices.Index(*list.to, limit); j >= 0 {
-				faults = append(faults, fmt.Errorf("api_limits.%s[%d]: is the same limit as %s[%d]", list.name, i, list.name, j))
-			}
-			*list.to = append(*list.to, limit)
-		}
-	}
-	return c, errors.Join(faults...)
-}
 
 // redisClients are the clients of one process, for one server or, where several are named, for a cluster. Each part
 // has one of its own: when one waits for a connection because all of its own are in use, the others do not.

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -64,19 +63,5 @@ func TestRedis_RefusesConnections(t *testing.T) {
 	}
 	if got := text.String(); !strings.Contains(got, `level=DEBUG msg="redis: `) || !strings.Contains(got, "failed to dial after 1 attempts") {
 		t.Errorf("logged %q", got)
-	}
-}
-
-// TestCallerLimits_Invalid stop the start, with every fault and its place.
-func TestCallerLimits_Invalid(t *testing.T) {
-	twice := config.RateLimit{Algorithm: "token_bucket", Limit: 5, Per: time.Second}
-	never := config.RateLimit{Algorithm: "token_bucket", Limit: 90_000_380, Per: 7884*time.Hour + 2*time.Minute + 17065*time.Millisecond, Burst: 999_999_393}
-	_, err := callerLimits(config.APILimits{PerKey: []config.RateLimit{twice, {Algorithm: "token_bucket", Limit: 5, Per: time.Second, Burst: 5}}, PerIP: []config.RateLimit{never}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "api_limits.per_key[1]: is the same limit as per_key[0]") || !strings.Contains(err.Error(), "api_limits.per_ip[0].burst: 999999393: ") {
-		t.Errorf("%v", err)
-	}
-	c, err := callerLimits(config.APILimits{PerKey: []config.RateLimit{twice}, PerIP: []config.RateLimit{twice}}, nil)
-	if err != nil || len(c.PerKey) != 1 || c.PerIP[0].Burst != 5 {
-		t.Errorf("%+v, %v", c, err)
 	}
 }

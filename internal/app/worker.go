@@ -28,7 +28,7 @@ func (a *App) newWorker() worker {
 	pacer := pace.New(a.redis.pace, a.store.Installation, uuid.NewString(),
 		failed(a.log, "channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
-		Policy: a.policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer,
+		Policy: a.cfg.Policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer,
 	})
 	promoter := &schedule.Promoter{Store: a.store, Queue: a.queue, Log: a.log, Horizon: d.Horizon, Lease: d.ArmLease,
 		Busy: func() []push.Source { return deliverer.Busy(0) }}
@@ -53,7 +53,7 @@ func (a *App) newWorker() worker {
 		promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, serveQueue,
 	}
 	if d.AuditInterval > 0 {
-		auditor := &schedule.Auditor{Store: a.store, Checks: store.CheckNames(), Log: a.log, Policy: a.policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
+		auditor := &schedule.Auditor{Store: a.store, Checks: store.CheckNames(), Log: a.log, Policy: a.cfg.Policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
 		loops = append(loops, auditor.Run)
 	}
 	gauges := a.gauges()

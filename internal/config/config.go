@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -38,8 +39,8 @@ type Config struct {
 	File        string     // path of the YAML file; empty: none, all defaults
 
 	// From the file.
-	Policy     Policy
-	Channels   []Channel // in the order of the file, at least one; the first is the default
+	Policy     quota.Policy // of every tenant; the names of its rules are unique
+	Channels   []Channel    // in the order of the file, at least one; the first is the default
 	APILimits  APILimits
 	TenantCaps TenantCaps
 	HTTP       HTTP
@@ -94,7 +95,7 @@ func (c *Config) readFile(env strictyaml.Environment) Errors {
 }
 
 func (c *Config) settings(t *strictyaml.Table) {
-	t.Section("policy", "{}", "the default policy of every tenant", c.Policy.settings)
+	t.Section("policy", "{}", "the default policy of every tenant", c.policy)
 	strictyaml.Map(t, "channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", &c.Channels, (*Channel).nameOf, (*Channel).settings)
 	t.Section("api_limits", "{}", "speed limits of API callers", c.APILimits.settings)
 	t.Section("tenant_caps", "{}", "what each tenant may have at a time", c.TenantCaps.settings)

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
 // services is an environment that has all that is required, and more after it.
@@ -25,18 +28,18 @@ func writeFile(t *testing.T, text string) string {
 	return path
 }
 
-// defaults is the Config that nobody wrote anything for.
+// defaults is the Config without any setting.
 func defaults() Config {
 	return Config{
 		Addr:     "127.0.0.1:8080",
 		LogLevel: slog.LevelInfo,
-		Policy: Policy{Rules: []Rule{
+		Policy: quota.Policy{
 			{Name: "per-minute", Limit: 1, Window: time.Minute},
 			{Name: "per-hour", Limit: 5, Window: time.Hour},
 			{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
-		}},
+		},
 		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}},
-		APILimits: APILimits{PerKey: []RateLimit{}, PerIP: []RateLimit{}},
+		APILimits: APILimits{PerKey: []ratelimit.Limit{}, PerIP: []ratelimit.Limit{}},
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
 		Database:  Database{MaxConnections: 16, ReadConnections: 8, ReadTimeout: 3 * time.Second},
 		Redis:     Redis{MaxConnections: 64},
@@ -66,7 +69,7 @@ func TestLoad(t *testing.T) {
 	want := defaults()
 	want.DatabaseURL, want.RedisURL, want.File = "postgres://u:p@db/sq", "redis://:p@cache:6379/1", path
 	want.Addr, want.MetricsAddr, want.LogLevel = ":9", "[::1]:10", slog.LevelWarn
-	want.Policy.Rules = []Rule{}
+	want.Policy = quota.Policy{}
 	want.Channels[0].Name, want.Channels[0].Type = "push", Webhook
 	want.Channels[0].Webhook.URL, want.Channels[0].Webhook.Secret = "https://x.test", "0123456789abcdef"
 	// cmp formats a Secret as redacted, but compares what it is.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -60,7 +62,7 @@ func TestFile(t *testing.T) {
 	}
 	slow := 5 * time.Second
 	want := Config{
-		Policy: Policy{Rules: []Rule{{"burst", 0, time.Millisecond}, {"slow", 100_000, 8760 * time.Hour}}},
+		Policy: quota.Policy{{Name: "burst", Limit: 0, Window: time.Millisecond}, {Name: "slow", Limit: 100_000, Window: 8760 * time.Hour}},
 		Channels: []Channel{
 			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7},
 				Webhook: WebhookSettings{"https://push.example.com/k$$${X}/send", "not/base64 but long enough", "the secret of last year"}},
@@ -69,10 +71,10 @@ func TestFile(t *testing.T) {
 				Webhook: WebhookSettings{URL: "http://localhost:8", Secret: "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng=="}},
 		},
 		APILimits: APILimits{
-			PerKey: []RateLimit{{Algorithm: SlidingWindow, Limit: 6000, Per: time.Minute, Precision: time.Second}, {Algorithm: FixedWindow, Limit: 5, Per: time.Hour, Aligned: true}},
-			PerIP: []RateLimit{
-				{Algorithm: TokenBucket, Limit: 200, Per: time.Second, Burst: 400}, {Algorithm: LeakyBucket, Limit: 200, Per: time.Second, Burst: 1},
-				{Algorithm: TokenBucket, Limit: 5, Per: time.Second, Burst: 5, Refill: Interval},
+			PerKey: []ratelimit.Limit{{Algorithm: ratelimit.SlidingWindow, Limit: 6000, Per: time.Minute, Precision: time.Second}, {Algorithm: ratelimit.FixedWindow, Limit: 5, Per: time.Hour, Aligned: true}},
+			PerIP: []ratelimit.Limit{
+				{Algorithm: ratelimit.TokenBucket, Limit: 200, Per: time.Second, Burst: 400, Refill: ratelimit.Greedy}, {Algorithm: ratelimit.LeakyBucket, Limit: 200, Per: time.Second, Burst: 1},
+				{Algorithm: ratelimit.TokenBucket, Limit: 5, Per: time.Second, Burst: 5, Refill: ratelimit.Interval},
 			},
 		},
 		TenantCaps: TenantCaps{1_000_000_000, 1},
@@ -221,6 +223,14 @@ delivery:
 		}},
 		{"timeout beyond half a lease", "delivery: {lease: 1m1s}\nchannels:\n  a: {type: log, timeout: 30.5s}\n  b: {type: log,\n      timeout: 31s}\n", []string{
 			`5: channels.b.timeout: "31s": must be at most half of delivery.lease, which is 1m1s`,
+		}},
+		{"API limits that can not be kept, or are there twice", `api_limits:
+  per_key: [{algorithm: token_bucket, limit: 5, per: 1s}, {algorithm: token_bucket, limit: 5, per: 1s, burst: 5}]
+  per_ip: [{algorithm: token_bucket, limit: 5, per: 1s},
+    {algorithm: token_bucket, limit: 90000380, per: 7884h2m17.065s, burst: 999999393}]
+`, []string{
+			`2: api_limits.per_key[1]: is the same limit as per_key[0]`,
+			`4: api_limits.per_ip[1].burst: 999999393: must be so small that it fills again within 87600h, at 90000380 per 7884h2m17.065s`,
 		}},
 		{"API limits", `api_limits:
   per_key:

@@ -27,7 +27,7 @@ func FuzzYAML(f *testing.F) {
 
 func validate(t *testing.T, c Config) {
 	names := map[string]bool{}
-	for _, r := range c.Policy.Rules {
+	for _, r := range c.Policy {
 		if names[r.Name] || r.Name == "" || r.Limit < 0 || r.Window <= 0 {
 			t.Errorf("rule %+v", r)
 		}

@@ -3,21 +3,9 @@ package config
 import (
 	"time"
 
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
-
-// Policy is what protects every recipient of every tenant that has none of its
-// own.
-type Policy struct {
-	Rules []Rule // each must allow a send; empty: nothing is limited
-}
-
-// Rule allows a recipient Limit sends in any window of this length.
-type Rule struct {
-	Name   string        // unique within the policy
-	Limit  int           // sends; 0 blocks all
-	Window time.Duration // rolling and half-open
-}
 
 // threeRules is the policy of those who write none.
 const threeRules = "[{name: per-minute, limit: 1, window: 1m}, {name: per-hour, limit: 5, window: 1h}, {name: per-day, limit: 10, window: 24h}]"
@@ -27,12 +15,12 @@ const (
 	noScope    = "rules scoped to channels or categories are not supported by this version"
 )
 
-func (p *Policy) settings(t *strictyaml.Table) {
-	strictyaml.List(t, "rules", threeRules, "each must allow a send; [] limits nothing", &p.Rules, (*Rule).settings)
-	t.Check(p.checkNames)
+func (c *Config) policy(t *strictyaml.Table) {
+	strictyaml.List(t, "rules", threeRules, "each must allow a send; [] limits nothing", (*[]quota.Rule)(&c.Policy), ruleSettings)
+	t.Check(c.checkNames)
 }
 
-func (r *Rule) settings(t *strictyaml.Table) {
+func ruleSettings(r *quota.Rule, t *strictyaml.Table) {
 	t.String("name", required, "appears in refusals; unique, 1 to 64 of a-z, 0-9, - and _", &r.Name, shaped(nameShape, nameForm))
 	t.Int("limit", required, "sends allowed within the window, to 100000; 0 blocks all", &r.Limit, 0, 100_000)
 	t.Duration("window", required, "length of the rolling window, 1ms to 8760h", &r.Window, time.Millisecond, 8760*time.Hour)
@@ -42,9 +30,9 @@ func (r *Rule) settings(t *strictyaml.Table) {
 	t.Unsupported("categories", noScope)
 }
 
-func (p *Policy) checkNames(at strictyaml.Place) {
+func (c *Config) checkNames(at strictyaml.Place) {
 	first := map[string]int{}
-	for i, r := range p.Rules {
+	for i, r := range c.Policy {
 		j, taken := first[r.Name]
 		if r.Name != "" && taken {
 			at.Child("rules").Item(i).Child("name").BadValue("must be unique; rules[%d] has it already", j)

@@ -251,7 +251,7 @@ func TestShares_Turns(t *testing.T) {
 		slots := map[time.Duration]int{}
 		for n := range workers {
 			seen := now.Add(-time.Duration(n) * 333 * time.Millisecond)
-			c := peers{workers: workers, place: float64(n) / float64(workers), seen: seen, clock: reading{at: seen, clock: time.UnixMicro(epoch).Add(seen.Sub(now))}}
+			c := peers{workers: workers, place: float64(n) / float64(workers), at: seen, clock: reading{at: seen, clock: time.UnixMicro(epoch).Add(seen.Sub(now))}}
 			at := now
 			for range 3 {
 				at = c.next(s, at.Add(time.Nanosecond))
@@ -275,7 +275,7 @@ func TestPeers_QuickestReading(t *testing.T) {
 	now := time.Now()
 	p := New(nil, nil, "a", nil)
 	meet := func(after, doubt time.Duration) reading {
-		p.meet(peers{workers: 2, seen: now.Add(after), clock: reading{at: now.Add(after), clock: now.Add(after), doubt: doubt}})
+		p.meet(peers{workers: 2, at: now.Add(after), clock: reading{at: now.Add(after), clock: now.Add(after), doubt: doubt}})
 		return p.among.clock
 	}
 	for _, step := range []struct{ after, doubt, want time.Duration }{

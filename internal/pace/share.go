@@ -9,7 +9,7 @@ import (
 type peers struct {
 	workers int       // their number
 	place   float64   // of this one among them: a part of the time in which each has one slot of its share
-	seen    time.Time // when it was so
+	at      time.Time // when it was so
 	guess   bool      // this worker never reached Redis
 	clock   reading
 }
@@ -25,7 +25,7 @@ const guessed = 10
 
 func guessedPeers() peers {
 	now := time.Now()
-	return peers{workers: guessed, place: rand.Float64(), seen: now, guess: true, clock: reading{at: now, clock: now}}
+	return peers{workers: guessed, place: rand.Float64(), at: now, guess: true, clock: reading{at: now, clock: now}}
 }
 
 // meet takes note of how many workers there are. It believes that they have become fewer only after presence, because
@@ -33,8 +33,8 @@ func guessedPeers() peers {
 func (p *Pacer) meet(c peers) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known := p.among; known.guess || c.workers >= known.workers || c.seen.Sub(known.seen) > presence {
-		if last := known.clock; !known.guess && last.doubt < c.clock.doubt && c.seen.Sub(last.at) < presence {
+	if known := p.among; known.guess || c.workers >= known.workers || c.at.Sub(known.at) > presence {
+		if last := known.clock; !known.guess && last.doubt < c.clock.doubt && c.at.Sub(last.at) < presence {
 			c.clock = last
 		}
 		p.among = c

@@ -56,7 +56,7 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 	count, before := max(answers[0][0], 1), answers[0][1]
 	doubt := time.Since(sent) / 2
 	at := sent.Add(doubt)
-	p.meet(peers{workers: int(count), place: float64(before) / float64(count), seen: at, clock: reading{at: at, clock: time.UnixMicro(answers[0][2]), doubt: doubt}})
+	p.meet(peers{workers: int(count), place: float64(before) / float64(count), at: at, clock: reading{at: at, clock: time.UnixMicro(answers[0][2]), doubt: doubt}})
 	for i, c := range channels {
 		if ms := answers[i+1][0]; ms > 0 {
 			paused(c, time.Duration(ms)*time.Millisecond)

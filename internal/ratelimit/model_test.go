@@ -226,7 +226,7 @@ func (m *tokenModel) clock(now int64) {
 
 func (m *tokenModel) refund(now int64, cost int) {
 	m.tokens, m.last = new(big.Rat).Add(m.level(now), whole(int64(cost))), now
-	if m.tokens.Cmp(m.burst) >= 0 { // as if nobody had ever come
+	if m.tokens.Cmp(m.burst) >= 0 { // the limit is fully replenished
 		m.tokens, m.last = m.burst, 0
 	}
 }
@@ -248,7 +248,7 @@ func (m *gcraModel) clock(now int64) {
 func (m *gcraModel) refund(now int64, cost int) {
 	back := new(big.Rat).Mul(m.interval, whole(int64(cost)))
 	if back.Sub(m.behind(now), back).Sign() <= 0 {
-		m.tat = whole(0) // as if nobody had ever come
+		m.tat = whole(0) // the limit is fully replenished
 		return
 	}
 	m.tat = back.Add(back, whole(now))
