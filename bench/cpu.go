@@ -2,13 +2,11 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/process"
+	"github.com/prometheus/procfs"
+
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -22,26 +20,49 @@ const strangers = "strangers"
 // ticks is the unit of /proc on Linux: 100 a second on all its architectures.
 const ticks = 100
 
+// kthreadd is the parent of the kernel's own threads.
+const kthreadd = 2
+
 // cpu reads how much CPU time everything has used so far. Where there is no
 // /proc it knows nothing.
 func (l *lab) cpu() usage {
-	u := usage{"load": cpuOf(os.Getpid(), false)}
+	kinds := map[int]string{os.Getpid(): "load", l.servers.RedisServer(l).Pid(): "redis"}
 	for _, p := range l.running {
-		u[p.Name] += cpuOf(p.Pid(), false)
+		kinds[p.Pid()] = p.Name
 	}
-	u["redis"] = cpuOf(l.servers.RedisServer(l).Pid(), false)
 	postgres := l.servers.PostgresServer(l).Pid()
-	u["postgres"] = cpuOf(postgres, true)
-	backends, _ := process.Children(postgres)
-	for _, child := range backends {
-		u["postgres"] += cpuOf(child, false)
+	u := usage{}
+	processes, _ := procfs.AllProcs()
+	for _, p := range processes {
+		stat, err := p.Stat()
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		seconds, kind := stat.CPUTime(), kinds[p.PID]
+		switch {
+		case p.PID == postgres:
+			kind = "postgres"
+			seconds += float64(stat.CUTime+stat.CSTime) / ticks
+		case stat.PPID == postgres:
+			kind = "postgres"
+		case stat.PPID == kthreadd:
+			kind = "kernel"
+		}
+		if kind != "" {
+			u[kind] += seconds
+		}
 	}
-	processes, interrupts := machineCPU()
+	known := 0.0
 	for _, seconds := range u {
-		processes -= seconds
+		known += seconds
 	}
-	threads := kernelThreads()
-	u["kernel"], u[strangers] = threads+interrupts, processes-threads
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if machine, err := fs.Stat(); err == nil {
+			all := machine.CPUTotal
+			u[strangers] = all.User + all.Nice + all.System - known
+			u["kernel"] += all.IRQ + all.SoftIRQ
+		}
+	}
 	return u
 }
 
@@ -63,71 +84,6 @@ func (u usage) plus(other usage) usage {
 		}
 	}
 	return sum
-}
-
-// cpuOf returns the CPU time of a process, with that of its dead children if
-// asked for.
-func cpuOf(pid int, children bool) float64 {
-	fields := statOf(strconv.Itoa(pid))
-	switch {
-	case fields == nil:
-		return 0
-	case children:
-		return sumTicks(fields[11:15]) // utime, stime, cutime, cstime
-	}
-	return sumTicks(fields[11:13])
-}
-
-// statOf returns what /proc tells of a process after its name, or nil.
-func statOf(pid string) []string {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return nil
-	}
-	_, after, _ := strings.Cut(string(text), ") ") // the name stands in brackets
-	fields := strings.Fields(after)
-	if len(fields) < 15 {
-		return nil
-	}
-	return fields
-}
-
-// machineCPU returns the CPU time of all processes, dead and alive, and that
-// of interrupts.
-func machineCPU() (processes, interrupts float64) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 8 {
-		return 0, 0
-	}
-	// user, nice, system; then idle and iowait; then irq, softirq.
-	return sumTicks(fields[1:4]), sumTicks(fields[6:8])
-}
-
-// kernelThreads returns the CPU time of the children of kthreadd, process 2.
-func kernelThreads() float64 {
-	sum := 0.0
-	paths, _ := filepath.Glob("/proc/[0-9]*")
-	for _, path := range paths {
-		fields := statOf(filepath.Base(path))
-		if fields != nil && fields[1] == "2" {
-			sum += sumTicks(fields[11:13])
-		}
-	}
-	return sum
-}
-
-func sumTicks(fields []string) float64 {
-	sum := 0.0
-	for _, f := range fields {
-		n, _ := strconv.ParseFloat(f, 64)
-		sum += n
-	}
-	return sum / ticks
 }
 
 // share is the part of all processors that was used in a span of time.

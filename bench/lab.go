@@ -99,7 +99,8 @@ func (l *lab) open() {
 func (l *lab) make(m measurement) {
 	l.report.measuring = m.name
 	l.run(m)
-	if m.program == "" || !l.report.fellShort(m.name) {
+	fellShort := slices.ContainsFunc(l.report.Short(), func(one row) bool { return one.measurement == m.name })
+	if m.program == "" || !fellShort {
 		return
 	}
 	if l.profiles == "" {
@@ -110,7 +111,7 @@ func (l *lab) make(m measurement) {
 		l.report, l.rounds = measured, rounds
 		defer func() { l.profiles = "" }()
 	}
-	l.report.profiles = append(l.report.profiles, profile{measurement: m.name, program: m.program, top: l.top(m)})
+	l.report.Profiles = append(l.report.Profiles, profile{Measurement: m.name, Program: m.program, Top: l.top(m)})
 }
 
 // run makes a measurement. What it started ends with it.

@@ -23,7 +23,7 @@ func measureMemory(l *lab) {
 	beyond, keys := l.memoryBeyond(s, rdb)
 	armed := l.memoryArmed(s, rdb)
 	add := func(name, ours, theirs, wanted, ok string) {
-		l.report.add(row{measurement: l.report.measuring, name: name, ours: ours, theirs: theirs, wanted: wanted, ok: ok})
+		l.report.add(row{measurement: l.report.measuring, Name: name, Ours: ours, Theirs: theirs, Wanted: wanted, OK: ok})
 	}
 	add("Redis memory per booking, while its recipient's cache is loaded (10 minutes)",
 		fmt.Sprintf("first of a recipient %s B, further %s B, then 0", count(booking), count(next)),

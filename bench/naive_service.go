@@ -26,10 +26,7 @@ type naiveService struct {
 }
 
 func openNaiveDatabase(t testenv.T) *pgxpool.Pool {
-	cfg, err := pgxpool.ParseConfig(os.Getenv("DATABASE_URL"))
-	testenv.Check(t, err)
-	cfg.MaxConns = naiveDatabase
-	db, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	db, err := pgxpool.New(context.Background(), os.Getenv("DATABASE_URL")+"&pool_max_conns="+strconv.Itoa(naiveDatabase))
 	testenv.Check(t, err)
 	t.Cleanup(db.Close)
 	return db

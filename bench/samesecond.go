@@ -48,8 +48,8 @@ func measureSameSecond(l *lab) {
 	}
 	name := fmt.Sprintf("%s pushes due at the same second", count(float64(l.backlog)))
 	l.report.add(row{
-		measurement: l.report.measuring, name: name, ours: lateness(late), theirs: lateness(after(secondOfNoop, noop)) + " (no-op worker)",
-		wanted: "all delivered and recorded, none early", ok: yes(early == 0 && quantile(late, 0) >= 0),
+		measurement: l.report.measuring, Name: name, Ours: lateness(late), Theirs: lateness(after(secondOfNoop, noop)) + " (no-op worker)",
+		Wanted: "all delivered and recorded, none early", OK: yes(early == 0 && quantile(late, 0) >= 0),
 	})
 	l.report.note("Same second: all %s were delivered once and recorded, the last %s after the second; none was early: the first arrived %s after it.",
 		count(float64(len(late))), ms(last.Sub(second)), ms(quantile(late, 0)))

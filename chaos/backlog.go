@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -13,8 +14,9 @@ import (
 // The window of the backlog is two seconds instead of a minute, so that an
 // outage of ten seconds stands for one of five minutes.
 const (
-	backlogWindow = 2 * time.Second
-	perRecipient  = 5
+	backlogWindow      = 2 * time.Second
+	perRecipient       = 5
+	recipientsPerBatch = 100
 )
 
 // backlog lets pushes fall due while no worker runs, several for each
@@ -41,37 +43,27 @@ func backlog(t testenv.T, l *lab) {
 // fallDue books pushes whose times, a window apart, have all passed when it
 // returns. One in twenty has expired by then.
 func (b *bundle) fallDue(pushes int) {
-	recipients := pushes / perRecipient
 	first := time.Now().Add(time.Duration(2+pushes/2000) * time.Second).Truncate(time.Second)
 	last := first.Add((perRecipient - 1) * backlogWindow)
-	var (
-		wg   sync.WaitGroup
-		next = make(chan int)
-	)
-	for range 8 {
-		wg.Go(func() {
-			c := b.newCaller()
-			for n := range next {
-				c.batchOfRecipients(b.Context(), n, first, last)
-			}
+	var g errgroup.Group
+	g.SetLimit(8)
+	for n := 0; n < pushes/perRecipient; n += recipientsPerBatch {
+		g.Go(func() error {
+			b.newCaller().batchOfRecipients(b.Context(), n, first, last)
+			return nil
 		})
 	}
-	const each = 100 // recipients in a batch
-	for n := 0; n < recipients; n += each {
-		next <- n
-	}
-	close(next)
-	wg.Wait()
+	_ = g.Wait()
 	testenv.Sleep(b, time.Until(last.Add(time.Second)))
 }
 
-// batchOfRecipients books all pushes of a hundred recipients.
+// batchOfRecipients books all pushes of a batch's recipients.
 func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last time.Time) {
 	var (
 		wanted []op
 		bodies []object
 	)
-	for n := from; n < from+100; n++ {
+	for n := from; n < from+recipientsPerBatch; n++ {
 		for i := range perRecipient {
 			o := op{Recipient: fmt.Sprint("r", n), At: first.Add(time.Duration(i) * backlogWindow).UTC()}
 			b := pushBody(o.Recipient, "", o.At)
@@ -121,7 +113,7 @@ func (l *lab) judgeBacklog(b *bundle, back time.Time) {
 	if disordered > 0 {
 		l.report.violate("backlog: %d pushes overtook an older one of their recipient", disordered)
 	}
-	if sent+expired != l.backlog/perRecipient/100*100*perRecipient {
+	if sent+expired != l.backlog/perRecipient/recipientsPerBatch*recipientsPerBatch*perRecipient {
 		l.report.violate("backlog: %d sent and %d expired of %d", sent, expired, l.backlog)
 	}
 	// At full speed the whole backlog passes as fast as its first wave did, or as

@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
@@ -24,17 +25,9 @@ type fault struct {
 }
 
 // redisFaults are what can happen to Redis.
-func redisFaults(s *devstack.Server, p *faultproxy.Proxy) []fault {
-	tell := func(ctx context.Context, args ...any) error {
-		o, err := redis.ParseURL(s.URL)
-		if err != nil {
-			return err
-		}
-		o.MaxRetries = -1
-		c := redis.NewClient(o)
-		defer c.Close()
-		return c.Do(ctx, args...).Err()
-	}
+func redisFaults(b *bundle, s *devstack.Server, p *faultproxy.Proxy) []fault {
+	client := testenv.RedisClient(b, s.URL+"?max_retries=-1")
+	tell := func(ctx context.Context, args ...any) error { return client.Do(ctx, args...).Err() }
 	between := func(before []any, d time.Duration, after []any) func(context.Context) error {
 		return func(ctx context.Context) error {
 			if err := tell(ctx, before...); err != nil {
@@ -109,13 +102,7 @@ func postgresFaults(s *devstack.Server, p *faultproxy.Proxy, long bool) []fault 
 }
 
 func terminate(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sendquota'`)
-	return err
+	return devstack.Exec(ctx, url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sendquota'`)
 }
 
 // exhaust takes every connection that there is.
@@ -169,6 +156,7 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 
 // outerFaults are what can happen to the provider and to the queue.
 func outerFaults(b *bundle) []fault {
+	wakeUps := testenv.RedisClient(b, b.Redis)
 	return []fault{
 		{"provider away", func(ctx context.Context) error {
 			if err := b.provider.Kill(); err != nil {
@@ -178,12 +166,12 @@ func outerFaults(b *bundle) []fault {
 			b.provider.Start()
 			return nil
 		}},
-		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, b.Database, b.Redis) }},
+		{"wake-ups early, late, doubled and stale", func(ctx context.Context) error { return strayWakeUps(ctx, b.Database, wakeUps) }},
 	}
 }
 
 // strayWakeUps puts wake-ups into the queue that have no business there.
-func strayWakeUps(ctx context.Context, database, redisURL string) error {
+func strayWakeUps(ctx context.Context, database string, client *redis.Client) error {
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {
 		return nil // which is down: another time
@@ -215,12 +203,6 @@ func strayWakeUps(ctx context.Context, database, redisURL string) error {
 			stray = append(stray, stale)
 		}
 	}
-	o, err := redis.ParseURL(redisURL)
-	if err != nil {
-		return err
-	}
-	client := redis.NewClient(o)
-	defer client.Close()
 	_ = queue.New(client, 1, func() (string, bool) { return name, true }).Arm(ctx, stray)
 	return nil
 }

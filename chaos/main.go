@@ -28,7 +28,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -107,7 +107,7 @@ func chaos() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	redis.SetLogger(silence{}) // it is away most of the time
+	logging.Disable() // Redis is away most of the time
 	say("seed %d; the same choices again: bin/chaos %s -seed %d", o.seed, strings.Join(os.Args[1:], " "), o.seed)
 	return testenv.Run(ctx, func(t testenv.T) {
 		l := openLab(t, o)
@@ -134,11 +134,6 @@ func (l *lab) run(t testenv.T, p part) {
 		l.report.violate("%s could not be brought to its end: %v", p.name, err)
 	}
 }
-
-// silence discards the log of Redis clients.
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 // say tells the reader at the terminal what goes on.
 func say(format string, args ...any) {

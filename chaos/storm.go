@@ -30,7 +30,7 @@ func storm(t testenv.T, l *lab) {
 	apis, workers := b.startAll()
 	rng := rand.New(rand.NewPCG(l.seed, 0))
 	tracks := [][]fault{
-		redisFaults(redis, toRedis), postgresFaults(postgres, toPostgres, l.duration >= 5*time.Minute),
+		redisFaults(b, redis, toRedis), postgresFaults(postgres, toPostgres, l.duration >= 5*time.Minute),
 		processFaults(apis, workers, stormLease, rng), outerFaults(b),
 	}
 	began := time.Now()

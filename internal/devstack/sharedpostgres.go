@@ -45,13 +45,7 @@ func (c Config) borrowDatabase(ctx context.Context, server url.URL) (*Server, er
 	do := func(ctx context.Context, statement string) error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		conn, err := pgx.Connect(ctx, server.String())
-		if err != nil {
-			return err
-		}
-		defer conn.Close(ctx)
-		_, err = conn.Exec(ctx, statement)
-		return err
+		return Exec(ctx, server.String(), statement)
 	}
 	if err := do(ctx, "CREATE DATABASE "+name); err != nil {
 		return nil, err
@@ -60,4 +54,15 @@ func (c Config) borrowDatabase(ctx context.Context, server url.URL) (*Server, er
 	return &Server{Name: "postgres", URL: own.String(), release: func() error {
 		return do(context.Background(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	}}, nil
+}
+
+// Exec connects to a Postgres and runs one statement.
+func Exec(ctx context.Context, url, statement string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement)
+	return err
 }

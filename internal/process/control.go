@@ -68,7 +68,7 @@ func (p *Process) signalChildren(s syscall.Signal) error {
 	if !p.Alive() {
 		return nil
 	}
-	pids, err := Children(p.Pid())
+	pids, err := children(p.Pid())
 	if err != nil {
 		return fmt.Errorf("list the children of %s, process %d: %w", p.Name, p.Pid(), err)
 	}

@@ -32,8 +32,8 @@ func isFrozen(pid int) bool {
 	})
 }
 
-// Children lists the children of a process; none, if it is gone.
-func Children(pid int) ([]int, error) {
+// children lists the children of a process; none, if it is gone.
+func children(pid int) ([]int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
 		return nil, nil

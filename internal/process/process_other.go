@@ -19,8 +19,8 @@ func attributes(user *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr
 // isFrozen does not look: only Linux resumes a stopped child whose parent died.
 func isFrozen(int) bool { return true }
 
-// Children lists the children of a process; none, if it is gone.
-func Children(pid int) ([]int, error) {
+// children lists the children of a process; none, if it is gone.
+func children(pid int) ([]int, error) {
 	text, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
 	var none *exec.ExitError
 	if errors.As(err, &none) && none.ExitCode() == 1 {

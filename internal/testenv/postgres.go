@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -38,7 +36,7 @@ func (s *Servers) Postgres(t T) string {
 	p, err := s.postgres()
 	Check(t, err)
 	name := newName()
-	Check(t, p.exec(t.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template))
+	Check(t, devstack.Exec(t.Context(), p.server.URL, "CREATE DATABASE "+name+" TEMPLATE "+p.template))
 	Finally(t, func() error { return p.drop(name) })
 	u, err := p.url(name)
 	Check(t, err)
@@ -69,7 +67,7 @@ func newPostgres(c devstack.Config) (*postgres, error) {
 }
 
 func (p *postgres) makeTemplate(ctx context.Context) error {
-	if err := p.exec(ctx, "CREATE DATABASE "+p.template); err != nil {
+	if err := devstack.Exec(ctx, p.server.URL, "CREATE DATABASE "+p.template); err != nil {
 		return err
 	}
 	u, err := p.url(p.template)
@@ -95,24 +93,11 @@ func (p *postgres) close() error {
 func (p *postgres) drop(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
-	return p.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	return devstack.Exec(ctx, p.server.URL, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 }
 
 // newName is the name of a new database.
 func newName() string { return "sendquota_test_" + strings.ToLower(rand.Text()[:12]) }
-
-// exec runs one statement in the server, outside of the tests' databases.
-func (p *postgres) exec(ctx context.Context, statement string) error {
-	conn, err := pgx.Connect(ctx, p.server.URL)
-	if err != nil {
-		return fmt.Errorf("%s: %w", statement, err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("%s: %w", statement, err)
-	}
-	return nil
-}
 
 // url is the server's URL with another database. The environment may also
 // hold the other form that Postgres knows, "host=… dbname=…", in which the

@@ -205,7 +205,7 @@ func BenchmarkPostgres(b *testing.B) {
 			b.Fatal(err)
 		}
 		name := newName()
-		if err := p.exec(b.Context(), "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
+		if err := devstack.Exec(b.Context(), p.server.URL, "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()
