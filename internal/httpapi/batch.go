@@ -123,23 +123,19 @@ func place(i int) string { return item("body.pushes", i) }
 // checkBatch refuses a batch as a whole, if its envelope is faulty, or if it is atomic and any member is. Where other
 // faults are answered anyway, those of all members go along.
 func (a *api) checkBatch(b *batchForm, bad *fieldErrors) error {
-	anyMember := false
+	refused := len(bad.list)+len(b.list) > 0
 	for i := range b.forms {
-		if f := &b.forms[i]; len(f.list) > 0 {
-			anyMember = true
-			f.complete(a.svc)
-		}
-	}
-	if len(bad.list)+len(b.list) == 0 && !(b.atomic && anyMember) {
-		return nil
+		refused = refused || b.atomic && len(b.forms[i].list) > 0
 	}
 	bad.addAll("body", b.fieldErrors)
 	for i := range b.forms {
 		f := &b.forms[i]
-		if len(f.list) == 0 {
+		if refused || len(f.list) > 0 {
 			f.complete(a.svc)
 		}
-		bad.addAll(place(i), f.fieldErrors)
+		if refused {
+			bad.addAll(place(i), f.fieldErrors)
+		}
 	}
 	return bad.err()
 }

@@ -12,36 +12,36 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// auditStore looks for broken guarantees among what was sent, or is to be sent, between two
-// times, and reports whether it ran: two audits never run at the same time.
+// auditStore looks for broken guarantees among what was sent, or is to be sent, between two times, and reports whether
+// it ran: two audits never run at the same time.
 type auditStore interface {
 	AuditAlone(ctx context.Context, policy quota.Policy, since, until time.Time, found func(check string, push uuid.UUID)) (ran bool, err error)
 }
 
-// Auditor looks for broken guarantees in what was sent recently, or is to be
-// sent soon. Every worker runs one; two never look at the same time.
+// Auditor looks for broken guarantees in what was sent recently, or is to be sent soon. Every worker runs one; two
+// never look at the same time.
 type Auditor struct {
 	Store    auditStore
 	Checks   []string // the names of all checks
 	Log      *slog.Logger
 	Policy   quota.Policy
 	Interval time.Duration // above 0
-	// Audited is told how many violations each check has found, those without
-	// any included, and how long the audit took.
+	// Audited is told how many violations each check has found, those without any included, and how long the audit
+	// took.
 	Audited func(violations map[string]int, took time.Duration)
 }
 
 // named is how many pushes the log names for each check.
 const named = 10
 
-// Run audits at every interval until ctx ends, the first time after a random
-// part of it: so that workers that start together do not meet.
+// Run audits at every interval until ctx ends, the first time after a random part of it: so that workers that start
+// together do not meet.
 func (a *Auditor) Run(ctx context.Context) error {
 	return loop.Loop{Name: "audit", Interval: a.Interval, Log: a.Log, Pass: a.Pass, Delay: rand.N(a.Interval)}.Run(ctx)
 }
 
-// Pass audits once, unless another worker is at it. What the last passes have
-// looked at is looked at again, as far back as a window reaches.
+// Pass audits once, unless another worker is at it. What the last passes have looked at is looked at again, as far back
+// as a window reaches.
 func (a *Auditor) Pass(ctx context.Context) (full bool, err error) {
 	began := time.Now()
 	violations, pushes := map[string]int{}, map[string][]uuid.UUID{}

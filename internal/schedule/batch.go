@@ -20,22 +20,19 @@ type badForm struct{ error }
 
 func (e badForm) Unwrap() error { return e.error }
 
-// ErrOthersRefused: a member of an atomic batch had a place, but was not
-// booked because others had none.
+// ErrOthersRefused: a member of an atomic batch had a place, but was not booked because others had none.
 var ErrOthersRefused = errors.New("not booked, because other pushes of this atomic batch were refused")
 
-// Member is one push of a batch: what was asked, and then what became of it.
-// A request whose form was already found wrong comes with its Err and is
-// passed over.
+// Member is one push of a batch: what was asked, and then what became of it. A request whose form was already found
+// wrong comes with its Err and is passed over.
 type Member struct {
 	Request Request
 	Result  Result
 	Err     error // as of Submit, or ErrOthersRefused
 }
 
-// SubmitBatch books many pushes in one transaction. Each conflicts with those
-// before it. If atomic, all are booked or none. It fills the members' Result or
-// Err. It fails, and books nothing, if Postgres could not be reached or a
+// SubmitBatch books many pushes in one transaction. Each conflicts with those before it. If atomic, all are booked or
+// none. It fills the members' Result or Err. It fails, and books nothing, if Postgres could not be reached or a
 // member's id was used by another request: [push.ErrKeyReused].
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
 	order := booking.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly, Arm: s.armAhead()}
@@ -74,9 +71,8 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	return nil
 }
 
-// bookMembers books what was planned. Batches pass the cache by: it would
-// decide members by others that may themselves be refused. Afterwards it forgets
-// the recipients, which is cheaper than to tell it everything.
+// bookMembers books what was planned. Batches pass the cache by: it would decide members by others that may themselves
+// be refused. Afterwards it forgets the recipients, which is cheaper than to tell it everything.
 func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order booking.Order, planned []int, caps push.OwnCaps) error {
 	decisions, err := s.book(ctx, tenant, caps, order)
 	failpoint.Hit(failpoint.BatchCommitted)
@@ -109,8 +105,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	return nil
 }
 
-// refuseOthers takes the success from the members of an atomic batch, if not
-// all of them have it.
+// refuseOthers takes the success from the members of an atomic batch, if not all of them have it.
 func refuseOthers(members []Member) {
 	all := true
 	for _, m := range members {

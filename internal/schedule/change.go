@@ -15,9 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Cancel ends a push that still waits and gives its place back. Once it has
-// returned without an error, nothing is delivered any more. A push that can not
-// be canceled comes with [push.ErrNotCancelable].
+// Cancel ends a push that still waits and gives its place back. Once it has returned without an error, nothing is
+// delivered any more. A push that can not be canceled comes with [push.ErrNotCancelable].
 func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
 	p, err := s.store.Cancel(ctx, tenant, id)
 	if err != nil {
@@ -29,10 +28,8 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 	return p, nil
 }
 
-// Reschedule moves a push that still waits to another send time, under the
-// tenant's own caps: a move can bring a recipient to a full day. Its errors
-// are those of Submit, and [push.ErrNotReschedulable], which comes with the
-// push.
+// Reschedule moves a push that still waits to another send time, under the tenant's own caps: a move can bring a
+// recipient to a full day. Its errors are those of Submit, and [push.ErrNotReschedulable], which comes with the push.
 func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time, own push.OwnCaps) (Result, error) {
 	p, err := s.store.Push(ctx, tenant, id)
 	if err != nil {

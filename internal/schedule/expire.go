@@ -16,8 +16,7 @@ type expireStore interface {
 	Expire(ctx context.Context, limit int) ([]booking.Ended, error)
 }
 
-// Expirer ends pushes that could not be sent in time, whether or not anything
-// wakes a worker for them.
+// Expirer ends pushes that could not be sent in time, whether or not anything wakes a worker for them.
 type Expirer struct {
 	Store   expireStore
 	Cache   *quota.Cache

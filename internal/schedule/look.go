@@ -16,14 +16,13 @@ func (s *Service) Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, er
 	return s.store.Push(ctx, tenant, id)
 }
 
-// List returns up to limit of a tenant's pushes behind a position, by send
-// time and id, without their sends.
+// List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends.
 func (s *Service) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error) {
 	return s.store.List(ctx, tenant, f, after, limit)
 }
 
-// Check says whether a push could be booked now for the request's recipient
-// and send time, as Submit would decide. IT BOOKS NOTHING.
+// Check says whether a push could be booked now for the request's recipient and send time, as Submit would decide. IT
+// BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Refusal, error) {
 	d, err := s.planFor(tenant, r, nil) // a question has no address and no message
 	if err != nil {
@@ -39,8 +38,8 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Refu
 	return &Refusal{Recipient: who.ID, SendAt: d.Push.SendAt, Decision: decision}, nil
 }
 
-// Quota says how full every rule is for a recipient around a time, and
-// whether one more send would be allowed then. IT BOOKS NOTHING.
+// Quota says how full every rule is for a recipient around a time, and whether one more send would be allowed then. IT
+// BOOKS NOTHING.
 func (s *Service) Quota(ctx context.Context, r quota.Recipient, at time.Time) ([]quota.Usage, quota.Decision, error) {
 	x := explain(r, nil)
 	defer x.turn.end()

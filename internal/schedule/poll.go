@@ -11,15 +11,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// dueStore lists up to limit pushes that have been due for longer than since, but for those
-// of some sources.
+// dueStore lists up to limit pushes that have been due for longer than since, but for those of some sources.
 type dueStore interface {
 	Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error)
 }
 
-// Poller delivers without a queue. When Redis has not worked for a while, it asks
-// Postgres what is due and has it handled in the same way as a wake-up. Whatever Redis
-// says, it does so with what is overdue: a queue may work, and yet wake nobody.
+// Poller delivers without a queue. When Redis has not worked for a while, it asks Postgres what is due and has it
+// handled in the same way as a wake-up. Whatever Redis says, it does so with what is overdue: a queue may work, and yet
+// wake nobody.
 type Poller struct {
 	Store       dueStore
 	Works       func(context.Context) error // asks whether Redis does what the queue needs
@@ -44,8 +43,8 @@ type Poller struct {
 	inFlight map[polled]bool // what is being handled
 }
 
-// polled is a recipient, and the channel that one of its pushes is for: it may
-// have to wait in line at one, and be sent through another.
+// polled is a recipient, and the channel that one of its pushes is for: it may have to wait in line at one, and be sent
+// through another.
 type polled struct {
 	recipient int64
 	channel   string
@@ -63,10 +62,9 @@ func (p *Poller) Run(ctx context.Context) error {
 // Polling reports whether workers do without Redis for now.
 func (p *Poller) Polling() bool { return p.polling.Load() }
 
-// Pass has one portion of what is overdue handled or, if Redis has not answered for too
-// long, of what is due. It does not wait for the handlers: one that
-// hangs delays nobody else. It is never full: what is still due may be waiting
-// for its window, so the next look is at the next tick.
+// Pass has one portion of what is overdue handled or, if Redis has not answered for too long, of what is due. It does
+// not wait for the handlers: one that hangs delays nobody else. It is never full: what is still due may be waiting for
+// its window, so the next look is at the next tick.
 func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	since := p.Overdue
 	if p.givenUp(ctx) {
@@ -101,9 +99,8 @@ func (p *Poller) note(ctx context.Context, pushes int) {
 	}
 }
 
-// start starts handlers for what is due, one for a recipient at a channel and
-// none for those in flight. While as many run as may, it waits for
-// one of them, but no longer than until the next pass.
+// start starts handlers for what is due, one for a recipient at a channel and none for those in flight. While as many
+// run as may, it waits for one of them, but no longer than until the next pass.
 func (p *Poller) start(ctx context.Context, due []push.WakeUp) {
 	patience, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
@@ -148,9 +145,8 @@ func (p *Poller) leave(key polled) {
 	delete(p.inFlight, key)
 }
 
-// givenUp decides whether to do without Redis: once it has been away for too
-// long, and until it has been back for so long that whatever it may have lost
-// is armed again.
+// givenUp decides whether to do without Redis: once it has been away for too long, and until it has been back for so
+// long that whatever it may have lost is armed again.
 func (p *Poller) givenUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

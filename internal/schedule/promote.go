@@ -10,14 +10,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// promoteStore has up to limit pushes armed that are due within the horizon, but for those
-// of some sources, and notes for the lease that they are.
+// promoteStore has up to limit pushes armed that are due within the horizon, but for those of some sources, and notes
+// for the lease that they are.
 type promoteStore interface {
 	Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error)
 }
 
-// Promoter puts the wake-ups of pushes that are due soon into the queue. Every
-// worker runs one; a push is armed by one of them.
+// Promoter puts the wake-ups of pushes that are due soon into the queue. Every worker runs one; a push is armed by one
+// of them.
 type Promoter struct {
 	Store   promoteStore
 	Queue   armer
@@ -25,8 +25,8 @@ type Promoter struct {
 	Horizon time.Duration // how long before its time a push is armed
 	Lease   time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
 
-	// Busy lists the tenants of whom enough waits at a channel: what else of theirs is due
-	// there would be woken in vain. Nil: there are none.
+	// Busy lists the tenants of whom enough waits at a channel: what else of theirs is due there would be woken in
+	// vain. Nil: there are none.
 	Busy func() []push.Source
 }
 

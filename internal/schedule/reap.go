@@ -20,8 +20,7 @@ type reapStore interface {
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 }
 
-// Reaper ends attempts whose lease ran out, because their worker died or hung:
-// their outcome is unknown.
+// Reaper ends attempts whose lease ran out, because their worker died or hung: their outcome is unknown.
 type Reaper struct {
 	Store    reapStore
 	Cache    *quota.Cache
@@ -36,8 +35,8 @@ func (r *Reaper) Run(ctx context.Context) error {
 	return loop.Loop{Name: "reap", Interval: r.Interval, Log: r.Log, Pass: r.Pass}.Run(ctx)
 }
 
-// Pass ends one portion of the lost attempts. It is a finish like any other: a
-// worker that was only slow, and finishes first, wins.
+// Pass ends one portion of the lost attempts. It is a finish like any other: a worker that was only slow, and finishes
+// first, wins.
 func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
 	const portion = 500
 	lost, err := r.Store.Lost(ctx, portion)

@@ -12,8 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Refusal is a push that finds no place in its recipient's quota: why, and
-// when else there is one.
+// Refusal is a push that finds no place in its recipient's quota: why, and when else there is one.
 type Refusal struct {
 	Recipient string
 	SendAt    time.Time
@@ -40,8 +39,7 @@ func reason(v quota.Violation, at time.Time) string {
 	return fmt.Sprintf("already has %d %s within %s of %s (rule %s)", v.Rule.Limit, sends, v.Rule.Window, at.Format(time.RFC3339), v.Rule.Name)
 }
 
-// explained is what is known of a recipient while refusals are explained. It is
-// read once for several of them.
+// explained is what is known of a recipient while refusals are explained. It is read once for several of them.
 type explained struct {
 	who    quota.Recipient
 	batch  map[uuid.UUID]bool // pushes that are no obstacle: one that is to be moved, members of a batch
@@ -58,8 +56,8 @@ func explain(who quota.Recipient, batch map[uuid.UUID]bool) *explained {
 	return &explained{who: who, batch: batch, turn: &turn{}}
 }
 
-// refusal explains why a draft was refused. What Postgres has said under the lock
-// stands. If it did not look far enough for the free times, it is asked again.
+// refusal explains why a draft was refused. What Postgres has said under the lock stands. If it did not look far enough
+// for the free times, it is asked again.
 func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v booking.Decision) error {
 	d := v.Quota
 	if !v.Complete {
@@ -84,8 +82,8 @@ func (x *explained) add(booked []quota.Booking) {
 	}
 }
 
-// decide decides about a time by what lies so many times the policy's reach around
-// it, or further, until that is enough.
+// decide decides about a time by what lies so many times the policy's reach around it, or further, until that is
+// enough.
 func (s *Service) decide(ctx context.Context, x *explained, at time.Time, times int) (quota.Decision, error) {
 	for ; ; times *= 8 {
 		if x.decider == nil || !x.view.Shows(at, s.cfg.Policy.Reach()) {
@@ -122,8 +120,7 @@ func (s *Service) look(ctx context.Context, x *explained, view quota.View) error
 	return nil
 }
 
-// timeline reads a recipient's bookings: together with others if they are few, as
-// they nearly always are.
+// timeline reads a recipient's bookings: together with others if they are few, as they nearly always are.
 func (s *Service) timeline(ctx context.Context, x *explained, from, until time.Time) (line quota.Timeline, complete time.Time, err error) {
 	held, all, err := s.store.Glance(ctx, x.who, from, until)
 	if err != nil {
@@ -154,8 +151,7 @@ func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([
 	return s.cfg.Policy.Usage(x.view.Timeline, at), nil
 }
 
-// explanations are kept while a batch is answered. As long as nothing is refused there
-// are none.
+// explanations are kept while a batch is answered. As long as nothing is refused there are none.
 type explanations struct {
 	drafts []booking.Draft
 	of     map[quota.Recipient]*explained
@@ -173,8 +169,7 @@ func (e *explanations) begin() {
 	}
 }
 
-// recipient returns what is known of a recipient. It forgets all others once very much
-// was read.
+// recipient returns what is known of a recipient. It forgets all others once very much was read.
 func (e *explanations) recipient(r quota.Recipient) *explained {
 	if e.of == nil {
 		e.begin()

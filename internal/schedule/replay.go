@@ -13,9 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// replay answers a request that is invalid by now but may repeat one that was
-// accepted while its send time still lay ahead: with the push that the first
-// one made, or with the error invalid.
+// replay answers a request that is invalid by now but may repeat one that was accepted while its send time still lay
+// ahead: with the push that the first one made, or with the error invalid.
 func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, member string, invalid error) (Result, error) {
 	if o.IdempotencyKey == "" {
 		return Result{}, invalid

@@ -75,8 +75,7 @@ func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
 	return name
 }
 
-// sendTime rounds a send time up to a second. A push without one is due in the
-// running second, at once.
+// sendTime rounds a send time up to a second. A push without one is due in the running second, at once.
 func (s *Service) sendTime(t, now time.Time, bad *invalid.FieldErrors) time.Time {
 	if t.IsZero() {
 		return now.Truncate(quota.Second)

@@ -15,16 +15,15 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// armAhead is how soon a push must be due for its submitter to put its wake-up
-// into the queue. All others wait for the promoter, which looks every second.
-// If the submitter dies before, or Redis does not answer, the promoter does it
-// when three times this has passed, which is no longer than an ArmLease.
+// armAhead is how soon a push must be due for its submitter to put its wake-up into the queue. All others wait for the
+// promoter, which looks every second. If the submitter dies before, or Redis does not answer, the promoter does it when
+// three times this has passed, which is no longer than an ArmLease.
 const armAhead = 5 * time.Second
 
 func (s *Service) armAhead() time.Duration { return min(armAhead, s.cfg.ArmLease/3) }
 
-// armPatience is how long a submitter waits for the queue. The push is booked
-// by then: its caller must not wait for a Redis that does not answer.
+// armPatience is how long a submitter waits for the queue. The push is booked by then: its caller must not wait for a
+// Redis that does not answer.
 const armPatience = 300 * time.Millisecond
 
 // Service does what callers ask for. It is safe for concurrent use.
@@ -49,8 +48,7 @@ type Config struct {
 	ArmLease   time.Duration // how long a wake-up is believed to be in the queue
 	Caps       push.Caps     // of every tenant that has none of its own
 
-	// Check says what the provider behind a channel would surely refuse; nil:
-	// nothing is known of any.
+	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
@@ -63,17 +61,15 @@ type pushStore interface {
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
 }
 
-// booker changes what is booked. Its decisions are those of a [booking.Decider] under the
-// recipients' locks.
+// booker changes what is booked. Its decisions are those of a [booking.Decider] under the recipients' locks.
 type booker interface {
 	Book(ctx context.Context, o booking.Order) ([]booking.Decision, error)
 	Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error)
 	Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 }
 
-// bookingReader reads the bookings of a recipient strictly between two times, without a
-// lock: a few together with others (Glance), the first ones until there are too many
-// (Bookings), or all but some (Timeline).
+// bookingReader reads the bookings of a recipient strictly between two times, without a lock: a few together with
+// others (Glance), the first ones until there are too many (Bookings), or all but some (Timeline).
 type bookingReader interface {
 	Glance(ctx context.Context, r quota.Recipient, from, until time.Time) (held []booking.Held, all bool, err error)
 	Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []booking.Held, complete time.Time, err error)
@@ -91,8 +87,7 @@ type observer interface {
 	CacheAnswered(state string)
 }
 
-// New returns a service on top of its parts. now is the clock, usually
-// time.Now.
+// New returns a service on top of its parts. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
 	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
 }
@@ -100,8 +95,8 @@ func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metric
 // Channels lists the names of the channels, the default first.
 func (s *Service) Channels() []string { return s.cfg.Channels }
 
-// arm puts the wake-ups of pushes that are due at once into the queue. Where
-// that fails, the promoter does it a few seconds later.
+// arm puts the wake-ups of pushes that are due at once into the queue. Where that fails, the promoter does it a few
+// seconds later.
 func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
 	var wakeUps []push.WakeUp
 	for _, p := range pushes {

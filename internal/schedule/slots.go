@@ -17,12 +17,11 @@ type Slots struct {
 	Next     time.Time        // where the picture goes on, because it would be too large; zero: it is whole
 }
 
-// maxSlots is about how many bookings, and how many blocked intervals, a picture
-// shows.
+// maxSlots is about how many bookings, and how many blocked intervals, a picture shows.
 const maxSlots = 10_000
 
-// Slots returns a recipient's bookings in [from, until], and the intervals
-// that overlap it in which nothing can be booked.
+// Slots returns a recipient's bookings in [from, until], and the intervals that overlap it in which nothing can be
+// booked.
 func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time.Time) (Slots, error) {
 	reach, turn := s.cfg.Policy.Reach(), &turn{}
 	defer turn.end()
@@ -53,8 +52,7 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time
 	return slots, nil
 }
 
-// manyBookings reads what a picture shows and, by their reach, what matters to it: no
-// further than it can go.
+// manyBookings reads what a picture shows and, by their reach, what matters to it: no further than it can go.
 func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []booking.Held, complete time.Time, err error) {
 	_, shown, err := s.store.Bookings(ctx, r, from.Add(-quota.Second), until, maxSlots+1)
 	if err != nil {
@@ -67,8 +65,8 @@ func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, unt
 	return s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), booking.MaxRead)
 }
 
-// end ends a picture where it becomes too large, or where it is not known any more;
-// but a second after its beginning at the earliest.
+// end ends a picture where it becomes too large, or where it is not known any more; but a second after its beginning at
+// the earliest.
 func (p *Slots) end(from, until, known time.Time) {
 	var end time.Time
 	earlier := func(t time.Time) {

@@ -32,10 +32,9 @@ type Result struct {
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
 }
 
-// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped],
-// [push.ErrKeyReused] and [push.ErrUnavailable]; after the last the push may
-// have been booked, and only a request with an Idempotency-Key can be repeated
-// safely.
+// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused] and
+// [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
+// be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	res, err := s.submit(ctx, tenant, r, o)
 	s.observe(o, err)
@@ -50,9 +49,8 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	identify(&d.Push, o, "")
 	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
 
-	// Where the cache knows that there is no place, a look at Postgres refuses.
-	// A request that may be a repetition, or be moved, or that books nothing,
-	// is for the decider alone.
+	// Where the cache knows that there is no place, a look at Postgres refuses. A request that may be a repetition, or
+	// be moved, or that books nothing, is for the decider alone.
 	var reserved quota.Reservation
 	if asksCache := !o.ValidateOnly && !r.Defer; asksCache {
 		reserved = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
@@ -85,9 +83,9 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	return s.result(ctx, who, func() *explained { return x }, d, v)
 }
 
-// confirmRefusal returns the refusal of a push that, by what Postgres holds at
-// this moment, has no place. It returns nil if there is one after all, for the cache
-// was wrong; or if this is not known without reading much, for the transaction to say.
+// confirmRefusal returns the refusal of a push that, by what Postgres holds at this moment, has no place. It returns
+// nil if there is one after all, for the cache was wrong; or if this is not known without reading much, for the
+// transaction to say.
 func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at time.Time) error {
 	around := s.cfg.Policy.Around(at, 2)
 	held, all, err := s.store.Glance(ctx, who, around.From, around.Until)
@@ -111,8 +109,8 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	return s.refusal(ctx, x, at, booking.Decision{Quota: d, Complete: complete})
 }
 
-// identify gives a push the id of its request, and its own: a new one, or one that follows from the
-// tenant, the Idempotency-Key and, in a batch, the member.
+// identify gives a push the id of its request, and its own: a new one, or one that follows from the tenant, the
+// Idempotency-Key and, in a batch, the member.
 func identify(p *push.Push, o Options, member string) {
 	p.RequestID = o.RequestID
 	if o.IdempotencyKey == "" {
@@ -138,8 +136,7 @@ func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Re
 	}
 }
 
-// result turns a decision into an answer. What is known of the recipient is asked for only
-// if the push was refused.
+// result turns a decision into an answer. What is known of the recipient is asked for only if the push was refused.
 func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d booking.Draft, v booking.Decision) (Result, error) {
 	switch v.Outcome {
 	case booking.Booked:

@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// How many requests may have a recipient with very many bookings in memory at a time,
-// and how many of one tenant. Each takes some 20 MB, and a processor for a moment.
+// How many requests may have a recipient with very many bookings in memory at a time, and how many of one tenant. Each
+// takes some 20 MB, and a processor for a moment.
 const (
 	allTurns    = 2
 	tenantTurns = 1

@@ -1,16 +1,13 @@
 package store
 
-// inTime says of an attempt that it was delivered, and that this was known
-// before it was given up for lost: after a late answer its end stays that of
-// its lease; see finishSQL. It ended its push at once.
+// inTime says of an attempt that it was delivered, and that this was known before it was given up for lost: after a
+// late answer its end stays that of its lease; see finishSQL. It ended its push at once.
 const inTime = `s.outcome = 'delivered' AND s.ended_at <> s.lease_until`
 
-// decisive says that an attempt ended its push, or is under way: the push was
-// not moved since it began.
+// decisive says that an attempt ended its push, or is under way: the push was not moved since it began.
 const decisive = `(p.status IN ('sending', 'failed') AND s.attempt = p.attempts OR p.status = 'sent' AND ` + inTime + `)`
 
-// underWayQuery looks at all attempts that have not ended, by the index
-// sends_open.
+// underWayQuery looks at all attempts that have not ended, by the index sends_open.
 func (s AuditScope) underWayQuery() auditQuery {
 	return auditQuery{
 		who:   `s.tenant_id, s.recipient, s.push_id`,

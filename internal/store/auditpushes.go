@@ -1,7 +1,7 @@
 package store
 
-// waitingQuery finds what is due and forgotten, by the index pushes_due. Who
-// waits for another attempt of the recipient to end is not forgotten.
+// waitingQuery finds what is due and forgotten, by the index pushes_due. Who waits for another attempt of the recipient
+// to end is not forgotten.
 func (s AuditScope) waitingQuery() auditQuery {
 	return auditQuery{
 		who:  `p.tenant_id, p.recipient, p.id`,
@@ -39,9 +39,8 @@ func (s AuditScope) pushQuery() auditQuery {
 	}
 }
 
-// recordQuery holds the record of each push to all of its attempts. None has a
-// number above the push's count (see attemptQuery), so that as many as that have
-// no gaps.
+// recordQuery holds the record of each push to all of its attempts. None has a number above the push's count (see
+// attemptQuery), so that as many as that have no gaps.
 func (s AuditScope) recordQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
@@ -64,8 +63,7 @@ func (s AuditScope) recordQuery() auditQuery {
 	}
 }
 
-// requestQuery compares the pushes that one Idempotency-Key made, one with the
-// next.
+// requestQuery compares the pushes that one Idempotency-Key made, one with the next.
 func (s AuditScope) requestQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,

@@ -18,16 +18,14 @@ type auditQuery struct {
 	noWalk bool // do not walk along an index to save a sort: three million rows take 13 s so, and 4 s sorted
 }
 
-// auditCheck is one question to every row. Both expressions may use the named
-// arguments of the audit.
+// auditCheck is one question to every row. Both expressions may use the named arguments of the audit.
 type auditCheck struct {
 	name   string // of one of [Checks]
 	broken string // an expression that is true where the guarantee is broken
 	detail string // an expression for what is wrong, without personal data
 }
 
-// sql asks for all findings. A row is first tested for all checks at once; the
-// few that fail one are then asked which.
+// sql asks for all findings. A row is first tested for all checks at once; the few that fail one are then asked which.
 func (q auditQuery) sql() string {
 	var some, each []string
 	for _, c := range q.checks {
@@ -87,11 +85,11 @@ func (s AuditScope) queries() []auditQuery {
 	return all
 }
 
-// args are the arguments that queries may name. Times count from the beginning
-// of the transaction, which is about that of the snapshot.
+// args are the arguments that queries may name. Times count from the beginning of the transaction, which is about that
+// of the snapshot.
 //
-// The tenants that have pushes lead to those of some time by the index
-// pushes_tenant, if they are few enough for that to be the shorter way.
+// The tenants that have pushes lead to those of some time by the index pushes_tenant, if they are few enough for that
+// to be the shorter way.
 func (s AuditScope) args(ctx context.Context, tx pgx.Tx) (pgx.NamedArgs, error) {
 	args := pgx.NamedArgs{"grace": auditGrace, "since": s.Since, "until": s.Until, "reach": s.Policy.Reach()}
 	if s.Until.IsZero() {
@@ -113,8 +111,7 @@ func (s AuditScope) args(ctx context.Context, tx pgx.Tx) (pgx.NamedArgs, error) 
 	return args, nil
 }
 
-// promisedIn is the condition on the table pushes for what was to be sent in
-// the scope, or so long before.
+// promisedIn is the condition on the table pushes for what was to be sent in the scope, or so long before.
 func (s AuditScope) promisedIn(table, before string) string {
 	if s.whole() {
 		return "true"
@@ -122,8 +119,7 @@ func (s AuditScope) promisedIn(table, before string) string {
 	return table + `.tenant_id = ANY (@tenants::uuid[]) AND ` + table + `.send_at >= @since::timestamptz` + before + ` AND ` + table + `.send_at < @until::timestamptz`
 }
 
-// startedIn is the condition on the table sends for what was sent in the scope,
-// or so long before.
+// startedIn is the condition on the table sends for what was sent in the scope, or so long before.
 func (s AuditScope) startedIn(table, before string) string {
 	if s.Since.IsZero() {
 		return "true"

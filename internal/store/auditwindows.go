@@ -7,24 +7,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A recipient's rows follow each other in time. The key leads, since a number
-// sorts fastest; texts are compared byte by byte.
+// A recipient's rows follow each other in time. The key leads, since a number sorts fastest; texts are compared byte by
+// byte.
 const byRecipient = `PARTITION BY recipient_key, tenant_id, recipient COLLATE "C"`
 
-// longAttempt bounds how long before a window an attempt can have begun that
-// the provider had within it: leases are shorter.
+// longAttempt bounds how long before a window an attempt can have begun that the provider had within it: leases are
+// shorter.
 const longAttempt = ` - interval '1 hour'`
 
-// ruleArgs adds the arguments limit0, window0 and rule0 for the first rule, and
-// so on.
+// ruleArgs adds the arguments limit0, window0 and rule0 for the first rule, and so on.
 func (s AuditScope) ruleArgs(args pgx.NamedArgs) {
 	for i, r := range s.Policy {
 		args[fmt.Sprint("limit", i)], args[fmt.Sprint("window", i)], args[fmt.Sprint("rule", i)] = r.Limit, r.Window, r.Name
 	}
 }
 
-// lags are the columns first0, first1, …: for each rule, the time of the row
-// that is as many rows before as the rule allows in a window.
+// lags are the columns first0, first1, …: for each rule, the time of the row that is as many rows before as the rule
+// allows in a window.
 func (s AuditScope) lags(column string) string {
 	lags := make([]string, len(s.Policy))
 	for i := range s.Policy {
@@ -45,8 +44,7 @@ func (s AuditScope) windowChecks(name, what string) []auditCheck {
 	return checks
 }
 
-// promisedQuery sorts what holds a place in a quota by its promised time, once
-// for all rules.
+// promisedQuery sorts what holds a place in a quota by its promised time, once for all rules.
 func (s AuditScope) promisedQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
@@ -61,9 +59,8 @@ func (s AuditScope) promisedQuery() auditQuery {
 	}
 }
 
-// actualQuery sorts the attempts that may have reached the provider. Each must
-// begin a window after the provider had the one before, or can have had it:
-// what the gate in internal/booking/claim.go makes sure of.
+// actualQuery sorts the attempts that may have reached the provider. Each must begin a window after the provider had
+// the one before, or can have had it: what the gate in internal/booking/claim.go makes sure of.
 func (s AuditScope) actualQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, push_id`,

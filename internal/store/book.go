@@ -19,14 +19,12 @@ type order struct {
 
 func (o order) weight() int { return len(o.Drafts) }
 
-// Book decides an order against all that is committed, and commits what it
-// grants, together with other orders of the moment. It returns a decision for each
-// draft, or [push.ErrUnavailable], after which it is unknown whether the order was
-// booked; the same ids can then be booked again.
+// Book decides an order against all that is committed, and commits what it grants, together with other orders of the
+// moment. It returns a decision for each draft, or [push.ErrUnavailable], after which it is unknown whether the order
+// was booked; the same ids can then be booked again.
 //
-// Orders of all tenants share transactions, which therefore wait for no lock and
-// read few bookings of each recipient. An order that needs more time than that
-// shares transactions with others of its tenant only.
+// Orders of all tenants share transactions, which therefore wait for no lock and read few bookings of each recipient.
+// An order that needs more time than that shares transactions with others of its tenant only.
 func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -44,8 +42,7 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 	return decisions, err
 }
 
-// bookShared books single drafts of several tenants in one transaction. Those that can
-// not share it get no decisions.
+// bookShared books single drafts of several tenants in one transaction. Those that can not share it get no decisions.
 func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
@@ -90,13 +87,11 @@ func (s *Store) bookOwn(ctx context.Context, orders []order) ([][]booking.Decisi
 	}
 }
 
-// errCrowded: a recipient turned out to have many bookings. The transaction is to
-// be run again, now that this is known.
+// errCrowded: a recipient turned out to have many bookings. The transaction is to be run again, now that this is known.
 var errCrowded = errors.New("a recipient has many bookings")
 
-// bookOwnOnce is one run of the transaction. The locks are taken in one statement
-// and the bookings read in a later one: a single statement would read a snapshot
-// from before its wait for the locks.
+// bookOwnOnce is one run of the transaction. The locks are taken in one statement and the bookings read in a later one:
+// a single statement would read a snapshot from before its wait for the locks.
 func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order, rerun bool) ([][]booking.Decision, error) {
 	r := newBookingRead(orders, rerun)
 	r.limit(ownRows)

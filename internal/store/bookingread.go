@@ -15,29 +15,27 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// lockSQL waits for the locks named by sorted keys, until the transaction ends.
-// tryLockSQL takes those that are free. Both return the keys of locks that were
-// not taken.
+// lockSQL waits for the locks named by sorted keys, until the transaction ends. tryLockSQL takes those that are free.
+// Both return the keys of locks that were not taken.
 const (
 	lockSQL    = `SELECT k FROM unnest($1::bigint[]) AS k WHERE pg_advisory_xact_lock(k) IS NULL`
 	tryLockSQL = `SELECT k FROM unnest($1::bigint[]) AS k WHERE NOT pg_try_advisory_xact_lock(k)`
 )
 
-// How many bookings of one recipient a transaction reads: one that tenants share,
-// and one that a tenant has for itself. A recipient with more is crowded.
+// How many bookings of one recipient a transaction reads: one that tenants share, and one that a tenant has for itself.
+// A recipient with more is crowded.
 const (
 	sharedRows = 128
 	ownRows    = booking.Crowd
 )
 
-// portion is how many recipients' bookings are read together. An order for a
-// thousand recipients with a thousand bookings each never has all of them in memory.
+// portion is how many recipients' bookings are read together. An order for a thousand recipients with a thousand
+// bookings each never has all of them in memory.
 const portion = 128
 
-// bookingRead reads what is decided by about a group of orders: the bookings around
-// their send times, one span for each recipient; the pushes that have one of their ids;
-// and those that were made under one of their Idempotency-Keys. It reads the bookings
-// in portions, each when the first of its recipients is needed.
+// bookingRead reads what is decided by about a group of orders: the bookings around their send times, one span for each
+// recipient; the pushes that have one of their ids; and those that were made under one of their Idempotency-Keys. It
+// reads the bookings in portions, each when the first of its recipients is needed.
 type bookingRead struct {
 	locks    []int64
 	at       map[quota.Recipient]int // in spans
@@ -100,8 +98,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// addRequest asks for what an Idempotency-Key has made before, under a lock of
-// its own. The members of a batch have the same key.
+// addRequest asks for what an Idempotency-Key has made before, under a lock of its own. The members of a batch have the
+// same key.
 func (r *bookingRead) addRequest(id uuid.UUID) {
 	if n := len(r.requests); id != uuid.Nil && (n == 0 || r.requests[n-1] != id) {
 		r.requests = append(r.requests, id)
@@ -118,9 +116,8 @@ func (r *bookingRead) limit(most int) {
 	}
 }
 
-// start begins a transaction, takes the locks and asks for everything else, in one
-// exchange. The lock clause is for the rows that have one of the ids. The read must be
-// closed.
+// start begins a transaction, takes the locks and asks for everything else, in one exchange. The lock clause is for the
+// rows that have one of the ids. The read must be closed.
 func (r *bookingRead) start(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*booking.Decider, error) {
 	b := &pgx.Batch{}
 	if !r.begun {
@@ -168,8 +165,8 @@ func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
 	return s, nil
 }
 
-// shareable reports whether a draft can be decided in a transaction that tenants share:
-// no other transaction has a lock that it needs, and all bookings that it needs were read.
+// shareable reports whether a draft can be decided in a transaction that tenants share: no other transaction has a lock
+// that it needs, and all bookings that it needs were read.
 func (r *bookingRead) shareable(d booking.Draft) bool {
 	r.View(d.Recipient())
 	return !slices.Contains(r.crowded, d.Recipient()) && (len(r.locked) == 0 ||
@@ -177,8 +174,8 @@ func (r *bookingRead) shareable(d booking.Draft) bool {
 			(d.Push.IdempotencyID == uuid.Nil || !slices.Contains(r.locked, requestLock(d.Push.IdempotencyID))))
 }
 
-// View returns the bookings of a recipient. A failure to read them is kept for close:
-// what is decided afterwards is never written.
+// View returns the bookings of a recipient. A failure to read them is kept for close: what is decided afterwards is
+// never written.
 func (r *bookingRead) View(recipient quota.Recipient) *quota.View {
 	i := r.at[recipient]
 	for r.err == nil && r.read <= i {
@@ -195,8 +192,8 @@ func (r *bookingRead) Done(recipient quota.Recipient) {
 	}
 }
 
-// portion is how many spans from one on are read together. One of which all
-// bookings are read, however many they are, is read alone.
+// portion is how many spans from one on are read together. One of which all bookings are read, however many they are,
+// is read alone.
 func (r *bookingRead) portion(from int) int {
 	n := 0
 	for from+n < len(r.spans) && n < portion && (r.spans[from+n].most > 0 || r.spans[from+n].known) {

@@ -14,8 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// span asks for a recipient's bookings strictly between two times, and for one
-// more than so many at most; 0: for all.
+// span asks for a recipient's bookings strictly between two times, and for one more than so many at most; 0: for all.
 type span struct {
 	recipient   quota.Recipient
 	from, until time.Time
@@ -86,10 +85,9 @@ func bookingsOf(held []booking.Held) []quota.Booking {
 	return bookings
 }
 
-// Glance returns the places that a recipient holds strictly between from and
-// until, by time. It sees what was committed when it was asked, takes no lock,
-// and works together with others of the moment. It is false if there are so many
-// that others would have to wait; see [Store.Bookings].
+// Glance returns the places that a recipient holds strictly between from and until, by time. It sees what was committed
+// when it was asked, takes no lock, and works together with others of the moment. It is false if there are so many that
+// others would have to wait; see [Store.Bookings].
 func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.Time) ([]booking.Held, bool, error) {
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
 		return nil, false, err
@@ -109,8 +107,7 @@ func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]booking.Hel
 	return held, err
 }
 
-// inOrderSQL reads bookings of one recipient, the first of them by time. The index has
-// those of each status in order.
+// inOrderSQL reads bookings of one recipient, the first of them by time. The index has those of each status in order.
 const inOrderSQL = `
 	SELECT p.id, p.send_at, p.status
 	FROM unnest('{scheduled,sending,sent}'::text[]) AS s (status)
@@ -122,10 +119,9 @@ const inOrderSQL = `
 	WHERE p.tenant_id = $2 AND p.recipient = $3
 	ORDER BY p.send_at, p.id LIMIT $6`
 
-// Bookings returns the places that a recipient holds strictly between from and
-// until, by time. It sees what was committed when it was asked, and takes no lock.
-// If there are more than most, it returns the first of them, and the time before which
-// they are complete; otherwise that is until.
+// Bookings returns the places that a recipient holds strictly between from and until, by time. It sees what was
+// committed when it was asked, and takes no lock. If there are more than most, it returns the first of them, and the
+// time before which they are complete; otherwise that is until.
 func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []booking.Held, complete time.Time, err error) {
 	err = s.inOrder(ctx, r, from, until, most, func() { held = nil }, func(b *booking.Held) { held = append(held, *b) })
 	if complete = until; len(held) > most {
@@ -135,8 +131,7 @@ func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until tim
 	return held, complete, err
 }
 
-// Timeline is [Store.Bookings] of at most [booking.MaxRead], without some pushes. It takes a
-// third of the memory.
+// Timeline is [Store.Bookings] of at most [booking.MaxRead], without some pushes. It takes a third of the memory.
 func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool) (line quota.Timeline, complete time.Time, err error) {
 	read := 0
 	err = s.inOrder(ctx, r, from, until, booking.MaxRead, func() { read, line = 0, quota.Timeline{} }, func(b *booking.Held) {
@@ -153,8 +148,7 @@ func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until tim
 	return line.Before(complete), complete, err
 }
 
-// inOrder hands the first bookings to add, one more than most of them. It begins again
-// after start.
+// inOrder hands the first bookings to add, one more than most of them. It begins again after start.
 func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time.Time, most int, start func(), add func(*booking.Held)) error {
 	return s.read(ctx, r.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		start()

@@ -14,9 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Cancel ends a push that still waits, and returns it. A push that is canceled
-// already is returned as well. Any other comes with [push.ErrNotCancelable],
-// or there is none: [push.ErrNotFound].
+// Cancel ends a push that still waits, and returns it. A push that is canceled already is returned as well. Any other
+// comes with [push.ErrNotCancelable], or there is none: [push.ErrNotFound].
 func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
@@ -35,9 +34,8 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 	return p, err
 }
 
-// Reschedule moves the push of the order's only draft to the draft's send
-// time, if [booking.Decider.Move] grants it. If not, the push keeps its time. A push
-// that does not wait any more comes with [push.ErrNotReschedulable].
+// Reschedule moves the push of the order's only draft to the draft's send time, if [booking.Decider.Move] grants it. If
+// not, the push keeps its time. A push that does not wait any more comes with [push.ErrNotReschedulable].
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {

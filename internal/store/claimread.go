@@ -20,9 +20,8 @@ type claimState struct {
 	recipients map[int64]*booking.ClaimState
 }
 
-// longestLease is how long other workers' leases may be, or those of this one
-// before its settings were changed: an attempt counts from its end, but is found
-// by its beginning.
+// longestLease is how long other workers' leases may be, or those of this one before its settings were changed: an
+// attempt counts from its end, but is found by its beginning.
 const longestLease = time.Hour
 
 // leftSQL finds what is due, but left out.
@@ -36,8 +35,7 @@ const leftSQL = `
 	) p
 	WHERE k.channel = '' AND p.channel = ANY ($3::text[]) AND p.next_at <= statement_timestamp()`
 
-// claimRead is what a group of claims has to read: for each recipient, what
-// its first order asks for.
+// claimRead is what a group of claims has to read: for each recipient, what its first order asks for.
 type claimRead struct {
 	keys     []int64
 	channels []string      // one for each key
@@ -62,9 +60,8 @@ func newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead
 	return q
 }
 
-// readClaims takes the recipients' locks and reads, in later statements, what is due, what
-// is under way and what was sent. It should not wait for a lock: other recipients' pushes
-// would have to wait as well.
+// readClaims takes the recipients' locks and reads, in later statements, what is due, what is under way and what was
+// sent. It should not wait for a lock: other recipients' pushes would have to wait as well.
 func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks string, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
 	q := newClaimRead(orders, first)
 	b := &pgx.Batch{}

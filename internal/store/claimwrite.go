@@ -15,8 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// claimSQL changes pushes that are still as they were read, and opens an
-// attempt for those that are now being sent.
+// claimSQL changes pushes that are still as they were read, and opens an attempt for those that are now being sent.
 const claimSQL = `
 	WITH changed AS (
 		UPDATE pushes p SET
@@ -94,9 +93,8 @@ func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
 	w.claims[c.Push.ID] = i
 }
 
-// commit writes the changes and commits. Whoever cancels, moves or finishes a
-// push does so without the recipient's lock; the claims that this overtook
-// become [booking.Again].
+// commit writes the changes and commits. Whoever cancels, moves or finishes a push does so without the recipient's
+// lock; the claims that this overtook become [booking.Again].
 func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
 	b := &pgx.Batch{}
 	if len(w.ids) > 0 {

@@ -17,17 +17,16 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// sessionSettings are those of every connection. Every statement here is served by
-// an index. A plan cached while a table was small, or never analyzed, must not scan
-// it later.
+// sessionSettings are those of every connection. Every statement here is served by an index. A plan cached while a
+// table was small, or never analyzed, must not scan it later.
 var sessionSettings = map[string]string{
 	"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
 	"plan_cache_mode": "force_generic_plan", "jit": "off", "timezone": "UTC",
 	"application_name": "sendquota",
 }
 
-// idleLimit is the setting of Postgres for how long a transaction may stand
-// still before its locks are taken away from it.
+// idleLimit is the setting of Postgres for how long a transaction may stand still before its locks are taken away from
+// it.
 const idleLimit = "idle_in_transaction_session_timeout"
 
 func openPool(ctx context.Context, databaseURL string, cfg Config, most, least int, more ...map[string]string) (*pgxpool.Pool, error) {
@@ -70,19 +69,17 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // work is what is done on a connection. It is told how often it ran before.
 type work func(ctx context.Context, c *pgxpool.Conn, earlier int) error
 
-// inTx runs work in a transaction of its own and, if Postgres says or means
-// "try again", runs it again from the start. work must therefore find its own
-// rows if an earlier run was committed after all.
+// inTx runs work in a transaction of its own and, if Postgres says or means "try again", runs it again from the start.
+// work must therefore find its own rows if an earlier run was committed after all.
 func (s *Store) inTx(ctx context.Context, work work) error { return s.repeat(ctx, s.pool, work) }
 
-// change is inTx for what one tenant asks for by itself. A tenant has a part of
-// the connections for it.
+// change is inTx for what one tenant asks for by itself. A tenant has a part of the connections for it.
 func (s *Store) change(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.pool, work) })
 }
 
-// changeOnce runs a statement of a tenant that changes and returns one row, or
-// returns [push.ErrNotFound]. It is not run again if its reply is lost.
+// changeOnce runs a statement of a tenant that changes and returns one row, or returns [push.ErrNotFound]. It is not
+// run again if its reply is lost.
 func changeOnce[T any](ctx context.Context, s *Store, tenant uuid.UUID, scan pgx.RowToFunc[T], sql string, args ...any) (row T, err error) {
 	err = s.within(ctx, s.changes, tenant, func(ctx context.Context) error {
 		return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
@@ -94,8 +91,7 @@ func changeOnce[T any](ctx context.Context, s *Store, tenant uuid.UUID, scan pgx
 	return row, err
 }
 
-// read is change for what only reads. It has connections of its own, on which
-// Postgres ends what takes too long.
+// read is change for what only reads. It has connections of its own, on which Postgres ends what takes too long.
 func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })
 }
@@ -106,14 +102,13 @@ type part struct {
 	answers atomic.Int64 // how often Postgres has answered on them
 }
 
-// newPart shares so many connections, of which each tenant has some at a time: at least
-// one.
+// newPart shares so many connections, of which each tenant has some at a time: at least one.
 func newPart(connections, each int) *part {
 	return &part{Bulkhead: bulkhead.New[uuid.UUID](int64(max(1, connections)), int64(max(1, each)))}
 }
 
-// within does something for which it takes a connection of the tenant's part. That
-// all of the part is in use is the tenant's doing only if Postgres answers.
+// within does something for which it takes a connection of the tenant's part. That all of the part is in use is the
+// tenant's doing only if Postgres answers.
 func (s *Store) within(ctx context.Context, part *part, tenant uuid.UUID, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()

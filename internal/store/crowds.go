@@ -15,12 +15,11 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// crowds remembers the recipients that have many bookings, and keeps the bookings
-// of a few of them in memory. Reading a hundred thousand takes a tenth of a second.
+// crowds remembers the recipients that have many bookings, and keeps the bookings of a few of them in memory. Reading a
+// hundred thousand takes a tenth of a second.
 //
-// What it keeps is used under the recipient's lock, and only if the recipient's
-// version in the table crowds is still the one that was kept with it. Whoever adds
-// or removes a booking changes the version in the same transaction.
+// What it keeps is used under the recipient's lock, and only if the recipient's version in the table crowds is still
+// the one that was kept with it. Whoever adds or removes a booking changes the version in the same transaction.
 type crowds struct {
 	mu    sync.Mutex
 	known map[quota.Recipient]*crowd
@@ -82,8 +81,8 @@ func (s *crowds) drop(r quota.Recipient) {
 	}
 }
 
-// take returns the view of a recipient if it was kept with this version. It is the
-// caller's to change then, and not kept any more.
+// take returns the view of a recipient if it was kept with this version. It is the caller's to change then, and not
+// kept any more.
 func (s *crowds) take(r quota.Recipient, version uuid.UUID) (v quota.View, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,18 +96,16 @@ func (s *crowds) take(r quota.Recipient, version uuid.UUID) (v quota.View, ok bo
 	return v, ok
 }
 
-// heldCrowds are the crowded recipients of a transaction whose bookings are to be
-// kept afterwards.
+// heldCrowds are the crowded recipients of a transaction whose bookings are to be kept afterwards.
 type heldCrowds struct {
 	spans    []int // of the read
 	versions map[int64]uuid.UUID
 	changed  map[int64]bool // their versions were changed by others meanwhile
 }
 
-// prepare gets the crowded recipients of a read ready: it begins the
-// transaction and takes the locks, and where there are only a few of them, has the
-// bookings that are kept used, or all bookings read. Without crowded recipients it
-// does nothing.
+// prepare gets the crowded recipients of a read ready: it begins the transaction and takes the locks, and where there
+// are only a few of them, has the bookings that are kept used, or all bookings read. Without crowded recipients it does
+// nothing.
 func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (*heldCrowds, error) {
 	var held heldCrowds
 	for i := range r.spans {
@@ -162,8 +159,8 @@ func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead) 
 	return c.SendBatch(ctx, b).Close()
 }
 
-// changedSQL tells everybody who keeps the bookings of these recipients that they
-// have changed, and returns the versions before and after.
+// changedSQL tells everybody who keeps the bookings of these recipients that they have changed, and returns the
+// versions before and after.
 const changedSQL = `
 	WITH old AS MATERIALIZED (
 		SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[]) ORDER BY recipient_key FOR UPDATE
@@ -171,12 +168,10 @@ const changedSQL = `
 	UPDATE crowds c SET version = gen_random_uuid() FROM old WHERE c.recipient_key = old.recipient_key
 	RETURNING c.recipient_key, old.version, c.version`
 
-// fewerSQL is the end of a statement that takes bookings away: before the list of
-// the recipient keys that it concerns.
+// fewerSQL is the end of a statement that takes bookings away: before the list of the recipient keys that it concerns.
 const fewerSQL = ` UPDATE crowds SET version = gen_random_uuid() WHERE recipient_key IN `
 
-// queueChanged says in the transaction that the recipients of the granted pushes have
-// other bookings now.
+// queueChanged says in the transaction that the recipients of the granted pushes have other bookings now.
 func (h *heldCrowds) queueChanged(b *pgx.Batch, granted []booking.Grant) {
 	keys := make([]int64, len(granted))
 	for i := range granted {
@@ -202,8 +197,8 @@ func (h *heldCrowds) queueChanged(b *pgx.Batch, granted []booking.Grant) {
 	})
 }
 
-// keep keeps the bookings of the crowded recipients, after the transaction was
-// committed. One that has not so many any more is forgotten.
+// keep keeps the bookings of the crowded recipients, after the transaction was committed. One that has not so many any
+// more is forgotten.
 func (s *crowds) keep(h *heldCrowds, r *bookingRead) {
 	if h == nil {
 		return

@@ -24,14 +24,12 @@ const (
 	mayNot                                             = "42501"
 )
 
-// passing are errors after which the same transaction, run again at once, may succeed:
-// the connection broke, the server goes down or comes up, or transactions got in each
-// other's way.
+// passing are errors after which the same transaction, run again at once, may succeed: the connection broke, the server
+// goes down or comes up, or transactions got in each other's way.
 var passing = []string{"08", "57P01", "57P02", "57P03", "25P03", "25P04", readOnly, "40001", "40P01", "53300", "53200"}
 
-// trouble are errors that are no fault of a request: the server lacks something, was
-// told to stop the transaction, could not lock what it needs in time, or lacks a
-// migration or a privilege.
+// trouble are errors that are no fault of a request: the server lacks something, was told to stop the transaction,
+// could not lock what it needs in time, or lacks a migration or a privilege.
 var trouble = []string{"53", "57", "58", "55P03", undefinedTable, undefinedColumn, undefinedFunction, mayNot}
 
 // hasCode reports whether err is of Postgres, with one of the codes or classes.

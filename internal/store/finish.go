@@ -15,9 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// finishSQL ends attempts whose tokens are still valid. Of the others only a
-// late "delivered" is kept: it ends the push if that waits to be tried again,
-// or else when the attempt that is under way ends.
+// finishSQL ends attempts whose tokens are still valid. Of the others only a late "delivered" is kept: it ends the push
+// if that waits to be tried again, or else when the attempt that is under way ends.
 const finishSQL = `
 	WITH n AS MATERIALIZED (
 		SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::text[], $7::bool[], $8::text[], $9::bigint[], $10::text[], $11::bigint[])
@@ -46,16 +45,15 @@ const finishSQL = `
 	)
 	SELECT id, more_due FROM ended UNION ALL SELECT id, false FROM late`
 
-// settleSQL ends pushes that wait although an attempt of theirs was delivered.
-// Two programs that finish attempts of one push at the same time each decide by
-// what was committed when they began, so each looks again when it is done: the
+// settleSQL ends pushes that wait although an attempt of theirs was delivered. Two programs that finish attempts of one
+// push at the same time each decide by what was committed when they began, so each looks again when it is done: the
 // later one sees both.
 const settleSQL = `
 	UPDATE pushes p SET status = 'sent', gen = p.gen + 1, armed_until = NULL, last_error = '', updated_at = clock_timestamp()
 	WHERE p.id = ANY ($1::uuid[]) AND p.status = 'scheduled' AND EXISTS (SELECT FROM sends s WHERE s.push_id = p.id AND s.outcome = 'delivered')`
 
-// Finish ends an attempt, together with others of the moment. It reports
-// whether another push of the recipient waited for that.
+// Finish ends an attempt, together with others of the moment. It reports whether another push of the recipient waited
+// for that.
 func (s *Store) Finish(ctx context.Context, f booking.Finish) (more bool, err error) {
 	return s.finishes.Do(f)
 }
@@ -80,9 +78,8 @@ func (s *Store) finishTogether(ctx context.Context, finishes []booking.Finish) (
 	return results, err
 }
 
-// finishRounds puts the finishes into the order in which all groups lock rows,
-// so that none wait for each other in a circle. The second finish of a push, a
-// worker's beside the reaper's, comes in a later round: a statement that finds
+// finishRounds puts the finishes into the order in which all groups lock rows, so that none wait for each other in a
+// circle. The second finish of a push, a worker's beside the reaper's, comes in a later round: a statement that finds
 // two for one row would carry out either.
 func finishRounds(finishes []booking.Finish) (rounds [][]int) {
 	order := make([]int, len(finishes))
@@ -156,8 +153,7 @@ func finishArgs(finishes []booking.Finish, order []int) []any {
 	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed}
 }
 
-// Lost returns up to limit attempts whose lease has run out, by Postgres'
-// clock. Whoever finishes one first ends it.
+// Lost returns up to limit attempts whose lease has run out, by Postgres' clock. Whoever finishes one first ends it.
 func (s *Store) Lost(ctx context.Context, limit int) ([]booking.Lost, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()

@@ -18,9 +18,8 @@ type installation struct {
 	asking atomic.Bool
 }
 
-// Installation names the database in ten letters and digits that no other has: not even
-// a copy that was restored from a dump. It is unknown until Postgres has answered
-// once, for which it does not wait.
+// Installation names the database in ten letters and digits that no other has: not even a copy that was restored from a
+// dump. It is unknown until Postgres has answered once, for which it does not wait.
 func (s *Store) Installation() (name string, known bool) {
 	if name := s.installation.name.Load(); name != nil {
 		return *name, true
@@ -49,9 +48,8 @@ func (s *Store) Identify(ctx context.Context) error {
 	}))
 }
 
-// InstallationName is the name of a database, as [Store.Installation] has it. A copy has
-// the row of the original, but it has another server, or is another database of the same
-// one. Not every role may ask which server it is.
+// InstallationName is the name of a database, as [Store.Installation] has it. A copy has the row of the original, but
+// it has another server, or is another database of the same one. Not every role may ask which server it is.
 func InstallationName(ctx context.Context, c *pgx.Conn) (string, error) {
 	var own, server string
 	var may bool

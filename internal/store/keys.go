@@ -43,8 +43,8 @@ const (
 // ErrKeyOver: an API key that is revoked or has expired can not be rotated.
 var ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
 
-// ReplacedError says that an API key was rotated, and that the key which
-// replaces it is alive. Two live keys are what a rotation is for.
+// ReplacedError says that an API key was rotated, and that the key which replaces it is alive. Two live keys are what a
+// rotation is for.
 type ReplacedError struct{ Key, Successor uuid.UUID }
 
 // Error says it, and what to do.
@@ -52,9 +52,8 @@ func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("the key %s was rotated, and the key %s replaces it; as long as both are live, neither can be rotated: revoke one first", e.Key, e.Successor)
 }
 
-// CreateKey makes an API key of a tenant and returns it: "sq_" and 256 random
-// bits in base64. Only its SHA-256 is stored. It ends after ttl; 0: never. A
-// scope that is named twice is stored once.
+// CreateKey makes an API key of a tenant and returns it: "sq_" and 256 random bits in base64. Only its SHA-256 is
+// stored. It ends after ttl; 0: never. A scope that is named twice is stored once.
 func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string, ttl time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -69,12 +68,10 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 	return key, nil
 }
 
-// RotateKey makes another API key with the tenant and scopes of an old one,
-// and returns it. The old one lives on for the overlap, if its own end is not
-// nearer. The new one ends after ttl; 0: after the time for which the old one
-// was made. There may be no such key, [push.ErrNotFound], none that is alive,
-// [ErrKeyOver], or another live one that it replaces or is replaced by,
-// [*ReplacedError].
+// RotateKey makes another API key with the tenant and scopes of an old one, and returns it. The old one lives on for
+// the overlap, if its own end is not nearer. The new one ends after ttl; 0: after the time for which the old one was
+// made. There may be no such key, [push.ErrNotFound], none that is alive, [ErrKeyOver], or another live one that it
+// replaces or is replaced by, [*ReplacedError].
 func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -100,9 +97,8 @@ func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.
 	return key, nil
 }
 
-// rotatable locks a key and says why it can not be rotated, if so. What it
-// replaces, and what replaces it, is read after the lock: one statement would not
-// see what it had waited for.
+// rotatable locks a key and says why it can not be rotated, if so. What it replaces, and what replaces it, is read
+// after the lock: one statement would not see what it had waited for.
 func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	var (
 		state     KeyState
@@ -157,8 +153,8 @@ func orForever(ttl time.Duration) *time.Duration {
 	return &ttl
 }
 
-// RevokeKey has an API key refused from now on, and reports whether it was
-// revoked before. There may be no such key: [push.ErrNotFound].
+// RevokeKey has an API key refused from now on, and reports whether it was revoked before. There may be no such key:
+// [push.ErrNotFound].
 func (s *Store) RevokeKey(ctx context.Context, id uuid.UUID) (before bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -174,8 +170,7 @@ func (s *Store) RevokeKey(ctx context.Context, id uuid.UUID) (before bool, err e
 
 const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
 
-// Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest
-// first.
+// Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest first.
 func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]APIKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -198,12 +193,12 @@ func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]APIKey, error) {
 	return keys, classify(err)
 }
 
-// HashKey returns what is stored of an API key: its SHA-256. The key itself has
-// 256 random bits, so that nothing slower is needed.
+// HashKey returns what is stored of an API key: its SHA-256. The key itself has 256 random bits, so that nothing slower
+// is needed.
 func HashKey(key string) [32]byte { return sha256.Sum256([]byte(key)) }
 
-// Key returns what the API key with this SHA-256 allows, or [push.ErrNotFound]
-// if there is none, its time is over, or it was revoked.
+// Key returns what the API key with this SHA-256 allows, or [push.ErrNotFound] if there is none, its time is over, or
+// it was revoked.
 func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()

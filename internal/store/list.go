@@ -11,9 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// List returns up to limit of a tenant's pushes behind a position, by send
-// time and id, without their sends. It returns fewer where they are large, or where
-// few pushes fit the filter: then too the list goes on at Next.
+// List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends. It returns
+// fewer where they are large, or where few pushes fit the filter: then too the list goes on at Next.
 func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error) {
 	q := listQuery(f, tenant, after, limit)
 	var page push.Page
@@ -34,8 +33,8 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 	return page, err
 }
 
-// listQuery is the page of a filter behind a position. Pushes are found in their
-// order by the tenant's index, or by the recipient's.
+// listQuery is the page of a filter behind a position. Pushes are found in their order by the tenant's index, or by the
+// recipient's.
 func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit int) pageQuery {
 	q := pageQuery{
 		limit: limit, table: "pushes", columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
@@ -74,8 +73,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit int) 
 	return q
 }
 
-// statuses are those that a filter chooses: the recipient's index has the pushes
-// of each in their order.
+// statuses are those that a filter chooses: the recipient's index has the pushes of each in their order.
 func statuses(f push.Filter) []string {
 	if f.Status != "" {
 		return []string{string(f.Status)}

@@ -18,8 +18,8 @@ import (
 
 // MigrateConfig says how to migrate. The zero value is useful.
 type MigrateConfig struct {
-	// Wait is for how long a migration is tried while other sessions hold locks
-	// that it needs; 0: a minute. Whatever it waits for, requests go on.
+	// Wait is for how long a migration is tried while other sessions hold locks that it needs; 0: a minute. Whatever it
+	// waits for, requests go on.
 	Wait time.Duration
 	// Tell is told, a line at a time, what a migration waits for; nil: nobody.
 	Tell func(line string)
@@ -27,17 +27,15 @@ type MigrateConfig struct {
 	Files fs.FS
 }
 
-// lockTime bounds the wait for a lock in one try of a migration that runs in a
-// transaction. All that wants to write to the table queues up behind it: so the
-// wait is short, and then others have a turn.
+// lockTime bounds the wait for a lock in one try of a migration that runs in a transaction. All that wants to write to
+// the table queues up behind it: so the wait is short, and then others have a turn.
 const (
 	lockTime  = time.Second
 	lockPause = 2 * time.Second
 )
 
-// Migrate applies the migrations that the database still lacks, one by one, and
-// returns the names of their files; of those that were applied also if a later
-// one fails. A Postgres session lock lets several callers run it at once: one
+// Migrate applies the migrations that the database still lacks, one by one, and returns the names of their files; of
+// those that were applied also if a later one fails. A Postgres session lock lets several callers run it at once: one
 // works, the others wait and find nothing left to do.
 func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applied []string, err error) {
 	cfg.Wait = cmp.Or(cfg.Wait, time.Minute)
@@ -78,8 +76,7 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	}
 }
 
-// migrate applies the next migration. One that can not have its locks is tried
-// again until the time is over.
+// migrate applies the next migration. One that can not have its locks is tried again until the time is over.
 func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (*goose.MigrationResult, error) {
 	t.began, t.blockers, t.told = time.Time{}, "", ""
 	for {
@@ -101,8 +98,7 @@ func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (
 	}
 }
 
-// lockRefused reports whether a migration failed because of other sessions, and
-// left nothing behind.
+// lockRefused reports whether a migration failed because of other sessions, and left nothing behind.
 func lockRefused(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "40P01") // lock_not_available, deadlock_detected

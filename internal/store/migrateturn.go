@@ -17,9 +17,8 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// migrationTurn is one migrator's turn to work on a database. It is goose's
-// session locker: goose calls it before it looks at what is to be applied, on
-// the connection that it then works with.
+// migrationTurn is one migrator's turn to work on a database. It is goose's session locker: goose calls it before it
+// looks at what is to be applied, on the connection that it then works with.
 type migrationTurn struct {
 	cfg     MigrateConfig
 	pool    *pgxpool.Pool
@@ -32,13 +31,11 @@ type migrationTurn struct {
 	stopWatching   func()
 }
 
-// turnPause is how long a migrator waits before it asks again whether it is its
-// turn. It does not wait within Postgres: the statement would be a transaction
-// that an index which is built concurrently waits for.
+// turnPause is how long a migrator waits before it asks again whether it is its turn. It does not wait within Postgres:
+// the statement would be a transaction that an index which is built concurrently waits for.
 const turnPause = 250 * time.Millisecond
 
-// SessionLock waits for the turn, and prepares the connection for the next
-// migration.
+// SessionLock waits for the turn, and prepares the connection for the next migration.
 func (t *migrationTurn) SessionLock(ctx context.Context, c *sql.Conn) error {
 	for first := true; ; first = false {
 		var ours bool
@@ -70,12 +67,11 @@ func (t *migrationTurn) SessionUnlock(ctx context.Context, c *sql.Conn) error {
 	return err
 }
 
-// prepare sets how long the next migration may wait for a lock, removes what an
-// earlier try of it left behind, and begins to watch what it waits for.
+// prepare sets how long the next migration may wait for a lock, removes what an earlier try of it left behind, and
+// begins to watch what it waits for.
 //
-// A migration without a transaction builds indexes concurrently. It waits for
-// transactions that began before it and holds nobody up, so it may wait for as
-// long as there is time: to give up costs the work that was done.
+// A migration without a transaction builds indexes concurrently. It waits for transactions that began before it and
+// holds nobody up, so it may wait for as long as there is time: to give up costs the work that was done.
 func (t *migrationTurn) prepare(ctx context.Context, c *sql.Conn) error {
 	text, err := t.next(ctx, c)
 	if err != nil || text == "" {
@@ -98,8 +94,8 @@ func (t *migrationTurn) prepare(ctx context.Context, c *sql.Conn) error {
 	return t.removeUnfinished(ctx, c, text)
 }
 
-// next returns the migration that goose will apply; empty: none. The table is
-// there: goose makes it before it asks for a turn.
+// next returns the migration that goose will apply; empty: none. The table is there: goose makes it before it asks for
+// a turn.
 func (t *migrationTurn) next(ctx context.Context, c *sql.Conn) (text string, err error) {
 	var version int64
 	if err := c.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&version); err != nil {
@@ -121,9 +117,8 @@ var (
 	concurrentIndex    = regexp.MustCompile(`(?i)\bINDEX\s+CONCURRENTLY\s+IF\s+NOT\s+EXISTS\s+(\w+)`)
 )
 
-// removeUnfinished drops the indexes of a migration that are there and can not
-// be used: their build was interrupted. It is done in our turn, so nobody builds
-// them now.
+// removeUnfinished drops the indexes of a migration that are there and can not be used: their build was interrupted. It
+// is done in our turn, so nobody builds them now.
 func (t *migrationTurn) removeUnfinished(ctx context.Context, c *sql.Conn, text string) error {
 	for _, match := range concurrentIndex.FindAllStringSubmatch(text, -1) {
 		var unfinished bool
@@ -142,8 +137,8 @@ func (t *migrationTurn) removeUnfinished(ctx context.Context, c *sql.Conn, text 
 	return nil
 }
 
-// blockersQuery names the sessions that hold a lock which another one waits for.
-// What they do is nobody's business here.
+// blockersQuery names the sessions that hold a lock which another one waits for. What they do is nobody's business
+// here.
 const blockersQuery = `
 SELECT coalesce(string_agg(format('process %s (%s, %s%s)', a.pid, coalesce(nullif(a.application_name, ''), a.backend_type), coalesce(a.state, 'active'),
     ' for ' || date_trunc('second', clock_timestamp() - a.xact_start)::text), ' and ' ORDER BY a.xact_start), ''),

@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// nearLimitSQL writes events for the webhooks that want them. It stands behind
-// the statement that books the pushes, in the same transaction.
+// nearLimitSQL writes events for the webhooks that want them. It stands behind the statement that books the pushes, in
+// the same transaction.
 const nearLimitSQL = `
 	INSERT INTO webhook_deliveries (webhook_id, tenant_id, push_id, event, payload)
 	SELECT w.id, n.tenant_id, n.push_id, '` + string(push.EventNearLimit) + `', json_build_object(

@@ -32,9 +32,8 @@ type OutboxOrder struct {
 	Lease      time.Duration // how long an attempt may take before it counts as lost
 }
 
-// dueWebhooksSQL locks webhooks that have something due and may send more now,
-// those first that wait longest. Who is being served by another worker is left
-// to that. It steps from webhook to webhook along the index, so that a long
+// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. Who is
+// being served by another worker is left to that. It steps from webhook to webhook along the index, so that a long
 // backlog costs no more than a short one.
 const dueWebhooksSQL = `
 	WITH RECURSIVE open (webhook_id, next_at) AS (
@@ -51,9 +50,8 @@ const dueWebhooksSQL = `
 	ORDER BY o.next_at LIMIT $1
 	FOR NO KEY UPDATE OF w SKIP LOCKED`
 
-// claimDeliveriesSQL takes what is due of webhooks that are locked. What has an
-// earlier event of the same push before it is put off until that is tried
-// again; when it ends, settling calls this one. Looking at more rows than can be
+// claimDeliveriesSQL takes what is due of webhooks that are locked. What has an earlier event of the same push before
+// it is put off until that is tried again; when it ends, settling calls this one. Looking at more rows than can be
 // taken keeps those from standing in the way.
 const claimDeliveriesSQL = `
 	WITH due AS MATERIALIZED (
@@ -85,9 +83,8 @@ const claimDeliveriesSQL = `
 	FROM changed d JOIN webhooks w ON w.id = d.webhook_id
 	ORDER BY d.seq`
 
-// ClaimDeliveries takes deliveries that are due for sending, in the order of
-// their events. An event waits for earlier ones of the same webhook and push.
-// It reports whether to look again at once.
+// ClaimDeliveries takes deliveries that are due for sending, in the order of their events. An event waits for earlier
+// ones of the same webhook and push. It reports whether to look again at once.
 func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []Outgoing, more bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		claimed, more = nil, false // what an earlier run may have claimed comes back when its lease ends
@@ -136,8 +133,7 @@ type SwitchOff struct {
 	Failures int           // and so often, without a success between
 }
 
-// settleDeliveriesSQL ends attempts. A late success counts, a late failure does
-// not.
+// settleDeliveriesSQL ends attempts. A late success counts, a late failure does not.
 const settleDeliveriesSQL = `
 	UPDATE webhook_deliveries d SET
 		status = n.status, last_status = n.code, last_error = n.error,
@@ -157,9 +153,8 @@ const nextInLineSQL = `
 		WHERE d.id = ANY ($1::uuid[]) AND d.ended_at IS NOT NULL)
 	AND status = 'waiting'`
 
-// healthSQL notes for each webhook how its attempts went, and switches off
-// those that failed for too long. One success outweighs the failures beside it.
-// A late failure, which ended nothing, says nothing.
+// healthSQL notes for each webhook how its attempts went, and switches off those that failed for too long. One success
+// outweighs the failures beside it. A late failure, which ended nothing, says nothing.
 const healthSQL = `
 	WITH n AS (
 		SELECT n.id, bool_or(n.delivered) AS well, bool_or(n.gone) AS gone, count(*) AS failures
@@ -184,16 +179,14 @@ const healthSQL = `
 	RETURNING w.id, w.tenant_id, w.url, w.events, w.created_at, w.failures, w.failing_since,
 		CASE WHEN w.disabled_at = statement_timestamp() THEN w.disabled_at END, w.disabled_reason`
 
-// SettleDeliveries ends attempts, and returns the webhooks that were switched
-// off because of them.
+// SettleDeliveries ends attempts, and returns the webhooks that were switched off because of them.
 func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off SwitchOff) ([]push.Webhook, error) {
 	var switchedOff []push.Webhook
 	a := settleArgs(settlements)
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			b := &pgx.Batch{}
-			// The lock that claims take: one that is under way sees either all of
-			// this or nothing.
+			// The lock that claims take: one that is under way sees either all of this or nothing.
 			b.Queue(`SELECT count(*) FROM (SELECT FROM webhooks WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`, a.hooks)
 			b.Queue(settleDeliveriesSQL, a.ids, a.attempts, a.statuses, a.retries, a.codes, a.errors)
 			b.Queue(nextInLineSQL, a.ids)

@@ -14,9 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ownBookings gathers orders of one tenant at a time: batches, and whatever may
-// take longer than a transaction that tenants share must. A tenant whose
-// transactions are slow, because they read much or wait for a lock, has a part of
+// ownBookings gathers orders of one tenant at a time: batches, and whatever may take longer than a transaction that
+// tenants share must. A tenant whose transactions are slow, because they read much or wait for a lock, has a part of
 // the turns, and no other waits for it.
 type ownBookings struct {
 	run     func(ctx context.Context, orders []order) ([][]booking.Decision, error)
@@ -33,9 +32,8 @@ type ownGroup struct {
 	users int
 }
 
-// How many transactions of this kind run at a time, and how many of one tenant. While
-// several tenants book, each counts for two: then Postgres' processors, and ours, are
-// busy for one tenant with one at a time.
+// How many transactions of this kind run at a time, and how many of one tenant. While several tenants book, each counts
+// for two: then Postgres' processors, and ours, are busy for one tenant with one at a time.
 const (
 	ownTurns       = 8
 	ownTenantTurns = 2
@@ -57,12 +55,11 @@ func newOwnBookings(s *Store) *ownBookings {
 	}
 }
 
-// longestRest is for how long a turn is kept at most. What took longer has waited, for a
-// lock or for Postgres, and kept no processor busy.
+// longestRest is for how long a turn is kept at most. What took longer has waited, for a lock or for Postgres, and kept
+// no processor busy.
 const longestRest = 250 * time.Millisecond
 
-// rest gives a turn back: beside other tenants only after as much time as it took, so
-// that half of the time is theirs.
+// rest gives a turn back: beside other tenants only after as much time as it took, so that half of the time is theirs.
 func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
 	if !o.company.Several() {
 		turn.Release()

@@ -10,8 +10,8 @@ import (
 const (
 	// maxPage is how many bytes of items a page has before its last one.
 	maxPage = 1 << 20
-	// maxScanned is how many rows are looked at for one page. A filter that few
-	// items fit gives short pages, perhaps empty ones, before the end of the list.
+	// maxScanned is how many rows are looked at for one page. A filter that few items fit gives short pages, perhaps
+	// empty ones, before the end of the list.
 	maxScanned = 10_000
 )
 
@@ -29,10 +29,9 @@ type pageQuery struct {
 	args     []any
 }
 
-// sql returns the statement. Its rows are an item each, with the number of rows that
-// were scanned, the position of the last of them, and the number of items that fit,
-// of which limit and one more are counted. If rows were scanned and none fits, there is
-// one row without an item.
+// sql returns the statement. Its rows are an item each, with the number of rows that were scanned, the position of the
+// last of them, and the number of items that fit, of which limit and one more are counted. If rows were scanned and
+// none fits, there is one row without an item.
 func (q pageQuery) sql() string {
 	return fmt.Sprintf(`
 	WITH scanned AS MATERIALIZED (%s), last AS (
@@ -48,9 +47,8 @@ func (q pageQuery) sql() string {
 		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPage)
 }
 
-// collectPage reads the items of a page with scan, and into last the position of the
-// last row that was scanned. The next page begins behind the last item, or else behind
-// that position; or the list ends.
+// collectPage reads the items of a page with scan, and into last the position of the last row that was scanned. The
+// next page begins behind the last item, or else behind that position; or the list ends.
 func collectPage[T any](rows pgx.Rows, q pageQuery, last []any, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, behindItem, behindLast bool, err error) {
 	var scanned, fitting int
 	rest := append(append([]any{&scanned}, last...), &fitting)

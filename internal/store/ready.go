@@ -24,9 +24,8 @@ func (e *UnreadyError) Error() string { return "the database is " + e.state + ":
 // State says it in a word.
 func (e *UnreadyError) State() string { return e.state }
 
-// Ready reports whether Postgres can do what the services need: it answers, writes,
-// has all migrations of this program, and lets it write to its tables. If it answers and
-// can not, the error is an [*UnreadyError].
+// Ready reports whether Postgres can do what the services need: it answers, writes, has all migrations of this program,
+// and lets it write to its tables. If it answers and can not, the error is an [*UnreadyError].
 func (s *Store) Ready(ctx context.Context) error {
 	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		if err := c.Conn().Ping(ctx); err != nil {
@@ -61,8 +60,7 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// versions are the number of the newest migration that this program knows, and of
-// the newest one that the database has.
+// versions are the number of the newest migration that this program knows, and of the newest one that the database has.
 func versions(ctx context.Context, c *pgx.Conn) (known, applied int64, err error) {
 	var newest pgtype.Int8
 	err = c.QueryRow(ctx, `SELECT max(version_id) FROM goose_db_version WHERE is_applied`).Scan(&newest)
@@ -75,8 +73,8 @@ func versions(ctx context.Context, c *pgx.Conn) (known, applied int64, err error
 	return migrations.Newest(), newest.Int64, classify(err)
 }
 
-// Newer says that a database has migrations which this program does not know, or
-// nothing. Such a program runs on it all the same: see docs/operations.md.
+// Newer says that a database has migrations which this program does not know, or nothing. Such a program runs on it all
+// the same: see docs/operations.md.
 func (s *Store) Newer(ctx context.Context) (warning string, err error) {
 	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		known, applied, err := versions(ctx, c.Conn())
@@ -93,8 +91,7 @@ func newer(known, applied int64) string {
 	return fmt.Sprintf("the database is newer than this program: it has migration %d, and the program knows up to %d", applied, known)
 }
 
-// Overdue says for how long the push that is due longest has been due, of those that
-// can be sent; 0: none is.
+// Overdue says for how long the push that is due longest has been due, of those that can be sent; 0: none is.
 func (s *Store) Overdue(ctx context.Context) (time.Duration, error) {
 	var us int64
 	err := s.readPool.QueryRow(ctx, `

@@ -14,9 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// The pauses make groups larger. Measured with `make bench`: a quarter more
-// deliveries and submits per second, for this much latency under load. Batches
-// are large enough by themselves.
+// The pauses make groups larger. Measured with `make bench`: a quarter more deliveries and submits per second, for this
+// much latency under load. Batches are large enough by themselves.
 const (
 	attemptPause = 4 * time.Millisecond
 	bookPause    = 2 * time.Millisecond
@@ -45,12 +44,10 @@ type Config struct {
 	Timeout     time.Duration // for one transaction, waiting for a connection included; 5 s
 	ReadTimeout time.Duration // for one statement that only reads, by Postgres; 3 s
 
-	// Channels are those that can be sent through. Pushes for others wait until they
-	// expire; nil: all can be sent.
+	// Channels are those that can be sent through. Pushes for others wait until they expire; nil: all can be sent.
 	Channels []string
 
-	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look";
-	// nil: nobody.
+	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: nobody.
 	Observe func(kind string, size int)
 }
 
@@ -60,8 +57,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Open connects to Postgres. It succeeds while Postgres is down: connections
-// are made as they are needed.
+// Open connects to Postgres. It succeeds while Postgres is down: connections are made as they are needed.
 func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	s := &Store{cfg: cfg, crowds: crowds{known: map[quota.Recipient]*crowd{}}}

@@ -53,8 +53,7 @@ func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
 	return all, classify(err)
 }
 
-// CapTenant changes the caps of one tenant with the function and returns them,
-// or [push.ErrNotFound].
+// CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].
 func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.OwnCaps)) (push.OwnCaps, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()

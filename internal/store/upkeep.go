@@ -14,15 +14,13 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// The statements below find their rows by the index pushes_due, and so repeat
-// its condition. They compare with statement_timestamp(), because
-// clock_timestamp() is volatile: every row would be looked at.
+// The statements below find their rows by the index pushes_due, and so repeat its condition. They compare with
+// statement_timestamp(), because clock_timestamp() is volatile: every row would be looked at.
 
-// Promote hands up to limit pushes that are due within the horizon, and not
-// believed to be in the queue, to arm, but for those of some sources that are
-// due already, and marks them as armed for the lease
-// once it has succeeded. It returns how many there were. One caller works at a
-// time, the others get 0; no push is locked while arm waits for its queue.
+// Promote hands up to limit pushes that are due within the horizon, and not believed to be in the queue, to arm, but
+// for those of some sources that are due already, and marks them as armed for the lease once it has succeeded. It
+// returns how many there were. One caller works at a time, the others get 0; no push is locked while arm waits for its
+// queue.
 func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error) {
 	var (
 		wakeUps []push.WakeUp
@@ -86,12 +84,12 @@ func channelsOf(sources []push.Source) []string {
 	return channels
 }
 
-// promoting is the lock of the one who promotes. Locks of two numbers are apart
-// from those of recipients, which have one.
+// promoting is the lock of the one who promotes. Locks of two numbers are apart from those of recipients, which have
+// one.
 const promoting = 1
 
-// markArmed marks what has been armed, but for pushes that have changed, or are
-// just being changed: those are armed again if need be.
+// markArmed marks what has been armed, but for pushes that have changed, or are just being changed: those are armed
+// again if need be.
 func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []push.WakeUp) error {
 	ids, gens := make([][16]byte, len(wakeUps)), make([]int64, len(wakeUps))
 	for i, w := range wakeUps {
@@ -117,8 +115,7 @@ func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
 	return w, err
 }
 
-// Unarm has the promoter arm again what was armed for recipients, because
-// whoever was woken will not do it.
+// Unarm has the promoter arm again what was armed for recipients, because whoever was woken will not do it.
 func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
@@ -130,9 +127,8 @@ func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 	})
 }
 
-// Due returns wake-ups for up to limit pushes that have been due for so long, the oldest
-// first, but for those of some sources: what is polled, since nothing wakes a worker
-// for it.
+// Due returns wake-ups for up to limit pushes that have been due for so long, the oldest first, but for those of some
+// sources: what is polled, since nothing wakes a worker for it.
 func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -145,8 +141,7 @@ func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without
 	return due, classify(err)
 }
 
-// Expire ends up to limit pushes whose expiry has passed while they waited,
-// and returns them.
+// Expire ends up to limit pushes whose expiry has passed while they waited, and returns them.
 func (s *Store) Expire(ctx context.Context, limit int) ([]booking.Ended, error) {
 	var ended []booking.Ended
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -174,8 +169,7 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]booking.Ended, error) 
 	return ended, err
 }
 
-// Backlog counts the pushes that are due and still wait, and says for how long
-// the oldest has.
+// Backlog counts the pushes that are due and still wait, and says for how long the oldest has.
 func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
 	var us int64
 	err = s.readPool.QueryRow(ctx, `

@@ -31,9 +31,8 @@ func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 	return d, err
 }
 
-// Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest
-// first, from before the one with the given Seq; 0: from the newest. As of
-// [Store.List], there may be fewer.
+// Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest first, from before the one with
+// the given Seq; 0: from the newest. As of [Store.List], there may be fewer.
 func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
 	q := deliveryQuery(f, tenant, webhook, before, limit)
 	var page push.DeliveryPage
@@ -86,8 +85,8 @@ func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Deliv
 		RETURNING `+deliveryColumns, [16]byte(w.ID), [16]byte(w.Tenant), string(push.EventTest))
 }
 
-// Replay has a delivery of the webhook sent again, or now if it waits, with all
-// of its attempts before it. One that is being sent is left alone.
+// Replay has a delivery of the webhook sent again, or now if it waits, with all of its attempts before it. One that is
+// being sent is left alone.
 func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
 	return changeOnce(ctx, s, tenant, collectDelivery, replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
 }
@@ -100,8 +99,8 @@ const replaySQL = `
 		queued_at = clock_timestamp(), ended_at = NULL
 	WHERE p.webhook_id = $1`
 
-// ReplayFailed has what was given up of a webhook sent again: events since a
-// time, the oldest first, up to limit of them. It returns how many those are.
+// ReplayFailed has what was given up of a webhook sent again: events since a time, the oldest first, up to limit of
+// them. It returns how many those are.
 func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (n int, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, replaySQL+` AND p.id IN (
@@ -114,9 +113,8 @@ func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, sin
 	return n, err
 }
 
-// SweepDeliveries removes up to limit deliveries: those made or replayed longer
-// ago than keep, and those of webhooks that were deleted, whose rows follow. It
-// returns how many there were.
+// SweepDeliveries removes up to limit deliveries: those made or replayed longer ago than keep, and those of webhooks
+// that were deleted, whose rows follow. It returns how many there were.
 func (s *Store) SweepDeliveries(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, `
@@ -131,8 +129,7 @@ func (s *Store) SweepDeliveries(ctx context.Context, keep time.Duration, limit i
 		if n = int(tag.RowsAffected()); err != nil || n >= limit {
 			return err
 		}
-		// Whoever wrote an event without having seen the end of the webhook has
-		// committed by now, or never will.
+		// Whoever wrote an event without having seen the end of the webhook has committed by now, or never will.
 		_, err = c.Exec(ctx, `
 			DELETE FROM webhooks w WHERE w.deleted_at < statement_timestamp() - $1::interval
 				AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id)`, max(time.Minute, 4*s.cfg.Timeout))

@@ -24,8 +24,8 @@ func collectWebhook(row pgx.CollectableRow) (push.Webhook, error) {
 	return w, err
 }
 
-// CreateWebhook makes a webhook, whose requests the secret signs, unless its
-// tenant has as many as it may: [push.ErrTooManyWebhooks].
+// CreateWebhook makes a webhook, whose requests the secret signs, unless its tenant has as many as it may:
+// [push.ErrTooManyWebhooks].
 func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error) {
 	err := s.change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -72,8 +72,7 @@ func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.We
 	return hooks, err
 }
 
-// DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to
-// it, and what was is swept away.
+// DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to it, and what was is swept away.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 	_, err := changeOnce(ctx, s, tenant, collectWebhook, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
@@ -81,24 +80,23 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 	return err
 }
 
-// EnableWebhook switches a webhook on again, and forgets that it failed. What
-// waited when it was switched off is sent.
+// EnableWebhook switches a webhook on again, and forgets that it failed. What waited when it was switched off is sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	return changeOnce(ctx, s, tenant, collectWebhook, `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
 }
 
-// RotateWebhookSecret gives a webhook a new secret. For the time of overlap,
-// requests are signed with the old one as well.
+// RotateWebhookSecret gives a webhook a new secret. For the time of overlap, requests are signed with the old one as
+// well.
 func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error) {
 	return changeOnce(ctx, s, tenant, collectWebhook, `
 		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant), secret, overlap)
 }
 
-// WebhookBacklog counts the deliveries that are due and still wait, says how
-// long the oldest has waited, and how many webhooks are switched off.
+// WebhookBacklog counts the deliveries that are due and still wait, says how long the oldest has waited, and how many
+// webhooks are switched off.
 func (s *Store) WebhookBacklog(ctx context.Context) (deliveries int, oldest time.Duration, off int, err error) {
 	var us int64
 	err = s.readPool.QueryRow(ctx, `
