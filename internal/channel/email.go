@@ -76,7 +76,7 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	_, domain, _ := strings.Cut(e.from.Address, "@")
 	cfg.MessageIDDomain = cmp.Or(cfg.MessageIDDomain, domain)
 	e.cfg = cfg
-	e.dial = outbound.Dialer(cfg.Timeout, cfg.AllowPrivateAddresses)
+	e.dial = outbound.NewDialer(cfg.Timeout, cfg.AllowPrivateAddresses).DialContext
 	e.tls = &tls.Config{ServerName: cfg.Host, RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}
 	return e, nil
 }

@@ -33,8 +33,9 @@ func (w *Webhook) request(p push.Push, attempt int) (*http.Request, error) {
 	id := p.ID.String()
 	req := outbound.Post(w.url, "application/json", body)
 	req.Header["Idempotency-Key"] = []string{id}
-	if w.authorization != "" {
-		req.Header["Authorization"] = []string{w.authorization}
+	if w.user != nil {
+		password, _ := w.user.Password()
+		req.SetBasicAuth(w.user.Username(), password)
 	}
 	return req, outbound.Sign(req.Header, id, w.now(), body, w.signers...)
 }

@@ -3,7 +3,6 @@ package channel
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"regexp"
@@ -45,11 +44,10 @@ type SMSConfig struct {
 //
 // https://www.twilio.com/docs/messaging/api/message-resource#create-a-message-resource
 type SMS struct {
-	cfg           SMSConfig
-	url           *url.URL
-	authorization string // header value
-	client        *outbound.Client
-	codes         map[string]meaning
+	cfg    SMSConfig
+	url    *url.URL
+	client *outbound.Client
+	codes  map[string]meaning
 }
 
 // NewSMS returns a channel made from cfg.
@@ -64,11 +62,7 @@ func NewSMS(cfg SMSConfig) (*SMS, error) {
 	case (cfg.From == "") == (cfg.MessagingServiceSID == ""):
 		return nil, cfg.fault("from", "or messaging_service_sid: one of them is needed")
 	}
-	credentials := cmp.Or(cfg.User, cfg.AccountSID) + ":" + cfg.Password
-	return &SMS{
-		cfg: cfg, url: u.JoinPath("2010-04-01", "Accounts", cfg.AccountSID, "Messages.json"),
-		authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials)), client: cfg.client(false), codes: twilioCodes(),
-	}, nil
+	return &SMS{cfg: cfg, url: u.JoinPath("2010-04-01", "Accounts", cfg.AccountSID, "Messages.json"), client: cfg.client(false), codes: twilioCodes()}, nil
 }
 
 // Check wants a telephone number, and a text that is not too long.
@@ -93,7 +87,7 @@ func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 		return r
 	}
 	req := outbound.Post(s.url, "application/x-www-form-urlencoded", []byte(s.form(p).Encode()))
-	req.Header.Set("Authorization", s.authorization)
+	req.SetBasicAuth(cmp.Or(s.cfg.User, s.cfg.AccountSID), s.cfg.Password)
 	// For what lies between; Twilio itself repeats what it is told twice.
 	req.Header.Set("I-Twilio-Idempotency-Token", p.ID.String())
 	answer, err := s.client.Do(traced(ctx), req)

@@ -36,11 +36,11 @@ type WebhookConfig struct {
 
 // Webhook is a channel that posts each push as JSON to one URL.
 type Webhook struct {
-	url           *url.URL
-	authorization string                      // header value; empty without a user in the URL
-	signers       []*standardwebhooks.Webhook // one for each secret
-	now           func() time.Time
-	client        *outbound.Client
+	url     *url.URL
+	user    *url.Userinfo               // of the URL; nil: none
+	signers []*standardwebhooks.Webhook // one for each secret
+	now     func() time.Time
+	client  *outbound.Client
 }
 
 // NewWebhook returns a channel made from cfg. Its errors name the bad setting but not the value of a URL or a secret.
@@ -50,7 +50,7 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, cfg.fault("url", errNoURL.Error())
 	}
-	w := &Webhook{url: u, now: cfg.Now, client: cfg.client(false)}
+	w := &Webhook{url: u, user: u.User, now: cfg.Now, client: cfg.client(false)}
 	for _, one := range []struct{ setting, secret string }{{"secret", cfg.Secret}, {"previous_secret", cfg.PreviousSecret}} {
 		if one.secret == "" {
 			continue
@@ -63,9 +63,6 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	}
 	if cfg.Timeout < 0 {
 		return nil, cfg.fault("timeout", fmt.Sprintf("is %s, must be positive", cfg.Timeout))
-	}
-	if u.User != nil {
-		w.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(userinfo(u.User)))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return w, nil
@@ -81,11 +78,6 @@ func newSigner(secret string) (*standardwebhooks.Webhook, error) {
 		return nil, errors.New("starts with whsec_, but no valid base64 follows")
 	}
 	return standardwebhooks.NewWebhookRaw(key)
-}
-
-func userinfo(u *url.Userinfo) string {
-	password, _ := u.Password()
-	return u.Username() + ":" + password
 }
 
 // Check finds nothing: what an address or a message must look like is the receiver's own affair.

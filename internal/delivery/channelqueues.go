@@ -98,13 +98,5 @@ func (qs *channelQueues) report(ctx context.Context, name string, r channel.Resu
 	}
 }
 
-// names lists the channels.
-func (qs *channelQueues) names() (names []string) {
-	for _, q := range qs.all {
-		names = append(names, q.channel)
-	}
-	return names
-}
-
 // hold pauses a channel because another worker's provider asked for it.
 func (qs *channelQueues) hold(channel string, left time.Duration) { qs.byName[channel].hold(left) }

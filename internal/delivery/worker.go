@@ -189,7 +189,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		})
 	}
 	if w.cfg.Pacer != nil {
-		running.Go(func() { _ = w.cfg.Pacer.Run(ctx, w.queues.names(), w.queues.hold) }) // it never fails
+		running.Go(func() { _ = w.cfg.Pacer.Run(ctx, w.channels.Names(), w.queues.hold) }) // it never fails
 	}
 	<-ctx.Done()
 	running.Wait()

@@ -12,13 +12,9 @@ import (
 // largest bodies are the messages of webhooks, which came in requests of 64 KiB.
 const writeBuffer = 72 << 10
 
-// Dialer returns a dialer that takes at most timeout and, unless private addresses are allowed, reaches public ones
+// NewDialer returns a dialer that takes at most timeout and, unless private addresses are allowed, reaches public ones
 // only.
-func Dialer(timeout time.Duration, allowPrivate bool) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return newDialer(timeout, allowPrivate).DialContext
-}
-
-func newDialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
+func NewDialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	dialer := &net.Dialer{Timeout: timeout}
 	if !allowPrivate {
 		dialer.ControlContext = theGuard().control
@@ -33,7 +29,7 @@ func tlsDialer(cfg Config, protocols ...string) *tls.Dialer {
 		secure = cfg.TLS.Clone()
 	}
 	secure.NextProtos = protocols
-	return &tls.Dialer{NetDialer: newDialer(cfg.Timeout, cfg.AllowPrivateAddresses), Config: secure}
+	return &tls.Dialer{NetDialer: NewDialer(cfg.Timeout, cfg.AllowPrivateAddresses), Config: secure}
 }
 
 // http1 sends requests over HTTP/1.1. With one at a time on a connection, a lost
@@ -47,7 +43,7 @@ func newHTTP1(cfg Config) *http1 {
 	return &http1{&http.Transport{
 		Proxy: nil, // a proxy would dial past the guard
 		// The transport dials apart from the request's own deadline, so that the dial needs one as well.
-		DialContext:     timelyDialer(newDialer(cfg.Timeout, cfg.AllowPrivateAddresses).DialContext),
+		DialContext:     timelyDialer(NewDialer(cfg.Timeout, cfg.AllowPrivateAddresses).DialContext),
 		DialTLSContext:  timelyDialer(tlsDialer(cfg).DialContext),
 		Protocols:       protocols,
 		WriteBufferSize: writeBuffer,

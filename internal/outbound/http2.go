@@ -3,12 +3,12 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -64,7 +64,8 @@ func (t *http2Transport) send(req *http.Request, a *attempt) (*http.Response, er
 	if req.URL.Scheme != "https" {
 		return nil, errNotHTTP2
 	}
-	return t.link(authority(req.URL)).send(timely(req, a), a)
+	address := net.JoinHostPort(req.URL.Hostname(), cmp.Or(req.URL.Port(), "443"))
+	return t.link(address).send(timely(req, a), a)
 }
 
 func (t *http2Transport) link(address string) *link {
@@ -86,12 +87,4 @@ func (t *http2Transport) CloseIdleConnections() {
 		l.mu.Unlock()
 		l.drop(s)
 	}
-}
-
-func authority(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -59,7 +59,7 @@ func TestGuard_Rebinding(t *testing.T) {
 	go dns.serve(conn)
 	client := func(allowPrivate bool) *Client {
 		c := New(Config{Timeout: time.Second, AllowPrivateAddresses: allowPrivate})
-		d := newDialer(300*time.Millisecond, allowPrivate)
+		d := NewDialer(300*time.Millisecond, allowPrivate)
 		d.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
 		}}
