@@ -23,8 +23,8 @@ type load struct {
 	total int // requests
 }
 
-// tally is what became of a load.
-type tally struct {
+// loadResult is what became of a load.
+type loadResult struct {
 	requests  int
 	accepted  int // pushes
 	statuses  map[int]int
@@ -34,12 +34,12 @@ type tally struct {
 }
 
 // perSecond is the speed in requests, each counting for as many pushes.
-func (t tally) perSecond(pushes int) float64 {
+func (t loadResult) perSecond(pushes int) float64 {
 	return float64(t.requests*pushes) / t.took.Seconds()
 }
 
 // drive runs the load and measures.
-func (l *lab) drive(d load) tally {
+func (l *lab) drive(d load) loadResult {
 	var sent, answered atomic.Int64
 	before := l.cpu()
 	t, err := d.run(l.Context(), &sent, &answered)
@@ -51,7 +51,7 @@ func (l *lab) drive(d load) tally {
 }
 
 // run sends the requests, and counts those sent and those answered.
-func (d load) run(ctx context.Context, sent, answered *atomic.Int64) (all tally, err error) {
+func (d load) run(ctx context.Context, sent, answered *atomic.Int64) (all loadResult, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	conns := make([]net.Conn, d.conns)
@@ -95,8 +95,8 @@ func (d load) run(ctx context.Context, sent, answered *atomic.Int64) (all tally,
 }
 
 // converse is the life of one connection.
-func (d load) converse(conn net.Conn, began time.Time, sent, answered *atomic.Int64) (tally, error) {
-	t := tally{statuses: map[int]int{}}
+func (d load) converse(conn net.Conn, began time.Time, sent, answered *atomic.Int64) (loadResult, error) {
+	t := loadResult{statuses: map[int]int{}}
 	r, start := bufio.NewReaderSize(conn, 32<<10), make([]byte, 0, startLength)
 	var requests []*request
 	for _, one := range d.requests {

@@ -99,7 +99,7 @@ func (s *storm) answers() string {
 func (s *storm) begin(l *lab) (end func()) {
 	ctx, cancel := context.WithCancel(l.Context())
 	var sent, answered atomic.Int64
-	done := make(chan tally, 1)
+	done := make(chan loadResult, 1)
 	go func() {
 		t, _ := s.run(ctx, &sent, &answered) // it ends by breaking its connections
 		done <- t

@@ -9,21 +9,21 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// judgement gathers the broken guarantees of a bundle.
-type judgement struct {
+// findings gathers the broken guarantees of a bundle.
+type findings struct {
 	b     *bundle
 	facts *facts
 	found []string
 }
 
-func (j *judgement) broken(guarantee, format string, args ...any) {
+func (j *findings) broken(guarantee, format string, args ...any) {
 	j.found = append(j.found, guarantee+": "+fmt.Sprintf(format, args...))
 }
 
-// judge compares what callers were told, what Postgres holds and what the
+// check compares what callers were told, what Postgres holds and what the
 // provider got, when everything has settled, and asks the audit.
-func (b *bundle) judge() *judgement {
-	j := &judgement{b: b, facts: b.facts()}
+func (b *bundle) check() *findings {
+	j := &findings{b: b, facts: b.facts()}
 	j.nothingIsLost()
 	j.nothingIsMadeUp()
 	j.windowsHold()
@@ -40,7 +40,7 @@ func (b *bundle) judge() *judgement {
 }
 
 // nothingIsLost is I1: what was accepted has ended, and says why.
-func (j *judgement) nothingIsLost() {
+func (j *findings) nothingIsLost() {
 	for _, o := range j.facts.ops {
 		if o.Kind != submitted || o.Status != 201 {
 			continue
@@ -62,7 +62,7 @@ func (j *judgement) nothingIsLost() {
 
 // nothingIsMadeUp is I5: every push in Postgres was accepted, or no caller was
 // told what became of it.
-func (j *judgement) nothingIsMadeUp() {
+func (j *findings) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
 	at := func(recipient string, t time.Time) string { return recipient + stamp(t) }
 	for _, o := range j.facts.ops {
@@ -85,7 +85,7 @@ func (j *judgement) nothingIsMadeUp() {
 const lag = 4
 
 // windowsHold is I2, by counting in the most stupid way.
-func (j *judgement) windowsHold() {
+func (j *findings) windowsHold() {
 	promised, actual := map[string][]time.Time{}, map[string][]time.Time{}
 	for _, r := range j.facts.rows {
 		if r.Status == "scheduled" || r.Status == "sending" || r.Status == "sent" {
@@ -103,7 +103,7 @@ func (j *judgement) windowsHold() {
 	}
 }
 
-func (j *judgement) window(what string, times map[string][]time.Time, limit int, window time.Duration) {
+func (j *findings) window(what string, times map[string][]time.Time, limit int, window time.Duration) {
 	for recipient, ts := range times {
 		slices.SortFunc(ts, time.Time.Compare)
 		for i := limit; i < len(ts); i++ {
@@ -116,7 +116,7 @@ func (j *judgement) window(what string, times map[string][]time.Time, limit int,
 
 // attemptsAreTrue is I3: what Postgres says of the attempts is what the
 // provider saw.
-func (j *judgement) attemptsAreTrue() {
+func (j *findings) attemptsAreTrue() {
 	type attempt struct {
 		push   string
 		number int
@@ -169,7 +169,7 @@ func (j *judgement) attemptsAreTrue() {
 
 // cancelsHold is I4: after the answer nothing arrives, and what had arrived
 // before is owned up to.
-func (j *judgement) cancelsHold() {
+func (j *findings) cancelsHold() {
 	canceledAt, possibly := map[string]time.Time{}, map[string]bool{}
 	for _, o := range j.facts.ops {
 		if o.Kind == canceled && o.Status == 200 {
@@ -188,7 +188,7 @@ func (j *judgement) cancelsHold() {
 }
 
 // keysHold is I6: one key, one push.
-func (j *judgement) keysHold() {
+func (j *findings) keysHold() {
 	ids := map[string]string{}
 	for _, o := range j.facts.ops {
 		if o.Kind != submitted || o.Key == "" || o.Batch || o.Status != 201 {

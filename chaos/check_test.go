@@ -16,7 +16,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // clean are the facts of four pushes of anna, two seconds apart: one sent at
 // once, one after an attempt of unknown outcome, one canceled, one failed.
-func clean() *judgement {
+func clean() *findings {
 	at := func(n int) time.Time { return noon.Add(time.Duration(n) * 2 * time.Second) }
 	f := &facts{rows: map[string]row{}, sends: map[string][]send{}}
 	for n, status := range []string{"sent", "sent", "canceled", "failed"} {
@@ -37,10 +37,10 @@ func clean() *judgement {
 	attempt("p1", 1, "unknown", at(1), true)
 	attempt("p1", 2, "delivered", at(2), true)
 	attempt("p3", 1, "refused", at(3), false)
-	return &judgement{b: &bundle{rules: []rule{{1, 2 * time.Second}}}, facts: f}
+	return &findings{b: &bundle{rules: []rule{{1, 2 * time.Second}}}, facts: f}
 }
 
-func (j *judgement) all() string {
+func (j *findings) all() string {
 	j.nothingIsLost()
 	j.nothingIsMadeUp()
 	j.windowsHold()
@@ -50,7 +50,7 @@ func (j *judgement) all() string {
 	return strings.Join(j.found, "\n")
 }
 
-// TestCheck_FindsEachViolation breaks each guarantee once. The judge must find that, and
+// TestCheck_FindsEachViolation breaks each guarantee once. The checks must find that, and
 // nothing where nothing is wrong.
 func TestCheck_FindsEachViolation(t *testing.T) {
 	edit := func(id string, change func(*row)) func(*facts) {

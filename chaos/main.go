@@ -117,7 +117,7 @@ func chaos() error {
 			}
 		}
 		l.report.write(os.Stdout)
-		testenv.Check(t, l.report.verdict())
+		testenv.Check(t, l.report.failure())
 	})
 }
 

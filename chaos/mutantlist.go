@@ -9,7 +9,7 @@ type mutant struct {
 	breaks    string
 	mutations []mutation
 	story     func(b *bundle)
-	evidence  []string // the checks of the judge that must each find it
+	evidence  []string // the checks that must each find it
 }
 
 // mutation replaces a text that stands once in a file of the module.

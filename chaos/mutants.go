@@ -59,12 +59,12 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	b.env = append(b.env, "REDIS_URL="+through)
 	m.story(b)
 	b.settle(time.Now().Add(time.Minute), 12*time.Second)
-	j := b.judge()
+	j := b.check()
 	if _, result := linearizable(j.facts.ops, b.rules, isFar); result != porcupine.Ok {
 		j.broken("I5", "what callers were told could have happened in no order (%s)", result)
 	}
 	if program == "" {
-		l.report.judged(b.name, j)
+		l.report.record(b.name, j)
 		return
 	}
 	found := strings.Join(j.found, "\n")

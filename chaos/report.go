@@ -45,8 +45,8 @@ func (r *report) sometimes(kind string, n int) {
 	}
 }
 
-// judged adds what the judge found in a bundle.
-func (r *report) judged(name string, j *judgement) {
+// record adds what the checks found in a bundle.
+func (r *report) record(name string, j *findings) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pushes += len(j.facts.rows)
@@ -98,8 +98,8 @@ func (r *report) write(w io.Writer) {
 	}
 }
 
-// verdict is an error if a guarantee was broken, or something was not tested.
-func (r *report) verdict() error {
+// failure is an error if a guarantee was broken, or something was not tested.
+func (r *report) failure() error {
 	switch {
 	case len(r.broken) > 0:
 		return fmt.Errorf("%d violations", len(r.broken))

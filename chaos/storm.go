@@ -89,8 +89,8 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 
 // conclude judges the storm, and wants it to have met what belongs to one.
 func (l *lab) conclude(b *bundle, tracks [][]fault) {
-	j := b.judge()
-	l.report.judged("storm", j)
+	j := b.check()
+	l.report.record("storm", j)
 	n, result := linearizable(j.facts.ops, b.rules, isFar)
 	l.report.sometimes("operations checked for linearizability", n)
 	if result == porcupine.Illegal {

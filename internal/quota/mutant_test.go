@@ -8,11 +8,11 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// verdict is a rule test: whether one more booking at t breaks the rule.
-type verdict func(r quota.Rule, bookings []quota.Booking, t time.Time) bool
+// ruleTest reports whether one more booking at t breaks the rule.
+type ruleTest func(r quota.Rule, bookings []quota.Booking, t time.Time) bool
 
 // mutants are wrong rule tests. Each is a mistake that somebody could make.
-var mutants = map[string]verdict{
+var mutants = map[string]ruleTest{
 	"one-sided window": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 		return len(between(bookings, t.Add(1-r.Window), t))+1 > r.Limit
 	},
@@ -74,7 +74,7 @@ func blocks(r quota.Rule, a, b, t time.Time) bool {
 }
 
 // runs tests all runs of the limit's length, or of one that is off by so many.
-func runs(blocks func(r quota.Rule, a, b, t time.Time) bool, off int) verdict {
+func runs(blocks func(r quota.Rule, a, b, t time.Time) bool, off int) ruleTest {
 	return func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 		n := r.Limit + off
 		if n <= 0 {
@@ -90,7 +90,7 @@ func runs(blocks func(r quota.Rule, a, b, t time.Time) bool, off int) verdict {
 }
 
 // counterexample looks for a calendar on which v and the oracle disagree. The calendars are those of the properties.
-func counterexample(v verdict) (calendar, time.Time, bool) {
+func counterexample(v ruleTest) (calendar, time.Time, bool) {
 	cases, times := calendars(grain, 0), moments(grain)
 	for seed := range 3000 {
 		c, at := cases.Example(seed), times.Example(seed)
@@ -105,7 +105,7 @@ func counterexample(v verdict) (calendar, time.Time, bool) {
 // the oracle, and the right one does not.
 func TestMutants(t *testing.T) {
 	t.Parallel()
-	right := map[string]verdict{
+	right := map[string]ruleTest{
 		"the runs of this file": runs(blocks, 0),
 		"Violations": func(r quota.Rule, bookings []quota.Booking, at time.Time) bool {
 			return len(quota.Policy{r}.Violations(quota.NewTimeline(bookings), at)) > 0
