@@ -12,7 +12,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
@@ -53,7 +52,7 @@ func (a *App) newWorker() worker {
 		promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, serveQueue,
 	}
 	if d.AuditInterval > 0 {
-		auditor := &schedule.Auditor{Store: a.store, Checks: store.CheckNames(), Log: a.log, Policy: a.cfg.Policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
+		auditor := &schedule.Auditor{Store: a.store, Log: a.log, Policy: a.cfg.Policy, Interval: d.AuditInterval, Audited: a.metrics.Audited}
 		loops = append(loops, auditor.Run)
 	}
 	gauges := a.gauges()

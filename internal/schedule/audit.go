@@ -16,13 +16,13 @@ import (
 // it ran: two audits never run at the same time.
 type auditStore interface {
 	AuditAlone(ctx context.Context, policy quota.Policy, since, until time.Time, found func(check string, push uuid.UUID)) (ran bool, err error)
+	CheckNames() []string // of all checks, those that find nothing included
 }
 
 // Auditor looks for broken guarantees in what was sent recently, or is to be sent soon. Every worker runs one; two
 // never look at the same time.
 type Auditor struct {
 	Store    auditStore
-	Checks   []string // the names of all checks
 	Log      *slog.Logger
 	Policy   quota.Policy
 	Interval time.Duration // above 0
@@ -45,7 +45,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 func (a *Auditor) Pass(ctx context.Context) (full bool, err error) {
 	began := time.Now()
 	violations, pushes := map[string]int{}, map[string][]uuid.UUID{}
-	for _, check := range a.Checks {
+	for _, check := range a.Store.CheckNames() {
 		violations[check] = 0
 	}
 	since, until := began.Add(-a.Policy.Reach()-2*a.Interval), began.Add(24*time.Hour)

@@ -18,7 +18,7 @@ import (
 type audits []map[string]int
 
 func (b *bundle) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
-	return &schedule.Auditor{Store: b.store, Checks: store.CheckNames(), Log: log, Policy: threeRules, Interval: 15 * time.Minute, Audited: func(violations map[string]int, took time.Duration) {
+	return &schedule.Auditor{Store: b.store, Log: log, Policy: threeRules, Interval: 15 * time.Minute, Audited: func(violations map[string]int, took time.Duration) {
 		if took > 0 {
 			*a = append(*a, violations)
 		}
@@ -95,7 +95,7 @@ func TestAuditorRuns(t *testing.T) {
 	b := setup(t)
 	ctx, stop := context.WithCancel(t.Context())
 	n := 0
-	a := &schedule.Auditor{Store: b.store, Checks: store.CheckNames(), Log: quiet, Policy: threeRules, Interval: time.Millisecond, Audited: func(map[string]int, time.Duration) {
+	a := &schedule.Auditor{Store: b.store, Log: quiet, Policy: threeRules, Interval: time.Millisecond, Audited: func(map[string]int, time.Duration) {
 		if n++; n == 3 {
 			stop()
 		}

@@ -35,3 +35,6 @@ func CheckNames() []string {
 	}
 	return names
 }
+
+// CheckNames lists the names of all [Checks].
+func (*Store) CheckNames() []string { return CheckNames() }
