@@ -38,7 +38,7 @@ func (c Config) private(ctx context.Context, s service) (*Server, error) {
 			return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), server.Close())
 		}
 	}
-	c.say("%s: started %s, process %d, at %s", server.Name, r.binary, server.Pid(), redacted(server.URL))
+	c.log.Printf("%s: started %s, process %d, at %s", server.Name, r.binary, server.Pid(), redacted(server.URL))
 	return server, nil
 }
 

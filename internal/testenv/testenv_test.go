@@ -113,12 +113,12 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, ours *Servers) {
 			t.Error(err)
 		}
 	})
-	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.DatabaseURL, RedisURL: theirs.RedisURL, Progress: t.Output()})
+	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.Postgres.URL, RedisURL: theirs.Redis.URL, Progress: t.Output()})
 }
 
 func TestEnvironment_KeepsForeignData(t *testing.T) {
 	theirs, ours := elsewhere(t)
-	database, cache := connect(t, theirs.DatabaseURL), RedisClient(t, theirs.RedisURL)
+	database, cache := connect(t, theirs.Postgres.URL), RedisClient(t, theirs.Redis.URL)
 	if _, err := database.Exec(t.Context(), "CREATE TABLE tenants AS SELECT 42 AS n"); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestEnvironment_KeepsForeignData(t *testing.T) {
 
 	t.Run("user", func(t *testing.T) {
 		u, index := ours.Postgres(t), ours.Redis(t)
-		if host(t, u) != host(t, theirs.DatabaseURL) || host(t, index) != host(t, theirs.RedisURL) {
+		if host(t, u) != host(t, theirs.Postgres.URL) || host(t, index) != host(t, theirs.Redis.URL) {
 			t.Errorf("%s and %s are not on the servers of the environment", u, index)
 		}
 		if n := scan[int](t, connect(t, u), "SELECT count(*) FROM tenants"); n != 0 {
