@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 func TestRequest_NumbersRecipients(t *testing.T) {
@@ -131,12 +132,12 @@ func TestNaiveService_Rules(t *testing.T) {
 }
 
 func TestStatistics(t *testing.T) {
-	median, least, most := pairs{{10, 5}, {30, 10}, {10, 10}}.ratios()
+	median, least, most := pairs{[]float64{10, 30, 10}, []float64{5, 10, 10}}.ratios()
 	if median != 2 || least != 1 || most != 3 {
 		t.Errorf("ratios %v %v %v", median, least, most)
 	}
 	for q, want := range map[float64]float64{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
-		if got := quantile([]float64{5, 4, 3, 2, 1}, q); got != want {
+		if got := testenv.Quantile([]float64{5, 4, 3, 2, 1}, q); got != want {
 			t.Errorf("quantile %v is %v, should be %v", q, got, want)
 		}
 	}

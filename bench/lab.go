@@ -36,14 +36,6 @@ func measurements() []measurement {
 	}
 }
 
-func names(ms []measurement) []string {
-	var all []string
-	for _, m := range ms {
-		all = append(all, m.name)
-	}
-	return all
-}
-
 // lab is where measurements are made: the servers, the programs, and the
 // processes that run now. Each system under test has a database and a Redis index
 // of its own: asynq's keys have no prefix that could keep systems apart.
@@ -69,7 +61,7 @@ func measure(t testenv.T, o options) *report {
 	l := &lab{T: t, options: o, profiles: o.profile, patience: time.Minute, dir: t.TempDir()}
 	l.open()
 	for _, m := range measurements() {
-		if len(o.only) == 0 || slices.Contains(o.only, m.name) {
+		if slices.Contains(o.only, m.name) {
 			l.make(m)
 		}
 	}
@@ -84,7 +76,7 @@ func (l *lab) open() {
 		l.programs, err = filepath.Abs(l.bin)
 		l.check(err)
 	} else {
-		say("building api, worker and sendquota")
+		testenv.Say("building api, worker and sendquota")
 		l.check(testenv.Build(l.Context(), l.programs, nil))
 	}
 	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
@@ -104,7 +96,7 @@ func (l *lab) make(m measurement) {
 		return
 	}
 	if l.profiles == "" {
-		say("%s falls short: once more, for the profiles", m.name)
+		testenv.Say("%s falls short: once more, for the profiles", m.name)
 		measured, rounds := l.report, l.rounds
 		l.report, l.rounds, l.profiles = &report{measuring: m.name}, 1, filepath.Join(l.dir, "profiles")
 		l.run(m)
@@ -116,7 +108,7 @@ func (l *lab) make(m measurement) {
 
 // run makes a measurement. What it started ends with it.
 func (l *lab) run(m measurement) {
-	say("%s …", m.name)
+	testenv.Say("%s …", m.name)
 	all := l.T
 	defer func() { l.T = all }()
 	err := testenv.Run(all.Context(), func(t testenv.T) {

@@ -30,7 +30,7 @@ func backlog(t testenv.T, l *lab) {
 	b.startAPI(0)
 	began := time.Now()
 	b.fallDue(l.backlog)
-	say("%d pushes were accepted in %s; the workers come back", l.backlog, time.Since(began).Round(100*time.Millisecond))
+	testenv.Say("%d pushes were accepted in %s; the workers come back", l.backlog, time.Since(began).Round(100*time.Millisecond))
 	back := time.Now()
 	b.startWorker(nil)
 	if left := b.settle(back.Add(time.Hour), 3*time.Minute); left > 0 {

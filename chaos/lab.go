@@ -40,7 +40,7 @@ func (l *lab) clear(failed bool) error {
 		if err := os.CopyFS(kept, os.DirFS(l.dir)); err != nil {
 			return err
 		}
-		say("histories, journals and logs are in %s", kept)
+		testenv.Say("histories, journals and logs are in %s", kept)
 	}
 	return os.RemoveAll(l.dir)
 }

@@ -69,7 +69,7 @@ func (p *program) supervise() {
 		}
 		time.Sleep(20 * time.Millisecond)
 		if err := p.start(); err != nil {
-			say("%s can not be started again: %v", p.Name, err)
+			testenv.Say("%s can not be started again: %v", p.Name, err)
 			return
 		}
 	}

@@ -36,7 +36,7 @@ func storm(t testenv.T, l *lab) {
 	began := time.Now()
 	l.blow(b, tracks, rng.Uint64())
 	testenv.Check(t, t.Context().Err())
-	say("the storm is over after %s; waiting until all has settled", time.Since(began).Round(time.Second))
+	testenv.Say("the storm is over after %s; waiting until all has settled", time.Since(began).Round(time.Second))
 	calm := time.Now()
 	b.settle(calm.Add(time.Hour), 90*time.Second)
 	l.report.measured("storm: everything had settled %s after the last fault", time.Since(calm).Round(100*time.Millisecond))
@@ -79,7 +79,7 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 				return
 			}
 			if err := f.do(ctx); err != nil && ctx.Err() == nil {
-				say("%s: %v", f.name, err) // its server is down by another fault
+				testenv.Say("%s: %v", f.name, err) // its server is down by another fault
 				continue
 			}
 			l.report.meet(f.name, 1)
