@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -99,9 +98,8 @@ func (l *lab) judgeBacklog(b *bundle, back time.Time) {
 		FROM s`, backlogWindow).Scan(&first, &last, &sent, &firsts, &begin, &disordered, &wait)
 	testenv.Check(b, err)
 	testenv.Check(b, conn.QueryRow(b.Context(), `SELECT count(*) FROM pushes WHERE status = 'expired' AND last_error <> ''`).Scan(&expired))
-	slices.Sort(wait)
-	quantile := func(q float64) time.Duration {
-		return time.Duration(wait[int(q*float64(len(wait)-1))] * float64(time.Second)).Round(time.Millisecond)
+	at := func(q float64) time.Duration {
+		return time.Duration(testenv.Quantile(wait, q) * float64(time.Second)).Round(time.Millisecond)
 	}
 	needs := (perRecipient - 1) * backlogWindow
 	took := last.Sub(back)
@@ -109,7 +107,7 @@ func (l *lab) judgeBacklog(b *bundle, back time.Time) {
 	l.report.sometimes("backlog: expired, and said so", expired)
 	l.report.measured("backlog: %d due pushes drained in %s, of which the quota needs %s; the first of each of %d recipients left at %.0f/s",
 		l.backlog, took.Round(100*time.Millisecond), needs, firsts, float64(firsts)/begin.Sub(first).Seconds())
-	l.report.measured("backlog: behind what its quota needs, a push left p50 %s, p99 %s, at most %s later", quantile(.5), quantile(.99), quantile(1))
+	l.report.measured("backlog: behind what its quota needs, a push left p50 %s, p99 %s, at most %s later", at(.5), at(.99), at(1))
 	if disordered > 0 {
 		l.report.violate("backlog: %d pushes overtook an older one of their recipient", disordered)
 	}

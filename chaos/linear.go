@@ -16,10 +16,10 @@ import (
 // some order in which each operation took effect at one instant between its
 // begin and its end. One whose end is not known may have happened at any
 // time since, or not at all.
-func linearizable(ops []op, rules []rule, far func(recipient string) bool) (checked int, result porcupine.CheckResult) {
+func linearizable(ops []op, rules []rule) (checked int, result porcupine.CheckResult) {
 	var history []porcupine.Operation
 	for _, o := range ops {
-		if !far(o.Recipient) {
+		if !isFar(o.Recipient) {
 			continue
 		}
 		end := o.Ended.UnixNano()

@@ -32,7 +32,7 @@ import (
 )
 
 func main() {
-	testenv.ServeProvider(newSimulator().choose)
+	testenv.ServeProvider(simulator{os.Getenv("BEHAVIOUR"), os.Getenv("SEED")}.choose)
 	testenv.Program("chaos", chaos)
 }
 
