@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,7 +80,7 @@ func (l *lab) open() {
 	}
 	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
 	testenv.Finally(l.T, l.servers.Close)
-	l.postgres = l.connect(l.servers.PostgresServer(l).URL)
+	l.postgres = testenv.Connect(l, l.servers.PostgresServer(l).URL)
 	l.redis = testenv.RedisClient(l, l.servers.RedisServer(l).URL)
 	l.report = newReport(l)
 }
@@ -122,13 +121,6 @@ func (l *lab) run(m measurement) {
 
 // check ends the measurement on an error.
 func (l *lab) check(err error) { testenv.Check(l.T, err) }
-
-func (l *lab) connect(url string) *pgx.Conn {
-	conn, err := pgx.Connect(l.Context(), url)
-	l.check(err)
-	l.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
 
 // startRole starts this program in one of its roles.
 func (l *lab) startRole(name, role string, env ...string) *process.Process {

@@ -79,7 +79,7 @@ func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last ti
 // judgeBacklog compares when each push was sent with when its quota, and the
 // order of its recipient's pushes, allowed it.
 func (l *lab) judgeBacklog(b *bundle, back time.Time) {
-	conn := b.connect()
+	conn := testenv.Connect(b, b.Database)
 	var (
 		first, last, begin    time.Time
 		sent, expired, firsts int

@@ -34,7 +34,7 @@ type facts struct {
 }
 
 func (b *bundle) facts() *facts {
-	conn := b.connect()
+	conn := testenv.Connect(b, b.Database)
 	f := &facts{ops: b.history.all(), rows: map[string]row{}, sends: map[string][]send{}, arrivals: b.provider.Arrivals()}
 	rows, _ := conn.Query(b.Context(), `SELECT id::text, recipient, channel, status, last_error, send_at, expires_at FROM pushes`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])

@@ -97,8 +97,8 @@ func TestWorker_StoppedWhileSending(t *testing.T) {
 	}
 }
 
-// TestSettings_BadAreReported wants every fault named, with what is allowed.
-func TestSettings_BadAreReported(t *testing.T) {
+// TestSettings_Invalid wants every fault named, with what is allowed.
+func TestSettings_Invalid(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	file := filepath.Join(t.TempDir(), "bad.yaml")

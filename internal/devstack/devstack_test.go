@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestThrowAway_LeavesNothing(t *testing.T) {
+func TestThrowAway_Removed(t *testing.T) {
 	temp := openDir(t)
 	if err := os.Chmod(temp, 0o777); err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func TestServer_PauseAndResume(t *testing.T) {
 }
 
 // Open connections of Postgres are processes of their own.
-func TestServer_PauseReachesOpenConnections(t *testing.T) {
+func TestServer_PauseOpenConnections(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	conn := connect(t, s.Postgres.URL)
@@ -121,7 +121,7 @@ func TestServer_CloseAfterPauseAndKill(t *testing.T) {
 	}
 }
 
-func TestServer_ForeignIsNotKilled(t *testing.T) {
+func TestServer_Foreign(t *testing.T) {
 	t.Parallel()
 	s, err := StartRedis(t.Context(), Config{RedisURL: "redis://elsewhere:6379/3"})
 	if err != nil {

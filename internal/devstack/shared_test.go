@@ -30,7 +30,7 @@ func standard(t *testing.T) (*Stack, Config) {
 	return s, Config{places: places, noInstall: true, Progress: t.Output()}
 }
 
-func TestShared_KeepsForeignData(t *testing.T) {
+func TestShared_ForeignData(t *testing.T) {
 	theirs, c := standard(t)
 	query(t, theirs.Postgres.URL, "CREATE TABLE foreign_data AS SELECT 42 AS n")
 	databases := "SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database"
