@@ -50,9 +50,7 @@ func TestPush_SubmitToSent(t *testing.T) {
 	if late := all[0].At.Sub(due); late < 0 {
 		t.Errorf("it left %s before its second", -late)
 	}
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 	b.stop(worker)
 	b.stop(api)
 	for _, p := range []*process.Process{api, worker} {
