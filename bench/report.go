@@ -54,7 +54,7 @@ type profile struct{ Measurement, Program, Top string }
 func newReport(l *lab) *report {
 	r := &report{
 		Command: "make bench", Machine: machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
-		Postgres: l.postgresVersion(), Redis: l.redisInfo("server", "redis_version"), Rounds: l.rounds, Round: l.round,
+		Postgres: l.postgresVersion(), Redis: l.redisVersion(), Rounds: l.rounds, Round: l.round,
 	}
 	if l.short || len(l.only) < len(measurements()) || l.profile != "" {
 		r.Command = "bin/bench " + strings.Join(os.Args[1:], " ")

@@ -72,7 +72,6 @@ func (j *findings) nothingIsLost() {
 // told what became of it.
 func (j *findings) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
-	at := func(recipient string, t time.Time) string { return recipient + stamp(t) }
 	for _, o := range j.facts.ops {
 		switch {
 		case o.Kind == submitted && o.Status == 201:
@@ -83,7 +82,7 @@ func (j *findings) nothingIsMadeUp() {
 	}
 	for _, r := range j.facts.rows {
 		if !known[r.ID] && unknown[r.Recipient] == 0 {
-			j.broken("I5", "push %s, %s, is in Postgres, but no caller was told that it was accepted", r.ID, at(r.Recipient, r.SendAt))
+			j.broken("I5", "push %s of %s, for %s, is in Postgres, but no caller was told that it was accepted", r.ID, r.Recipient, stamp(r.SendAt))
 		}
 	}
 }

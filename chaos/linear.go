@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -58,11 +59,7 @@ func byRecipient(history []porcupine.Operation) [][]porcupine.Operation {
 		name := o.Input.(op).Recipient
 		parts[name] = append(parts[name], o)
 	}
-	var all [][]porcupine.Operation
-	for _, p := range parts {
-		all = append(all, p)
-	}
-	return all
+	return slices.Collect(maps.Values(parts))
 }
 
 // step returns the calendars that an operation may leave behind; none: it can

@@ -16,7 +16,7 @@ import (
 // run runs a program to its end, with exactly this environment.
 func run(t *testing.T, env []string, name string, args ...string) testenv.Output {
 	t.Helper()
-	i := &testenv.Installation{T: t, Programs: programs(t), Env: env}
+	i := &testenv.Installation{T: t, Config: testenv.Config{Programs: programs(t), Env: env}}
 	return i.Exec(name, args...)
 }
 
