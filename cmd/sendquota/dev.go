@@ -50,7 +50,7 @@ func (c dev) Run() error {
 		return err
 	}
 	kept := cfg.DatabaseURL != "" || stack.Postgres.Private()
-	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.DatabaseURL), config.Secret(stack.RedisURL)
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.Postgres.URL), config.Secret(stack.Redis.URL)
 	return errors.Join(c.serve(ctx, cfg, kept), stack.Close())
 }
 

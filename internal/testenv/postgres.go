@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -41,6 +42,15 @@ func (s *Servers) Postgres(t T) string {
 	u, err := p.url(name)
 	Check(t, err)
 	return u
+}
+
+// Connect connects to a Postgres, until the test ends.
+func Connect(t T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	Check(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it may be cut by then
+	return conn
 }
 
 // PostgresServer returns the server itself.

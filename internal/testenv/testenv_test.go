@@ -1,7 +1,6 @@
 package testenv
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -13,16 +12,6 @@ import (
 )
 
 func TestMain(m *testing.M) { Main(m) }
-
-func connect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it may be cut by then
-	return conn
-}
 
 func scan[T any](t *testing.T, conn *pgx.Conn, sql string) T {
 	t.Helper()
@@ -39,7 +28,7 @@ func TestPostgres_DatabasePerTest(t *testing.T) {
 	for i := range 3 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			conn := connect(t, Postgres(t))
+			conn := Connect(t, Postgres(t))
 			// The table comes with the migrations and is empty in every copy.
 			if n := scan[int](t, conn, "SELECT count(*) FROM tenants"); n != 0 {
 				t.Errorf("a new database has %d tenants", n)
@@ -51,8 +40,8 @@ func TestPostgres_DatabasePerTest(t *testing.T) {
 	}
 }
 
-func TestPostgres_DropsConnectedDatabase(t *testing.T) {
-	observer := connect(t, Postgres(t))
+func TestPostgres_DropWhileConnected(t *testing.T) {
+	observer := Connect(t, Postgres(t))
 	before := scan[int](t, observer, testDatabases)
 	t.Run("user", func(t *testing.T) {
 		u := Postgres(t)
@@ -95,7 +84,7 @@ func TestOwnServers_Killed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Name == "postgres" {
-			scan[int](t, connect(t, s.URL), "SELECT count(*) FROM pushes")
+			scan[int](t, Connect(t, s.URL), "SELECT count(*) FROM pushes")
 		}
 	}
 }
@@ -113,12 +102,12 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, ours *Servers) {
 			t.Error(err)
 		}
 	})
-	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.DatabaseURL, RedisURL: theirs.RedisURL, Progress: t.Output()})
+	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.Postgres.URL, RedisURL: theirs.Redis.URL, Progress: t.Output()})
 }
 
-func TestEnvironment_KeepsForeignData(t *testing.T) {
+func TestEnvironment_ForeignData(t *testing.T) {
 	theirs, ours := elsewhere(t)
-	database, cache := connect(t, theirs.DatabaseURL), RedisClient(t, theirs.RedisURL)
+	database, cache := Connect(t, theirs.Postgres.URL), RedisClient(t, theirs.Redis.URL)
 	if _, err := database.Exec(t.Context(), "CREATE TABLE tenants AS SELECT 42 AS n"); err != nil {
 		t.Fatal(err)
 	}
@@ -128,10 +117,10 @@ func TestEnvironment_KeepsForeignData(t *testing.T) {
 
 	t.Run("user", func(t *testing.T) {
 		u, index := ours.Postgres(t), ours.Redis(t)
-		if host(t, u) != host(t, theirs.DatabaseURL) || host(t, index) != host(t, theirs.RedisURL) {
+		if host(t, u) != host(t, theirs.Postgres.URL) || host(t, index) != host(t, theirs.Redis.URL) {
 			t.Errorf("%s and %s are not on the servers of the environment", u, index)
 		}
-		if n := scan[int](t, connect(t, u), "SELECT count(*) FROM tenants"); n != 0 {
+		if n := scan[int](t, Connect(t, u), "SELECT count(*) FROM tenants"); n != 0 {
 			t.Errorf("a new database has %d tenants", n)
 		}
 		if got := RedisClient(t, index).Exists(t.Context(), "theirs").Val(); got != 0 {
@@ -176,7 +165,7 @@ func TestPostgres_DatabaseURL(t *testing.T) {
 	}
 }
 
-func TestEnvironment_KeepsFailure(t *testing.T) {
+func TestEnvironment_Failure(t *testing.T) {
 	ours := NewServers(devstack.Config{DatabaseURL: "postgres://nobody@127.0.0.1:1/none?sslmode=disable"})
 	_, first := ours.postgres()
 	_, second := ours.postgres()
