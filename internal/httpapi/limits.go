@@ -53,9 +53,6 @@ func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ..
 	if err := takeFields.readBody(c, &f, &bad); err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
-		return err
-	}
 	if a.cfg.Limiter == nil {
 		return ratelimit.ErrUnavailable
 	}
