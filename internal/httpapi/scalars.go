@@ -27,11 +27,15 @@ func scalar[T, V any](set func(*T, V), schema huma.Schema, parse func(text strin
 
 // text reads least to most printable bytes.
 func text[T any](set func(*T, string), least, most int) value[T] {
+	return scalar(set, textSchema(least, most), func(text string) (string, string) { return text, unfit(text, least, most) })
+}
+
+func textSchema(least, most int) huma.Schema {
 	schema := huma.Schema{Type: huma.TypeString, MaxLength: &most}
 	if least > 0 {
 		schema.MinLength = &least
 	}
-	return scalar(set, schema, func(text string) (string, string) { return text, unfit(text, least, most) })
+	return schema
 }
 
 // unfit says why s does not consist of least to most printable bytes, or nothing.
