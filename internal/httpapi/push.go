@@ -110,7 +110,6 @@ func usageViews(usage []quota.Usage) []usageView {
 	return views
 }
 
-// get answers with one push.
 func (a *api) get(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)

@@ -9,7 +9,6 @@ import (
 
 const submitPath = "/v1/pushes"
 
-// submit books one push.
 func (a *api) submit(c *call) error {
 	f, options, err := a.readSubmit(c)
 	if err != nil {

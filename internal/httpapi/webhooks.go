@@ -92,7 +92,6 @@ func unchosen(name string, _ []byte, errs *fieldErrors) bool {
 	return true
 }
 
-// createWebhook makes a webhook, and shows its secret.
 func (a *api) createWebhook(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
@@ -109,7 +108,6 @@ func (a *api) createWebhook(c *call) error {
 	return a.answer(c.w, http.StatusCreated, v)
 }
 
-// listWebhooks answers with all of a tenant's webhooks.
 func (a *api) listWebhooks(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
@@ -127,7 +125,6 @@ func (a *api) listWebhooks(c *call) error {
 	return a.answer(c.w, http.StatusOK, v)
 }
 
-// getWebhook answers with one webhook.
 func (a *api) getWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.Get(ctx, tenant, id)
@@ -135,14 +132,12 @@ func (a *api) getWebhook(c *call) error {
 	})
 }
 
-// deleteWebhook ends a webhook.
 func (a *api) deleteWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Webhooks.Delete(ctx, tenant, id)
 	})
 }
 
-// enableWebhook switches a webhook on again.
 func (a *api) enableWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.Enable(ctx, tenant, id)
@@ -150,7 +145,6 @@ func (a *api) enableWebhook(c *call) error {
 	})
 }
 
-// rotateSecret gives a webhook a new secret, and shows it.
 func (a *api) rotateSecret(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
@@ -158,7 +152,6 @@ func (a *api) rotateSecret(c *call) error {
 	})
 }
 
-// testWebhook has a webhook sent an event of its own.
 func (a *api) testWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
