@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Overlap is how long a secret that was replaced still signs.
-const Overlap = 24 * time.Hour
+// overlap is how long a secret that was replaced still signs.
+const overlap = 24 * time.Hour
 
 // maxReplayed is how many deliveries one request replays.
 const maxReplayed = 10_000
@@ -83,10 +83,10 @@ func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, eve
 }
 
 // Rotate gives a webhook a new secret, and returns it. For the time of
-// [Overlap], requests are signed with both.
+// [overlap], requests are signed with both.
 func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
-	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, Overlap)
+	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, overlap)
 	return w, secret, err
 }
 
@@ -96,9 +96,6 @@ func newSecret() string {
 	_, _ = rand.Read(secret[:]) // never fails
 	return "whsec_" + base64.StdEncoding.EncodeToString(secret[:])
 }
-
-// MaxPerTenant is how many webhooks a tenant may have.
-func (s *Webhooks) MaxPerTenant() int { return s.cfg.MaxPerTenant }
 
 // Get returns a webhook.
 func (s *Webhooks) Get(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
