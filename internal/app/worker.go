@@ -56,7 +56,7 @@ func (a *App) newWorker() worker {
 		loops = append(loops, auditor.Run)
 	}
 	gauges := a.gauges()
-	gauges.Waiting, gauges.Held, gauges.Polling = deliverer.Waiting, deliverer.Held, poller.Polling
+	gauges.Channels, gauges.Polling = deliverer.Channels, poller.Polling
 	return worker{loops, gauges}
 }
 

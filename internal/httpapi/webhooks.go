@@ -114,7 +114,7 @@ func (a *api) listWebhooks(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	hooks, err := a.cfg.Webhooks.List(c.r.Context(), c.caller.Tenant)
+	hooks, err := a.cfg.Webhooks.Webhooks(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
 	}
@@ -127,20 +127,20 @@ func (a *api) listWebhooks(c *call) error {
 
 func (a *api) getWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		w, err := a.cfg.Webhooks.Get(ctx, tenant, id)
+		w, err := a.cfg.Webhooks.Webhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
 
 func (a *api) deleteWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		return nil, a.cfg.Webhooks.Delete(ctx, tenant, id)
+		return nil, a.cfg.Webhooks.DeleteWebhook(ctx, tenant, id)
 	})
 }
 
 func (a *api) enableWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		w, err := a.cfg.Webhooks.Enable(ctx, tenant, id)
+		w, err := a.cfg.Webhooks.EnableWebhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
