@@ -57,12 +57,12 @@ func (c Config) borrowDatabase(ctx context.Context, server url.URL) (*Server, er
 }
 
 // Exec connects to a Postgres and runs one statement.
-func Exec(ctx context.Context, url, statement string) error {
+func Exec(ctx context.Context, url, statement string, args ...any) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, statement)
+	_, err = conn.Exec(ctx, statement, args...)
 	return err
 }
