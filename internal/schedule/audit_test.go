@@ -18,11 +18,11 @@ import (
 type audits []map[string]int
 
 func (b *bundle) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
-	return &schedule.Auditor{Store: b.store, Log: log, Policy: threeRules, Interval: 15 * time.Minute, Audited: func(violations map[string]int, took time.Duration) {
+	return schedule.NewAuditor(b.store, log, func(violations map[string]int, took time.Duration) {
 		if took > 0 {
 			*a = append(*a, violations)
 		}
-	}}
+	}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: 15 * time.Minute})
 }
 
 // TestAuditor counts what is broken, also by none, and names pushes but no
@@ -94,18 +94,17 @@ func TestAuditorRuns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	n := 0
-	a := &schedule.Auditor{Store: b.store, Log: quiet, Policy: threeRules, Interval: time.Millisecond, Audited: func(map[string]int, time.Duration) {
-		if n++; n == 3 {
-			stop()
+	for _, interval := range []time.Duration{time.Millisecond, time.Hour} {
+		a := schedule.NewAuditor(b.store, quiet, func(map[string]int, time.Duration) {
+			if n++; n == 3 {
+				stop()
+			}
+		}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: interval})
+		if err := a.Run(ctx); err != nil || n < 3 {
+			t.Errorf("%d audits, %v", n, err)
 		}
-	}}
-	if err := a.Run(ctx); err != nil || n < 3 {
-		t.Errorf("%d audits, %v", n, err)
-	}
-	a.Interval = time.Hour
-	if err := a.Run(ctx); err != nil {
-		t.Error(err)
 	}
 }
 

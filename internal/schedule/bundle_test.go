@@ -30,6 +30,8 @@ var threeRules = quota.Policy{
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // bundle is a service with all that it stands on.
 type bundle struct {
 	*schedule.Service
@@ -85,7 +87,7 @@ func (b *bundle) service(policy quota.Policy) *schedule.Service {
 
 // serviceAt is a service with another clock.
 func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
-	return schedule.New(b.store, b.cache, b.queue, slog.New(slog.DiscardHandler), b.seen, now, schedule.Config{
+	return schedule.New(b.store, b.cache, b.queue, quiet, b.seen, now, schedule.Config{
 		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute,
 	})
 }
@@ -108,6 +110,12 @@ func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
 	q.wakeUps = append(q.wakeUps, wakeUps...)
 	return q.err
 }
+
+// handler is a deliverer for which nothing waits.
+type handler func(ctx context.Context, w push.WakeUp) error
+
+func (h handler) Handle(ctx context.Context, w push.WakeUp) error { return h(ctx, w) }
+func (handler) Busy(int) []push.Source                            { return nil }
 
 func (q *queue) take() []push.WakeUp {
 	q.mu.Lock()

@@ -18,26 +18,31 @@ type expireStore interface {
 
 // Expirer ends pushes that could not be sent in time, whether or not anything wakes a worker for them.
 type Expirer struct {
-	Store   expireStore
-	Cache   *quota.Cache
-	Log     *slog.Logger
-	Expired func(n int) // counts
+	store   expireStore
+	cache   *quota.Cache
+	log     *slog.Logger
+	expired func(pushes int)
+}
+
+// NewExpirer returns an expirer, which does nothing before Run. It tells expired how many pushes each pass has ended.
+func NewExpirer(st expireStore, cache *quota.Cache, log *slog.Logger, expired func(pushes int)) *Expirer {
+	return &Expirer{store: st, cache: cache, log: log, expired: expired}
 }
 
 // Run expires every second until ctx ends.
 func (e *Expirer) Run(ctx context.Context) error {
-	return loop.Loop{Name: "expire", Interval: time.Second, Log: e.Log, Pass: e.Pass}.Run(ctx)
+	return loop.Loop{Name: "expire", Interval: time.Second, Log: e.log, Pass: e.Pass}.Run(ctx)
 }
 
 // Pass ends one portion of the expired pushes.
 func (e *Expirer) Pass(ctx context.Context) (full bool, err error) {
 	const portion = 500
-	ended, err := e.Store.Expire(ctx, portion)
+	ended, err := e.store.Expire(ctx, portion)
 	for _, p := range ended {
 		failpoint.Hit(failpoint.ExpireCommitted)
-		e.Cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
-		e.Log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
+		e.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+		e.log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
 	}
-	e.Expired(len(ended))
+	e.expired(len(ended))
 	return len(ended) == portion, err
 }

@@ -22,24 +22,30 @@ type reapStore interface {
 
 // Reaper ends attempts whose lease ran out, because their worker died or hung: their outcome is unknown.
 type Reaper struct {
-	Store    reapStore
-	Cache    *quota.Cache
-	Log      *slog.Logger
-	Interval time.Duration
-	Retry    func(channel string) push.Retry // how a channel tries again
-	Lost     func()                          // counts
+	store    reapStore
+	cache    *quota.Cache
+	log      *slog.Logger
+	retry    func(channel string) push.Retry
+	lost     func()
+	interval time.Duration
+}
+
+// NewReaper returns a reaper, which does nothing before Run. retry says how a channel tries again, lost is told of each
+// attempt that was ended, and interval is the time from one pass to the next.
+func NewReaper(st reapStore, cache *quota.Cache, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) *Reaper {
+	return &Reaper{store: st, cache: cache, log: log, retry: retry, lost: lost, interval: interval}
 }
 
 // Run reaps until ctx ends.
 func (r *Reaper) Run(ctx context.Context) error {
-	return loop.Loop{Name: "reap", Interval: r.Interval, Log: r.Log, Pass: r.Pass}.Run(ctx)
+	return loop.Loop{Name: "reap", Interval: r.interval, Log: r.log, Pass: r.Pass}.Run(ctx)
 }
 
 // Pass ends one portion of the lost attempts. It is a finish like any other: a worker that was only slow, and finishes
 // first, wins.
 func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
 	const portion = 500
-	lost, err := r.Store.Lost(ctx, portion)
+	lost, err := r.store.Lost(ctx, portion)
 	if err != nil {
 		return false, err
 	}
@@ -54,15 +60,15 @@ func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
 
 func (r *Reaper) reap(ctx context.Context, l booking.Lost) error {
 	failpoint.Hit(failpoint.ReapFound)
-	f := l.Finish(r.Retry(l.Push.Channel))
-	if _, err := r.Store.Finish(ctx, f); err != nil {
+	f := l.Finish(r.retry(l.Push.Channel))
+	if _, err := r.store.Finish(ctx, f); err != nil {
 		return err
 	}
 	failpoint.Hit(failpoint.ReapDone)
-	r.Lost()
-	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", f.Resolution.Status)
+	r.lost()
+	r.log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", f.Resolution.Status)
 	if f.Resolution.Status == push.Failed {
-		r.Cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
+		r.cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestArming(t *testing.T) {
 	if len(armed) != 1 || armed[0] != want {
 		t.Errorf("the submitter armed %+v, want %+v", armed, want)
 	}
-	promoter := &schedule.Promoter{Store: b.store, Queue: b.queue, Horizon: 2 * time.Minute, Lease: time.Minute}
+	promoter := schedule.NewPromoter(b.store, b.queue, handler(nil), quiet, schedule.PromoterConfig{Horizon: 2 * time.Minute, ArmLease: time.Minute})
 	if _, err := promoter.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
