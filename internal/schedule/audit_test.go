@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -17,7 +18,7 @@ import (
 // audits are what an auditor has told.
 type audits []map[string]int
 
-func (b *bundle) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
+func (b *bundle) auditor(a *audits, log *slog.Logger) loop.Loop {
 	return schedule.NewAuditor(b.store, log, func(violations map[string]int, took time.Duration) {
 		if took > 0 {
 			*a = append(*a, violations)

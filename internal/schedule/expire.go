@@ -16,33 +16,17 @@ type expireStore interface {
 	Expire(ctx context.Context, limit int) ([]booking.Ended, error)
 }
 
-// Expirer ends pushes that could not be sent in time, whether or not anything wakes a worker for them.
-type Expirer struct {
-	store   expireStore
-	cache   *quota.Cache
-	log     *slog.Logger
-	expired func(pushes int)
-}
-
-// NewExpirer returns an expirer, which does nothing before Run. It tells expired how many pushes each pass has ended.
-func NewExpirer(st expireStore, cache *quota.Cache, log *slog.Logger, expired func(pushes int)) *Expirer {
-	return &Expirer{store: st, cache: cache, log: log, expired: expired}
-}
-
-// Run expires every second until ctx ends.
-func (e *Expirer) Run(ctx context.Context) error {
-	return loop.Loop{Name: "expire", Interval: time.Second, Log: e.log, Pass: e.Pass}.Run(ctx)
-}
-
-// Pass ends one portion of the expired pushes.
-func (e *Expirer) Pass(ctx context.Context) (full bool, err error) {
-	const portion = 500
-	ended, err := e.store.Expire(ctx, portion)
-	for _, p := range ended {
-		failpoint.Hit(failpoint.ExpireCommitted)
-		e.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
-		e.log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
-	}
-	e.expired(len(ended))
-	return len(ended) == portion, err
+// NewExpirer returns a loop that ends pushes that could not be sent in time, whether or not anything wakes a worker for
+// them. It looks every second, and tells expired how many pushes each pass has ended.
+func NewExpirer(st expireStore, cache *quota.Cache, log *slog.Logger, expired func(pushes int)) loop.Loop {
+	return loop.Loop{Name: "expire", Interval: time.Second, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
+		ended, err := st.Expire(ctx, portion)
+		for _, p := range ended {
+			failpoint.Hit(failpoint.ExpireCommitted)
+			cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+			log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
+		}
+		expired(len(ended))
+		return len(ended) == portion, err
+	}}
 }

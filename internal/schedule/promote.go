@@ -10,26 +10,13 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// portion is how many pushes one pass of a loop handles: a pass with as many is full.
+const portion = 500
+
 // promoteStore has up to limit pushes armed that are due within the horizon, but for those of some sources, and notes
-// for the lease that they are.
+// for how long they are: the arm lease.
 type promoteStore interface {
-	Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error)
-}
-
-// Promoter puts the wake-ups of pushes that are due soon into the queue. Every worker runs one; a push is armed by one
-// of them.
-type Promoter struct {
-	store   promoteStore
-	queue   armer
-	waiting waiting
-	log     *slog.Logger
-	cfg     PromoterConfig
-}
-
-// PromoterConfig is what a Promoter has to know. Both times are above 0.
-type PromoterConfig struct {
-	Horizon  time.Duration // how long before its time a push is armed
-	ArmLease time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
+	Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error)
 }
 
 // waiting lists the tenants of which so many pushes wait for a channel that more of them would be woken in vain; enough
@@ -38,24 +25,21 @@ type waiting interface {
 	Busy(enough int) []push.Source
 }
 
-// NewPromoter returns a promoter, which does nothing before Run.
-func NewPromoter(st promoteStore, queue armer, w waiting, log *slog.Logger, cfg PromoterConfig) *Promoter {
-	return &Promoter{store: st, queue: queue, waiting: w, log: log, cfg: cfg}
+// PromoterConfig is what a promoter has to know. Both times are above 0.
+type PromoterConfig struct {
+	Horizon  time.Duration // how long before its time a push is armed
+	ArmLease time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
 }
 
-// Run promotes every second until ctx ends.
-func (p *Promoter) Run(ctx context.Context) error {
-	return loop.Loop{Name: "promote", Interval: time.Second, Log: p.log, Pass: p.Pass}.Run(ctx)
-}
-
-// Pass arms one portion of what is due within the horizon.
-func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
-	const portion = 500
-	n, err := p.store.Promote(ctx, p.cfg.Horizon, p.cfg.ArmLease, portion, p.waiting.Busy(0), func(w []push.WakeUp) error {
-		return p.queue.Arm(ctx, w)
-	})
-	if n > 0 {
-		failpoint.Hit(failpoint.PromoteDone)
-	}
-	return n == portion, err
+// NewPromoter returns a loop that puts the wake-ups of pushes that are due soon into the queue, every second. Every
+// worker runs one; a push is armed by one of them.
+func NewPromoter(st promoteStore, queue armer, w waiting, log *slog.Logger, cfg PromoterConfig) loop.Loop {
+	return loop.Loop{Name: "promote", Interval: time.Second, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
+		arm := func(wakeUps []push.WakeUp) error { return queue.Arm(ctx, wakeUps) }
+		n, err := st.Promote(ctx, cfg.Horizon, cfg.ArmLease, portion, w.Busy(0), arm)
+		if n > 0 {
+			failpoint.Hit(failpoint.PromoteDone)
+		}
+		return n == portion, err
+	}}
 }
