@@ -15,17 +15,11 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// worker is everything that a worker runs, and its gauges.
-type worker struct {
-	loops  []func(context.Context) error
-	gauges telemetry.Gauges
-}
-
-// newWorker builds the parts of a worker. runAll starts them.
-func (a *App) newWorker() worker {
+// worker builds everything that a worker runs, and its gauges. runAll starts the loops.
+func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Gauges) {
 	d, hooks := a.cfg.Delivery, a.cfg.Webhooks
 	pacer := pace.New(a.redis.pace, a.store.Installation, uuid.NewString(),
-		failed(a.log, "channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
+		a.redisFailed("channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
 		Policy: a.cfg.Policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer,
 	})
@@ -42,16 +36,16 @@ func (a *App) newWorker() worker {
 	serveQueue := func(ctx context.Context) error {
 		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, deliverer.Handle)
 	}
-	loops := []func(context.Context) error{
+	loops = []func(context.Context) error{
 		promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, serveQueue,
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, schedule.AuditorConfig{Policy: a.cfg.Policy, Interval: d.AuditInterval})
 		loops = append(loops, auditor.Run)
 	}
-	gauges := a.gauges()
+	gauges = a.gauges()
 	gauges.Waiting, gauges.Held, gauges.Polling = deliverer.Waiting, deliverer.Held, poller.Polling
-	return worker{loops, gauges}
+	return loops, gauges
 }
 
 // retry is how a channel tries again. One that was taken out of the configuration does so by the defaults.
