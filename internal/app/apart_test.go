@@ -55,9 +55,9 @@ func TestRedisClients_Apart(t *testing.T) {
 	}
 }
 
-// TestTakes_PartOfTenant: one that asks for more of Redis' time than its part is
+// TestTenantLimits_PartOfTenant: one that asks for more of Redis' time than its part is
 // told so, where Redis is slow; another tenant is not.
-func TestTakes_PartOfTenant(t *testing.T) {
+func TestTenantLimits_PartOfTenant(t *testing.T) {
 	t.Parallel()
 	url := testenv.OwnRedis(t).URL
 	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "/0"))

@@ -173,12 +173,12 @@ func standstill(t *testing.T, idle *redis.Client, do func()) (longest time.Durat
 	return longest
 }
 
-// TestTakes_Neighbours: all takes of the calm tenant are
+// TestTenantLimits_Neighbours: all takes of the calm tenant are
 // decided, no request passes the limits of callers without a decision, and the
 // quota's copy in Redis never fails. All of them would, after a quarter of a
 // second without an answer of Redis: where the machine stands still for nearly
 // as long, it is tried again.
-func TestTakes_Neighbours(t *testing.T) {
+func TestTenantLimits_Neighbours(t *testing.T) {
 	n := newNeighbours(t, testenv.OwnRedis(t).URL)
 	idle := redis.NewClient(&redis.Options{Addr: strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"), ReadTimeout: time.Minute})
 	t.Cleanup(func() { _ = idle.Close() })

@@ -64,8 +64,8 @@ func TestAuditor(t *testing.T) {
 	}
 }
 
-// TestAuditorsTakeTurns: one that finds another at work tells nothing.
-func TestAuditorsTakeTurns(t *testing.T) {
+// TestAuditor_OneAtATime: one that finds another at work tells nothing.
+func TestAuditor_OneAtATime(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
 	b := s.open(t, threeRules)
@@ -90,8 +90,8 @@ func TestAuditorsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestAuditorRuns at every interval, and ends with its context.
-func TestAuditorRuns(t *testing.T) {
+// TestAuditor_Intervals at every interval, and ends with its context.
+func TestAuditor_Intervals(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -60,8 +60,8 @@ func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 	first.submit(t, time.Hour-time.Minute)
 }
 
-// TestAReplayedPushTakesNoPlace if it was canceled, also not in the cache.
-func TestAReplayedPushTakesNoPlace(t *testing.T) {
+// TestSubmit_CanceledReplay if it was canceled, also not in the cache.
+func TestSubmit_CanceledReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.submit(t, 10*time.Hour)

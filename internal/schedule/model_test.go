@@ -246,10 +246,10 @@ func (m *model) forget(*rapid.T) {
 	m.bundles[0].cache.Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
 }
 
-// TestEveryAnswerIsTheOracles drives a recipient's calendar through random
+// TestService_Model drives a recipient's calendar through random
 // submits, cancels and moves in any order, at two API processes with Postgres
 // and a cache that is warm, cold or lost, and without Redis.
-func TestEveryAnswerIsTheOracles(t *testing.T) {
+func TestService_Model(t *testing.T) {
 	t.Parallel()
 	with := newServers(t)
 	without := servers{postgres: with.postgres, redis: noRedis}

@@ -98,9 +98,9 @@ func TestPoller(t *testing.T) {
 	pass(time.Minute, gone, false)
 }
 
-// TestPollerHandlesWhatIsOverdue although Redis works, and counts it; not what is only
+// TestPoller_Overdue although Redis works, and counts it; not what is only
 // due.
-func TestPollerHandlesWhatIsOverdue(t *testing.T) {
+func TestPoller_Overdue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.due(t, "anna")
@@ -125,8 +125,8 @@ func TestPollerHandlesWhatIsOverdue(t *testing.T) {
 	}
 }
 
-// TestPollerHandlesOncePerRecipient, however many pushes are due.
-func TestPollerHandlesOncePerRecipient(t *testing.T) {
+// TestPoller_OncePerRecipient, however many pushes are due.
+func TestPoller_OncePerRecipient(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 3 {
@@ -148,9 +148,9 @@ func TestPollerHandlesOncePerRecipient(t *testing.T) {
 	_ = p.Run(ctx) // waits for the handlers
 }
 
-// TestPollerHandlesEachChannel of a recipient: one may have to wait in line
+// TestPoller_EachChannel of a recipient: one may have to wait in line
 // there, and be sent through another.
-func TestPollerHandlesEachChannel(t *testing.T) {
+func TestPoller_EachChannel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.due(t, "anna")
@@ -165,8 +165,8 @@ func TestPollerHandlesEachChannel(t *testing.T) {
 	}
 }
 
-// TestHangingHandler: it delays nobody else, and is waited for at the end.
-func TestHangingHandler(t *testing.T) {
+// TestPoller_HangingHandler: it delays nobody else, and is waited for at the end.
+func TestPoller_HangingHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.due(t, "anna")
@@ -203,9 +203,9 @@ func TestHangingHandler(t *testing.T) {
 	}
 }
 
-// TestAllHandlersHang: a pass returns all the same, and starts no more than
+// TestPoller_AllHandlersHang: a pass returns all the same, and starts no more than
 // may run at once.
-func TestAllHandlersHang(t *testing.T) {
+func TestPoller_AllHandlersHang(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, recipient := range []string{"anna", "bert", "carl"} {
@@ -236,8 +236,8 @@ func (stuck) Arm(ctx context.Context, _ []push.WakeUp) error {
 	return ctx.Err()
 }
 
-// TestSubmitDoesNotWaitForTheQueue: the push is booked by then.
-func TestSubmitDoesNotWaitForTheQueue(t *testing.T) {
+// TestSubmit_QueueHangs: the push is booked by then.
+func TestSubmit_QueueHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	svc := schedule.New(b.store, b.cache, stuck{}, quiet, b.seen, func() time.Time { return began }, schedule.Config{

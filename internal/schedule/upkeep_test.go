@@ -87,8 +87,8 @@ func TestExpirer(t *testing.T) {
 	b.submit(t, -30*time.Second)
 }
 
-// TestUpkeepEndsWithItsContext and leaves nothing running.
-func TestUpkeepEndsWithItsContext(t *testing.T) {
+// TestLoops_EndWithContext and leaves nothing running.
+func TestLoops_EndWithContext(t *testing.T) {
 	b := setup(t)
 	before := goleak.IgnoreCurrent()
 	b.submit(t, 0)
