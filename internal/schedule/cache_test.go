@@ -39,7 +39,7 @@ func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	first, second := branches(t)
 	second.submit(t, time.Hour)
 	first.refused(t, time.Hour+30*time.Second)
-	if first.seen.of("cache free") == 0 {
+	if first.metrics.of("cache free") == 0 {
 		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
@@ -54,7 +54,7 @@ func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.submit(t, time.Hour)
-	if first.seen.of("cache blocked") == 0 {
+	if first.metrics.of("cache blocked") == 0 {
 		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour-time.Minute)

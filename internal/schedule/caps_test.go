@@ -64,7 +64,7 @@ func TestCaps_PendingPushes(t *testing.T) {
 			mustCap(t, err, full)
 		}
 	}
-	if n := b.seen.of("submitted capped pending_pushes"); n != 2 {
+	if n := b.metrics.of("submitted capped pending_pushes"); n != 2 {
 		t.Errorf("%d refusals were counted", n)
 	}
 	if _, err := b.Cancel(t.Context(), b.tenant, booked[0].ID); err != nil {

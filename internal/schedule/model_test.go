@@ -267,7 +267,7 @@ func TestService_Model(t *testing.T) {
 			answers := map[string]int{}
 			for _, b := range bundles {
 				for _, state := range []string{"cold", "free", "blocked"} {
-					answers[state] += b.seen.of("cache " + state)
+					answers[state] += b.metrics.of("cache " + state)
 				}
 			}
 			t.Logf("the cache answered %v", answers)

@@ -240,7 +240,7 @@ func (stuck) Arm(ctx context.Context, _ []push.WakeUp) error {
 func TestSubmit_QueueHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	svc := schedule.New(b.store, b.cache, stuck{}, quiet, b.seen, func() time.Time { return began }, schedule.Config{
+	svc := schedule.New(b.store, b.cache, stuck{}, quiet, b.metrics, func() time.Time { return began }, schedule.Config{
 		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour, ArmLease: time.Minute,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
