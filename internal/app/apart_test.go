@@ -26,7 +26,7 @@ func TestRedisClients_Apart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := newNeighbours(t, testenv.OwnRedis(t).URL)
+			n := setupNeighbours(t, testenv.OwnRedis(t).URL)
 			if client != nil {
 				if err := client(n.app.redis).Close(); err != nil { // each exchange fails from now on
 					t.Fatal(err)
@@ -65,7 +65,7 @@ func TestTenantLimits_PartOfTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	n := newNeighbours(t, "redis://"+w.Addr())
+	n := setupNeighbours(t, "redis://"+w.Addr())
 	var (
 		all           sync.WaitGroup
 		done          atomic.Bool
