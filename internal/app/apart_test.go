@@ -14,19 +14,19 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
-// TestRedisClients_Apart: where Redis fails one part, the others go on: takes are
-// decided, callers are limited, and the quota's copy in Redis answers.
+// TestRedisClients_Apart: when Redis fails one part, the others go on. The limits of tenants are decided, callers are
+// limited, and the cache answers.
 func TestRedisClients_Apart(t *testing.T) {
 	for name, client := range map[string]func(redisClients) redis.UniversalClient{
-		"none":    nil,
-		"takes":   func(c redisClients) redis.UniversalClient { return c.takes },
-		"callers": func(c redisClients) redis.UniversalClient { return c.callers },
-		"cache":   func(c redisClients) redis.UniversalClient { return c.cache },
-		"queue":   func(c redisClients) redis.UniversalClient { return c.queue },
+		"none":          nil,
+		"tenant limits": func(c redisClients) redis.UniversalClient { return c.tenantLimits },
+		"caller limits": func(c redisClients) redis.UniversalClient { return c.callerLimits },
+		"cache":         func(c redisClients) redis.UniversalClient { return c.cache },
+		"queue":         func(c redisClients) redis.UniversalClient { return c.queue },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := newNeighbours(t, testenv.OwnRedis(t).URL)
+			n := setupNeighbours(t, testenv.OwnRedis(t).URL)
 			if client != nil {
 				if err := client(n.app.redis).Close(); err != nil { // each exchange fails from now on
 					t.Fatal(err)
@@ -34,19 +34,19 @@ func TestRedisClients_Apart(t *testing.T) {
 			}
 			const take = `{"key":"k","limits":[{"algorithm":"token_bucket","limit":1000,"per":"1h"}]}`
 			for range 3 {
-				if code := n.post(n.calm, "/v1/limits/take", take).Code; code != map[bool]int{true: 503, false: 200}[name == "takes"] {
+				if code := n.post(n.calm, "/v1/limits/take", take).Code; code != map[bool]int{true: 503, false: 200}[name == "tenant limits"] {
 					t.Errorf("take: %d", code)
 				}
 				rec := n.post(n.calm, "/v1/pushes", `{"recipient":"user-1","message":{},"send_at":"`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"}`)
 				if rec.Code != http.StatusCreated && rec.Code != http.StatusConflict {
 					t.Errorf("push: %d %s", rec.Code, rec.Body)
 				}
-				if limited := rec.Header().Get("RateLimit") != ""; limited != (name != "callers") {
+				if limited := rec.Header().Get("RateLimit") != ""; limited != (name != "caller limits") {
 					t.Errorf("the caller is limited: %v", limited)
 				}
 			}
 			for _, counter := range n.failures() {
-				part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "cache", strings.HasPrefix(counter, "sendquota_api"): "callers"}[true]
+				part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "cache", strings.HasPrefix(counter, "sendquota_api"): "caller limits"}[true]
 				if failed := !strings.HasSuffix(counter, " 0"); part != "" && failed != (name == part) {
 					t.Errorf("%s", counter)
 				}
@@ -55,9 +55,9 @@ func TestRedisClients_Apart(t *testing.T) {
 	}
 }
 
-// TestTakes_PartOfTenant: one that asks for more of Redis' time than its part is
+// TestTenantLimits_PartOfTenant: one that asks for more of Redis' time than its part is
 // told so, where Redis is slow; another tenant is not.
-func TestTakes_PartOfTenant(t *testing.T) {
+func TestTenantLimits_PartOfTenant(t *testing.T) {
 	t.Parallel()
 	url := testenv.OwnRedis(t).URL
 	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "/0"))
@@ -65,7 +65,7 @@ func TestTakes_PartOfTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	n := newNeighbours(t, "redis://"+w.Addr())
+	n := setupNeighbours(t, "redis://"+w.Addr())
 	var (
 		all           sync.WaitGroup
 		done          atomic.Bool

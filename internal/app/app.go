@@ -31,67 +31,63 @@ import (
 
 // App holds the parts that the API and the worker share. Both may run in one App.
 type App struct {
-	cfg      config.Config
-	log      *slog.Logger
-	metrics  *telemetry.Metrics
-	channels *channel.Set
-	redis    redisClients
-	store    *store.Store
-	cache    *quota.Cache
-	takes    *ratelimit.Limiter
-	callers  httpapi.CallerLimits
-	queue    *queue.Queue
-	health   *health.Checker
-	stopping *atomic.Bool // the program has been told to stop
+	cfg          config.Config
+	log          *slog.Logger
+	metrics      *telemetry.Metrics
+	channels     *channel.Set
+	redis        redisClients
+	store        *store.Store
+	cache        *quota.Cache
+	tenantLimits *ratelimit.Limiter
+	callerLimits httpapi.CallerLimits
+	queue        *queue.Queue
+	health       *health.Checker
+	stopping     atomic.Bool // the program has been told to stop
 }
 
-// Bounds of the time of Redis that tenants' takes may have under way in this process, all together and for each
-// tenant: tenants choose what they ask, and all other users of Redis wait for no more than that.
+// Bounds of the time of Redis that requests for tenants' limits may have under way in this process, all together and
+// for each tenant: tenants choose what they ask, and all other users of Redis wait for no more than that.
 const (
-	takesWork  = 2 * time.Millisecond
-	tenantWork = time.Millisecond
+	tenantLimitsWork = 2 * time.Millisecond
+	oneTenantWork    = time.Millisecond
 )
 
 // Open builds the parts. It succeeds while Postgres and Redis are down: they are asked when they are needed. Close
 // the App after everything has stopped.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
 	metrics := telemetry.NewMetrics()
-	channels, err := channels(cfg.Channels, log)
-	if err != nil {
+	a := &App{cfg: cfg, log: log, metrics: metrics}
+	var err error
+	if a.channels, err = channels(cfg.Channels, log); err != nil {
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
-	clients, err := openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections)
-	if err != nil {
+	if a.redis, err = openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections); err != nil {
 		return nil, err
 	}
-	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{
-		Observe: metrics.Grouped, Channels: channels.Names(),
+	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
+		Observe: metrics.Grouped, Channels: a.channels.Names(),
 		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
-	})
-	if err != nil {
-		return nil, errors.Join(err, clients.close())
+	}); err != nil {
+		return nil, errors.Join(err, a.redis.close())
 	}
-	_ = st.Identify(ctx) // else it is asked again when the name is needed
-	// runner is how a part asks Redis. The metrics call the part by this name.
-	runner := func(part string, failed func(error)) redisscript.Config {
-		return redisscript.Config{Installation: st.Installation, OnError: failed, Observe: func(calls int) { metrics.Grouped(part, calls) }}
+	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
+	// runner is how a part asks Redis. The label is that of the metrics: dashboards know it.
+	runner := func(label string, failed func(error)) redisscript.Config {
+		return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { metrics.Grouped(label, calls) }}
 	}
-	cache := quota.NewCache(clients.cache, runner("ledger", failed(log, "the quota cache does without Redis; Postgres decides alone", metrics.CacheErrors.Inc)))
-	limiterFailed := failed(log, "no decision about speed limits", metrics.LimiterErrors.Inc)
-	callers := httpapi.CallerLimits{
+	a.cache = quota.NewCache(a.redis.cache, runner("ledger", a.redisFailed("the quota cache does without Redis; Postgres decides alone", metrics.CacheErrors.Inc)))
+	limiterFailed := a.redisFailed("no decision about speed limits", metrics.LimiterErrors.Inc)
+	a.callerLimits = httpapi.CallerLimits{
 		PerKey: cfg.APILimits.PerKey, PerIP: cfg.APILimits.PerIP, TrustedProxies: cfg.APILimits.TrustedProxies, Skipped: metrics.LimitsSkipped.Inc,
-		Limiter: ratelimit.New(clients.callers, ratelimit.Config{Config: runner("callers", limiterFailed)}),
+		Limiter: ratelimit.New(a.redis.callerLimits, ratelimit.Config{Config: runner("callers", limiterFailed)}),
 	}
-	takes := ratelimit.New(clients.takes, ratelimit.Config{Config: runner("limits", limiterFailed), Work: takesWork, OwnerWork: tenantWork})
-	q, stopping := queue.New(clients.queue, cfg.Delivery.Queues, st.Installation), new(atomic.Bool)
-	checker := health.New(health.Config{
-		Postgres: st.Ready, Redis: q.Works, Overdue: st.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: stopping.Load,
+	a.tenantLimits = ratelimit.New(a.redis.tenantLimits, ratelimit.Config{Config: runner("limits", limiterFailed), Work: tenantLimitsWork, OwnerWork: oneTenantWork})
+	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
+	a.health = health.New(health.Config{
+		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
-	return &App{
-		cfg: cfg, log: log, metrics: metrics, channels: channels, redis: clients, store: st, cache: cache,
-		takes: takes, callers: callers, queue: q, health: checker, stopping: stopping,
-	}, nil
+	return a, nil
 }
 
 // Close closes the connections.
@@ -100,11 +96,11 @@ func (a *App) Close() error {
 	return a.redis.close()
 }
 
-// failed returns a function that counts a failure of Redis, and logs what follows from it.
-func failed(log *slog.Logger, message string, count func()) func(error) {
+// redisFailed returns a function that counts a failure of Redis, and logs what follows from it.
+func (a *App) redisFailed(message string, count func()) func(error) {
 	return func(err error) {
 		count()
-		log.Warn(message, "error", err)
+		a.log.Warn(message, "error", err)
 	}
 }
 
@@ -119,15 +115,14 @@ func (a *App) Handler() http.Handler {
 		Caps:       push.Caps(a.cfg.TenantCaps),
 		Check:      a.channels.Check,
 	})
-	webhooks := notify.NewWebhooks(a.store, notify.WebhooksConfig{
-		MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
-	})
 	return httpapi.New(service, a.store, httpapi.Config{
-		Webhooks: webhooks,
+		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
+			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
+		}),
 		Memory:   requestMemory(),
 		Log:      a.log,
-		Limiter:  a.takes,
-		Callers:  a.callers,
+		Limiter:  a.tenantLimits,
+		Callers:  a.callerLimits,
 		Health:   a.health,
 		Stopping: a.stopping.Load,
 		Metrics:  a.metrics.Handler(),
@@ -156,22 +151,22 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.
 func (a *App) RunWorker(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { a.stopping.Store(true) })
-	w := a.newWorker()
+	loops, gauges := a.worker()
 	if a.cfg.MetricsAddr != "" {
-		a.metrics.Watch(w.gauges)
-		w.loops = append(w.loops, func(ctx context.Context) error {
+		a.metrics.Watch(gauges)
+		loops = append(loops, func(ctx context.Context) error {
 			return a.serve(ctx, "worker metrics", config.MetricsAddrVariable, a.cfg.MetricsAddr, a.metricsOnly(), nil)
 		})
 	}
 	a.log.Info("worker started", "concurrency", a.cfg.Delivery.Concurrency)
-	return runAll(ctx, w.loops)
+	return runAll(ctx, loops)
 }
 
 // RunBoth runs the API and a worker in one process. It tells ready the API's address as soon as that answers.
 func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
-	w := a.newWorker()
-	a.metrics.Watch(w.gauges)
-	return runAll(ctx, append(w.loops, func(ctx context.Context) error { return a.runAPI(ctx, ready) }))
+	loops, gauges := a.worker()
+	a.metrics.Watch(gauges)
+	return runAll(ctx, append(loops, func(ctx context.Context) error { return a.runAPI(ctx, ready) }))
 }
 
 // runAll runs loops at the same time until ctx ends, or one of them fails.

@@ -1,12 +1,8 @@
 package app
 
 import (
-	"net/url"
-	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sendquota/sendquota/internal/config"
 )
@@ -40,40 +36,6 @@ func FuzzServerURLs(f *testing.F) {
 		}
 		if len(o.Addrs) == 0 || o.Addrs[0] == "" {
 			t.Errorf("%q: %+v", redis, o)
-		}
-	})
-}
-
-// FuzzDatabasePassword holds that a password that stands in DATABASE_URL as it
-// is, or percent-encoded, reaches the driver whole, or is refused untold.
-func FuzzDatabasePassword(f *testing.F) {
-	for _, seed := range []string{"p", "p@ss", "a/b", "12/34", "#", "?x=1", "100%", "%41", " é", "@h/d", "@/#?% &=+:", "p@h:1/db?user="} {
-		f.Add(seed)
-	}
-	// A value of free text may hold an @: a password that looks like that is
-	// one of the few things that can not be told from it.
-	freeText := regexp.MustCompile(`[?&](application_name|fallback_application_name|options|user|password)=`)
-	f.Fuzz(func(t *testing.T, password string) {
-		if password == "" || strings.ContainsAny(password, "\x00") || freeText.MatchString(password) {
-			return
-		}
-		decoded, err := url.PathUnescape(password)
-		if err != nil {
-			decoded = password
-		}
-		encoded := strings.ReplaceAll(url.QueryEscape(password), "+", "%20")
-		for _, form := range []struct{ written, want string }{{password, decoded}, {encoded, password}} {
-			cfg, err := config.Load([]string{"REDIS_URL=redis://h", "DATABASE_URL=postgres://user:" + form.written + "@db.example:5433/name?sslmode=disable"})
-			if err != nil {
-				if text := err.Error(); form.written == encoded || len(password) > 3 && strings.Contains(strings.ReplaceAll(text, "postgres://user:password@host:port/database?parameter=value", ""), password) {
-					t.Errorf("%q: %s", form.written, text)
-				}
-				continue
-			}
-			got, err := pgconn.ParseConfig(string(cfg.DatabaseURL))
-			if err != nil || got.Password != form.want || got.User != "user" || got.Host != "db.example" || got.Port != 5433 || got.Database != "name" {
-				t.Errorf("%q: %+v, %v", form.written, got, err)
-			}
 		}
 	})
 }

@@ -8,18 +8,13 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Load reads the settings of the services as [config.Load] does, and tries them on the parts: a key that is none, a
-// file that can not be read. It says all that is wrong at once.
+// Load reads the settings of the services as [config.Load] does, and makes every part whose settings could be read, to
+// drop it again: a key may be invalid, a file unreadable. It says all that is wrong at once.
 func Load(environ []string) (config.Config, error) {
 	cfg, err := config.Load(environ)
-	var faults config.Errors
-	errors.As(err, &faults)
-	return cfg, errors.Join(err, check(cfg, faults))
-}
-
-// check makes every part whose settings could be read, and drops it.
-func check(cfg config.Config, read config.Errors) error {
-	var wrong []error
+	var read config.Errors
+	errors.As(err, &read)
+	wrong := []error{err}
 	for _, c := range cfg.Channels {
 		if !read.Concern("channels." + c.Name) {
 			_, err := newChannel(c, slog.New(slog.DiscardHandler))
@@ -33,5 +28,5 @@ func check(cfg config.Config, read config.Errors) error {
 	if cfg.DatabaseURL != "" {
 		wrong = append(wrong, store.CheckURL(string(cfg.DatabaseURL)))
 	}
-	return errors.Join(wrong...)
+	return cfg, errors.Join(wrong...)
 }

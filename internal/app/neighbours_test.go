@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,12 +8,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -31,7 +26,7 @@ type neighbours struct {
 	loud, calm string // their keys
 }
 
-func newNeighbours(t *testing.T, redisURL string) *neighbours {
+func setupNeighbours(t *testing.T, redisURL string) *neighbours {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sendquota.yaml")
 	if err := os.WriteFile(path, []byte(`
@@ -95,51 +90,7 @@ func worst() (bodies []string) {
 	return bodies
 }
 
-// storm has the loud tenant take 64 at a time while the calm one goes about its
-// business, and returns what went wrong.
-func (n *neighbours) storm() (wrong []string) {
-	var (
-		all   sync.WaitGroup
-		mu    sync.Mutex
-		stop  atomic.Bool
-		taken atomic.Int64
-	)
-	blame := func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		if len(wrong) < 5 {
-			wrong = append(wrong, fmt.Sprintf(format, args...))
-		}
-	}
-	bodies, before := worst(), n.failures()
-	for i := range 64 {
-		all.Go(func() {
-			for j := i; !stop.Load(); j++ {
-				rec := n.post(n.loud, "/v1/limits/take", bodies[j%len(bodies)])
-				if taken.Add(1); rec.Code != http.StatusOK && rec.Code != http.StatusTooManyRequests {
-					blame("a take of the loud tenant: %d %s", rec.Code, rec.Body)
-				}
-			}
-		})
-	}
-	for i := 0; i < 300 || taken.Load() < 2000; i++ {
-		if rec := n.post(n.calm, "/v1/limits/take", `{"key":"calm","limits":[{"algorithm":"token_bucket","limit":1000000,"per":"1s"},{"algorithm":"sliding_log","limit":5,"per":"1h"}]}`); rec.Code != http.StatusOK {
-			blame("take %d of the calm tenant: %d %s", i, rec.Code, rec.Body)
-		}
-		sendAt := time.Now().Add(time.Duration(i) * time.Hour).Format(time.RFC3339)
-		if rec := n.post(n.calm, "/v1/pushes", fmt.Sprintf(`{"recipient":"user-%d","message":{},"send_at":%q}`, i%7, sendAt)); rec.Code != http.StatusCreated && rec.Code != http.StatusConflict {
-			blame("push %d of the calm tenant: %d %s", i, rec.Code, rec.Body)
-		}
-	}
-	stop.Store(true)
-	all.Wait()
-	if after := n.failures(); !slices.Equal(before, after) || len(after) != 3 {
-		blame("%q after %q", after, before)
-	}
-	return wrong
-}
-
-// failures are the counters that must not move.
+// failures are the counters of what Redis failed at.
 func (n *neighbours) failures() (counters []string) {
 	rec := httptest.NewRecorder()
 	n.api.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
@@ -151,47 +102,4 @@ func (n *neighbours) failures() (counters []string) {
 		}
 	}
 	return counters
-}
-
-// standstill is the longest time that a question took, to a Redis that nobody
-// else asks, while do ran: the time for which the machine itself stood still.
-func standstill(t *testing.T, idle *redis.Client, do func()) (longest time.Duration) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for began := time.Now(); ctx.Err() == nil; began = time.Now() {
-			_ = idle.Ping(context.WithoutCancel(ctx)).Err()
-			longest = max(longest, time.Since(began))
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	do()
-	stop()
-	<-done
-	return longest
-}
-
-// TestTakes_Neighbours: all takes of the calm tenant are
-// decided, no request passes the limits of callers without a decision, and the
-// quota's copy in Redis never fails. All of them would, after a quarter of a
-// second without an answer of Redis: where the machine stands still for nearly
-// as long, it is tried again.
-func TestTakes_Neighbours(t *testing.T) {
-	n := newNeighbours(t, testenv.OwnRedis(t).URL)
-	idle := redis.NewClient(&redis.Options{Addr: strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"), ReadTimeout: time.Minute})
-	t.Cleanup(func() { _ = idle.Close() })
-	for range 10 {
-		var wrong []string
-		stood := standstill(t, idle, func() { wrong = n.storm() })
-		switch {
-		case len(wrong) == 0:
-			return
-		case stood < 60*time.Millisecond:
-			t.Fatalf("%s", strings.Join(wrong, "\n"))
-		}
-		t.Logf("the machine stood still for %s; once more, after %s", stood, strings.Join(wrong, "\n"))
-	}
-	t.Skip("this machine is too busy to tell")
 }

@@ -14,7 +14,7 @@ import (
 
 // redisClients are the clients of one process, for one server or, where several are named, for a cluster. Each part
 // has one of its own: when one waits for a connection because all of its own are in use, the others do not.
-type redisClients struct{ queue, cache, callers, takes, pace redis.UniversalClient }
+type redisClients struct{ queue, cache, callerLimits, tenantLimits, pace redis.UniversalClient }
 
 // fewConnections are enough for parts that gather what they ask.
 const fewConnections = 16
@@ -25,7 +25,7 @@ func openRedis(url string, connections int) (c redisClients, err error) {
 		return c, err
 	}
 	c.queue = redis.NewUniversalClient(o)
-	for _, part := range []*redis.UniversalClient{&c.cache, &c.callers, &c.takes, &c.pace} {
+	for _, part := range []*redis.UniversalClient{&c.cache, &c.callerLimits, &c.tenantLimits, &c.pace} {
 		few := *o
 		few.PoolSize = min(o.PoolSize, fewConnections)
 		*part = redis.NewUniversalClient(&few)
@@ -34,7 +34,7 @@ func openRedis(url string, connections int) (c redisClients, err error) {
 }
 
 func (c redisClients) close() error {
-	return errors.Join(c.queue.Close(), c.cache.Close(), c.callers.Close(), c.takes.Close(), c.pace.Close())
+	return errors.Join(c.queue.Close(), c.cache.Close(), c.callerLimits.Close(), c.tenantLimits.Close(), c.pace.Close())
 }
 
 // redisOptions reads REDIS_URL. All nodes of a cluster have the same credentials and TLS, so it is enough if one of

@@ -46,15 +46,15 @@ type observer interface {
 
 // Notifier posts events to webhooks. Any number of workers run one each.
 type Notifier struct {
-	outbox  outbox
-	client  *outbound.Client
-	log     *slog.Logger
-	metrics observer
-	now     func() time.Time
-	cfg     Config
-	settle  *groupcommit.Group[store.Settlement, struct{}]
-	wake    chan struct{} // something ended: there may be more to do
-	running atomic.Int64
+	outbox      outbox
+	client      *outbound.Client
+	log         *slog.Logger
+	metrics     observer
+	now         func() time.Time
+	cfg         Config
+	settleGroup *groupcommit.Group[store.Settlement, struct{}]
+	wake        chan struct{} // something ended: there may be more to do
+	running     atomic.Int64
 }
 
 // New returns a notifier on top of its parts. now is the clock, usually time.Now.
@@ -66,7 +66,7 @@ func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, c
 		outbox: box, log: log, metrics: metrics, now: now, cfg: cfg, wake: make(chan struct{}, 1),
 		client: outbound.New(outbound.Config{Timeout: cfg.Timeout, AllowPrivateAddresses: cfg.AllowPrivateAddresses}),
 	}
-	n.settle = &groupcommit.Group[store.Settlement, struct{}]{Run: n.settleTogether, MaxWeight: 500}
+	n.settleGroup = &groupcommit.Group[store.Settlement, struct{}]{Run: n.settleTogether, MaxWeight: 500}
 	return n
 }
 
@@ -100,7 +100,7 @@ func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Tim
 	ctx, cancel := context.WithDeadline(ctx, began.Add(2*n.cfg.Timeout))
 	defer cancel()
 	s := n.attempt(ctx, d)
-	_, err := n.settle.Do(s)
+	_, err := n.settleGroup.Do(s)
 	n.running.Add(-1)
 	if err != nil {
 		n.log.ErrorContext(ctx, "how a delivery to a webhook ended could not be recorded; it is sent again", "delivery", d.ID, "webhook", d.Webhook, "error", err)

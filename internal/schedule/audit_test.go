@@ -8,30 +8,36 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // audits are what an auditor has told.
 type audits []map[string]int
 
-func (b *bundle) auditor(a *audits, log *slog.Logger) *schedule.Auditor {
-	return &schedule.Auditor{Store: b.store, Log: log, Policy: threeRules, Interval: 15 * time.Minute, Audited: func(violations map[string]int, took time.Duration) {
+func (b *bundle) auditor(a *audits, log *slog.Logger) loop.Loop {
+	return schedule.NewAuditor(b.store, log, func(violations map[string]int, took time.Duration) {
 		if took > 0 {
 			*a = append(*a, violations)
 		}
-	}}
+	}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: 15 * time.Minute})
 }
 
-// TestAuditor counts what is broken, also by none, and names pushes but no
-// recipients in the log.
-func TestAuditor(t *testing.T) {
+// breakEarly has a push break the guarantee that nothing is sent early.
+func breakEarly(t *testing.T, database string, id uuid.UUID) {
+	t.Helper()
+	testenv.Exec(t, database, `UPDATE pushes SET next_at = send_at - interval '1 minute' WHERE id = $1`, id)
+}
+
+// TestAuditor_Pass counts the violations of every check, and names pushes but no recipients in the log.
+func TestAuditor_Pass(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
 	b := s.open(t, threeRules)
-	db := b.connect(t, s.postgres)
 	var (
 		told audits
 		log  bytes.Buffer
@@ -48,12 +54,8 @@ func TestAuditor(t *testing.T) {
 	if v := pass(); len(v) != len(store.Checks) || v["early"] != 0 || log.Len() > 0 {
 		t.Errorf("before: %v, %s", v, &log)
 	}
-
-	for _, id := range []any{bad.ID, far.ID} { // the latter is not looked at yet
-		if _, err := db.Exec(t.Context(), `UPDATE pushes SET next_at = send_at - interval '1 minute' WHERE id = $1`, id); err != nil {
-			t.Fatal(err)
-		}
-	}
+	breakEarly(t, s.postgres, bad.ID)
+	breakEarly(t, s.postgres, far.ID) // which is not looked at yet
 	if v := pass(); v["early"] != 1 || v["overlap"] != 0 {
 		t.Errorf("after: %v", v)
 	}
@@ -63,58 +65,43 @@ func TestAuditor(t *testing.T) {
 	}
 }
 
-// TestAuditorsTakeTurns: one that finds another at work tells nothing.
-func TestAuditorsTakeTurns(t *testing.T) {
+// TestAuditor_OneAtATime: an auditor that finds another at work tells nothing.
+func TestAuditor_OneAtATime(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
 	b := s.open(t, threeRules)
-	db := b.connect(t, s.postgres)
+	breakEarly(t, s.postgres, b.submit(t, time.Hour).ID)
 	var told audits
-	a := b.auditor(&told, quiet)
-	tx, err := db.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(7321, 1)`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Pass(t.Context()); err != nil || len(told) != 0 {
-		t.Errorf("beside another: %v, %v", told, err)
-	}
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
+	a, beside := b.auditor(&told, quiet), 0
+	ran, err := b.store.AuditAlone(t.Context(), threeRules, began, began.Add(24*time.Hour), func(string, uuid.UUID) {
+		beside++
+		if _, err := a.Pass(t.Context()); err != nil || len(told) != 0 {
+			t.Errorf("beside another: %v, %v", told, err)
+		}
+	})
+	if !ran || err != nil || beside == 0 {
+		t.Fatal(ran, err, beside)
 	}
 	if _, err := a.Pass(t.Context()); err != nil || len(told) != 1 {
 		t.Errorf("alone: %v, %v", told, err)
 	}
 }
 
-// TestAuditorRuns at every interval, and ends with its context.
-func TestAuditorRuns(t *testing.T) {
+// TestAuditor_Intervals: an auditor makes a pass at every interval, and ends with its context.
+func TestAuditor_Intervals(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	n := 0
-	a := &schedule.Auditor{Store: b.store, Log: quiet, Policy: threeRules, Interval: time.Millisecond, Audited: func(map[string]int, time.Duration) {
-		if n++; n == 3 {
-			stop()
+	for _, interval := range []time.Duration{time.Millisecond, time.Hour} {
+		a := schedule.NewAuditor(b.store, quiet, func(map[string]int, time.Duration) {
+			if n++; n == 3 {
+				stop()
+			}
+		}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: interval})
+		if err := a.Run(ctx); err != nil || n < 3 {
+			t.Errorf("%d audits, %v", n, err)
 		}
-	}}
-	if err := a.Run(ctx); err != nil || n < 3 {
-		t.Errorf("%d audits, %v", n, err)
 	}
-	a.Interval = time.Hour
-	if err := a.Run(ctx); err != nil {
-		t.Error(err)
-	}
-}
-
-func (b *bundle) connect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	db, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close(context.Background()) })
-	return db
 }

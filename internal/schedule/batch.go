@@ -77,7 +77,11 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	decisions, err := s.book(ctx, tenant, caps, order)
 	failpoint.Hit(failpoint.BatchCommitted)
 	if !order.DryRun {
-		s.cache.Forget(recipients(order.Drafts)...)
+		recipients := make([]quota.Recipient, len(order.Drafts))
+		for i, d := range order.Drafts {
+			recipients[i] = d.Recipient()
+		}
+		s.cache.Forget(recipients...)
 	}
 	if err != nil {
 		return fmt.Errorf("book batch: %w", err)
@@ -90,16 +94,16 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	defer why.turn.end()
 	for n, i := range planned {
 		m := &members[i]
-		who := quota.Recipient{Tenant: tenant, ID: m.Request.Recipient}
-		known := func() *explained { return why.recipient(who) }
-		if m.Result, m.Err = s.result(ctx, who, known, order.Drafts[n], decisions[n]); errors.Is(m.Err, push.ErrUnavailable) {
+		d := order.Drafts[n]
+		known := func() *explained { return why.recipient(d.Recipient()) }
+		if m.Result, m.Err = s.result(ctx, known, d, decisions[n]); errors.Is(m.Err, push.ErrUnavailable) {
 			return m.Err
 		}
 		if m.Err == nil && !m.Result.Replayed {
 			booked = append(booked, m.Result.Push)
 		}
 	}
-	if !order.DryRun && !(order.Atomic && slices.ContainsFunc(members, func(m Member) bool { return m.Err != nil })) {
+	if !order.DryRun && !(order.Atomic && anyFailed(members)) {
 		s.arm(ctx, booked...)
 	}
 	return nil
@@ -107,11 +111,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 
 // refuseOthers takes the success from the members of an atomic batch, if not all of them have it.
 func refuseOthers(members []Member) {
-	all := true
-	for _, m := range members {
-		all = all && m.Err == nil
-	}
-	if all {
+	if !anyFailed(members) {
 		return
 	}
 	for i := range members {
@@ -121,10 +121,6 @@ func refuseOthers(members []Member) {
 	}
 }
 
-func recipients(drafts []booking.Draft) []quota.Recipient {
-	rs := make([]quota.Recipient, len(drafts))
-	for i, d := range drafts {
-		rs[i] = quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
-	}
-	return rs
+func anyFailed(members []Member) bool {
+	return slices.ContainsFunc(members, func(m Member) bool { return m.Err != nil })
 }

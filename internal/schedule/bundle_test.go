@@ -30,14 +30,16 @@ var threeRules = quota.Policy{
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // bundle is a service with all that it stands on.
 type bundle struct {
 	*schedule.Service
-	store  *store.Store
-	cache  *quota.Cache
-	queue  *queue
-	seen   *seen
-	tenant uuid.UUID
+	store   *store.Store
+	cache   *quota.Cache
+	queue   *queue
+	metrics *metrics
+	tenant  uuid.UUID
 }
 
 // servers names what bundles of one company share.
@@ -68,7 +70,7 @@ func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bundle{store: st, queue: &queue{}, seen: &seen{counts: map[string]int{}}, tenant: tenant}
+	b := &bundle{store: st, queue: &queue{}, metrics: &metrics{counts: map[string]int{}}, tenant: tenant}
 	cfg := redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
 	if s.redis == noRedis {
 		cfg = redisscript.Config{Cooldown: time.Hour}
@@ -85,7 +87,7 @@ func (b *bundle) service(policy quota.Policy) *schedule.Service {
 
 // serviceAt is a service with another clock.
 func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
-	return schedule.New(b.store, b.cache, b.queue, slog.New(slog.DiscardHandler), b.seen, now, schedule.Config{
+	return schedule.New(b.store, b.cache, b.queue, quiet, b.metrics, now, schedule.Config{
 		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute,
 	})
 }
@@ -109,6 +111,12 @@ func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
 	return q.err
 }
 
+// handler is a deliverer for which nothing waits.
+type handler func(ctx context.Context, w push.WakeUp) error
+
+func (h handler) Handle(ctx context.Context, w push.WakeUp) error { return h(ctx, w) }
+func (handler) Busy(int) []push.Source                            { return nil }
+
 func (q *queue) take() []push.WakeUp {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,22 +125,22 @@ func (q *queue) take() []push.WakeUp {
 	return w
 }
 
-// seen counts what the service tells its metrics.
-type seen struct {
+// metrics counts what the service tells its metrics.
+type metrics struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-func (s *seen) Submitted(outcome, rule string) { s.count("submitted " + outcome + " " + rule) }
-func (s *seen) CacheAnswered(state string)     { s.count("cache " + state) }
+func (s *metrics) Submitted(outcome, rule string) { s.count("submitted " + outcome + " " + rule) }
+func (s *metrics) CacheAnswered(state string)     { s.count("cache " + state) }
 
-func (s *seen) count(what string) {
+func (s *metrics) count(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[what]++
 }
 
-func (s *seen) of(what string) int {
+func (s *metrics) of(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[what]

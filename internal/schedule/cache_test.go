@@ -39,7 +39,7 @@ func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	first, second := branches(t)
 	second.submit(t, time.Hour)
 	first.refused(t, time.Hour+30*time.Second)
-	if first.seen.of("cache free") == 0 {
+	if first.metrics.of("cache free") == 0 {
 		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
@@ -54,14 +54,14 @@ func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.submit(t, time.Hour)
-	if first.seen.of("cache blocked") == 0 {
+	if first.metrics.of("cache blocked") == 0 {
 		t.Fatal("the cache knew")
 	}
 	first.submit(t, time.Hour-time.Minute)
 }
 
-// TestAReplayedPushTakesNoPlace if it was canceled, also not in the cache.
-func TestAReplayedPushTakesNoPlace(t *testing.T) {
+// TestSubmit_CanceledReplay if it was canceled, also not in the cache.
+func TestSubmit_CanceledReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.submit(t, 10*time.Hour)

@@ -36,9 +36,9 @@ func mustCap(t *testing.T, err error, want booking.Capped) {
 	}
 }
 
-// TestCapOfPendingPushes: of a caller who waits for its answers exactly the
+// TestCaps_PendingPushes: of a caller who waits for its answers exactly the
 // fourth is refused, wherever it asks, and a canceled push makes room at once.
-func TestCapOfPendingPushes(t *testing.T) {
+func TestCaps_PendingPushes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	bundles := []*schedule.Service{b.serviceAt(threeRules, time.Now), b.serviceAt(threeRules, time.Now)}
@@ -64,7 +64,7 @@ func TestCapOfPendingPushes(t *testing.T) {
 			mustCap(t, err, full)
 		}
 	}
-	if n := b.seen.of("submitted capped pending_pushes"); n != 2 {
+	if n := b.metrics.of("submitted capped pending_pushes"); n != 2 {
 		t.Errorf("%d refusals were counted", n)
 	}
 	if _, err := b.Cancel(t.Context(), b.tenant, booked[0].ID); err != nil {
@@ -90,9 +90,9 @@ func TestCapOfPendingPushes(t *testing.T) {
 	}
 }
 
-// TestCapOfRecipientsPerDay: a recipient who has a push on that day takes no
+// TestCaps_RecipientsPerDay: a recipient who has a push on that day takes no
 // place, whenever it is on it, and other days have their own.
-func TestCapOfRecipientsPerDay(t *testing.T) {
+func TestCaps_RecipientsPerDay(t *testing.T) {
 	t.Parallel()
 	b := newServers(t).open(t, nil) // without rules nobody looks at other bookings
 	b.Service = b.serviceAt(nil, time.Now)
@@ -158,9 +158,9 @@ func TestCapOfRecipientsPerDay(t *testing.T) {
 	}
 }
 
-// TestDeferredToAFullDay: a push that a conflict moves is under the cap of the
+// TestCaps_DeferredToFullDay: a push that a conflict moves is under the cap of the
 // day where it lands, which nobody had counted when it came.
-func TestDeferredToAFullDay(t *testing.T) {
+func TestCaps_DeferredToFullDay(t *testing.T) {
 	t.Parallel()
 	perDay := quota.Policy{{Name: "per-day", Limit: 1, Window: 24 * time.Hour}}
 	b := newServers(t).open(t, perDay)
@@ -199,9 +199,9 @@ func TestDeferredToAFullDay(t *testing.T) {
 	}
 }
 
-// TestCapsOfBatches: members take places in their order, those that the quota
+// TestCaps_Batches: members take places in their order, those that the quota
 // refuses take none, and an atomic batch books all or nothing.
-func TestCapsOfBatches(t *testing.T) {
+func TestCaps_Batches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Service = b.serviceAt(threeRules, time.Now)
@@ -243,8 +243,8 @@ func TestCapsOfBatches(t *testing.T) {
 	mustCap(t, got[1].Err, booking.Capped{Cap: booking.RecipientsPerDay, Limit: 4, Used: 4, Day: day})
 }
 
-// TestReplaysAreUnderNoCap: what was accepted before is answered again.
-func TestReplaysAreUnderNoCap(t *testing.T) {
+// TestCaps_Replays: what was accepted before is answered again.
+func TestCaps_Replays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Service = b.serviceAt(threeRules, time.Now)
@@ -263,10 +263,10 @@ func TestReplaysAreUnderNoCap(t *testing.T) {
 	mustCap(t, err, booking.Capped{Cap: booking.PendingPushes, Limit: 1, Used: 1})
 }
 
-// TestCrowdUnderACap: requests at the same moment meet the cap exactly in one
+// TestCaps_Concurrent: requests at the same moment meet the cap exactly in one
 // process; several overshoot it together, by the number of these requests at
 // most, and afterwards it holds.
-func TestCrowdUnderACap(t *testing.T) {
+func TestCaps_Concurrent(t *testing.T) {
 	t.Parallel()
 	const limit, crowd, each = 40, 8, 20
 	for _, caps := range []push.OwnCaps{pendingCap(limit), recipientsCap(limit)} {
@@ -302,9 +302,9 @@ func TestCrowdUnderACap(t *testing.T) {
 	}
 }
 
-// TestCrowdOfAFreshTenant: of twenty at once three have a place, and of the
+// TestCaps_NewTenant: of twenty at once three have a place, and of the
 // batches and moves among a crowd none finds one more.
-func TestCrowdOfAFreshTenant(t *testing.T) {
+func TestCaps_NewTenant(t *testing.T) {
 	t.Parallel()
 	for range 5 {
 		b := setup(t)
@@ -370,8 +370,8 @@ func crowdAt(t *testing.T, crowd int, do func(c int) error, b *bundle) int {
 	return n
 }
 
-// TestCapsInForce: the operator's cap for one tenant goes before that of all.
-func TestCapsInForce(t *testing.T) {
+// TestCaps_OwnCaps: the operator's cap for one tenant goes before that of all.
+func TestCaps_OwnCaps(t *testing.T) {
 	n, none := 5, 0
 	usual := push.Caps{PendingPushes: 7, RecipientsPerDay: 9}
 	for _, row := range []struct {

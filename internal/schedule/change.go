@@ -35,7 +35,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
 	}
-	now, old := s.now().UTC(), booking.DayOf(p.SendAt)
+	who, now, old := quota.Recipient{Tenant: tenant, ID: p.Recipient}, s.now().UTC(), booking.DayOf(p.SendAt)
 	var bad invalid.FieldErrors
 	p.SendAt = s.sendTime(to, now, &bad)
 	p.RequestedSendAt = p.SendAt
@@ -53,11 +53,10 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	v, err := s.move(ctx, caps, p)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
-			s.cache.Forget(quota.Recipient{Tenant: tenant, ID: p.Recipient})
+			s.cache.Forget(who)
 		}
 		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
 	}
-	who := quota.Recipient{Tenant: tenant, ID: p.Recipient}
 	switch v.Outcome {
 	case booking.OverCap:
 		return Result{Push: v.Push}, v.Capped

@@ -38,9 +38,9 @@ func twoBundles(t *testing.T, s servers) [2]*bundle {
 	return [2]*bundle{s.open(t, threeRules), s.open(t, threeRules)}
 }
 
-// TestOnePlaceHasOneWinner among 64 at two API processes, whatever the cache
+// TestSubmit_OneWinner among 64 at two API processes, whatever the cache
 // knows.
-func TestOnePlaceHasOneWinner(t *testing.T) {
+func TestSubmit_OneWinner(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
 	anna := func(tenant uuid.UUID) quota.Recipient { return quota.Recipient{Tenant: tenant, ID: "anna"} }
@@ -84,9 +84,9 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 	}
 }
 
-// TestTheSameRequestManyTimesAtOnce makes one push at two API processes, and
+// TestSubmit_ConcurrentReplays makes one push at two API processes, and
 // everybody gets it.
-func TestTheSameRequestManyTimesAtOnce(t *testing.T) {
+func TestSubmit_ConcurrentReplays(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
 	bundles := twoBundles(t, s)
@@ -112,8 +112,8 @@ func TestTheSameRequestManyTimesAtOnce(t *testing.T) {
 	}
 }
 
-// TestOneKeyForManyRequestsAtOnce serves one of them.
-func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
+// TestSubmit_ConcurrentKeyReuse serves one of them.
+func TestSubmit_ConcurrentKeyReuse(t *testing.T) {
 	t.Parallel()
 	bundles := twoBundles(t, newServers(t))
 	_, errs := rush(t, bundles, bundles[0].tenant, func(i int) (schedule.Request, schedule.Options) {

@@ -246,10 +246,10 @@ func (m *model) forget(*rapid.T) {
 	m.bundles[0].cache.Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
 }
 
-// TestEveryAnswerIsTheOracles drives a recipient's calendar through random
+// TestService_Model drives a recipient's calendar through random
 // submits, cancels and moves in any order, at two API processes with Postgres
 // and a cache that is warm, cold or lost, and without Redis.
-func TestEveryAnswerIsTheOracles(t *testing.T) {
+func TestService_Model(t *testing.T) {
 	t.Parallel()
 	with := newServers(t)
 	without := servers{postgres: with.postgres, redis: noRedis}
@@ -267,7 +267,7 @@ func TestEveryAnswerIsTheOracles(t *testing.T) {
 			answers := map[string]int{}
 			for _, b := range bundles {
 				for _, state := range []string{"cold", "free", "blocked"} {
-					answers[state] += b.seen.of("cache " + state)
+					answers[state] += b.metrics.of("cache " + state)
 				}
 			}
 			t.Logf("the cache answered %v", answers)

@@ -20,27 +20,43 @@ type dueStore interface {
 // handled in the same way as a wake-up. Whatever Redis says, it does so with what is overdue: a queue may work, and yet
 // wake nobody.
 type Poller struct {
-	Store       dueStore
-	Works       func(context.Context) error // asks whether Redis does what the queue needs
-	Handle      func(context.Context, push.WakeUp) error
-	Log         *slog.Logger
-	Patience    time.Duration        // how long Redis may be away before polling begins
-	Linger      time.Duration        // how long polling goes on when Redis is back: as long as a wake-up that it lost is believed to be there
-	Overdue     time.Duration        // how long a push may be due before it is polled although Redis works
-	Found       func(pushes int)     // counts those that were found overdue
-	Concurrency int                  // wake-ups handled at the same time
-	Busy        func() []push.Source // of which enough waits; nil: there are none
+	store     dueStore
+	works     func(context.Context) error
+	deliverer deliverer
+	log       *slog.Logger
+	found     func(pushes int)
+	now       func() time.Time
+	cfg       PollerConfig
 
-	away    time.Time // since when Redis does not answer; zero: it does
-	back    time.Time // since when Redis answers again while polling goes on; zero: it does not
+	away    time.Time // since when Redis does not work; zero: it does
+	back    time.Time // since when Redis works again while polling goes on; zero: it does not
 	polling atomic.Bool
-
-	next time.Time // when what is overdue is worth another line in the log
+	next    time.Time // when pushes that are overdue are logged again
 
 	handlers sync.WaitGroup
 	slots    chan struct{} // one element for each running handler
-	mu       sync.Mutex
-	inFlight map[polled]bool // what is being handled
+	inFlight sync.Map      // of polled: what is being handled
+}
+
+// PollerConfig is what a Poller has to know.
+type PollerConfig struct {
+	Patience time.Duration // how long Redis may be away before polling begins
+	// ArmLease is how long a wake-up is believed to be in the queue. Polling goes on for so long when Redis is back,
+	// and a push that has been due for longer is polled although Redis works.
+	ArmLease    time.Duration
+	Concurrency int // wake-ups handled at the same time; above 0
+}
+
+// deliverer handles wake-ups. Those that wait for a channel are not polled again.
+type deliverer interface {
+	waiting
+	Handle(ctx context.Context, w push.WakeUp) error
+}
+
+// NewPoller returns a poller, which does nothing before Run. works asks whether Redis does what the queue needs, and
+// found is told how many pushes were overdue although it does. now is the clock, usually time.Now.
+func NewPoller(st dueStore, works func(context.Context) error, d deliverer, log *slog.Logger, found func(pushes int), now func() time.Time, cfg PollerConfig) *Poller {
+	return &Poller{store: st, works: works, deliverer: d, log: log, found: found, now: now, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency)}
 }
 
 // polled is a recipient, and the channel that one of its pushes is for: it may have to wait in line at one, and be sent
@@ -56,7 +72,7 @@ const pollInterval = 500 * time.Millisecond
 // Run polls until ctx ends, and then waits for running handlers.
 func (p *Poller) Run(ctx context.Context) error {
 	defer p.handlers.Wait()
-	return loop.Loop{Name: "poll", Interval: pollInterval, Log: p.Log, Pass: p.Pass}.Run(ctx)
+	return loop.Loop{Name: "poll", Interval: pollInterval, Log: p.log, Pass: p.Pass}.Run(ctx)
 }
 
 // Polling reports whether workers do without Redis for now.
@@ -66,22 +82,15 @@ func (p *Poller) Polling() bool { return p.polling.Load() }
 // not wait for the handlers: one that hangs delays nobody else. It is never full: what is still due may be waiting for
 // its window, so the next look is at the next tick.
 func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
-	since := p.Overdue
+	since := p.cfg.ArmLease
 	if p.givenUp(ctx) {
 		since = 0
 	}
-	if p.slots == nil {
-		p.slots, p.inFlight = make(chan struct{}, p.Concurrency), map[polled]bool{}
-	}
-	var without []push.Source
-	if p.Busy != nil {
-		without = p.Busy()
-	}
-	due, err := p.Store.Due(ctx, 10*p.Concurrency, since, without)
+	due, err := p.store.Due(ctx, 10*p.cfg.Concurrency, since, p.deliverer.Busy(5*p.cfg.Concurrency))
 	if err != nil {
 		return false, err
 	}
-	if since > 0 {
+	if since > 0 && len(due) > 0 {
 		p.note(ctx, len(due))
 	}
 	p.start(ctx, due)
@@ -90,12 +99,10 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 
 // note counts what was found overdue, and logs it now and then.
 func (p *Poller) note(ctx context.Context, pushes int) {
-	if pushes > 0 {
-		p.Found(pushes)
-	}
-	if now := time.Now(); pushes > 0 && !now.Before(p.next) {
+	p.found(pushes)
+	if now := p.now(); !now.Before(p.next) {
 		p.next = now.Add(time.Minute)
-		p.Log.WarnContext(ctx, "pushes are overdue although Redis works; they are looked for in Postgres", "pushes", pushes, "for_more_than", p.Overdue.String())
+		p.log.WarnContext(ctx, "pushes are overdue although Redis works; they are looked for in Postgres", "pushes", pushes, "for_more_than", p.cfg.ArmLease.String())
 	}
 }
 
@@ -107,42 +114,28 @@ func (p *Poller) start(ctx context.Context, due []push.WakeUp) {
 	seen := map[polled]bool{}
 	for _, w := range due {
 		key := polled{w.RecipientKey, w.Channel}
-		if seen[key] || !p.take(key) {
+		if seen[key] {
+			continue
+		}
+		if _, running := p.inFlight.LoadOrStore(key, nil); running {
 			continue
 		}
 		seen[key] = true
 		select {
 		case p.slots <- struct{}{}:
-			p.handlers.Go(func() { p.handle(ctx, w) })
+			p.handlers.Go(func() { p.handle(ctx, key, w) })
 		case <-patience.Done():
-			p.leave(key)
+			p.inFlight.Delete(key)
 			return
 		}
 	}
 }
 
-func (p *Poller) handle(ctx context.Context, w push.WakeUp) {
-	defer func() { p.leave(polled{w.RecipientKey, w.Channel}); <-p.slots }()
-	if err := p.Handle(ctx, w); err != nil && ctx.Err() == nil {
-		p.Log.WarnContext(ctx, "polled push not handled", "push", w.Push, "error", err)
+func (p *Poller) handle(ctx context.Context, key polled, w push.WakeUp) {
+	defer func() { p.inFlight.Delete(key); <-p.slots }()
+	if err := p.deliverer.Handle(ctx, w); err != nil && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "polled push not handled", "push", w.Push, "error", err)
 	}
-}
-
-// take claims a recipient at a channel for one handler, unless another has it.
-func (p *Poller) take(key polled) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.inFlight[key] {
-		return false
-	}
-	p.inFlight[key] = true
-	return true
-}
-
-func (p *Poller) leave(key polled) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.inFlight, key)
 }
 
 // givenUp decides whether to do without Redis: once it has been away for too long, and until it has been back for so
@@ -150,24 +143,24 @@ func (p *Poller) leave(key polled) {
 func (p *Poller) givenUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	err := p.Works(ctx)
+	err := p.works(ctx)
 	if err == nil {
 		p.away = time.Time{}
 		return p.lingers(ctx)
 	}
 	p.back = time.Time{}
 	if p.away.IsZero() {
-		p.away = time.Now()
+		p.away = p.now()
 	}
 	if p.polling.Load() {
 		return true
 	}
-	away := time.Since(p.away)
-	if away < p.Patience {
+	away := p.now().Sub(p.away)
+	if away < p.cfg.Patience {
 		return false
 	}
 	p.polling.Store(true)
-	p.Log.WarnContext(ctx, "Redis does not do what the queue needs; polling Postgres for what is due", "for", away.Round(time.Millisecond).String(), "error", err)
+	p.log.WarnContext(ctx, "Redis does not do what the queue needs; polling Postgres for what is due", "for", away.Round(time.Millisecond).String(), "error", err)
 	return true
 }
 
@@ -177,14 +170,14 @@ func (p *Poller) lingers(ctx context.Context) bool {
 		return false
 	}
 	if p.back.IsZero() {
-		p.back = time.Now()
-		p.Log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", p.Linger.String())
+		p.back = p.now()
+		p.log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", p.cfg.ArmLease.String())
 	}
-	if time.Since(p.back) < p.Linger {
+	if p.now().Sub(p.back) < p.cfg.ArmLease {
 		return true
 	}
 	p.back = time.Time{}
 	p.polling.Store(false)
-	p.Log.InfoContext(ctx, "polling ends")
+	p.log.InfoContext(ctx, "polling ends")
 	return false
 }

@@ -41,7 +41,14 @@ func next(t testing.TB, handled <-chan push.WakeUp) push.WakeUp {
 	}
 }
 
-var errAway = errors.New("away")
+// works and away are Redis at work, and one that does not answer.
+func works(context.Context) error { return nil }
+func away(context.Context) error  { return errors.New("away") }
+
+// poller polls at once when Redis is away, and looks for what has been due for an hour when it works.
+func (b *bundle) poller(works func(context.Context) error, concurrency int, h handler) *schedule.Poller {
+	return schedule.NewPoller(b.store, works, h, quiet, func(int) {}, time.Now, schedule.PollerConfig{ArmLease: time.Hour, Concurrency: concurrency})
+}
 
 // TestPoller handles what is due once Redis has been away for long enough, one
 // wake-up per recipient, and for a while after it is back.
@@ -51,19 +58,19 @@ func TestPoller(t *testing.T) {
 	for range 3 {
 		b.due(t, "anna")
 	}
-	var redis error
+	var (
+		redis error
+		now   = time.Now()
+	)
 	type handledKey struct{}
-	p := &schedule.Poller{
-		Store: b.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Works: func(context.Context) error { return redis },
-		Handle: func(ctx context.Context, w push.WakeUp) error {
-			ctx.Value(handledKey{}).(chan push.WakeUp) <- w
-			return errors.New("which is logged")
-		},
-	}
-	// pass returns what the handlers that it starts are given.
-	pass := func(redisIs error, wantPolling bool) chan push.WakeUp {
+	p := schedule.NewPoller(b.store, func(context.Context) error { return redis }, handler(func(ctx context.Context, w push.WakeUp) error {
+		ctx.Value(handledKey{}).(chan push.WakeUp) <- w
+		return errors.New("which is logged")
+	}), quiet, nil, func() time.Time { return now }, schedule.PollerConfig{Patience: time.Minute, ArmLease: time.Hour, Concurrency: 4})
+	// pass returns what the handlers that it starts are given, some time after the pass before.
+	pass := func(after time.Duration, redisIs error, wantPolling bool) chan push.WakeUp {
 		t.Helper()
-		redis = redisIs
+		now, redis = now.Add(after), redisIs
 		handled := make(chan push.WakeUp, 10)
 		if full, err := p.Pass(context.WithValue(t.Context(), handledKey{}, handled)); full || err != nil {
 			t.Fatal(full, err)
@@ -73,54 +80,53 @@ func TestPoller(t *testing.T) {
 		}
 		return handled
 	}
-	pass(nil, false)
-	p.Patience = time.Hour
-	pass(errAway, false)
-	p.Patience = 0
-	if w := next(t, pass(errAway, true)); w.RecipientKey != push.RecipientKey(b.tenant, "anna") {
+	gone := errors.New("away")
+	pass(0, nil, false)
+	pass(time.Hour, gone, false)
+	pass(time.Minute-1, gone, false)
+	if w := next(t, pass(1, gone, true)); w.RecipientKey != push.RecipientKey(b.tenant, "anna") {
 		t.Errorf("handled %+v", w)
 	}
-	p.Patience, p.Linger = time.Hour, time.Minute
-	pass(nil, true)
-	pass(errAway, true)
-	pass(nil, true)
-	p.Linger = time.Nanosecond
-	pass(nil, false)
-	pass(errAway, false) // patience begins anew
+	pass(time.Hour, nil, true)
+	pass(time.Hour-1, nil, true)
+	pass(time.Hour, gone, true)
+	pass(time.Hour, nil, true) // the hour begins anew
+	pass(time.Hour-1, nil, true)
+	pass(1, nil, false)
+	pass(time.Hour, gone, false) // and so does patience
+	pass(time.Minute, nil, false)
+	pass(time.Minute, gone, false)
 }
 
-// TestPollerHandlesWhatIsOverdue although Redis works, and counts it; not what is only
+// TestPoller_Overdue although Redis works, and counts it; not what is only
 // due.
-func TestPollerHandlesWhatIsOverdue(t *testing.T) {
+func TestPoller_Overdue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.due(t, "anna")
 	b.due(t, "bert")
 	handled, found := make(chan push.WakeUp, 10), 0
-	p := &schedule.Poller{
-		Store: b.store, Log: quiet, Concurrency: 4, Overdue: time.Hour, Found: func(n int) { found += n },
-		Works:  func(context.Context) error { return nil },
-		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return nil },
-	}
-	pass := func() {
+	pass := func(armLease time.Duration) *schedule.Poller {
 		t.Helper()
+		p := schedule.NewPoller(b.store, works, handler(func(_ context.Context, w push.WakeUp) error { handled <- w; return nil }), quiet,
+			func(n int) { found += n }, time.Now, schedule.PollerConfig{ArmLease: armLease, Concurrency: 4})
 		if _, err := p.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		return p
 	}
-	pass()
+	pass(time.Hour)
 	if len(handled) > 0 || found > 0 {
 		t.Fatalf("%d were handled that are only due", len(handled))
 	}
-	p.Overdue = time.Nanosecond
-	pass()
+	p := pass(time.Nanosecond)
 	if first, second := next(t, handled), next(t, handled); first.RecipientKey == second.RecipientKey || found != 2 || p.Polling() {
 		t.Errorf("handled %+v and %+v, found %d, polling %v", first, second, found, p.Polling())
 	}
 }
 
-// TestPollerHandlesOncePerRecipient, however many pushes are due.
-func TestPollerHandlesOncePerRecipient(t *testing.T) {
+// TestPoller_OncePerRecipient, however many pushes are due.
+func TestPoller_OncePerRecipient(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 3 {
@@ -129,10 +135,7 @@ func TestPollerHandlesOncePerRecipient(t *testing.T) {
 	b.due(t, "bert")
 	handled := make(chan push.WakeUp, 10)
 	ctx, stop := context.WithCancel(t.Context())
-	p := &schedule.Poller{
-		Store: b.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
-		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
-	}
+	p := b.poller(away, 4, func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil })
 	for range 3 {
 		if full, err := p.Pass(ctx); full || err != nil {
 			t.Fatal(full, err)
@@ -145,18 +148,15 @@ func TestPollerHandlesOncePerRecipient(t *testing.T) {
 	_ = p.Run(ctx) // waits for the handlers
 }
 
-// TestPollerHandlesEachChannel of a recipient: one may have to wait in line
+// TestPoller_EachChannel of a recipient: one may have to wait in line
 // there, and be sent through another.
-func TestPollerHandlesEachChannel(t *testing.T) {
+func TestPoller_EachChannel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.due(t, "anna")
 	b.dueThrough(t, "anna", "sms")
 	handled := make(chan push.WakeUp, 10)
-	p := &schedule.Poller{
-		Store: b.store, Log: quiet, Concurrency: 4, Works: func(context.Context) error { return errAway },
-		Handle: func(_ context.Context, w push.WakeUp) error { handled <- w; return nil },
-	}
+	p := b.poller(away, 4, func(_ context.Context, w push.WakeUp) error { handled <- w; return nil })
 	if _, err := p.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -165,23 +165,20 @@ func TestPollerHandlesEachChannel(t *testing.T) {
 	}
 }
 
-// TestHangingHandler: it delays nobody else, and is waited for at the end.
-func TestHangingHandler(t *testing.T) {
+// TestPoller_HangingHandler: it delays nobody else, and is waited for at the end.
+func TestPoller_HangingHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.due(t, "anna")
 	hangs := push.RecipientKey(b.tenant, "anna")
 	release, handled := make(chan struct{}), make(chan push.WakeUp, 100)
-	p := &schedule.Poller{
-		Store: b.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
-		Handle: func(_ context.Context, w push.WakeUp) error {
-			handled <- w
-			if w.RecipientKey == hangs {
-				<-release
-			}
-			return nil
-		},
-	}
+	p := b.poller(away, 2, func(_ context.Context, w push.WakeUp) error {
+		handled <- w
+		if w.RecipientKey == hangs {
+			<-release
+		}
+		return nil
+	})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
@@ -206,9 +203,9 @@ func TestHangingHandler(t *testing.T) {
 	}
 }
 
-// TestAllHandlersHang: a pass returns all the same, and starts no more than
+// TestPoller_AllHandlersHang: a pass returns all the same, and starts no more than
 // may run at once.
-func TestAllHandlersHang(t *testing.T) {
+func TestPoller_AllHandlersHang(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, recipient := range []string{"anna", "bert", "carl"} {
@@ -216,10 +213,7 @@ func TestAllHandlersHang(t *testing.T) {
 	}
 	handled := make(chan push.WakeUp, 10)
 	ctx, stop := context.WithCancel(t.Context())
-	p := &schedule.Poller{
-		Store: b.store, Log: quiet, Concurrency: 2, Works: func(context.Context) error { return errAway },
-		Handle: func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil },
-	}
+	p := b.poller(away, 2, func(ctx context.Context, w push.WakeUp) error { handled <- w; <-ctx.Done(); return nil })
 	for range 2 {
 		if full, err := p.Pass(ctx); full || err != nil {
 			t.Fatal(full, err)
@@ -242,11 +236,11 @@ func (stuck) Arm(ctx context.Context, _ []push.WakeUp) error {
 	return ctx.Err()
 }
 
-// TestSubmitDoesNotWaitForTheQueue: the push is booked by then.
-func TestSubmitDoesNotWaitForTheQueue(t *testing.T) {
+// TestSubmit_QueueHangs: the push is booked by then.
+func TestSubmit_QueueHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	svc := schedule.New(b.store, b.cache, stuck{}, quiet, b.seen, func() time.Time { return began }, schedule.Config{
+	svc := schedule.New(b.store, b.cache, stuck{}, quiet, b.metrics, func() time.Time { return began }, schedule.Config{
 		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour, ArmLease: time.Minute,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -10,43 +10,36 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// portion is how many pushes one pass of a loop handles: a pass with as many is full.
+const portion = 500
+
 // promoteStore has up to limit pushes armed that are due within the horizon, but for those of some sources, and notes
-// for the lease that they are.
+// for how long they are: the arm lease.
 type promoteStore interface {
-	Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error)
+	Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error)
 }
 
-// Promoter puts the wake-ups of pushes that are due soon into the queue. Every worker runs one; a push is armed by one
-// of them.
-type Promoter struct {
-	Store   promoteStore
-	Queue   armer
-	Log     *slog.Logger
-	Horizon time.Duration // how long before its time a push is armed
-	Lease   time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
-
-	// Busy lists the tenants of whom enough waits at a channel: what else of theirs is due there would be woken in
-	// vain. Nil: there are none.
-	Busy func() []push.Source
+// waiting lists the tenants of which so many pushes wait for a channel that more of them would be woken in vain; enough
+// is how many, and 0 as many as last for several seconds.
+type waiting interface {
+	Busy(enough int) []push.Source
 }
 
-// Run promotes every second until ctx ends.
-func (p *Promoter) Run(ctx context.Context) error {
-	return loop.Loop{Name: "promote", Interval: time.Second, Log: p.Log, Pass: p.Pass}.Run(ctx)
+// PromoterConfig is what a promoter has to know. Both times are above 0.
+type PromoterConfig struct {
+	Horizon  time.Duration // how long before its time a push is armed
+	ArmLease time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
 }
 
-// Pass arms one portion of what is due within the horizon.
-func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
-	const portion = 500
-	var without []push.Source
-	if p.Busy != nil {
-		without = p.Busy()
-	}
-	n, err := p.Store.Promote(ctx, p.Horizon, p.Lease, portion, without, func(w []push.WakeUp) error {
-		return p.Queue.Arm(ctx, w)
-	})
-	if n > 0 {
-		failpoint.Hit(failpoint.PromoteDone)
-	}
-	return n == portion, err
+// NewPromoter returns a loop that puts the wake-ups of pushes that are due soon into the queue, every second. Every
+// worker runs one; a push is armed by one of them.
+func NewPromoter(st promoteStore, queue armer, w waiting, log *slog.Logger, cfg PromoterConfig) loop.Loop {
+	return loop.Loop{Name: "promote", Interval: time.Second, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
+		arm := func(wakeUps []push.WakeUp) error { return queue.Arm(ctx, wakeUps) }
+		n, err := st.Promote(ctx, cfg.Horizon, cfg.ArmLease, portion, w.Busy(0), arm)
+		if n > 0 {
+			failpoint.Hit(failpoint.PromoteDone)
+		}
+		return n == portion, err
+	}}
 }

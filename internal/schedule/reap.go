@@ -20,49 +20,32 @@ type reapStore interface {
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 }
 
-// Reaper ends attempts whose lease ran out, because their worker died or hung: their outcome is unknown.
-type Reaper struct {
-	Store    reapStore
-	Cache    *quota.Cache
-	Log      *slog.Logger
-	Interval time.Duration
-	Retry    func(channel string) push.Retry // how a channel tries again
-	Lost     func()                          // counts
-}
-
-// Run reaps until ctx ends.
-func (r *Reaper) Run(ctx context.Context) error {
-	return loop.Loop{Name: "reap", Interval: r.Interval, Log: r.Log, Pass: r.Pass}.Run(ctx)
-}
-
-// Pass ends one portion of the lost attempts. It is a finish like any other: a worker that was only slow, and finishes
-// first, wins.
-func (r *Reaper) Pass(ctx context.Context) (full bool, err error) {
-	const portion = 500
-	lost, err := r.Store.Lost(ctx, portion)
-	if err != nil {
-		return false, err
+// NewReaper returns a loop that ends attempts whose lease ran out, because their worker died or hung: their outcome is
+// unknown. It looks at every interval. retry says how a channel tries again, and lost is told of each attempt that was
+// ended. To reap is a finish like any other: a worker that was only slow, and finishes first, wins.
+func NewReaper(st reapStore, cache *quota.Cache, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
+	reap := func(ctx context.Context, l booking.Lost) error {
+		failpoint.Hit(failpoint.ReapFound)
+		f := l.Finish(retry(l.Push.Channel))
+		if _, err := st.Finish(ctx, f); err != nil {
+			return err
+		}
+		failpoint.Hit(failpoint.ReapDone)
+		lost()
+		log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", f.Resolution.Status)
+		if f.Resolution.Status == push.Failed {
+			cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
+		}
+		return nil
 	}
-	errs := make([]error, len(lost))
-	var reaping sync.WaitGroup
-	for i, l := range lost {
-		reaping.Go(func() { errs[i] = r.reap(ctx, l) })
-	}
-	reaping.Wait()
-	return len(lost) == portion, errors.Join(errs...)
-}
-
-func (r *Reaper) reap(ctx context.Context, l booking.Lost) error {
-	failpoint.Hit(failpoint.ReapFound)
-	f := l.Finish(r.Retry(l.Push.Channel))
-	if _, err := r.Store.Finish(ctx, f); err != nil {
-		return err
-	}
-	failpoint.Hit(failpoint.ReapDone)
-	r.Lost()
-	r.Log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", f.Resolution.Status)
-	if f.Resolution.Status == push.Failed {
-		r.Cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
-	}
-	return nil
+	return loop.Loop{Name: "reap", Interval: interval, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
+		attempts, err := st.Lost(ctx, portion)
+		errs := make([]error, len(attempts))
+		var reaping sync.WaitGroup
+		for i, l := range attempts {
+			reaping.Go(func() { errs[i] = reap(ctx, l) })
+		}
+		reaping.Wait()
+		return len(attempts) == portion, errors.Join(append(errs, err)...)
+	}}
 }

@@ -132,13 +132,18 @@ func (s *Service) timeline(ctx context.Context, x *explained, from, until time.T
 		}
 		return s.store.Timeline(ctx, x.who, from, until, x.batch)
 	}
+	return timelineOf(held, x.batch), until, nil
+}
+
+// timelineOf is a timeline of what is held, but for some pushes.
+func timelineOf(held []booking.Held, without map[uuid.UUID]bool) quota.Timeline {
 	bookings := make([]quota.Booking, 0, len(held))
 	for _, h := range held {
-		if !x.batch[h.ID] {
+		if !without[h.ID] {
 			bookings = append(bookings, h.Booking)
 		}
 	}
-	return quota.NewTimeline(bookings), until, nil
+	return quota.NewTimeline(bookings)
 }
 
 // usage says how full every rule is around a time.
@@ -161,18 +166,13 @@ type explanations struct {
 	read   int        // bookings, but for those of the last
 }
 
-// begin is called when something is refused.
-func (e *explanations) begin() {
-	e.of, e.batch = map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}
-	for _, d := range e.drafts {
-		e.batch[d.Push.ID] = true
-	}
-}
-
 // recipient returns what is known of a recipient. It forgets all others once very much was read.
 func (e *explanations) recipient(r quota.Recipient) *explained {
 	if e.of == nil {
-		e.begin()
+		e.of, e.batch = map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}
+		for _, d := range e.drafts {
+			e.batch[d.Push.ID] = true
+		}
 	}
 	if e.last != nil {
 		e.read += e.last.view.Len()

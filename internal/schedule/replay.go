@@ -10,7 +10,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // replay answers a request that is invalid by now but may repeat one that was accepted while its send time still lay
@@ -30,6 +29,5 @@ func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, membe
 	case !bytes.Equal(old.IdempotencyHash, o.RequestHash):
 		return Result{}, push.ErrKeyReused
 	}
-	who := quota.Recipient{Tenant: tenant, ID: old.Recipient}
-	return s.result(ctx, who, nil, booking.Draft{Push: old}, booking.Decision{Outcome: booking.Replayed, Push: old})
+	return s.result(ctx, nil, booking.Draft{Push: old}, booking.Decision{Outcome: booking.Replayed, Push: old})
 }

@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +24,15 @@ type Request struct {
 	ExpiresAt time.Time // zero: the default time to live
 	Defer     bool      // a conflict moves it to the next free time
 	Latest    time.Time // but not after this; zero: as late as any push may be
+}
+
+// Validate says all that Submit would find wrong with a request before it reads or books anything. Callers that found
+// other errors report them together with these.
+func (s *Service) Validate(r Request) invalid.FieldErrors {
+	var bad invalid.FieldErrors
+	_, err := s.plan(uuid.Nil, r)
+	errors.As(err, &bad)
+	return bad
 }
 
 // plan turns a request into a draft, or says all that is wrong with it.
@@ -66,12 +77,9 @@ func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
 	if name == "" {
 		return s.cfg.Channels[0]
 	}
-	for _, known := range s.cfg.Channels {
-		if name == known {
-			return name
-		}
+	if !slices.Contains(s.cfg.Channels, name) {
+		bad.Add("channel", name, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
 	}
-	bad.Add("channel", name, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
 	return name
 }
 

@@ -89,7 +89,7 @@ type observer interface {
 
 // New returns a service on top of its parts. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns()}
+	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: bulkhead.New[uuid.UUID](allTurns, tenantTurns)}
 }
 
 // Channels lists the names of the channels, the default first.

@@ -35,13 +35,10 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
-	all := make([]quota.Booking, len(held))
-	for i, h := range held {
-		all[i] = h.Booking
-	}
+	blocked := s.cfg.Policy.Blocked(timelineOf(held, nil))
 	slots := Slots{
 		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
-		Blocked: slices.DeleteFunc(s.cfg.Policy.Blocked(quota.NewTimeline(all)), func(i quota.Interval) bool {
+		Blocked: slices.DeleteFunc(blocked, func(i quota.Interval) bool {
 			return !i.From.IsZero() && !i.From.Before(until) || !i.Until.IsZero() && !i.Until.After(from)
 		}),
 	}

@@ -47,7 +47,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		return s.replay(ctx, tenant, o, "", err)
 	}
 	identify(&d.Push, o, "")
-	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
+	who := d.Recipient()
 
 	// Where the cache knows that there is no place, a look at Postgres refuses. A request that may be a repetition, or
 	// be moved, or that books nothing, is for the decider alone.
@@ -80,7 +80,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	}
 	x := explain(who, nil)
 	defer x.turn.end()
-	return s.result(ctx, who, func() *explained { return x }, d, v)
+	return s.result(ctx, func() *explained { return x }, d, v)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at this moment, has no place. It returns
@@ -95,11 +95,7 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	if !all {
 		return nil
 	}
-	bookings := make([]quota.Booking, len(held))
-	for i, h := range held {
-		bookings[i] = h.Booking
-	}
-	around.Timeline = quota.NewTimeline(bookings)
+	around.Timeline = timelineOf(held, nil)
 	d, complete := s.cfg.Policy.Decide(around, at, s.now())
 	if d.Allowed() {
 		return nil
@@ -137,14 +133,14 @@ func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Re
 }
 
 // result turns a decision into an answer. What is known of the recipient is asked for only if the push was refused.
-func (s *Service) result(ctx context.Context, who quota.Recipient, known func() *explained, d booking.Draft, v booking.Decision) (Result, error) {
+func (s *Service) result(ctx context.Context, known func() *explained, d booking.Draft, v booking.Decision) (Result, error) {
 	switch v.Outcome {
 	case booking.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case booking.Replayed:
-		usage, err := s.usage(ctx, who, v.Push.SendAt)
+		usage, err := s.usage(ctx, d.Recipient(), v.Push.SendAt)
 		if err == nil && v.Push.Attempts > 0 {
-			v.Push, err = s.store.Push(ctx, who.Tenant, v.Push.ID) // with its sends
+			v.Push, err = s.store.Push(ctx, d.Push.Tenant, v.Push.ID) // with its sends
 		}
 		return Result{Push: v.Push, Usage: usage, Replayed: true}, err
 	case booking.KeyReused:
@@ -179,5 +175,12 @@ func (s *Service) observe(o Options, err error) {
 		s.metrics.Submitted("invalid", "")
 	default:
 		s.metrics.Submitted("unavailable", "")
+	}
+}
+
+// CountInvalid counts submitted pushes that were refused for their form, before Submit or SubmitBatch was asked.
+func (s *Service) CountInvalid(pushes int) {
+	for range pushes {
+		s.metrics.Submitted("invalid", "")
 	}
 }

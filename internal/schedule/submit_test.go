@@ -19,9 +19,9 @@ var (
 	positionFirst push.Position
 )
 
-// TestPlans goes through what becomes of a request's times, and what is wrong
+// TestSubmit_Times goes through what becomes of a request's times, and what is wrong
 // with some.
-func TestPlans(t *testing.T) {
+func TestSubmit_Times(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const day = 24 * time.Hour
@@ -73,9 +73,9 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestArming: who is due within seconds is armed by the submitter, all others
+// TestSubmit_Arming: who is due within seconds is armed by the submitter, all others
 // by the promoter; never by both.
-func TestArming(t *testing.T) {
+func TestSubmit_Arming(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	submit := func(recipient string, in time.Duration) push.Push {
@@ -93,7 +93,7 @@ func TestArming(t *testing.T) {
 	if len(armed) != 1 || armed[0] != want {
 		t.Errorf("the submitter armed %+v, want %+v", armed, want)
 	}
-	promoter := &schedule.Promoter{Store: b.store, Queue: b.queue, Horizon: 2 * time.Minute, Lease: time.Minute}
+	promoter := schedule.NewPromoter(b.store, b.queue, handler(nil), quiet, schedule.PromoterConfig{Horizon: 2 * time.Minute, ArmLease: time.Minute})
 	if _, err := promoter.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -117,9 +117,9 @@ func TestArming(t *testing.T) {
 	}
 }
 
-// TestKeyedRequestsAreRepeatedForGood, even when they would be invalid by now
+// TestSubmit_Replays, even when they would be invalid by now
 // or their place is taken.
-func TestKeyedRequestsAreRepeatedForGood(t *testing.T) {
+func TestSubmit_Replays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	options := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
@@ -154,8 +154,8 @@ func TestKeyedRequestsAreRepeatedForGood(t *testing.T) {
 	}
 }
 
-// TestKeyedBatches are repeated member by member.
-func TestKeyedBatches(t *testing.T) {
+// TestSubmitBatch_Replays are repeated member by member.
+func TestSubmitBatch_Replays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	options := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
@@ -181,9 +181,9 @@ func TestKeyedBatches(t *testing.T) {
 	}
 }
 
-// TestABadMessageIsNobodyElsesTrouble: the cache forgets what it reserved for
+// TestSubmit_BadMessageReleasesPlace: the cache forgets what it reserved for
 // it, and the place is free.
-func TestABadMessageIsNobodyElsesTrouble(t *testing.T) {
+func TestSubmit_BadMessageReleasesPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.submit(t, 9*time.Hour) // the cache is warm
@@ -195,8 +195,8 @@ func TestABadMessageIsNobodyElsesTrouble(t *testing.T) {
 	b.submit(t, time.Hour)
 }
 
-// TestAnotherTenantsPushDoesNotExist.
-func TestAnotherTenantsPushDoesNotExist(t *testing.T) {
+// TestService_TenantsApart.
+func TestService_TenantsApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p, stranger := b.submit(t, time.Hour), uuid.New()

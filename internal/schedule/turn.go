@@ -17,8 +17,6 @@ const (
 	tenantTurns = 1
 )
 
-func newTurns() *bulkhead.Bulkhead[uuid.UUID] { return bulkhead.New[uuid.UUID](allTurns, tenantTurns) }
-
 // turn is that of one request. It takes one when it is needed for the first time.
 type turn struct{ loan *bulkhead.Loan[uuid.UUID] }
 

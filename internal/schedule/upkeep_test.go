@@ -2,7 +2,6 @@ package schedule_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -12,8 +11,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
-
-var quiet = slog.New(slog.DiscardHandler)
 
 // claim claims anna's due push for a moment.
 func (b *bundle) claim(t testing.TB, lease time.Duration) booking.Claim {
@@ -42,12 +39,13 @@ func TestReaper(t *testing.T) {
 			b := setup(t)
 			p := b.submit(t, 0)
 			lost := 0
-			reaper := &schedule.Reaper{Store: b.store, Cache: b.cache, Log: quiet, Lost: func() { lost++ }, Retry: func(channel string) push.Retry {
+			retry := func(channel string) push.Retry {
 				if channel != "log" {
 					t.Errorf("asked how %q tries again", channel)
 				}
 				return row.retry
-			}}
+			}
+			reaper := schedule.NewReaper(b.store, b.cache, quiet, retry, func() { lost++ }, time.Second)
 			b.claim(t, 20*time.Millisecond)
 			for lost == 0 {
 				if _, err := reaper.Pass(t.Context()); err != nil {
@@ -77,7 +75,7 @@ func TestExpirer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expired := 0
-	e := &schedule.Expirer{Store: b.store, Cache: b.cache, Log: quiet, Expired: func(n int) { expired += n }}
+	e := schedule.NewExpirer(b.store, b.cache, quiet, func(n int) { expired += n })
 	for expired == 0 {
 		if full, err := e.Pass(t.Context()); full || err != nil {
 			t.Fatal(full, err)
@@ -89,8 +87,8 @@ func TestExpirer(t *testing.T) {
 	b.submit(t, -30*time.Second)
 }
 
-// TestUpkeepEndsWithItsContext and leaves nothing running.
-func TestUpkeepEndsWithItsContext(t *testing.T) {
+// TestLoops_EndWithContext and leaves nothing running.
+func TestLoops_EndWithContext(t *testing.T) {
 	b := setup(t)
 	before := goleak.IgnoreCurrent()
 	b.submit(t, 0)
@@ -98,10 +96,10 @@ func TestUpkeepEndsWithItsContext(t *testing.T) {
 	done := make(chan error, 4)
 	promoted := make(chan struct{}, 1)
 	for _, run := range []func(context.Context) error{
-		(&schedule.Promoter{Store: b.store, Queue: signal(promoted), Log: quiet, Horizon: time.Minute, Lease: time.Minute}).Run,
-		(&schedule.Expirer{Store: b.store, Cache: b.cache, Log: quiet, Expired: func(int) {}}).Run,
-		(&schedule.Reaper{Store: b.store, Cache: b.cache, Log: quiet, Interval: time.Second, Lost: func() {}}).Run,
-		(&schedule.Poller{Store: b.store, Log: quiet, Works: func(context.Context) error { return nil }, Overdue: time.Hour, Concurrency: 1}).Run,
+		schedule.NewPromoter(b.store, signal(promoted), handler(nil), quiet, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute}).Run,
+		schedule.NewExpirer(b.store, b.cache, quiet, func(int) {}).Run,
+		schedule.NewReaper(b.store, b.cache, quiet, nil, func() {}, time.Second).Run,
+		schedule.NewPoller(b.store, works, handler(nil), quiet, nil, time.Now, schedule.PollerConfig{ArmLease: time.Hour, Concurrency: 1}).Run,
 	} {
 		go func() { done <- run(ctx) }()
 	}
