@@ -38,12 +38,12 @@ func TestDecider_Book(t *testing.T) {
 			want: []booking.Outcome{booked, booked}, booked: map[string][]time.Duration{"bert": {hour - time.Minute, hour + time.Minute}}},
 		{name: "drafts conflict in their order", drafts: []draft{anna(0), anna(30 * time.Second), anna(time.Minute)},
 			want: []booking.Outcome{booked, refused, booked}, booked: map[string][]time.Duration{"anna": {0, time.Minute}}},
-		{name: "a refused draft takes no slot", drafts: []draft{bert(hour), bert(hour + time.Minute)},
+		{name: "a refused draft takes no place", drafts: []draft{bert(hour), bert(hour + time.Minute)},
 			want: []booking.Outcome{refused, booked}, booked: map[string][]time.Duration{"bert": {hour + time.Minute}}},
 		{name: "recipients do not conflict", drafts: []draft{anna(hour), {recipient: "carl", in: hour}},
 			want: []booking.Outcome{booked, booked}, booked: map[string][]time.Duration{"anna": {hour}, "carl": {hour}}},
 
-		{name: "atomic, and all have a slot", atomic: true, drafts: []draft{anna(0), anna(time.Minute)},
+		{name: "atomic, and all have a free time", atomic: true, drafts: []draft{anna(0), anna(time.Minute)},
 			want: []booking.Outcome{booked, booked}, booked: map[string][]time.Duration{"anna": {0, time.Minute}}},
 		{name: "atomic, and one has none", atomic: true, drafts: []draft{anna(0), bert(hour), anna(time.Minute)}, want: []booking.Outcome{booked, refused, booked}},
 		{name: "a dry run", dryRun: true, drafts: []draft{anna(0), anna(0)}, want: []booking.Outcome{booked, refused}},
@@ -225,7 +225,7 @@ func TestDecider_TakenBack(t *testing.T) {
 	order(false, true, keyed())
 	order(true, false, keyed(), booking.Draft{Push: b.push("bert", hour)})
 	if got := order(false, false, keyed()); got[0] != booking.Booked { // another request, by the hash
-		t.Errorf("outcome %v: a slot or a key is not given back", got)
+		t.Errorf("outcome %v: a place or a key is not given back", got)
 	}
 	if got := order(false, false, booking.Draft{Push: b.push("anna", time.Second)}); got[0] != booking.Refused {
 		t.Errorf("outcome %v: an order does not count for the next", got)
@@ -344,7 +344,7 @@ func TestOrder_Around(t *testing.T) {
 	}
 }
 
-// TestNearLimit: four fifths of the slots of a rule are used.
+// TestNearLimit: four fifths of the limit of a rule are used.
 func TestNearLimit(t *testing.T) {
 	for _, row := range []struct {
 		limit, used int

@@ -41,7 +41,7 @@ const secondsADay = 24 * 60 * 60
 // Begin returns the midnight at which the day begins.
 func (d Day) Begin() time.Time { return time.Unix(int64(d)*secondsADay, 0).UTC() }
 
-// Capped is a tenant's cap that leaves no slot for a push.
+// Capped is a tenant's cap that has no room for a push.
 type Capped struct {
 	Cap   string // its name
 	Limit int
@@ -94,7 +94,7 @@ func (u *CapUsage) clone() *CapUsage {
 	return &c
 }
 
-// take uses a slot for one more push at a time. The outcome is [Booked] if there is
+// take uses room for one more push at a time. The outcome is [Booked] if there is
 // one, or [OverCap] or [Uncounted].
 func (u *CapUsage) take(view *quota.View, at time.Time) (Outcome, *Capped) {
 	if u == nil {
@@ -111,7 +111,7 @@ func (u *CapUsage) take(view *quota.View, at time.Time) (Outcome, *Capped) {
 }
 
 // takeDay is take for the cap of the day alone. A recipient with another push on that
-// day uses no slot.
+// day uses no room.
 func (u *CapUsage) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
 	if !u.newRecipientOfDay(view, at) {
 		return Booked, nil
@@ -129,7 +129,7 @@ func (u *CapUsage) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
 	return Booked, nil
 }
 
-// newRecipientOfDay reports whether a push at a time uses a slot of its day.
+// newRecipientOfDay reports whether a push at a time uses room of its day.
 func (u *CapUsage) newRecipientOfDay(view *quota.View, at time.Time) bool {
 	return u.limitsDays() && !view.Has(DayOf(at).Begin(), (DayOf(at)+1).Begin())
 }

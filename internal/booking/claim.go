@@ -74,7 +74,7 @@ type InFlight struct {
 }
 
 // Decide says what is to be done about the recipient's oldest due push. The delivery gate
-// is here: a push is sent only if the recipient's actual sends leave a slot for it now.
+// is here: a push is sent only if the recipient's actual sends leave room for it now.
 func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	c := Claim{Now: now, Left: s.Left}
 	if s.Locked {
@@ -108,7 +108,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 }
 
 // gate returns when the due push may be sent: at the first time from now on at which the
-// actual sends leave a slot, or when it expires.
+// actual sends leave room for it, or when it expires.
 func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 	free, ok := policy.Next(quota.NewTimeline(s.Sends), now, 0)
 	if !ok || free.After(s.Due.ExpiresAt) {

@@ -82,7 +82,7 @@ func (x *Decider) Book(o Order) []Decision {
 	return decisions
 }
 
-// book decides one draft: a request that was seen before, a slot, a later slot, or none.
+// book decides one draft: a request that was seen before, its send time, a later free time, or none.
 func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 	p, view := d.Push, x.views.View(d.Recipient())
 	if hash, ok := x.requests[p.IdempotencyID]; ok && !bytes.Equal(hash, p.IdempotencyHash) {
@@ -97,7 +97,7 @@ func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 		}
 		return booked(old, d, o, view) // a run of the transaction committed it, and its reply was lost
 	}
-	at, free := o.slot(d, view)
+	at, free := o.freeTime(d, view)
 	if !free {
 		return x.refused(d, o, view)
 	}
@@ -178,7 +178,7 @@ func booked(p push.Push, d Draft, o Order, view *quota.View) Decision {
 	return v
 }
 
-// refused says why the quota has no slot for a draft.
+// refused says why the quota has no free time for a draft.
 func (x *Decider) refused(d Draft, o Order, view *quota.View) Decision {
 	if x.refusals == nil {
 		x.refusals = map[quota.Recipient]*quota.Decider{}

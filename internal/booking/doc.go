@@ -1,5 +1,5 @@
-// Package booking decides about pushes: whether the drafts of an order find a slot
-// in their recipients' quotas and under their tenant's caps, whether a push may move,
+// Package booking decides about pushes: whether the drafts of an order find a free time
+// in their recipients' quotas and room under their tenant's caps, whether a push may move,
 // what a claim does about a recipient's oldest due push, and what becomes of an
 // attempt that was lost.
 //

@@ -34,11 +34,11 @@ type Outcome int
 
 // The outcomes of a draft.
 const (
-	Refused   Outcome = iota // the quota has no slot for it
+	Refused   Outcome = iota // its send time is not free in the quota
 	Booked                   // it is a new push
 	Replayed                 // this Idempotency-Key made the push before
 	KeyReused                // this Idempotency-Key made a push from another request
-	OverCap                  // the quota has a slot for it, but a cap of the tenant has none
+	OverCap                  // the quota has a free time for it, but a cap of the tenant has no room
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
 )
 
@@ -136,9 +136,9 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// slot returns the time at which the quota has a slot for the draft: its send time or,
-// if the draft may be moved, the next free time up to Latest.
-func (o Order) slot(d Draft, view *quota.View) (at time.Time, free bool) {
+// freeTime returns a free time for the draft: its send time or, if the draft may be moved,
+// the next free time up to Latest.
+func (o Order) freeTime(d Draft, view *quota.View) (at time.Time, free bool) {
 	if o.Policy.Allows(view.Timeline, d.Push.SendAt) {
 		return d.Push.SendAt, true
 	}
@@ -149,6 +149,6 @@ func (o Order) slot(d Draft, view *quota.View) (at time.Time, free bool) {
 	return next, ok && !next.After(d.Latest)
 }
 
-// NearLimit reports whether a rule has at least four fifths of its slots used. A rule
-// with a single slot would be near its limit with every push, and never is.
+// NearLimit reports whether at least four fifths of the limit of a rule are used. A rule
+// with a limit of one would be near its limit with every push, and never is.
 func NearLimit(u quota.Usage) bool { return u.Rule.Limit >= 2 && 5*u.Used >= 4*u.Rule.Limit }

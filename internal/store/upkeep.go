@@ -18,10 +18,10 @@ import (
 // statement_timestamp(), because clock_timestamp() is volatile: every row would be looked at.
 
 // Promote hands up to limit pushes that are due within the horizon, and not believed to be in the queue, to arm, but
-// for those of some sources that are due already, and marks them as armed for the lease once it has succeeded. It
+// for those of some sources that are due already, and marks them as armed for the arm lease once it has succeeded. It
 // returns how many there were. One caller works at a time, the others get 0; no push is locked while arm waits for its
 // queue.
-func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error) {
+func (s *Store) Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error) {
 	var (
 		wakeUps []push.WakeUp
 		armErr  error
@@ -36,7 +36,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 				return errNotArmed // the queue's trouble is no reason to run the transaction again
 			}
 			failpoint.Hit(failpoint.PromoteArmed)
-			return markArmed(ctx, tx, lease, wakeUps)
+			return markArmed(ctx, tx, armLease, wakeUps)
 		})
 	})
 	if armErr != nil {
@@ -90,7 +90,7 @@ const promoting = 1
 
 // markArmed marks what has been armed, but for pushes that have changed, or are just being changed: those are armed
 // again if need be.
-func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []push.WakeUp) error {
+func markArmed(ctx context.Context, tx pgx.Tx, armLease time.Duration, wakeUps []push.WakeUp) error {
 	ids, gens := make([][16]byte, len(wakeUps)), make([]int64, len(wakeUps))
 	for i, w := range wakeUps {
 		ids[i], gens[i] = w.Push, w.Gen
@@ -99,7 +99,7 @@ func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []pu
 		WITH armed AS MATERIALIZED (
 			SELECT p.id FROM unnest($1::uuid[], $2::bigint[]) AS n (id, gen) JOIN pushes p ON p.id = n.id
 			WHERE p.gen = n.gen AND p.status = 'scheduled' FOR UPDATE OF p SKIP LOCKED)
-		UPDATE pushes p SET armed_until = clock_timestamp() + $3 FROM armed WHERE p.id = armed.id`, ids, gens, lease)
+		UPDATE pushes p SET armed_until = clock_timestamp() + $3 FROM armed WHERE p.id = armed.id`, ids, gens, armLease)
 	return err
 }
 
