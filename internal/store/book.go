@@ -32,12 +32,12 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 	o := order{Order: bo}
 	s.ownBookings.company.Note(o.Tenant())
 	if len(o.Drafts) > 1 || s.crowds.knows(o.Drafts[0].Recipient()) {
-		return s.ownBookings.do(o)
+		return s.ownBookings.book(o)
 	}
-	decisions, err := s.bookings.Do(o)
+	decisions, err := s.bookGroup.Do(o)
 	if err == nil && decisions == nil {
 		o.mayExist = true
-		return s.ownBookings.do(o)
+		return s.ownBookings.book(o)
 	}
 	return decisions, err
 }

@@ -92,11 +92,11 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
 		return nil, false, err
 	}
-	held, err := s.looks.Do(span{recipient: r, from: from, until: until, most: sharedRows})
+	held, err := s.glanceGroup.Do(span{recipient: r, from: from, until: until, most: sharedRows})
 	return held, err == nil && len(held) <= sharedRows, err
 }
 
-func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]booking.Held, error) {
+func (s *Store) glanceTogether(ctx context.Context, spans []span) ([][]booking.Held, error) {
 	var held [][]booking.Held
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, bookingsSQL, spanArgs(spans)...)

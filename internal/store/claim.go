@@ -17,7 +17,7 @@ func (s *Store) Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim,
 		return booking.Claim{}, err
 	}
 	o.Token = uuid.New()
-	return s.claims.Do(o)
+	return s.claimGroup.Do(o)
 }
 
 func (s *Store) claimTogether(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {

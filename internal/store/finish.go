@@ -55,7 +55,7 @@ const settleSQL = `
 // Finish ends an attempt, together with others of the moment. It reports whether another push of the recipient waited
 // for that.
 func (s *Store) Finish(ctx context.Context, f booking.Finish) (more bool, err error) {
-	return s.finishes.Do(f)
+	return s.finishGroup.Do(f)
 }
 
 func (s *Store) finishTogether(ctx context.Context, finishes []booking.Finish) ([]bool, error) {
