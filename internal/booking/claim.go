@@ -21,7 +21,7 @@ type ClaimOrder struct {
 	Token uuid.UUID // of the attempt; the store sets it, so that a claim that is run again knows its own
 }
 
-// Patience is how long a claim may ask its caller to wait instead of deferring the push:
+// Patience is how long a claim may ask its caller to wait instead of putting the push off:
 // so that sends exactly a window apart keep their pace.
 const Patience = 2 * time.Second
 
@@ -34,12 +34,12 @@ type ClaimOutcome int
 
 // The outcomes of a claim.
 const (
-	Nothing  ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
-	Claimed                      // the push is the caller's to send, until LeaseUntil
-	Wait                         // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
-	Deferred                     // the push was deferred to NextAt, because of the recipient's actual sends; others may be due
-	TooLate                      // the push had expired, and is ended now; others may be due
-	Again                        // the push was changed meanwhile, or another claim came first: claim again
+	Nothing ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
+	Claimed                     // the push is the caller's to send, until LeaseUntil
+	Wait                        // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
+	PutOff                      // the push was put off to NextAt, because of the recipient's actual sends; others may be due
+	TooLate                     // the push had expired, and is ended now; others may be due
+	Again                       // the push was changed meanwhile, or another claim came first: claim again
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -97,7 +97,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	case !now.Before(c.Push.ExpiresAt):
 		c.Outcome = TooLate
 	case wait > Patience:
-		c.Outcome, c.Push.NextAt = Deferred, now.Add(wait)
+		c.Outcome, c.Push.NextAt = PutOff, now.Add(wait)
 	case wait > 0:
 		c.Outcome, c.Wait = Wait, wait
 	default:

@@ -23,28 +23,28 @@ func TestClaimState_Decide(t *testing.T) {
 		sends   []time.Duration
 		policy  quota.Policy // nil: one per minute
 		want    booking.ClaimOutcome
-		wait    time.Duration // for Wait and Deferred: until when
+		wait    time.Duration // for Wait and PutOff: until when
 	}{
 		{name: "due, and nothing was sent", want: booking.Claimed},
 		{name: "due since long", due: -30 * minute, want: booking.Claimed},
 		{name: "due in a moment", due: second, want: booking.Wait, wait: second},
 		{name: "due when the patience ends", due: 2 * second, want: booking.Wait, wait: 2 * second},
-		{name: "due later, which another clock did not know", due: 2*second + 1, want: booking.Deferred, wait: 2*second + 1},
+		{name: "due later, which another clock did not know", due: 2*second + 1, want: booking.PutOff, wait: 2*second + 1},
 
 		{name: "a send a window ago", sends: []time.Duration{-minute}, want: booking.Claimed},
 		{name: "a send just less than a window ago", sends: []time.Duration{-minute + 1}, want: booking.Wait, wait: 1},
 		{name: "a send that leaves the window when the patience ends", sends: []time.Duration{-58 * second}, want: booking.Wait, wait: 2 * second},
-		{name: "a send that leaves the window later", sends: []time.Duration{-58*second + 1}, want: booking.Deferred, wait: 2*second + 1},
-		{name: "several sends: the last decides", sends: []time.Duration{-5 * minute, -3 * minute, -10 * second}, want: booking.Deferred, wait: 50 * second},
-		{name: "a send that ends only now", sends: []time.Duration{0}, want: booking.Deferred, wait: minute},
+		{name: "a send that leaves the window later", sends: []time.Duration{-58*second + 1}, want: booking.PutOff, wait: 2*second + 1},
+		{name: "several sends: the last decides", sends: []time.Duration{-5 * minute, -3 * minute, -10 * second}, want: booking.PutOff, wait: 50 * second},
+		{name: "a send that ends only now", sends: []time.Duration{0}, want: booking.PutOff, wait: minute},
 		{name: "the push is due later than the rules allow it", due: second, sends: []time.Duration{-minute + 1}, want: booking.Wait, wait: second},
 		{name: "the rules allow it later than it is due", due: second, sends: []time.Duration{-minute + 2*second}, want: booking.Wait, wait: 2 * second},
 
 		{name: "expired just now", expires: -1, want: booking.TooLate},
 		{name: "expired, whatever was sent", expires: -minute, sends: []time.Duration{-second}, want: booking.TooLate},
-		{name: "it expires before the rules allow it", expires: 10 * second, sends: []time.Duration{-second}, want: booking.Deferred, wait: 10 * second},
+		{name: "it expires before the rules allow it", expires: 10 * second, sends: []time.Duration{-second}, want: booking.PutOff, wait: 10 * second},
 		{name: "it expires in a moment, before the rules allow it", expires: second, sends: []time.Duration{-second}, want: booking.Wait, wait: second},
-		{name: "a rule that allows nothing", policy: quota.Policy{{Limit: 0, Window: minute}}, want: booking.Deferred, wait: hour},
+		{name: "a rule that allows nothing", policy: quota.Policy{{Limit: 0, Window: minute}}, want: booking.PutOff, wait: hour},
 		{name: "no rules", policy: quota.Policy{}, sends: []time.Duration{-1, -1, -1}, want: booking.Claimed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestClaimState_Decide(t *testing.T) {
 				want.Token, want.Attempt, want.StartedAt, want.LeaseUntil = o.Token, 3, noon, noon.Add(minute)
 			case booking.Wait:
 				want.Wait = row.wait
-			case booking.Deferred:
+			case booking.PutOff:
 				want.Push.NextAt = noon.Add(row.wait)
 			}
 			if diff := cmp.Diff(want, s.Decide(o, noon)); diff != "" {

@@ -140,7 +140,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 		b.finish(t, b.claimed(t, p), sent)
 		later := book(t, b.Store, perMinute, draft(b.tenant, p.Recipient, time.Minute)).Push
 		b.exec(t, `UPDATE pushes SET send_at = send_at - interval '2 minutes', next_at = next_at - interval '2 minutes' WHERE recipient = $1`, p.Recipient) // as if both were late
-		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != booking.Deferred {
+		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != booking.PutOff {
 			t.Fatalf("%+v", c)
 		}
 		step()

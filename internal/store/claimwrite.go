@@ -79,7 +79,7 @@ func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
 		token *[16]byte
 		lease *time.Time
 	)
-	status := map[booking.ClaimOutcome]push.Status{booking.Claimed: push.Sending, booking.Deferred: push.Scheduled, booking.TooLate: push.Expired}[c.Outcome]
+	status := map[booking.ClaimOutcome]push.Status{booking.Claimed: push.Sending, booking.PutOff: push.Scheduled, booking.TooLate: push.Expired}[c.Outcome]
 	if c.Outcome == booking.Claimed {
 		token, lease = (*[16]byte)(&c.Token), &c.LeaseUntil
 	}

@@ -40,7 +40,7 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 	// The gate: bert must wait for his own send, and anna not. His push stands
 	// before hers until it is put off.
 	anna := b.booked(t, "anna", -time.Second)
-	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.Deferred || c.Push.ID != bert.ID {
+	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.PutOff || c.Push.ID != bert.ID {
 		t.Fatalf("%+v", c)
 	}
 	c := b.claim(t, "anna", threeRules)

@@ -80,7 +80,7 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 		"put off by an actual send": {func(t *testing.T, p push.Push) {
 			b.finish(t, b.claimed(t, p), sent)
 			next := b.booked(t, p.Recipient, 0)
-			if c := b.claim(t, p.Recipient, threeRules); c.Outcome != booking.Deferred {
+			if c := b.claim(t, p.Recipient, threeRules); c.Outcome != booking.PutOff {
 				t.Fatalf("%+v", c)
 			}
 			if diff := cmp.Diff([]string{"push.scheduled", "push.deferred"}, b.told(t, w, next)); diff != "" {

@@ -38,18 +38,18 @@ func TestGate(t *testing.T) {
 		freedBy int // the send whose end, and a minute, is the next legal time
 	}{
 		{"nothing was sent", minute(1), nil, booking.Claimed, 0},
-		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.Deferred, 0},
-		{"perhaps delivered", minute(1), []attempt{{"anna", push.Unknown, 31 * s, 30 * s}}, booking.Deferred, 0},
+		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.PutOff, 0},
+		{"perhaps delivered", minute(1), []attempt{{"anna", push.Unknown, 31 * s, 30 * s}}, booking.PutOff, 0},
 		{"surely not delivered", minute(1), []attempt{{"anna", push.Refused, 31 * s, 30 * s}}, booking.Claimed, 0},
-		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, booking.Deferred, 0},
+		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, booking.PutOff, 0},
 		{"ended before the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 61 * s}}, booking.Claimed, 0},
 		{"soon out of the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 59 * s}}, booking.Wait, 0},
 		{"to somebody else", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
 		{"one of two", minute(2), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
-		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, booking.Deferred, 0},
-		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, booking.Deferred, 1},
+		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, booking.PutOff, 0},
+		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, booking.PutOff, 1},
 		{"a refused one between", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Refused, 31 * s, 30 * s}}, booking.Claimed, 0},
-		{"another rule", append(minute(5), quota.Rule{Name: "30s", Limit: 1, Window: 30 * s}), []attempt{{"anna", push.Delivered, 21 * s, 20 * s}}, booking.Deferred, -1},
+		{"another rule", append(minute(5), quota.Rule{Name: "30s", Limit: 1, Window: 30 * s}), []attempt{{"anna", push.Delivered, 21 * s, 20 * s}}, booking.PutOff, -1},
 		{"no rule", nil, []attempt{{"anna", push.Delivered, s, 0}}, booking.Claimed, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -71,13 +71,13 @@ func TestGate(t *testing.T) {
 				if c.Wait <= 0 || c.Wait > time.Second {
 					t.Errorf("asks to wait for %s", c.Wait)
 				}
-			case booking.Deferred:
+			case booking.PutOff:
 				free := ends[max(0, row.freedBy)].Add(time.Minute)
 				if row.freedBy < 0 {
 					free = ends[0].Add(30 * s)
 				}
 				if !after.NextAt.Equal(free) || !c.Push.NextAt.Equal(free) || after.Gen != p.Gen+1 || after.Status != push.Scheduled || !after.SendAt.Equal(p.SendAt) || after.Attempts != 0 {
-					t.Errorf("deferred from %s to %s, want %s: %+v", p.NextAt, after.NextAt, free, after)
+					t.Errorf("put off from %s to %s, want %s: %+v", p.NextAt, after.NextAt, free, after)
 				}
 				if again := b.claim(t, "anna", row.policy); again.Outcome != booking.Nothing {
 					t.Errorf("then %+v", again)
@@ -101,7 +101,7 @@ func TestGateBeyondTheExpiry(t *testing.T) {
 			d := draft(b.tenant, "anna", 0)
 			d.Push.TTL = 10 * time.Minute
 			p := book(t, b.Store, nil, d).Push
-			if c := b.claim(t, "anna", policy); c.Outcome != booking.Deferred || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
+			if c := b.claim(t, "anna", policy); c.Outcome != booking.PutOff || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
 				t.Fatalf("%+v", c)
 			}
 			if c := b.claim(t, "anna", policy); c.Outcome != booking.Nothing {
@@ -111,8 +111,8 @@ func TestGateBeyondTheExpiry(t *testing.T) {
 	}
 }
 
-// TestGateJustBeforeTheExpiry waits for it: deferring would be found due at
-// once again, and deferred, and found due.
+// TestGateJustBeforeTheExpiry waits for it: putting the push off would make it due at
+// once again.
 func TestGateJustBeforeTheExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -40,7 +40,7 @@ func TestADeliveredSendCountsFromWhenItWasHandedOver(t *testing.T) {
 			}
 			book(t, st, nil, draft(tenant, "anna", 0))
 			second := claim()
-			if second.Outcome != booking.Deferred {
+			if second.Outcome != booking.PutOff {
 				t.Fatalf("%+v", second)
 			}
 			gap := second.Push.NextAt.Sub(first.StartedAt) - window
