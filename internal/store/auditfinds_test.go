@@ -80,9 +80,9 @@ var corruptions = []struct {
 	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id FROM pushes o WHERE pushes.id = $1 AND o.recipient = 'keyed'`},
 }
 
-// TestAuditFindsCorruption of every kind, each by the check that is for it, and
+// TestAudit_FindsCorruption of every kind, each by the check that is for it, and
 // names whose it is.
-func TestAuditFindsCorruption(t *testing.T) {
+func TestAudit_FindsCorruption(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	if _, _, err := b.CreateTenant(t.Context(), "another"); err != nil {

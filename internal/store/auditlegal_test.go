@@ -150,8 +150,8 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 	},
 }
 
-// TestAuditIsSilent in every state that the store can produce.
-func TestAuditIsSilent(t *testing.T) {
+// TestAudit_NoFindings: the audit finds nothing in any state that the store can produce.
+func TestAudit_NoFindings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	step := func(life string) func() {
@@ -181,9 +181,9 @@ func TestAuditIsSilent(t *testing.T) {
 	}
 }
 
-// TestAuditIsSilentUnderLoad looks again and again while claims go through the
-// gate, attempts end in every way, some are lost, and some answers come late.
-func TestAuditIsSilentUnderLoad(t *testing.T) {
+// TestAudit_NoFindingsUnderLoad audits again and again while claims go through the gate, attempts end in every way,
+// some are lost, and some answers come late.
+func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 20 * time.Millisecond}, {Name: "b", Limit: 3, Window: 100 * time.Millisecond}}

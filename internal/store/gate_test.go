@@ -20,7 +20,7 @@ func (b *bundle) attempted(t testing.TB, tenant uuid.UUID, recipient string, out
 		RETURNING ended_at`, uuid.New(), tenant, push.RecipientKey(tenant, recipient), recipient, began, ended, string(outcome))
 }
 
-// TestGate: whether a due push of anna's may be sent, after what was sent.
+// TestGate: whether a due push of anna may be sent, after her earlier sends.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	type attempt struct {
@@ -44,7 +44,7 @@ func TestGate(t *testing.T) {
 		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, booking.PutOff, 0},
 		{"ended before the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 61 * s}}, booking.Claimed, 0},
 		{"soon out of the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 59 * s}}, booking.Wait, 0},
-		{"to somebody else", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
+		{"to another recipient", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
 		{"one of two", minute(2), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
 		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, booking.PutOff, 0},
 		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, booking.PutOff, 1},
@@ -87,8 +87,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateBeyondTheExpiry puts the push off until it expires, and no further.
-func TestGateBeyondTheExpiry(t *testing.T) {
+// TestGate_BeyondExpiry: the gate puts a push off until it expires, and no further.
+func TestGate_BeyondExpiry(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]quota.Policy{
 		"too late":   {{Name: "hour", Limit: 1, Window: time.Hour}},
@@ -111,9 +111,9 @@ func TestGateBeyondTheExpiry(t *testing.T) {
 	}
 }
 
-// TestGateJustBeforeTheExpiry waits for it: putting the push off would make it due at
-// once again.
-func TestGateJustBeforeTheExpiry(t *testing.T) {
+// TestGate_JustBeforeExpiry: the claim of a push that expires in a moment waits for that. Put off, the push would be
+// due at once again.
+func TestGate_JustBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}
@@ -131,8 +131,8 @@ func TestGateJustBeforeTheExpiry(t *testing.T) {
 	b.wantStatus(t, p, push.Expired)
 }
 
-// TestTooLate ends a push that nobody could send in time, before its gate.
-func TestTooLate(t *testing.T) {
+// TestClaim_TooLate: a claim ends a push that has expired, before it tests the gate.
+func TestClaim_TooLate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := draft(b.tenant, "anna", -time.Hour)

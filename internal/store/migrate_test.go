@@ -143,7 +143,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 			bookings(20)
 			m := migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{name: text})})
 			for !m.says(name + ": waits for a lock that is held by process " + pid + " (") {
-				bookings(1) // the test ends here in time, or not at all
+				bookings(1) // until the migration tells it, or the test times out
 			}
 			bookings(200)
 			if m.ended() {
@@ -170,8 +170,8 @@ func TestMigrate_UnderLoad(t *testing.T) {
 	}
 }
 
-// TestMigrate_GivesUp: who holds the lock for too long is named, and the next
-// try begins anew, also where the first left half an index.
+// TestMigrate_GivesUp: the error names the session that holds the lock for too long, and the next call begins anew,
+// also after half an index.
 func TestMigrate_GivesUp(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {

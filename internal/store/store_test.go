@@ -22,12 +22,6 @@ var threeRules = quota.Policy{
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
-// open returns a store on a database of its own.
-func open(t testing.TB) *store.Store {
-	t.Helper()
-	return openURL(t, testenv.Postgres(t), store.Config{})
-}
-
 func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 	t.Helper()
 	st, err := store.Open(t.Context(), url, cfg)

@@ -80,10 +80,9 @@ func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 	return c
 }
 
-// TestTheStoreDrawsTheArrowsOfTheStateMachine tries every operation on every
-// state, while Postgres itself writes down every change of state: all arrows
-// are drawn, and no other.
-func TestTheStoreDrawsTheArrowsOfTheStateMachine(t *testing.T) {
+// TestStore_StateMachine tries every operation in every state, while a trigger records the changes of state: they
+// are all arrows of [push.Arrows], and no others.
+func TestStore_StateMachine(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.exec(t, `CREATE TABLE arrows (before text, after text)`)
