@@ -28,13 +28,7 @@ type CapUsage struct {
 type Day int64
 
 // DayOf returns the day on which a time lies.
-func DayOf(t time.Time) Day {
-	seconds := t.Unix()
-	if seconds < 0 {
-		seconds -= secondsADay - 1
-	}
-	return Day(seconds / secondsADay)
-}
+func DayOf(t time.Time) Day { return Day(t.Truncate(24*time.Hour).Unix() / secondsADay) }
 
 const secondsADay = 24 * 60 * 60
 
@@ -95,27 +89,25 @@ func (u *CapUsage) clone() *CapUsage {
 }
 
 // take uses room for one more push at a time. The outcome is [Booked] if there is
-// one, or [OverCap] or [Uncounted].
-func (u *CapUsage) take(view *quota.View, at time.Time) (Outcome, *Capped) {
+// room, or [OverCap] or [Uncounted].
+func (u *CapUsage) take(at time.Time, newRecipient bool) (Outcome, *Capped) {
 	if u == nil {
 		return Booked, nil
 	}
 	if u.PendingPushes > 0 && u.Pending >= u.PendingPushes {
 		return OverCap, &Capped{Cap: PendingPushes, Limit: u.PendingPushes, Used: u.Pending}
 	}
-	outcome, capped := u.takeDay(view, at)
-	if outcome == Booked {
-		u.Pending++
+	if newRecipient {
+		if outcome, capped := u.takeDay(at); outcome != Booked {
+			return outcome, capped
+		}
 	}
-	return outcome, capped
+	u.Pending++
+	return Booked, nil
 }
 
-// takeDay is take for the cap of the day alone. A recipient with another push on that
-// day uses no room.
-func (u *CapUsage) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
-	if !u.newRecipientOfDay(view, at) {
-		return Booked, nil
-	}
+// takeDay is take for the cap of the day alone, by a recipient without another push on it.
+func (u *CapUsage) takeDay(at time.Time) (Outcome, *Capped) {
 	day := DayOf(at)
 	used, counted := u.Days[day]
 	capped := &Capped{Cap: RecipientsPerDay, Limit: u.RecipientsPerDay, Used: used, Day: day}

@@ -103,16 +103,11 @@ func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 	}
 	p.SendAt = at
 	newRecipient := usage.newRecipientOfDay(view, at)
-	if outcome, capped := usage.take(view, at); outcome != Booked {
+	if outcome, capped := usage.take(at, newRecipient); outcome != Booked {
 		return Decision{Outcome: outcome, Capped: capped}
 	}
 	p.CreatedAt, p.Gen = x.now, 1
-	p = x.schedule(p, o.Arm)
-	x.hold(p, view)
-	v := booked(p, d, o, view)
-	v.NewRecipientOfDay = newRecipient
-	x.Granted = append(x.Granted, Grant{p, v.Usage})
-	return v
+	return x.grant(p, d, o, view, newRecipient)
 }
 
 // Move decides about the new time of a push that exists: that of the order's only draft.
@@ -136,39 +131,32 @@ func (x *Decider) Move(o Order) (Decision, error) {
 	}
 	newRecipient := DayOf(p.SendAt) != DayOf(to) && o.CapUsage.newRecipientOfDay(view, to)
 	if newRecipient {
-		if outcome, capped := o.CapUsage.clone().takeDay(view, to); outcome != Booked {
+		if outcome, capped := o.CapUsage.clone().takeDay(to); outcome != Booked {
 			return Decision{Outcome: outcome, Push: p, Capped: capped}, nil
 		}
 	}
 	p.SendAt, p.RequestedSendAt, p.ArmedUntil, p.Gen = to, d.Push.RequestedSendAt, time.Time{}, p.Gen+1
-	p = x.schedule(p, o.Arm)
-	x.hold(p, view)
-	v := booked(p, d, o, view)
-	v.NewRecipientOfDay = newRecipient
-	x.Granted = append(x.Granted, Grant{p, v.Usage})
-	return v, nil
+	return x.grant(p, d, o, view, newRecipient), nil
 }
 
-// schedule returns the push as it waits for its send time.
-func (x *Decider) schedule(p push.Push, arm time.Duration) push.Push {
+// grant books a push that waits for its send time from now on.
+func (x *Decider) grant(p push.Push, d Draft, o Order, view *quota.View, newRecipient bool) Decision {
 	p.NextAt, p.Status, p.UpdatedAt = p.SendAt, push.Scheduled, x.now
 	if p.TTL > 0 {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
 	}
-	if p.SendAt.Before(x.now.Add(arm)) {
-		p.ArmedUntil = x.now.Add(3 * arm) // if the caller fails to enqueue the wake-up, the promoter does it then
+	if p.SendAt.Before(x.now.Add(o.Arm)) {
+		p.ArmedUntil = x.now.Add(3 * o.Arm) // if the caller fails to enqueue the wake-up, the promoter does it then
 	}
-	return p
-}
-
-// hold adds a push to the bookings of its recipient, and to what exists if the rest of
-// the orders may ask for it again.
-func (x *Decider) hold(p push.Push, view *quota.View) {
 	view.Timeline = view.Insert(quota.Booking{ID: p.ID, At: p.SendAt})
-	x.changed(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient})
-	if p.IdempotencyID != uuid.Nil {
+	x.changed(d.Recipient())
+	if p.IdempotencyID != uuid.Nil { // another order may ask for it again
 		x.know(p)
 	}
+	v := booked(p, d, o, view)
+	v.NewRecipientOfDay = newRecipient
+	x.Granted = append(x.Granted, Grant{p, v.Usage})
+	return v
 }
 
 // booked tells of a push that is among the bookings of its recipient.

@@ -107,34 +107,33 @@ func (o Order) Books(decisions []Decision) bool {
 func (o Order) Around(d Draft) quota.View {
 	v := o.Policy.Around(d.Push.SendAt, 2)
 	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
-		v.From = earliest(v.From, DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond))
-		v.Until = latest(v.Until, (DayOf(latest(d.Push.SendAt, d.Latest)) + 1).Begin())
+		last := d.Push.SendAt
+		if d.Latest.After(last) {
+			last = d.Latest
+		}
+		widen(&v, DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
 	if !d.Latest.IsZero() {
-		v.Until = latest(v.Until, d.Latest.Add(o.Policy.Reach()))
+		widen(&v, v.From, d.Latest.Add(o.Policy.Reach()))
 	}
 	if !d.Since.IsZero() {
-		v.From, v.Until = earliest(v.From, d.Since), EndOfTime
+		widen(&v, d.Since, EndOfTime)
 	}
 	return v
 }
 
+// widen has a view begin no later than from, and end no earlier than until.
+func widen(v *quota.View, from, until time.Time) {
+	if from.Before(v.From) {
+		v.From = from
+	}
+	if until.After(v.Until) {
+		v.Until = until
+	}
+}
+
 // EndOfTime is later than any send time.
 var EndOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
 
 // freeTime returns a free time for the draft: its send time or, if the draft may be moved,
 // the next free time up to Latest.
