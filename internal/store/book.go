@@ -110,8 +110,10 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order
 	if err := r.close(); err != nil {
 		return nil, err
 	}
+	for _, recipient := range r.crowded {
+		s.crowds.put(recipient, crowd{})
+	}
 	if len(r.crowded) > 0 {
-		s.crowds.note(r.crowded)
 		return nil, errCrowded
 	}
 	if err := insert(ctx, c, decider.Granted, crowds); err != nil {

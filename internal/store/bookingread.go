@@ -85,17 +85,7 @@ func (r *bookingRead) add(recipient quota.Recipient, v quota.View) {
 		return
 	}
 	r.uses[i]++
-	r.spans[i].from = earlier(r.spans[i].from, v.From)
-	if v.Until.After(r.spans[i].until) {
-		r.spans[i].until = v.Until
-	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
+	r.spans[i].widen(v.From, v.Until)
 }
 
 // addRequest asks for what an Idempotency-Key has made before, under a lock of its own. The members of a batch have the

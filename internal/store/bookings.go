@@ -23,7 +23,17 @@ type span struct {
 	keep        bool // its view outlives the transaction
 }
 
-func (s span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
+// widen has the span begin no later than from, and end no earlier than until.
+func (s *span) widen(from, until time.Time) {
+	if from.Before(s.from) {
+		s.from = from
+	}
+	if until.After(s.until) {
+		s.until = until
+	}
+}
+
+func (s *span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
 
 // bookingsSQL reads the bookings of many recipients.
 const bookingsSQL = `

@@ -91,6 +91,15 @@ func changeOnce[T any](ctx context.Context, s *Store, tenant uuid.UUID, scan pgx
 	return row, err
 }
 
+// collect returns the rows of a statement of the service itself, which is run once.
+func collect[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, sql, args...)
+	all, err := pgx.CollectRows(rows, scan)
+	return all, classify(err)
+}
+
 // read is change for what only reads. It has connections of its own, on which Postgres ends what takes too long.
 func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })

@@ -47,13 +47,6 @@ func (s *crowds) knows(r quota.Recipient) bool {
 	return c != nil && time.Now().Before(c.until)
 }
 
-// note remembers recipients that have many bookings.
-func (s *crowds) note(recipients []quota.Recipient) {
-	for _, r := range recipients {
-		s.put(r, crowd{})
-	}
-}
-
 // put remembers a recipient, with its view if there is room for it.
 func (s *crowds) put(r quota.Recipient, c crowd) {
 	s.mu.Lock()
@@ -129,7 +122,7 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (
 			r.views[i] = v
 			continue
 		}
-		sp.from, sp.until = earlier(sp.from, time.Now().Add(-2*r.reach)), booking.EndOfTime
+		sp.widen(time.Now().Add(-2*r.reach), booking.EndOfTime)
 	}
 	return &held, nil
 }

@@ -55,7 +55,7 @@ func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, lim
 		return nil, err
 	}
 	rows, _ := tx.Query(ctx, `
-		SELECT id, tenant_id, gen, recipient_key, channel, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint, armed_until IS NOT NULL FROM pushes p
+		SELECT id, tenant_id, gen, recipient_key, channel, next_at, next_at - clock_timestamp(), armed_until IS NOT NULL FROM pushes p
 		WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
 			AND (armed_until IS NULL OR armed_until < statement_timestamp())
 			AND (next_at > statement_timestamp() OR `+notOf("$3", "$4")+`) AND ($5::text[] IS NULL OR channel = ANY ($5))
@@ -106,12 +106,8 @@ func markArmed(ctx context.Context, tx pgx.Tx, armLease time.Duration, wakeUps [
 var errNotArmed = errors.New("not armed")
 
 func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
-	var (
-		w  push.WakeUp
-		us int64
-	)
-	err := row.Scan((*[16]byte)(&w.Push), (*[16]byte)(&w.Tenant), &w.Gen, &w.RecipientKey, &w.Channel, &w.At, &us, &w.Again)
-	w.In = time.Duration(us) * time.Microsecond
+	var w push.WakeUp
+	err := row.Scan((*[16]byte)(&w.Push), (*[16]byte)(&w.Tenant), &w.Gen, &w.RecipientKey, &w.Channel, &w.At, &w.In, &w.Again)
 	return w, err
 }
 
@@ -130,15 +126,11 @@ func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 // Due returns wake-ups for up to limit pushes that have been due for so long, the oldest first, but for those of some
 // sources: what is polled, since nothing wakes a worker for it.
 func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `
-		SELECT id, tenant_id, gen, recipient_key, channel, next_at, 0, false FROM pushes p
+	return collect(ctx, s, scanWakeUp, `
+		SELECT id, tenant_id, gen, recipient_key, channel, next_at, interval '0', false FROM pushes p
 		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() - $4::interval AND `+notOf("$2", "$3")+`
 			AND ($5::text[] IS NULL OR channel = ANY ($5))
 		ORDER BY next_at LIMIT $1`, limit, tenantsOf(without), channelsOf(without), since, s.cfg.Channels)
-	due, err := pgx.CollectRows(rows, scanWakeUp)
-	return due, classify(err)
 }
 
 // Expire ends up to limit pushes whose expiry has passed while they waited, and returns them.
@@ -159,9 +151,8 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]booking.Ended, error) 
 			), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))
 			SELECT id, tenant_id, recipient, request_id FROM ended`, limit, s.cfg.Channels)
 		var err error
-		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (booking.Ended, error) {
-			var e booking.Ended
-			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
+		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e booking.Ended, err error) {
+			err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
 			return e, err
 		})
 		return err
@@ -171,9 +162,8 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]booking.Ended, error) 
 
 // Backlog counts the pushes that are due and still wait, and says for how long the oldest has.
 func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
-	var us int64
 	err = s.readPool.QueryRow(ctx, `
-		SELECT count(*), (coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) * 1e6)::bigint
-		FROM pushes WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &us)
-	return pushes, time.Duration(us) * time.Microsecond, classify(err)
+		SELECT count(*), coalesce(clock_timestamp() - min(next_at), '0')
+		FROM pushes WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &oldest)
+	return pushes, oldest, classify(err)
 }

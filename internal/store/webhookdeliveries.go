@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -20,14 +20,9 @@ func collectDelivery(row pgx.CollectableRow) (push.Delivery, error) { return sca
 
 // scanDelivery reads one row of [deliveryColumns], and what follows them into more.
 func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
-	var (
-		d     push.Delivery
-		about pgtype.UUID
-		ended pgtype.Timestamptz
-	)
-	err := row.Scan(append([]any{(*[16]byte)(&d.ID), &d.Seq, &about, (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
-		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, &ended}, more...)...)
-	d.Push, d.EndedAt = about.Bytes, ended.Time
+	var d push.Delivery
+	err := row.Scan(append([]any{(*[16]byte)(&d.ID), &d.Seq, (*zeronull.UUID)(&d.Push), (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
+		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, (*zeronull.Timestamptz)(&d.EndedAt)}, more...)...)
 	return d, err
 }
 
