@@ -111,25 +111,15 @@ func (o Order) Around(d Draft) quota.View {
 		if d.Latest.After(last) {
 			last = d.Latest
 		}
-		widen(&v, DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
+		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
 	if !d.Latest.IsZero() {
-		widen(&v, v.From, d.Latest.Add(o.Policy.Reach()))
+		v.Widen(v.From, d.Latest.Add(o.Policy.Reach()))
 	}
 	if !d.Since.IsZero() {
-		widen(&v, d.Since, EndOfTime)
+		v.Widen(d.Since, EndOfTime)
 	}
 	return v
-}
-
-// widen has a view begin no later than from, and end no earlier than until.
-func widen(v *quota.View, from, until time.Time) {
-	if from.Before(v.From) {
-		v.From = from
-	}
-	if until.After(v.Until) {
-		v.Until = until
-	}
 }
 
 // EndOfTime is later than any send time.

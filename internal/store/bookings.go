@@ -14,23 +14,14 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// span asks for a recipient's bookings strictly between two times, and for one more than so many at most; 0: for all.
+// span asks for a recipient's bookings strictly within a view, and for one more than so many at most; 0: for all.
 type span struct {
-	recipient   quota.Recipient
-	from, until time.Time
-	most        int
-	known       bool // nothing has to be read
-	keep        bool // its view outlives the transaction
-}
-
-// widen has the span begin no later than from, and end no earlier than until.
-func (s *span) widen(from, until time.Time) {
-	if from.Before(s.from) {
-		s.from = from
-	}
-	if until.After(s.until) {
-		s.until = until
-	}
+	recipient quota.Recipient
+	view      quota.View // without bookings until they are read
+	most      int
+	uses      int  // how many drafts need its view, which is dropped when none needs it any more
+	known     bool // nothing has to be read
+	keep      bool // its view outlives the transaction
 }
 
 func (s *span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
@@ -59,7 +50,7 @@ func spanArgs(spans []span) []any {
 	)
 	for i, sp := range spans {
 		keys[i], tenants[i], recipients[i] = sp.key(), sp.recipient.Tenant, sp.recipient.ID
-		since[i], until[i] = sp.from, sp.until
+		since[i], until[i] = sp.view.From, sp.view.Until
 		switch {
 		case sp.known:
 			most[i] = new(int64)
@@ -102,7 +93,7 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
 		return nil, false, err
 	}
-	held, err := s.glanceGroup.Do(span{recipient: r, from: from, until: until, most: sharedRows})
+	held, err := s.glanceGroup.Do(span{recipient: r, view: quota.View{From: from, Until: until}, most: sharedRows})
 	return held, err == nil && len(held) <= sharedRows, err
 }
 

@@ -118,11 +118,11 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (
 		sp := &r.spans[i]
 		sp.keep = true
 		v, ok := s.take(sp.recipient, held.versions[sp.key()])
-		if sp.known = ok && !v.From.After(sp.from) && !v.Until.Before(sp.until); sp.known {
-			r.views[i] = v
+		if sp.known = ok && !v.From.After(sp.view.From) && !v.Until.Before(sp.view.Until); sp.known {
+			sp.view = v
 			continue
 		}
-		sp.widen(time.Now().Add(-2*r.reach), booking.EndOfTime)
+		sp.view.Widen(time.Now().Add(-2*r.reach), booking.EndOfTime)
 	}
 	return &held, nil
 }
@@ -197,8 +197,8 @@ func (s *crowds) keep(h *heldCrowds, r *bookingRead) {
 		return
 	}
 	for _, i := range h.spans {
-		sp := r.spans[i]
-		switch view := r.views[i]; {
+		sp := &r.spans[i]
+		switch view := sp.view; {
 		case view.Len() < ownRows/2:
 			s.mu.Lock()
 			s.drop(sp.recipient)

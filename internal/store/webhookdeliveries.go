@@ -28,19 +28,15 @@ func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 
 // Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest first, from before the one with
 // the given Seq; 0: from the newest. As of [Store.List], there may be fewer.
-func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
+func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (page push.DeliveryPage, err error) {
 	q := deliveryQuery(f, tenant, webhook, before, limit)
-	var page push.DeliveryPage
-	err := s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	position := func(d push.Delivery) int64 { return d.Seq }
+	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		var last int64
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
-		deliveries, behindItem, behindLast, err := collectPage(rows, q, []any{&last}, scanDelivery)
-		page = push.DeliveryPage{Deliveries: deliveries}
-		switch {
-		case behindItem:
-			page.Next = deliveries[len(deliveries)-1].Seq
-		case behindLast:
-			page.Next = last
+		deliveries, next, err := collectPage(rows, q, &last, []any{&last}, position, scanDelivery)
+		if page = (push.DeliveryPage{Deliveries: deliveries}); next != nil {
+			page.Next = *next
 		}
 		return err
 	})
