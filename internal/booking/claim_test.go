@@ -128,7 +128,7 @@ func TestClaimOrder_Behind(t *testing.T) {
 	}
 }
 
-// TestLost_Finish: nobody reported the end of an attempt. Its outcome is unknown, and the
+// TestLost_Finish: a lost attempt has an unknown outcome, and the
 // push is tried again if its channel allows it and it does not expire before.
 func TestLost_Finish(t *testing.T) {
 	retry := push.Retry{MaxAttempts: 3, First: time.Minute, Max: hour}

@@ -204,7 +204,7 @@ func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 			for b.due(t, push.RecipientKey(b.tenant, recipient)) {
 				switch c := b.claim(t, recipient, policy); c.Outcome {
 				case booking.Wait:
-					time.Sleep(c.Wait)
+					time.Sleep(c.Wait) // as the claim asks; another try before would get the same answer
 				case booking.Claimed:
 					b.endSomehow(t, c, &reaper)
 				}
@@ -234,7 +234,7 @@ func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 // endSomehow ends an attempt in one of many ways, after a moment. There is one
 // reaper.
 func (b *bundle) endSomehow(t *testing.T, c booking.Claim, reaper *sync.Mutex) {
-	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond)
+	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond) // an attempt takes time, so that audits see it under way
 	end := []booking.Finish{sent, sent, tryAgain, gaveUp, lostTrack, {}}[rand.N(6)]
 	if end.Outcome != "" {
 		end.Handed = time.Duration(rand.N(2)) * time.Millisecond

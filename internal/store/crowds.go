@@ -19,7 +19,7 @@ import (
 // hundred thousand takes a tenth of a second.
 //
 // What it keeps is used under the recipient's lock, and only if the recipient's version in the table crowds is still
-// the one that was kept with it. Whoever adds or removes a booking changes the version in the same transaction.
+// the one that was kept with it. Every transaction that adds or removes a booking changes the version.
 type crowds struct {
 	mu    sync.Mutex
 	known map[quota.Recipient]*crowd
@@ -152,8 +152,8 @@ func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead) 
 	return c.SendBatch(ctx, b).Close()
 }
 
-// changedSQL tells everybody who keeps the bookings of these recipients that they have changed, and returns the
-// versions before and after.
+// changedSQL changes the versions of recipients, so that no process uses the bookings that it keeps of them, and
+// returns the versions before and after.
 const changedSQL = `
 	WITH old AS MATERIALIZED (
 		SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[]) ORDER BY recipient_key FOR UPDATE

@@ -27,7 +27,7 @@ func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) 
 		default:
 		}
 		if done.Load() < next {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // until more work was done, or the test stops it
 			continue
 		}
 		next = done.Load() + int64(5+rand.N(20))

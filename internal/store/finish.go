@@ -152,7 +152,7 @@ func finishArgs(finishes []booking.Finish, order []int) []any {
 	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed}
 }
 
-// Lost returns up to limit attempts whose lease has run out, by Postgres' clock. Whoever finishes one first ends it.
+// Lost returns up to limit attempts whose lease has run out, by Postgres' clock. The first finish of each ends it.
 func (s *Store) Lost(ctx context.Context, limit int) ([]booking.Lost, error) {
 	scan := func(row pgx.CollectableRow) (l booking.Lost, err error) {
 		l.Push, err = scanPush(row, (*[16]byte)(&l.Token), &l.Attempt, &l.Left)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"testing"
-	"time"
 
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -13,13 +12,9 @@ import (
 // nameOf waits for the name of a database.
 func nameOf(t *testing.T, st *store.Store) string {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if name, known := st.Installation(); known {
-			return name
-		}
-	}
-	t.Fatal("the database has no name")
-	return ""
+	var name string
+	eventually(t, "the database has a name", func() (known bool) { name, known = st.Installation(); return known })
+	return name
 }
 
 // TestInstallation: every program on a database has the same name for it, and no copy has that name.

@@ -31,8 +31,8 @@ type OutboxOrder struct {
 	Lease      time.Duration // how long an attempt may take before it counts as lost
 }
 
-// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. Who is
-// being served by another worker is left to that. It steps from webhook to webhook along the index, so that a long
+// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. It
+// skips webhooks that another worker has locked. It steps from webhook to webhook along the index, so that a long
 // backlog costs no more than a short one.
 const dueWebhooksSQL = `
 	WITH RECURSIVE open (webhook_id, next_at) AS (

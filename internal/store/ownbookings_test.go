@@ -32,7 +32,7 @@ func TestOwnBookings_Rest(t *testing.T) {
 				return turn
 			}
 			turn, began := acquire(ownTenantTurns), time.Now()
-			time.Sleep(row.took)
+			time.Sleep(row.took) // on the clock of the bubble
 			o.company.Note(loud)
 			if !row.alone {
 				o.company.Note(calm)

@@ -47,7 +47,7 @@ type Config struct {
 	// Channels are those that can be sent through. Pushes for others wait until they expire; nil: all can be sent.
 	Channels []string
 
-	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: nobody.
+	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.
 	Observe func(kind string, size int)
 }
 
@@ -94,7 +94,7 @@ func CheckURL(databaseURL string) error {
 	return err
 }
 
-// maybeOne reports whether one request may have spoiled it for a whole group.
+// maybeOne reports whether one request may have caused the error of a whole group.
 func maybeOne(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
 
 func (s *Store) observe(kind string) func(int) {

@@ -48,7 +48,7 @@ func (s *Store) Promote(ctx context.Context, horizon, armLease time.Duration, li
 	return len(wakeUps), nil
 }
 
-// toArm returns what is to be armed, unless somebody else is at it.
+// toArm returns the pushes to be armed, or none while another caller promotes.
 func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []push.Source) ([]push.WakeUp, error) {
 	var first bool
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, promoting).Scan(&first); err != nil || !first {
@@ -84,8 +84,8 @@ func channelsOf(sources []push.Source) []string {
 	return channels
 }
 
-// promoting is the lock of the one who promotes. Locks of two numbers are apart from those of recipients, which have
-// one.
+// promoting is the lock of the caller that promotes. Locks of two numbers are apart from those of recipients, which
+// have one.
 const promoting = 1
 
 // markArmed marks what has been armed, but for pushes that have changed, or are just being changed: those are armed
@@ -111,7 +111,7 @@ func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
 	return w, err
 }
 
-// Unarm has the promoter arm again what was armed for recipients, because whoever was woken will not do it.
+// Unarm has the promoter arm the pushes of recipients again, because the worker that was woken will not send them.
 func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `

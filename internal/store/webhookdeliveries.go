@@ -120,7 +120,7 @@ func (s *Store) SweepDeliveries(ctx context.Context, keep time.Duration, limit i
 		if n = int(tag.RowsAffected()); err != nil || n >= limit {
 			return err
 		}
-		// Whoever wrote an event without having seen the end of the webhook has committed by now, or never will.
+		// A transaction that wrote an event without having seen the end of the webhook has committed by now, or never will.
 		_, err = c.Exec(ctx, `
 			DELETE FROM webhooks w WHERE w.deleted_at < statement_timestamp() - $1::interval
 				AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id)`, max(time.Minute, 4*s.cfg.Timeout))
