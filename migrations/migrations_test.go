@@ -23,12 +23,10 @@ var (
 	slowToAlter = regexp.MustCompile(`(?i)ALTER COLUMN \w+ (SET DATA )?TYPE|SET NOT NULL|ADD COLUMN[^,]*?\b(DEFAULT\s+[^,]*\(|NOT NULL\s*(,|$)|REFERENCES|UNIQUE|PRIMARY KEY|GENERATED)`)
 )
 
-// firstUnderLoad is the first migration that is applied while others may have
-// large tables.
+// firstUnderLoad is the first migration that is applied while others may have large tables.
 const firstUnderLoad = "0004"
 
-// wrong says what a migration does that delays requests, or could not be
-// repeated.
+// wrong says what a migration does that delays requests, or could not be repeated.
 func wrong(text string) (faults []string) {
 	up, down, both := strings.Cut(text, "-- +goose Down")
 	up = comment.ReplaceAllString(function.ReplaceAllString(up, ""), "")

@@ -119,8 +119,8 @@ func TestDecider_StoredPush(t *testing.T) {
 	}
 }
 
-// TestDecider_ArmedUntil: a push that is due within Arm is taken for armed, for three times
-// as long. Its expiry stays if it has no time to live.
+// TestDecider_ArmedUntil: a push that is due within Arm is taken for armed, for three times as long. Its expiry stays
+// if it has no time to live.
 func TestDecider_ArmedUntil(t *testing.T) {
 	const arm = 5 * time.Second
 	for in, want := range map[time.Duration]time.Time{0: noon.Add(3 * arm), arm - time.Second: noon.Add(3 * arm), arm: {}, hour: {}} {
@@ -191,8 +191,8 @@ func TestDecider_Idempotency(t *testing.T) {
 	}
 }
 
-// TestDecider_LostReply: a transaction that is run again finds the pushes that it has
-// committed, and answers as the first run would have.
+// TestDecider_LostReply: a transaction that is run again finds the pushes that it has committed, and answers as the
+// first run would have.
 func TestDecider_LostReply(t *testing.T) {
 	b := setup(t)
 	o := booking.Order{Drafts: []booking.Draft{{Push: b.push("anna", 0), Since: noon.Add(-hour)}}, Policy: onePerMinute}
@@ -207,8 +207,8 @@ func TestDecider_LostReply(t *testing.T) {
 	}
 }
 
-// TestDecider_TakenBack: of several orders that are decided together, those that book
-// nothing leave nothing to the others.
+// TestDecider_TakenBack: of several orders that are decided together, those that book nothing leave nothing to the
+// others.
 func TestDecider_TakenBack(t *testing.T) {
 	b := setup(t)
 	b.hold("bert", hour)
@@ -235,8 +235,8 @@ func TestDecider_TakenBack(t *testing.T) {
 	}
 }
 
-// TestDecider_Refused: a refusal names the rule and the bookings in the way, and the free
-// times around them if all bookings that matter to these are known.
+// TestDecider_Refused: a refusal names the rule and the bookings in the way, and the free times around them if all
+// bookings that matter to these are known.
 func TestDecider_Refused(t *testing.T) {
 	for name, row := range map[string]struct {
 		reach    time.Duration // of what is known, around noon; 0: everything is
@@ -269,8 +269,8 @@ func TestDecider_Refused(t *testing.T) {
 	}
 }
 
-// TestDecider_Granted: an incomplete refusal names what the order has booked for the same
-// recipient before, for these bookings are not in Postgres.
+// TestDecider_Granted: an incomplete refusal names what the order has booked for the same recipient before, for these
+// bookings are not in Postgres.
 func TestDecider_Granted(t *testing.T) {
 	b := setup(t)
 	anna := b.View(quota.Recipient{Tenant: b.tenant, ID: "anna"})
@@ -284,8 +284,8 @@ func TestDecider_Granted(t *testing.T) {
 	}
 }
 
-// TestDecider_Bookings: a draft with Since is told all bookings, its own included, whether
-// it is booked or refused, unless there are more than a crowd.
+// TestDecider_Bookings: a draft with Since is told all bookings, its own included, whether it is booked or refused,
+// unless there are more than a crowd.
 func TestDecider_Bookings(t *testing.T) {
 	for _, row := range []struct {
 		name        string

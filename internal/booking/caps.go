@@ -16,8 +16,7 @@ const (
 	RecipientsPerDay = "recipients_per_day"
 )
 
-// CapUsage is a tenant's caps, and how much of them is used, or reserved for other orders,
-// when an order is decided.
+// CapUsage is a tenant's caps, and how much of them is used, or reserved for other orders, when an order is decided.
 type CapUsage struct {
 	push.Caps
 	Pending int         // pushes that are scheduled or being sent
@@ -60,8 +59,8 @@ func (c *Capped) used() string {
 	return strconv.Itoa(c.Used)
 }
 
-// Days returns how many pushes of the order may land on each day that its drafts name.
-// A draft that may be moved can land on any of them.
+// Days returns how many pushes of the order may land on each day that its drafts name. A draft that may be moved can
+// land on any of them.
 func (o Order) Days() map[Day]int {
 	days, movable := map[Day]int{}, 0
 	for i := range o.Drafts {
@@ -88,8 +87,7 @@ func (u *CapUsage) clone() *CapUsage {
 	return &c
 }
 
-// take uses room for one more push at a time. The outcome is [Booked] if there is
-// room, or [OverCap] or [Uncounted].
+// take uses room for one more push at a time. The outcome is [Booked] if there is room, or [OverCap] or [Uncounted].
 func (u *CapUsage) take(at time.Time, newRecipient bool) (Outcome, *Capped) {
 	if u == nil {
 		return Booked, nil

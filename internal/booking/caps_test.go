@@ -12,8 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestDecider_Caps: on the day of noon, bert has a push. The quota is in the way of nothing
-// but the time of that push.
+// TestDecider_Caps: on the day of noon, bert has a push. The quota is in the way of nothing but the time of that push.
 func TestDecider_Caps(t *testing.T) {
 	type draft struct {
 		recipient  string
@@ -130,8 +129,8 @@ func TestCapped_Error(t *testing.T) {
 	}
 }
 
-// TestOrder_Days: a push may land on the day that it names. One that may be moved may land
-// on any day that the order names; a day that it names alone is not left out.
+// TestOrder_Days: a push may land on the day that it names. One that may be moved may land on any day that the order
+// names; a day that it names alone is not left out.
 func TestOrder_Days(t *testing.T) {
 	b, today := setup(t), booking.DayOf(noon)
 	fixed := func(in time.Duration) booking.Draft { return booking.Draft{Push: b.push("anna", in)} }

@@ -21,12 +21,12 @@ type ClaimOrder struct {
 	Token uuid.UUID // of the attempt; the store sets it, so that a claim that is run again knows its own
 }
 
-// Patience is how long a claim may ask its caller to wait instead of putting the push off:
-// so that sends exactly a window apart keep their pace.
+// Patience is how long a claim may ask its caller to wait instead of putting the push off: so that sends exactly a
+// window apart keep their pace.
 const Patience = 2 * time.Second
 
-// LockWait is how long a claim asks its caller to wait if another transaction has the
-// recipient's lock. Most transactions take a few milliseconds.
+// LockWait is how long a claim asks its caller to wait if another transaction has the recipient's lock. Most
+// transactions take a few milliseconds.
 const LockWait = 20 * time.Millisecond
 
 // ClaimOutcome is what a claim found.
@@ -73,8 +73,8 @@ type InFlight struct {
 	LeaseUntil time.Time
 }
 
-// Decide says what is to be done about the recipient's oldest due push. The delivery gate
-// is here: a push is sent only if the recipient's actual sends leave room for it now.
+// Decide says what is to be done about the recipient's oldest due push. The delivery gate is here: a push is sent only
+// if the recipient's actual sends leave room for it now.
 func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	c := Claim{Now: now, Left: s.Left}
 	if s.Locked {
@@ -107,8 +107,8 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	return c
 }
 
-// gate returns when the due push may be sent: at the first time from now on at which the
-// actual sends leave room for it, or when it expires.
+// gate returns when the due push may be sent: at the first time from now on at which the actual sends leave room for
+// it, or when it expires.
 func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 	free, ok := policy.Next(quota.NewTimeline(s.Sends), now, 0)
 	if !ok || free.After(s.Due.ExpiresAt) {
@@ -117,9 +117,8 @@ func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 	return free
 }
 
-// Behind is the answer to a claim that is decided together with an earlier one for the
-// same recipient. The caller of the earlier one looks again, for both if they are for
-// the same channel.
+// Behind is the answer to a claim that is decided together with an earlier one for the same recipient. The caller of
+// the earlier one looks again, for both if they are for the same channel.
 func (o ClaimOrder) Behind(first ClaimOrder, now time.Time) Claim {
 	if o.Channel != first.Channel {
 		return Claim{Outcome: Again, Now: now}

@@ -12,8 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestClaimState_Decide: a push of anna expires in an hour. At most one push per minute may
-// reach her.
+// TestClaimState_Decide: a push of anna expires in an hour. At most one push per minute may reach her.
 func TestClaimState_Decide(t *testing.T) {
 	const second, minute = time.Second, time.Minute
 	for _, row := range []struct {
@@ -77,8 +76,8 @@ func TestClaimState_Decide(t *testing.T) {
 	}
 }
 
-// TestClaimState_InFlight: a recipient has one attempt under way at a time. A claim that is
-// run again, because the reply to its transaction was lost, finds its own.
+// TestClaimState_InFlight: a recipient has one attempt under way at a time. A claim that is run again, because the
+// reply to its transaction was lost, finds its own.
 func TestClaimState_InFlight(t *testing.T) {
 	b := setup(t)
 	sending, due := b.push("anna", -time.Minute), b.push("anna", 0)
@@ -113,9 +112,8 @@ func claimedBefore(f booking.InFlight) booking.Claim {
 	}
 }
 
-// TestClaimOrder_Behind: of several claims for a recipient that are decided together, the
-// first is served. The others find nothing, for its caller looks again; but it does not
-// look for another channel.
+// TestClaimOrder_Behind: of several claims for a recipient that are decided together, the first is served. The others
+// find nothing, for its caller looks again; but it does not look for another channel.
 func TestClaimOrder_Behind(t *testing.T) {
 	for _, row := range []struct {
 		first, second string
@@ -128,8 +126,8 @@ func TestClaimOrder_Behind(t *testing.T) {
 	}
 }
 
-// TestLost_Finish: a lost attempt has an unknown outcome, and the
-// push is tried again if its channel allows it and it does not expire before.
+// TestLost_Finish: a lost attempt has an unknown outcome, and the push is tried again if its channel allows it and it
+// does not expire before.
 func TestLost_Finish(t *testing.T) {
 	retry := push.Retry{MaxAttempts: 3, First: time.Minute, Max: hour}
 	never := retry

@@ -10,8 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Decider decides orders one after another. What it books counts for the orders that
-// follow.
+// Decider decides orders one after another. What it books counts for the orders that follow.
 type Decider struct {
 	// Granted is what is to be stored.
 	Granted []Grant
@@ -36,8 +35,7 @@ type Snapshot struct {
 	Existing []push.Push // that have the id or the Idempotency-Key of a draft
 }
 
-// Views holds what is known of recipients. A view shows at least [Order.Around] of
-// every draft for its recipient.
+// Views holds what is known of recipients. A view shows at least [Order.Around] of every draft for its recipient.
 type Views interface {
 	// View returns the view of a recipient. It remembers what is changed in it.
 	View(r quota.Recipient) *quota.View
@@ -110,9 +108,8 @@ func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 	return x.grant(p, d, o, view, newRecipient)
 }
 
-// Move decides about the new time of a push that exists: that of the order's only draft.
-// The push's own booking does not count against it. The errors are [push.ErrNotFound] and
-// [push.ErrNotReschedulable], which comes with the push.
+// Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
+// not count against it. The errors are [push.ErrNotFound] and [push.ErrNotReschedulable], which comes with the push.
 func (x *Decider) Move(o Order) (Decision, error) {
 	d := o.Drafts[0]
 	p, ok := x.existing[d.Push.ID]

@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestDecider_Move: under one push per minute, anna has one at noon and one in an hour. The
-// first of them is to be moved.
+// TestDecider_Move: under one push per minute, anna has one at noon and one in an hour. The first of them is to be
+// moved.
 func TestDecider_Move(t *testing.T) {
 	const day = 24 * hour
 	for _, row := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Order asks to book drafts of one tenant. They are decided one after another: each
-// conflicts with those that were booked before it.
+// Order asks to book drafts of one tenant. They are decided one after another: each conflicts with those that were
+// booked before it.
 type Order struct {
 	Drafts []Draft
 	Policy quota.Policy
@@ -50,26 +50,24 @@ type Decision struct {
 	NewRecipientOfDay bool          // of Booked: it is the recipient's only push on its day
 	Capped            *Capped       // of OverCap and Uncounted
 
-	// Bookings are, for a draft with Since that was booked or refused, all bookings of
-	// the recipient from then on. Crowded says that there are more than Crowd, and that
-	// they are left out.
+	// Bookings are, for a draft with Since that was booked or refused, all bookings of the recipient from then on.
+	// Crowded says that there are more than Crowd, and that they are left out.
 	Bookings []quota.Booking
 	Crowded  bool
 
-	// Quota says why a draft was refused. Its free times hold only if Complete. If they
-	// do not, Granted are the bookings of the same recipient that the order made before;
-	// they may have been taken back since.
+	// Quota says why a draft was refused. Its free times hold only if Complete. If they do not, Granted are the
+	// bookings of the same recipient that the order made before; they may have been taken back since.
 	Quota    quota.Decision
 	Complete bool
 	Granted  []quota.Booking
 }
 
-// Crowd is how many bookings a recipient may have without being crowded. The bookings
-// of a crowded recipient are neither shown nor kept in the cache.
+// Crowd is how many bookings a recipient may have without being crowded. The bookings of a crowded recipient are
+// neither shown nor kept in the cache.
 const Crowd = 1000
 
-// MaxRead is how many bookings of one recipient are read without a lock, at most: more
-// than twice as many as a rule may allow in a window.
+// MaxRead is how many bookings of one recipient are read without a lock, at most: more than twice as many as a rule may
+// allow in a window.
 const MaxRead = 250_000
 
 // Held is a booking, and the state of its push.
@@ -86,9 +84,9 @@ func (d Draft) Recipient() quota.Recipient {
 	return quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
 }
 
-// Books reports whether these decisions leave booked what they grant. They do not if the
-// order only asks, if it is atomic and not granted as a whole, if it bears an
-// Idempotency-Key of another request, or if it has to come again with another day counted.
+// Books reports whether these decisions leave booked what they grant. They do not if the order only asks, if it is
+// atomic and not granted as a whole, if it bears an Idempotency-Key of another request, or if it has to come again with
+// another day counted.
 func (o Order) Books(decisions []Decision) bool {
 	all := true
 	for i := range decisions {
@@ -102,8 +100,7 @@ func (o Order) Books(decisions []Decision) bool {
 	return !o.DryRun && (all || !o.Atomic)
 }
 
-// Around returns the empty view that has to be filled with bookings before a draft of
-// the order can be decided.
+// Around returns the empty view that has to be filled with bookings before a draft of the order can be decided.
 func (o Order) Around(d Draft) quota.View {
 	v := o.Policy.Around(d.Push.SendAt, 2)
 	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
@@ -125,8 +122,8 @@ func (o Order) Around(d Draft) quota.View {
 // EndOfTime is later than any send time.
 var EndOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// freeTime returns a free time for the draft: its send time or, if the draft may be moved,
-// the next free time up to Latest.
+// freeTime returns a free time for the draft: its send time or, if the draft may be moved, the next free time up to
+// Latest.
 func (o Order) freeTime(d Draft, view *quota.View) (at time.Time, free bool) {
 	if o.Policy.Allows(view.Timeline, d.Push.SendAt) {
 		return d.Push.SendAt, true
@@ -138,6 +135,6 @@ func (o Order) freeTime(d Draft, view *quota.View) (at time.Time, free bool) {
 	return next, ok && !next.After(d.Latest)
 }
 
-// NearLimit reports whether at least four fifths of the limit of a rule are used. A rule
-// with a limit of one would be near its limit with every push, and never is.
+// NearLimit reports whether at least four fifths of the limit of a rule are used. A rule with a limit of one would be
+// near its limit with every push, and never is.
 func NearLimit(u quota.Usage) bool { return u.Rule.Limit >= 2 && 5*u.Used >= 4*u.Rule.Limit }

@@ -28,9 +28,8 @@ func gather(t *testing.T) *gathering {
 	return g
 }
 
-// together makes calls while the store's worker of that kind is held up by a lock
-// that the test has, so that they end up in one group, and reports whether
-// they did.
+// together makes calls while the store's worker of that kind is held up by a lock that the test has, so that they end
+// up in one group, and reports whether they did.
 func (g *gathering) together(t *testing.T, lock string, args []any, holdUp, calls []func()) bool {
 	t.Helper()
 	g.exec(t, `BEGIN`)
@@ -83,8 +82,8 @@ func TestBook_BadDraftInGroup(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestFinish_BadFinishInGroup: a finish that breaks the transaction of a group fails alone. An attempt whose end is
-// not recorded would be repeated.
+// TestFinish_BadFinishInGroup: a finish that breaks the transaction of a group fails alone. An attempt whose end is not
+// recorded would be repeated.
 func TestFinish_BadFinishInGroup(t *testing.T) {
 	t.Parallel()
 	g := gather(t)
@@ -117,8 +116,7 @@ func TestFinish_BadFinishInGroup(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestBook_DryRunInGroup: a dry run does not take the place of another order of its group that asks for the same
-// time.
+// TestBook_DryRunInGroup: a dry run does not take the place of another order of its group that asks for the same time.
 func TestBook_DryRunInGroup(t *testing.T) {
 	t.Parallel()
 	g := gather(t)

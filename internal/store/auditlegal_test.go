@@ -23,8 +23,7 @@ func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
 	}
 }
 
-// ready lets a push that waits for its retry, or has been moved, be tried now,
-// as if that time had come.
+// ready lets a push that waits for its retry, or has been moved, be tried now, as if that time had come.
 func (b *bundle) ready(t testing.TB, p push.Push) {
 	t.Helper()
 	b.exec(t, `UPDATE pushes SET send_at = least(send_at, date_trunc('second', clock_timestamp())), next_at = clock_timestamp() WHERE id = $1`, p.ID)
@@ -44,8 +43,7 @@ func (b *bundle) cancel(t testing.TB, p push.Push) {
 	}
 }
 
-// lives are ways through the states, each step by the store's own means. The
-// push is due at once.
+// lives are ways through the states, each step by the store's own means. The push is due at once.
 var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 	"sent, as reported twice": func(t *testing.T, b *bundle, p push.Push, step func()) {
 		c := b.claimed(t, p)
@@ -231,8 +229,7 @@ func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	}
 }
 
-// endSomehow ends an attempt in one of many ways, after a moment. There is one
-// reaper.
+// endSomehow ends an attempt in one of many ways, after a moment. There is one reaper.
 func (b *bundle) endSomehow(t *testing.T, c booking.Claim, reaper *sync.Mutex) {
 	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond) // an attempt takes time, so that audits see it under way
 	end := []booking.Finish{sent, sent, tryAgain, gaveUp, lostTrack, {}}[rand.N(6)]

@@ -41,8 +41,8 @@ func TestClaim_NotDue(t *testing.T) {
 	}
 }
 
-// TestClaim_OldestFirst: claims take the oldest due push first, in whatever order the pushes were booked, and with
-// any plan of Postgres.
+// TestClaim_OldestFirst: claims take the oldest due push first, in whatever order the pushes were booked, and with any
+// plan of Postgres.
 func TestClaim_OldestFirst(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string][]string{

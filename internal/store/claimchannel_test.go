@@ -31,8 +31,8 @@ func (b *bundle) through(t *testing.T, channel string, ago time.Duration) push.P
 	return book(t, b.Store, nil, d).Push
 }
 
-// TestClaim_ByChannel: a claim for any channel leaves out and names the channels that can take no push. A claim for
-// one channel takes its push although older ones are due.
+// TestClaim_ByChannel: a claim for any channel leaves out and names the channels that can take no push. A claim for one
+// channel takes its push although older ones are due.
 func TestClaim_ByChannel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -68,8 +68,8 @@ func TestClaim_ByChannel(t *testing.T) {
 	b.audit(t, nil)
 }
 
-// TestClaim_TwoChannelsInOneGroup: of two claims for one recipient and different channels in a group, the second is
-// not told that nothing is due.
+// TestClaim_TwoChannelsInOneGroup: of two claims for one recipient and different channels in a group, the second is not
+// told that nothing is due.
 func TestClaim_TwoChannelsInOneGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

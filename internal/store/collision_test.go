@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestRecipientKey_Collision: two recipients with the same key have quotas of their own. Two ids with the same 64
-// bits of a SHA-256 are hard to find, so the test gives bert's rows the key of anna.
+// TestRecipientKey_Collision: two recipients with the same key have quotas of their own. Two ids with the same 64 bits
+// of a SHA-256 are hard to find, so the test gives bert's rows the key of anna.
 func TestRecipientKey_Collision(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -37,8 +37,7 @@ func TestRecipientKey_Collision(t *testing.T) {
 		t.Errorf("anna's list: %+v, %v", list, err)
 	}
 
-	// The gate: bert must wait for his own send, and anna not. His push stands
-	// before hers until it is put off.
+	// The gate: bert must wait for his own send, and anna not. His push stands before hers until it is put off.
 	anna := b.booked(t, "anna", -time.Second)
 	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.PutOff || c.Push.ID != bert.ID {
 		t.Fatalf("%+v", c)

@@ -114,9 +114,8 @@ func TestCrowd_OnePlace(t *testing.T) {
 	b.audit(t, policy)
 }
 
-// TestCrowd_FullBatch: a thousand pushes for one recipient under a rule of a thousand
-// a day. Testing each of them against each run of a thousand took longer than a
-// transaction may.
+// TestCrowd_FullBatch: a thousand pushes for one recipient under a rule of a thousand a day. Testing each of them
+// against each run of a thousand took longer than a transaction may.
 func TestCrowd_FullBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -184,8 +183,8 @@ func TestBook_SkipsLockedRecipients(t *testing.T) {
 	}
 }
 
-// TestBook_LongTransactionsPerTenant: a tenant that is alone has two long transactions at a time, and one while
-// another tenant books.
+// TestBook_LongTransactionsPerTenant: a tenant that is alone has two long transactions at a time, and one while another
+// tenant books.
 func TestBook_LongTransactionsPerTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -226,8 +225,8 @@ func TestBook_LongTransactionsPerTenant(t *testing.T) {
 	}
 }
 
-// BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule
-// counts: `go test ./internal/store -run xxx -bench Crowd`.
+// BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule counts: `go test ./internal/store
+// -run xxx -bench Crowd`.
 func BenchmarkCrowd(b *testing.B) {
 	s := setup(b)
 	s.fill(b, "anna", 100_000, began.Add(time.Hour), 2*time.Second)

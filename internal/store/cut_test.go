@@ -17,8 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// cutter ends the store's connections again and again, each time after some
-// more work was done, until it is stopped.
+// cutter ends the store's connections again and again, each time after some more work was done, until it is stopped.
 func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) (cuts int) {
 	for next := done.Load(); ; {
 		select {
@@ -89,8 +88,8 @@ func TestBook_ConnectionsCut(t *testing.T) {
 	}
 }
 
-// TestClaim_ConnectionsCut: while connections are cut, every push is attempted by one claimer at a time, and
-// recorded once.
+// TestClaim_ConnectionsCut: while connections are cut, every push is attempted by one claimer at a time, and recorded
+// once.
 func TestClaim_ConnectionsCut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

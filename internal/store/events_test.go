@@ -16,8 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// hook makes a webhook of the bundle's tenant that wants these events; none:
-// all.
+// hook makes a webhook of the bundle's tenant that wants these events; none: all.
 func (b *bundle) hook(t testing.TB, events ...push.Event) push.Webhook {
 	t.Helper()
 	if events == nil {
@@ -178,8 +177,8 @@ func TestEvents_WantedOnly(t *testing.T) {
 	}
 }
 
-// TestEvents_NearLimit: a booking after which four fifths of a rule's limit are used writes an event behind its own,
-// in the same transaction.
+// TestEvents_NearLimit: a booking after which four fifths of a rule's limit are used writes an event behind its own, in
+// the same transaction.
 func TestEvents_NearLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

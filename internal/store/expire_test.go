@@ -49,8 +49,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestExpire_Concurrent: an expirer skips pushes that another one has locked. A claim that waits for such a push
-// looks again.
+// TestExpire_Concurrent: an expirer skips pushes that another one has locked. A claim that waits for such a push looks
+// again.
 func TestExpire_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

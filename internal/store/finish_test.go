@@ -197,8 +197,8 @@ func TestFinish_LateBesideNextAttempt(t *testing.T) {
 	}
 }
 
-// TestFinish_ReaperAndWorker: the reaper and the worker finish the same attempt in one transaction, in either order.
-// A delivered push is not sent again.
+// TestFinish_ReaperAndWorker: the reaper and the worker finish the same attempt in one transaction, in either order. A
+// delivered push is not sent again.
 func TestFinish_ReaperAndWorker(t *testing.T) {
 	t.Parallel()
 	g := gather(t)

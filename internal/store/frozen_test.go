@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestPromote_FrozenProgram: the lock of a frozen promoter goes over to another one. The frozen one gets an error
-// when it wakes, and then goes on.
+// TestPromote_FrozenProgram: the lock of a frozen promoter goes over to another one. The frozen one gets an error when
+// it wakes, and then goes on.
 func TestPromote_FrozenProgram(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

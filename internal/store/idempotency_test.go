@@ -22,8 +22,8 @@ func keyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) b
 	return d
 }
 
-// TestIdempotencyKey_SameRequestConcurrent: one request that comes many times at once makes one push, and every
-// caller gets that one.
+// TestIdempotencyKey_SameRequestConcurrent: one request that comes many times at once makes one push, and every caller
+// gets that one.
 func TestIdempotencyKey_SameRequestConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -43,8 +43,8 @@ func TestIdempotencyKey_SameRequestConcurrent(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_OtherRequestsConcurrent: of many requests under one key at once, one is booked. They share
-// neither a recipient nor an id, as a single push and the members of batches do not.
+// TestIdempotencyKey_OtherRequestsConcurrent: of many requests under one key at once, one is booked. They share neither
+// a recipient nor an id, as a single push and the members of batches do not.
 func TestIdempotencyKey_OtherRequestsConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

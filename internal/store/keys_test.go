@@ -74,8 +74,7 @@ func (b *bundle) keyOf(t *testing.T, key string) store.APIKey {
 	return keys[i]
 }
 
-// TestRotateKey: the old key and the new one live at the same time, and then the
-// old one ends.
+// TestRotateKey: the old key and the new one live at the same time, and then the old one ends.
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -111,8 +110,7 @@ func TestRotateKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Then the overlap does not become the life of the next key, and never makes
-	// an end later.
+	// Then the overlap does not become the life of the next key, and never makes an end later.
 	third, err := b.RotateKey(t.Context(), first.ID, 48*time.Hour, 0)
 	if err != nil {
 		t.Fatal(err)

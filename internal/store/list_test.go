@@ -86,9 +86,8 @@ func (b *bundle) listAll(t *testing.T, f push.Filter, limit int) (all []push.Pus
 	return all, pages
 }
 
-// TestList_EndsPagesAtAMebibyte: twenty pushes of 100 KB, of which a page has ten
-// or eleven whatever its size, and none is left out. One that is larger than a page
-// is a page.
+// TestList_EndsPagesAtAMebibyte: twenty pushes of 100 KB, of which a page has ten or eleven whatever its size, and none
+// is left out. One that is larger than a page is a page.
 func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -110,8 +109,8 @@ func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 	}
 }
 
-// TestList_BoundsItsScan: among 25,100 pushes, three fit each filter. The pages on the
-// way are empty, but do not end the list.
+// TestList_BoundsItsScan: among 25,100 pushes, three fit each filter. The pages on the way are empty, but do not end
+// the list.
 func TestList_BoundsItsScan(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

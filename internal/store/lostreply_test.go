@@ -22,8 +22,8 @@ func setupProxy(t *testing.T) (*bundle, *lossy) {
 	return b, w
 }
 
-// TestBook_CommitUnknown: a booking whose commit gets no reply finds its own row when it runs again, and answers
-// with the push, its usage and its view.
+// TestBook_CommitUnknown: a booking whose commit gets no reply finds its own row when it runs again, and answers with
+// the push, its usage and its view.
 func TestBook_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -88,8 +88,8 @@ func TestChange_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestClaim_CommitUnknown: a claim whose commit gets no reply finds its own attempt. Lost, it would block the
-// recipient until the lease ends.
+// TestClaim_CommitUnknown: a claim whose commit gets no reply finds its own attempt. Lost, it would block the recipient
+// until the lease ends.
 func TestClaim_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestBook_Orders decides several drafts at once, under one per minute. bert has a push in an hour, and one of the
-// key "used".
+// TestBook_Orders decides several drafts at once, under one per minute. bert has a push in an hour, and one of the key
+// "used".
 func TestBook_Orders(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}

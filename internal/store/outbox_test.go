@@ -78,8 +78,8 @@ func (b *bundle) passes(t testing.TB, d time.Duration) {
 	b.exec(t, `UPDATE webhooks SET failing_since = failing_since - $1::interval, old_secret_until = old_secret_until - $1::interval, deleted_at = deleted_at - $1::interval`, d)
 }
 
-// TestClaimDeliveries_EventOrder: the events of a push are delivered in order, whatever becomes of the attempts.
-// They do not wait for those of another push.
+// TestClaimDeliveries_EventOrder: the events of a push are delivered in order, whatever becomes of the attempts. They
+// do not wait for those of another push.
 func TestClaimDeliveries_EventOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -165,8 +165,8 @@ func TestClaimDeliveries_Concurrent(t *testing.T) {
 	}
 }
 
-// TestClaimDeliveries_LostAttempt: a delivery whose worker died is claimed again when its lease ends. If the worker
-// was only slow, its success counts and its failure does not.
+// TestClaimDeliveries_LostAttempt: a delivery whose worker died is claimed again when its lease ends. If the worker was
+// only slow, its success counts and its failure does not.
 func TestClaimDeliveries_LostAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -198,8 +198,8 @@ func TestClaimDeliveries_LostAttempt(t *testing.T) {
 	}
 }
 
-// TestClaimDeliveries_FailingEndpoint: a failing endpoint is tried with one delivery at a time. Events that wait for
-// an earlier one do not delay those that can be sent.
+// TestClaimDeliveries_FailingEndpoint: a failing endpoint is tried with one delivery at a time. Events that wait for an
+// earlier one do not delay those that can be sent.
 func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// crowd books drafts at the same time through two stores, as two API processes
-// would, and returns the decisions in the drafts' order.
+// crowd books drafts at the same time through two stores, as two API processes would, and returns the decisions in the
+// drafts' order.
 func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...booking.Draft) []booking.Decision {
 	t.Helper()
 	stores := []*store.Store{b.Store, openURL(t, b.url, store.Config{})}

@@ -140,8 +140,8 @@ func TestPromote_SlowQueue(t *testing.T) {
 	}
 }
 
-// TestPromote_ArmLeaseExpired: a push is armed again when its arm lease has expired, since Redis may have forgotten
-// the wake-up.
+// TestPromote_ArmLeaseExpired: a push is armed again when its arm lease has expired, since Redis may have forgotten the
+// wake-up.
 func TestPromote_ArmLeaseExpired(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -158,8 +158,8 @@ func TestPromote_ArmLeaseExpired(t *testing.T) {
 	}
 }
 
-// TestPromote_ArmFails: a failure of the queue leaves no push armed, is no reason to try again, and is not taken for
-// a failure of Postgres.
+// TestPromote_ArmFails: a failure of the queue leaves no push armed, is no reason to try again, and is not taken for a
+// failure of Postgres.
 func TestPromote_ArmFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,8 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// change is what a tenant does to a push that waits, and which error says that
-// it came too late for that.
+// change is what a tenant does to a push that waits, and which error says that it came too late for that.
 type change struct {
 	do     func(b *bundle, st *store.Store, p push.Push) error
 	late   error
@@ -48,8 +47,8 @@ var (
 	}
 )
 
-// TestChange_BesideClaim: a cancel or move races a claim. Either the change is confirmed or the push is claimed,
-// never both, and the race ends in both ways.
+// TestChange_BesideClaim: a cancel or move races a claim. Either the change is confirmed or the push is claimed, never
+// both, and the race ends in both ways.
 func TestChange_BesideClaim(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]change{"cancel": cancel, "move": move} {
@@ -165,8 +164,8 @@ func TestChange_ByState(t *testing.T) {
 	}
 }
 
-// TestReschedule_MovesExpiry: the expiry moves with the send time, and the push's own place does not count against
-// the new one.
+// TestReschedule_MovesExpiry: the expiry moves with the send time, and the push's own place does not count against the
+// new one.
 func TestReschedule_MovesExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -32,8 +32,8 @@ func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 	return st
 }
 
-// began is when these tests began. Drafts count from then, not from now: what
-// is to conflict by seconds must not depend on when a second ends.
+// began is when these tests began. Drafts count from then, not from now: what is to conflict by seconds must not depend
+// on when a second ends.
 var began = time.Now().UTC().Truncate(time.Second)
 
 // draft is a push for a recipient, so long from when the tests began.

@@ -13,9 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// overtake is a booking that commits while another one of the same recipient
-// waits for the lock: it has the lock and an uncommitted row when the other
-// begins.
+// overtake is a booking that commits while another one of the same recipient waits for the lock: it has the lock and an
+// uncommitted row when the other begins.
 func (b *bundle) overtake(t *testing.T, at time.Time, other func()) {
 	t.Helper()
 	key := push.RecipientKey(b.tenant, "anna")
@@ -36,9 +35,8 @@ func (b *bundle) overtake(t *testing.T, at time.Time, other func()) {
 	<-done
 }
 
-// inOneStatement is what the store must not do: it takes the lock and looks at
-// the neighbours in one statement. The statement's snapshot is older than its
-// wait for the lock.
+// inOneStatement is what the store must not do: it takes the lock and looks at the neighbours in one statement. The
+// statement's snapshot is older than its wait for the lock.
 func inOneStatement(ctx context.Context, db *pgx.Conn, d booking.Draft) (booked bool, err error) {
 	p := d.Push
 	tag, err := db.Exec(ctx, `
@@ -51,8 +49,8 @@ func inOneStatement(ctx context.Context, db *pgx.Conn, d booking.Draft) (booked 
 	return tag.RowsAffected() == 1, err
 }
 
-// TestBook_LockAndReadInOneStatement: a statement that takes the lock and reads the neighbours books a second push
-// into the same minute. The store, which reads in a later statement, refuses it.
+// TestBook_LockAndReadInOneStatement: a statement that takes the lock and reads the neighbours books a second push into
+// the same minute. The store, which reads in a later statement, refuses it.
 func TestBook_LockAndReadInOneStatement(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}

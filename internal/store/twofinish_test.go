@@ -48,8 +48,7 @@ func TestFinish_TwoPrograms(t *testing.T) {
 	}
 }
 
-// inOrder starts calls that want to change a push, in this order, and lets them
-// go on together.
+// inOrder starts calls that want to change a push, in this order, and lets them go on together.
 func (b *bundle) inOrder(t *testing.T, p push.Push, calls []func()) {
 	t.Helper()
 	tx, err := b.db.Begin(t.Context())
