@@ -61,7 +61,7 @@ type observer interface {
 	// time it began.
 	Attempted(channel, outcome string, first bool, late time.Duration)
 	Unregistered(channel string)
-	Deferred()
+	PutOff()
 }
 
 // delayKey is a delayed recipient, and the channel that its wake-up was for.

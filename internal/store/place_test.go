@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// crowd books drafts at the same time through two stores, as two API processes
-// would, and returns the decisions in the drafts' order.
+// crowd books drafts at the same time through two stores, as two API processes would, and returns the decisions in the
+// drafts' order.
 func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...booking.Draft) []booking.Decision {
 	t.Helper()
 	stores := []*store.Store{b.Store, openURL(t, b.url, store.Config{})}
@@ -47,9 +47,8 @@ func outcomes(decisions []booking.Decision) map[booking.Outcome]int {
 	return n
 }
 
-// TestOnePlaceHasOneWinner lets 64 want the same place, and then the three
-// places of an hour.
-func TestOnePlaceHasOneWinner(t *testing.T) {
+// TestBook_OnePlace: 64 submits ask for the same place, and then for the three places of an hour.
+func TestBook_OnePlace(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		policy quota.Policy
@@ -82,9 +81,8 @@ func TestOnePlaceHasOneWinner(t *testing.T) {
 	}
 }
 
-// TestCrowdBooksAllThereIsRoomFor: no place is given twice, and none that was
-// free when the last was asked is left.
-func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
+// TestBook_Concurrent: 300 submits at once: no place is given twice, and a refused time was not free.
+func TestBook_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 3, Window: time.Minute}}
@@ -119,8 +117,8 @@ func TestCrowdBooksAllThereIsRoomFor(t *testing.T) {
 	}
 }
 
-// TestStates: what holds a place, and what has given it back.
-func TestStatesThatHoldAPlace(t *testing.T) {
+// TestBook_StatesThatCount: pushes that are scheduled, being sent or sent hold a place, and others do not.
+func TestBook_StatesThatCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
@@ -135,8 +133,8 @@ func TestStatesThatHoldAPlace(t *testing.T) {
 	}
 }
 
-// TestUsageIsOfTheNewPush includes itself.
-func TestUsageIsOfTheNewPush(t *testing.T) {
+// TestBook_UsageIncludesPush: the usage of a new push counts the push itself.
+func TestBook_UsageIncludesPush(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 5 {
@@ -151,7 +149,7 @@ func TestUsageIsOfTheNewPush(t *testing.T) {
 	}
 }
 
-func TestTenantsDoNotShareRecipients(t *testing.T) {
+func TestBook_SameRecipientOfTwoTenants(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 2 {
