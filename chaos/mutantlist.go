@@ -20,7 +20,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a submit is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/booking/decider.go", "at, free := o.slot(d, view)", "at, free := d.Push.SendAt, true"},
+		{"internal/booking/decider.go", "at, free := o.freeTime(d, view)", "at, free := d.Push.SendAt, true"},
 	},
 	story:    flushedCache,
 	evidence: []string{"I2 promised", "promised-window"},
@@ -85,5 +85,5 @@ var noRearming = mutation{
 
 var noPolling = []mutation{
 	{"internal/schedule/poll.go", "since = 0\n\t}", "since = 0\n\t} else {\n\t\treturn false, nil\n\t}"},
-	{"internal/schedule/poll.go", "if away < p.Patience {", "if away >= 0 {"},
+	{"internal/schedule/poll.go", "if away < p.cfg.Patience {", "if away >= 0 {"},
 }
