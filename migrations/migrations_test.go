@@ -23,12 +23,10 @@ var (
 	slowToAlter = regexp.MustCompile(`(?i)ALTER COLUMN \w+ (SET DATA )?TYPE|SET NOT NULL|ADD COLUMN[^,]*?\b(DEFAULT\s+[^,]*\(|NOT NULL\s*(,|$)|REFERENCES|UNIQUE|PRIMARY KEY|GENERATED)`)
 )
 
-// firstUnderLoad is the first migration that is applied while others may have
-// large tables.
+// firstUnderLoad is the first migration that is applied while others may have large tables.
 const firstUnderLoad = "0004"
 
-// wrong says what a migration does that holds requests up, or could not be
-// repeated.
+// wrong says what a migration does that delays requests, or could not be repeated.
 func wrong(text string) (faults []string) {
 	up, down, both := strings.Cut(text, "-- +goose Down")
 	up = comment.ReplaceAllString(function.ReplaceAllString(up, ""), "")
@@ -51,7 +49,7 @@ func wrong(text string) (faults []string) {
 	}
 	for _, m := range index.FindAllStringSubmatch(up, -1) {
 		if !ours[m[1]] {
-			faults = append(faults, "it builds an index on "+m[1]+" while nobody can write: build it concurrently, in a file of its own")
+			faults = append(faults, "it builds an index on "+m[1]+" while all writes wait: build it concurrently, in a file of its own")
 		}
 	}
 	if found := rewritten.FindString(up); found != "" {
@@ -70,8 +68,8 @@ func wrong(text string) (faults []string) {
 	return faults
 }
 
-// TestMigrationsHoldNobodyUp reads every migration since there are large tables.
-func TestMigrationsHoldNobodyUp(t *testing.T) {
+// TestMigrations_NonBlocking reads every migration since there are large tables.
+func TestMigrations_NonBlocking(t *testing.T) {
 	names, err := fs.Glob(FS, "*.sql")
 	if err != nil || len(names) < 3 {
 		t.Fatal(names, err)

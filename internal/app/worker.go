@@ -44,7 +44,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		loops = append(loops, auditor.Run)
 	}
 	gauges = a.gauges()
-	gauges.Waiting, gauges.Held, gauges.Polling = deliverer.Waiting, deliverer.Held, poller.Polling
+	gauges.Channels, gauges.Polling = deliverer.Channels, poller.Polling
 	return loops, gauges
 }
 

@@ -38,12 +38,12 @@ func TestDecider_Book(t *testing.T) {
 			want: []booking.Outcome{booked, booked}, booked: map[string][]time.Duration{"bert": {hour - time.Minute, hour + time.Minute}}},
 		{name: "drafts conflict in their order", drafts: []draft{anna(0), anna(30 * time.Second), anna(time.Minute)},
 			want: []booking.Outcome{booked, refused, booked}, booked: map[string][]time.Duration{"anna": {0, time.Minute}}},
-		{name: "a refused draft takes no slot", drafts: []draft{bert(hour), bert(hour + time.Minute)},
+		{name: "a refused draft takes no place", drafts: []draft{bert(hour), bert(hour + time.Minute)},
 			want: []booking.Outcome{refused, booked}, booked: map[string][]time.Duration{"bert": {hour + time.Minute}}},
 		{name: "recipients do not conflict", drafts: []draft{anna(hour), {recipient: "carl", in: hour}},
 			want: []booking.Outcome{booked, booked}, booked: map[string][]time.Duration{"anna": {hour}, "carl": {hour}}},
 
-		{name: "atomic, and all have a slot", atomic: true, drafts: []draft{anna(0), anna(time.Minute)},
+		{name: "atomic, and all have a free time", atomic: true, drafts: []draft{anna(0), anna(time.Minute)},
 			want: []booking.Outcome{booked, booked}, booked: map[string][]time.Duration{"anna": {0, time.Minute}}},
 		{name: "atomic, and one has none", atomic: true, drafts: []draft{anna(0), bert(hour), anna(time.Minute)}, want: []booking.Outcome{booked, refused, booked}},
 		{name: "a dry run", dryRun: true, drafts: []draft{anna(0), anna(0)}, want: []booking.Outcome{booked, refused}},
@@ -119,8 +119,8 @@ func TestDecider_StoredPush(t *testing.T) {
 	}
 }
 
-// TestDecider_ArmedUntil: a push that is due within Arm is taken for armed, for three times
-// as long. Its expiry stays if it has no time to live.
+// TestDecider_ArmedUntil: a push that is due within Arm is taken for armed, for three times as long. Its expiry stays
+// if it has no time to live.
 func TestDecider_ArmedUntil(t *testing.T) {
 	const arm = 5 * time.Second
 	for in, want := range map[time.Duration]time.Time{0: noon.Add(3 * arm), arm - time.Second: noon.Add(3 * arm), arm: {}, hour: {}} {
@@ -191,8 +191,8 @@ func TestDecider_Idempotency(t *testing.T) {
 	}
 }
 
-// TestDecider_LostReply: a transaction that is run again finds the pushes that it has
-// committed, and answers as the first run would have.
+// TestDecider_LostReply: a transaction that is run again finds the pushes that it has committed, and answers as the
+// first run would have.
 func TestDecider_LostReply(t *testing.T) {
 	b := setup(t)
 	o := booking.Order{Drafts: []booking.Draft{{Push: b.push("anna", 0), Since: noon.Add(-hour)}}, Policy: onePerMinute}
@@ -207,8 +207,8 @@ func TestDecider_LostReply(t *testing.T) {
 	}
 }
 
-// TestDecider_TakenBack: of several orders that are decided together, those that book
-// nothing leave nothing to the others.
+// TestDecider_TakenBack: of several orders that are decided together, those that book nothing leave nothing to the
+// others.
 func TestDecider_TakenBack(t *testing.T) {
 	b := setup(t)
 	b.hold("bert", hour)
@@ -225,7 +225,7 @@ func TestDecider_TakenBack(t *testing.T) {
 	order(false, true, keyed())
 	order(true, false, keyed(), booking.Draft{Push: b.push("bert", hour)})
 	if got := order(false, false, keyed()); got[0] != booking.Booked { // another request, by the hash
-		t.Errorf("outcome %v: a slot or a key is not given back", got)
+		t.Errorf("outcome %v: a place or a key is not given back", got)
 	}
 	if got := order(false, false, booking.Draft{Push: b.push("anna", time.Second)}); got[0] != booking.Refused {
 		t.Errorf("outcome %v: an order does not count for the next", got)
@@ -235,8 +235,8 @@ func TestDecider_TakenBack(t *testing.T) {
 	}
 }
 
-// TestDecider_Refused: a refusal names the rule and the bookings in the way, and the free
-// times around them if all bookings that matter to these are known.
+// TestDecider_Refused: a refusal names the rule and the bookings in the way, and the free times around them if all
+// bookings that matter to these are known.
 func TestDecider_Refused(t *testing.T) {
 	for name, row := range map[string]struct {
 		reach    time.Duration // of what is known, around noon; 0: everything is
@@ -269,8 +269,8 @@ func TestDecider_Refused(t *testing.T) {
 	}
 }
 
-// TestDecider_Granted: an incomplete refusal names what the order has booked for the same
-// recipient before, for these bookings are not in Postgres.
+// TestDecider_Granted: an incomplete refusal names what the order has booked for the same recipient before, for these
+// bookings are not in Postgres.
 func TestDecider_Granted(t *testing.T) {
 	b := setup(t)
 	anna := b.View(quota.Recipient{Tenant: b.tenant, ID: "anna"})
@@ -284,8 +284,8 @@ func TestDecider_Granted(t *testing.T) {
 	}
 }
 
-// TestDecider_Bookings: a draft with Since is told all bookings, its own included, whether
-// it is booked or refused, unless there are more than a crowd.
+// TestDecider_Bookings: a draft with Since is told all bookings, its own included, whether it is booked or refused,
+// unless there are more than a crowd.
 func TestDecider_Bookings(t *testing.T) {
 	for _, row := range []struct {
 		name        string
@@ -344,7 +344,7 @@ func TestOrder_Around(t *testing.T) {
 	}
 }
 
-// TestNearLimit: four fifths of the slots of a rule are used.
+// TestNearLimit: four fifths of the limit of a rule are used.
 func TestNearLimit(t *testing.T) {
 	for _, row := range []struct {
 		limit, used int

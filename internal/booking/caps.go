@@ -16,8 +16,7 @@ const (
 	RecipientsPerDay = "recipients_per_day"
 )
 
-// CapUsage is a tenant's caps, and how much of them is used, or reserved for other orders,
-// when an order is decided.
+// CapUsage is a tenant's caps, and how much of them is used, or reserved for other orders, when an order is decided.
 type CapUsage struct {
 	push.Caps
 	Pending int         // pushes that are scheduled or being sent
@@ -28,20 +27,14 @@ type CapUsage struct {
 type Day int64
 
 // DayOf returns the day on which a time lies.
-func DayOf(t time.Time) Day {
-	seconds := t.Unix()
-	if seconds < 0 {
-		seconds -= secondsADay - 1
-	}
-	return Day(seconds / secondsADay)
-}
+func DayOf(t time.Time) Day { return Day(t.Truncate(24*time.Hour).Unix() / secondsADay) }
 
 const secondsADay = 24 * 60 * 60
 
 // Begin returns the midnight at which the day begins.
 func (d Day) Begin() time.Time { return time.Unix(int64(d)*secondsADay, 0).UTC() }
 
-// Capped is a tenant's cap that leaves no slot for a push.
+// Capped is a tenant's cap that has no room for a push.
 type Capped struct {
 	Cap   string // its name
 	Limit int
@@ -66,8 +59,8 @@ func (c *Capped) used() string {
 	return strconv.Itoa(c.Used)
 }
 
-// Days returns how many pushes of the order may land on each day that its drafts name.
-// A draft that may be moved can land on any of them.
+// Days returns how many pushes of the order may land on each day that its drafts name. A draft that may be moved can
+// land on any of them.
 func (o Order) Days() map[Day]int {
 	days, movable := map[Day]int{}, 0
 	for i := range o.Drafts {
@@ -94,28 +87,25 @@ func (u *CapUsage) clone() *CapUsage {
 	return &c
 }
 
-// take uses a slot for one more push at a time. The outcome is [Booked] if there is
-// one, or [OverCap] or [Uncounted].
-func (u *CapUsage) take(view *quota.View, at time.Time) (Outcome, *Capped) {
+// take uses room for one more push at a time. The outcome is [Booked] if there is room, or [OverCap] or [Uncounted].
+func (u *CapUsage) take(at time.Time, newRecipient bool) (Outcome, *Capped) {
 	if u == nil {
 		return Booked, nil
 	}
 	if u.PendingPushes > 0 && u.Pending >= u.PendingPushes {
 		return OverCap, &Capped{Cap: PendingPushes, Limit: u.PendingPushes, Used: u.Pending}
 	}
-	outcome, capped := u.takeDay(view, at)
-	if outcome == Booked {
-		u.Pending++
+	if newRecipient {
+		if outcome, capped := u.takeDay(at); outcome != Booked {
+			return outcome, capped
+		}
 	}
-	return outcome, capped
+	u.Pending++
+	return Booked, nil
 }
 
-// takeDay is take for the cap of the day alone. A recipient with another push on that
-// day uses no slot.
-func (u *CapUsage) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
-	if !u.newRecipientOfDay(view, at) {
-		return Booked, nil
-	}
+// takeDay is take for the cap of the day alone, by a recipient without another push on it.
+func (u *CapUsage) takeDay(at time.Time) (Outcome, *Capped) {
 	day := DayOf(at)
 	used, counted := u.Days[day]
 	capped := &Capped{Cap: RecipientsPerDay, Limit: u.RecipientsPerDay, Used: used, Day: day}
@@ -129,7 +119,7 @@ func (u *CapUsage) takeDay(view *quota.View, at time.Time) (Outcome, *Capped) {
 	return Booked, nil
 }
 
-// newRecipientOfDay reports whether a push at a time uses a slot of its day.
+// newRecipientOfDay reports whether a push at a time uses room of its day.
 func (u *CapUsage) newRecipientOfDay(view *quota.View, at time.Time) bool {
 	return u.limitsDays() && !view.Has(DayOf(at).Begin(), (DayOf(at)+1).Begin())
 }

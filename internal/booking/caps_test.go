@@ -12,8 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestDecider_Caps: on the day of noon, bert has a push. The quota is in the way of nothing
-// but the time of that push.
+// TestDecider_Caps: on the day of noon, bert has a push. The quota is in the way of nothing but the time of that push.
 func TestDecider_Caps(t *testing.T) {
 	type draft struct {
 		recipient  string
@@ -40,9 +39,9 @@ func TestDecider_Caps(t *testing.T) {
 		{name: "no caps", usage: nil, drafts: []draft{{"anna", 0, 0}}, want: []booking.Outcome{booked}, granted: 1},
 		{name: "caps of 0 are none", usage: usage(0, 0, 99, nil), drafts: []draft{{"anna", 0, 0}}, want: []booking.Outcome{booked}, granted: 1},
 
-		{name: "the last slots of pending pushes", usage: usage(10, 0, 8, nil), drafts: []draft{{"anna", 0, 0}, {"anna", hour, 0}, {"anna", 2 * hour, 0}},
+		{name: "the last room for pending pushes", usage: usage(10, 0, 8, nil), drafts: []draft{{"anna", 0, 0}, {"anna", hour, 0}, {"anna", 2 * hour, 0}},
 			want: []booking.Outcome{booked, booked, over}, granted: 2, capped: booking.Capped{Cap: booking.PendingPushes, Limit: 10, Used: 10}},
-		{name: "a refused push uses no slot", usage: usage(10, 0, 9, nil), drafts: []draft{{"bert", hour, 0}, {"anna", 0, 0}},
+		{name: "a refused push uses no room", usage: usage(10, 0, 9, nil), drafts: []draft{{"bert", hour, 0}, {"anna", 0, 0}},
 			want: []booking.Outcome{refused, booked}, granted: 1},
 		{name: "the rules come before the caps", usage: usage(10, 0, 10, nil), drafts: []draft{{"bert", hour, 0}}, want: []booking.Outcome{refused}},
 		{name: "an atomic order over its cap books nothing", usage: usage(10, 0, 9, nil), atomic: true, drafts: []draft{{"anna", 0, 0}, {"anna", hour, 0}},
@@ -51,16 +50,16 @@ func TestDecider_Caps(t *testing.T) {
 		{name: "the last recipient of the day", usage: usage(0, 5, 0, map[booking.Day]int{today: 4}), drafts: []draft{{"anna", 0, 0}, {"carl", 0, 0}},
 			want: []booking.Outcome{booked, over}, news: []bool{true, false}, granted: 1,
 			capped: booking.Capped{Cap: booking.RecipientsPerDay, Limit: 5, Used: 5, Day: today}},
-		{name: "a recipient of a full day has further slots", usage: usage(0, 5, 0, map[booking.Day]int{today: 5}), drafts: []draft{{"bert", 0, 0}, {"bert", 2 * hour, 0}},
+		{name: "a recipient of a full day may get more", usage: usage(0, 5, 0, map[booking.Day]int{today: 5}), drafts: []draft{{"bert", 0, 0}, {"bert", 2 * hour, 0}},
 			want: []booking.Outcome{booked, booked}, news: []bool{false, false}, granted: 2},
-		{name: "a second push of a new recipient uses no slot", usage: usage(0, 5, 0, map[booking.Day]int{today: 4}), drafts: []draft{{"anna", 0, 0}, {"anna", hour, 0}},
+		{name: "a second push of a new recipient uses no room", usage: usage(0, 5, 0, map[booking.Day]int{today: 4}), drafts: []draft{{"anna", 0, 0}, {"anna", hour, 0}},
 			want: []booking.Outcome{booked, booked}, news: []bool{true, false}, granted: 2},
-		{name: "each day has slots of its own", usage: usage(0, 5, 0, map[booking.Day]int{today: 5, today + 1: 4}), drafts: []draft{{"bert", day, 0}, {"carl", 0, 0}},
+		{name: "each day has room of its own", usage: usage(0, 5, 0, map[booking.Day]int{today: 5, today + 1: 4}), drafts: []draft{{"bert", day, 0}, {"carl", 0, 0}},
 			want: []booking.Outcome{booked, over}, news: []bool{true, false}, granted: 1,
 			capped: booking.Capped{Cap: booking.RecipientsPerDay, Limit: 5, Used: 5, Day: today}},
 
 		// A conflict moves bert's push from the last second of the day to the next day.
-		{name: "moved to a day with a slot", usage: usage(0, 5, 0, map[booking.Day]int{today: 5, today + 1: 0}),
+		{name: "moved to a day with room", usage: usage(0, 5, 0, map[booking.Day]int{today: 5, today + 1: 0}),
 			drafts: []draft{{"bert", 12*hour - time.Second, 0}, {"bert", 12*hour - time.Second, day}},
 			want:   []booking.Outcome{booked, booked}, news: []bool{false, true}, granted: 2},
 		{name: "moved to a full day", usage: usage(0, 5, 0, map[booking.Day]int{today: 5, today + 1: 5}),
@@ -130,8 +129,8 @@ func TestCapped_Error(t *testing.T) {
 	}
 }
 
-// TestOrder_Days: a push may land on the day that it names. One that may be moved may land
-// on any day that the order names; a day that it names alone is not left out.
+// TestOrder_Days: a push may land on the day that it names. One that may be moved may land on any day that the order
+// names; a day that it names alone is not left out.
 func TestOrder_Days(t *testing.T) {
 	b, today := setup(t), booking.DayOf(noon)
 	fixed := func(in time.Duration) booking.Draft { return booking.Draft{Push: b.push("anna", in)} }

@@ -21,12 +21,12 @@ type ClaimOrder struct {
 	Token uuid.UUID // of the attempt; the store sets it, so that a claim that is run again knows its own
 }
 
-// Patience is how long a claim may ask its caller to wait instead of deferring the push:
-// so that sends exactly a window apart keep their pace.
+// Patience is how long a claim may ask its caller to wait instead of putting the push off: so that sends exactly a
+// window apart keep their pace.
 const Patience = 2 * time.Second
 
-// LockWait is how long a claim asks its caller to wait if another transaction has the
-// recipient's lock. Most transactions take a few milliseconds.
+// LockWait is how long a claim asks its caller to wait if another transaction has the recipient's lock. Most
+// transactions take a few milliseconds.
 const LockWait = 20 * time.Millisecond
 
 // ClaimOutcome is what a claim found.
@@ -34,12 +34,12 @@ type ClaimOutcome int
 
 // The outcomes of a claim.
 const (
-	Nothing  ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
-	Claimed                      // the push is the caller's to send, until LeaseUntil
-	Wait                         // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
-	Deferred                     // the push was deferred to NextAt, because of the recipient's actual sends; others may be due
-	TooLate                      // the push had expired, and is ended now; others may be due
-	Again                        // the push was changed meanwhile, or another claim came first: claim again
+	Nothing ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
+	Claimed                     // the push is the caller's to send, until LeaseUntil
+	Wait                        // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
+	PutOff                      // the push was put off to NextAt, because of the recipient's actual sends; others may be due
+	TooLate                     // the push had expired, and is ended now; others may be due
+	Again                       // the push was changed meanwhile, or another claim came first: claim again
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -73,8 +73,8 @@ type InFlight struct {
 	LeaseUntil time.Time
 }
 
-// Decide says what is to be done about the recipient's oldest due push. The delivery gate
-// is here: a push is sent only if the recipient's actual sends leave a slot for it now.
+// Decide says what is to be done about the recipient's oldest due push. The delivery gate is here: a push is sent only
+// if the recipient's actual sends leave room for it now.
 func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	c := Claim{Now: now, Left: s.Left}
 	if s.Locked {
@@ -97,7 +97,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	case !now.Before(c.Push.ExpiresAt):
 		c.Outcome = TooLate
 	case wait > Patience:
-		c.Outcome, c.Push.NextAt = Deferred, now.Add(wait)
+		c.Outcome, c.Push.NextAt = PutOff, now.Add(wait)
 	case wait > 0:
 		c.Outcome, c.Wait = Wait, wait
 	default:
@@ -107,8 +107,8 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	return c
 }
 
-// gate returns when the due push may be sent: at the first time from now on at which the
-// actual sends leave a slot, or when it expires.
+// gate returns when the due push may be sent: at the first time from now on at which the actual sends leave room for
+// it, or when it expires.
 func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 	free, ok := policy.Next(quota.NewTimeline(s.Sends), now, 0)
 	if !ok || free.After(s.Due.ExpiresAt) {
@@ -117,9 +117,8 @@ func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 	return free
 }
 
-// Behind is the answer to a claim that is decided together with an earlier one for the
-// same recipient. The caller of the earlier one looks again, for both if they are for
-// the same channel.
+// Behind is the answer to a claim that is decided together with an earlier one for the same recipient. The caller of
+// the earlier one looks again, for both if they are for the same channel.
 func (o ClaimOrder) Behind(first ClaimOrder, now time.Time) Claim {
 	if o.Channel != first.Channel {
 		return Claim{Outcome: Again, Now: now}

@@ -12,8 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestClaimState_Decide: a push of anna expires in an hour. At most one push per minute may
-// reach her.
+// TestClaimState_Decide: a push of anna expires in an hour. At most one push per minute may reach her.
 func TestClaimState_Decide(t *testing.T) {
 	const second, minute = time.Second, time.Minute
 	for _, row := range []struct {
@@ -23,28 +22,28 @@ func TestClaimState_Decide(t *testing.T) {
 		sends   []time.Duration
 		policy  quota.Policy // nil: one per minute
 		want    booking.ClaimOutcome
-		wait    time.Duration // for Wait and Deferred: until when
+		wait    time.Duration // for Wait and PutOff: until when
 	}{
 		{name: "due, and nothing was sent", want: booking.Claimed},
 		{name: "due since long", due: -30 * minute, want: booking.Claimed},
 		{name: "due in a moment", due: second, want: booking.Wait, wait: second},
 		{name: "due when the patience ends", due: 2 * second, want: booking.Wait, wait: 2 * second},
-		{name: "due later, which another clock did not know", due: 2*second + 1, want: booking.Deferred, wait: 2*second + 1},
+		{name: "due later, which another clock did not know", due: 2*second + 1, want: booking.PutOff, wait: 2*second + 1},
 
 		{name: "a send a window ago", sends: []time.Duration{-minute}, want: booking.Claimed},
 		{name: "a send just less than a window ago", sends: []time.Duration{-minute + 1}, want: booking.Wait, wait: 1},
 		{name: "a send that leaves the window when the patience ends", sends: []time.Duration{-58 * second}, want: booking.Wait, wait: 2 * second},
-		{name: "a send that leaves the window later", sends: []time.Duration{-58*second + 1}, want: booking.Deferred, wait: 2*second + 1},
-		{name: "several sends: the last decides", sends: []time.Duration{-5 * minute, -3 * minute, -10 * second}, want: booking.Deferred, wait: 50 * second},
-		{name: "a send that ends only now", sends: []time.Duration{0}, want: booking.Deferred, wait: minute},
+		{name: "a send that leaves the window later", sends: []time.Duration{-58*second + 1}, want: booking.PutOff, wait: 2*second + 1},
+		{name: "several sends: the last decides", sends: []time.Duration{-5 * minute, -3 * minute, -10 * second}, want: booking.PutOff, wait: 50 * second},
+		{name: "a send that ends only now", sends: []time.Duration{0}, want: booking.PutOff, wait: minute},
 		{name: "the push is due later than the rules allow it", due: second, sends: []time.Duration{-minute + 1}, want: booking.Wait, wait: second},
 		{name: "the rules allow it later than it is due", due: second, sends: []time.Duration{-minute + 2*second}, want: booking.Wait, wait: 2 * second},
 
 		{name: "expired just now", expires: -1, want: booking.TooLate},
 		{name: "expired, whatever was sent", expires: -minute, sends: []time.Duration{-second}, want: booking.TooLate},
-		{name: "it expires before the rules allow it", expires: 10 * second, sends: []time.Duration{-second}, want: booking.Deferred, wait: 10 * second},
+		{name: "it expires before the rules allow it", expires: 10 * second, sends: []time.Duration{-second}, want: booking.PutOff, wait: 10 * second},
 		{name: "it expires in a moment, before the rules allow it", expires: second, sends: []time.Duration{-second}, want: booking.Wait, wait: second},
-		{name: "a rule that allows nothing", policy: quota.Policy{{Limit: 0, Window: minute}}, want: booking.Deferred, wait: hour},
+		{name: "a rule that allows nothing", policy: quota.Policy{{Limit: 0, Window: minute}}, want: booking.PutOff, wait: hour},
 		{name: "no rules", policy: quota.Policy{}, sends: []time.Duration{-1, -1, -1}, want: booking.Claimed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -67,7 +66,7 @@ func TestClaimState_Decide(t *testing.T) {
 				want.Token, want.Attempt, want.StartedAt, want.LeaseUntil = o.Token, 3, noon, noon.Add(minute)
 			case booking.Wait:
 				want.Wait = row.wait
-			case booking.Deferred:
+			case booking.PutOff:
 				want.Push.NextAt = noon.Add(row.wait)
 			}
 			if diff := cmp.Diff(want, s.Decide(o, noon)); diff != "" {
@@ -77,8 +76,8 @@ func TestClaimState_Decide(t *testing.T) {
 	}
 }
 
-// TestClaimState_InFlight: a recipient has one attempt under way at a time. A claim that is
-// run again, because the reply to its transaction was lost, finds its own.
+// TestClaimState_InFlight: a recipient has one attempt under way at a time. A claim that is run again, because the
+// reply to its transaction was lost, finds its own.
 func TestClaimState_InFlight(t *testing.T) {
 	b := setup(t)
 	sending, due := b.push("anna", -time.Minute), b.push("anna", 0)
@@ -113,9 +112,8 @@ func claimedBefore(f booking.InFlight) booking.Claim {
 	}
 }
 
-// TestClaimOrder_Behind: of several claims for a recipient that are decided together, the
-// first is served. The others find nothing, for its caller looks again; but it does not
-// look for another channel.
+// TestClaimOrder_Behind: of several claims for a recipient that are decided together, the first is served. The others
+// find nothing, for its caller looks again; but it does not look for another channel.
 func TestClaimOrder_Behind(t *testing.T) {
 	for _, row := range []struct {
 		first, second string
@@ -128,8 +126,8 @@ func TestClaimOrder_Behind(t *testing.T) {
 	}
 }
 
-// TestLost_Finish: nobody reported the end of an attempt. Its outcome is unknown, and the
-// push is tried again if its channel allows it and it does not expire before.
+// TestLost_Finish: a lost attempt has an unknown outcome, and the push is tried again if its channel allows it and it
+// does not expire before.
 func TestLost_Finish(t *testing.T) {
 	retry := push.Retry{MaxAttempts: 3, First: time.Minute, Max: hour}
 	never := retry

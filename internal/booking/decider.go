@@ -10,8 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Decider decides orders one after another. What it books counts for the orders that
-// follow.
+// Decider decides orders one after another. What it books counts for the orders that follow.
 type Decider struct {
 	// Granted is what is to be stored.
 	Granted []Grant
@@ -36,8 +35,7 @@ type Snapshot struct {
 	Existing []push.Push // that have the id or the Idempotency-Key of a draft
 }
 
-// Views holds what is known of recipients. A view shows at least [Order.Around] of
-// every draft for its recipient.
+// Views holds what is known of recipients. A view shows at least [Order.Around] of every draft for its recipient.
 type Views interface {
 	// View returns the view of a recipient. It remembers what is changed in it.
 	View(r quota.Recipient) *quota.View
@@ -82,7 +80,7 @@ func (x *Decider) Book(o Order) []Decision {
 	return decisions
 }
 
-// book decides one draft: a request that was seen before, a slot, a later slot, or none.
+// book decides one draft: a request that was seen before, its send time, a later free time, or none.
 func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 	p, view := d.Push, x.views.View(d.Recipient())
 	if hash, ok := x.requests[p.IdempotencyID]; ok && !bytes.Equal(hash, p.IdempotencyHash) {
@@ -97,27 +95,21 @@ func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 		}
 		return booked(old, d, o, view) // a run of the transaction committed it, and its reply was lost
 	}
-	at, free := o.slot(d, view)
+	at, free := o.freeTime(d, view)
 	if !free {
 		return x.refused(d, o, view)
 	}
 	p.SendAt = at
 	newRecipient := usage.newRecipientOfDay(view, at)
-	if outcome, capped := usage.take(view, at); outcome != Booked {
+	if outcome, capped := usage.take(at, newRecipient); outcome != Booked {
 		return Decision{Outcome: outcome, Capped: capped}
 	}
 	p.CreatedAt, p.Gen = x.now, 1
-	p = x.schedule(p, o.Arm)
-	x.hold(p, view)
-	v := booked(p, d, o, view)
-	v.NewRecipientOfDay = newRecipient
-	x.Granted = append(x.Granted, Grant{p, v.Usage})
-	return v
+	return x.grant(p, d, o, view, newRecipient)
 }
 
-// Move decides about the new time of a push that exists: that of the order's only draft.
-// The push's own booking does not count against it. The errors are [push.ErrNotFound] and
-// [push.ErrNotReschedulable], which comes with the push.
+// Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
+// not count against it. The errors are [push.ErrNotFound] and [push.ErrNotReschedulable], which comes with the push.
 func (x *Decider) Move(o Order) (Decision, error) {
 	d := o.Drafts[0]
 	p, ok := x.existing[d.Push.ID]
@@ -136,39 +128,32 @@ func (x *Decider) Move(o Order) (Decision, error) {
 	}
 	newRecipient := DayOf(p.SendAt) != DayOf(to) && o.CapUsage.newRecipientOfDay(view, to)
 	if newRecipient {
-		if outcome, capped := o.CapUsage.clone().takeDay(view, to); outcome != Booked {
+		if outcome, capped := o.CapUsage.clone().takeDay(to); outcome != Booked {
 			return Decision{Outcome: outcome, Push: p, Capped: capped}, nil
 		}
 	}
 	p.SendAt, p.RequestedSendAt, p.ArmedUntil, p.Gen = to, d.Push.RequestedSendAt, time.Time{}, p.Gen+1
-	p = x.schedule(p, o.Arm)
-	x.hold(p, view)
-	v := booked(p, d, o, view)
-	v.NewRecipientOfDay = newRecipient
-	x.Granted = append(x.Granted, Grant{p, v.Usage})
-	return v, nil
+	return x.grant(p, d, o, view, newRecipient), nil
 }
 
-// schedule returns the push as it waits for its send time.
-func (x *Decider) schedule(p push.Push, arm time.Duration) push.Push {
+// grant books a push that waits for its send time from now on.
+func (x *Decider) grant(p push.Push, d Draft, o Order, view *quota.View, newRecipient bool) Decision {
 	p.NextAt, p.Status, p.UpdatedAt = p.SendAt, push.Scheduled, x.now
 	if p.TTL > 0 {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
 	}
-	if p.SendAt.Before(x.now.Add(arm)) {
-		p.ArmedUntil = x.now.Add(3 * arm) // if the caller fails to enqueue the wake-up, the promoter does it then
+	if p.SendAt.Before(x.now.Add(o.Arm)) {
+		p.ArmedUntil = x.now.Add(3 * o.Arm) // if the caller fails to enqueue the wake-up, the promoter does it then
 	}
-	return p
-}
-
-// hold adds a push to the bookings of its recipient, and to what exists if the rest of
-// the orders may ask for it again.
-func (x *Decider) hold(p push.Push, view *quota.View) {
 	view.Timeline = view.Insert(quota.Booking{ID: p.ID, At: p.SendAt})
-	x.changed(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient})
-	if p.IdempotencyID != uuid.Nil {
+	x.changed(d.Recipient())
+	if p.IdempotencyID != uuid.Nil { // another order may ask for it again
 		x.know(p)
 	}
+	v := booked(p, d, o, view)
+	v.NewRecipientOfDay = newRecipient
+	x.Granted = append(x.Granted, Grant{p, v.Usage})
+	return v
 }
 
 // booked tells of a push that is among the bookings of its recipient.
@@ -178,7 +163,7 @@ func booked(p push.Push, d Draft, o Order, view *quota.View) Decision {
 	return v
 }
 
-// refused says why the quota has no slot for a draft.
+// refused says why the quota has no free time for a draft.
 func (x *Decider) refused(d Draft, o Order, view *quota.View) Decision {
 	if x.refusals == nil {
 		x.refusals = map[quota.Recipient]*quota.Decider{}

@@ -39,7 +39,7 @@ func ExampleDecider_Book() {
 }
 
 // A push is due. Another one was sent to the same recipient 40 seconds ago, and one per
-// minute is allowed: the push is deferred until a minute has passed.
+// minute is allowed: the push is put off until a minute has passed.
 func ExampleClaimState_Decide() {
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	state := booking.ClaimState{
@@ -47,6 +47,6 @@ func ExampleClaimState_Decide() {
 		Sends: []quota.Booking{{At: noon.Add(-40 * time.Second)}},
 	}
 	c := state.Decide(booking.ClaimOrder{Policy: quota.Policy{{Name: "per-minute", Limit: 1, Window: time.Minute}}, Lease: time.Minute}, noon)
-	fmt.Println(c.Outcome == booking.Deferred, c.Push.NextAt.Format(time.TimeOnly))
+	fmt.Println(c.Outcome == booking.PutOff, c.Push.NextAt.Format(time.TimeOnly))
 	// Output: true 12:00:20
 }

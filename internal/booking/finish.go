@@ -38,7 +38,7 @@ func (l Lost) Finish(retry push.Retry) Finish {
 	}
 }
 
-// Ended is a push that no longer holds a slot in its recipient's quota.
+// Ended is a push that no longer holds a place in its recipient's quota.
 type Ended struct {
 	ID        uuid.UUID
 	Tenant    uuid.UUID

@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestDecider_Move: under one push per minute, anna has one at noon and one in an hour. The
-// first of them is to be moved.
+// TestDecider_Move: under one push per minute, anna has one at noon and one in an hour. The first of them is to be
+// moved.
 func TestDecider_Move(t *testing.T) {
 	const day = 24 * hour
 	for _, row := range []struct {
@@ -35,7 +35,7 @@ func TestDecider_Move(t *testing.T) {
 		{name: "that has ended", status: push.Canceled, to: 2 * hour, err: push.ErrNotReschedulable},
 		{name: "of another tenant", foreign: true, to: 2 * hour, err: push.ErrNotFound},
 
-		{name: "to a day with a slot", usage: dayUsage(3, booking.DayOf(noon)+1, 2), to: day, want: booking.Booked, new: true},
+		{name: "to a day with room", usage: dayUsage(3, booking.DayOf(noon)+1, 2), to: day, want: booking.Booked, new: true},
 		{name: "to a full day", usage: dayUsage(3, booking.DayOf(noon)+1, 3), to: day, want: booking.OverCap},
 		{name: "to a day that was not counted", usage: dayUsage(3, booking.DayOf(noon), 0), to: day, want: booking.Uncounted},
 		{name: "within a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: 2 * hour, want: booking.Booked},

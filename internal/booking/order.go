@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Order asks to book drafts of one tenant. They are decided one after another: each
-// conflicts with those that were booked before it.
+// Order asks to book drafts of one tenant. They are decided one after another: each conflicts with those that were
+// booked before it.
 type Order struct {
 	Drafts []Draft
 	Policy quota.Policy
@@ -34,11 +34,11 @@ type Outcome int
 
 // The outcomes of a draft.
 const (
-	Refused   Outcome = iota // the quota has no slot for it
+	Refused   Outcome = iota // its send time is not free in the quota
 	Booked                   // it is a new push
 	Replayed                 // this Idempotency-Key made the push before
 	KeyReused                // this Idempotency-Key made a push from another request
-	OverCap                  // the quota has a slot for it, but a cap of the tenant has none
+	OverCap                  // the quota has a free time for it, but a cap of the tenant has no room
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
 )
 
@@ -50,26 +50,24 @@ type Decision struct {
 	NewRecipientOfDay bool          // of Booked: it is the recipient's only push on its day
 	Capped            *Capped       // of OverCap and Uncounted
 
-	// Bookings are, for a draft with Since that was booked or refused, all bookings of
-	// the recipient from then on. Crowded says that there are more than Crowd, and that
-	// they are left out.
+	// Bookings are, for a draft with Since that was booked or refused, all bookings of the recipient from then on.
+	// Crowded says that there are more than Crowd, and that they are left out.
 	Bookings []quota.Booking
 	Crowded  bool
 
-	// Quota says why a draft was refused. Its free times hold only if Complete. If they
-	// do not, Granted are the bookings of the same recipient that the order made before;
-	// they may have been taken back since.
+	// Quota says why a draft was refused. Its free times hold only if Complete. If they do not, Granted are the
+	// bookings of the same recipient that the order made before; they may have been taken back since.
 	Quota    quota.Decision
 	Complete bool
 	Granted  []quota.Booking
 }
 
-// Crowd is how many bookings a recipient may have without being crowded. The bookings
-// of a crowded recipient are neither shown nor kept in the cache.
+// Crowd is how many bookings a recipient may have without being crowded. The bookings of a crowded recipient are
+// neither shown nor kept in the cache.
 const Crowd = 1000
 
-// MaxRead is how many bookings of one recipient are read without a lock, at most: more
-// than twice as many as a rule may allow in a window.
+// MaxRead is how many bookings of one recipient are read without a lock, at most: more than twice as many as a rule may
+// allow in a window.
 const MaxRead = 250_000
 
 // Held is a booking, and the state of its push.
@@ -86,9 +84,9 @@ func (d Draft) Recipient() quota.Recipient {
 	return quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
 }
 
-// Books reports whether these decisions leave booked what they grant. They do not if the
-// order only asks, if it is atomic and not granted as a whole, if it bears an
-// Idempotency-Key of another request, or if it has to come again with another day counted.
+// Books reports whether these decisions leave booked what they grant. They do not if the order only asks, if it is
+// atomic and not granted as a whole, if it bears an Idempotency-Key of another request, or if it has to come again with
+// another day counted.
 func (o Order) Books(decisions []Decision) bool {
 	all := true
 	for i := range decisions {
@@ -102,19 +100,21 @@ func (o Order) Books(decisions []Decision) bool {
 	return !o.DryRun && (all || !o.Atomic)
 }
 
-// Around returns the empty view that has to be filled with bookings before a draft of
-// the order can be decided.
+// Around returns the empty view that has to be filled with bookings before a draft of the order can be decided.
 func (o Order) Around(d Draft) quota.View {
 	v := o.Policy.Around(d.Push.SendAt, 2)
 	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
-		v.From = earliest(v.From, DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond))
-		v.Until = latest(v.Until, (DayOf(latest(d.Push.SendAt, d.Latest)) + 1).Begin())
+		last := d.Push.SendAt
+		if d.Latest.After(last) {
+			last = d.Latest
+		}
+		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
 	if !d.Latest.IsZero() {
-		v.Until = latest(v.Until, d.Latest.Add(o.Policy.Reach()))
+		v.Widen(v.From, d.Latest.Add(o.Policy.Reach()))
 	}
 	if !d.Since.IsZero() {
-		v.From, v.Until = earliest(v.From, d.Since), EndOfTime
+		v.Widen(d.Since, EndOfTime)
 	}
 	return v
 }
@@ -122,23 +122,9 @@ func (o Order) Around(d Draft) quota.View {
 // EndOfTime is later than any send time.
 var EndOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// slot returns the time at which the quota has a slot for the draft: its send time or,
-// if the draft may be moved, the next free time up to Latest.
-func (o Order) slot(d Draft, view *quota.View) (at time.Time, free bool) {
+// freeTime returns a free time for the draft: its send time or, if the draft may be moved, the next free time up to
+// Latest.
+func (o Order) freeTime(d Draft, view *quota.View) (at time.Time, free bool) {
 	if o.Policy.Allows(view.Timeline, d.Push.SendAt) {
 		return d.Push.SendAt, true
 	}
@@ -149,6 +135,6 @@ func (o Order) slot(d Draft, view *quota.View) (at time.Time, free bool) {
 	return next, ok && !next.After(d.Latest)
 }
 
-// NearLimit reports whether a rule has at least four fifths of its slots used. A rule
-// with a single slot would be near its limit with every push, and never is.
+// NearLimit reports whether at least four fifths of the limit of a rule are used. A rule with a limit of one would be
+// near its limit with every push, and never is.
 func NearLimit(u quota.Usage) bool { return u.Rule.Limit >= 2 && 5*u.Used >= 4*u.Rule.Limit }

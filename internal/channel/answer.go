@@ -37,13 +37,18 @@ type meaning struct {
 	unregistered bool
 }
 
-// because refines what the status says by the provider's own code. Such a provider also answers 4xx to what is the
-// operator's fault, not the push's, so a refusal is for good only where the code's meaning says so. With a 5xx, a
-// code that is not for good makes a refusal: a provider that says it is overloaded has not taken the push. One that
-// is for good contradicts a 5xx, and leaves it open. A code without a meaning is not shown.
-func (r Result) because(code string, codes map[string]meaning) Result {
+// refined refines what the status says by the provider's own id of the message, or else by its code. Such a provider
+// also answers 4xx to what is the operator's fault, not the push's, so a refusal is for good only where the code's
+// meaning says so. With a 5xx, a code that is not for good makes a refusal: a provider that says it is overloaded has
+// not taken the push. One that is for good contradicts a 5xx, and leaves it open. A code without a meaning is not
+// shown.
+func (r Result) refined(id, code string, codes map[string]meaning) Result {
 	m, known := codes[code]
-	if r.Outcome == push.Delivered || r.Outcome == push.Unknown && (!known || m.final) {
+	switch {
+	case r.Outcome == push.Delivered:
+		r.ProviderMessageID = outbound.Printable(id, maxProviderID)
+		return r
+	case r.Outcome == push.Unknown && (!known || m.final):
 		return r
 	}
 	r.Outcome, r.Final, r.Unregistered = push.Refused, m.final, m.unregistered

@@ -80,14 +80,14 @@ func (a *APNs) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	if _, ok := m.object("aps"); !ok {
 		faults = append(faults, invalid.FieldError{Field: "message.aps", Message: "must be an object"})
 	}
-	if payload, err := payload(m); err == nil && len(payload) > maxPayload {
-		faults = append(faults, tooLong("message", maxPayload, len(payload), "bytes as a payload of APNs"))
+	if size := len(payload(m)); size > maxPayload {
+		faults = append(faults, tooLong("message", maxPayload, size, "bytes as a payload of APNs"))
 	}
 	return faults
 }
 
 // payload is what the device gets: the data with aps in its midst.
-func payload(m message) ([]byte, error) {
+func payload(m message) []byte {
 	whole, aps := map[string]any{}, map[string]any{}
 	data, _ := m.object("data")
 	for key, value := range data {
@@ -97,14 +97,9 @@ func payload(m message) ([]byte, error) {
 	for key, value := range details {
 		aps[key] = value
 	}
-	alert := map[string]string{}
-	for _, name := range []string{"title", "body"} {
-		if text := m.text(name); text != "" {
-			alert[name] = text
-		}
-	}
-	aps["alert"], whole["aps"] = alert, aps
-	return encodeJSON(whole)
+	aps["alert"], whole["aps"] = m.alert(), aps
+	body, _ := encodeJSON(whole) // it does not fail: all of it was read from JSON
+	return body
 }
 
 // Send asks APNs once to take a notification.
@@ -112,15 +107,11 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	if r, bad := unfit(a, p); bad {
 		return r
 	}
-	body, err := payload(open(p.Message))
-	if err != nil { // its text may quote the message
-		return Result{Outcome: push.Refused, Final: true, Error: "the message is not valid JSON"}
-	}
 	token, err := a.tokens.get()
 	if err != nil {
 		return down(err.Error())
 	}
-	req := outbound.Post(a.url.JoinPath(p.To), "application/json", body)
+	req := outbound.Post(a.url.JoinPath(p.To), "application/json", payload(open(p.Message)))
 	for name, value := range map[string]string{
 		"Authorization": "bearer " + token, "Apns-Topic": a.cfg.Topic, "Apns-Id": p.ID.String(),
 		"Apns-Push-Type": "alert", "Apns-Priority": "10",
@@ -130,26 +121,10 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	if !p.ExpiresAt.IsZero() {
 		req.Header.Set("Apns-Expiration", strconv.FormatInt(p.ExpiresAt.Unix(), 10))
 	}
-	answer, err := a.client.Do(traced(ctx), req)
-	if err != nil {
-		return noAnswer(err)
-	}
-	return a.classify(answer, token)
-}
-
-// classify also forgets a provider token that was refused, so that the next attempt makes another.
-func (a *APNs) classify(answer outbound.Answer, token string) Result {
-	r := classify(answer, a.cfg.Now())
-	if r.Outcome == push.Delivered {
-		r.ProviderMessageID = outbound.Printable(answer.Header.Get("Apns-Id"), maxProviderID)
-		return r
-	}
-	var said struct {
-		Reason string `json:"reason"`
-	}
-	_ = json.Unmarshal(answer.Body, &said) // without a reason the status line stands alone
+	r, answer := ask(ctx, a.client, req, a.cfg.Now)
 	if answer.Status == http.StatusForbidden {
-		a.tokens.forget(token)
+		a.tokens.forget(token) // the next attempt makes another
 	}
-	return r.because(said.Reason, a.codes)
+	id, reason := apnsAnswer(answer)
+	return r.refined(id, reason, a.codes)
 }

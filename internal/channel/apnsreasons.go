@@ -1,5 +1,20 @@
 package channel
 
+import (
+	"encoding/json"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+)
+
+// apnsAnswer reads the id of a message, and the reason of a refusal.
+func apnsAnswer(a outbound.Answer) (id, reason string) {
+	var said struct {
+		Reason string `json:"reason"`
+	}
+	_ = json.Unmarshal(a.Body, &said) // without a reason the status line stands alone
+	return a.Header.Get("Apns-Id"), said.Reason
+}
+
 // apnsReasons returns the reasons of APNs, after
 // https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns,
 // which also says which of them not to try again. A BadDeviceToken is not taken

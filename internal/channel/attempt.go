@@ -3,7 +3,9 @@ package channel
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptrace"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/outbound"
@@ -11,6 +13,16 @@ import (
 )
 
 const maxError = 300 // bytes
+
+// ask makes the request of one attempt. It returns the result by the status line, and the answer, which is empty if
+// there was none.
+func ask(ctx context.Context, client *outbound.Client, req *http.Request, now func() time.Time) (Result, outbound.Answer) {
+	answer, err := client.Do(traced(ctx), req)
+	if err != nil {
+		return noAnswer(err), answer
+	}
+	return classify(answer, now()), answer
+}
 
 // traced marks the point at which a push has been written to its provider.
 func traced(ctx context.Context) context.Context {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/textproto"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/outbound"
@@ -17,15 +18,6 @@ var (
 	enhanced = regexp.MustCompile(`^([245]\.[0-9]{1,3}\.[0-9]{1,3})\b`)
 	queuedAs = regexp.MustCompile(`(?i)queued as ([0-9A-Za-z.-]{1,64})`)
 )
-
-// gone are the enhanced codes that say that an address does not exist (RFC 3463 and 7505).
-func gone(code string) bool {
-	switch code {
-	case "5.1.1", "5.1.6", "5.1.10":
-		return true
-	}
-	return false
-}
 
 // classify turns a conversation into a result.
 func (e *Email) classify(d delivery) Result {
@@ -53,6 +45,7 @@ func (e *Email) classify(d delivery) Result {
 // itself wrong.
 func classifyReply(at step, reply *textproto.Error) Result {
 	code := enhanced.FindString(reply.Msg)
+	gone := slices.Contains([]string{"5.1.1", "5.1.6", "5.1.10"}, code) // the address does not exist (RFC 3463 and 7505)
 	r := Result{Outcome: push.Refused, Error: strings.Join(strings.Fields(fmt.Sprintf("the mail server answered %d %s to %s", reply.Code, code, at)), " ")}
 	if class := reply.Code / 100; at == stepEnd && class != 4 && class != 5 {
 		r.Outcome, r.Down = push.Unknown, true
@@ -61,7 +54,7 @@ func classifyReply(at step, reply *textproto.Error) Result {
 	aboutPush := at == stepRCPT || at == stepDATA || at == stepEnd
 	r.Down = !aboutPush || reply.Code == 421 // which ends the service
 	r.Final = aboutPush && reply.Code/10 == 55
-	if r.Unregistered = r.Final && at == stepRCPT && gone(code); r.Unregistered {
+	if r.Unregistered = r.Final && at == stepRCPT && gone; r.Unregistered {
 		r.Error = "unregistered: " + r.Error
 	}
 	return r

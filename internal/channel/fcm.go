@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,11 +97,7 @@ func (f *FCM) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 
 // isReserved says whether FCM wants a key of the data for itself.
 func isReserved(key string) bool {
-	switch key {
-	case "from", "gcm", "message_type":
-		return true
-	}
-	return strings.HasPrefix(key, "google") || strings.HasPrefix(key, "gcm.")
+	return slices.Contains([]string{"from", "gcm", "message_type"}, key) || strings.HasPrefix(key, "google") || strings.HasPrefix(key, "gcm.")
 }
 
 // stringValues makes texts of all values, as FCM wants them: what is no string becomes its JSON.
@@ -125,80 +122,44 @@ func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	if r, bad := unfit(f, p); bad {
 		return r
 	}
-	body, err := f.body(p)
-	if err != nil { // its text may quote the message
-		return Result{Outcome: push.Refused, Final: true, Error: "the message is not valid JSON"}
-	}
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.Timeout)
 	defer cancel()
 	token, err := f.tokens.get(ctx)
 	if err != nil {
 		return down(err.Error())
 	}
-	req := outbound.Post(f.url, "application/json", body)
+	req := outbound.Post(f.url, "application/json", f.body(p))
 	req.Header.Set("Authorization", "Bearer "+token)
-	answer, err := f.client.Do(traced(ctx), req)
-	if err != nil {
-		return noAnswer(err)
+	r, answer := ask(ctx, f.client, req, f.cfg.Now)
+	name, code := fcmAnswer(answer)
+	if answer.Status == http.StatusUnauthorized && code != "THIRD_PARTY_AUTH_ERROR" {
+		f.tokens.forget(token) // the next attempt gets another
 	}
-	return f.classify(answer, token)
+	return r.refined(name, code, f.codes)
 }
 
 // fcmMessage is FCM's Message resource, as far as it is used.
 type fcmMessage struct {
-	Token        string            `json:"token"`
-	Notification *fcmNotification  `json:"notification,omitempty"`
-	Data         map[string]string `json:"data,omitempty"`
-	Android      *fcmAndroid       `json:"android,omitempty"`
-	APNs         *fcmHeaders       `json:"apns,omitempty"`
-	Webpush      *fcmHeaders       `json:"webpush,omitempty"`
-}
-
-type fcmNotification struct {
-	Title string `json:"title,omitempty"`
-	Body  string `json:"body,omitempty"`
-}
-
-type fcmAndroid struct {
-	TTL string `json:"ttl"`
-}
-
-type fcmHeaders struct {
-	Headers map[string]string `json:"headers"`
+	Token        string                       `json:"token"`
+	Notification map[string]string            `json:"notification,omitempty"` // title and body
+	Data         map[string]string            `json:"data,omitempty"`
+	Android      map[string]string            `json:"android,omitempty"` // ttl
+	APNs         map[string]map[string]string `json:"apns,omitempty"`    // headers
+	Webpush      map[string]map[string]string `json:"webpush,omitempty"` // headers
 }
 
 // body makes the request's body. What expires must not be shown later by any of the three systems that FCM hands it
 // on to.
-func (f *FCM) body(p push.Push) ([]byte, error) {
+func (f *FCM) body(p push.Push) []byte {
 	in := open(p.Message)
 	data, _ := in.object("data")
-	m := fcmMessage{Token: p.To, Data: stringValues(data)}
-	if n := (fcmNotification{in.text("title"), in.text("body")}); n != (fcmNotification{}) {
-		m.Notification = &n
-	}
+	m := fcmMessage{Token: p.To, Notification: in.alert(), Data: stringValues(data)}
 	if !p.ExpiresAt.IsZero() {
 		left := int(min(max(0, p.ExpiresAt.Sub(f.cfg.Now())), maxFCMLife) / time.Second)
-		m.Android = &fcmAndroid{TTL: fmt.Sprintf("%ds", left)}
-		m.APNs = &fcmHeaders{map[string]string{"apns-expiration": strconv.FormatInt(p.ExpiresAt.Unix(), 10)}}
-		m.Webpush = &fcmHeaders{map[string]string{"TTL": strconv.Itoa(left)}}
+		m.Android = map[string]string{"ttl": fmt.Sprintf("%ds", left)}
+		m.APNs = map[string]map[string]string{"headers": {"apns-expiration": strconv.FormatInt(p.ExpiresAt.Unix(), 10)}}
+		m.Webpush = map[string]map[string]string{"headers": {"TTL": strconv.Itoa(left)}}
 	}
-	return encodeJSON(map[string]fcmMessage{"message": m})
-}
-
-// classify also forgets an access token that was refused, so that the next attempt gets another.
-func (f *FCM) classify(a outbound.Answer, token string) Result {
-	r := classify(a, f.cfg.Now())
-	if r.Outcome == push.Delivered {
-		var taken struct {
-			Name string `json:"name"`
-		}
-		_ = json.Unmarshal(a.Body, &taken)
-		r.ProviderMessageID = outbound.Printable(taken.Name, maxProviderID)
-		return r
-	}
-	code := fcmCode(a.Body)
-	if a.Status == http.StatusUnauthorized && code != "THIRD_PARTY_AUTH_ERROR" {
-		f.tokens.forget(token)
-	}
-	return r.because(code, f.codes)
+	body, _ := encodeJSON(map[string]fcmMessage{"message": m}) // texts can not fail
+	return body
 }

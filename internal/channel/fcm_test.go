@@ -53,7 +53,7 @@ func TestFCM_Request(t *testing.T) {
 	if got := r.Header.Get("Authorization"); got != "Bearer "+markSecret+"-token-1" {
 		t.Errorf("authorization %q", got)
 	}
-	body := `{"message":{"token":"` + testRegistration + `","notification":{"title":"Sale","body":"50% <off>"},` +
+	body := `{"message":{"token":"` + testRegistration + `","notification":{"body":"50% <off>","title":"Sale"},` +
 		`"data":{"null":"null","number":"1.50","object":"{\"a\":[1]}","text":"a\"b"},"android":{"ttl":"90s"},` +
 		`"apns":{"headers":{"apns-expiration":"1796112090"}},"webpush":{"headers":{"TTL":"90"}}}}`
 	if diff := cmp.Diff(body, string(r.body)); diff != "" {

@@ -1,6 +1,10 @@
 package channel
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+)
 
 // fcmCodes returns the errors of FCM, after
 // https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode, and those of
@@ -25,10 +29,11 @@ func fcmCodes() map[string]meaning {
 // invalidToken is an INVALID_ARGUMENT that is about the token, for which FCM has no code of its own.
 const invalidToken = "INVALID_ARGUMENT for the token"
 
-// fcmCode finds the code of an error. The code of FCM itself, in the details, says more than the status, which is
-// that of Google's APIs in general.
-func fcmCode(body []byte) string {
+// fcmAnswer reads the name of a message, and the code of an error. The code of FCM itself, in the details, says more
+// than the status, which is that of Google's APIs in general.
+func fcmAnswer(a outbound.Answer) (name, code string) {
 	var answer struct {
+		Name  string `json:"name"`
 		Error struct {
 			Status  string `json:"status"`
 			Message string `json:"message"`
@@ -40,8 +45,9 @@ func fcmCode(body []byte) string {
 			} `json:"details"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &answer)
-	code, aboutToken := answer.Error.Status, answer.Error.Message == "The registration token is not a valid FCM registration token"
+	_ = json.Unmarshal(a.Body, &answer) // without a code the status line stands alone
+	code = answer.Error.Status
+	aboutToken := answer.Error.Message == "The registration token is not a valid FCM registration token"
 	for _, d := range answer.Error.Details {
 		if d.ErrorCode != "" {
 			code = d.ErrorCode
@@ -51,7 +57,7 @@ func fcmCode(body []byte) string {
 		}
 	}
 	if code == "INVALID_ARGUMENT" && aboutToken {
-		return invalidToken
+		code = invalidToken
 	}
-	return code
+	return answer.Name, code
 }

@@ -21,14 +21,16 @@ func FuzzProviderAnswers(f *testing.F) {
 		f.Add(400, body)
 		f.Add(410, body)
 	}
-	c := testConnection(0)
-	sms := &SMS{cfg: SMSConfig{Connection: c}, codes: twilioCodes()}
-	fcm := &FCM{cfg: FCMConfig{Connection: c}, tokens: &googleTokens{}, codes: fcmCodes()}
-	apns := &APNs{cfg: APNsConfig{Connection: c}, tokens: &appleTokens{now: testNow}, codes: apnsReasons()}
+	providers := []struct {
+		read  func(outbound.Answer) (id, code string)
+		codes map[string]meaning
+	}{{twilioAnswer, twilioCodes()}, {fcmAnswer, fcmCodes()}, {apnsAnswer, apnsReasons()}}
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		a := outbound.Answer{Status: status, Header: http.Header{}, Body: []byte(body)}
-		for _, r := range []Result{sms.classify(a), fcm.classify(a, "token"), apns.classify(a, "token")} {
+		for _, provider := range providers {
 			plain := classify(a, testNow())
+			id, code := provider.read(a)
+			r := plain.refined(id, code, provider.codes)
 			byCode := plain.Outcome == push.Unknown && r.Outcome == push.Refused && strings.Contains(r.Error, plain.Error+", ")
 			if r.Outcome != plain.Outcome && !byCode || r.Unregistered && !r.Final || r.Final && r.Outcome != push.Refused {
 				t.Errorf("%+v, by its status %+v", r, plain)

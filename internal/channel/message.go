@@ -36,6 +36,17 @@ func (m message) object(name string) (message, bool) {
 	return o, o != nil
 }
 
+// alert returns the title and the body, as far as there are any.
+func (m message) alert() map[string]string {
+	alert := map[string]string{}
+	for _, name := range []string{"title", "body"} {
+		if text := m.text(name); text != "" {
+			alert[name] = text
+		}
+	}
+	return alert
+}
+
 // unfit refuses a push that was booked for another channel, or by other rules, before anything of it reaches a
 // provider: its address may become part of a path or a header.
 func unfit(c Channel, p push.Push) (Result, bool) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/pace"
@@ -21,11 +22,11 @@ type Entry struct {
 // Set is the configured channels in their configured order. It does not change once it is made, and may be read
 // concurrently.
 type Set struct {
-	entries []Entry
-	byName  map[string]Entry
+	names  []string
+	byName map[string]Entry
 }
 
-// NewSet returns a set of the entries, the default channel first. It fails if there is none, if one lacks a name, a
+// NewSet returns a set of the entries. It fails if there is none, if one lacks a name, a
 // channel or an attempt, or if two share a name.
 func NewSet(entries ...Entry) (*Set, error) {
 	if len(entries) == 0 {
@@ -33,31 +34,21 @@ func NewSet(entries ...Entry) (*Set, error) {
 	}
 	s := &Set{byName: make(map[string]Entry, len(entries))}
 	for _, e := range entries {
-		if err := s.add(e); err != nil {
-			return nil, err
+		switch _, taken := s.byName[e.Name]; {
+		case e.Name == "":
+			return nil, errors.New("channels: a channel has no name")
+		case taken:
+			return nil, fmt.Errorf("channel %s: the name is used twice", e.Name)
+		case e.Channel == nil:
+			return nil, fmt.Errorf("channel %s: there is no way out behind it", e.Name)
+		case e.Retry.MaxAttempts < 1:
+			return nil, fmt.Errorf("channel %s: max_attempts is %d, must be at least 1", e.Name, e.Retry.MaxAttempts)
 		}
+		s.names = append(s.names, e.Name)
+		s.byName[e.Name] = e
 	}
 	return s, nil
 }
-
-func (s *Set) add(e Entry) error {
-	switch _, taken := s.byName[e.Name]; {
-	case e.Name == "":
-		return errors.New("channels: a channel has no name")
-	case taken:
-		return fmt.Errorf("channel %s: the name is used twice", e.Name)
-	case e.Channel == nil:
-		return fmt.Errorf("channel %s: there is no way out behind it", e.Name)
-	case e.Retry.MaxAttempts < 1:
-		return fmt.Errorf("channel %s: max_attempts is %d, must be at least 1", e.Name, e.Retry.MaxAttempts)
-	}
-	s.entries = append(s.entries, e)
-	s.byName[e.Name] = e
-	return nil
-}
-
-// Default returns the name of the first channel, which a push takes that names none.
-func (s *Set) Default() string { return s.entries[0].Name }
 
 // Get returns the channel of that name, and whether there is one.
 func (s *Set) Get(name string) (Entry, bool) {
@@ -76,10 +67,4 @@ func (s *Set) Check(name, to string, message json.RawMessage) invalid.FieldError
 }
 
 // Names returns the names of all channels in their configured order.
-func (s *Set) Names() []string {
-	names := make([]string, len(s.entries))
-	for i, e := range s.entries {
-		names[i] = e.Name
-	}
-	return names
-}
+func (s *Set) Names() []string { return slices.Clone(s.names) }

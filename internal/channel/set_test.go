@@ -18,9 +18,6 @@ func TestSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Default() != "push" {
-		t.Errorf("default %q", s.Default())
-	}
 	if diff := cmp.Diff([]string{"push", "log", "email"}, s.Names()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}

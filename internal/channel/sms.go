@@ -90,11 +90,9 @@ func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 	req.SetBasicAuth(cmp.Or(s.cfg.User, s.cfg.AccountSID), s.cfg.Password)
 	// For what lies between; Twilio itself repeats what it is told twice.
 	req.Header.Set("I-Twilio-Idempotency-Token", p.ID.String())
-	answer, err := s.client.Do(traced(ctx), req)
-	if err != nil {
-		return noAnswer(err)
-	}
-	return s.classify(answer)
+	r, answer := ask(ctx, s.client, req, s.cfg.Now)
+	sid, code := twilioAnswer(answer)
+	return r.refined(sid, code, s.codes)
 }
 
 func (s *SMS) form(p push.Push) url.Values {
@@ -111,17 +109,4 @@ func (s *SMS) form(p push.Push) url.Values {
 		form.Set("ValidityPeriod", strconv.Itoa(max(1, int(left/time.Second))))
 	}
 	return form
-}
-
-func (s *SMS) classify(a outbound.Answer) Result {
-	var said struct {
-		SID  string `json:"sid"`
-		Code int    `json:"code"`
-	}
-	_ = json.Unmarshal(a.Body, &said) // without details the status line stands alone
-	r := classify(a, s.cfg.Now())
-	if r.Outcome == push.Delivered {
-		r.ProviderMessageID = outbound.Printable(said.SID, maxProviderID)
-	}
-	return r.because(strconv.Itoa(said.Code), s.codes)
 }

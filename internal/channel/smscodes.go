@@ -1,5 +1,22 @@
 package channel
 
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/sendquota/sendquota/internal/outbound"
+)
+
+// twilioAnswer reads the id of a message, and the code of an error.
+func twilioAnswer(a outbound.Answer) (sid, code string) {
+	var said struct {
+		SID  string `json:"sid"`
+		Code int    `json:"code"`
+	}
+	_ = json.Unmarshal(a.Body, &said) // without a code the status line stands alone
+	return said.SID, strconv.Itoa(said.Code)
+}
+
 // twilioCodes returns the errors of Twilio that a message can meet when it is submitted, after
 // https://www.twilio.com/docs/api/errors. Those about the recipient's number or the text are for good; those about
 // the account, the sender, its permissions or its speed can be mended, and the message sent then. What becomes of a

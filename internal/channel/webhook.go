@@ -90,11 +90,7 @@ func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	if err != nil {
 		return Result{Outcome: push.Refused, Final: true, Error: err.Error()}
 	}
-	answer, err := w.client.Do(traced(ctx), req)
-	if err != nil {
-		return noAnswer(err)
-	}
-	r := classify(answer, w.now())
+	r, answer := ask(ctx, w.client, req, w.now)
 	r.Down = r.Down && answer.Status != http.StatusForbidden // which may be about the recipient
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = providerID(answer.Body)

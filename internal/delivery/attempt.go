@@ -65,17 +65,17 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 			return 0, nil
 		case booking.Wait:
 			return c.Wait, nil
-		case booking.Deferred:
-			w.metrics.Deferred()
+		case booking.PutOff:
+			w.metrics.PutOff()
 			w.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
 		case booking.TooLate:
 			w.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
 			w.forgetBooking(c.Push)
 		case booking.Claimed:
-			end := w.queues.begin(c.Push.Channel)
+			w.queues.count(c.Push.Channel, 1)
 			p.release()
 			more, err := w.attempt(ctx, c, began)
-			end()
+			w.queues.count(c.Push.Channel, -1)
 			if err != nil || !more {
 				return 0, err
 			}

@@ -171,7 +171,7 @@ func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &scripted{more: true, claims: []booking.Claim{
-			{Outcome: booking.Again}, {Outcome: booking.Deferred}, {Outcome: booking.Wait, Wait: time.Second}, claimed(), claimed(),
+			{Outcome: booking.Again}, {Outcome: booking.PutOff}, {Outcome: booking.Wait, Wait: time.Second}, claimed(), claimed(),
 		}}
 		p := &provider{}
 		if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {

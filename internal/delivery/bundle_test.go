@@ -64,7 +64,7 @@ type metrics struct {
 	mu           sync.Mutex
 	attempted    []attempted
 	unregistered []string
-	deferred     int
+	putOff       int
 }
 
 type attempted struct {
@@ -85,10 +85,10 @@ func (m *metrics) Unregistered(channel string) {
 	m.unregistered = append(m.unregistered, channel)
 }
 
-func (m *metrics) Deferred() {
+func (m *metrics) PutOff() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.deferred++
+	m.putOff++
 }
 
 // bundle is a worker on a real store, with two slots and one channel named log.

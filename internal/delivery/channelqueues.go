@@ -64,14 +64,11 @@ func (qs *channelQueues) busy(enough int) (sources []push.Source) {
 	return sources
 }
 
-// begin counts an attempt at a channel. The caller calls end when the attempt has ended.
-func (qs *channelQueues) begin(channel string) (end func()) {
-	q := qs.byName[channel]
-	if q == nil {
-		return func() {} // it is not configured any more
+// count counts attempts at a channel that begin or end.
+func (qs *channelQueues) count(channel string, attempts int) {
+	if q := qs.byName[channel]; q != nil { // otherwise it is not configured any more
+		q.count(attempts, 0)
 	}
-	q.count(1, 0)
-	return func() { q.count(-1, 0) }
 }
 
 // report takes note of what an attempt says about its provider.

@@ -99,6 +99,26 @@ func (f *workersBundle) due(t *testing.T, recipient, channel string) push.Push {
 	return p
 }
 
+// waiting counts the recipients in a worker's queue of the channel sms.
+func (f *workersBundle) waiting(worker int) (n int) {
+	f.workers[worker].Channels(func(channel string, waiting int, _ time.Duration) {
+		if channel == "sms" {
+			n = waiting
+		}
+	})
+	return n
+}
+
+// held is how much longer the channel sms pauses at a worker.
+func (f *workersBundle) held(worker int) (d time.Duration) {
+	f.workers[worker].Channels(func(channel string, _ int, held time.Duration) {
+		if channel == "sms" {
+			d = held
+		}
+	})
+	return d
+}
+
 // eventually waits for a fact.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
@@ -202,12 +222,12 @@ func TestWorkers_SharePauses(t *testing.T) {
 			f.due(t, "first", "sms")
 			eventually(t, "the provider asks for a pause", func() bool { return asked.Load() != nil })
 			eventually(t, "both workers know of it", func() bool {
-				return f.workers[0].Held()["sms"] > 0 && f.workers[1].Held()["sms"] > 0
+				return f.held(0) > 0 && f.held(1) > 0
 			})
 			for i := range 20 {
 				f.due(t, fmt.Sprint("r", i), "sms")
 			}
-			if n := f.workers[0].Waiting()["sms"]; n != 20 {
+			if n := f.waiting(0); n != 20 {
 				t.Errorf("%d wait", n)
 			}
 			eventually(t, "all are sent", func() bool { return len(f.sms.all()) >= 21 })
@@ -238,7 +258,7 @@ func TestWorkers_ProviderDown(t *testing.T) {
 	for i := range 10 {
 		f.due(t, fmt.Sprint("first", i), "sms")
 	}
-	eventually(t, "the breaker opens", func() bool { return f.workers[0].Held()["sms"] > 0 })
+	eventually(t, "the breaker opens", func() bool { return f.held(0) > 0 })
 	var waiting []push.Push
 	for i := range 100 {
 		waiting = append(waiting, f.due(t, fmt.Sprint("r", i), "sms"))
@@ -267,7 +287,7 @@ func TestWorkers_ProviderDown(t *testing.T) {
 			return got.Status != push.Sent && got.Attempts == 0
 		})
 	})
-	eventually(t, "the channel works as ever", func() bool { return f.workers[0].Held()["sms"] == 0 })
+	eventually(t, "the channel works as ever", func() bool { return f.held(0) == 0 })
 }
 
 // A push whose recipient waits in a channel's queue expires in time.
@@ -433,7 +453,7 @@ func TestWorkers_QueueClosesDuringAttempt(t *testing.T) {
 	if err := f.workers[0].Handle(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it gets a permit, and is busy", func() bool { return f.workers[0].Waiting()["sms"] == 0 })
+	eventually(t, "it gets a permit, and is busy", func() bool { return f.waiting(0) == 0 })
 	f.flagged(t, "anna")
 	stopped := make(chan struct{})
 	go func() { f.stop(); close(stopped) }()

@@ -20,7 +20,7 @@ func moveTo(p push.Push, at time.Time) booking.Order {
 	return booking.Order{Drafts: []booking.Draft{{Push: p}}}
 }
 
-// Pushes a window apart are delayed until the end of the last one's window. Deferred and
+// Pushes a window apart are delayed until the end of the last one's window. Put off and
 // armed again, they would fall behind by a second or so each time.
 func TestWorker_SendsWindowApart(t *testing.T) {
 	t.Parallel()
@@ -47,8 +47,8 @@ func TestWorker_SendsWindowApart(t *testing.T) {
 			t.Errorf("push %d came %s early", i, -late)
 		}
 	}
-	if d.metrics.deferred != 0 {
-		t.Errorf("%d were put off", d.metrics.deferred)
+	if d.metrics.putOff != 0 {
+		t.Errorf("%d were put off", d.metrics.putOff)
 	}
 	d.audit(t, policy)
 }
@@ -117,7 +117,7 @@ func TestWorker_UnknownOutcomesCount(t *testing.T) {
 	}
 }
 
-// A push that the gate defers for long is left to its next wake-up.
+// A push that the gate puts off for long is left to its next wake-up.
 func TestWorker_DeferredPush(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}})
@@ -125,8 +125,8 @@ func TestWorker_DeferredPush(t *testing.T) {
 	second := d.book(t, "anna", "log", thisSecond())
 	third := d.book(t, "anna", "log", thisSecond())
 	d.handle(t, "anna")
-	if n := len(d.all()); n != 1 || d.metrics.deferred != 2 {
-		t.Errorf("%d were sent, %d put off", n, d.metrics.deferred)
+	if n := len(d.all()); n != 1 || d.metrics.putOff != 2 {
+		t.Errorf("%d were sent, %d put off", n, d.metrics.putOff)
 	}
 	sent := d.read(t, first.ID).Sends[0]
 	for _, p := range []push.Push{second, third} {

@@ -61,7 +61,7 @@ type observer interface {
 	// time it began.
 	Attempted(channel, outcome string, first bool, late time.Duration)
 	Unregistered(channel string)
-	Deferred()
+	PutOff()
 }
 
 // delayKey is a delayed recipient, and the channel that its wake-up was for.
@@ -231,20 +231,10 @@ func (w *Worker) closeAll() (recipientKeys []int64) {
 // many that they last for several seconds.
 func (w *Worker) Busy(enough int) []push.Source { return w.queues.busy(enough) }
 
-// Waiting counts the recipients in each channel's queue.
-func (w *Worker) Waiting() map[string]int {
-	waiting := map[string]int{}
+// Channels calls each for every channel, with the number of recipients in its queue, and how much longer it pauses
+// because its provider fails or asked for a pause.
+func (w *Worker) Channels(each func(channel string, waiting int, held time.Duration)) {
 	for _, queue := range w.queues.all {
-		waiting[queue.channel] = queue.len()
+		each(queue.channel, queue.len(), queue.held())
 	}
-	return waiting
-}
-
-// Held lists for how much longer each channel pauses, because its provider fails or asked for a pause.
-func (w *Worker) Held() map[string]time.Duration {
-	held := map[string]time.Duration{}
-	for _, queue := range w.queues.all {
-		held[queue.channel] = queue.held()
-	}
-	return held
 }

@@ -64,8 +64,8 @@ func TestWorker_DelayedRecipientsHoldNoSlot(t *testing.T) {
 	if len(got) < 6 {
 		t.Errorf("only %d recipients had been sent anything when one had got all", len(got))
 	}
-	if d.metrics.deferred != 0 {
-		t.Errorf("%d were put off", d.metrics.deferred)
+	if d.metrics.putOff != 0 {
+		t.Errorf("%d were put off", d.metrics.putOff)
 	}
 	d.audit(t, policy)
 }

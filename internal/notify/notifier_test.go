@@ -147,7 +147,7 @@ func TestNotifier_SwitchesOff(t *testing.T) {
 	b.run(b.Store, cfg)
 	b.book(b.tenant, "a")
 	off := func() push.Webhook {
-		got, err := b.webhooks.Get(t.Context(), b.tenant, hook.ID)
+		got, err := b.Webhook(t.Context(), b.tenant, hook.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestNotifier_Gone(t *testing.T) {
 	b.run(b.Store, quick())
 	b.book(b.tenant, "a")
 	b.eventually("it is given up", func() bool { return b.outcomes.of("given_up") == 1 })
-	got, err := b.webhooks.Get(t.Context(), b.tenant, hook.ID)
+	got, err := b.Webhook(t.Context(), b.tenant, hook.ID)
 	if err != nil || got.DisabledReason != "the endpoint answered 410 Gone" || len(e.requests()) != 1 {
 		t.Errorf("%+v, %v, %d requests", got, err, len(e.requests()))
 	}

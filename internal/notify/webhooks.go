@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Overlap is how long a secret that was replaced still signs.
-const Overlap = 24 * time.Hour
+// overlap is how long a secret that was replaced still signs.
+const overlap = 24 * time.Hour
 
 // maxReplayed is how many deliveries one request replays.
 const maxReplayed = 10_000
@@ -28,8 +28,17 @@ const maxURL = 2048
 // Webhooks lets tenants set up, test and replay their webhooks. Another tenant's webhook is
 // [push.ErrNotFound] everywhere.
 type Webhooks struct {
+	webhookStore
 	store *store.Store
 	cfg   WebhooksConfig
+}
+
+// webhookStore is the part of the store that the API uses as it is.
+type webhookStore interface {
+	Webhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
+	Webhooks(ctx context.Context, tenant uuid.UUID) ([]push.Webhook, error)
+	DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error
+	EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
 }
 
 // WebhooksConfig bounds what tenants may set up.
@@ -40,7 +49,7 @@ type WebhooksConfig struct {
 
 // NewWebhooks returns the webhooks in a store.
 func NewWebhooks(st *store.Store, cfg WebhooksConfig) *Webhooks {
-	return &Webhooks{store: st, cfg: cfg}
+	return &Webhooks{webhookStore: st, store: st, cfg: cfg}
 }
 
 // URLFault says what is wrong with the URL of a webhook, or nothing.
@@ -83,10 +92,10 @@ func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, eve
 }
 
 // Rotate gives a webhook a new secret, and returns it. For the time of
-// [Overlap], requests are signed with both.
+// [overlap], requests are signed with both.
 func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
-	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, Overlap)
+	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, overlap)
 	return w, secret, err
 }
 
@@ -95,29 +104,6 @@ func newSecret() string {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	return "whsec_" + base64.StdEncoding.EncodeToString(secret[:])
-}
-
-// MaxPerTenant is how many webhooks a tenant may have.
-func (s *Webhooks) MaxPerTenant() int { return s.cfg.MaxPerTenant }
-
-// Get returns a webhook.
-func (s *Webhooks) Get(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
-	return s.store.Webhook(ctx, tenant, id)
-}
-
-// List returns a tenant's webhooks, the oldest first.
-func (s *Webhooks) List(ctx context.Context, tenant uuid.UUID) ([]push.Webhook, error) {
-	return s.store.Webhooks(ctx, tenant)
-}
-
-// Delete ends a webhook, and whatever waits for it.
-func (s *Webhooks) Delete(ctx context.Context, tenant, id uuid.UUID) error {
-	return s.store.DeleteWebhook(ctx, tenant, id)
-}
-
-// Enable switches a webhook on again.
-func (s *Webhooks) Enable(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
-	return s.store.EnableWebhook(ctx, tenant, id)
 }
 
 // Test sends a webhook an event of its own, whatever events it asked for. To one that is switched off nothing is
@@ -133,7 +119,7 @@ func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (push.Deliver
 // Deliveries returns what a webhook was sent, or is to be, the newest first; see [store.Store.Deliveries]. While it
 // is switched off none is tried next.
 func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
-	w, err := s.store.Webhook(ctx, tenant, id)
+	w, err := s.Webhook(ctx, tenant, id)
 	if err != nil {
 		return push.DeliveryPage{}, err
 	}
@@ -164,7 +150,7 @@ func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since
 }
 
 func (s *Webhooks) switchedOn(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
-	w, err := s.store.Webhook(ctx, tenant, id)
+	w, err := s.Webhook(ctx, tenant, id)
 	if err == nil && !w.DisabledAt.IsZero() {
 		err = push.ErrWebhookOff
 	}

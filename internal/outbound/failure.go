@@ -55,9 +55,7 @@ func unprocessed(err error) string {
 }
 
 func notFound(err error) bool {
-	var (
-		forbidden *forbiddenAddressError
-		dns       *net.DNSError
-	)
-	return errors.As(err, &forbidden) || errors.As(err, &dns) && dns.IsNotFound
+	_, forbidden := errors.AsType[*forbiddenAddressError](err)
+	dns, failed := errors.AsType[*net.DNSError](err)
+	return forbidden || failed && dns.IsNotFound
 }

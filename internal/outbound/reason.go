@@ -69,8 +69,7 @@ func certReason(err error) string {
 
 // tlsReason finds a refusal of the TLS handshake, whose types crypto/tls does not export.
 func tlsReason(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error") {
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
 		err = op.Err
 	}
 	if strings.HasPrefix(err.Error(), "tls: ") {

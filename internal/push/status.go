@@ -1,7 +1,5 @@
 package push
 
-import "slices"
-
 // Status is where a push stands.
 type Status string
 
@@ -17,9 +15,6 @@ const (
 
 // Statuses lists every state, in the order of life.
 var Statuses = []Status{Scheduled, Sending, Sent, Failed, Canceled, Expired}
-
-// Counting lists the states that hold a place in the quota.
-var Counting = []Status{Scheduled, Sending, Sent}
 
 // Arrow is one legal change of state.
 type Arrow struct {
@@ -37,16 +32,3 @@ var Arrows = []Arrow{
 	{Scheduled, Expired, "its expiry passed before it could be sent"},
 	{Scheduled, Sent, "a provider's late answer says that an attempt given up for lost was delivered"},
 }
-
-// CanBecome reports whether the state machine has an arrow from s to next.
-func (s Status) CanBecome(next Status) bool {
-	return slices.ContainsFunc(Arrows, func(a Arrow) bool { return a.From == s && a.To == next })
-}
-
-// Final reports whether no arrow leaves s.
-func (s Status) Final() bool {
-	return !slices.ContainsFunc(Arrows, func(a Arrow) bool { return a.From == s })
-}
-
-// Counts reports whether a push in this state holds its place in the quota.
-func (s Status) Counts() bool { return slices.Contains(Counting, s) }

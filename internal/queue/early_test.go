@@ -27,7 +27,7 @@ type unobserved struct{}
 func (unobserved) Attempted(string, string, bool, time.Duration) {}
 
 func (unobserved) Unregistered(string) {}
-func (unobserved) Deferred()           {}
+func (unobserved) PutOff()             {}
 
 // TestServe_EarlyWakeUps: asynq cuts the time of a wake-up to its second, so that those of retries and deferrals come
 // up to a second early. What counts is when the attempt begins, by Postgres' clock.

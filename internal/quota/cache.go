@@ -29,7 +29,7 @@ type Recipient struct {
 // State is what the cache knows about a recipient.
 type State int
 
-// The answers to a reservation.
+// The states that [Cache.Reserve] answers.
 const (
 	Cold    State = iota // nothing is known: Postgres decides
 	Free                 // a place was booked in the cache: Postgres decides
@@ -39,8 +39,8 @@ const (
 // String returns the state in lower case.
 func (s State) String() string { return [...]string{"cold", "free", "blocked"}[s] }
 
-// Reservation is the cache's answer.
-type Reservation struct {
+// CacheAnswer is the answer of [Cache.Reserve].
+type CacheAnswer struct {
 	State State
 	Fill  bool // after the decision, call [Cache.Fill]
 }
@@ -74,30 +74,30 @@ func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
 
 // Reserve books b in the cache if the cache knows the recipient and the policy allows it. It never fails: a cache
 // that can not answer is Cold.
-func (c *Cache) Reserve(r Recipient, b Booking, p Policy) Reservation {
+func (c *Cache) Reserve(r Recipient, b Booking, p Policy) CacheAnswer {
 	args, near := append(make([]any, 0, 16), b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()), 0
 	for _, rule := range p {
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
 		near = min(near+rule.Limit, redisscript.MaxWeight)
 	}
-	return reservation(c.run(r, reserveScript, near, args...))
+	return cacheAnswer(c.run(r, reserveScript, near, args...))
 }
 
-// reservation reads the answer of reserve.lua. Any other answer, as of a failure, is that of a cache that knows
+// cacheAnswer reads the reply of reserve.lua. Any other reply, as of a failure, is that of a cache that knows
 // nothing.
-func reservation(answer []int64) Reservation {
-	if len(answer) != 1 {
-		return Reservation{}
+func cacheAnswer(reply []int64) CacheAnswer {
+	if len(reply) != 1 {
+		return CacheAnswer{}
 	}
-	switch answer[0] {
+	switch reply[0] {
 	case 1:
-		return Reservation{Fill: true}
+		return CacheAnswer{Fill: true}
 	case 2:
-		return Reservation{State: Free}
+		return CacheAnswer{State: Free}
 	case 3:
-		return Reservation{State: Blocked}
+		return CacheAnswer{State: Blocked}
 	}
-	return Reservation{}
+	return CacheAnswer{}
 }
 
 // Fill loads the recipient's bookings after a Reserve of the push id answered with Fill, unless they have changed

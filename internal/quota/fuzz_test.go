@@ -2,9 +2,9 @@ package quota
 
 import "testing"
 
-// FuzzReservation holds that only the answers of the script say anything: whatever else Redis answers, the cache knows
+// FuzzCacheAnswer holds that only the answers of the script say anything: whatever else Redis answers, the cache knows
 // nothing and is not filled.
-func FuzzReservation(f *testing.F) {
+func FuzzCacheAnswer(f *testing.F) {
 	for seed := range int64(6) {
 		f.Add(seed-1, seed%2 == 0)
 	}
@@ -13,14 +13,14 @@ func FuzzReservation(f *testing.F) {
 		if more {
 			answer = append(answer, number)
 		}
-		want := map[int64]Reservation{1: {Fill: true}, 2: {State: Free}, 3: {State: Blocked}}[number]
+		want := map[int64]CacheAnswer{1: {Fill: true}, 2: {State: Free}, 3: {State: Blocked}}[number]
 		if more {
-			want = Reservation{}
+			want = CacheAnswer{}
 		}
-		if got := reservation(answer); got != want {
+		if got := cacheAnswer(answer); got != want {
 			t.Errorf("%v is %+v", answer, got)
 		}
-		if got := reservation(answer[:0]); got != (Reservation{}) {
+		if got := cacheAnswer(answer[:0]); got != (CacheAnswer{}) {
 			t.Errorf("nothing is %+v", got)
 		}
 	})

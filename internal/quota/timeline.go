@@ -80,12 +80,6 @@ func (l Timeline) Has(from, until time.Time) bool { return l.before(from) < l.be
 // Before returns the bookings before a time.
 func (l Timeline) Before(t time.Time) Timeline { return l.part(0, l.before(t)) }
 
-// Clone returns a timeline that may be used beside the old one.
-func (l Timeline) Clone() Timeline {
-	l.at, l.ids = slices.Clone(l.at), slices.Clone(l.ids)
-	return l
-}
-
 // A run of a rule is Limit consecutive bookings, named by the index of the first. A run that is shorter than the
 // window is full: it blocks the open interval between its bounds. From one run to the next neither bound goes back,
 // so that a sweep over time passes each run once.

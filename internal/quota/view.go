@@ -30,6 +30,16 @@ func (p Policy) Around(t time.Time, times int) View {
 	return View{From: t.Add(-reach), Until: t.Add(reach)}
 }
 
+// Widen has the view begin no later than from, and end no earlier than until.
+func (v *View) Widen(from, until time.Time) {
+	if from.Before(v.From) {
+		v.From = from
+	}
+	if until.After(v.Until) {
+		v.Until = until
+	}
+}
+
 // Shows reports whether the view has all bookings that matter to t.
 func (v View) Shows(t time.Time, reach time.Duration) bool {
 	return (v.From.IsZero() || !t.Add(-reach).Before(v.From)) &&

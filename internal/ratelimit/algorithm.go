@@ -34,13 +34,8 @@ func (l Limit) program() program {
 	}
 }
 
-func windowNumbers(l Limit, _ int) []any {
-	aligned := 0
-	if l.Aligned {
-		aligned = 1
-	}
-	return []any{l.Limit, l.Per.Microseconds(), aligned}
-}
+// Redis gets Aligned as 1 or 0.
+func windowNumbers(l Limit, _ int) []any { return []any{l.Limit, l.Per.Microseconds(), l.Aligned} }
 
 // windowResult reads what is used, and when the window ends.
 func windowResult(l Limit, _ int, allowed bool, answer []int64) Result {

@@ -51,18 +51,18 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 
 	// Where the cache knows that there is no place, a look at Postgres refuses. A request that may be a repetition, or
 	// be moved, or that books nothing, is for the decider alone.
-	var reserved quota.Reservation
+	var answer quota.CacheAnswer
 	if asksCache := !o.ValidateOnly && !r.Defer; asksCache {
-		reserved = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
-		s.metrics.CacheAnswered(reserved.State.String())
+		answer = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
+		s.metrics.CacheAnswered(answer.State.String())
 	}
-	if reserved.State == quota.Blocked && o.IdempotencyKey == "" {
+	if answer.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, who, d.Push.SendAt); err != nil {
 			return Result{}, err
 		}
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
-	if reserved.Fill {
+	if answer.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
 	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
@@ -73,7 +73,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	v := decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		s.syncCache(who, d.Push.ID, reserved, v)
+		s.syncCache(who, d.Push.ID, answer, v)
 		failpoint.Hit(failpoint.SubmitTold)
 		s.arm(ctx, v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
@@ -118,15 +118,15 @@ func identify(p *push.Push, o Options, member string) {
 }
 
 // syncCache brings the cache in line with what Postgres has decided.
-func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, reserved quota.Reservation, v booking.Decision) {
+func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, answer quota.CacheAnswer, v booking.Decision) {
 	switch booked := v.Outcome == booking.Booked; {
-	case reserved.Fill && v.Crowded:
+	case answer.Fill && v.Crowded:
 		s.cache.Skip(who)
-	case reserved.Fill && (booked || v.Outcome == booking.Refused):
+	case answer.Fill && (booked || v.Outcome == booking.Refused):
 		s.cache.Fill(who, id, v.Bookings)
-	case reserved.State == quota.Free && !booked, reserved.State == quota.Blocked && booked:
+	case answer.State == quota.Free && !booked, answer.State == quota.Blocked && booked:
 		s.cache.Forget(who) // it was wrong
-	case reserved.State == quota.Cold && booked:
+	case answer.State == quota.Cold && booked:
 		s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
 	}
 }

@@ -28,9 +28,8 @@ func gather(t *testing.T) *gathering {
 	return g
 }
 
-// together makes calls while the store's worker of that kind is held up by a lock
-// that the test has, so that they end up in one group, and reports whether
-// they did.
+// together makes calls while the store's worker of that kind is held up by a lock that the test has, so that they end
+// up in one group, and reports whether they did.
 func (g *gathering) together(t *testing.T, lock string, args []any, holdUp, calls []func()) bool {
 	t.Helper()
 	g.exec(t, `BEGIN`)
@@ -53,9 +52,8 @@ func (g *gathering) together(t *testing.T, lock string, args []any, holdUp, call
 	return len(g.sizes) > 0 && g.sizes[0] == len(calls)
 }
 
-// TestABadDraftHurtsOnlyItself although it breaks the transaction that it
-// shares with others.
-func TestABadDraftHurtsOnlyItself(t *testing.T) {
+// TestBook_BadDraftInGroup: a draft that breaks the transaction of a group fails alone.
+func TestBook_BadDraftInGroup(t *testing.T) {
 	t.Parallel()
 	g := gather(t)
 	order := func(d booking.Draft) booking.Order {
@@ -84,9 +82,9 @@ func TestABadDraftHurtsOnlyItself(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestABadFinishHurtsOnlyItself: an attempt that is not recorded would be
-// repeated.
-func TestABadFinishHurtsOnlyItself(t *testing.T) {
+// TestFinish_BadFinishInGroup: a finish that breaks the transaction of a group fails alone. An attempt whose end is not
+// recorded would be repeated.
+func TestFinish_BadFinishInGroup(t *testing.T) {
 	t.Parallel()
 	g := gather(t)
 	for range 50 {
@@ -118,9 +116,8 @@ func TestABadFinishHurtsOnlyItself(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestDryRunsAreNoObstacle to those who share a transaction with them, and
-// want the same place in earnest.
-func TestDryRunsAreNoObstacle(t *testing.T) {
+// TestBook_DryRunInGroup: a dry run does not take the place of another order of its group that asks for the same time.
+func TestBook_DryRunInGroup(t *testing.T) {
 	t.Parallel()
 	g := gather(t)
 	for try := range 50 {

@@ -12,9 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestAuditBounds forges what just breaks a guarantee, and what is just within
-// its bounds.
-func TestAuditBounds(t *testing.T) {
+// TestAudit_Bounds forges rows that just break a guarantee, and rows that just keep it.
+func TestAudit_Bounds(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
 	const s = time.Second

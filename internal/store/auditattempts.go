@@ -18,7 +18,7 @@ func (s AuditScope) underWayQuery() auditQuery {
 				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
 			{"open-attempt", `p.status = 'sending' AND NOT isfinite(p.lease_until)`, `format('attempt %s has a lease that never ends', s.attempt)`},
 			{"lost", `p.status = 'sending' AND least(p.lease_until, s.lease_until) < now() - @grace::interval`,
-				`format('the lease of attempt %s ended at %s, and nobody reaped it', s.attempt, least(p.lease_until, s.lease_until))`},
+				`format('the lease of attempt %s ended at %s, and it was not reaped', s.attempt, least(p.lease_until, s.lease_until))`},
 		},
 	}
 }

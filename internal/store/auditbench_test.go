@@ -10,9 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// fillSQL makes @rows pushes of a tenth as many recipients, nearly all over the
-// last 59 days, and a thousandth for tomorrow: of twenty, one is canceled, one has failed and one was
-// sent at its second attempt.
+// fillSQL makes @rows pushes of a tenth as many recipients, nearly all over the last 59 days, and a thousandth for
+// tomorrow: of twenty, one is canceled, one has failed and one was sent at its second attempt.
 const fillSQL = `
 	INSERT INTO tenants (id, name) SELECT ('00000000-0000-4000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'tenant ' || i FROM generate_series(0, 9) i;
 	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, ttl_ms,
@@ -39,9 +38,8 @@ const fillSQL = `
 	) attempts ORDER BY began;
 	VACUUM ANALYZE`
 
-// BenchmarkAudit audits three million pushes, or SENDQUOTA_AUDIT_ROWS, with as
-// many attempts: all of them, and as workers do. With -v it says what each step
-// takes.
+// BenchmarkAudit audits three million pushes, or SENDQUOTA_AUDIT_ROWS, with as many attempts: all of them, and as
+// workers do. With -v it says what each step takes.
 func BenchmarkAudit(b *testing.B) {
 	rows := 3_000_000
 	if n, err := strconv.Atoi(os.Getenv("SENDQUOTA_AUDIT_ROWS")); err == nil {

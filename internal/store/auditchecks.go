@@ -9,7 +9,7 @@ var Checks = []Check{
 	{"actual-window", "More attempts may have reached a recipient within a window than a rule allows, counted from when the provider had each."},
 	{"overlap", "Two attempts of one recipient were under way at once."},
 	{"overdue", "A push is due, or has expired, for more than five minutes, and still waits."},
-	{"lost", "An attempt's lease ended more than five minutes ago, and nobody ended the attempt."},
+	{"lost", "An attempt's lease ended more than five minutes ago, and the attempt was not ended."},
 	{"open-attempt", "An attempt has no end, and is not the one that its push is being sent by; or a push is being sent by none."},
 	{"attempts", "A push counts other attempts than are recorded, or their numbers have gaps."},
 	{"orphan", "An attempt belongs to no push, or differs from it in tenant, recipient or channel."},

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestOperationsListsTheChecks of the audit, each in its words.
-func TestOperationsListsTheChecks(t *testing.T) {
+// TestChecks_InOperations: docs/operations.md lists all checks of the audit with their meanings.
+func TestChecks_InOperations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 // perMinute is the policy under which the audited databases were filled.
 var perMinute = quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "hour", Limit: 3, Window: time.Hour}}
 
-// corruptions are what is done to a clean database by hand, and the one check
-// that finds it. $1 is the id of the push in that state; "ahead" is the second
-// push of a recipient, an hour behind the first.
+// corruptions are what is done to a clean database by hand, and the one check that finds it. $1 is the id of the push
+// in that state; "ahead" is the second push of a recipient, an hour behind the first.
 var corruptions = []struct {
 	check  string
 	status push.Status
@@ -80,9 +79,8 @@ var corruptions = []struct {
 	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id FROM pushes o WHERE pushes.id = $1 AND o.recipient = 'keyed'`},
 }
 
-// TestAuditFindsCorruption of every kind, each by the check that is for it, and
-// names whose it is.
-func TestAuditFindsCorruption(t *testing.T) {
+// TestAudit_FindsCorruption: the audit finds every kind of corruption by the check for it, and names the push.
+func TestAudit_FindsCorruption(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	if _, _, err := b.CreateTenant(t.Context(), "another"); err != nil {

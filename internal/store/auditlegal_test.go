@@ -23,8 +23,7 @@ func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
 	}
 }
 
-// ready lets a push that waits for its retry, or has been moved, be tried now,
-// as if that time had come.
+// ready lets a push that waits for its retry, or has been moved, be tried now, as if that time had come.
 func (b *bundle) ready(t testing.TB, p push.Push) {
 	t.Helper()
 	b.exec(t, `UPDATE pushes SET send_at = least(send_at, date_trunc('second', clock_timestamp())), next_at = clock_timestamp() WHERE id = $1`, p.ID)
@@ -44,8 +43,7 @@ func (b *bundle) cancel(t testing.TB, p push.Push) {
 	}
 }
 
-// lives are ways through the states, each step by the store's own means. The
-// push is due at once.
+// lives are ways through the states, each step by the store's own means. The push is due at once.
 var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 	"sent, as reported twice": func(t *testing.T, b *bundle, p push.Push, step func()) {
 		c := b.claimed(t, p)
@@ -140,7 +138,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 		b.finish(t, b.claimed(t, p), sent)
 		later := book(t, b.Store, perMinute, draft(b.tenant, p.Recipient, time.Minute)).Push
 		b.exec(t, `UPDATE pushes SET send_at = send_at - interval '2 minutes', next_at = next_at - interval '2 minutes' WHERE recipient = $1`, p.Recipient) // as if both were late
-		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != booking.Deferred {
+		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != booking.PutOff {
 			t.Fatalf("%+v", c)
 		}
 		step()
@@ -150,8 +148,8 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 	},
 }
 
-// TestAuditIsSilent in every state that the store can produce.
-func TestAuditIsSilent(t *testing.T) {
+// TestAudit_NoFindings: the audit finds nothing in any state that the store can produce.
+func TestAudit_NoFindings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	step := func(life string) func() {
@@ -181,9 +179,9 @@ func TestAuditIsSilent(t *testing.T) {
 	}
 }
 
-// TestAuditIsSilentUnderLoad looks again and again while claims go through the
-// gate, attempts end in every way, some are lost, and some answers come late.
-func TestAuditIsSilentUnderLoad(t *testing.T) {
+// TestAudit_NoFindingsUnderLoad audits again and again while claims go through the gate, attempts end in every way,
+// some are lost, and some answers come late.
+func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 20 * time.Millisecond}, {Name: "b", Limit: 3, Window: 100 * time.Millisecond}}
@@ -204,7 +202,7 @@ func TestAuditIsSilentUnderLoad(t *testing.T) {
 			for b.due(t, push.RecipientKey(b.tenant, recipient)) {
 				switch c := b.claim(t, recipient, policy); c.Outcome {
 				case booking.Wait:
-					time.Sleep(c.Wait)
+					time.Sleep(c.Wait) // as the claim asks; another try before would get the same answer
 				case booking.Claimed:
 					b.endSomehow(t, c, &reaper)
 				}
@@ -231,10 +229,9 @@ func TestAuditIsSilentUnderLoad(t *testing.T) {
 	}
 }
 
-// endSomehow ends an attempt in one of many ways, after a moment. There is one
-// reaper.
+// endSomehow ends an attempt in one of many ways, after a moment. There is one reaper.
 func (b *bundle) endSomehow(t *testing.T, c booking.Claim, reaper *sync.Mutex) {
-	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond)
+	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond) // an attempt takes time, so that audits see it under way
 	end := []booking.Finish{sent, sent, tryAgain, gaveUp, lostTrack, {}}[rand.N(6)]
 	if end.Outcome != "" {
 		end.Handed = time.Duration(rand.N(2)) * time.Millisecond

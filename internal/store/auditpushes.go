@@ -1,7 +1,7 @@
 package store
 
-// waitingQuery finds what is due and forgotten, by the index pushes_due. Who waits for another attempt of the recipient
-// to end is not forgotten.
+// waitingQuery finds pushes that are due and forgotten, by the index pushes_due. A push that waits for another attempt
+// of its recipient is not forgotten.
 func (s AuditScope) waitingQuery() auditQuery {
 	return auditQuery{
 		who:  `p.tenant_id, p.recipient, p.id`,

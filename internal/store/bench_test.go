@@ -6,22 +6,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // BenchmarkBook books single pushes from 256 callers at once.
 func BenchmarkBook(b *testing.B) {
-	st, tenant := open(b), uuid.New()
+	s := setup(b)
 	var n atomic.Int64
 	b.SetParallelism(128)
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			d := draft(tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
-			if v, err := st.Book(b.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: threeRules}); err != nil || v[0].Outcome != booking.Booked {
+			d := draft(s.tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
+			if v, err := s.Book(b.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: threeRules}); err != nil || v[0].Outcome != booking.Booked {
 				b.Fatal(err, v)
 			}
 		}
@@ -31,7 +29,7 @@ func BenchmarkBook(b *testing.B) {
 
 // BenchmarkBookBatch books a thousand pushes at a time from four callers.
 func BenchmarkBookBatch(b *testing.B) {
-	st, tenant := open(b), uuid.New()
+	s := setup(b)
 	var n atomic.Int64
 	b.SetParallelism(2)
 	b.ResetTimer()
@@ -39,9 +37,9 @@ func BenchmarkBookBatch(b *testing.B) {
 		for pb.Next() {
 			drafts := make([]booking.Draft, 1000)
 			for i := range drafts {
-				drafts[i] = draft(tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
+				drafts[i] = draft(s.tenant, fmt.Sprintf("r%d", n.Add(1)), time.Hour)
 			}
-			if _, err := st.Book(b.Context(), booking.Order{Drafts: drafts, Policy: threeRules}); err != nil {
+			if _, err := s.Book(b.Context(), booking.Order{Drafts: drafts, Policy: threeRules}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -51,14 +49,14 @@ func BenchmarkBookBatch(b *testing.B) {
 
 // BenchmarkClaimFinish claims and finishes due pushes from 256 callers at once.
 func BenchmarkClaimFinish(b *testing.B) {
-	st, tenant := open(b), uuid.New()
+	s := setup(b)
 	for done := 0; done < b.N; {
 		drafts := make([]booking.Draft, min(1000, b.N-done))
 		for i := range drafts {
-			drafts[i] = draft(tenant, fmt.Sprintf("r%d", done+i+1), 0)
+			drafts[i] = draft(s.tenant, fmt.Sprintf("r%d", done+i+1), 0)
 		}
 		done += len(drafts)
-		if _, err := st.Book(b.Context(), booking.Order{Drafts: drafts, Policy: threeRules}); err != nil {
+		if _, err := s.Book(b.Context(), booking.Order{Drafts: drafts, Policy: threeRules}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -67,12 +65,12 @@ func BenchmarkClaimFinish(b *testing.B) {
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			key := push.RecipientKey(tenant, fmt.Sprintf("r%d", n.Add(1)))
-			c, err := st.Claim(b.Context(), booking.ClaimOrder{RecipientKey: key, Policy: threeRules, Lease: time.Minute})
+			key := push.RecipientKey(s.tenant, fmt.Sprintf("r%d", n.Add(1)))
+			c, err := s.Claim(b.Context(), booking.ClaimOrder{RecipientKey: key, Policy: threeRules, Lease: time.Minute})
 			if err != nil || c.Outcome != booking.Claimed {
 				b.Fatal(err, c)
 			}
-			if _, err := st.Finish(b.Context(), booking.Finish{Push: c.Push.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}); err != nil {
+			if _, err := s.Finish(b.Context(), booking.Finish{Push: c.Push.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -32,12 +32,12 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 	o := order{Order: bo}
 	s.ownBookings.company.Note(o.Tenant())
 	if len(o.Drafts) > 1 || s.crowds.knows(o.Drafts[0].Recipient()) {
-		return s.ownBookings.do(o)
+		return s.ownBookings.book(o)
 	}
-	decisions, err := s.bookings.Do(o)
+	decisions, err := s.bookGroup.Do(o)
 	if err == nil && decisions == nil {
 		o.mayExist = true
-		return s.ownBookings.do(o)
+		return s.ownBookings.book(o)
 	}
 	return decisions, err
 }
@@ -46,8 +46,7 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
-		r, locks := newBookingRead(orders, earlier > 0), tryLockSQL
-		r.limit(sharedRows)
+		r, locks := newBookingRead(orders, earlier > 0, sharedRows), tryLockSQL
 		if earlier > 0 {
 			locks = lockSQL // an earlier run may not have ended yet
 		}
@@ -93,8 +92,7 @@ var errCrowded = errors.New("a recipient has many bookings")
 // bookOwnOnce is one run of the transaction. The locks are taken in one statement and the bookings read in a later one:
 // a single statement would read a snapshot from before its wait for the locks.
 func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order, rerun bool) ([][]booking.Decision, error) {
-	r := newBookingRead(orders, rerun)
-	r.limit(ownRows)
+	r := newBookingRead(orders, rerun, ownRows)
 	crowds, err := s.crowds.prepare(ctx, c, r)
 	if err != nil {
 		return nil, err
@@ -110,8 +108,10 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order
 	if err := r.close(); err != nil {
 		return nil, err
 	}
+	for _, recipient := range r.crowded {
+		s.crowds.put(recipient, crowd{})
+	}
 	if len(r.crowded) > 0 {
-		s.crowds.note(r.crowded)
 		return nil, errCrowded
 	}
 	if err := insert(ctx, c, decider.Granted, crowds); err != nil {

@@ -40,13 +40,11 @@ type bookingRead struct {
 	locks    []int64
 	at       map[quota.Recipient]int // in spans
 	spans    []span                  // in the order in which the drafts need them
-	uses     []int                   // how many drafts need each span; a view that none needs any more is dropped
 	ids      [][16]byte
 	requests [][16]byte
 	reach    time.Duration // of the policies
 
 	begun   bool              // the transaction has begun, and has the locks
-	views   []quota.View      // of each span
 	locked  []int64           // keys whose locks other transactions have
 	crowded []quota.Recipient // of whom not all bookings were read
 
@@ -55,12 +53,13 @@ type bookingRead struct {
 	err     error
 }
 
-func newBookingRead(orders []order, rerun bool) *bookingRead {
+// newBookingRead reads at most so many bookings of each recipient; 0: all.
+func newBookingRead(orders []order, rerun bool, most int) *bookingRead {
 	r := &bookingRead{at: map[quota.Recipient]int{}}
 	for _, o := range orders {
 		r.reach = max(r.reach, o.Policy.Reach())
 		for _, d := range o.Drafts {
-			r.add(d.Recipient(), o.Around(d))
+			r.add(d.Recipient(), o.Around(d), most)
 			if rerun || o.mayExist {
 				r.ids = append(r.ids, d.Push.ID)
 			}
@@ -72,30 +71,19 @@ func newBookingRead(orders []order, rerun bool) *bookingRead {
 	}
 	slices.Sort(r.locks)
 	r.locks = slices.Compact(r.locks)
-	r.views = make([]quota.View, len(r.spans))
 	return r
 }
 
-// add widens a recipient's span.
-func (r *bookingRead) add(recipient quota.Recipient, v quota.View) {
+// add adds a recipient's span, or widens it.
+func (r *bookingRead) add(recipient quota.Recipient, v quota.View, most int) {
 	i, known := r.at[recipient]
 	if !known {
 		r.at[recipient] = len(r.spans)
-		r.spans, r.uses = append(r.spans, span{recipient: recipient, from: v.From, until: v.Until}), append(r.uses, 1)
+		r.spans = append(r.spans, span{recipient: recipient, view: v, most: most, uses: 1})
 		return
 	}
-	r.uses[i]++
-	r.spans[i].from = earlier(r.spans[i].from, v.From)
-	if v.Until.After(r.spans[i].until) {
-		r.spans[i].until = v.Until
-	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
+	r.spans[i].uses++
+	r.spans[i].view.Widen(v.From, v.Until)
 }
 
 // addRequest asks for what an Idempotency-Key has made before, under a lock of its own. The members of a batch have the
@@ -108,13 +96,6 @@ func (r *bookingRead) addRequest(id uuid.UUID) {
 }
 
 func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
-
-// limit bounds how many bookings of each recipient are read.
-func (r *bookingRead) limit(most int) {
-	for i := range r.spans {
-		r.spans[i].most = most
-	}
-}
 
 // start begins a transaction, takes the locks and asks for everything else, in one exchange. The lock clause is for the
 // rows that have one of the ids. The read must be closed.
@@ -181,14 +162,14 @@ func (r *bookingRead) View(recipient quota.Recipient) *quota.View {
 	for r.err == nil && r.read <= i {
 		r.err = r.next()
 	}
-	return &r.views[i]
+	return &r.spans[i].view
 }
 
 // Done drops the view of a recipient that no other draft is for.
 func (r *bookingRead) Done(recipient quota.Recipient) {
-	i := r.at[recipient]
-	if r.uses[i]--; r.uses[i] == 0 && !r.spans[i].keep {
-		r.views[i] = quota.View{}
+	sp := &r.spans[r.at[recipient]]
+	if sp.uses--; sp.uses == 0 && !sp.keep {
+		sp.view = quota.View{}
 	}
 }
 
@@ -210,9 +191,10 @@ func (r *bookingRead) next() error {
 	if err != nil {
 		return err
 	}
-	for n, sp := range spans {
+	for n := range spans {
+		sp := &spans[n]
 		if !sp.known {
-			r.views[r.read+n] = quota.View{From: sp.from, Until: sp.until, Timeline: quota.NewTimeline(bookingsOf(held[n]))}
+			sp.view.Timeline = quota.NewTimeline(bookingsOf(held[n]))
 		}
 		if sp.most > 0 && len(held[n]) > sp.most {
 			r.crowded = append(r.crowded, sp.recipient)

@@ -14,16 +14,17 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// span asks for a recipient's bookings strictly between two times, and for one more than so many at most; 0: for all.
+// span asks for a recipient's bookings strictly within a view, and for one more than so many at most; 0: for all.
 type span struct {
-	recipient   quota.Recipient
-	from, until time.Time
-	most        int
-	known       bool // nothing has to be read
-	keep        bool // its view outlives the transaction
+	recipient quota.Recipient
+	view      quota.View // without bookings until they are read
+	most      int
+	uses      int  // how many drafts need its view, which is dropped when none needs it any more
+	known     bool // nothing has to be read
+	keep      bool // its view outlives the transaction
 }
 
-func (s span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
+func (s *span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
 
 // bookingsSQL reads the bookings of many recipients.
 const bookingsSQL = `
@@ -49,7 +50,7 @@ func spanArgs(spans []span) []any {
 	)
 	for i, sp := range spans {
 		keys[i], tenants[i], recipients[i] = sp.key(), sp.recipient.Tenant, sp.recipient.ID
-		since[i], until[i] = sp.from, sp.until
+		since[i], until[i] = sp.view.From, sp.view.Until
 		switch {
 		case sp.known:
 			most[i] = new(int64)
@@ -92,11 +93,11 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
 		return nil, false, err
 	}
-	held, err := s.looks.Do(span{recipient: r, from: from, until: until, most: sharedRows})
+	held, err := s.glanceGroup.Do(span{recipient: r, view: quota.View{From: from, Until: until}, most: sharedRows})
 	return held, err == nil && len(held) <= sharedRows, err
 }
 
-func (s *Store) lookTogether(ctx context.Context, spans []span) ([][]booking.Held, error) {
+func (s *Store) glanceTogether(ctx context.Context, spans []span) ([][]booking.Held, error) {
 	var held [][]booking.Held
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, bookingsSQL, spanArgs(spans)...)

@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// bundle is a store on a database of its own, and connections through which the
-// test looks at, holds up and forges what the store works on.
+// bundle is a store on a database of its own, and connections through which the test looks at, holds up and forges what
+// the store works on.
 type bundle struct {
 	*store.Store
 	url    string

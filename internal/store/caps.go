@@ -9,8 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// Pending counts a tenant's pushes that are scheduled or being sent, up to
-// most.
+// Pending counts a tenant's pushes that are scheduled or being sent, up to most.
 func (s *Store) Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error) {
 	return s.count(ctx, tenant, `
 		SELECT count(*) FROM (
@@ -18,9 +17,8 @@ func (s *Store) Pending(ctx context.Context, tenant uuid.UUID, most int) (int, e
 		) p`, most)
 }
 
-// Recipients counts the recipients of a tenant who have a push that is
-// scheduled, being sent or sent on a day, up to most. It reads all pushes of
-// that day.
+// Recipients counts the recipients of a tenant who have a push that is scheduled, being sent or sent on a day, up to
+// most. It reads all pushes of that day.
 func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day booking.Day, most int) (int, error) {
 	return s.count(ctx, tenant, `
 		SELECT count(*) FROM (

@@ -3,10 +3,10 @@ package store
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -39,7 +39,7 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		r := newBookingRead([]order{{o, true}}, true)
+		r := newBookingRead([]order{{o, true}}, true, 0)
 		decider, err := r.start(ctx, c, lockSQL, "FOR UPDATE")
 		if err != nil {
 			return err
@@ -57,14 +57,10 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 func writeMove(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant) error {
 	b := &pgx.Batch{}
 	for _, g := range granted {
-		var armed *time.Time
-		if p := g.Push; !p.ArmedUntil.IsZero() {
-			armed = &p.ArmedUntil
-		}
 		b.Queue(`
 			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, armed_until = $5,
 				gen = $6, updated_at = clock_timestamp()
-			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, armed, g.Push.Gen)
+			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, zeronull.Timestamptz(g.Push.ArmedUntil), g.Push.Gen)
 		(*heldCrowds)(nil).queueChanged(b, granted)
 		queueNearLimits(b, granted)
 	}

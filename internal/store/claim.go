@@ -10,14 +10,14 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// Claim takes the oldest due push of the recipient for sending, if the recipient's actual sends leave a slot for one
+// Claim takes the oldest due push of the recipient for sending, if the recipient's actual sends leave room for one
 // now. It works together with other claims of the moment.
 func (s *Store) Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return booking.Claim{}, err
 	}
 	o.Token = uuid.New()
-	return s.claims.Do(o)
+	return s.claimGroup.Do(o)
 }
 
 func (s *Store) claimTogether(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {

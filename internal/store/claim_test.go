@@ -9,7 +9,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-func TestClaimOfWhatIsNotDue(t *testing.T) {
+// TestClaim_NotDue: a claim neither takes nor changes a push that is not due, and waits for one that is due in a
+// moment.
+func TestClaim_NotDue(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		nextAt string // as SQL
@@ -39,9 +41,9 @@ func TestClaimOfWhatIsNotDue(t *testing.T) {
 	}
 }
 
-// TestClaimsTakeTheOldestFirst whatever order they were booked in, and however
-// Postgres chooses to read them.
-func TestClaimsTakeTheOldestFirst(t *testing.T) {
+// TestClaim_OldestFirst: claims take the oldest due push first, in whatever order the pushes were booked, and with any
+// plan of Postgres.
+func TestClaim_OldestFirst(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string][]string{
 		"by any plan":       nil,
@@ -77,8 +79,8 @@ func TestClaimsTakeTheOldestFirst(t *testing.T) {
 	}
 }
 
-// TestClaimRecordsTheAttempt before anything is sent.
-func TestClaimRecordsTheAttempt(t *testing.T) {
+// TestClaim_RecordsAttempt: a claim opens a row for its attempt.
+func TestClaim_RecordsAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.booked(t, "anna", 0)
@@ -99,9 +101,9 @@ func TestClaimRecordsTheAttempt(t *testing.T) {
 	}
 }
 
-// TestOneAttemptPerRecipient: who comes meanwhile gets nothing, and the one at
-// work is told that somebody came.
-func TestOneAttemptPerRecipient(t *testing.T) {
+// TestClaim_OneAttemptPerRecipient: claims during an attempt get nothing, and the finish of the attempt reports that
+// more pushes are due.
+func TestClaim_OneAttemptPerRecipient(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.booked(t, "anna", -time.Minute)
@@ -123,13 +125,13 @@ func TestOneAttemptPerRecipient(t *testing.T) {
 		t.Fatalf("%+v", other)
 	}
 	if more := b.finish(t, c, tryAgain); !more {
-		t.Error("a push waits, and nobody is told")
+		t.Error("another push waits, and the finish does not report it")
 	}
 
 	// Two are due when one of them is claimed.
 	c = b.claimed(t, second)
 	if more := b.finish(t, c, sent); !more {
-		t.Error("a push was due at the claim, and nobody is told")
+		t.Error("another push was due at the claim, and the finish does not report it")
 	}
 	// The flag is not left behind.
 	if more := b.finish(t, b.claimed(t, third), sent); more {
@@ -138,9 +140,8 @@ func TestOneAttemptPerRecipient(t *testing.T) {
 	b.audit(t, nil)
 }
 
-// TestNobodyIsForgottenBetweenClaimAndFinish: a finish that commits while a
-// claim is about to leave word makes the claim look again.
-func TestNobodyIsForgottenBetweenClaimAndFinish(t *testing.T) {
+// TestClaim_BesideFinish: a claim that is about to mark an attempt under way looks again if that attempt ends first.
+func TestClaim_BesideFinish(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.booked(t, "anna", -time.Minute)
@@ -159,7 +160,8 @@ func TestNobodyIsForgottenBetweenClaimAndFinish(t *testing.T) {
 	b.claimed(t, second)
 }
 
-func TestClaimsOfOneRecipientInOneTransaction(t *testing.T) {
+// TestClaim_SameRecipientInOneGroup: of many claims for one recipient in a group, one gets the push.
+func TestClaim_SameRecipientInOneGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 5 {

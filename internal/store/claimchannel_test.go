@@ -31,10 +31,9 @@ func (b *bundle) through(t *testing.T, channel string, ago time.Duration) push.P
 	return book(t, b.Store, nil, d).Push
 }
 
-// TestClaimsByChannel: of a recipient's pushes, those of a channel that can take
-// none are left out and named, and those that somebody has a turn for are taken
-// although older ones are due.
-func TestClaimsByChannel(t *testing.T) {
+// TestClaim_ByChannel: a claim for any channel leaves out and names the channels that can take no push. A claim for one
+// channel takes its push although older ones are due.
+func TestClaim_ByChannel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sms, mail, log := b.through(t, "sms", 3*time.Minute), b.through(t, "mail", 2*time.Minute), b.through(t, "log", time.Minute)
@@ -45,12 +44,12 @@ func TestClaimsByChannel(t *testing.T) {
 	if c.Outcome != booking.Claimed || c.Push.ID != log.ID || !slices.Equal(left, []string{"mail", "sms"}) {
 		t.Fatalf("%+v", c)
 	}
-	// While that is under way, nobody else may send; whoever ends it looks again.
+	// While that attempt is under way, no other may begin; its worker looks again when it ends.
 	if c := b.order(t, booking.ClaimOrder{Channel: "mail"}); c.Outcome != booking.Nothing {
 		t.Fatalf("%+v", c)
 	}
 	if more := b.finish(t, c, sent); !more {
-		t.Error("the one who had a turn is forgotten")
+		t.Error("the push through the other channel is forgotten")
 	}
 	if c = b.order(t, booking.ClaimOrder{Without: both}); c.Outcome != booking.Nothing || len(c.Left) != 2 {
 		t.Fatalf("%+v", c)
@@ -69,9 +68,9 @@ func TestClaimsByChannel(t *testing.T) {
 	b.audit(t, nil)
 }
 
-// TestClaimsForOneRecipientTogether: with and without a turn, in one group.
-// Nobody is told that there is nothing, before that is known.
-func TestClaimsForOneRecipientTogether(t *testing.T) {
+// TestClaim_TwoChannelsInOneGroup: of two claims for one recipient and different channels in a group, the second is not
+// told that nothing is due.
+func TestClaim_TwoChannelsInOneGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 20 {
@@ -96,8 +95,8 @@ func TestClaimsForOneRecipientTogether(t *testing.T) {
 	b.audit(t, nil)
 }
 
-// TestDueWithout leaves out the channels that have enough of a tenant to do.
-func TestDueWithout(t *testing.T) {
+// TestDue_Without: pushes of some sources are left out.
+func TestDue_Without(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.through(t, "sms", 2*time.Minute)
@@ -108,9 +107,8 @@ func TestDueWithout(t *testing.T) {
 	}
 }
 
-// TestPromoteWithout leaves out what is due through channels that have enough of a
-// tenant to do, but arms what will be.
-func TestPromoteWithout(t *testing.T) {
+// TestPromote_Without: pushes of some sources are left out if they are due, and armed if they will be due.
+func TestPromote_Without(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.through(t, "sms", time.Minute)

@@ -79,7 +79,7 @@ func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
 		token *[16]byte
 		lease *time.Time
 	)
-	status := map[booking.ClaimOutcome]push.Status{booking.Claimed: push.Sending, booking.Deferred: push.Scheduled, booking.TooLate: push.Expired}[c.Outcome]
+	status := map[booking.ClaimOutcome]push.Status{booking.Claimed: push.Sending, booking.PutOff: push.Scheduled, booking.TooLate: push.Expired}[c.Outcome]
 	if c.Outcome == booking.Claimed {
 		token, lease = (*[16]byte)(&c.Token), &c.LeaseUntil
 	}
@@ -93,8 +93,8 @@ func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
 	w.claims[c.Push.ID] = i
 }
 
-// commit writes the changes and commits. Whoever cancels, moves or finishes a push does so without the recipient's
-// lock; the claims that this overtook become [booking.Again].
+// commit writes the changes and commits. Cancels, moves and finishes do not take the recipient's lock; the claims that
+// they overtook become [booking.Again].
 func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
 	b := &pgx.Batch{}
 	if len(w.ids) > 0 {

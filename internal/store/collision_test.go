@@ -9,9 +9,9 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestRecipientsThatShareAKeyStayApart. Finding two with the same 64 bits of a
-// SHA-256 would take a while, so bert's rows are given anna's key by force.
-func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
+// TestRecipientKey_Collision: two recipients with the same key have quotas of their own. Two ids with the same 64 bits
+// of a SHA-256 are hard to find, so the test gives bert's rows the key of anna.
+func TestRecipientKey_Collision(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key := push.RecipientKey(b.tenant, "anna")
@@ -37,10 +37,9 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 		t.Errorf("anna's list: %+v, %v", list, err)
 	}
 
-	// The gate: bert must wait for his own send, and anna not. His push stands
-	// before hers until it is put off.
+	// The gate: bert must wait for his own send, and anna not. His push stands before hers until it is put off.
 	anna := b.booked(t, "anna", -time.Second)
-	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.Deferred || c.Push.ID != bert.ID {
+	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.PutOff || c.Push.ID != bert.ID {
 		t.Fatalf("%+v", c)
 	}
 	c := b.claim(t, "anna", threeRules)
@@ -53,7 +52,7 @@ func TestRecipientsThatShareAKeyStayApart(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if more := b.finish(t, c, sent); !more {
-		t.Error("nobody is told that bert waits")
+		t.Error("the finish does not report that bert waits")
 	}
 	if c := b.claim(t, "anna", nil); c.Outcome != booking.Claimed || c.Push.ID != bert.ID {
 		t.Errorf("%+v", c)

@@ -55,7 +55,7 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, most, least i
 	return pool, nil
 }
 
-// parseURL hides what the parser says, which may quote the password.
+// parseURL hides the parser's message, which may quote the password.
 func parseURL(databaseURL string) (*pgxpool.Config, error) {
 	pc, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
@@ -66,14 +66,14 @@ func parseURL(databaseURL string) (*pgxpool.Config, error) {
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// work is what is done on a connection. It is told how often it ran before.
+// work uses a connection. It is told how often it ran before.
 type work func(ctx context.Context, c *pgxpool.Conn, earlier int) error
 
 // inTx runs work in a transaction of its own and, if Postgres says or means "try again", runs it again from the start.
 // work must therefore find its own rows if an earlier run was committed after all.
 func (s *Store) inTx(ctx context.Context, work work) error { return s.repeat(ctx, s.pool, work) }
 
-// change is inTx for what one tenant asks for by itself. A tenant has a part of the connections for it.
+// change is inTx for a request of one tenant. A tenant has a part of the connections for them.
 func (s *Store) change(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.pool, work) })
 }
@@ -91,7 +91,16 @@ func changeOnce[T any](ctx context.Context, s *Store, tenant uuid.UUID, scan pgx
 	return row, err
 }
 
-// read is change for what only reads. It has connections of its own, on which Postgres ends what takes too long.
+// collect returns the rows of a statement of the service itself, which is run once.
+func collect[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	rows, _ := s.pool.Query(ctx, sql, args...)
+	all, err := pgx.CollectRows(rows, scan)
+	return all, classify(err)
+}
+
+// read is change for a request that only reads. It has connections of its own, on which Postgres ends long statements.
 func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })
 }
@@ -116,7 +125,7 @@ func (s *Store) within(ctx context.Context, part *part, tenant uuid.UUID, do fun
 	loan, err := part.Acquire(ctx, tenant, 1)
 	switch {
 	case err != nil && part.answers.Load() == answers:
-		return fmt.Errorf("%w: %v, and Postgres has answered nobody meanwhile", push.ErrUnavailable, err)
+		return fmt.Errorf("%w: %v, and Postgres has not answered meanwhile", push.ErrUnavailable, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}

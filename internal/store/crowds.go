@@ -19,7 +19,7 @@ import (
 // hundred thousand takes a tenth of a second.
 //
 // What it keeps is used under the recipient's lock, and only if the recipient's version in the table crowds is still
-// the one that was kept with it. Whoever adds or removes a booking changes the version in the same transaction.
+// the one that was kept with it. Every transaction that adds or removes a booking changes the version.
 type crowds struct {
 	mu    sync.Mutex
 	known map[quota.Recipient]*crowd
@@ -45,13 +45,6 @@ func (s *crowds) knows(r quota.Recipient) bool {
 	defer s.mu.Unlock()
 	c := s.known[r]
 	return c != nil && time.Now().Before(c.until)
-}
-
-// note remembers recipients that have many bookings.
-func (s *crowds) note(recipients []quota.Recipient) {
-	for _, r := range recipients {
-		s.put(r, crowd{})
-	}
 }
 
 // put remembers a recipient, with its view if there is room for it.
@@ -125,11 +118,11 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (
 		sp := &r.spans[i]
 		sp.keep = true
 		v, ok := s.take(sp.recipient, held.versions[sp.key()])
-		if sp.known = ok && !v.From.After(sp.from) && !v.Until.Before(sp.until); sp.known {
-			r.views[i] = v
+		if sp.known = ok && !v.From.After(sp.view.From) && !v.Until.Before(sp.view.Until); sp.known {
+			sp.view = v
 			continue
 		}
-		sp.from, sp.until = earlier(sp.from, time.Now().Add(-2*r.reach)), booking.EndOfTime
+		sp.view.Widen(time.Now().Add(-2*r.reach), booking.EndOfTime)
 	}
 	return &held, nil
 }
@@ -159,8 +152,8 @@ func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead) 
 	return c.SendBatch(ctx, b).Close()
 }
 
-// changedSQL tells everybody who keeps the bookings of these recipients that they have changed, and returns the
-// versions before and after.
+// changedSQL changes the versions of recipients, so that no process uses the bookings that it keeps of them, and
+// returns the versions before and after.
 const changedSQL = `
 	WITH old AS MATERIALIZED (
 		SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[]) ORDER BY recipient_key FOR UPDATE
@@ -204,8 +197,8 @@ func (s *crowds) keep(h *heldCrowds, r *bookingRead) {
 		return
 	}
 	for _, i := range h.spans {
-		sp := r.spans[i]
-		switch view := r.views[i]; {
+		sp := &r.spans[i]
+		switch view := sp.view; {
 		case view.Len() < ownRows/2:
 			s.mu.Lock()
 			s.drop(sp.recipient)

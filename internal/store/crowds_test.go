@@ -27,10 +27,9 @@ func (b *bundle) fill(t testing.TB, recipient string, n int, from time.Time, eve
 // crowdPolicy lets a recipient have very many bookings.
 var crowdPolicy = quota.Policy{{Name: "second", Limit: 1, Window: time.Second}, {Name: "day", Limit: 5000, Window: 24 * time.Hour}}
 
-// TestCrowd_EveryChangeCounts: a process keeps the bookings of a recipient with
-// thousands of them, and another process, or a worker, changes them in every way that
-// there is. What the first then says is still exact.
-func TestCrowd_EveryChangeCounts(t *testing.T) {
+// TestCrowd_EveryChange: a process keeps the bookings of a recipient with thousands of them. Another process changes
+// them in every way that there is. The usage that the first process then reports is still exact.
+func TestCrowd_EveryChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	other := openURL(t, b.url, store.Config{})
@@ -48,7 +47,7 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 		}
 		return v.Usage[1].Used
 	}
-	used(b.Store) // is the first to notice
+	used(b.Store) // notices that there are many
 	if n := used(b.Store); n != 4002 {
 		t.Fatalf("%d are used, want 4002", n)
 	}
@@ -98,9 +97,8 @@ func TestCrowd_EveryChangeCounts(t *testing.T) {
 	b.audit(t, crowdPolicy)
 }
 
-// TestCrowd_OnePlaceHasOneWinner: through two processes that keep what they know of a
-// recipient with thousands of bookings.
-func TestCrowd_OnePlaceHasOneWinner(t *testing.T) {
+// TestCrowd_OnePlace: two processes that keep the bookings of a crowd grant no more than the limit.
+func TestCrowd_OnePlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.fill(t, "anna", 2999, began.Add(time.Hour), time.Second)
@@ -116,9 +114,8 @@ func TestCrowd_OnePlaceHasOneWinner(t *testing.T) {
 	b.audit(t, policy)
 }
 
-// TestCrowd_FullBatch: a thousand pushes for one recipient under a rule of a thousand
-// a day. Testing each of them against each run of a thousand took longer than a
-// transaction may.
+// TestCrowd_FullBatch: a thousand pushes for one recipient under a rule of a thousand a day. Testing each of them
+// against each run of a thousand took longer than a transaction may.
 func TestCrowd_FullBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -143,9 +140,9 @@ func TestCrowd_FullBatch(t *testing.T) {
 	b.audit(t, policy)
 }
 
-// TestBook_WaitsForNobodyElse: a recipient that is locked, by a transaction that hangs,
-// holds up neither the bookings nor the deliveries of others.
-func TestBook_WaitsForNobodyElse(t *testing.T) {
+// TestBook_SkipsLockedRecipients: a transaction that hangs and holds the lock of one recipient delays neither the
+// bookings nor the deliveries of other recipients.
+func TestBook_SkipsLockedRecipients(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	others := b.booked(t, "bert", 0)
@@ -172,7 +169,7 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 		}
 	}
 	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.Wait {
-		t.Errorf("the claim for who is locked: %+v", c)
+		t.Errorf("the claim for the locked recipient: %+v", c)
 	}
 	b.finish(t, b.claimed(t, others), sent)
 	if len(waits) != 0 {
@@ -186,9 +183,9 @@ func TestBook_WaitsForNobodyElse(t *testing.T) {
 	}
 }
 
-// TestBook_BesideOthers: a tenant that is alone has two long transactions at a time, and
-// one beside another tenant that books.
-func TestBook_BesideOthers(t *testing.T) {
+// TestBook_LongTransactionsPerTenant: a tenant that is alone has two long transactions at a time, and one while another
+// tenant books.
+func TestBook_LongTransactionsPerTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	tx, err := b.db.Begin(t.Context())
@@ -223,13 +220,13 @@ func TestBook_BesideOthers(t *testing.T) {
 	for i := range 20 {
 		book(t, b.Store, threeRules, draft(calm, "calm", time.Duration(10+i)*time.Hour))
 		if n := ask[int](t, b.db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); n != 3 {
-			t.Errorf("%d transactions wait, want two of who was alone, and one", n)
+			t.Errorf("%d transactions wait, want two of the tenant that was alone, and one of the other", n)
 		}
 	}
 }
 
-// BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule
-// counts: `go test ./internal/store -run xxx -bench Crowd`.
+// BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule counts: `go test ./internal/store
+// -run xxx -bench Crowd`.
 func BenchmarkCrowd(b *testing.B) {
 	s := setup(b)
 	s.fill(b, "anna", 100_000, began.Add(time.Hour), 2*time.Second)

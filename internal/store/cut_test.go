@@ -17,8 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// cutter ends the store's connections again and again, each time after some
-// more work was done, until it is stopped.
+// cutter ends the store's connections again and again, each time after some more work was done, until it is stopped.
 func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) (cuts int) {
 	for next := done.Load(); ; {
 		select {
@@ -27,7 +26,7 @@ func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) 
 		default:
 		}
 		if done.Load() < next {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // until more work was done, or the test stops it
 			continue
 		}
 		next = done.Load() + int64(5+rand.N(20))
@@ -36,9 +35,9 @@ func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) 
 	}
 }
 
-// TestConnectionsAreCutDuringBookings: no place is given twice, what was
-// acknowledged exists, and what was not is told as unavailable.
-func TestConnectionsAreCutDuringBookings(t *testing.T) {
+// TestBook_ConnectionsCut: while connections are cut, no place is given twice, acknowledged bookings exist, and all
+// other errors are [push.ErrUnavailable].
+func TestBook_ConnectionsCut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 5, Window: 2 * time.Minute}}
@@ -89,9 +88,9 @@ func TestConnectionsAreCutDuringBookings(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreCutDuringAttempts: every push is attempted by one claimer
-// at a time, and recorded once.
-func TestConnectionsAreCutDuringAttempts(t *testing.T) {
+// TestClaim_ConnectionsCut: while connections are cut, every push is attempted by one claimer at a time, and recorded
+// once.
+func TestClaim_ConnectionsCut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	o := booking.Order{}
@@ -166,12 +165,13 @@ func (b *bundle) due(t *testing.T, key int64) bool {
 	}
 }
 
-// TestWithoutPostgres everything says that it is unavailable, by itself.
-func TestWithoutPostgres(t *testing.T) {
+// TestStore_WithoutPostgres: without Postgres every method returns [push.ErrUnavailable] before its caller's context
+// ends.
+func TestStore_WithoutPostgres(t *testing.T) {
 	t.Parallel()
 	st := openURL(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", store.Config{Timeout: 500 * time.Millisecond})
 	p := draft(uuid.New(), "anna", time.Hour).Push
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // nobody waits for his caller to give up
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // no method waits until its caller gives up
 	t.Cleanup(cancel)
 	for name, call := range map[string]func() error{
 		"book": func() error { _, err := st.Book(ctx, booking.Order{Drafts: []booking.Draft{{Push: p}}}); return err },

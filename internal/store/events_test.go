@@ -16,8 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// hook makes a webhook of the bundle's tenant that wants these events; none:
-// all.
+// hook makes a webhook of the bundle's tenant that wants these events; none: all.
 func (b *bundle) hook(t testing.TB, events ...push.Event) push.Webhook {
 	t.Helper()
 	if events == nil {
@@ -41,9 +40,8 @@ func (b *bundle) told(t testing.TB, w push.Webhook, p push.Push) []string {
 	return events
 }
 
-// TestEveryChangeIsToldOnce: whoever changes a push, and however, its webhooks
-// are told what a tenant cares for, once, and nothing else.
-func TestEveryChangeIsToldOnce(t *testing.T) {
+// TestEvents_EachChangeOnce: every change of a push writes its events for the tenant's webhooks, each once.
+func TestEvents_EachChangeOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.hook(t)
@@ -80,7 +78,7 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 		"put off by an actual send": {func(t *testing.T, p push.Push) {
 			b.finish(t, b.claimed(t, p), sent)
 			next := b.booked(t, p.Recipient, 0)
-			if c := b.claim(t, p.Recipient, threeRules); c.Outcome != booking.Deferred {
+			if c := b.claim(t, p.Recipient, threeRules); c.Outcome != booking.PutOff {
 				t.Fatalf("%+v", c)
 			}
 			if diff := cmp.Diff([]string{"push.scheduled", "push.deferred"}, b.told(t, w, next)); diff != "" {
@@ -124,9 +122,8 @@ func TestEveryChangeIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestWhatDidNotHappenIsNotTold: nothing is left of what was refused, rehearsed
-// or rolled back.
-func TestWhatDidNotHappenIsNotTold(t *testing.T) {
+// TestEvents_NoneWithoutChange: refused orders, dry runs and rolled back changes leave no events.
+func TestEvents_NoneWithoutChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.hook(t)
@@ -155,8 +152,8 @@ func TestWhatDidNotHappenIsNotTold(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoWantsItIsTold: by tenant, by event, and while it is on.
-func TestOnlyWhoWantsItIsTold(t *testing.T) {
+// TestEvents_WantedOnly: a webhook gets the events of its own tenant that it asks for, while it is enabled.
+func TestEvents_WantedOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	all, ends, off, gone := b.hook(t), b.hook(t, push.EventSent, push.EventCanceled), b.hook(t), b.hook(t)
@@ -180,9 +177,9 @@ func TestOnlyWhoWantsItIsTold(t *testing.T) {
 	}
 }
 
-// TestNearLimit: a booking after which a rule of several sends has four fifths
-// of them used is told behind the booking itself, in its transaction.
-func TestNearLimit(t *testing.T) {
+// TestEvents_NearLimit: a booking after which four fifths of a rule's limit are used writes an event behind its own, in
+// the same transaction.
+func TestEvents_NearLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w, deaf := b.hook(t), b.hook(t, push.EventSent)
@@ -224,9 +221,8 @@ func TestNearLimit(t *testing.T) {
 	}
 }
 
-// TestLargeGroupsAreTold: a statement that changes hundreds of pushes is told
-// of as quickly as one that changes a few.
-func TestLargeGroupsAreTold(t *testing.T) {
+// TestEvents_LargeGroups: a statement that changes a thousand pushes writes all of their events.
+func TestEvents_LargeGroups(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.hook(t)
@@ -251,9 +247,8 @@ func TestLargeGroupsAreTold(t *testing.T) {
 	}
 }
 
-// TestPayload: an event is an object of Standard Webhooks with the push as it
-// has become.
-func TestPayload(t *testing.T) {
+// TestEvents_Payload: an event is an object of Standard Webhooks with the push as it has become.
+func TestEvents_Payload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.hook(t)
@@ -274,6 +269,6 @@ func TestPayload(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	if _, ok := got.Data["message"]; ok {
-		t.Errorf("the message leaves the house: %s", text)
+		t.Errorf("the payload has the message: %s", text)
 	}
 }

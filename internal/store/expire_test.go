@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestExpire ends what is too late and waits, and nothing else.
+// TestExpire: expired pushes that wait are ended, and no others.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -49,9 +49,9 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestExpirersShareTheWork and a worker that claims at the same time is told to
-// look again.
-func TestExpirersShareTheWork(t *testing.T) {
+// TestExpire_Concurrent: an expirer skips pushes that another one has locked. A claim that waits for such a push looks
+// again.
+func TestExpire_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := draft(b.tenant, "anna", -time.Hour)

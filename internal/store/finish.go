@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -55,7 +54,7 @@ const settleSQL = `
 // Finish ends an attempt, together with others of the moment. It reports whether another push of the recipient waited
 // for that.
 func (s *Store) Finish(ctx context.Context, f booking.Finish) (more bool, err error) {
-	return s.finishes.Do(f)
+	return s.finishGroup.Do(f)
 }
 
 func (s *Store) finishTogether(ctx context.Context, finishes []booking.Finish) ([]bool, error) {
@@ -153,24 +152,15 @@ func finishArgs(finishes []booking.Finish, order []int) []any {
 	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed}
 }
 
-// Lost returns up to limit attempts whose lease has run out, by Postgres' clock. Whoever finishes one first ends it.
+// Lost returns up to limit attempts whose lease has run out, by Postgres' clock. The first finish of each ends it.
 func (s *Store) Lost(ctx context.Context, limit int) ([]booking.Lost, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `
-		SELECT `+pushColumns+`, p.claim_token, s.attempt, (extract(epoch FROM p.expires_at - clock_timestamp()) * 1e6)::bigint
+	scan := func(row pgx.CollectableRow) (l booking.Lost, err error) {
+		l.Push, err = scanPush(row, (*[16]byte)(&l.Token), &l.Attempt, &l.Left)
+		return l, err
+	}
+	return collect(ctx, s, scan, `
+		SELECT `+pushColumns+`, p.claim_token, s.attempt, p.expires_at - clock_timestamp()
 		FROM sends s JOIN pushes p ON p.id = s.push_id
 		WHERE s.ended_at IS NULL AND s.lease_until < statement_timestamp() AND p.status = 'sending'
 		LIMIT $1`, limit)
-	lost, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (booking.Lost, error) {
-		var (
-			l    booking.Lost
-			left int64
-			err  error
-		)
-		l.Push, err = scanPush(row, (*[16]byte)(&l.Token), &l.Attempt, &left)
-		l.Left = time.Duration(left) * time.Microsecond
-		return l, err
-	})
-	return lost, classify(err)
 }

@@ -26,7 +26,8 @@ func (b *bundle) record(t testing.TB, p push.Push) record {
 	return record{p.Status, p.LastError, p.PossiblyDelivered, s.Outcome, s.Error, s.ProviderMessageID}
 }
 
-func TestFinishRecords(t *testing.T) {
+// TestFinish_Records: each end of an attempt is recorded, and a second finish of the same attempt changes nothing.
+func TestFinish_Records(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		finish booking.Finish
@@ -49,8 +50,8 @@ func TestFinishRecords(t *testing.T) {
 			record{Status: push.Scheduled, LastError: "reset", PossiblyDelivered: true, Outcome: push.Unknown, Error: "reset"},
 		},
 		"unknown, and that is the end": {
-			booking.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Failed, Reason: "who knows"}},
-			record{Status: push.Failed, LastError: "who knows", PossiblyDelivered: true, Outcome: push.Unknown, Error: "reset"},
+			booking.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Failed, Reason: "no answer"}},
+			record{Status: push.Failed, LastError: "no answer", PossiblyDelivered: true, Outcome: push.Unknown, Error: "reset"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +72,8 @@ func TestFinishRecords(t *testing.T) {
 	}
 }
 
-// TestRetriesComeAfterTheirDelay by Postgres' clock.
-func TestRetriesComeAfterTheirDelay(t *testing.T) {
+// TestFinish_RetryDelay: the next attempt begins a delay after the end of the last one, by Postgres' clock.
+func TestFinish_RetryDelay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.booked(t, "anna", 0)
@@ -89,8 +90,8 @@ func TestRetriesComeAfterTheirDelay(t *testing.T) {
 	}
 }
 
-// TestPossiblyDeliveredStays through all that comes later.
-func TestPossiblyDeliveredStays(t *testing.T) {
+// TestFinish_PossiblyDeliveredStays: a push stays possibly delivered after an attempt with an unknown outcome.
+func TestFinish_PossiblyDeliveredStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.booked(t, "anna", 0)
@@ -116,8 +117,8 @@ func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (pus
 	return b.read(t, p), c
 }
 
-// TestReapedAttemptsEndWithTheirLease and nobody knows more.
-func TestReapedAttemptsEndWithTheirLease(t *testing.T) {
+// TestFinish_Reaped: a reaped attempt ends with its lease, and its outcome is unknown.
+func TestFinish_Reaped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p, _ := b.reaped(t, "anna", push.Scheduled)
@@ -130,8 +131,8 @@ func TestReapedAttemptsEndWithTheirLease(t *testing.T) {
 	}
 }
 
-// TestLateFinishes arrive when the attempt was given up already.
-func TestLateFinishes(t *testing.T) {
+// TestFinish_Late: of finishes that come after the reaper's, only a delivered one ends a push that waits.
+func TestFinish_Late(t *testing.T) {
 	t.Parallel()
 	lost := record{Status: push.Scheduled, LastError: "lost", PossiblyDelivered: true, Outcome: push.Unknown, Error: "lost"}
 	delivered := sent
@@ -166,9 +167,9 @@ func TestLateFinishes(t *testing.T) {
 	}
 }
 
-// TestLateFinishWhileTheNextAttemptIsUnderWay leaves that one alone; but if it
-// fails, what was delivered is not sent a third time.
-func TestLateFinishWhileTheNextAttemptIsUnderWay(t *testing.T) {
+// TestFinish_LateBesideNextAttempt: a late finish does not touch the attempt under way. If that one fails, a late
+// delivery still ends the push.
+func TestFinish_LateBesideNextAttempt(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]booking.Finish{"refused": tryAgain, "unknown": lostTrack, "delivered": sent} {
 		t.Run(name, func(t *testing.T) {
@@ -196,9 +197,9 @@ func TestLateFinishWhileTheNextAttemptIsUnderWay(t *testing.T) {
 	}
 }
 
-// TestReaperAndWorkerAtOnce finish the same attempt in one transaction. What
-// was delivered must not be sent again, whoever comes first.
-func TestReaperAndWorkerAtOnce(t *testing.T) {
+// TestFinish_ReaperAndWorker: the reaper and the worker finish the same attempt in one transaction, in either order. A
+// delivered push is not sent again.
+func TestFinish_ReaperAndWorker(t *testing.T) {
 	t.Parallel()
 	g := gather(t)
 	together := 0

@@ -9,9 +9,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestAFrozenProgramKeepsNoLocks: its promoting, which only one can do at a
-// time, goes over to another, and it goes on by itself when it wakes.
-func TestAFrozenProgramKeepsNoLocks(t *testing.T) {
+// TestPromote_FrozenProgram: the lock of a frozen promoter goes over to another one. The frozen one gets an error when
+// it wakes, and then goes on.
+func TestPromote_FrozenProgram(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.booked(t, "anna", time.Minute)

@@ -20,7 +20,7 @@ func (b *bundle) attempted(t testing.TB, tenant uuid.UUID, recipient string, out
 		RETURNING ended_at`, uuid.New(), tenant, push.RecipientKey(tenant, recipient), recipient, began, ended, string(outcome))
 }
 
-// TestGate: whether a due push of anna's may be sent, after what was sent.
+// TestGate: whether a due push of anna may be sent, after her earlier sends.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	type attempt struct {
@@ -38,18 +38,18 @@ func TestGate(t *testing.T) {
 		freedBy int // the send whose end, and a minute, is the next legal time
 	}{
 		{"nothing was sent", minute(1), nil, booking.Claimed, 0},
-		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.Deferred, 0},
-		{"perhaps delivered", minute(1), []attempt{{"anna", push.Unknown, 31 * s, 30 * s}}, booking.Deferred, 0},
+		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.PutOff, 0},
+		{"perhaps delivered", minute(1), []attempt{{"anna", push.Unknown, 31 * s, 30 * s}}, booking.PutOff, 0},
 		{"surely not delivered", minute(1), []attempt{{"anna", push.Refused, 31 * s, 30 * s}}, booking.Claimed, 0},
-		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, booking.Deferred, 0},
+		{"began before the window, ended in it", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 30 * s}}, booking.PutOff, 0},
 		{"ended before the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 61 * s}}, booking.Claimed, 0},
 		{"soon out of the window", minute(1), []attempt{{"anna", push.Delivered, 80 * s, 59 * s}}, booking.Wait, 0},
-		{"to somebody else", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
+		{"to another recipient", minute(1), []attempt{{"bert", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
 		{"one of two", minute(2), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.Claimed, 0},
-		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, booking.Deferred, 0},
-		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, booking.Deferred, 1},
+		{"two of two", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Unknown, 31 * s, 30 * s}}, booking.PutOff, 0},
+		{"three of two, in a lowered limit", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Delivered, 31 * s, 30 * s}, {"anna", push.Delivered, 21 * s, 20 * s}}, booking.PutOff, 1},
 		{"a refused one between", minute(2), []attempt{{"anna", push.Delivered, 41 * s, 40 * s}, {"anna", push.Refused, 31 * s, 30 * s}}, booking.Claimed, 0},
-		{"another rule", append(minute(5), quota.Rule{Name: "30s", Limit: 1, Window: 30 * s}), []attempt{{"anna", push.Delivered, 21 * s, 20 * s}}, booking.Deferred, -1},
+		{"another rule", append(minute(5), quota.Rule{Name: "30s", Limit: 1, Window: 30 * s}), []attempt{{"anna", push.Delivered, 21 * s, 20 * s}}, booking.PutOff, -1},
 		{"no rule", nil, []attempt{{"anna", push.Delivered, s, 0}}, booking.Claimed, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -71,13 +71,13 @@ func TestGate(t *testing.T) {
 				if c.Wait <= 0 || c.Wait > time.Second {
 					t.Errorf("asks to wait for %s", c.Wait)
 				}
-			case booking.Deferred:
+			case booking.PutOff:
 				free := ends[max(0, row.freedBy)].Add(time.Minute)
 				if row.freedBy < 0 {
 					free = ends[0].Add(30 * s)
 				}
 				if !after.NextAt.Equal(free) || !c.Push.NextAt.Equal(free) || after.Gen != p.Gen+1 || after.Status != push.Scheduled || !after.SendAt.Equal(p.SendAt) || after.Attempts != 0 {
-					t.Errorf("deferred from %s to %s, want %s: %+v", p.NextAt, after.NextAt, free, after)
+					t.Errorf("put off from %s to %s, want %s: %+v", p.NextAt, after.NextAt, free, after)
 				}
 				if again := b.claim(t, "anna", row.policy); again.Outcome != booking.Nothing {
 					t.Errorf("then %+v", again)
@@ -87,8 +87,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateBeyondTheExpiry puts the push off until it expires, and no further.
-func TestGateBeyondTheExpiry(t *testing.T) {
+// TestGate_BeyondExpiry: the gate puts a push off until it expires, and no further.
+func TestGate_BeyondExpiry(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]quota.Policy{
 		"too late":   {{Name: "hour", Limit: 1, Window: time.Hour}},
@@ -101,7 +101,7 @@ func TestGateBeyondTheExpiry(t *testing.T) {
 			d := draft(b.tenant, "anna", 0)
 			d.Push.TTL = 10 * time.Minute
 			p := book(t, b.Store, nil, d).Push
-			if c := b.claim(t, "anna", policy); c.Outcome != booking.Deferred || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
+			if c := b.claim(t, "anna", policy); c.Outcome != booking.PutOff || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
 				t.Fatalf("%+v", c)
 			}
 			if c := b.claim(t, "anna", policy); c.Outcome != booking.Nothing {
@@ -111,9 +111,9 @@ func TestGateBeyondTheExpiry(t *testing.T) {
 	}
 }
 
-// TestGateJustBeforeTheExpiry waits for it: deferring would be found due at
-// once again, and deferred, and found due.
-func TestGateJustBeforeTheExpiry(t *testing.T) {
+// TestGate_JustBeforeExpiry: the claim of a push that expires in a moment waits for that. Put off, the push would be
+// due at once again.
+func TestGate_JustBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	policy := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}
@@ -131,8 +131,8 @@ func TestGateJustBeforeTheExpiry(t *testing.T) {
 	b.wantStatus(t, p, push.Expired)
 }
 
-// TestTooLate ends a push that nobody could send in time, before its gate.
-func TestTooLate(t *testing.T) {
+// TestClaim_TooLate: a claim ends a push that has expired, before it tests the gate.
+func TestClaim_TooLate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := draft(b.tenant, "anna", -time.Hour)

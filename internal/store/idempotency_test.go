@@ -22,8 +22,9 @@ func keyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) b
 	return d
 }
 
-// TestTheSameKeyManyTimesAtOnce makes one push, and everybody gets it.
-func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
+// TestIdempotencyKey_SameRequestConcurrent: one request that comes many times at once makes one push, and every caller
+// gets that one.
+func TestIdempotencyKey_SameRequestConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var drafts []booking.Draft
@@ -37,14 +38,14 @@ func TestTheSameKeyManyTimesAtOnce(t *testing.T) {
 	first := b.read(t, drafts[0].Push)
 	for _, v := range decisions {
 		if diff := cmp.Diff(first, v.Push, cmpopts.IgnoreFields(push.Push{}, "ArmedUntil", "CreatedAt", "UpdatedAt", "Metadata"), cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("somebody got another push:\n%s", diff)
+			t.Fatalf("a caller got another push:\n%s", diff)
 		}
 	}
 }
 
-// TestOneKeyForManyRequestsAtOnce serves one of them. They share neither a
-// recipient nor an id, as a single push and the members of batches do not.
-func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
+// TestIdempotencyKey_OtherRequestsConcurrent: of many requests under one key at once, one is booked. They share neither
+// a recipient nor an id, as a single push and the members of batches do not.
+func TestIdempotencyKey_OtherRequestsConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var drafts []booking.Draft
@@ -62,8 +63,8 @@ func TestOneKeyForManyRequestsAtOnce(t *testing.T) {
 	}
 }
 
-// TestKeys tells of one key's life.
-func TestKeys(t *testing.T) {
+// TestIdempotencyKey follows one key through its life.
+func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	want := func(d booking.Draft, want booking.Outcome) booking.Decision {
@@ -106,9 +107,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestAKeyBelongsToOneRequest also where none of the members of another one
-// exists.
-func TestAKeyBelongsToOneRequest(t *testing.T) {
+// TestIdempotencyKey_OneRequest: a key belongs to one request, also if no member of the other request exists.
+func TestIdempotencyKey_OneRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	member := func(id, request string, in time.Duration) booking.Draft {
@@ -138,8 +138,8 @@ func TestAKeyBelongsToOneRequest(t *testing.T) {
 	}
 }
 
-// TestTheSameKeyTwiceInOneTransaction: nobody has committed yet.
-func TestTheSameKeyTwiceInOneTransaction(t *testing.T) {
+// TestIdempotencyKey_TwiceInOneTransaction: two drafts of one request in one order make one push.
+func TestIdempotencyKey_TwiceInOneTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	drafts := []booking.Draft{
@@ -154,9 +154,9 @@ func TestTheSameKeyTwiceInOneTransaction(t *testing.T) {
 	}
 }
 
-// TestAKeyIsHeldUntilItsFirstRequestIsCommitted: two requests under one key
-// begin at two processes, and the later one does not see the other's row yet.
-func TestAKeyIsHeldUntilItsFirstRequestIsCommitted(t *testing.T) {
+// TestIdempotencyKey_LockedUntilCommit: two requests under one key begin at two processes. The later one waits until
+// the first has committed.
+func TestIdempotencyKey_LockedUntilCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first, second := keyed(b.tenant, "anna", "key", "body", time.Hour), keyed(b.tenant, "bert", "key", "another", time.Hour)

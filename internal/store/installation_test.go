@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"testing"
-	"time"
 
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -13,17 +12,12 @@ import (
 // nameOf waits for the name of a database.
 func nameOf(t *testing.T, st *store.Store) string {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if name, known := st.Installation(); known {
-			return name
-		}
-	}
-	t.Fatal("the database has no name")
-	return ""
+	var name string
+	eventually(t, "the database has a name", func() (known bool) { name, known = st.Installation(); return known })
+	return name
 }
 
-// TestInstallation: every program on a database has the same name for it, and no copy
-// has that.
+// TestInstallation: every program on a database has the same name for it, and no copy has that name.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -44,8 +38,8 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// TestInstallation_WithoutPostgres: nobody waits for a server that is down, and the
-// name is known when it is there.
+// TestInstallation_WithoutPostgres: Installation does not wait for a server that is down, and has the name when the
+// server is back.
 func TestInstallation_WithoutPostgres(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnPostgres(t)
@@ -65,8 +59,7 @@ func TestInstallation_WithoutPostgres(t *testing.T) {
 	}
 }
 
-// TestInstallation_OfAnyRole: one that may not ask who the server is has a name all the
-// same.
+// TestInstallation_OfAnyRole: a role that may not read the identity of the server gets a name all the same.
 func TestInstallation_OfAnyRole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -60,8 +61,8 @@ func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string
 	key, hash := newKey()
 	_, err := s.pool.Exec(ctx, `
 		INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
-		VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $5)`,
-		[16]byte(uuid.New()), [16]byte(tenant), hash[:], distinct(scopes), orForever(ttl))
+		VALUES ($1, $2, $3, $4, nullif($5::interval, '0'), clock_timestamp() + nullif($5::interval, '0'))`,
+		[16]byte(uuid.New()), [16]byte(tenant), hash[:], distinct(scopes), ttl)
 	if err != nil {
 		return "", fmt.Errorf("create key: %w", classify(err))
 	}
@@ -83,8 +84,9 @@ func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.
 		fresh := uuid.New()
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
-			SELECT $2, tenant_id, $3, scopes, coalesce($4, lifetime), clock_timestamp() + coalesce($4, lifetime) FROM api_keys WHERE id = $1`,
-			[16]byte(old), [16]byte(fresh), hash[:], orForever(ttl)); err != nil {
+			SELECT $2, tenant_id, $3, scopes, n.lifetime, clock_timestamp() + n.lifetime
+			FROM api_keys k, LATERAL (SELECT coalesce(nullif($4::interval, '0'), k.lifetime) AS lifetime) n WHERE id = $1`,
+			[16]byte(old), [16]byte(fresh), hash[:], ttl); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + $2::interval), successor = $3 WHERE id = $1`,
@@ -145,14 +147,6 @@ func newKey() (string, [32]byte) {
 	return key, HashKey(key)
 }
 
-// orForever is null, which stands for no end, if ttl is 0.
-func orForever(ttl time.Duration) *time.Duration {
-	if ttl == 0 {
-		return nil
-	}
-	return &ttl
-}
-
 // RevokeKey has an API key refused from now on, and reports whether it was revoked before. There may be no such key:
 // [push.ErrNotFound].
 func (s *Store) RevokeKey(ctx context.Context, id uuid.UUID) (before bool, err error) {
@@ -172,25 +166,17 @@ const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expir
 
 // Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest first.
 func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]APIKey, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
 	where, args := ``, []any(nil)
 	if tenant != uuid.Nil {
 		where, args = `WHERE k.tenant_id = $1`, []any{[16]byte(tenant)}
 	}
-	rows, _ := s.pool.Query(ctx, `
+	scan := func(row pgx.CollectableRow) (k APIKey, err error) {
+		err = row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, (*zeronull.UUID)(&k.Successor))
+		return k, err
+	}
+	return collect(ctx, s, scan, `
 		SELECT k.id, t.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, `+keyState+`, k.successor
 		FROM api_keys k JOIN tenants t ON t.id = k.tenant_id `+where+` ORDER BY k.created_at, k.id`, args...)
-	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (APIKey, error) {
-		var (
-			k         APIKey
-			successor pgtype.UUID
-		)
-		err := row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, &successor)
-		k.Successor = successor.Bytes
-		return k, err
-	})
-	return keys, classify(err)
 }
 
 // HashKey returns what is stored of an API key: its SHA-256. The key itself has 256 random bits, so that nothing slower
@@ -202,18 +188,12 @@ func HashKey(key string) [32]byte { return sha256.Sum256([]byte(key)) }
 func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	var (
-		c    push.Caller
-		left *time.Duration
-	)
+	var c push.Caller
 	err := s.pool.QueryRow(ctx, `
-		SELECT k.id, k.tenant_id, k.scopes, k.expires_at - n.now, k.last_used_at < n.now - interval '1 minute' IS NOT FALSE, t.pending_cap, t.recipients_cap
+		SELECT k.id, k.tenant_id, k.scopes, coalesce(k.expires_at - n.now, '0'), k.last_used_at < n.now - interval '1 minute' IS NOT FALSE, t.pending_cap, t.recipients_cap
 		FROM (SELECT clock_timestamp() AS now OFFSET 0) n, api_keys k JOIN tenants t ON t.id = k.tenant_id
 		WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > n.now)`, hash[:]).
-		Scan((*[16]byte)(&c.Key), (*[16]byte)(&c.Tenant), &c.Scopes, &left, &c.Unseen, &c.Caps.PendingPushes, &c.Caps.RecipientsPerDay)
-	if left != nil {
-		c.Left = *left
-	}
+		Scan((*[16]byte)(&c.Key), (*[16]byte)(&c.Tenant), &c.Scopes, &c.Left, &c.Unseen, &c.Caps.PendingPushes, &c.Caps.RecipientsPerDay)
 	return c, classify(err)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestKeysOfTenants: only a hash is kept, and its time may end.
-func TestKeysOfTenants(t *testing.T) {
+// TestCreateKey: only the hash of a key is stored, and a key may expire.
+func TestCreateKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id, created, err := b.CreateTenant(t.Context(), "acme")
@@ -74,9 +74,8 @@ func (b *bundle) keyOf(t *testing.T, key string) store.APIKey {
 	return keys[i]
 }
 
-// TestRotation: the old key and the new one live at the same time, and then the
-// old one ends.
-func TestRotation(t *testing.T) {
+// TestRotateKey: the old key and the new one live at the same time, and then the old one ends.
+func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	old, err := b.CreateKey(t.Context(), b.tenant, []string{push.ScopeRead}, 720*time.Hour)
@@ -111,8 +110,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Then the overlap does not become the life of the next key, and never makes
-	// an end later.
+	// Then the overlap does not become the life of the next key, and never makes an end later.
 	third, err := b.RotateKey(t.Context(), first.ID, 48*time.Hour, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -153,8 +151,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestRotatedAtOnce: of a crowd that rotates one key, one gets another key.
-func TestRotatedAtOnce(t *testing.T) {
+// TestRotateKey_Concurrent: of several rotations of one key at once, one makes a new key.
+func TestRotateKey_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
@@ -177,9 +175,8 @@ func TestRotatedAtOnce(t *testing.T) {
 	}
 }
 
-// TestRevoked: a revoked key opens nothing, can not be rotated, and can be
-// revoked again without a change.
-func TestRevoked(t *testing.T) {
+// TestRevokeKey: a revoked key opens nothing, can not be rotated, and can be revoked again without a change.
+func TestRevokeKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
@@ -217,8 +214,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestSeenOnceAMinute: a key's last use is noted, and not again within a minute.
-func TestSeenOnceAMinute(t *testing.T) {
+// TestSeeKey_OnceAMinute: the last use of a key is noted, and not again within a minute.
+func TestSeeKey_OnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
@@ -246,8 +243,8 @@ func TestSeenOnceAMinute(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAKeyIsTold by Postgres' clock.
-func TestTheEndOfAKeyIsTold(t *testing.T) {
+// TestKey_TimeLeft: a caller learns how much time its key has left, by Postgres' clock.
+func TestKey_TimeLeft(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, ttl := range []time.Duration{0, time.Hour, 100 * 24 * time.Hour} {

@@ -13,21 +13,13 @@ import (
 
 // List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends. It returns
 // fewer where they are large, or where few pushes fit the filter: then too the list goes on at Next.
-func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error) {
+func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (page push.Page, err error) {
 	q := listQuery(f, tenant, after, limit)
-	var page push.Page
-	err := s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	position := func(p push.Push) push.Position { return push.Position{SendAt: p.SendAt, ID: p.ID} }
+	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		var last push.Position
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
-		pushes, behindItem, behindLast, err := collectPage(rows, q, []any{&last.SendAt, (*[16]byte)(&last.ID)}, scanPush)
-		page = push.Page{Pushes: pushes}
-		switch {
-		case behindItem:
-			final := pushes[len(pushes)-1]
-			page.Next = &push.Position{SendAt: final.SendAt, ID: final.ID}
-		case behindLast:
-			page.Next = &last
-		}
+		page.Pushes, page.Next, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, position, scanPush)
 		return err
 	})
 	return page, err

@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestListFilters over a handful of pushes of which each differs in one thing.
-func TestListFilters(t *testing.T) {
+// TestList_Filters: each of a handful of pushes differs in one thing.
+func TestList_Filters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, d := range []struct{ id, recipient, channel, category string }{
@@ -43,7 +43,7 @@ func TestListFilters(t *testing.T) {
 		"a d e":     {Recipient: "anna", Channel: "log"},
 		"b c d":     {From: began.Add(2 * time.Hour), Until: began.Add(5 * time.Hour)},
 		"c d":       {Recipient: "anna", From: began.Add(2 * time.Hour), Until: began.Add(5 * time.Hour)},
-		"":          {Recipient: "nobody"},
+		"":          {Recipient: "unknown"},
 	} {
 		list, err := b.List(t.Context(), b.tenant, f, push.Position{}, 10)
 		var got []string
@@ -56,9 +56,8 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// TestListPages gives every push once, by send time and id, though many share
-// their time.
-func TestListPages(t *testing.T) {
+// TestList_Pages: the pages give every push once, by send time and id, although many share their time.
+func TestList_Pages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	o := booking.Order{}
@@ -87,9 +86,8 @@ func (b *bundle) listAll(t *testing.T, f push.Filter, limit int) (all []push.Pus
 	return all, pages
 }
 
-// TestList_EndsPagesAtAMebibyte: twenty pushes of 100 KB, of which a page has ten
-// or eleven whatever its size, and none is left out. One that is larger than a page
-// is a page.
+// TestList_EndsPagesAtAMebibyte: twenty pushes of 100 KB, of which a page has ten or eleven whatever its size, and none
+// is left out. One that is larger than a page is a page.
 func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -111,8 +109,8 @@ func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 	}
 }
 
-// TestList_BoundsItsScan: among 25,100 pushes, three fit each filter. The pages on the
-// way are empty, but do not end the list.
+// TestList_BoundsItsScan: among 25,100 pushes, three fit each filter. The pages on the way are empty, but do not end
+// the list.
 func TestList_BoundsItsScan(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -131,8 +129,7 @@ func TestList_BoundsItsScan(t *testing.T) {
 	}
 }
 
-// TestList_OfARecipient reads its pushes of all states in one order, however they
-// mix.
+// TestList_OfARecipient: the pushes of a recipient come in one order, whatever their states.
 func TestList_OfARecipient(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -22,9 +22,9 @@ func setupProxy(t *testing.T) (*bundle, *lossy) {
 	return b, w
 }
 
-// TestBookWhoseCommitIsUnknown finds what it has committed, and answers as if
-// nothing had happened: with the push, its usage and its view.
-func TestBookWhoseCommitIsUnknown(t *testing.T) {
+// TestBook_CommitUnknown: a booking whose commit gets no reply finds its own row when it runs again, and answers with
+// the push, its usage and its view.
+func TestBook_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
 	b.booked(t, "anna", 2*time.Hour)
@@ -49,7 +49,8 @@ func TestBookWhoseCommitIsUnknown(t *testing.T) {
 	}
 }
 
-func TestBatchWhoseCommitIsUnknown(t *testing.T) {
+// TestBook_BatchCommitUnknown: a batch whose commit gets no reply finds its own rows.
+func TestBook_BatchCommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
 	o := booking.Order{Policy: threeRules, Drafts: []booking.Draft{
@@ -66,7 +67,8 @@ func TestBatchWhoseCommitIsUnknown(t *testing.T) {
 	}
 }
 
-func TestChangesWhoseCommitIsUnknown(t *testing.T) {
+// TestChange_CommitUnknown: a move and a cancel whose commits get no reply report success.
+func TestChange_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
 	p := b.booked(t, "anna", time.Hour)
@@ -86,9 +88,9 @@ func TestChangesWhoseCommitIsUnknown(t *testing.T) {
 	}
 }
 
-// TestClaimWhoseCommitIsUnknown must neither be lost, which would block the
-// recipient until the lease ends, nor become two.
-func TestClaimWhoseCommitIsUnknown(t *testing.T) {
+// TestClaim_CommitUnknown: a claim whose commit gets no reply finds its own attempt. Lost, it would block the recipient
+// until the lease ends.
+func TestClaim_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
 	p := b.booked(t, "anna", 0)
@@ -110,8 +112,8 @@ func TestClaimWhoseCommitIsUnknown(t *testing.T) {
 	}
 }
 
-// TestFinishWhoseCommitIsUnknown still knows that another push waits.
-func TestFinishWhoseCommitIsUnknown(t *testing.T) {
+// TestFinish_CommitUnknown: a finish whose commit gets no reply still reports that another push waits.
+func TestFinish_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
 	first := b.booked(t, "anna", -time.Minute)
@@ -122,7 +124,7 @@ func TestFinishWhoseCommitIsUnknown(t *testing.T) {
 	}
 	w.loseNext("SELECT 1")
 	if more := b.finish(t, c, sent); !more {
-		t.Error("nobody is told that another push waits")
+		t.Error("the finish does not report that another push waits")
 	}
 	w.wantLost(t, 1)
 }

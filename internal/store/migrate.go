@@ -21,7 +21,7 @@ type MigrateConfig struct {
 	// Wait is for how long a migration is tried while other sessions hold locks that it needs; 0: a minute. Whatever it
 	// waits for, requests go on.
 	Wait time.Duration
-	// Tell is told, a line at a time, what a migration waits for; nil: nobody.
+	// Tell gets a line for everything that a migration waits for; nil: the lines are dropped.
 	Tell func(line string)
 	// Files are the migrations; nil: those of sendquota.
 	Files fs.FS

@@ -87,8 +87,7 @@ func (m *migrator) ended() bool {
 	}
 }
 
-// reader is a transaction that has read from pushes and goes on, with its
-// snapshot, as a backup does.
+// reader is a transaction that has read from pushes and goes on, with its snapshot, as a backup does.
 func reader(t *testing.T, url string) (tx pgx.Tx, pid string) {
 	t.Helper()
 	db := connect(t, url)
@@ -103,9 +102,9 @@ func reader(t *testing.T, url string) (tx pgx.Tx, pid string) {
 	return tx, fmt.Sprint(n)
 }
 
-// TestMigrate_UnderLoad applies migrations while a long transaction holds a lock
-// that they need, and pushes are submitted. The pushes do not wait for the long
-// transaction, and the migrations do: they name it, and go on when it has ended.
+// TestMigrate_UnderLoad applies migrations while a long transaction holds a lock that they need, and pushes are
+// submitted. The pushes do not wait for the long transaction, and the migrations do: they name it, and go on when it
+// has ended.
 func TestMigrate_UnderLoad(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
@@ -143,7 +142,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 			bookings(20)
 			m := migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{name: text})})
 			for !m.says(name + ": waits for a lock that is held by process " + pid + " (") {
-				bookings(1) // the test ends here in time, or not at all
+				bookings(1) // until the migration tells it, or the test times out
 			}
 			bookings(200)
 			if m.ended() {
@@ -170,8 +169,8 @@ func TestMigrate_UnderLoad(t *testing.T) {
 	}
 }
 
-// TestMigrate_GivesUp: who holds the lock for too long is named, and the next
-// try begins anew, also where the first left half an index.
+// TestMigrate_GivesUp: the error names the session that holds the lock for too long, and the next call begins anew,
+// also after half an index.
 func TestMigrate_GivesUp(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
@@ -210,9 +209,8 @@ func TestMigrate_GivesUp(t *testing.T) {
 	}
 }
 
-// TestMigrate_Together: of several migrators on a new database one works at a
-// time, one that is cut off in the middle is made good, and no statement is
-// done twice.
+// TestMigrate_Together: of several migrators on a new database one works at a time, one that is cut off in the middle
+// is made good, and no statement is done twice.
 func TestMigrate_Together(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)

@@ -71,7 +71,7 @@ func (t *migrationTurn) SessionUnlock(ctx context.Context, c *sql.Conn) error {
 // begins to watch what it waits for.
 //
 // A migration without a transaction builds indexes concurrently. It waits for transactions that began before it and
-// holds nobody up, so it may wait for as long as there is time: to give up costs the work that was done.
+// blocks no writes, so it may wait for as long as there is time: to give up costs the work that was done.
 func (t *migrationTurn) prepare(ctx context.Context, c *sql.Conn) error {
 	text, err := t.next(ctx, c)
 	if err != nil || text == "" {
@@ -118,7 +118,7 @@ var (
 )
 
 // removeUnfinished drops the indexes of a migration that are there and can not be used: their build was interrupted. It
-// is done in our turn, so nobody builds them now.
+// runs in this migrator's turn, so no other one builds them now.
 func (t *migrationTurn) removeUnfinished(ctx context.Context, c *sql.Conn, text string) error {
 	for _, match := range concurrentIndex.FindAllStringSubmatch(text, -1) {
 		var unfinished bool
@@ -137,8 +137,7 @@ func (t *migrationTurn) removeUnfinished(ctx context.Context, c *sql.Conn, text 
 	return nil
 }
 
-// blockersQuery names the sessions that hold a lock which another one waits for. What they do is nobody's business
-// here.
+// blockersQuery names the sessions that hold a lock which another one waits for, but not their statements.
 const blockersQuery = `
 SELECT coalesce(string_agg(format('process %s (%s, %s%s)', a.pid, coalesce(nullif(a.application_name, ''), a.backend_type), coalesce(a.state, 'active'),
     ' for ' || date_trunc('second', clock_timestamp() - a.xact_start)::text), ' and ' ORDER BY a.xact_start), ''),

@@ -12,9 +12,9 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestOrders decides several drafts at once, under one per minute. bert has a
-// push in an hour, and one of the key "used".
-func TestOrders(t *testing.T) {
+// TestBook_Orders decides several drafts at once, under one per minute. bert has a push in an hour, and one of the key
+// "used".
+func TestBook_Orders(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
 	type d struct {
@@ -86,8 +86,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestMovedDraftsKeepWhatWasAsked and their time to live moves along.
-func TestMovedDraftsKeepWhatWasAsked(t *testing.T) {
+// TestBook_MovedDraft: a moved draft keeps its requested send time, and its expiry moves along.
+func TestBook_MovedDraft(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 4 {
@@ -103,9 +103,8 @@ func TestMovedDraftsKeepWhatWasAsked(t *testing.T) {
 	}
 }
 
-// TestViews: Since asks for all bookings from then on, whatever the policy
-// needs.
-func TestViews(t *testing.T) {
+// TestBook_Since: a decision shows all bookings from Since on, whatever the policy needs.
+func TestBook_Since(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	early, far := b.booked(t, "anna", time.Minute), b.booked(t, "anna", 300*24*time.Hour)
@@ -118,8 +117,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestWhatIsBookedIsRead keeps every field.
-func TestWhatIsBookedIsRead(t *testing.T) {
+// TestBook_KeepsAllFields: a push is read as it was booked.
+func TestBook_KeepsAllFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := keyed(b.tenant, "ann'a\\ 💌", "k", "hash", time.Hour)

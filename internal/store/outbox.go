@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -32,8 +31,8 @@ type OutboxOrder struct {
 	Lease      time.Duration // how long an attempt may take before it counts as lost
 }
 
-// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. Who is
-// being served by another worker is left to that. It steps from webhook to webhook along the index, so that a long
+// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. It
+// skips webhooks that another worker has locked. It steps from webhook to webhook along the index, so that a long
 // backlog costs no more than a short one.
 const dueWebhooksSQL = `
 	WITH RECURSIVE open (webhook_id, next_at) AS (
@@ -78,10 +77,10 @@ const claimDeliveriesSQL = `
 		FROM due WHERE d.id = due.id AND (due.waits_for IS NOT NULL OR due.place <= due.room)
 		RETURNING d.*
 	)
-	SELECT d.id, w.id, d.tenant_id, d.status = 'sending', d.attempts, d.payload, w.url, w.secret,
+	SELECT d.id, w.id, d.tenant_id, d.attempts, d.payload, w.url, w.secret,
 		CASE WHEN w.old_secret_until > statement_timestamp() THEN w.old_secret ELSE '' END
 	FROM changed d JOIN webhooks w ON w.id = d.webhook_id
-	ORDER BY d.seq`
+	WHERE d.status = 'sending' ORDER BY d.seq`
 
 // ClaimDeliveries takes deliveries that are due for sending, in the order of their events. An event waits for earlier
 // ones of the same webhook and push. It reports whether to look again at once.
@@ -96,17 +95,9 @@ func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []O
 			}
 			more = true
 			rows, _ = tx.Query(ctx, claimDeliveriesSQL, hooks, o.PerWebhook, o.Lease)
-			var (
-				d      Outgoing
-				taken  bool
-				fields = []any{(*[16]byte)(&d.ID), (*[16]byte)(&d.Webhook), (*[16]byte)(&d.Tenant), &taken, &d.Attempt, &d.Payload, &d.URL, &d.Secret, &d.OldSecret}
-			)
-			_, err = pgx.ForEachRow(rows, fields, func() error {
-				if taken {
-					d.Payload = bytes.Clone(d.Payload)
-					claimed = append(claimed, d)
-				}
-				return nil
+			claimed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d Outgoing, err error) {
+				err = row.Scan((*[16]byte)(&d.ID), (*[16]byte)(&d.Webhook), (*[16]byte)(&d.Tenant), &d.Attempt, &d.Payload, &d.URL, &d.Secret, &d.OldSecret)
+				return d, err
 			})
 			return err
 		})

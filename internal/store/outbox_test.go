@@ -78,10 +78,9 @@ func (b *bundle) passes(t testing.TB, d time.Duration) {
 	b.exec(t, `UPDATE webhooks SET failing_since = failing_since - $1::interval, old_secret_until = old_secret_until - $1::interval, deleted_at = deleted_at - $1::interval`, d)
 }
 
-// TestAnEventWaitsForThoseBeforeIt is the story of two pushes: the events of
-// each come in order, whatever becomes of the attempts; those of the other do
-// not wait for them.
-func TestAnEventWaitsForThoseBeforeIt(t *testing.T) {
+// TestClaimDeliveries_EventOrder: the events of a push are delivered in order, whatever becomes of the attempts. They
+// do not wait for those of another push.
+func TestClaimDeliveries_EventOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.hook(t)
@@ -114,8 +113,8 @@ func TestAnEventWaitsForThoseBeforeIt(t *testing.T) {
 	wantNames(t, b, b.outgoing(t))
 }
 
-// TestEachDeliveryIsClaimedOnce by two workers that grab what they can.
-func TestEachDeliveryIsClaimedOnce(t *testing.T) {
+// TestClaimDeliveries_Concurrent: several workers claim each delivery once, and the events of a push in order.
+func TestClaimDeliveries_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 3 {
@@ -166,9 +165,9 @@ func TestEachDeliveryIsClaimedOnce(t *testing.T) {
 	}
 }
 
-// TestALostAttemptIsRepeated: a worker that died leaves a lease behind. If it
-// was only slow, its success counts and its failure does not.
-func TestALostAttemptIsRepeated(t *testing.T) {
+// TestClaimDeliveries_LostAttempt: a delivery whose worker died is claimed again when its lease ends. If the worker was
+// only slow, its success counts and its failure does not.
+func TestClaimDeliveries_LostAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.hook(t)
@@ -199,10 +198,9 @@ func TestALostAttemptIsRepeated(t *testing.T) {
 	}
 }
 
-// TestOneEndpointDoesNotTakeTheTurnsOfAnother: an endpoint that fails is tried
-// one at a time, and events that wait for an earlier one do not stand before
-// those that can be sent.
-func TestOneEndpointDoesNotTakeTheTurnsOfAnother(t *testing.T) {
+// TestClaimDeliveries_FailingEndpoint: a failing endpoint is tried with one delivery at a time. Events that wait for an
+// earlier one do not delay those that can be sent.
+func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	bad := b.hook(t)
@@ -240,10 +238,9 @@ func TestOneEndpointDoesNotTakeTheTurnsOfAnother(t *testing.T) {
 	}
 }
 
-// TestSwitchingOff: by time and number of failures, or at once when the
-// endpoint says that it is gone; a success forgets the failures. What waited
-// is sent when it is switched on again.
-func TestSwitchingOff(t *testing.T) {
+// TestSettleDeliveries_SwitchesOff: a webhook is switched off after a time and a number of failures, or at once when
+// the endpoint is gone; a success resets both. Deliveries that waited are sent when the webhook is enabled again.
+func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.hook(t)
@@ -275,7 +272,7 @@ func TestSwitchingOff(t *testing.T) {
 		!strings.HasPrefix(got.DisabledReason, "3 attempts in a row have failed, since 20") {
 		t.Fatalf("%+v, %+v, %v", switched, got, err)
 	}
-	next() // is not told
+	next() // writes no event
 	wantNames(t, b, b.outgoing(t))
 	if got, err = b.EnableWebhook(t.Context(), b.tenant, w.ID); err != nil || !got.DisabledAt.IsZero() || got.Failures != 0 {
 		t.Fatalf("%+v, %v", got, err)
@@ -291,8 +288,7 @@ func TestSwitchingOff(t *testing.T) {
 	}
 }
 
-// TestReplay: what has ended is sent again, under its own id; what was given up
-// all together.
+// TestReplay: an ended delivery is sent again under its own id, and failed ones together.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -336,7 +332,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestDeliveries: newest first, page by page, and by filters.
+// TestDeliveries lists the newest first, page by page, and by filters.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -383,9 +379,9 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestSweep: what is old goes, ended or not, in small portions; a deleted
-// webhook goes with everything that it was sent.
-func TestSweep(t *testing.T) {
+// TestSweepDeliveries: old deliveries are removed in small portions, ended or not. A deleted webhook is removed with
+// all of its deliveries.
+func TestSweepDeliveries(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	kept, deleted := b.hook(t), b.hook(t)
@@ -426,8 +422,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestManyWebhooksAtOnce: racing creators do not get past the bound.
-func TestManyWebhooksAtOnce(t *testing.T) {
+// TestCreateWebhook_LimitConcurrent: concurrent creators do not get past the limit.
+func TestCreateWebhook_LimitConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var (
@@ -455,8 +451,8 @@ func TestManyWebhooksAtOnce(t *testing.T) {
 	}
 }
 
-// TestSecretRotation: both secrets sign for the time of overlap.
-func TestSecretRotation(t *testing.T) {
+// TestRotateWebhookSecret: both secrets sign for the time of overlap.
+func TestRotateWebhookSecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.hook(t)

@@ -68,8 +68,8 @@ func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
 	time.AfterFunc(min(time.Since(began), longestRest), turn.Release)
 }
 
-// do books an order together with others of its tenant.
-func (o *ownBookings) do(ord order) ([]booking.Decision, error) {
+// book books an order together with others of its tenant.
+func (o *ownBookings) book(ord order) ([]booking.Decision, error) {
 	tenant := ord.Tenant()
 	o.mu.Lock()
 	g := o.groups[tenant]

@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// TestOwnBookings_Rest: beside other tenants a turn is kept for as long again as it took,
-// but not for what waited for a lock or for Postgres; and alone it ends at once.
+// TestOwnBookings_Rest: beside other tenants a turn is kept for as long again as it took, but not for longer than
+// longestRest. Alone it ends at once.
 func TestOwnBookings_Rest(t *testing.T) {
 	for _, row := range []struct {
 		took, rest time.Duration
@@ -32,7 +32,7 @@ func TestOwnBookings_Rest(t *testing.T) {
 				return turn
 			}
 			turn, began := acquire(ownTenantTurns), time.Now()
-			time.Sleep(row.took)
+			time.Sleep(row.took) // on the clock of the bubble
 			o.company.Note(loud)
 			if !row.alone {
 				o.company.Note(calm)

@@ -47,11 +47,12 @@ func (q pageQuery) sql() string {
 		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPage)
 }
 
-// collectPage reads the items of a page with scan, and into last the position of the last row that was scanned. The
-// next page begins behind the last item, or else behind that position; or the list ends.
-func collectPage[T any](rows pgx.Rows, q pageQuery, last []any, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, behindItem, behindLast bool, err error) {
+// collectPage reads the items of a page with scan, and into the fields of last the position of the last row that was
+// scanned. The next page begins behind the last item, whose position is then put into last, or else behind that row;
+// or the list ends.
+func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, err error) {
 	var scanned, fitting int
-	rest := append(append([]any{&scanned}, last...), &fitting)
+	rest := append(append([]any{&scanned}, fields...), &fitting)
 	for rows.Next() {
 		if rows.RawValues()[0] == nil { // there is no item
 			err = rows.Scan(append(make([]any, len(rows.RawValues())-len(rest)), rest...)...)
@@ -62,10 +63,15 @@ func collectPage[T any](rows pgx.Rows, q pageQuery, last []any, scan func(row pg
 		}
 		if err != nil {
 			rows.Close()
-			return nil, false, false, err
+			return nil, nil, err
 		}
 	}
 	items = items[:min(len(items), q.limit)]
-	behindItem = len(items) < fitting
-	return items, behindItem, !behindItem && scanned == q.scan, rows.Err()
+	switch {
+	case len(items) < fitting:
+		*last = position(items[len(items)-1])
+	case scanned < q.scan:
+		last = nil
+	}
+	return items, last, rows.Err()
 }

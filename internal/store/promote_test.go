@@ -28,7 +28,8 @@ func (b *bundle) promote(t testing.TB, limit int) (armed []push.WakeUp) {
 	return armed
 }
 
-func TestPromoteArmsWhatIsDueSoon(t *testing.T) {
+// TestPromote_DueSoon: promote arms pushes that are due within the horizon, once.
+func TestPromote_DueSoon(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	soon, due := b.booked(t, "anna", 10*time.Second), b.booked(t, "bert", -time.Second)
@@ -59,8 +60,8 @@ func TestPromoteArmsWhatIsDueSoon(t *testing.T) {
 	}
 }
 
-// TestTwoPromotersArmEachPushOnce at the same time, on two stores.
-func TestTwoPromotersArmEachPushOnce(t *testing.T) {
+// TestPromote_Concurrent: two promoters on two stores arm each push once.
+func TestPromote_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	o := booking.Order{}
@@ -108,9 +109,9 @@ func TestTwoPromotersArmEachPushOnce(t *testing.T) {
 	}
 }
 
-// TestASlowQueueHoldsNobodyUp: while one promoter waits for it, another finds
-// nothing to do, and pushes can be canceled and claimed. Those are not marked.
-func TestASlowQueueHoldsNobodyUp(t *testing.T) {
+// TestPromote_SlowQueue: while one promoter waits for the queue, another one finds nothing to do, and pushes can be
+// canceled and claimed. Those are not marked as armed.
+func TestPromote_SlowQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	goes, stays := b.booked(t, "anna", time.Minute), b.booked(t, "bert", time.Minute)
@@ -118,7 +119,7 @@ func TestASlowQueueHoldsNobodyUp(t *testing.T) {
 	other := openURL(t, b.url, store.Config{})
 	n, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error {
 		if n := len((&bundle{Store: other}).promote(t, 10)); n != 0 {
-			t.Errorf("the other promoter got %d", n)
+			t.Errorf("the other promoter armed %d", n)
 		}
 		if _, err := other.Cancel(t.Context(), b.tenant, goes.ID); err != nil {
 			t.Error(err)
@@ -139,8 +140,9 @@ func TestASlowQueueHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestLapsedLeasesAreArmedAgain: Redis may have forgotten the wake-ups.
-func TestLapsedLeasesAreArmedAgain(t *testing.T) {
+// TestPromote_ArmLeaseExpired: a push is armed again when its arm lease has expired, since Redis may have forgotten the
+// wake-up.
+func TestPromote_ArmLeaseExpired(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.booked(t, "anna", 0)
@@ -156,9 +158,9 @@ func TestLapsedLeasesAreArmedAgain(t *testing.T) {
 	}
 }
 
-// TestFailedArmingLeavesNothingArmed, is tried once only, and is not taken for
-// a failure of Postgres.
-func TestFailedArmingLeavesNothingArmed(t *testing.T) {
+// TestPromote_ArmFails: a failure of the queue leaves no push armed, is no reason to try again, and is not taken for a
+// failure of Postgres.
+func TestPromote_ArmFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.booked(t, "anna", 0)
@@ -176,8 +178,8 @@ func TestFailedArmingLeavesNothingArmed(t *testing.T) {
 	}
 }
 
-// TestPlansThatChangeAreNotArmedAnyMore: their wake-ups are stale.
-func TestPlansThatChangeAreNotArmedAnyMore(t *testing.T) {
+// TestPromote_ChangedPlan: a push whose plan changes is armed again, since the wake-up of the old plan is stale.
+func TestPromote_ChangedPlan(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, change := range []func(p push.Push){
@@ -201,7 +203,8 @@ func TestPlansThatChangeAreNotArmedAnyMore(t *testing.T) {
 	}
 }
 
-func TestDueIsOldestFirst(t *testing.T) {
+// TestDue_OldestFirst: the poll and the backlog count due pushes, whether they are armed or not.
+func TestDue_OldestFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.booked(t, "later", time.Hour)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -20,16 +20,15 @@ const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.ad
 // scanPush reads one row of [pushColumns], and what follows them into more.
 func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 	var (
-		p    push.Push
-		ttl  int64
-		idem pgtype.UUID
+		p   push.Push
+		ttl int64
 	)
 	err := row.Scan(append([]any{
 		(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata),
 		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
-		&p.PossiblyDelivered, &idem, &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
+		&p.PossiblyDelivered, (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
 	}, more...)...)
-	p.TTL, p.IdempotencyID = time.Duration(ttl)*time.Millisecond, idem.Bytes
+	p.TTL = time.Duration(ttl) * time.Millisecond
 	return p, err
 }
 
@@ -63,12 +62,7 @@ func readPush(ctx context.Context, c *pgxpool.Conn, tenant, id uuid.UUID) (push.
 }
 
 func collectSend(row pgx.CollectableRow) (push.Send, error) {
-	var (
-		send    push.Send
-		ended   pgtype.Timestamptz
-		outcome pgtype.Text
-	)
-	err := row.Scan(&send.Attempt, &send.StartedAt, &ended, &outcome, &send.ProviderMessageID, &send.Error)
-	send.EndedAt, send.Outcome = ended.Time, push.Outcome(outcome.String)
+	var send push.Send
+	err := row.Scan(&send.Attempt, &send.StartedAt, (*zeronull.Timestamptz)(&send.EndedAt), (*zeronull.Text)(&send.Outcome), &send.ProviderMessageID, &send.Error)
 	return send, err
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// change is what a tenant does to a push that waits, and which error says that
-// it came too late for that.
+// change is what a tenant does to a push that waits, and which error says that it came too late for that.
 type change struct {
 	do     func(b *bundle, st *store.Store, p push.Push) error
 	late   error
@@ -48,9 +47,9 @@ var (
 	}
 )
 
-// TestChangesRaceClaims: what is confirmed to the tenant is never sent, what
-// is sent was never confirmed, and both happen.
-func TestChangesRaceClaims(t *testing.T) {
+// TestChange_BesideClaim: a cancel or move races a claim. Either the change is confirmed or the push is claimed, never
+// both, and the race ends in both ways.
+func TestChange_BesideClaim(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]change{"cancel": cancel, "move": move} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +100,8 @@ func claimAgain(t *testing.T, st *store.Store, p push.Push) booking.Claim {
 	}
 }
 
-// TestClaimOvertakenByACancel has read the push, and then finds it gone.
-func TestClaimOvertakenByACancel(t *testing.T) {
+// TestClaim_BesideCancel: a claim has read a push that is canceled before the claim writes.
+func TestClaim_BesideCancel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.booked(t, "anna", 0)
@@ -123,8 +122,8 @@ func TestClaimOvertakenByACancel(t *testing.T) {
 	}
 }
 
-// TestMoveOvertakenByACancel waits for the row, and finds the push canceled.
-func TestMoveOvertakenByACancel(t *testing.T) {
+// TestReschedule_BesideCancel: a move waits for the row of a push, and finds it canceled.
+func TestReschedule_BesideCancel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.booked(t, "anna", time.Minute)
@@ -142,8 +141,8 @@ func TestMoveOvertakenByACancel(t *testing.T) {
 	}
 }
 
-// TestChangesByState goes through what can be canceled and moved.
-func TestChangesByState(t *testing.T) {
+// TestChange_ByState: which states allow a cancel, and which a move.
+func TestChange_ByState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, status := range push.Statuses {
@@ -165,8 +164,9 @@ func TestChangesByState(t *testing.T) {
 	}
 }
 
-// TestMovesCarryTheExpiry and the own place is no obstacle to the new one.
-func TestMovesCarryTheExpiry(t *testing.T) {
+// TestReschedule_MovesExpiry: the expiry moves with the send time, and the push's own place does not count against the
+// new one.
+func TestReschedule_MovesExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.booked(t, "anna", time.Hour)

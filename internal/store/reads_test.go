@@ -12,11 +12,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestOnlyWhatMattersIsRead: among a recipient's 5000 pushes ahead and 5000
-// sends behind, 5000 other recipients' pushes ahead, and 5000 that were sent,
-// nothing reads more
-// than a few rows. What is due is looked for every second.
-func TestOnlyWhatMattersIsRead(t *testing.T) {
+// TestStore_RowsRead: no statement reads more than a few rows among 20,000: pushes ahead and sends behind of one
+// recipient, and pushes of other recipients. Due pushes are looked for every second.
+func TestStore_RowsRead(t *testing.T) {
 	t.Parallel()
 	for name, work := range map[string]func(t *testing.T, b *bundle){
 		"promote": func(t *testing.T, b *bundle) { b.promote(t, 500) },

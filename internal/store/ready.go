@@ -92,12 +92,11 @@ func newer(known, applied int64) string {
 }
 
 // Overdue says for how long the push that is due longest has been due, of those that can be sent; 0: none is.
-func (s *Store) Overdue(ctx context.Context) (time.Duration, error) {
-	var us int64
-	err := s.readPool.QueryRow(ctx, `
-		SELECT (coalesce(extract(epoch FROM clock_timestamp() - (
+func (s *Store) Overdue(ctx context.Context) (d time.Duration, err error) {
+	err = s.readPool.QueryRow(ctx, `
+		SELECT coalesce(clock_timestamp() - (
 			SELECT next_at FROM pushes
 			WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() AND ($1::text[] IS NULL OR channel = ANY ($1))
-			ORDER BY next_at LIMIT 1)), 0) * 1e6)::bigint`, s.cfg.Channels).Scan(&us)
-	return time.Duration(us) * time.Microsecond, classify(err)
+			ORDER BY next_at LIMIT 1), '0')`, s.cfg.Channels).Scan(&d)
+	return d, classify(err)
 }

@@ -30,7 +30,7 @@ func stateOf(t *testing.T, st *store.Store) string {
 	return err.Error()
 }
 
-// TestReady: a database that answers may still be of no use.
+// TestReady: a database that answers may not be ready.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -74,8 +74,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestTrouble: what is no fault of a request is unavailable, whatever Postgres calls it.
-func TestTrouble(t *testing.T) {
+// TestBook_ErrorCodes: Postgres' errors that no request can cause are [push.ErrUnavailable].
+func TestBook_ErrorCodes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.exec(t, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -98,9 +98,9 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestReadOnlyConnectionsLeave: after a server was made a standby and another one took
-// over its name, no connection leads to the first one for longer than it takes to notice.
-func TestReadOnlyConnectionsLeave(t *testing.T) {
+// TestStore_DropsReadOnlyConnections: after a server became a standby and another one took over its name, the store
+// drops its connections to the first one as soon as it notices.
+func TestStore_DropsReadOnlyConnections(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const conns = 4

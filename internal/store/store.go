@@ -29,12 +29,12 @@ type Store struct {
 	changes      *part // of pool, for single changes
 	installation installation
 	cfg          Config
-	bookings     *groupcommit.Group[order, []booking.Decision] // of single pushes
+	bookGroup    *groupcommit.Group[order, []booking.Decision] // of single pushes
 	ownBookings  *ownBookings
 	crowds       crowds
-	claims       *groupcommit.Group[booking.ClaimOrder, booking.Claim]
-	finishes     *groupcommit.Group[booking.Finish, bool]
-	looks        *groupcommit.Group[span, []booking.Held]
+	claimGroup   *groupcommit.Group[booking.ClaimOrder, booking.Claim]
+	finishGroup  *groupcommit.Group[booking.Finish, bool]
+	glanceGroup  *groupcommit.Group[span, []booking.Held]
 }
 
 // Config bounds the store. Zero values mean the defaults.
@@ -47,7 +47,7 @@ type Config struct {
 	// Channels are those that can be sent through. Pushes for others wait until they expire; nil: all can be sent.
 	Channels []string
 
-	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: nobody.
+	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.
 	Observe func(kind string, size int)
 }
 
@@ -72,18 +72,18 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	}
 	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
 	s.changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
-	s.bookings = &groupcommit.Group[order, []booking.Decision]{
+	s.bookGroup = &groupcommit.Group[order, []booking.Decision]{
 		Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
 	}
 	s.ownBookings = newOwnBookings(s)
-	s.claims = &groupcommit.Group[booking.ClaimOrder, booking.Claim]{
+	s.claimGroup = &groupcommit.Group[booking.ClaimOrder, booking.Claim]{
 		Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim"),
 	}
-	s.finishes = &groupcommit.Group[booking.Finish, bool]{
+	s.finishGroup = &groupcommit.Group[booking.Finish, bool]{
 		Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish"),
 	}
-	s.looks = &groupcommit.Group[span, []booking.Held]{
-		Run: s.lookTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look"),
+	s.glanceGroup = &groupcommit.Group[span, []booking.Held]{
+		Run: s.glanceTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look"),
 	}
 	return s, nil
 }
@@ -94,7 +94,7 @@ func CheckURL(databaseURL string) error {
 	return err
 }
 
-// maybeOne reports whether one request may have spoiled it for a whole group.
+// maybeOne reports whether one request may have caused the error of a whole group.
 func maybeOne(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
 
 func (s *Store) observe(kind string) func(int) {

@@ -22,12 +22,6 @@ var threeRules = quota.Policy{
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
-// open returns a store on a database of its own.
-func open(t testing.TB) *store.Store {
-	t.Helper()
-	return openURL(t, testenv.Postgres(t), store.Config{})
-}
-
 func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 	t.Helper()
 	st, err := store.Open(t.Context(), url, cfg)
@@ -38,8 +32,8 @@ func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 	return st
 }
 
-// began is when these tests began. Drafts count from then, not from now: what
-// is to conflict by seconds must not depend on when a second ends.
+// began is when these tests began. Drafts count from then, not from now: what is to conflict by seconds must not depend
+// on when a second ends.
 var began = time.Now().UTC().Truncate(time.Second)
 
 // draft is a push for a recipient, so long from when the tests began.

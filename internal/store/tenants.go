@@ -42,15 +42,11 @@ type TenantInfo struct {
 
 // Tenants lists all tenants by name.
 func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `SELECT id, name, created_at, pending_cap, recipients_cap FROM tenants ORDER BY name`)
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (TenantInfo, error) {
-		var t TenantInfo
-		err := row.Scan((*[16]byte)(&t.ID), &t.Name, &t.CreatedAt, &t.Caps.PendingPushes, &t.Caps.RecipientsPerDay)
+	scan := func(row pgx.CollectableRow) (t TenantInfo, err error) {
+		err = row.Scan((*[16]byte)(&t.ID), &t.Name, &t.CreatedAt, &t.Caps.PendingPushes, &t.Caps.RecipientsPerDay)
 		return t, err
-	})
-	return all, classify(err)
+	}
+	return collect(ctx, s, scan, `SELECT id, name, created_at, pending_cap, recipients_cap FROM tenants ORDER BY name`)
 }
 
 // CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].

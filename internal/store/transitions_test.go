@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// inStatus brings a new push of the recipient into a state by the store's own
-// means. A push that is scheduled has an attempt of unknown outcome behind it.
+// inStatus brings a new push of the recipient into a state by the store's own means. A push that is scheduled has an
+// attempt of unknown outcome behind it.
 func (b *bundle) inStatus(t testing.TB, recipient string, status push.Status) push.Push {
 	t.Helper()
 	d := draft(b.tenant, recipient, 0)
@@ -43,8 +43,8 @@ func (b *bundle) inStatus(t testing.TB, recipient string, status push.Status) pu
 	return b.read(t, p)
 }
 
-// operations are all that changes a push. Each is tried on pushes in every
-// state; its error and its answer are tested elsewhere.
+// operations are all that changes a push. Each is tried on pushes in every state; its error and its answer are tested
+// elsewhere.
 var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 	"claim": func(t *testing.T, b *bundle, p push.Push) { b.claim(t, p.Recipient, nil) },
 	"claim too late": func(t *testing.T, b *bundle, p push.Push) {
@@ -80,10 +80,9 @@ func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 	return c
 }
 
-// TestTheStoreDrawsTheArrowsOfTheStateMachine tries every operation on every
-// state, while Postgres itself writes down every change of state: all arrows
-// are drawn, and no other.
-func TestTheStoreDrawsTheArrowsOfTheStateMachine(t *testing.T) {
+// TestStore_StateMachine tries every operation in every state, while a trigger records the changes of state: they are
+// all arrows of [push.Arrows], and no others.
+func TestStore_StateMachine(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.exec(t, `CREATE TABLE arrows (before text, after text)`)

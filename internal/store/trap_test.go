@@ -13,9 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// overtake is a booking that commits while another one of the same recipient
-// waits for the lock: it has the lock and an uncommitted row when the other
-// begins.
+// overtake is a booking that commits while another one of the same recipient waits for the lock: it has the lock and an
+// uncommitted row when the other begins.
 func (b *bundle) overtake(t *testing.T, at time.Time, other func()) {
 	t.Helper()
 	key := push.RecipientKey(b.tenant, "anna")
@@ -36,9 +35,8 @@ func (b *bundle) overtake(t *testing.T, at time.Time, other func()) {
 	<-done
 }
 
-// inOneStatement is what the store must not do: it takes the lock and looks at
-// the neighbours in one statement. The statement's snapshot is older than its
-// wait for the lock.
+// inOneStatement is what the store must not do: it takes the lock and looks at the neighbours in one statement. The
+// statement's snapshot is older than its wait for the lock.
 func inOneStatement(ctx context.Context, db *pgx.Conn, d booking.Draft) (booked bool, err error) {
 	p := d.Push
 	tag, err := db.Exec(ctx, `
@@ -51,10 +49,9 @@ func inOneStatement(ctx context.Context, db *pgx.Conn, d booking.Draft) (booked 
 	return tag.RowsAffected() == 1, err
 }
 
-// TestLockAndTestInOneStatementDoubleBook shows the trap, and that the store
-// is not in it: the one books a second push into the same minute, the other
-// refuses it.
-func TestLockAndTestInOneStatementDoubleBook(t *testing.T) {
+// TestBook_LockAndReadInOneStatement: a statement that takes the lock and reads the neighbours books a second push into
+// the same minute. The store, which reads in a later statement, refuses it.
+func TestBook_LockAndReadInOneStatement(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
 
@@ -64,7 +61,7 @@ func TestLockAndTestInOneStatementDoubleBook(t *testing.T) {
 		d, db := draft(b.tenant, "anna", time.Hour), connect(t, b.url)
 		b.overtake(t, d.Push.SendAt, func() {
 			if booked, err := inOneStatement(t.Context(), db, d); !booked || err != nil {
-				t.Errorf("the trap did not snap: booked %v, %v", booked, err)
+				t.Errorf("the statement does not book twice: booked %v, %v", booked, err)
 			}
 		})
 		findings, err := b.Audit(t.Context(), policy, time.Now())

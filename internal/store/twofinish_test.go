@@ -8,10 +8,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestALateAnswerIsNotLostBetweenTwoPrograms: one ends the attempt that it
-// knows of, the other brings the news that an attempt was delivered, at the same
-// time and in either order. What was delivered must not be sent again.
-func TestALateAnswerIsNotLostBetweenTwoPrograms(t *testing.T) {
+// TestFinish_TwoPrograms: two programs finish attempts of one push at the same time, in either order, and one of the
+// attempts was delivered. The push is not sent again.
+func TestFinish_TwoPrograms(t *testing.T) {
 	t.Parallel()
 	lost := booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: push.Scheduled, Reason: "lost"}}
 	for _, row := range []struct {
@@ -49,8 +48,7 @@ func TestALateAnswerIsNotLostBetweenTwoPrograms(t *testing.T) {
 	}
 }
 
-// inOrder starts calls that want to change a push, in this order, and lets them
-// go on together.
+// inOrder starts calls that want to change a push, in this order, and lets them go on together.
 func (b *bundle) inOrder(t *testing.T, p push.Push, calls []func()) {
 	t.Helper()
 	tx, err := b.db.Begin(t.Context())

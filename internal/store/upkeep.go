@@ -18,10 +18,10 @@ import (
 // statement_timestamp(), because clock_timestamp() is volatile: every row would be looked at.
 
 // Promote hands up to limit pushes that are due within the horizon, and not believed to be in the queue, to arm, but
-// for those of some sources that are due already, and marks them as armed for the lease once it has succeeded. It
+// for those of some sources that are due already, and marks them as armed for the arm lease once it has succeeded. It
 // returns how many there were. One caller works at a time, the others get 0; no push is locked while arm waits for its
 // queue.
-func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error) {
+func (s *Store) Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error) {
 	var (
 		wakeUps []push.WakeUp
 		armErr  error
@@ -36,7 +36,7 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 				return errNotArmed // the queue's trouble is no reason to run the transaction again
 			}
 			failpoint.Hit(failpoint.PromoteArmed)
-			return markArmed(ctx, tx, lease, wakeUps)
+			return markArmed(ctx, tx, armLease, wakeUps)
 		})
 	})
 	if armErr != nil {
@@ -48,14 +48,14 @@ func (s *Store) Promote(ctx context.Context, horizon, lease time.Duration, limit
 	return len(wakeUps), nil
 }
 
-// toArm returns what is to be armed, unless somebody else is at it.
+// toArm returns the pushes to be armed, or none while another caller promotes.
 func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []push.Source) ([]push.WakeUp, error) {
 	var first bool
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, promoting).Scan(&first); err != nil || !first {
 		return nil, err
 	}
 	rows, _ := tx.Query(ctx, `
-		SELECT id, tenant_id, gen, recipient_key, channel, next_at, (extract(epoch FROM next_at - clock_timestamp()) * 1e6)::bigint, armed_until IS NOT NULL FROM pushes p
+		SELECT id, tenant_id, gen, recipient_key, channel, next_at, next_at - clock_timestamp(), armed_until IS NOT NULL FROM pushes p
 		WHERE status || '' = 'scheduled' AND next_at < statement_timestamp() + $1
 			AND (armed_until IS NULL OR armed_until < statement_timestamp())
 			AND (next_at > statement_timestamp() OR `+notOf("$3", "$4")+`) AND ($5::text[] IS NULL OR channel = ANY ($5))
@@ -84,13 +84,13 @@ func channelsOf(sources []push.Source) []string {
 	return channels
 }
 
-// promoting is the lock of the one who promotes. Locks of two numbers are apart from those of recipients, which have
-// one.
+// promoting is the lock of the caller that promotes. Locks of two numbers are apart from those of recipients, which
+// have one.
 const promoting = 1
 
 // markArmed marks what has been armed, but for pushes that have changed, or are just being changed: those are armed
 // again if need be.
-func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []push.WakeUp) error {
+func markArmed(ctx context.Context, tx pgx.Tx, armLease time.Duration, wakeUps []push.WakeUp) error {
 	ids, gens := make([][16]byte, len(wakeUps)), make([]int64, len(wakeUps))
 	for i, w := range wakeUps {
 		ids[i], gens[i] = w.Push, w.Gen
@@ -99,23 +99,19 @@ func markArmed(ctx context.Context, tx pgx.Tx, lease time.Duration, wakeUps []pu
 		WITH armed AS MATERIALIZED (
 			SELECT p.id FROM unnest($1::uuid[], $2::bigint[]) AS n (id, gen) JOIN pushes p ON p.id = n.id
 			WHERE p.gen = n.gen AND p.status = 'scheduled' FOR UPDATE OF p SKIP LOCKED)
-		UPDATE pushes p SET armed_until = clock_timestamp() + $3 FROM armed WHERE p.id = armed.id`, ids, gens, lease)
+		UPDATE pushes p SET armed_until = clock_timestamp() + $3 FROM armed WHERE p.id = armed.id`, ids, gens, armLease)
 	return err
 }
 
 var errNotArmed = errors.New("not armed")
 
 func scanWakeUp(row pgx.CollectableRow) (push.WakeUp, error) {
-	var (
-		w  push.WakeUp
-		us int64
-	)
-	err := row.Scan((*[16]byte)(&w.Push), (*[16]byte)(&w.Tenant), &w.Gen, &w.RecipientKey, &w.Channel, &w.At, &us, &w.Again)
-	w.In = time.Duration(us) * time.Microsecond
+	var w push.WakeUp
+	err := row.Scan((*[16]byte)(&w.Push), (*[16]byte)(&w.Tenant), &w.Gen, &w.RecipientKey, &w.Channel, &w.At, &w.In, &w.Again)
 	return w, err
 }
 
-// Unarm has the promoter arm again what was armed for recipients, because whoever was woken will not do it.
+// Unarm has the promoter arm the pushes of recipients again, because the worker that was woken will not send them.
 func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
@@ -130,15 +126,11 @@ func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 // Due returns wake-ups for up to limit pushes that have been due for so long, the oldest first, but for those of some
 // sources: what is polled, since nothing wakes a worker for it.
 func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	rows, _ := s.pool.Query(ctx, `
-		SELECT id, tenant_id, gen, recipient_key, channel, next_at, 0, false FROM pushes p
+	return collect(ctx, s, scanWakeUp, `
+		SELECT id, tenant_id, gen, recipient_key, channel, next_at, interval '0', false FROM pushes p
 		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() - $4::interval AND `+notOf("$2", "$3")+`
 			AND ($5::text[] IS NULL OR channel = ANY ($5))
 		ORDER BY next_at LIMIT $1`, limit, tenantsOf(without), channelsOf(without), since, s.cfg.Channels)
-	due, err := pgx.CollectRows(rows, scanWakeUp)
-	return due, classify(err)
 }
 
 // Expire ends up to limit pushes whose expiry has passed while they waited, and returns them.
@@ -159,9 +151,8 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]booking.Ended, error) 
 			), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))
 			SELECT id, tenant_id, recipient, request_id FROM ended`, limit, s.cfg.Channels)
 		var err error
-		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (booking.Ended, error) {
-			var e booking.Ended
-			err := row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
+		ended, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e booking.Ended, err error) {
+			err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
 			return e, err
 		})
 		return err
@@ -171,9 +162,8 @@ func (s *Store) Expire(ctx context.Context, limit int) ([]booking.Ended, error) 
 
 // Backlog counts the pushes that are due and still wait, and says for how long the oldest has.
 func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
-	var us int64
 	err = s.readPool.QueryRow(ctx, `
-		SELECT count(*), (coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) * 1e6)::bigint
-		FROM pushes WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &us)
-	return pushes, time.Duration(us) * time.Microsecond, classify(err)
+		SELECT count(*), coalesce(clock_timestamp() - min(next_at), '0')
+		FROM pushes WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp()`).Scan(&pushes, &oldest)
+	return pushes, oldest, classify(err)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -20,32 +20,23 @@ func collectDelivery(row pgx.CollectableRow) (push.Delivery, error) { return sca
 
 // scanDelivery reads one row of [deliveryColumns], and what follows them into more.
 func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
-	var (
-		d     push.Delivery
-		about pgtype.UUID
-		ended pgtype.Timestamptz
-	)
-	err := row.Scan(append([]any{(*[16]byte)(&d.ID), &d.Seq, &about, (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
-		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, &ended}, more...)...)
-	d.Push, d.EndedAt = about.Bytes, ended.Time
+	var d push.Delivery
+	err := row.Scan(append([]any{(*[16]byte)(&d.ID), &d.Seq, (*zeronull.UUID)(&d.Push), (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
+		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, (*zeronull.Timestamptz)(&d.EndedAt)}, more...)...)
 	return d, err
 }
 
 // Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest first, from before the one with
 // the given Seq; 0: from the newest. As of [Store.List], there may be fewer.
-func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
+func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (page push.DeliveryPage, err error) {
 	q := deliveryQuery(f, tenant, webhook, before, limit)
-	var page push.DeliveryPage
-	err := s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	position := func(d push.Delivery) int64 { return d.Seq }
+	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		var last int64
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
-		deliveries, behindItem, behindLast, err := collectPage(rows, q, []any{&last}, scanDelivery)
-		page = push.DeliveryPage{Deliveries: deliveries}
-		switch {
-		case behindItem:
-			page.Next = deliveries[len(deliveries)-1].Seq
-		case behindLast:
-			page.Next = last
+		deliveries, next, err := collectPage(rows, q, &last, []any{&last}, position, scanDelivery)
+		if page = (push.DeliveryPage{Deliveries: deliveries}); next != nil {
+			page.Next = *next
 		}
 		return err
 	})
@@ -129,7 +120,7 @@ func (s *Store) SweepDeliveries(ctx context.Context, keep time.Duration, limit i
 		if n = int(tag.RowsAffected()); err != nil || n >= limit {
 			return err
 		}
-		// Whoever wrote an event without having seen the end of the webhook has committed by now, or never will.
+		// A transaction that wrote an event without having seen the end of the webhook has committed by now, or never will.
 		_, err = c.Exec(ctx, `
 			DELETE FROM webhooks w WHERE w.deleted_at < statement_timestamp() - $1::interval
 				AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id)`, max(time.Minute, 4*s.cfg.Timeout))

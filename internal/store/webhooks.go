@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -15,12 +15,9 @@ import (
 const webhookColumns = `id, tenant_id, url, events, created_at, failures, failing_since, disabled_at, disabled_reason`
 
 func collectWebhook(row pgx.CollectableRow) (push.Webhook, error) {
-	var (
-		w               push.Webhook
-		failing, ceased pgtype.Timestamptz
-	)
-	err := row.Scan((*[16]byte)(&w.ID), (*[16]byte)(&w.Tenant), &w.URL, &w.Events, &w.CreatedAt, &w.Failures, &failing, &ceased, &w.DisabledReason)
-	w.FailingSince, w.DisabledAt = failing.Time, ceased.Time
+	var w push.Webhook
+	err := row.Scan((*[16]byte)(&w.ID), (*[16]byte)(&w.Tenant), &w.URL, &w.Events, &w.CreatedAt, &w.Failures,
+		(*zeronull.Timestamptz)(&w.FailingSince), (*zeronull.Timestamptz)(&w.DisabledAt), &w.DisabledReason)
 	return w, err
 }
 
@@ -98,12 +95,11 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 // WebhookBacklog counts the deliveries that are due and still wait, says how long the oldest has waited, and how many
 // webhooks are switched off.
 func (s *Store) WebhookBacklog(ctx context.Context) (deliveries int, oldest time.Duration, off int, err error) {
-	var us int64
 	err = s.readPool.QueryRow(ctx, `
-		SELECT count(d.next_at), (coalesce(extract(epoch FROM clock_timestamp() - min(d.next_at)), 0) * 1e6)::bigint,
+		SELECT count(d.next_at), coalesce(clock_timestamp() - min(d.next_at), '0'),
 			(SELECT count(*) FROM webhooks WHERE disabled_at IS NOT NULL AND deleted_at IS NULL)
 		FROM webhooks w LEFT JOIN webhook_deliveries d
 			ON d.webhook_id = w.id AND d.status IN ('waiting', 'sending') AND d.next_at <= statement_timestamp()
-		WHERE w.disabled_at IS NULL AND w.deleted_at IS NULL`).Scan(&deliveries, &us, &off)
-	return deliveries, time.Duration(us) * time.Microsecond, off, classify(err)
+		WHERE w.disabled_at IS NULL AND w.deleted_at IS NULL`).Scan(&deliveries, &oldest, &off)
+	return deliveries, oldest, off, classify(err)
 }

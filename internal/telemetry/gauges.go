@@ -17,9 +17,9 @@ type Gauges struct {
 	Redis      func(context.Context) error
 	Polling    func() bool // whether Redis is given up for now; nil in the API
 
-	// Of a worker, by channel; nil in the API.
-	Waiting func() map[string]int           // recipients in the queue
-	Held    func() map[string]time.Duration // for how much longer the channel pauses
+	// Channels calls each for every channel of a worker, with the number of recipients in its queue, and how much
+	// longer it pauses; nil in the API.
+	Channels func(each func(channel string, waiting int, held time.Duration))
 }
 
 var (
@@ -62,13 +62,11 @@ func (c *gaugeCollector) Collect(out chan<- prometheus.Metric) {
 	if c.Polling != nil {
 		out <- gauge(pollingDesc, map[bool]float64{true: 1}[c.Polling()])
 	}
-	if c.Waiting != nil {
-		for channel, n := range c.Waiting() {
-			out <- gauge(waitingDesc, float64(n), channel)
-		}
-		for channel, d := range c.Held() {
-			out <- gauge(heldDesc, d.Seconds(), channel)
-		}
+	if c.Channels != nil {
+		c.Channels(func(channel string, waiting int, held time.Duration) {
+			out <- gauge(waitingDesc, float64(waiting), channel)
+			out <- gauge(heldDesc, held.Seconds(), channel)
+		})
 	}
 }
 

@@ -118,8 +118,8 @@ func (m *Metrics) Attempted(channel, outcome string, first bool, late time.Durat
 // Unregistered counts a push to an address that the provider reports as unregistered.
 func (m *Metrics) Unregistered(channel string) { m.unregistered.WithLabelValues(channel).Inc() }
 
-// Deferred counts a due push that was put off.
-func (m *Metrics) Deferred() { m.deferrals.Inc() }
+// PutOff counts a due push that was put off.
+func (m *Metrics) PutOff() { m.deferrals.Inc() }
 
 // Expired counts pushes that were too late.
 func (m *Metrics) Expired(pushes int) { m.expired.Add(float64(pushes)) }

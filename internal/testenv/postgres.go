@@ -45,6 +45,15 @@ func (s *Servers) Postgres(t T) string {
 	return u
 }
 
+// Connect connects to a Postgres, until the test ends.
+func Connect(t T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	Check(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it may be cut by then
+	return conn
+}
+
 // PostgresServer returns the server itself.
 func (s *Servers) PostgresServer(t T) *devstack.Server {
 	t.Helper()

@@ -91,20 +91,20 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, ours *Servers) {
 			t.Error(err)
 		}
 	})
-	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.DatabaseURL, RedisURL: theirs.RedisURL, Progress: t.Output()})
+	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.Postgres.URL, RedisURL: theirs.Redis.URL, Progress: t.Output()})
 }
 
-func TestEnvironment_KeepsForeignData(t *testing.T) {
+func TestEnvironment_ForeignData(t *testing.T) {
 	theirs, ours := elsewhere(t)
-	cache := RedisClient(t, theirs.RedisURL)
-	Exec(t, theirs.DatabaseURL, "CREATE TABLE tenants AS SELECT 42 AS n")
+	cache := RedisClient(t, theirs.Redis.URL)
+	Exec(t, theirs.Postgres.URL, "CREATE TABLE tenants AS SELECT 42 AS n")
 	if err := cache.Set(t.Context(), "theirs", 42, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 
 	t.Run("user", func(t *testing.T) {
 		u, index := ours.Postgres(t), ours.Redis(t)
-		if host(t, u) != host(t, theirs.DatabaseURL) || host(t, index) != host(t, theirs.RedisURL) {
+		if host(t, u) != host(t, theirs.Postgres.URL) || host(t, index) != host(t, theirs.Redis.URL) {
 			t.Errorf("%s and %s are not on the servers of the environment", u, index)
 		}
 		if n := Query[int](t, u, "SELECT count(*) FROM tenants"); n != 0 {
@@ -118,10 +118,10 @@ func TestEnvironment_KeepsForeignData(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if n := Query[int](t, theirs.DatabaseURL, testDatabases); n != 0 {
+	if n := Query[int](t, theirs.Postgres.URL, testDatabases); n != 0 {
 		t.Errorf("%d databases are left", n)
 	}
-	if n := Query[int](t, theirs.DatabaseURL, "SELECT n FROM tenants"); n != 42 {
+	if n := Query[int](t, theirs.Postgres.URL, "SELECT n FROM tenants"); n != 42 {
 		t.Errorf("their table has %d", n)
 	}
 	if n := cache.DBSize(t.Context()).Val(); n != 1 {
@@ -152,7 +152,7 @@ func TestPostgres_DatabaseURL(t *testing.T) {
 	}
 }
 
-func TestEnvironment_KeepsFailure(t *testing.T) {
+func TestEnvironment_Failure(t *testing.T) {
 	ours := NewServers(devstack.Config{DatabaseURL: "postgres://nobody@127.0.0.1:1/none?sslmode=disable"})
 	_, first := ours.postgres()
 	_, second := ours.postgres()
