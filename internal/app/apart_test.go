@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // TestRedisClients_Apart: when Redis fails one part, the others go on. The limits of tenants are decided, callers are
@@ -55,17 +54,12 @@ func TestRedisClients_Apart(t *testing.T) {
 	}
 }
 
-// TestTenantLimits_PartOfTenant: one that asks for more of Redis' time than its part is
-// told so, where Redis is slow; another tenant is not.
+// TestTenantLimits_PartOfTenant: while Redis is slow, a tenant that asks for more of Redis' time than its part is refused,
+// and another tenant is not.
 func TestTenantLimits_PartOfTenant(t *testing.T) {
 	t.Parallel()
-	url := testenv.OwnRedis(t).URL
-	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
-	n := setupNeighbours(t, "redis://"+w.Addr())
+	w, url := testenv.Proxy(t, testenv.OwnRedis(t).URL)
+	n := setupNeighbours(t, url)
 	var (
 		all           sync.WaitGroup
 		done          atomic.Bool

@@ -104,8 +104,8 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 	}
 }
 
-// Handler returns the API as a handler.
-func (a *App) Handler() http.Handler {
+// handler returns the API as a handler.
+func (a *App) handler() http.Handler {
 	service := schedule.New(a.store, a.cache, a.queue, a.log, a.metrics, time.Now, schedule.Config{
 		Policy:     a.cfg.Policy,
 		Channels:   a.channels.Names(),
@@ -145,7 +145,7 @@ func (a *App) RunAPI(ctx context.Context) error {
 func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
-	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.Handler(), ready)
+	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.handler(), ready)
 }
 
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.

@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
-// TestCallerLimits_AgreeWithSettings: what the settings accept the limiter can run,
-// what they refuse it can not, and their defaults are the same.
+// TestCallerLimits_AgreeWithSettings: the limiter can run exactly the limits that the settings accept, with the same
+// defaults.
 func TestCallerLimits_AgreeWithSettings(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sendquota.yaml")

@@ -49,7 +49,7 @@ api_limits:
 			t.Error(err)
 		}
 	})
-	n := &neighbours{t: t, app: a, api: a.Handler()}
+	n := &neighbours{t: t, app: a, api: a.handler()}
 	for name, key := range map[string]*string{"loud": &n.loud, "calm": &n.calm} {
 		tenant, _, err := a.store.CreateTenant(t.Context(), name)
 		if err != nil {

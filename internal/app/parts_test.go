@@ -33,7 +33,7 @@ func TestRedisOptions(t *testing.T) {
 	}
 }
 
-// TestRedisOptions_BadURL: the fault says what is allowed, and quotes nothing.
+// TestRedisOptions_BadURL: the error says which form is valid, and quotes nothing of the URL.
 func TestRedisOptions_BadURL(t *testing.T) {
 	for _, url := range []string{"http://topsecret@h", "redis://:topsecret@h/one", "redis://:top%zzsecret@h", "a:1,redis://h?topsecret=1"} {
 		_, err := openRedis(url, 0)
@@ -43,8 +43,7 @@ func TestRedisOptions_BadURL(t *testing.T) {
 	}
 }
 
-// TestRedis_RefusesConnections: the client says so at once, and complains to our
-// log alone.
+// TestRedis_RefusesConnections: the client fails at once, and complains to our log alone.
 func TestRedis_RefusesConnections(t *testing.T) {
 	cfg, err := config.Load([]string{"DATABASE_URL=postgres://nobody@127.0.0.1:1/nothing", "REDIS_URL=redis://127.0.0.1:1"})
 	if err != nil {

@@ -3,7 +3,11 @@ package app
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -19,16 +23,24 @@ func Service(run func(*App, context.Context) error) error {
 	defer stop()
 	out := telemetry.NewWriter(os.Stderr)
 	defer out.Close()
-	log := telemetry.NewLog(out, cfg.LogLevel)
 	defer tendMemory()()
-	a, err := Open(ctx, cfg, log)
+	a, err := Open(ctx, cfg, telemetry.NewLog(out, cfg.LogLevel))
 	if err != nil {
 		return err
 	}
 	a.warn(ctx)
 	err = run(a, ctx)
-	log.Info("stopped")
+	a.log.Info("stopped")
 	return errors.Join(err, a.Close())
+}
+
+// UntilSignal returns a context that ends when the process is told to stop. A second signal kills it.
+func UntilSignal() (context.Context, context.CancelFunc) {
+	// net/http writes what a provider sends unasked to the standard logger.
+	log.SetOutput(io.Discard)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // warn says at the start what does not answer. The services start all the same, and carry on when servers come back.

@@ -76,7 +76,7 @@ func setup(t *testing.T, p serverTimeouts) *bundle {
 		t.Fatal(err)
 	}
 	h.addr = l.Addr().String()
-	api := a.Handler()
+	api := a.handler()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.asked.Add(1)
 		api.ServeHTTP(w, r)

@@ -94,9 +94,12 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	defer why.turn.end()
 	for n, i := range planned {
 		m := &members[i]
-		d := order.Drafts[n]
-		known := func() *explained { return why.recipient(d.Recipient()) }
-		if m.Result, m.Err = s.result(ctx, known, d, decisions[n]); errors.Is(m.Err, push.ErrUnavailable) {
+		if d, v := order.Drafts[n], decisions[n]; v.Outcome == booking.Refused {
+			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), d.Push.SendAt, v)
+		} else {
+			m.Result, m.Err = s.result(ctx, d, v)
+		}
+		if errors.Is(m.Err, push.ErrUnavailable) {
 			return m.Err
 		}
 		if m.Err == nil && !m.Result.Replayed {

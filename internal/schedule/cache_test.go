@@ -32,8 +32,7 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// TestSubmit_CacheKnowsTooLittle has booked what Postgres then refuses. It must
-// not keep that.
+// TestSubmit_CacheKnowsTooLittle: the cache books what Postgres then refuses, and must not keep it.
 func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	t.Parallel()
 	first, second := branches(t)
@@ -45,7 +44,7 @@ func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
 }
 
-// TestSubmit_CacheKnowsTooMuch refuses nothing: Postgres confirms refusals.
+// TestSubmit_CacheKnowsTooMuch: the cache alone refuses nothing, because Postgres confirms refusals.
 func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 	t.Parallel()
 	first, second := branches(t)
@@ -60,7 +59,7 @@ func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 	first.submit(t, time.Hour-time.Minute)
 }
 
-// TestSubmit_CanceledReplay if it was canceled, also not in the cache.
+// TestSubmit_CanceledReplay: a replay of a canceled push takes no place, neither in Postgres nor in the cache.
 func TestSubmit_CanceledReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

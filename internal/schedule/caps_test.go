@@ -36,8 +36,8 @@ func mustCap(t *testing.T, err error, want booking.Capped) {
 	}
 }
 
-// TestCaps_PendingPushes: of a caller who waits for its answers exactly the
-// fourth is refused, wherever it asks, and a canceled push makes room at once.
+// TestCaps_PendingPushes: of one request after another exactly the fourth is refused, at any service, and a canceled push
+// makes room at once.
 func TestCaps_PendingPushes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -90,8 +90,7 @@ func TestCaps_PendingPushes(t *testing.T) {
 	}
 }
 
-// TestCaps_RecipientsPerDay: a recipient who has a push on that day takes no
-// place, whenever it is on it, and other days have their own.
+// TestCaps_RecipientsPerDay: another push of a recipient on the same day takes no room, and each day has room of its own.
 func TestCaps_RecipientsPerDay(t *testing.T) {
 	t.Parallel()
 	b := newServers(t).open(t, nil) // without rules nobody looks at other bookings
@@ -158,8 +157,7 @@ func TestCaps_RecipientsPerDay(t *testing.T) {
 	}
 }
 
-// TestCaps_DeferredToFullDay: a push that a conflict moves is under the cap of the
-// day where it lands, which nobody had counted when it came.
+// TestCaps_DeferredToFullDay: a push that a conflict moves is under the cap of the day to which it moves.
 func TestCaps_DeferredToFullDay(t *testing.T) {
 	t.Parallel()
 	perDay := quota.Policy{{Name: "per-day", Limit: 1, Window: 24 * time.Hour}}
@@ -199,8 +197,8 @@ func TestCaps_DeferredToFullDay(t *testing.T) {
 	}
 }
 
-// TestCaps_Batches: members take places in their order, those that the quota
-// refuses take none, and an atomic batch books all or nothing.
+// TestCaps_Batches: members take room in their order, those that the quota refuses take none, and an atomic batch books
+// all or nothing.
 func TestCaps_Batches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -243,7 +241,7 @@ func TestCaps_Batches(t *testing.T) {
 	mustCap(t, got[1].Err, booking.Capped{Cap: booking.RecipientsPerDay, Limit: 4, Used: 4, Day: day})
 }
 
-// TestCaps_Replays: what was accepted before is answered again.
+// TestCaps_Replays: a replay needs no room under a cap.
 func TestCaps_Replays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -263,9 +261,8 @@ func TestCaps_Replays(t *testing.T) {
 	mustCap(t, err, booking.Capped{Cap: booking.PendingPushes, Limit: 1, Used: 1})
 }
 
-// TestCaps_Concurrent: requests at the same moment meet the cap exactly in one
-// process; several overshoot it together, by the number of these requests at
-// most, and afterwards it holds.
+// TestCaps_Concurrent: concurrent requests meet the cap exactly in one process. In several they exceed it by the number of
+// these requests at most, and afterwards the cap holds.
 func TestCaps_Concurrent(t *testing.T) {
 	t.Parallel()
 	const limit, crowd, each = 40, 8, 20
@@ -302,8 +299,7 @@ func TestCaps_Concurrent(t *testing.T) {
 	}
 }
 
-// TestCaps_NewTenant: of twenty at once three have a place, and of the
-// batches and moves among a crowd none finds one more.
+// TestCaps_NewTenant: of twenty concurrent requests three are booked, and batches and moves among them exceed no cap.
 func TestCaps_NewTenant(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -370,7 +366,7 @@ func crowdAt(t *testing.T, crowd int, do func(c int) error, b *bundle) int {
 	return n
 }
 
-// TestCaps_OwnCaps: the operator's cap for one tenant goes before that of all.
+// TestCaps_OwnCaps: a tenant's own cap goes before that of all tenants.
 func TestCaps_OwnCaps(t *testing.T) {
 	n, none := 5, 0
 	usual := push.Caps{PendingPushes: 7, RecipientsPerDay: 9}

@@ -61,9 +61,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	case booking.OverCap:
 		return Result{Push: v.Push}, v.Capped
 	case booking.Refused:
-		x := explain(who, map[uuid.UUID]bool{id: true})
-		defer x.turn.end()
-		return Result{Push: v.Push}, s.refusal(ctx, x, p.SendAt, v)
+		return Result{Push: v.Push}, s.refuse(ctx, who, map[uuid.UUID]bool{id: true}, p.SendAt, v)
 	}
 	failpoint.Hit(failpoint.MoveCommitted)
 	s.caps.forget(tenant, old)

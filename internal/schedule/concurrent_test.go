@@ -38,7 +38,7 @@ func twoBundles(t *testing.T, s servers) [2]*bundle {
 	return [2]*bundle{s.open(t, threeRules), s.open(t, threeRules)}
 }
 
-// TestSubmit_OneWinner among 64 at two API processes, whatever the cache
+// TestSubmit_OneWinner: of 64 concurrent requests for one place at two API processes one is booked, whatever the cache
 // knows.
 func TestSubmit_OneWinner(t *testing.T) {
 	t.Parallel()
@@ -84,8 +84,7 @@ func TestSubmit_OneWinner(t *testing.T) {
 	}
 }
 
-// TestSubmit_ConcurrentReplays makes one push at two API processes, and
-// everybody gets it.
+// TestSubmit_ConcurrentReplays: the same keyed request makes one push at two API processes, and every caller gets it.
 func TestSubmit_ConcurrentReplays(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
@@ -112,7 +111,7 @@ func TestSubmit_ConcurrentReplays(t *testing.T) {
 	}
 }
 
-// TestSubmit_ConcurrentKeyReuse serves one of them.
+// TestSubmit_ConcurrentKeyReuse: of different requests with one key one is booked.
 func TestSubmit_ConcurrentKeyReuse(t *testing.T) {
 	t.Parallel()
 	bundles := twoBundles(t, newServers(t))

@@ -246,9 +246,8 @@ func (m *model) forget(*rapid.T) {
 	m.bundles[0].cache.Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
 }
 
-// TestService_Model drives a recipient's calendar through random
-// submits, cancels and moves in any order, at two API processes with Postgres
-// and a cache that is warm, cold or lost, and without Redis.
+// TestService_Model drives a recipient's calendar through random submits, cancels and moves in any order, at two API
+// processes, with a cache that is warm, cold or lost, and without Redis. Every answer is that of the oracle.
 func TestService_Model(t *testing.T) {
 	t.Parallel()
 	with := newServers(t)

@@ -50,9 +50,9 @@ func (b *bundle) poller(works func(context.Context) error, concurrency int, h ha
 	return schedule.NewPoller(b.store, works, h, quiet, func(int) {}, time.Now, schedule.PollerConfig{ArmLease: time.Hour, Concurrency: concurrency})
 }
 
-// TestPoller handles what is due once Redis has been away for long enough, one
-// wake-up per recipient, and for a while after it is back.
-func TestPoller(t *testing.T) {
+// TestPoller_RedisAway: the poller handles what is due once Redis has been away for long enough, one wake-up for each
+// recipient, and for a while after Redis is back.
+func TestPoller_RedisAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 3 {
@@ -98,8 +98,7 @@ func TestPoller(t *testing.T) {
 	pass(time.Minute, gone, false)
 }
 
-// TestPoller_Overdue although Redis works, and counts it; not what is only
-// due.
+// TestPoller_Overdue: the poller handles and counts what is overdue although Redis works, and not what is only due.
 func TestPoller_Overdue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -125,7 +124,7 @@ func TestPoller_Overdue(t *testing.T) {
 	}
 }
 
-// TestPoller_OncePerRecipient, however many pushes are due.
+// TestPoller_OncePerRecipient: one handler runs for a recipient, however many of its pushes are due.
 func TestPoller_OncePerRecipient(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -148,8 +147,7 @@ func TestPoller_OncePerRecipient(t *testing.T) {
 	_ = p.Run(ctx) // waits for the handlers
 }
 
-// TestPoller_EachChannel of a recipient: one may have to wait in line
-// there, and be sent through another.
+// TestPoller_EachChannel: a recipient that waits for one channel is handled for another.
 func TestPoller_EachChannel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -165,7 +163,7 @@ func TestPoller_EachChannel(t *testing.T) {
 	}
 }
 
-// TestPoller_HangingHandler: it delays nobody else, and is waited for at the end.
+// TestPoller_HangingHandler: a handler that hangs delays no other recipient, and Run waits for it at the end.
 func TestPoller_HangingHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -203,8 +201,7 @@ func TestPoller_HangingHandler(t *testing.T) {
 	}
 }
 
-// TestPoller_AllHandlersHang: a pass returns all the same, and starts no more than
-// may run at once.
+// TestPoller_AllHandlersHang: a pass returns all the same, and starts no more handlers than may run at once.
 func TestPoller_AllHandlersHang(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -236,7 +233,7 @@ func (stuck) Arm(ctx context.Context, _ []push.WakeUp) error {
 	return ctx.Err()
 }
 
-// TestSubmit_QueueHangs: the push is booked by then.
+// TestSubmit_QueueHangs: a submit does not wait for a queue that does not answer, because the push is booked by then.
 func TestSubmit_QueueHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -56,6 +56,13 @@ func explain(who quota.Recipient, batch map[uuid.UUID]bool) *explained {
 	return &explained{who: who, batch: batch, turn: &turn{}}
 }
 
+// refuse explains why a single push was refused.
+func (s *Service) refuse(ctx context.Context, who quota.Recipient, batch map[uuid.UUID]bool, at time.Time, v booking.Decision) error {
+	x := explain(who, batch)
+	defer x.turn.end()
+	return s.refusal(ctx, x, at, v)
+}
+
 // refusal explains why a draft was refused. What Postgres has said under the lock stands. If it did not look far enough
 // for the free times, it is asked again.
 func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v booking.Decision) error {

@@ -29,5 +29,5 @@ func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, membe
 	case !bytes.Equal(old.IdempotencyHash, o.RequestHash):
 		return Result{}, push.ErrKeyReused
 	}
-	return s.result(ctx, nil, booking.Draft{Push: old}, booking.Decision{Outcome: booking.Replayed, Push: old})
+	return s.result(ctx, booking.Draft{Push: old}, booking.Decision{Outcome: booking.Replayed, Push: old})
 }

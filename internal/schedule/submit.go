@@ -78,9 +78,10 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.arm(ctx, v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
 	}
-	x := explain(who, nil)
-	defer x.turn.end()
-	return s.result(ctx, func() *explained { return x }, d, v)
+	if v.Outcome == booking.Refused {
+		return Result{}, s.refuse(ctx, who, nil, d.Push.SendAt, v)
+	}
+	return s.result(ctx, d, v)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at this moment, has no place. It returns
@@ -100,9 +101,7 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	if d.Allowed() {
 		return nil
 	}
-	x := explain(who, nil)
-	defer x.turn.end()
-	return s.refusal(ctx, x, at, booking.Decision{Quota: d, Complete: complete})
+	return s.refuse(ctx, who, nil, at, booking.Decision{Quota: d, Complete: complete})
 }
 
 // identify gives a push the id of its request, and its own: a new one, or one that follows from the tenant, the
@@ -132,8 +131,8 @@ func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, answer quota.Cach
 	}
 }
 
-// result turns a decision into an answer. What is known of the recipient is asked for only if the push was refused.
-func (s *Service) result(ctx context.Context, known func() *explained, d booking.Draft, v booking.Decision) (Result, error) {
+// result turns a decision into an answer, unless that is a refusal by the quota.
+func (s *Service) result(ctx context.Context, d booking.Draft, v booking.Decision) (Result, error) {
 	switch v.Outcome {
 	case booking.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
@@ -145,10 +144,9 @@ func (s *Service) result(ctx context.Context, known func() *explained, d booking
 		return Result{Push: v.Push, Usage: usage, Replayed: true}, err
 	case booking.KeyReused:
 		return Result{}, push.ErrKeyReused
-	case booking.OverCap:
+	default:
 		return Result{}, v.Capped
 	}
-	return Result{}, s.refusal(ctx, known(), d.Push.SendAt, v)
 }
 
 // observe counts a submit's outcome; one that only validates is no submit.

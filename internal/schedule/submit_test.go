@@ -19,8 +19,7 @@ var (
 	positionFirst push.Position
 )
 
-// TestSubmit_Times goes through what becomes of a request's times, and what is wrong
-// with some.
+// TestSubmit_Times: a request's times are rounded, completed and checked.
 func TestSubmit_Times(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -73,8 +72,8 @@ func TestSubmit_Times(t *testing.T) {
 	}
 }
 
-// TestSubmit_Arming: who is due within seconds is armed by the submitter, all others
-// by the promoter; never by both.
+// TestSubmit_Arming: a push that is due within seconds is armed by its submitter, any other by the promoter, and none by
+// both.
 func TestSubmit_Arming(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -117,8 +116,7 @@ func TestSubmit_Arming(t *testing.T) {
 	}
 }
 
-// TestSubmit_Replays, even when they would be invalid by now
-// or their place is taken.
+// TestSubmit_Replays: a keyed request gets its push again, even if it would be invalid by now or its place is taken.
 func TestSubmit_Replays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -154,7 +152,7 @@ func TestSubmit_Replays(t *testing.T) {
 	}
 }
 
-// TestSubmitBatch_Replays are repeated member by member.
+// TestSubmitBatch_Replays: a keyed batch is answered again member by member.
 func TestSubmitBatch_Replays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -181,8 +179,7 @@ func TestSubmitBatch_Replays(t *testing.T) {
 	}
 }
 
-// TestSubmit_BadMessageReleasesPlace: the cache forgets what it reserved for
-// it, and the place is free.
+// TestSubmit_BadMessageReleasesPlace: the cache forgets what it held for a message that Postgres refuses.
 func TestSubmit_BadMessageReleasesPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -195,7 +192,7 @@ func TestSubmit_BadMessageReleasesPlace(t *testing.T) {
 	b.submit(t, time.Hour)
 }
 
-// TestService_TenantsApart.
+// TestService_TenantsApart: another tenant's push does not exist.
 func TestService_TenantsApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

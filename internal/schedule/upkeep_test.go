@@ -22,8 +22,7 @@ func (b *bundle) claim(t testing.TB, lease time.Duration) booking.Claim {
 	return c
 }
 
-// TestReaper ends what was lost as the channel tries again, and gives the
-// places of what has failed back.
+// TestReaper: a lost attempt ends as its channel tries again, and a push that has failed gives its place back.
 func TestReaper(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -63,8 +62,7 @@ func TestReaper(t *testing.T) {
 	}
 }
 
-// TestExpirer ends what was too late and gives its place back, in the cache
-// as well.
+// TestExpirer: a push that is too late expires and gives its place back, in the cache as well.
 func TestExpirer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -87,7 +85,7 @@ func TestExpirer(t *testing.T) {
 	b.submit(t, -30*time.Second)
 }
 
-// TestLoops_EndWithContext and leaves nothing running.
+// TestLoops_EndWithContext: the loops end with their context, and leave nothing running.
 func TestLoops_EndWithContext(t *testing.T) {
 	b := setup(t)
 	before := goleak.IgnoreCurrent()
