@@ -75,7 +75,7 @@ func TestReset(t *testing.T) {
 		d := must(t)(l.Reset(t.Context(), "o", 1, rules...))
 		for i, r := range d.Results {
 			if want := (Result{Allowed: true, Limit: rules[i].Limit.WithDefaults().capacity(), Remaining: rules[i].Limit.WithDefaults().capacity()}); r != want {
-				t.Errorf("%s: %+v", rules[i].Limit.kind(), r)
+				t.Errorf("%s: %+v", rules[i].Limit.program().kind, r)
 			}
 		}
 		if d.Results = nil; !d.Allowed {
