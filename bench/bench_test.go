@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestRequest_NumbersRecipients(t *testing.T) {
+func TestRequest_RecipientNumbers(t *testing.T) {
 	r := newRequest("/v1/pushes/batch", "secret", batchBody(3, "2026-12-01T09:00:00Z"))
 	r.number(99)
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.text)))
@@ -71,7 +71,7 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-func TestProvider_TakesPushes(t *testing.T) {
+func TestProvider_Pushes(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -130,16 +130,14 @@ func TestNaiveService_Rules(t *testing.T) {
 	}
 }
 
-func TestStatistics(t *testing.T) {
-	median, least, most := pairs{{10, 5}, {30, 10}, {10, 10}}.ratios()
+func TestPairs_Ratios(t *testing.T) {
+	median, least, most := pairs{[]float64{10, 30, 10}, []float64{5, 10, 10}}.ratios()
 	if median != 2 || least != 1 || most != 3 {
 		t.Errorf("ratios %v %v %v", median, least, most)
 	}
-	for q, want := range map[float64]float64{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
-		if got := quantile([]float64{5, 4, 3, 2, 1}, q); got != want {
-			t.Errorf("quantile %v is %v, should be %v", q, got, want)
-		}
-	}
+}
+
+func TestCount_Groups(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 999: "999", 1000: "1 000", 1234567.4: "1 234 567"} {
 		if got := count(n); got != want {
 			t.Errorf("count(%v) is %q", n, got)

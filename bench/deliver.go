@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // delivery is how fast a backlog was worked off.
@@ -23,9 +24,9 @@ func measureDelivery(l *lab) {
 	used := map[string]usage{}
 	for n := range l.rounds {
 		a, b, c := l.deliverOurs(ours, provider), l.deliverNaive(theirs, provider), l.deliverNoop()
-		say("  round %d: %s/s against the naive worker's %s/s and the no-op worker's %s/s", n+1, count(a.perSecond), count(b.perSecond), count(c.perSecond))
-		againstNaive = append(againstNaive, pair{a.perSecond, b.perSecond})
-		againstNoop = append(againstNoop, pair{a.perSecond, c.perSecond})
+		testenv.Say("  round %d: %s/s against the naive worker's %s/s and the no-op worker's %s/s", n+1, count(a.perSecond), count(b.perSecond), count(c.perSecond))
+		againstNaive.add(a.perSecond, b.perSecond)
+		againstNoop.add(a.perSecond, c.perSecond)
 		for system, d := range map[string]delivery{"sendquota": a, "naive": b, "no-op": c} {
 			used[system] = used[system].plus(d.cpu)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,14 +35,6 @@ func measurements() []measurement {
 	}
 }
 
-func names(ms []measurement) []string {
-	var all []string
-	for _, m := range ms {
-		all = append(all, m.name)
-	}
-	return all
-}
-
 // lab is where measurements are made: the servers, the programs, and the
 // processes that run now. Each system under test has a database and a Redis index
 // of its own: asynq's keys have no prefix that could keep systems apart.
@@ -69,7 +60,7 @@ func measure(t testenv.T, o options) *report {
 	l := &lab{T: t, options: o, profiles: o.profile, patience: time.Minute, dir: t.TempDir()}
 	l.open()
 	for _, m := range measurements() {
-		if len(o.only) == 0 || slices.Contains(o.only, m.name) {
+		if slices.Contains(o.only, m.name) {
 			l.make(m)
 		}
 	}
@@ -84,12 +75,12 @@ func (l *lab) open() {
 		l.programs, err = filepath.Abs(l.bin)
 		l.check(err)
 	} else {
-		say("building api, worker and sendquota")
+		testenv.Say("building api, worker and sendquota")
 		l.check(testenv.Build(l.Context(), l.programs, nil))
 	}
 	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
 	testenv.Finally(l.T, l.servers.Close)
-	l.postgres = l.connect(l.servers.PostgresServer(l).URL)
+	l.postgres = testenv.Connect(l, l.servers.PostgresServer(l).URL)
 	l.redis = testenv.RedisClient(l, l.servers.RedisServer(l).URL)
 	l.report = newReport(l)
 }
@@ -104,7 +95,7 @@ func (l *lab) make(m measurement) {
 		return
 	}
 	if l.profiles == "" {
-		say("%s falls short: once more, for the profiles", m.name)
+		testenv.Say("%s falls short: once more, for the profiles", m.name)
 		measured, rounds := l.report, l.rounds
 		l.report, l.rounds, l.profiles = &report{measuring: m.name}, 1, filepath.Join(l.dir, "profiles")
 		l.run(m)
@@ -116,7 +107,7 @@ func (l *lab) make(m measurement) {
 
 // run makes a measurement. What it started ends with it.
 func (l *lab) run(m measurement) {
-	say("%s …", m.name)
+	testenv.Say("%s …", m.name)
 	all := l.T
 	defer func() { l.T = all }()
 	err := testenv.Run(all.Context(), func(t testenv.T) {
@@ -130,13 +121,6 @@ func (l *lab) run(m measurement) {
 
 // check ends the measurement on an error.
 func (l *lab) check(err error) { testenv.Check(l.T, err) }
-
-func (l *lab) connect(url string) *pgx.Conn {
-	conn, err := pgx.Connect(l.Context(), url)
-	l.check(err)
-	l.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
 
 // startRole starts this program in one of its roles.
 func (l *lab) startRole(name, role string, env ...string) *process.Process {

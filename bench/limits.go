@@ -16,6 +16,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // The callers of the limiters, the subjects that they ask about, and how much
@@ -38,14 +39,14 @@ type limiter struct {
 func measureLimits(l *lab) {
 	all, err := limiters(openRedis(l, l.servers.Redis(l), 64))
 	l.check(err)
-	many, lone := map[string][]float64{}, map[string][]time.Duration{}
+	many, lone := map[string][]float64{}, map[string][]float64{}
 	for n := range l.rounds + 1 {
 		for _, one := range all {
 			l.settle()
 			perSecond := l.ask(one, limitCallers, l.round*2/5)
 			if n > 0 { // the first one warms up
 				many[one.name] = append(many[one.name], perSecond)
-				say("  round %d: %s %s/s", n, one.name, count(perSecond))
+				testenv.Say("  round %d: %s %s/s", n, one.name, count(perSecond))
 			}
 		}
 		l.settle()
@@ -112,7 +113,7 @@ func (l *lab) ask(one limiter, callers int, d time.Duration) (perSecond float64)
 
 // askAlone has one caller ask all limiters in turn, call by call, so that a slow moment
 // of the machine is one for all, and adds the median of each.
-func (l *lab) askAlone(all []limiter, d time.Duration, medians map[string][]time.Duration) {
+func (l *lab) askAlone(all []limiter, d time.Duration, medians map[string][]float64) {
 	took := map[string][]time.Duration{}
 	for began := time.Now(); time.Since(began) < d; {
 		for _, one := range all {
@@ -122,37 +123,27 @@ func (l *lab) askAlone(all []limiter, d time.Duration, medians map[string][]time
 		}
 	}
 	for name, latencies := range took {
-		medians[name] = append(medians[name], quantile(latencies, 0.5))
+		medians[name] = append(medians[name], float64(testenv.Quantile(latencies, 0.5)))
 	}
 }
 
 // reportLimits compares with the same algorithm first.
-func (l *lab) reportLimits(many map[string][]float64, lone map[string][]time.Duration) {
-	against := func(ours, theirs string) (all pairs) {
-		for n, speed := range many[ours] {
-			all = append(all, pair{ours: speed, theirs: many[theirs][n]})
-		}
-		return all
-	}
+func (l *lab) reportLimits(many, lone map[string][]float64) {
 	for _, theirs := range []string{"redis_rate", "throttled"} {
-		l.report.compare(fmt.Sprintf("Speed limits, leaky_bucket against %s: the same algorithm, %d callers", theirs, limitCallers), against("leaky_bucket", theirs), "decisions/s", 1)
+		l.report.compare(fmt.Sprintf("Speed limits, leaky_bucket against %s: the same algorithm, %d callers", theirs, limitCallers), pairs{many["leaky_bucket"], many[theirs]}, "decisions/s", 1)
 	}
 	for _, a := range ratelimit.Algorithms {
 		if a != ratelimit.LeakyBucket {
-			l.report.compare(fmt.Sprintf("Speed limits, %s against redis_rate (GCRA)", a), against(string(a), "redis_rate"), "decisions/s", 0)
+			l.report.compare(fmt.Sprintf("Speed limits, %s against redis_rate (GCRA)", a), pairs{many[string(a)], many["redis_rate"]}, "decisions/s", 0)
 		}
 	}
 	l.report.note("The limiters are called in the load's own process, by %d callers about %s subjects, through one client of 64 connections; ours gather what is asked at the same time in one pipeline.",
 		limitCallers, count(limitSubjects))
 	for _, a := range ratelimit.Algorithms {
-		var rounds pairs
-		for n, took := range lone[string(a)] {
-			rounds = append(rounds, pair{ours: float64(took), theirs: float64(lone["redis_rate"][n])})
-		}
-		l.report.compareTimes(fmt.Sprintf("Speed limits, %s against redis_rate: a lone caller, p50", a), rounds, 1.3)
+		l.report.compareTimes(fmt.Sprintf("Speed limits, %s against redis_rate: a lone caller, p50", a), pairs{lone[string(a)], lone["redis_rate"]}, 1.3)
 	}
-	l.report.note("A lone caller asks all limiters in turn, call by call. It had its decision from throttled after %s (p50).", micro(quantile(lone["throttled"], 0.5)))
+	l.report.note("A lone caller asks all limiters in turn, call by call. It had its decision from throttled after %s (p50).", micro(testenv.Quantile(lone["throttled"], 0.5)))
 }
 
-// micro writes a time in microseconds.
-func micro(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
+// micro writes a time, in nanoseconds, in microseconds.
+func micro(ns float64) string { return fmt.Sprintf("%d µs", time.Duration(ns).Microseconds()) }

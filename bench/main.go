@@ -12,14 +12,12 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -30,12 +28,7 @@ func main() {
 	if role := roleOf(os.Args); role != nil {
 		run = role
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := testenv.Run(ctx, run); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	testenv.Program("bench", run)
 }
 
 // roleOf returns what this program is to do as a child of itself, or nil if it
@@ -57,7 +50,7 @@ func roleOf(args []string) func(testenv.T) {
 
 type options struct {
 	out     string
-	only    []string
+	only    []string // measurements to make
 	bin     string
 	profile string
 	short   bool
@@ -67,36 +60,25 @@ type options struct {
 }
 
 func readOptions() (options, error) {
-	var (
-		o    options
-		only string
-	)
+	var o options
 	flag.StringVar(&o.out, "out", "", "write the report into this `file`, too")
-	flag.StringVar(&only, "only", "", "measure only these, with commas: "+strings.Join(names(measurements()), ","))
 	flag.StringVar(&o.bin, "bin", "", "`folder` with api, worker and sendquota; without it, they are built")
 	flag.StringVar(&o.profile, "profile", "", "keep CPU profiles of api and worker in this `folder`; costs a few percent")
 	flag.BoolVar(&o.short, "short", false, "short rounds, for a first look")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds of each comparison; 3, or 1 if short")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	var names []string
+	for _, m := range measurements() {
+		names = append(names, m.name)
 	}
-	if only != "" {
-		o.only = strings.Split(only, ",")
-	}
-	for _, name := range o.only {
-		if !slices.Contains(names(measurements()), name) {
-			return o, fmt.Errorf("-only %s: there are %s", name, strings.Join(names(measurements()), ", "))
-		}
-	}
+	var err error
+	o.only, err = testenv.ParseFlags(names)
+	rounds := 3
 	o.round, o.backlog = 5*time.Second, 20_000
 	if o.short {
-		o.round, o.backlog = 2*time.Second, 5_000
+		rounds, o.round, o.backlog = 1, 2*time.Second, 5_000
 	}
-	if o.rounds == 0 {
-		o.rounds = map[bool]int{false: 3, true: 1}[o.short]
-	}
-	return o, nil
+	o.rounds = cmp.Or(o.rounds, rounds)
+	return o, err
 }
 
 // bench measures and reports. It fails if something could not be measured or
@@ -108,16 +90,11 @@ func bench(t testenv.T) {
 	defer cancel()
 	var r *report
 	testenv.Check(t, testenv.Run(ctx, func(t testenv.T) { r = measure(t, o) }))
-	testenv.Check(t, r.write(os.Stdout))
+	var text bytes.Buffer
+	testenv.Check(t, r.write(&text))
+	fmt.Print(text.String())
 	if o.out != "" {
-		var text strings.Builder
-		testenv.Check(t, r.write(&text))
-		testenv.Check(t, os.WriteFile(o.out, []byte(text.String()), 0o644))
+		testenv.Check(t, os.WriteFile(o.out, text.Bytes(), 0o644))
 	}
 	testenv.Check(t, r.inexact())
-}
-
-// say tells the reader at the terminal what goes on.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

@@ -46,7 +46,7 @@ type naivePush struct {
 // newNaive sets a naive system up and starts its HTTP server.
 func (l *lab) newNaive() *naive {
 	database := l.servers.Postgres(l)
-	n := &naive{service{l: l, db: l.connect(database), redis: l.servers.Redis(l), addr: testenv.FreeAddr(l), key: naiveKey}, database}
+	n := &naive{service{l: l, db: testenv.Connect(l, database), redis: l.servers.Redis(l), addr: testenv.FreeAddr(l), key: naiveKey}, database}
 	n.exec(naiveSchema)
 	p := l.startRole("naive api", "role-naive-api", "ADDR="+n.addr, "DATABASE_URL="+database, "REDIS_URL="+n.redis)
 	l.check(p.AwaitListen(l.Context(), n.addr))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // neighbourSettings let one recipient have very many bookings.
@@ -52,19 +53,23 @@ func (l *lab) measureNeighbour(ours *neighbours, here, there *storm) {
 			continue
 		}
 		calm, stormy, elsewhere = append(calm, quiet...), append(stormy, loud...), append(elsewhere, beside...)
-		of := func(latencies []time.Duration) float64 { return float64(quantile(latencies, 0.99)) }
-		p99, control = append(p99, pair{of(loud), of(quiet)}), append(control, pair{of(beside), of(quiet)})
+		of := func(latencies []time.Duration) float64 { return float64(testenv.Quantile(latencies, 0.99)) }
+		p99.add(of(loud), of(quiet))
+		control.add(of(beside), of(quiet))
 	}
-	say("  %s: %s; p50 %s calm, %s in the storm, %s beside it", here.name, here.answers(), ms(quantile(calm, 0.5)), ms(quantile(stormy, 0.5)), ms(quantile(elsewhere, 0.5)))
-	say("    p99 %s calm, %s in the storm, %s beside it (%d, %d and %d samples)", ms(quantile(calm, 0.99)), ms(quantile(stormy, 0.99)), ms(quantile(elsewhere, 0.99)), len(calm), len(stormy), len(elsewhere))
+	testenv.Say("  %s: %s; %d, %d and %d samples", here.name, here.answers(), len(calm), len(stormy), len(elsewhere))
 	ratio, least, most := p99.ratios()
 	beside, _, _ := control.ratios()
 	l.report.add(row{
 		measurement: l.report.measuring, Name: "Another tenant's submit, p50 and p99, beside " + here.name,
-		Ours:   fmt.Sprintf("%s, %s", ms(quantile(stormy, 0.5)), ms(quantile(stormy, 0.99))),
-		Theirs: fmt.Sprintf("calm %s, %s (%s, %s)", ms(quantile(calm, 0.5)), ms(quantile(calm, 0.99)), ms(quantile(elsewhere, 0.5)), ms(quantile(elsewhere, 0.99))),
-		Ratio:  fmt.Sprintf("%.2f (%.2f..%.2f); processors alone %.2f", ratio, least, most, beside), Wanted: "≤ 3.0", OK: yes(ratio <= 3),
+		Ours: p50AndP99(stormy), Theirs: fmt.Sprintf("calm %s (%s)", p50AndP99(calm), p50AndP99(elsewhere)),
+		Ratio: fmt.Sprintf("%.2f (%.2f..%.2f); processors alone %.2f", ratio, least, most, beside), Wanted: "≤ 3.0", OK: yes(ratio <= 3),
 	})
+}
+
+// p50AndP99 writes the p50 and the p99.
+func p50AndP99(latencies []time.Duration) string {
+	return ms(testenv.Quantile(latencies, 0.5)) + ", " + ms(testenv.Quantile(latencies, 0.99))
 }
 
 // calmly drives the calm tenant's load, in a storm or, where that is nil, in none.

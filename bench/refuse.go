@@ -1,6 +1,10 @@
 package main
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
 
 // measureRefusals compares refused submits with accepted ones. The recipients
 // of the refused ones are those of the accepted ones just before, and ask for
@@ -18,8 +22,8 @@ func measureRefusals(l *lab) {
 		yes := accepted.round(l, l.round*3/5)
 		refused.next = around(first, l.recipients.Load())
 		no := refused.round(l, l.round*3/5)
-		say("  round %d: %s refusals/s against %s accepted/s", n+1, count(no), count(yes))
-		all = append(all, pair{ours: no, theirs: yes})
+		testenv.Say("  round %d: %s refusals/s against %s accepted/s", n+1, count(no), count(yes))
+		all.add(no, yes)
 	}
 	l.report.compare("Refusals of warm recipients, against accepted submits", all, "submits/s", 2)
 	l.report.used("sendquota", refused.measured, refused.cpu)

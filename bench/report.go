@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // report is what was found out.
@@ -53,9 +54,9 @@ type profile struct{ Measurement, Program, Top string }
 func newReport(l *lab) *report {
 	r := &report{
 		Command: "make bench", Machine: machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
-		Postgres: l.postgresVersion(), Redis: l.redisInfo("server", "redis_version"), Rounds: l.rounds, Round: l.round,
+		Postgres: l.postgresVersion(), Redis: l.redisVersion(), Rounds: l.rounds, Round: l.round,
 	}
-	if l.short || len(l.only) > 0 || l.profile != "" {
+	if l.short || len(l.only) < len(measurements()) || l.profile != "" {
 		r.Command = "bin/bench " + strings.Join(os.Args[1:], " ")
 	}
 	return r
@@ -74,7 +75,7 @@ func machine() string {
 
 func (r *report) add(one row) {
 	r.Rows = append(r.Rows, one)
-	say("  %s: %s against %s", one.Name, one.Ours, one.Theirs)
+	testenv.Say("  %s: %s against %s", one.Name, one.Ours, one.Theirs)
 }
 
 // compare adds a comparison in rounds. wanted is the least ratio; 0: any.
@@ -91,15 +92,14 @@ func (r *report) compare(name string, rounds pairs, unit string, wanted float64)
 // compareTimes adds a comparison of times in rounds. wanted is the highest ratio.
 func (r *report) compareTimes(name string, rounds pairs, wanted float64) {
 	ratio, _, _ := rounds.ratios()
-	show := func(took float64) string { return micro(time.Duration(took)) }
-	r.addRatio(name, rounds, math.Ceil, show, fmt.Sprintf("≤ %.1f", wanted), yes(ratio <= wanted)) // 1.304 is not 1.3
+	r.addRatio(name, rounds, math.Ceil, micro, fmt.Sprintf("≤ %.1f", wanted), yes(ratio <= wanted)) // 1.304 is not 1.3
 }
 
 func (r *report) addRatio(name string, rounds pairs, round func(float64) float64, show func(float64) string, wanted, ok string) {
 	median, least, most := rounds.ratios()
 	ratio := fmt.Sprintf("%.2f (%.2f..%.2f)", round(median*100)/100, least, most)
-	r.add(row{measurement: r.measuring, Name: name, Ours: show(rounds.ours()), Theirs: show(rounds.theirs()), Ratio: ratio, Wanted: wanted, OK: ok})
-	say("    ratio %s, wanted %s", ratio, wanted)
+	r.add(row{measurement: r.measuring, Name: name, Ours: show(testenv.Quantile(rounds.ours, 0.5)), Theirs: show(testenv.Quantile(rounds.theirs, 0.5)), Ratio: ratio, Wanted: wanted, OK: ok})
+	testenv.Say("    ratio %s, wanted %s", ratio, wanted)
 }
 
 func yes(ok bool) string {
@@ -116,13 +116,13 @@ func (r *report) note(format string, args ...any) {
 // gathered notes how many calls a program did together.
 func (r *report) gathered(program, groups string) {
 	r.note("Calls that the %s did together during %s, in the mean: %s.", program, r.measuring, groups)
-	say("    calls done together by the %s: %s", program, groups)
+	testenv.Say("    calls done together by the %s: %s", program, groups)
 }
 
 // disturbed notes which share of the processors strangers had in a round.
 func (r *report) disturbed(share float64) {
 	if share > 0.1 {
-		say("    strangers used %.0f %% of the processors", 100*share)
+		testenv.Say("    strangers used %.0f %% of the processors", 100*share)
 	}
 	r.Strangers = max(r.Strangers, 100*share)
 }
@@ -130,7 +130,7 @@ func (r *report) disturbed(share float64) {
 // fault notes that something was not as promised.
 func (r *report) fault(format string, args ...any) {
 	r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
-	say("  WRONG: "+format, args...)
+	testenv.Say("  WRONG: "+format, args...)
 }
 
 // inexact fails if anything was not as promised.
@@ -145,7 +145,7 @@ func (r *report) inexact() error {
 func (r *report) used(system string, pushes int, cpu usage) {
 	c := cost{r.measuring, system, pushes, cpu}
 	r.Costs = append(r.Costs, c)
-	say("    CPU µs per push, %s: %s", system, c)
+	testenv.Say("    CPU µs per push, %s: %s", system, c)
 }
 
 // String lists what used CPU time, the most first.

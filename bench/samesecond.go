@@ -21,7 +21,7 @@ func measureSameSecond(l *lab) {
 	crowd := s.batches(second.Format(time.RFC3339))
 	crowd.total = l.backlog / batchSize
 	l.drive(crowd)
-	say("  %d pushes are booked %s ahead", l.backlog, time.Until(second).Round(time.Millisecond))
+	testenv.Say("  %d pushes are booked %s ahead", l.backlog, time.Until(second).Round(time.Millisecond))
 	testenv.Sleep(l, time.Until(second))
 	before := l.cpu()
 	var recorded, early int
@@ -43,16 +43,16 @@ func measureSameSecond(l *lab) {
 	late := after(second, arrivals)
 	secondOfNoop := time.Now().Add(lead / 2).Truncate(time.Second)
 	noop, _ := l.drainNoop(l.backlog, secondOfNoop)
-	if first := quantile(late, 0); first < 0 || early > 0 {
+	if first := testenv.Quantile(late, 0); first < 0 || early > 0 {
 		l.report.fault("same second: %d attempts began early, the first arrived %s before its time", early, -first)
 	}
 	name := fmt.Sprintf("%s pushes due at the same second", count(float64(l.backlog)))
 	l.report.add(row{
 		measurement: l.report.measuring, Name: name, Ours: lateness(late), Theirs: lateness(after(secondOfNoop, noop)) + " (no-op worker)",
-		Wanted: "all delivered and recorded, none early", OK: yes(early == 0 && quantile(late, 0) >= 0),
+		Wanted: "all delivered and recorded, none early", OK: yes(early == 0 && testenv.Quantile(late, 0) >= 0),
 	})
 	l.report.note("Same second: all %s were delivered once and recorded, the last %s after the second; none was early: the first arrived %s after it.",
-		count(float64(len(late))), ms(last.Sub(second)), ms(quantile(late, 0)))
+		count(float64(len(late))), ms(last.Sub(second)), ms(testenv.Quantile(late, 0)))
 	s.proveExact("same second", l.backlog)
 }
 
@@ -64,5 +64,5 @@ func after(second time.Time, arrivals []arrival) (late []time.Duration) {
 }
 
 func lateness(late []time.Duration) string {
-	return fmt.Sprintf("p50 %s, p99 %s, all after %s", ms(quantile(late, 0.5)), ms(quantile(late, 0.99)), ms(quantile(late, 1)))
+	return fmt.Sprintf("p50 %s, p99 %s, all after %s", ms(testenv.Quantile(late, 0.5)), ms(testenv.Quantile(late, 0.99)), ms(testenv.Quantile(late, 1)))
 }

@@ -48,7 +48,7 @@ func (l *lab) newSendquota(providerURL string, more ...string) *sendquota {
 		Programs: l.programs, Database: l.servers.Postgres(l), Redis: l.servers.Redis(l), Env: []string{"SENDQUOTA_METRICS_ADDR=" + metrics},
 		Settings: fmt.Sprintf("http: {drain: 0s}\nchannels:\n  push: {type: webhook, url: %q, allow_private_addresses: true}\n", providerURL) + strings.Join(more, ""),
 	})
-	s := &sendquota{service: service{l, l.connect(i.Database), i.Redis, i.Addr, i.Key}, Installation: i, metrics: metrics}
+	s := &sendquota{service: service{l, testenv.Connect(l, i.Database), i.Redis, i.Addr, i.Key}, Installation: i, metrics: metrics}
 	i.AwaitReady(s.startProgram("api"))
 	return s
 }

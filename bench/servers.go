@@ -23,24 +23,20 @@ func (l *lab) checkpoint() {
 // redisMemory returns how many bytes Redis uses for data: without what the
 // connections and the append-only file have buffered just now.
 func (l *lab) redisMemory() (sum int64) {
+	info := l.redis.InfoMap(l.Context(), "memory")
+	l.check(info.Err())
 	for name, sign := range map[string]int64{"used_memory": 1, "mem_clients_normal": -1, "mem_aof_buffer": -1} {
-		n, err := strconv.ParseInt(l.redisInfo("memory", name), 10, 64)
+		n, err := strconv.ParseInt(info.Item("Memory", name), 10, 64)
 		l.check(err)
 		sum += sign * n
 	}
 	return sum
 }
 
-// redisInfo returns a field of a section of INFO.
-func (l *lab) redisInfo(section, name string) string {
-	info, err := l.redis.Info(l.Context(), section).Result()
-	l.check(err)
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
+func (l *lab) redisVersion() string {
+	info := l.redis.InfoMap(l.Context(), "server")
+	l.check(info.Err())
+	return info.Item("Server", "redis_version")
 }
 
 func (l *lab) postgresVersion() (version string) {

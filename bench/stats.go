@@ -4,40 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// pair is what two systems did in one round.
-type pair struct{ ours, theirs float64 }
+// pairs are what two systems did in the rounds of a comparison.
+type pairs struct{ ours, theirs []float64 }
 
-// pairs are the rounds of a comparison.
-type pairs []pair
-
-func (ps pairs) ratios() (median, least, most float64) {
-	all := ps.each(func(p pair) float64 { return p.ours / p.theirs })
-	return quantile(all, 0.5), slices.Min(all), slices.Max(all)
+func (p *pairs) add(ours, theirs float64) {
+	p.ours, p.theirs = append(p.ours, ours), append(p.theirs, theirs)
 }
 
-func (ps pairs) ours() float64 { return quantile(ps.each(func(p pair) float64 { return p.ours }), 0.5) }
-func (ps pairs) theirs() float64 {
-	return quantile(ps.each(func(p pair) float64 { return p.theirs }), 0.5)
-}
-
-func (ps pairs) each(f func(pair) float64) []float64 {
-	all := make([]float64, len(ps))
-	for i, p := range ps {
-		all[i] = f(p)
+func (p pairs) ratios() (median, least, most float64) {
+	all := make([]float64, len(p.ours))
+	for i, ours := range p.ours {
+		all[i] = ours / p.theirs[i]
 	}
-	return all
-}
-
-// quantile returns the value below which the share q lies: q 0.5 is the
-// median. Of an even number of values, the lower one of the middle.
-func quantile[T float64 | time.Duration](values []T, q float64) T {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[int(q*float64(len(sorted)-1))]
+	return testenv.Quantile(all, 0.5), slices.Min(all), slices.Max(all)
 }
 
 // count writes a number the way that people read it: 12 345.

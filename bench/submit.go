@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // farAhead is a send time beyond the horizon, as most send times are.
@@ -42,13 +44,13 @@ func (c *counted) round(l *lab, d time.Duration) float64 {
 	c.accepted += t.accepted
 	c.measured += t.requests * c.pushes
 	c.cpu = c.cpu.plus(t.cpu)
-	c.p50, c.p99 = append(c.p50, quantile(t.latencies, 0.5)), append(c.p99, quantile(t.latencies, 0.99))
+	c.p50, c.p99 = append(c.p50, testenv.Quantile(t.latencies, 0.5)), append(c.p99, testenv.Quantile(t.latencies, 0.99))
 	return t.perSecond(c.pushes)
 }
 
 // latency says how long a request took, in the median of the rounds.
 func (c *counted) latency() string {
-	return fmt.Sprintf("p50 %s, p99 %s", ms(quantile(c.p50, 0.5)), ms(quantile(c.p99, 0.5)))
+	return fmt.Sprintf("p50 %s, p99 %s", ms(testenv.Quantile(c.p50, 0.5)), ms(testenv.Quantile(c.p99, 0.5)))
 }
 
 // compare lets two loads take turns.
@@ -56,9 +58,9 @@ func (l *lab) compare(ours, theirs *counted) (all pairs) {
 	ours.warm(l)
 	theirs.warm(l)
 	for n := range l.rounds {
-		p := pair{ours.round(l, l.round), theirs.round(l, l.round)}
-		say("  round %d: %s/s against %s/s", n+1, count(p.ours), count(p.theirs))
-		all = append(all, p)
+		a, b := ours.round(l, l.round), theirs.round(l, l.round)
+		testenv.Say("  round %d: %s/s against %s/s", n+1, count(a), count(b))
+		all.add(a, b)
 	}
 	return all
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,13 +29,13 @@ func backlog(t testenv.T, l *lab) {
 	b.startAPI(0)
 	began := time.Now()
 	b.fallDue(l.backlog)
-	say("%d pushes were accepted in %s; the workers come back", l.backlog, time.Since(began).Round(100*time.Millisecond))
+	testenv.Say("%d pushes were accepted in %s; the workers come back", l.backlog, time.Since(began).Round(100*time.Millisecond))
 	back := time.Now()
 	b.startWorker(nil)
 	if left := b.settle(back.Add(time.Hour), 3*time.Minute); left > 0 {
 		l.report.violate("backlog: %d of %d pushes are left after three minutes", left, l.backlog)
 	}
-	l.judgeBacklog(b, back)
+	l.checkBacklog(b, back)
 	l.report.record("backlog", b.check())
 }
 
@@ -47,23 +46,24 @@ func (b *bundle) fallDue(pushes int) {
 	last := first.Add((perRecipient - 1) * backlogWindow)
 	var g errgroup.Group
 	g.SetLimit(8)
-	for n := 0; n < pushes/perRecipient; n += recipientsPerBatch {
+	recipients := pushes / perRecipient
+	for n := 0; n < recipients; n += recipientsPerBatch {
 		g.Go(func() error {
-			b.newCaller().batchOfRecipients(b.Context(), n, first, last)
+			b.newCaller().batchOfRecipients(b.Context(), n, min(n+recipientsPerBatch, recipients), first, last)
 			return nil
 		})
 	}
 	_ = g.Wait()
-	testenv.Sleep(b, time.Until(last.Add(time.Second)))
+	testenv.Sleep(b, time.Until(last.Add(time.Second))) // a second longer: until the brief ones have expired
 }
 
 // batchOfRecipients books all pushes of a batch's recipients.
-func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last time.Time) {
+func (c *caller) batchOfRecipients(ctx context.Context, from, end int, first, last time.Time) {
 	var (
 		wanted []op
 		bodies []object
 	)
-	for n := from; n < from+recipientsPerBatch; n++ {
+	for n := from; n < end; n++ {
 		for i := range perRecipient {
 			o := op{Recipient: fmt.Sprint("r", n), At: first.Add(time.Duration(i) * backlogWindow).UTC()}
 			b := pushBody(o.Recipient, "", o.At)
@@ -77,10 +77,10 @@ func (c *caller) batchOfRecipients(ctx context.Context, from int, first, last ti
 	c.submitBatch(ctx, fmt.Sprint("backlog-", from), false, wanted, bodies)
 }
 
-// judgeBacklog compares when each push was sent with when its quota, and the
+// checkBacklog compares when each push was sent with when its quota, and the
 // order of its recipient's pushes, allowed it.
-func (l *lab) judgeBacklog(b *bundle, back time.Time) {
-	conn := b.connect()
+func (l *lab) checkBacklog(b *bundle, back time.Time) {
+	conn := testenv.Connect(b, b.Database)
 	var (
 		first, last, begin    time.Time
 		sent, expired, firsts int
@@ -99,9 +99,8 @@ func (l *lab) judgeBacklog(b *bundle, back time.Time) {
 		FROM s`, backlogWindow).Scan(&first, &last, &sent, &firsts, &begin, &disordered, &wait)
 	testenv.Check(b, err)
 	testenv.Check(b, conn.QueryRow(b.Context(), `SELECT count(*) FROM pushes WHERE status = 'expired' AND last_error <> ''`).Scan(&expired))
-	slices.Sort(wait)
-	quantile := func(q float64) time.Duration {
-		return time.Duration(wait[int(q*float64(len(wait)-1))] * float64(time.Second)).Round(time.Millisecond)
+	at := func(q float64) time.Duration {
+		return time.Duration(testenv.Quantile(wait, q) * float64(time.Second)).Round(time.Millisecond)
 	}
 	needs := (perRecipient - 1) * backlogWindow
 	took := last.Sub(back)
@@ -109,11 +108,11 @@ func (l *lab) judgeBacklog(b *bundle, back time.Time) {
 	l.report.sometimes("backlog: expired, and said so", expired)
 	l.report.measured("backlog: %d due pushes drained in %s, of which the quota needs %s; the first of each of %d recipients left at %.0f/s",
 		l.backlog, took.Round(100*time.Millisecond), needs, firsts, float64(firsts)/begin.Sub(first).Seconds())
-	l.report.measured("backlog: behind what its quota needs, a push left p50 %s, p99 %s, at most %s later", quantile(.5), quantile(.99), quantile(1))
+	l.report.measured("backlog: behind what its quota needs, a push left p50 %s, p99 %s, at most %s later", at(.5), at(.99), at(1))
 	if disordered > 0 {
 		l.report.violate("backlog: %d pushes overtook an older one of their recipient", disordered)
 	}
-	if sent+expired != l.backlog/perRecipient/recipientsPerBatch*recipientsPerBatch*perRecipient {
+	if sent+expired != l.backlog/perRecipient*perRecipient {
 		l.report.violate("backlog: %d sent and %d expired of %d", sent, expired, l.backlog)
 	}
 	// At full speed the whole backlog passes as fast as its first wave did, or as

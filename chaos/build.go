@@ -26,7 +26,7 @@ func (l *lab) build(ctx context.Context) (string, error) {
 
 // compile builds commands with failpoints and an overlay, and returns their folder, which gets the name.
 func (l *lab) compile(ctx context.Context, name string, o overlay, commands ...string) (string, error) {
-	say("building %s: %s", name, strings.Join(commands, ", "))
+	testenv.Say("building %s: %s", name, strings.Join(commands, ", "))
 	bin := filepath.Join(l.dir, "bin", name)
 	list, err := o.write(filepath.Join(bin, "overlay"))
 	if err != nil {

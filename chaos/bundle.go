@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
@@ -126,17 +124,9 @@ func (b *bundle) flush() {
 	testenv.Check(b, testenv.RedisClient(b, b.Redis).FlushDB(b.Context()).Err())
 }
 
-// connect connects to the bundle's database, until the test ends.
-func (b *bundle) connect() *pgx.Conn {
-	conn, err := pgx.Connect(b.Context(), b.Database)
-	testenv.Check(b, err)
-	b.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
-
 // settle waits until every push that is due before a time has ended, for a while.
 func (b *bundle) settle(before time.Time, patience time.Duration) (left int) {
-	conn := b.connect()
+	conn := testenv.Connect(b, b.Database)
 	for deadline := time.Now().Add(patience); ; testenv.Sleep(b, 50*time.Millisecond) {
 		err := conn.QueryRow(b.Context(), `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before).Scan(&left)
 		testenv.Check(b, err)

@@ -6,30 +6,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/anishathalye/porcupine"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // findings gathers the broken guarantees of a bundle.
 type findings struct {
-	b     *bundle
-	facts *facts
-	found []string
+	b       *bundle
+	facts   *facts
+	found   []string
+	ordered int // operations checked for linearizability
 }
 
 func (j *findings) broken(guarantee, format string, args ...any) {
 	j.found = append(j.found, guarantee+": "+fmt.Sprintf(format, args...))
 }
 
-// check compares what callers were told, what Postgres holds and what the
-// provider got, when everything has settled, and asks the audit.
+// check compares the facts when everything has settled, and asks the audit.
 func (b *bundle) check() *findings {
 	j := &findings{b: b, facts: b.facts()}
-	j.nothingIsLost()
-	j.nothingIsMadeUp()
-	j.windowsHold()
-	j.attemptsAreTrue()
-	j.cancelsHold()
-	j.keysHold()
+	j.compare()
 	if o := b.Exec("sendquota", "audit"); o.Status != 0 {
 		j.broken("audit", "%s%s", o.Out, o.Err)
 	}
@@ -37,6 +33,18 @@ func (b *bundle) check() *findings {
 		testenv.Check(b, b.history.write(filepath.Join(b.Dir, "history.jsonl")))
 	}
 	return j
+}
+
+// compare compares what callers were told, what Postgres holds and what the
+// provider got.
+func (j *findings) compare() {
+	j.nothingIsLost()
+	j.nothingIsMadeUp()
+	j.ordersHold()
+	j.windowsHold()
+	j.attemptsAreTrue()
+	j.cancelsHold()
+	j.keysHold()
 }
 
 // nothingIsLost is I1: what was accepted has ended, and says why.
@@ -64,7 +72,6 @@ func (j *findings) nothingIsLost() {
 // told what became of it.
 func (j *findings) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
-	at := func(recipient string, t time.Time) string { return recipient + stamp(t) }
 	for _, o := range j.facts.ops {
 		switch {
 		case o.Kind == submitted && o.Status == 201:
@@ -75,8 +82,19 @@ func (j *findings) nothingIsMadeUp() {
 	}
 	for _, r := range j.facts.rows {
 		if !known[r.ID] && unknown[r.Recipient] == 0 {
-			j.broken("I5", "push %s, %s, is in Postgres, but no caller was told that it was accepted", r.ID, at(r.Recipient, r.SendAt))
+			j.broken("I5", "push %s of %s, for %s, is in Postgres, but no caller was told that it was accepted", r.ID, r.Recipient, stamp(r.SendAt))
 		}
+	}
+}
+
+// ordersHold is I5, for the bookings of one recipient by several callers.
+func (j *findings) ordersHold() {
+	var result porcupine.CheckResult
+	switch j.ordered, result = linearizable(j.facts.ops, j.b.rules); result {
+	case porcupine.Illegal:
+		j.broken("I5", "what callers were told about bookings could have happened in no order")
+	case porcupine.Unknown:
+		j.broken("I5", "whether what callers were told could have happened was not decided within a minute")
 	}
 }
 

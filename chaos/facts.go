@@ -10,18 +10,16 @@ import (
 
 // row is a push in Postgres.
 type row struct {
-	ID, Recipient, Channel, Status, LastError   string
-	SendAt, NextAt, ExpiresAt, Created, Updated time.Time
-	Attempts                                    int
-	Possibly                                    bool
+	ID, Recipient, Channel, Status, LastError string
+	SendAt, ExpiresAt                         time.Time
 }
 
 // send is an attempt in Postgres.
 type send struct {
-	Push, Recipient, Outcome, Error string
-	Attempt                         int
-	Started, LeaseUntil             time.Time
-	Handed, Ended                   *time.Time
+	Push, Outcome       string
+	Attempt             int
+	Started, LeaseUntil time.Time
+	Ended               *time.Time
 }
 
 // lost reports whether the attempt had been given up for lost.
@@ -36,15 +34,15 @@ type facts struct {
 }
 
 func (b *bundle) facts() *facts {
-	conn := b.connect()
+	conn := testenv.Connect(b, b.Database)
 	f := &facts{ops: b.history.all(), rows: map[string]row{}, sends: map[string][]send{}, arrivals: b.provider.Arrivals()}
-	rows, _ := conn.Query(b.Context(), `SELECT id::text, recipient, channel, status, last_error, send_at, next_at, expires_at, created_at, updated_at, attempts, possibly_delivered FROM pushes`)
+	rows, _ := conn.Query(b.Context(), `SELECT id::text, recipient, channel, status, last_error, send_at, expires_at FROM pushes`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
 	testenv.Check(b, err)
 	for _, r := range all {
 		f.rows[r.ID] = r
 	}
-	rows, _ = conn.Query(b.Context(), `SELECT push_id::text, recipient, coalesce(outcome, ''), error, attempt, started_at, lease_until, handed_at, ended_at FROM sends ORDER BY push_id, attempt`)
+	rows, _ = conn.Query(b.Context(), `SELECT push_id::text, coalesce(outcome, ''), attempt, started_at, lease_until, ended_at FROM sends ORDER BY push_id, attempt`)
 	sends, err := pgx.CollectRows(rows, pgx.RowToStructByPos[send])
 	testenv.Check(b, err)
 	for _, s := range sends {

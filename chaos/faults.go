@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"syscall"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/push"
@@ -48,7 +50,7 @@ func redisFaults(b *bundle, s *devstack.Server, p *faultproxy.Proxy) []fault {
 		{"Redis flushed", func(ctx context.Context) error { return tell(ctx, "FLUSHALL") }},
 		{"Redis killed, back empty", func(ctx context.Context) error { return again(ctx, 300*time.Millisecond) }},
 		{"Redis away for longer than workers wait", func(ctx context.Context) error { return again(ctx, 4*time.Second) }},
-		{"Redis frozen", func(ctx context.Context) error { return frozen(ctx, s, 2*time.Second) }},
+		{"Redis frozen", func(ctx context.Context) error { return frozen(ctx, s.Pause, s.Resume, 2*time.Second) }},
 		{"Redis out of memory", between([]any{"CONFIG", "SET", "maxmemory", "1"}, 4*time.Second, []any{"CONFIG", "SET", "maxmemory", "0"})},
 		{"Redis refuses scripts", between([]any{"ACL", "SETUSER", "default", "-@scripting"}, 4*time.Second, []any{"ACL", "SETUSER", "default", "+@all"})},
 		{"Redis back from an old snapshot", func(ctx context.Context) error {
@@ -62,12 +64,12 @@ func redisFaults(b *bundle, s *devstack.Server, p *faultproxy.Proxy) []fault {
 	}
 }
 
-func frozen(ctx context.Context, s *devstack.Server, d time.Duration) error {
-	if err := s.Pause(); err != nil {
+func frozen(ctx context.Context, freeze, thaw func() error, d time.Duration) error {
+	if err := freeze(); err != nil {
 		return err
 	}
 	_ = pass(ctx, d)
-	return s.Resume()
+	return thaw()
 }
 
 // postgresFaults are what can happen to Postgres. In a long run it is once in a
@@ -92,9 +94,9 @@ func postgresFaults(s *devstack.Server, p *faultproxy.Proxy, long bool) []fault 
 		}},
 		{"Postgres silent", func(ctx context.Context) error {
 			if silences++; long && silences%8 == 3 {
-				return frozen(ctx, s, 40*time.Second)
+				return frozen(ctx, s.Pause, s.Resume, 40*time.Second)
 			}
-			return frozen(ctx, s, 3*time.Second)
+			return frozen(ctx, s.Pause, s.Resume, 3*time.Second)
 		}},
 		{"Postgres without a connection left", func(ctx context.Context) error { return exhaust(ctx, s.URL, 2*time.Second) }},
 		{"Postgres' replies lost", func(context.Context) error { p.LoseAll(300 * time.Millisecond); return nil }},
@@ -130,26 +132,30 @@ func exhaust(ctx context.Context, url string, d time.Duration) error {
 // processFaults are what can happen to the programs.
 func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand) []fault {
 	one := func(ps []*program) *program { return ps[rng.IntN(len(ps))] }
-	quick := func(do func()) func(context.Context) error {
-		return func(context.Context) error { do(); return nil }
+	end := func(s syscall.Signal, ps ...*program) (err error) {
+		for _, p := range ps {
+			err = errors.Join(err, p.process().Signal(s))
+		}
+		return err
+	}
+	freeze := func(ctx context.Context, p *program, d time.Duration) error {
+		current := p.process()
+		return frozen(ctx, current.Freeze, current.Thaw, d)
 	}
 	return []fault{
-		{"api killed", quick(func() { one(apis).signal(syscall.SIGKILL) })},
-		{"worker killed", quick(func() { one(workers).signal(syscall.SIGKILL) })},
-		{"all workers killed", quick(func() {
-			for _, p := range workers {
-				p.signal(syscall.SIGKILL)
-			}
-		})},
-		{"worker frozen beyond its lease", quick(func() { one(workers).freeze(lease * 2) })},
-		{"api frozen", quick(func() { one(apis).freeze(1500 * time.Millisecond) })},
-		{"worker stopped while it sends", quick(func() { one(workers).signal(syscall.SIGTERM) })},
-		{"api stopped", quick(func() { one(apis).signal(syscall.SIGTERM) })},
+		{"api killed", func(context.Context) error { return end(syscall.SIGKILL, one(apis)) }},
+		{"worker killed", func(context.Context) error { return end(syscall.SIGKILL, one(workers)) }},
+		{"all workers killed", func(context.Context) error { return end(syscall.SIGKILL, workers...) }},
+		{"worker frozen beyond its lease", func(ctx context.Context) error { return freeze(ctx, one(workers), lease*2) }},
+		{"api frozen", func(ctx context.Context) error { return freeze(ctx, one(apis), 1500*time.Millisecond) }},
+		{"worker stopped while it sends", func(context.Context) error { return end(syscall.SIGTERM, one(workers)) }},
+		{"api stopped", func(context.Context) error { return end(syscall.SIGTERM, one(apis)) }},
 		{"all workers away, a backlog", func(ctx context.Context) error {
+			var g errgroup.Group
 			for _, p := range workers {
-				go p.freeze(4 * time.Second)
+				g.Go(func() error { return freeze(ctx, p, 4*time.Second) })
 			}
-			return pass(ctx, 4500*time.Millisecond)
+			return g.Wait()
 		}},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,10 +21,9 @@ type lab struct {
 }
 
 func openLab(t testenv.T, o options) *lab {
-	dir, err := os.MkdirTemp("", "sendquota-chaos-")
-	testenv.Check(t, err)
-	l := &lab{options: o, report: newReport(o), dir: dir}
-	testenv.Finally(t, func() error { return l.clear(t.Failed()) })
+	l := &lab{options: o, report: newReport(o), dir: t.TempDir()}
+	testenv.Finally(t, func() error { return l.keepFailed(t.Failed()) })
+	var err error
 	l.programs, err = l.build(t.Context())
 	testenv.Check(t, err)
 	l.servers = testenv.NewServers(devstack.Config{OwnProcess: true, Progress: os.Stderr})
@@ -31,16 +31,12 @@ func openLab(t testenv.T, o options) *lab {
 	return l
 }
 
-// clear removes the files of the run. Those of a failed one are kept elsewhere.
-func (l *lab) clear(failed bool) error {
-	if failed {
-		kept := filepath.Join(l.keep, fmt.Sprintf("seed-%d", l.seed))
-		_ = os.RemoveAll(kept)
-		_ = os.RemoveAll(filepath.Join(l.dir, "bin"))
-		if err := os.CopyFS(kept, os.DirFS(l.dir)); err != nil {
-			return err
-		}
-		say("histories, journals and logs are in %s", kept)
+// keepFailed keeps the files of a failed run, without its programs.
+func (l *lab) keepFailed(failed bool) error {
+	if !failed {
+		return nil
 	}
-	return os.RemoveAll(l.dir)
+	kept := filepath.Join(l.keep, fmt.Sprintf("seed-%d", l.seed))
+	testenv.Say("histories, journals and logs are in %s", kept)
+	return errors.Join(os.RemoveAll(kept), os.RemoveAll(filepath.Join(l.dir, "bin")), os.CopyFS(kept, os.DirFS(l.dir)))
 }

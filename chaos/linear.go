@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -16,10 +17,10 @@ import (
 // some order in which each operation took effect at one instant between its
 // begin and its end. One whose end is not known may have happened at any
 // time since, or not at all.
-func linearizable(ops []op, rules []rule, far func(recipient string) bool) (checked int, result porcupine.CheckResult) {
+func linearizable(ops []op, rules []rule) (checked int, result porcupine.CheckResult) {
 	var history []porcupine.Operation
 	for _, o := range ops {
-		if !far(o.Recipient) {
+		if !isFar(o.Recipient) {
 			continue
 		}
 		end := o.Ended.UnixNano()
@@ -58,11 +59,7 @@ func byRecipient(history []porcupine.Operation) [][]porcupine.Operation {
 		name := o.Input.(op).Recipient
 		parts[name] = append(parts[name], o)
 	}
-	var all [][]porcupine.Operation
-	for _, p := range parts {
-		all = append(all, p)
-	}
-	return all
+	return slices.Collect(maps.Values(parts))
 }
 
 // step returns the calendars that an operation may leave behind; none: it can

@@ -16,16 +16,14 @@
 package main
 
 import (
-	"context"
+	"cmp"
+	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -34,11 +32,8 @@ import (
 )
 
 func main() {
-	testenv.ServeProvider(newSimulator().choose)
-	if err := chaos(); err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(1)
-	}
+	testenv.ServeProvider(simulator{os.Getenv("BEHAVIOUR"), os.Getenv("SEED")}.choose)
+	testenv.Program("chaos", chaos)
 }
 
 // part is one way to look for broken guarantees.
@@ -63,10 +58,7 @@ type options struct {
 }
 
 func readOptions() (options, error) {
-	var (
-		o    options
-		only string
-	)
+	var o options
 	names := make([]string, len(parts))
 	for i, p := range parts {
 		names[i] = p.name
@@ -76,55 +68,36 @@ func readOptions() (options, error) {
 	flag.IntVar(&o.hits, "hits", 3, "the sweep kills at the first to this arrival at every point")
 	flag.IntVar(&o.backlog, "backlog", 50_000, "pushes that are due when the workers come back")
 	flag.BoolVar(&o.skew, "skew", true, "give workers clocks that are minutes apart; costs a build of everything, the standard library included")
-	flag.StringVar(&only, "only", "", "run only these, with commas: "+strings.Join(names, ","))
 	flag.StringVar(&o.keep, "keep", filepath.Join(".local", "chaos"), "`folder` for the history, the provider's journal and the logs of a run that failed")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	var err error
+	o.only, err = testenv.ParseFlags(names)
+	if err == nil && (o.duration < time.Second || o.hits < 1 || o.backlog < 100) {
+		err = errors.New("-duration must be at least 1s, -hits at least 1, -backlog at least 100")
 	}
-	if only != "" {
-		o.only = strings.Split(only, ",")
-	}
-	for _, name := range o.only {
-		if !slices.Contains(names, name) {
-			return o, fmt.Errorf("-only %s: there are %s", name, strings.Join(names, ", "))
-		}
-	}
-	if o.duration < time.Second || o.hits < 1 || o.backlog < 100 {
-		return o, fmt.Errorf("-duration must be at least 1s, -hits at least 1, -backlog at least 100")
-	}
-	if o.seed == 0 {
-		o.seed = rand.Uint64N(1_000_000)
-	}
-	return o, nil
+	o.seed = cmp.Or(o.seed, rand.Uint64N(1_000_000))
+	return o, err
 }
 
 // chaos runs the parts and reports.
-func chaos() error {
+func chaos(t testenv.T) {
 	o, err := readOptions()
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+	testenv.Check(t, err)
 	logging.Disable() // Redis is away most of the time
-	say("seed %d; the same choices again: bin/chaos %s -seed %d", o.seed, strings.Join(os.Args[1:], " "), o.seed)
-	return testenv.Run(ctx, func(t testenv.T) {
-		l := openLab(t, o)
-		for _, p := range parts {
-			if len(o.only) == 0 || slices.Contains(o.only, p.name) {
-				l.run(t, p)
-			}
+	testenv.Say("seed %d; the same choices again: bin/chaos %s -seed %d", o.seed, strings.Join(os.Args[1:], " "), o.seed)
+	l := openLab(t, o)
+	for _, p := range parts {
+		if slices.Contains(o.only, p.name) {
+			l.run(t, p)
 		}
-		l.report.write(os.Stdout)
-		testenv.Check(t, l.report.failure())
-	})
+	}
+	l.report.write(os.Stdout)
+	testenv.Check(t, l.report.failure())
 }
 
 // run runs a part. What it started ends with it.
 func (l *lab) run(t testenv.T, p part) {
 	began := time.Now()
-	say("%s …", p.name)
+	testenv.Say("%s …", p.name)
 	err := testenv.Run(t.Context(), func(t testenv.T) { p.run(t, l) })
 	l.report.took(p.name, time.Since(began))
 	if t.Context().Err() != nil {
@@ -133,9 +106,4 @@ func (l *lab) run(t testenv.T, p part) {
 	if err != nil {
 		l.report.violate("%s could not be brought to its end: %v", p.name, err)
 	}
-}
-
-// say tells the reader at the terminal what goes on.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anishathalye/porcupine"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -60,9 +59,6 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	m.story(b)
 	b.settle(time.Now().Add(time.Minute), 12*time.Second)
 	j := b.check()
-	if _, result := linearizable(j.facts.ops, b.rules, isFar); result != porcupine.Ok {
-		j.broken("I5", "what callers were told could have happened in no order (%s)", result)
-	}
 	if program == "" {
 		l.report.record(b.name, j)
 		return

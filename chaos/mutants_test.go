@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMutants_FitSources applies the mutations of every mutant to the sources, and compiles all that they change at once.
-func TestMutants_FitSources(t *testing.T) {
+// TestMutants_Sources applies the mutations of every mutant to the sources, and compiles all that they change at once.
+func TestMutants_Sources(t *testing.T) {
 	var all []mutation
 	for _, m := range allMutants {
 		if _, err := mutated(t.Context(), m.mutations); err != nil {

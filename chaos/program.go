@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/process"
@@ -64,12 +63,15 @@ func (p *program) supervise() {
 	defer close(p.done)
 	for {
 		<-p.process().Exited()
-		if p.isAway() {
+		p.mu.Lock()
+		away := p.away
+		p.mu.Unlock()
+		if away {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // as service managers do: a program that fails at once must not use up the machine
 		if err := p.start(); err != nil {
-			say("%s can not be started again: %v", p.Name, err)
+			testenv.Say("%s can not be started again: %v", p.Name, err)
 			return
 		}
 	}
@@ -79,23 +81,6 @@ func (p *program) process() *process.Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.all[len(p.all)-1]
-}
-
-func (p *program) isAway() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.away
-}
-
-// signal sends a signal to the process, which is started again if it ends.
-func (p *program) signal(s syscall.Signal) { _ = p.process().Signal(s) }
-
-// freeze stops the process for so long.
-func (p *program) freeze(d time.Duration) {
-	frozen := p.process()
-	_ = frozen.Freeze()
-	time.Sleep(d)
-	_ = frozen.Thaw()
 }
 
 // stop ends the program for good, cleanly.

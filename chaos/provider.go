@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"hash/fnv"
-	"os"
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -27,8 +26,6 @@ type simulator struct {
 	behaviour string // well, badly
 	seed      string
 }
-
-func newSimulator() simulator { return simulator{os.Getenv("BEHAVIOUR"), os.Getenv("SEED")} }
 
 func (s simulator) choose(a *testenv.Arrival) {
 	m := s.manner(a.Recipient, a.Push, a.Attempt)

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -36,7 +35,7 @@ func storm(t testenv.T, l *lab) {
 	began := time.Now()
 	l.blow(b, tracks, rng.Uint64())
 	testenv.Check(t, t.Context().Err())
-	say("the storm is over after %s; waiting until all has settled", time.Since(began).Round(time.Second))
+	testenv.Say("the storm is over after %s; waiting until all has settled", time.Since(began).Round(time.Second))
 	calm := time.Now()
 	b.settle(calm.Add(time.Hour), 90*time.Second)
 	l.report.measured("storm: everything had settled %s after the last fault", time.Since(calm).Round(100*time.Millisecond))
@@ -79,7 +78,7 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 				return
 			}
 			if err := f.do(ctx); err != nil && ctx.Err() == nil {
-				say("%s: %v", f.name, err) // its server is down by another fault
+				testenv.Say("%s: %v", f.name, err) // its server is down by another fault
 				continue
 			}
 			l.report.meet(f.name, 1)
@@ -91,17 +90,7 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 func (l *lab) conclude(b *bundle, tracks [][]fault) {
 	j := b.check()
 	l.report.record("storm", j)
-	n, result := linearizable(j.facts.ops, b.rules, isFar)
-	l.report.sometimes("operations checked for linearizability", n)
-	if result == porcupine.Illegal {
-		l.report.violate("storm: what callers were told about bookings could not have happened in any order")
-	}
-	if result == porcupine.Unknown {
-		l.report.violate("storm: whether what callers were told could have happened was not decided within a minute")
-	}
-	if len(j.found) > 0 || result != porcupine.Ok {
-		testenv.Check(b, b.history.write(b.Dir+"/history.jsonl"))
-	}
+	l.report.sometimes("operations checked for linearizability", j.ordered)
 	if l.duration >= scarce {
 		for _, track := range tracks {
 			for _, f := range track {
@@ -114,71 +103,50 @@ func (l *lab) conclude(b *bundle, tracks [][]fault) {
 
 // events counts what must have happened in a storm, for it to prove anything.
 func (l *lab) events(b *bundle, f *facts) {
-	var unknown, lost, again, expired, failed, possibly, replayed, refused, canceledOps, movedOps, lostForever int
-	var lateness []time.Duration
-	for _, sends := range f.sends {
-		for i, s := range sends {
-			switch {
-			case s.lost():
-				lost++
-			case s.Outcome == "unknown":
-				unknown++
-			}
-			if i > 0 {
-				again++
-			}
-		}
-		lateness = append(lateness, sends[0].Started.Sub(f.rows[sends[0].Push].SendAt))
-	}
-	for _, r := range f.rows {
-		expired += count(r.Status == "expired")
-		failed += count(r.Status == "failed")
-	}
-	for _, o := range f.ops {
-		possibly += count(o.Possibly)
-		replayed += count(o.Replayed)
-		refused += count(o.Kind == submitted && o.Problem == "quota-exceeded")
-		canceledOps += count(o.Kind == canceled && o.Status == 200)
-		movedOps += count(o.Kind == moved && o.Status == 200)
-		lostForever += count(!o.known())
-	}
-	r := l.report
-	r.sometimes("submits refused by the quota", refused)
-	r.sometimes("submits replayed by their key", replayed)
+	r, sends, rows := l.report, slices.Concat(slices.Collect(maps.Values(f.sends))...), slices.Collect(maps.Values(f.rows))
+	r.sometimes("submits refused by the quota", number(f.ops, func(o op) bool { return o.Kind == submitted && o.Problem == "quota-exceeded" }))
+	r.sometimes("submits replayed by their key", number(f.ops, func(o op) bool { return o.Replayed }))
 	r.sometimes("answers 503", b.history.counted("503"))
 	r.sometimes("no answer at all", b.history.counted("no answer"))
-	r.sometimes("cancels", canceledOps)
-	r.sometimes("moves", movedOps)
-	r.sometimes("attempts of unknown outcome", unknown)
-	r.sometimes("attempts beyond the first", again)
+	r.sometimes("cancels", number(f.ops, func(o op) bool { return o.Kind == canceled && o.Status == 200 }))
+	r.sometimes("moves", number(f.ops, func(o op) bool { return o.Kind == moved && o.Status == 200 }))
+	r.sometimes("attempts of unknown outcome", number(sends, func(s send) bool { return s.Outcome == "unknown" && !s.lost() }))
+	r.sometimes("attempts beyond the first", len(sends)-len(f.sends))
 	r.sometimes("pushes deferred by actual sends", b.said(`"msg":"push deferred by its recipient's actual sends"`))
 	r.sometimes("caches that did without Redis", b.said(`"msg":"the quota cache does without Redis; Postgres decides alone"`))
 	rare := r.meet
 	if l.duration >= scarce {
 		rare = r.sometimes
 	}
-	rare("cancels of what may have been delivered", possibly)
-	rare("attempts lost and reaped", lost)
+	rare("cancels of what may have been delivered", number(f.ops, func(o op) bool { return o.Possibly }))
+	rare("attempts lost and reaped", number(sends, send.lost))
 	r.sometimes("workers that polled Postgres", b.said(`"msg":"Redis does not do what the queue needs; polling Postgres for what is due"`))
 	if l.skew {
 		r.sometimes("workers whose clock is minutes off", b.clocksOff())
 	}
-	r.meet("pushes failed", failed)
-	r.meet("pushes expired", expired)
-	r.meet("callers who never learned", lostForever)
+	r.meet("pushes failed", number(rows, func(p row) bool { return p.Status == "failed" }))
+	r.meet("pushes expired", number(rows, func(p row) bool { return p.Status == "expired" }))
+	r.meet("callers who never learned", number(f.ops, func(o op) bool { return !o.known() }))
 	if n := b.history.counted("503 without Retry-After"); n > 0 {
 		r.violate("storm: %d answers 503 did not say when to try again", n)
 	}
 	if n := b.history.counted("500"); n > 0 {
 		r.violate("storm: %d answers 500", n)
 	}
-	slices.Sort(lateness)
-	if len(lateness) > 0 {
-		at := func(q float64) time.Duration {
-			return lateness[int(q*float64(len(lateness)-1))].Round(time.Millisecond)
-		}
-		r.measured("storm: first attempts began p50 %s, p90 %s, p99 %s, at most %s after their second", at(.5), at(.9), at(.99), at(1))
+	var lateness []time.Duration
+	for id, all := range f.sends {
+		lateness = append(lateness, all[0].Started.Sub(f.rows[id].SendAt))
 	}
+	at := func(q float64) time.Duration { return testenv.Quantile(lateness, q).Round(time.Millisecond) }
+	r.measured("storm: first attempts began p50 %s, p90 %s, p99 %s, at most %s after their second", at(.5), at(.9), at(.99), at(1))
+}
+
+// number counts what is so.
+func number[E any](all []E, is func(E) bool) (n int) {
+	for _, one := range all {
+		n += count(is(one))
+	}
+	return n
 }
 
 // clocksOff counts the workers whose log says another time than it was.

@@ -21,8 +21,8 @@ func (b *bundle) audit(args ...string) (out, said string, code int) {
 	return o.Out, o.Err, o.Status
 }
 
-// TestAudit_FindsCorruption breaks a rule by hand, thirty times.
-func TestAudit_FindsCorruption(t *testing.T) {
+// TestAudit_Corruption breaks a rule by hand, thirty times.
+func TestAudit_Corruption(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()

@@ -18,9 +18,7 @@ import (
 func commands(t *testing.T, mark string) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	_, rest, found := strings.Cut(string(text), "<!-- "+mark+": a test runs these commands. -->\n```bash\n")
 	block, _, closed := strings.Cut(rest, "```")
 	if !found || !closed {
@@ -35,14 +33,10 @@ func commands(t *testing.T, mark string) string {
 func TestBackup_Restore(t *testing.T) {
 	t.Parallel()
 	postgres, err := devstack.PostgresPrograms()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	pg := testenv.OwnPostgres(t)
 	u, err := url.Parse(pg.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	u.Path = "/sendquota_restored"
 	dir := t.TempDir()
 	shell := func(block string) string {
@@ -115,7 +109,5 @@ func TestBackup_Restore(t *testing.T) {
 		t.Errorf("a place that is taken is given again: %d %v", status, refused)
 	}
 	once(t, b.provider.Arrivals(), sent+1)
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }

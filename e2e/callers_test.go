@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // callersConfig lets each key and each address make few requests.
@@ -26,9 +28,7 @@ func TestCallerLimits_AllProcesses(t *testing.T) {
 	for i := range 8 {
 		through := []*bundle{b, other}[i%2]
 		a, err := through.ask(http.MethodGet, "/v1/pushes", nil, "X-Forwarded-For", "198.51.100."+string(rune('1'+i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		codes = append(codes, a.status)
 		policy, standing := a.header.Get("RateLimit-Policy"), a.header.Get("RateLimit")
 		if policy != `"per-ip";q=1000;w=31536000, "per-key";q=5;w=3600` || !strings.Contains(standing, `"per-ip";r=`) || !strings.Contains(standing, `"per-key";r=`) {

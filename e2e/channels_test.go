@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 const channelsConfig = `
@@ -56,9 +58,7 @@ func phones(t *testing.T) *httptest.Server {
 // postOffice is a mail server over TLS that takes everything.
 func postOffice(t *testing.T, cert tls.Certificate) (port string) {
 	listener, err := tls.Listen("tcp4", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -96,20 +96,14 @@ func takeMail(c net.Conn) {
 func credentials(t *testing.T, dir, web string) {
 	t.Helper()
 	text := func(key any, err error) string {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		der, err := x509.MarshalPKCS8PrivateKey(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	}
 	account, err := json.Marshal(object{"type": "service_account", "project_id": "p", "client_email": "a@b", "token_uri": "https://" + web + "/token",
 		"private_key": text(rsa.GenerateKey(rand.Reader, 2048))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	write(t, filepath.Join(dir, "fcm.json"), string(account))
 	write(t, filepath.Join(dir, "apns.p8"), text(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)))
 }
@@ -161,7 +155,5 @@ func TestChannels_All(t *testing.T) {
 			t.Errorf("%s to nobody: %d %v", tt.channel, status, a)
 		}
 	}
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }

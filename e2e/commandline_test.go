@@ -16,7 +16,7 @@ import (
 // run runs a program to its end, with exactly this environment.
 func run(t *testing.T, env []string, name string, args ...string) testenv.Output {
 	t.Helper()
-	i := &testenv.Installation{T: t, Programs: programs(t), Env: env}
+	i := &testenv.Installation{T: t, Config: testenv.Config{Programs: programs(t), Env: env}}
 	return i.Exec(name, args...)
 }
 
@@ -66,14 +66,10 @@ func TestBuildInfo(t *testing.T) {
 	worker := b.startWatchedWorker()
 	for _, at := range []string{b.api, worker.url} {
 		res, err := client.Get(at + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if want := regexp.MustCompile(`(?m)^sendquota_build_info\{goversion="go1\.[^"]+",revision="0123abc",version="v9\.9\.9-e2e"\} 1$`); !want.Match(text) {
 			t.Errorf("%s has no build info:\n%s", at, text)
 		}
@@ -143,9 +139,7 @@ func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer l.Close()
 	taken := l.Addr().String()
 	for name, variable := range map[string]string{"api": "SENDQUOTA_ADDR", "worker": "SENDQUOTA_METRICS_ADDR"} {
@@ -166,9 +160,7 @@ func TestDatabasePassword(t *testing.T) {
 	pg := newOwnPostgres(t)
 	pg.do(`ALTER ROLE service CREATEDB`)
 	u, err := url.Parse(pg.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	const first, last = "HUSHone", "HUSHtwo" // of every password
 	server := func(password string) string {
 		return "postgres://service:" + password + "@" + u.Host + u.Path + "?sslmode=disable"

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // keptAlive is a connection to an API that is used for one request after
@@ -69,9 +71,7 @@ func (c *keptAlive) must(t *testing.T, path string, want int) (last bool) {
 func (b *bundle) mustKeepAlive() *keptAlive {
 	b.t.Helper()
 	c, err := b.keepAlive()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testenv.Check(b.t, err)
 	return c
 }
 

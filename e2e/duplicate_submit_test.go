@@ -19,9 +19,7 @@ func both(t *testing.T, one, other func() (answer, error)) (a, b answer) {
 	running.Go(func() { b, errs[1] = other() })
 	running.Wait()
 	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 	}
 	return a, b
 }
@@ -68,9 +66,7 @@ func TestDuplicateSubmit_TwoAPIs(t *testing.T) {
 	if got := len(list["pushes"].([]any)); got != made {
 		t.Errorf("%d pushes were made, want %d", got, made)
 	}
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }
 
 // wantOne wants one of two to be made, and the other to have a problem, which
@@ -154,9 +150,7 @@ func TestLostReplies_Commits(t *testing.T) {
 	if got := len(list["pushes"].([]any)); got != 51 {
 		t.Errorf("%d pushes were made, want 51", got)
 	}
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }
 
 // TestLostReplies_Workers: claims and finishes whose replies are swallowed are
@@ -184,9 +178,7 @@ func TestLostReplies_Workers(t *testing.T) {
 		t.Errorf("%d replies were swallowed, want 4", n)
 	}
 	once(t, b.provider.Arrivals(), pushes)
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }
 
 // slowConfig has a provider that may take its time, and a lease that is over
@@ -238,9 +230,7 @@ func TestReap_LateAnswer(t *testing.T) {
 	proxy.Thaw()
 	b.until("the late answer counts", func() bool { return b.outcomes(path) == "sent delivered" })
 	once(t, b.provider.Arrivals(), 1)
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }
 
 // TestWorker_Frozen: a worker stops in the middle of an attempt, for so long
@@ -264,9 +254,7 @@ func TestWorker_Frozen(t *testing.T) {
 	if got := b.outcomes(path); got != "sent unknown delivered" && got != "sent delivered delivered" {
 		t.Errorf("it ended %s", got)
 	}
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }
 
 // TestCancel_AfterUnknownAttempt says that the message may have arrived.

@@ -50,9 +50,7 @@ func TestPush_SubmitToSent(t *testing.T) {
 	if late := all[0].At.Sub(due); late < 0 {
 		t.Errorf("it left %s before its second", -late)
 	}
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 	b.stop(worker)
 	b.stop(api)
 	for _, p := range []*process.Process{api, worker} {
@@ -97,8 +95,8 @@ func TestWorker_StoppedWhileSending(t *testing.T) {
 	}
 }
 
-// TestSettings_BadAreReported wants every fault named, with what is allowed.
-func TestSettings_BadAreReported(t *testing.T) {
+// TestSettings_Invalid wants every fault named, with what is allowed.
+func TestSettings_Invalid(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	file := filepath.Join(t.TempDir(), "bad.yaml")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestInstallations_OneRedis: each has its own wake-ups, so that what it accepted
@@ -39,9 +40,7 @@ func TestInstallations_OneRedis(t *testing.T) {
 	}
 
 	o, err := redis.ParseURL(r.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	rdb := redis.NewClient(o)
 	defer rdb.Close()
 	queues := rdb.SMembers(t.Context(), "asynq:queues").Val()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestKeys_Life through the operator's tool, as the API sees it.
@@ -16,9 +17,7 @@ func TestKeys_Life(t *testing.T) {
 	opens := func(key string) bool {
 		t.Helper()
 		a, err := b.ask("GET", "/v1/pushes", nil, "Authorization", "Bearer "+key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return a.status == 200
 	}
 	if !opens(b.Key) {
@@ -72,8 +71,6 @@ func TestKeys_Life(t *testing.T) {
 func (b *bundle) keys() []object {
 	b.t.Helper()
 	var list struct{ Keys []object }
-	if err := json.Unmarshal([]byte(b.Tool("keys", "list", "--json")), &list); err != nil {
-		b.t.Fatal(err)
-	}
+	testenv.Check(b.t, json.Unmarshal([]byte(b.Tool("keys", "list", "--json")), &list))
 	return list.Keys
 }

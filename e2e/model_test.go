@@ -144,7 +144,8 @@ func (m *model) api() *bundle {
 }
 
 // ask repeats a keyed request that was answered with 503, through the other
-// API, until it has another answer.
+// API, until it has another answer. It does not wait for as long as Retry-After
+// says: more requests meet the fault.
 func (m *model) ask(method, path string, body any, headers ...string) answer {
 	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		a, err := m.api().ask(method, path, body, headers...)

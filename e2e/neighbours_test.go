@@ -21,8 +21,7 @@ import (
 func (b *bundle) tenant(name string) *bundle {
 	b.t.Helper()
 	other := *b
-	b.Tool("tenants", "create", name)
-	other.Key = strings.TrimSpace(b.Tool("keys", "create", "--tenant", name))
+	other.Key = b.Tenant(name)
 	return &other
 }
 

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -36,9 +34,7 @@ func newOwnPostgres(t *testing.T) *ownPostgres {
 	t.Helper()
 	p := &ownPostgres{t: t, Server: testenv.OwnPostgres(t)}
 	u, err := url.Parse(p.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	u.User = url.User("service")
 	p.service = u.String()
 	p.do(`CREATE ROLE service LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO service; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO service; GRANT ALL ON SCHEMA public TO service`)
@@ -47,22 +43,10 @@ func newOwnPostgres(t *testing.T) *ownPostgres {
 
 func (p *ownPostgres) do(sql string) {
 	p.t.Helper()
-	conn, err := pgx.Connect(context.Background(), p.URL)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(context.Background(), sql); err != nil {
-		p.t.Fatal(err)
-	}
+	p.must(devstack.Exec(p.t.Context(), p.URL, sql))
 }
 
-func (p *ownPostgres) must(err error) {
-	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-}
+func (p *ownPostgres) must(err error) { p.t.Helper(); testenv.Check(p.t, err) }
 
 const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'service'`
 
@@ -152,9 +136,7 @@ func (f postgresFault) test(t *testing.T) {
 
 	checkModels(b, all)
 	b.wantNoBursts()
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 	n := totals(all)
 	t.Logf("booked, refused, freed, unavailable: %v; the provider was asked %d times for %d pushes", n, len(b.provider.Arrivals()), len(accepted))
 	if n[booked] < 50 || n[refused] < 20 || n[freed] < 20 || f.end != nil && n[unavailable] == 0 {
@@ -184,9 +166,7 @@ func (f postgresFault) repeat(b *bundle, p *ownPostgres, all []*model, done func
 // postgresIsAway asks for readiness.
 func (b *bundle) postgresIsAway() bool {
 	ready, err := b.ask("GET", "/readyz", nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testenv.Check(b.t, err)
 	return ready.status == http.StatusServiceUnavailable && ready.header.Get("Retry-After") != "" && ready.body["status"] == "unavailable" && (ready.body["postgres"] == "unreachable" || ready.body["postgres"] == "read_only")
 }
 

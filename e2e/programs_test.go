@@ -132,9 +132,7 @@ func (b *bundle) beside(env ...string) *bundle {
 func (b *bundle) call(method, path string, body any) (int, map[string]any) {
 	b.t.Helper()
 	a, err := b.ask(method, path, body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testenv.Check(b.t, err)
 	return a.status, a.body
 }
 

@@ -17,9 +17,7 @@ import (
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	b := &bundle{t: t}
 	dir, addr := openFolder(t), testenv.FreeAddr(t)
 	path := filepath.Join(programs(t), "sendquota")
@@ -70,9 +68,7 @@ func openFolder(t *testing.T) string {
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }

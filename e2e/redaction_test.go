@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // marked are settings in which every secret contains MARK.
@@ -42,9 +44,7 @@ func TestRedaction(t *testing.T) {
 			"recipient": "MARKrecipient-" + who, "to": "MARKaddress", "channel": channel, "metadata": object{"m": "MARKmetadata"},
 			"message": object{"title": "MARKmessage", "do": do},
 		}, append(headers, "X-Forwarded-For", "MARKforwarded")...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		refused[a.status]++
 	}
 	story := func(phase string) {
@@ -61,9 +61,7 @@ func TestRedaction(t *testing.T) {
 		submit("bad", "push", "", "Content-Type", "text/MARK")
 		for _, path := range []string{"/v1/MARKnothing", "/v1/pushes?recipient=MARKrecipient-&page_token=MARKtoken", "/v1/pushes/MARKid", "/v1/recipients/MARKrecipient/slots", "/v1/recipients/MARKrecipient/quota?MARK=1"} {
 			a, err := b.ask("GET", path, nil, "X-Request-Id", "MARK request", "User-Agent", "MARKagent")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			refused[a.status]++
 		}
 		_, _ = b.call("POST", "/v1/pushes/batch", object{"pushes": []any{object{"recipient": "MARKbatch", "message": "MARKno"}, "MARKmember"}})
@@ -90,9 +88,7 @@ func TestRedaction(t *testing.T) {
 	told := api.Log() + worker.Log()
 	for _, url := range []string{b.api, worker.url} {
 		res, err := client.Get(url + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		text, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		told += string(text)
@@ -128,9 +124,7 @@ func TestRedaction(t *testing.T) {
 func withPassword(t *testing.T, raw, password string) string {
 	t.Helper()
 	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	u.User = url.UserPassword(u.User.Username(), password)
 	return u.String()
 }

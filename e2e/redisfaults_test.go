@@ -32,14 +32,9 @@ type ownRedis struct {
 }
 
 func newOwnRedis(t *testing.T) *ownRedis {
+	t.Helper()
 	s := testenv.OwnRedis(t)
-	o, err := redis.ParseURL(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &ownRedis{t, s, redis.NewClient(o)}
-	t.Cleanup(func() { _ = r.rdb.Close() })
-	return r
+	return &ownRedis{t, s, testenv.RedisClient(t, s.URL)}
 }
 
 func (r *ownRedis) do(args ...any) {
@@ -47,12 +42,7 @@ func (r *ownRedis) do(args ...any) {
 	r.must(r.rdb.Do(context.Background(), args...).Err())
 }
 
-func (r *ownRedis) must(err error) {
-	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-}
+func (r *ownRedis) must(err error) { r.t.Helper(); testenv.Check(r.t, err) }
 
 func (r *ownRedis) restart() { r.t.Helper(); r.must(r.Restart(context.Background())) }
 
@@ -132,9 +122,7 @@ func (f redisFault) test(t *testing.T) {
 	})
 	runModels(all, 3)()
 	checkModels(b, all)
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 	if n := totals(all); n[booked] < 100 || n[refused] < 50 || n[freed] < 50 || n[unavailable] > 0 {
 		t.Errorf("booked, refused, freed, unavailable: %v", n)
 	}

@@ -1,17 +1,20 @@
 package e2e
 
 import (
-	"github.com/jackc/pgx/v5"
-
+	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
+
+// wantAudited wants the audit to find no violations.
+func (b *bundle) wantAudited() {
+	b.t.Helper()
+	if out := b.Tool("audit"); out != "no violations\n" {
+		b.t.Errorf("audit: %s", out)
+	}
+}
 
 // sql changes the installation's database directly.
 func (b *bundle) sql(statement string) {
 	b.t.Helper()
-	conn, err := pgx.Connect(b.t.Context(), b.Database)
-	testenv.Check(b.t, err)
-	defer conn.Close(b.t.Context())
-	_, err = conn.Exec(b.t.Context(), statement)
-	testenv.Check(b.t, err)
+	testenv.Check(b.t, devstack.Exec(b.t.Context(), b.Database, statement))
 }

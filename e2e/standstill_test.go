@@ -94,9 +94,7 @@ func TestStandstill(t *testing.T) {
 			})
 			b.wantLeft(b.accept("after", 0, object{}))
 			once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
-			if out := b.Tool("audit"); out != "no violations\n" {
-				t.Errorf("audit: %s", out)
-			}
+			b.wantAudited()
 		})
 	}
 }
@@ -209,7 +207,5 @@ func TestFinish_ReadOnlyPostgres(t *testing.T) {
 		return true
 	})
 	once(t, b.provider.Arrivals(), len(due))
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // throughputConfig has a slow channel and a fast one.
@@ -36,9 +37,7 @@ func TestThroughput_ThreeWorkers(t *testing.T) {
 	b.submitAll("push", each, at)
 
 	b.until("a third of the sms is sent", func() bool { return len(b.through("sms")) >= each/3 })
-	if err := workers[0].Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, workers[0].Kill())
 	b.until("all sms is sent", func() bool { return len(b.through("sms")) >= each })
 
 	sms, push := b.through("sms"), b.through("push")
@@ -61,9 +60,7 @@ func TestThroughput_ThreeWorkers(t *testing.T) {
 		_, a := b.call(http.MethodGet, "/v1/pushes?status=sent&page_size=200", nil)
 		return len(list(a)) == 2*each
 	})
-	if out := b.Tool("audit"); out != "no violations\n" {
-		t.Errorf("audit: %s", out)
-	}
+	b.wantAudited()
 }
 
 func list(a object) []any { pushes, _ := a["pushes"].([]any); return pushes }

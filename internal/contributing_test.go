@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestContributing_Walks: CONTRIBUTING.md has the four walks, and every file that one names exists, except the new file
+// TestContributing_Walks: CONTRIBUTING.md has the five walks, and every file that one names exists, except the new file
 // that it tells to write.
 func TestContributing_Walks(t *testing.T) {
 	page, err := os.ReadFile("../CONTRIBUTING.md")
@@ -15,7 +15,7 @@ func TestContributing_Walks(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := regexp.MustCompile("`((?:[a-zA-Z_]+/)*[a-zA-Z_]+\\.[a-z]+)`")
-	for _, walk := range []string{"Add a channel", "Add a rule", "Add an endpoint", "Add a setting"} {
+	for _, walk := range []string{"Add a channel", "Add a rule", "Add an endpoint", "Add a field", "Add a setting"} {
 		_, rest, found := strings.Cut(string(page), "\n## "+walk+"\n")
 		if !found {
 			t.Errorf("the walk %q is missing", walk)

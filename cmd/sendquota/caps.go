@@ -2,16 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
-	"text/tabwriter"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
@@ -79,43 +72,4 @@ func shownCap(n *int) string {
 		return "any"
 	}
 	return strconv.Itoa(*n)
-}
-
-type listTenants struct {
-	JSON bool `name:"json" help:"Print one JSON object."`
-}
-
-func (c listTenants) Run() error {
-	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		tenants, err := st.Tenants(ctx)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return tenantsAsJSON(os.Stdout, tenants)
-		}
-		t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "ID\tNAME\tCREATED\tPENDING CAP\tRECIPIENTS CAP")
-		for _, one := range tenants {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Name, timeOrDash(&one.CreatedAt), shownCap(one.Caps.PendingPushes), shownCap(one.Caps.RecipientsPerDay))
-		}
-		return t.Flush()
-	})
-}
-
-// tenantView shows null for a cap that is that of all tenants.
-type tenantView struct {
-	ID               uuid.UUID `json:"id"`
-	Name             string    `json:"name"`
-	CreatedAt        time.Time `json:"created_at"`
-	PendingPushes    *int      `json:"pending_pushes"`
-	RecipientsPerDay *int      `json:"recipients_per_day"`
-}
-
-func tenantsAsJSON(w io.Writer, tenants []store.TenantInfo) error {
-	views := make([]tenantView, len(tenants))
-	for i, t := range tenants {
-		views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.Caps.PendingPushes, t.Caps.RecipientsPerDay}
-	}
-	return json.NewEncoder(w).Encode(map[string]any{"tenants": views})
 }

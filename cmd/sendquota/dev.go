@@ -50,7 +50,7 @@ func (c dev) Run() error {
 		return err
 	}
 	kept := cfg.DatabaseURL != "" || stack.Postgres.Private()
-	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.DatabaseURL), config.Secret(stack.RedisURL)
+	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.Postgres.URL), config.Secret(stack.Redis.URL)
 	return errors.Join(c.serve(ctx, cfg, kept), stack.Close())
 }
 
@@ -80,7 +80,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 			return err
 		}
 		g.Go(func() error { return inbox.run(ctx) })
-		cfg.Channels = append([]config.Channel{inbox.channel(cfg.Delivery)}, cfg.Channels...)
+		cfg.Channels = append([]config.Channel{inbox.channel(cfg.Channels[0])}, cfg.Channels...)
 	}
 	a, err := app.Open(ctx, cfg, log)
 	if err != nil {

@@ -27,14 +27,11 @@ func newInbox(out io.Writer) (*inbox, error) {
 	return &inbox{listener: listener, out: out}, nil
 }
 
-// channel returns the settings of a channel that sends to the inbox.
-func (i *inbox) channel(d config.Delivery) config.Channel {
-	return config.Channel{
-		Name: "push", Type: config.Webhook, AllowPrivateAddresses: true,
-		Webhook: config.WebhookSettings{URL: config.Secret("http://" + i.listener.Addr().String() + "/")},
-		Timeout: min(10*time.Second, d.Lease/2), OnUnknown: config.Retry, MaxAttempts: 8,
-		Backoff: config.Backoff{First: 5 * time.Second, Max: 15 * time.Minute},
-	}
+// channel returns the settings of a channel that sends to the inbox. The rest of them are those of another channel.
+func (i *inbox) channel(c config.Channel) config.Channel {
+	c.Name, c.Type, c.AllowPrivateAddresses = "push", config.Webhook, true
+	c.Webhook.URL = config.Secret("http://" + i.listener.Addr().String() + "/")
+	return c
 }
 
 // run takes pushes until ctx ends.

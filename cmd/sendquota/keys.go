@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -108,36 +106,8 @@ func (c listKeys) Run() error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return keysAsJSON(os.Stdout, keys)
-		}
-		return keysAsTable(os.Stdout, keys)
+		return printKeys(os.Stdout, c.JSON, keys)
 	})
-}
-
-func keysAsTable(w io.Writer, keys []store.APIKey) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tTENANT\tSTATE\tSCOPES\tCREATED\tEXPIRES\tLAST USED\tREVOKED\tSUCCESSOR")
-	for _, k := range keys {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Tenant, k.State, strings.Join(k.Scopes, ","),
-			timeOrDash(&k.CreatedAt), timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), timeOrDash(k.RevokedAt), idOrDash(k.Successor))
-	}
-	return t.Flush()
-}
-
-// timeOrDash is a time to be read, or a dash for never.
-func timeOrDash(at *time.Time) string {
-	if at == nil {
-		return "-"
-	}
-	return at.UTC().Format(time.RFC3339)
-}
-
-func idOrDash(id uuid.UUID) string {
-	if id == uuid.Nil {
-		return "-"
-	}
-	return id.String()
 }
 
 type keyView struct {
@@ -152,7 +122,7 @@ type keyView struct {
 	Successor  *uuid.UUID     `json:"successor"` // what its last rotation made
 }
 
-func keysAsJSON(w io.Writer, keys []store.APIKey) error {
+func printKeys(w io.Writer, asJSON bool, keys []store.APIKey) error {
 	views := make([]keyView, len(keys))
 	for i, k := range keys {
 		views[i] = keyView{k.ID, k.Tenant, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, nil}
@@ -160,7 +130,13 @@ func keysAsJSON(w io.Writer, keys []store.APIKey) error {
 			views[i].Successor = &keys[i].Successor
 		}
 	}
-	return json.NewEncoder(w).Encode(map[string]any{"keys": views})
+	titles := []string{"ID", "TENANT", "STATE", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "SUCCESSOR"}
+	return printList(w, asJSON, "keys", views, titles, func(k keyView) []string {
+		return []string{
+			k.ID.String(), k.Tenant, string(k.State), strings.Join(k.Scopes, ","),
+			timeOrDash(&k.CreatedAt), timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), timeOrDash(k.RevokedAt), idOrDash(k.Successor),
+		}
+	})
 }
 
 // keyID is the id of a key on the command line.

@@ -85,7 +85,7 @@ func TestListKeys_Output(t *testing.T) {
 	old, fresh := uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02")
 	keys := []store.APIKey{{ID: old, Tenant: "acme", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}
 	var table, list strings.Builder
-	if err := errors.Join(keysAsTable(&table, keys), keysAsJSON(&list, keys)); err != nil {
+	if err := errors.Join(printKeys(&table, false, keys), printKeys(&list, true, keys)); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(table.String(), "\n")

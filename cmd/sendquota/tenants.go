@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/store"
@@ -41,4 +45,34 @@ func (c createTenant) Run() error {
 		fmt.Printf("tenant %s %s, id %s\n", c.Name, verb, id)
 		return nil
 	})
+}
+
+type listTenants struct {
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+func (c listTenants) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		tenants, err := st.Tenants(ctx)
+		if err != nil {
+			return err
+		}
+		views := make([]tenantView, len(tenants))
+		for i, t := range tenants {
+			views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.Caps.PendingPushes, t.Caps.RecipientsPerDay}
+		}
+		titles := []string{"ID", "NAME", "CREATED", "PENDING CAP", "RECIPIENTS CAP"}
+		return printList(os.Stdout, c.JSON, "tenants", views, titles, func(t tenantView) []string {
+			return []string{t.ID.String(), t.Name, timeOrDash(&t.CreatedAt), shownCap(t.PendingPushes), shownCap(t.RecipientsPerDay)}
+		})
+	})
+}
+
+// tenantView shows null for a cap that is that of all tenants.
+type tenantView struct {
+	ID               uuid.UUID `json:"id"`
+	Name             string    `json:"name"`
+	CreatedAt        time.Time `json:"created_at"`
+	PendingPushes    *int      `json:"pending_pushes"`
+	RecipientsPerDay *int      `json:"recipients_per_day"`
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// mostLimits is how long a list of limits may be: each request is held to all of
-// them.
+// mostLimits is how long a list of limits may be: each request is held to all of them.
 const mostLimits = 8
 
 // manyPerSpan is the most requests or attempts that a speed limit may allow.

@@ -23,8 +23,7 @@ const (
 	Fail  = "fail"  // give up: at most once
 )
 
-// Channel is a way out. Of the settings that belong to a type, only those of its
-// own are filled in.
+// Channel is a way out. Of the settings that belong to a type, only those of its own are filled in.
 type Channel struct {
 	Name                  string
 	Type                  string        // Webhook, SMS, Email, FCM, APNs or Log
@@ -47,9 +46,8 @@ type Backoff struct {
 	First, Max time.Duration
 }
 
-// Throughput is the speed that a provider can take, of all workers together:
-// Rate attempts Per time, evenly spaced, but for Burst at once after a rest. All
-// zero: any speed.
+// Throughput is the speed that a provider can take, of all workers together: Rate attempts Per time, evenly spaced, but
+// for Burst at once after a rest. All zero: any speed.
 type Throughput struct {
 	Rate  int
 	Per   time.Duration

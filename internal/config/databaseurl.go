@@ -27,8 +27,7 @@ const (
 var (
 	databaseScheme = regexp.MustCompile(`^postgres(ql)?://`)
 
-	// databaseTarget is what follows the user and the password: hosts, the
-	// database, parameters.
+	// databaseTarget is what follows the user and the password: hosts, the database, parameters.
 	databaseTarget = regexp.MustCompile(`^` + databaseHost + `(,` + databaseHost + `)*(/[^/?#\x00-\x1f\x7f]*)?(\?(` + databaseParameter + `(&` + databaseParameter + `)*)?)?$`)
 
 	// freeText are parameters whose values may well hold an @.
@@ -69,9 +68,8 @@ func parseDatabaseURL(s string) (plain, wrong string) {
 	return scheme + plainUser + plainPassword + "@" + target, ""
 }
 
-// splitDatabaseURL finds the @ that ends the user and the password. It does not
-// choose between several ways to read a URL, one of which would send a part of
-// a password to the host that another part names. Only an @ in a parameter that
+// splitDatabaseURL finds the @ that ends the user and the password. It does not choose between several ways to read a
+// URL, one of which would send a part of a password to the host that another part names. Only an @ in a parameter that
 // holds free text is none of these.
 func splitDatabaseURL(rest string) (userinfo, target string, ok bool) {
 	var ends []int
@@ -94,8 +92,7 @@ func isDatabaseTarget(s string) bool {
 	return err == nil && databaseTarget.MatchString(s)
 }
 
-// plainUserinfo percent-encodes what is not so already. It does not know what
-// is meant by text that is so in parts.
+// plainUserinfo percent-encodes what is not so already. It does not know what is meant by text that is so in parts.
 func plainUserinfo(s string) (plain string, ok bool) {
 	if legalUserinfo.MatchString(s) {
 		return s, true

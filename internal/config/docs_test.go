@@ -39,11 +39,9 @@ func TestDocs_Settings(t *testing.T) {
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("\n| setting | default | meaning |\n|---|---|---|\n")
-	var c Config
-	for _, s := range append(strictyaml.Describe(c.variables), strictyaml.Describe(c.settings)...) {
+	row := func(s strictyaml.Setting) {
 		switch s.Default {
-		case "{}":
-			continue // a section; its settings follow
+		case "{}": // a section; its settings follow
 		case "":
 			fmt.Fprintf(&b, "| `%s` | | %s |\n", s.Name, s.Meaning)
 		case required:
@@ -52,6 +50,9 @@ func settingsTable() string {
 			fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", s.Name, s.Default, s.Meaning)
 		}
 	}
+	var c Config
+	strictyaml.Describe(c.variables, row)
+	strictyaml.Describe(c.settings, row)
 	b.WriteString("\n")
 	return b.String()
 }

@@ -19,8 +19,7 @@ func (d *Database) settings(t *strictyaml.Table) {
 	t.Duration("read_timeout", "3s", "for how long Postgres may work on one statement that reads, 100ms to 1m", &d.ReadTimeout, 100*time.Millisecond, time.Minute)
 }
 
-// Redis is how many connections each program has to Redis, or to each node of a
-// cluster.
+// Redis is how many connections each program has to Redis, or to each node of a cluster.
 type Redis struct{ MaxConnections int }
 
 func (r *Redis) settings(t *strictyaml.Table) {

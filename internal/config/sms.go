@@ -50,8 +50,6 @@ func (c *Channel) sms(t *strictyaml.Table) {
 
 // checkSender takes no number without its + for a name.
 func checkSender(s string) string {
-	if !numberShape.MatchString(s) && !(senderName.MatchString(s) && senderLetter.MatchString(s)) {
-		return "must be a number in E.164 form such as +4512345678, a short code, or a name of at most 11 letters, digits and spaces, with a letter"
-	}
-	return ""
+	ok := numberShape.MatchString(s) || senderName.MatchString(s) && senderLetter.MatchString(s)
+	return unless(ok, "must be a number in E.164 form such as +4512345678, a short code, or a name of at most 11 letters, digits and spaces, with a letter")
 }

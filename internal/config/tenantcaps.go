@@ -2,8 +2,7 @@ package config
 
 import "github.com/sendquota/sendquota/internal/strictyaml"
 
-// TenantCaps bound what each tenant may have at a time, unless the operator has
-// set others for it. 0: no cap.
+// TenantCaps bound what each tenant may have at a time, unless the operator has set others for it. 0: no cap.
 type TenantCaps struct {
 	PendingPushes    int // pushes that are scheduled or being sent
 	RecipientsPerDay int // distinct recipients of pushes whose send time lies on one UTC day

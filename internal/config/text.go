@@ -13,6 +13,13 @@ import (
 
 // The functions below check texts. They return what is wrong, without quoting the text, or "".
 
+func unless(ok bool, wrong string) string {
+	if ok {
+		return ""
+	}
+	return wrong
+}
+
 // nameShape is the shape of the names of rules and channels.
 var nameShape = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
@@ -20,33 +27,19 @@ const nameForm = "1 to 64 of a-z, 0-9, - and _"
 
 // shaped checks for a shape.
 func shaped(shape *regexp.Regexp, form string) func(string) string {
-	return func(s string) string {
-		if !shape.MatchString(s) {
-			return "must be " + form
-		}
-		return ""
-	}
+	return func(s string) string { return unless(shape.MatchString(s), "must be "+form) }
 }
 
 func checkNotEmpty(s string) string {
-	if strings.TrimSpace(s) == "" {
-		return "must not be empty"
-	}
-	return ""
+	return unless(strings.TrimSpace(s) != "", "must not be empty")
 }
 
 func checkPath(s string) string {
-	if s == "" {
-		return "must be the path of a file"
-	}
-	return ""
+	return unless(s != "", "must be the path of a file")
 }
 
 func checkAddress(s string) string {
-	if !isAddress(s) {
-		return "must be host:port, such as 127.0.0.1:8080 or :8080"
-	}
-	return ""
+	return unless(isAddress(s), "must be host:port, such as 127.0.0.1:8080 or :8080")
 }
 
 func isAddress(s string) bool {
@@ -61,24 +54,19 @@ func isAddress(s string) bool {
 var hostShape = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 
 func checkHost(s string) string {
-	if _, err := netip.ParseAddr(s); err != nil && !hostShape.MatchString(s) {
-		return "must be a host's name or address, without a port"
-	}
-	return ""
+	_, err := netip.ParseAddr(s)
+	return unless(err == nil || hostShape.MatchString(s), "must be a host's name or address, without a port")
 }
 
 func checkMailAddress(s string) string {
-	if _, err := mail.ParseAddress(s); err != nil {
-		return "must be one e-mail address, such as shop@example.com or Shop <shop@example.com>"
-	}
-	return ""
+	_, err := mail.ParseAddress(s)
+	return unless(err == nil, "must be one e-mail address, such as shop@example.com or Shop <shop@example.com>")
 }
 
 func checkURL(s string) string {
-	if u, err := url.Parse(s); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return "must be an absolute URL with http:// or https:// and a host"
-	}
-	return ""
+	u, err := url.Parse(s)
+	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	return unless(ok, "must be an absolute URL with http:// or https:// and a host")
 }
 
 // checkProviderURL takes a URL that holds no secret.

@@ -73,7 +73,7 @@ func (c Config) makeCluster(ctx context.Context, f *folder, cl *cluster) error {
 		return err
 	}
 	if err := packCluster(cl.data, cache); err != nil {
-		c.say("postgres: the next start will be slower: %v", err)
+		c.log.Printf("postgres: the next start will be slower: %v", err)
 	}
 	return nil
 }

@@ -1,10 +1,11 @@
 package devstack
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"log"
 	"sync"
 )
 
@@ -36,8 +37,8 @@ type Config struct {
 	// slots.
 	ClusterNode bool
 
-	// NoInstall forbids to install packages.
-	NoInstall bool
+	// noInstall forbids to install packages.
+	noInstall bool
 
 	// Progress is told, a line at a time, what is found, started and
 	// installed. Nil means silence.
@@ -45,12 +46,12 @@ type Config struct {
 
 	// places is where to look; tests replace it.
 	places *places
+
+	log *log.Logger // of Progress, for both services at once
 }
 
 // Stack is one Postgres and one Redis.
 type Stack struct {
-	DatabaseURL, RedisURL string
-
 	Postgres, Redis *Server
 }
 
@@ -70,7 +71,6 @@ func Start(ctx context.Context, c Config) (*Stack, error) {
 	if err := errors.Join(postgresErr, redisErr); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.DatabaseURL, s.RedisURL = s.Postgres.URL, s.Redis.URL
 	return &s, nil
 }
 
@@ -88,11 +88,8 @@ func (s *Stack) Close() error {
 
 // prepared fills in the defaults, so that the rest need not ask for nil.
 func (c Config) prepared() Config {
-	if c.Progress == nil {
-		c.Progress = io.Discard
-	}
-	if _, ok := c.Progress.(*lineWriter); !ok {
-		c.Progress = &lineWriter{w: c.Progress}
+	if c.log == nil {
+		c.log = log.New(cmp.Or(c.Progress, io.Discard), "", 0)
 	}
 	if c.places == nil {
 		c.places = usualPlaces()
@@ -102,19 +99,3 @@ func (c Config) prepared() Config {
 
 // durable tells whether an acknowledged write must survive a crash.
 func (c Config) durable() bool { return c.Dir != "" || c.Durable }
-
-func (c Config) say(format string, args ...any) {
-	fmt.Fprintf(c.Progress, format+"\n", args...)
-}
-
-// lineWriter lets two services report to one writer at once.
-type lineWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lineWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
-}

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestThrowAway_LeavesNothing(t *testing.T) {
+func TestThrowAway_Removed(t *testing.T) {
 	temp := openDir(t)
 	if err := os.Chmod(temp, 0o777); err != nil {
 		t.Fatal(err)
@@ -24,11 +24,11 @@ func TestThrowAway_LeavesNothing(t *testing.T) {
 		t.Fatalf("processes %d and %d are not both alive", postgres, redis)
 	}
 	for name, want := range map[string]string{"fsync": "off", "timezone": "UTC", "server_encoding": "UTF8", "listen_addresses": "127.0.0.1"} {
-		if got := query(t, s.DatabaseURL, "SHOW "+name); got != want {
+		if got := query(t, s.Postgres.URL, "SHOW "+name); got != want {
 			t.Errorf("Postgres: %s = %v, want %s", name, got, want)
 		}
 	}
-	c := client(t, s.RedisURL)
+	c := client(t, s.Redis.URL)
 	for name, want := range map[string]string{"appendonly": "no", "save": "", "databases": "1024", "maxmemory-policy": "noeviction", "bind": "127.0.0.1"} {
 		if got := setting(t, c, name); got != want {
 			t.Errorf("Redis: %s = %q, want %q", name, got, want)
@@ -40,7 +40,7 @@ func TestThrowAway_LeavesNothing(t *testing.T) {
 
 	// Another start sweeps what dead processes left, and we are alive.
 	sweep(temp)
-	if got := query(t, s.DatabaseURL, "SELECT 1"); got != int32(1) {
+	if got := query(t, s.Postgres.URL, "SELECT 1"); got != int32(1) {
 		t.Errorf("after a sweep Postgres answers %v", got)
 	}
 
@@ -62,10 +62,10 @@ func TestThrowAway_LeavesNothing(t *testing.T) {
 func TestThrowAway_Durable(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{Durable: true})
-	if got := query(t, s.DatabaseURL, "SHOW fsync"); got != "on" {
+	if got := query(t, s.Postgres.URL, "SHOW fsync"); got != "on" {
 		t.Errorf("fsync = %v", got)
 	}
-	if got := setting(t, client(t, s.RedisURL), "appendonly"); got != "yes" {
+	if got := setting(t, client(t, s.Redis.URL), "appendonly"); got != "yes" {
 		t.Errorf("appendonly = %v", got)
 	}
 }
@@ -74,16 +74,16 @@ func TestKept_NextRun(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
 	s := start(t, Config{Dir: dir})
-	if !strings.Contains(s.DatabaseURL, "/sendquota?") {
-		t.Errorf("the database in %s is not called sendquota", s.DatabaseURL)
+	if !strings.Contains(s.Postgres.URL, "/sendquota?") {
+		t.Errorf("the database in %s is not called sendquota", s.Postgres.URL)
 	}
 	for _, name := range []string{"fsync", "full_page_writes", "synchronous_commit"} {
-		if got := query(t, s.DatabaseURL, "SHOW "+name); got != "on" {
+		if got := query(t, s.Postgres.URL, "SHOW "+name); got != "on" {
 			t.Errorf("%s = %v", name, got)
 		}
 	}
-	query(t, s.DatabaseURL, "CREATE TABLE kept AS SELECT 42 AS n")
-	c := client(t, s.RedisURL)
+	query(t, s.Postgres.URL, "CREATE TABLE kept AS SELECT 42 AS n")
+	c := client(t, s.Redis.URL)
 	if err := c.Set(t.Context(), "kept", 42, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +95,10 @@ func TestKept_NextRun(t *testing.T) {
 	}
 
 	s = start(t, Config{Dir: dir})
-	if got := query(t, s.DatabaseURL, "SELECT n FROM kept"); got != int32(42) {
+	if got := query(t, s.Postgres.URL, "SELECT n FROM kept"); got != int32(42) {
 		t.Errorf("Postgres kept %v", got)
 	}
-	if got, err := client(t, s.RedisURL).Get(t.Context(), "kept").Int(); got != 42 {
+	if got, err := client(t, s.Redis.URL).Get(t.Context(), "kept").Int(); got != 42 {
 		t.Errorf("Redis kept %v, %v", got, err)
 	}
 }
@@ -106,7 +106,7 @@ func TestKept_NextRun(t *testing.T) {
 func TestKept_Password(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{Dir: openDir(t)})
-	config, err := pgx.ParseConfig(s.DatabaseURL)
+	config, err := pgx.ParseConfig(s.Postgres.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestKept_Password(t *testing.T) {
 	if _, err := pgx.ConnectConfig(t.Context(), config); err == nil || !strings.Contains(err.Error(), "28P01") {
 		t.Errorf("Postgres with a wrong password: %v", err)
 	}
-	o, err := redis.ParseURL(s.RedisURL)
+	o, err := redis.ParseURL(s.Redis.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestKept_SecondRun(t *testing.T) {
 			t.Errorf("the error does not name %q: %v", part, err)
 		}
 	}
-	if got := query(t, s.DatabaseURL, "SELECT 1"); got != int32(1) {
+	if got := query(t, s.Postgres.URL, "SELECT 1"); got != int32(1) {
 		t.Errorf("the first run answers %v", got)
 	}
 }

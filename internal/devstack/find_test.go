@@ -68,8 +68,8 @@ func TestFind_EnvironmentFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeIt(t, s)
-	if s.DatabaseURL != "postgres://elsewhere/db" || s.RedisURL != "redis://elsewhere/3" {
-		t.Errorf("got %s and %s", s.DatabaseURL, s.RedisURL)
+	if s.Postgres.URL != "postgres://elsewhere/db" || s.Redis.URL != "redis://elsewhere/3" {
+		t.Errorf("got %s and %s", s.Postgres.URL, s.Redis.URL)
 	}
 	if s.Postgres.Private() || s.Redis.Private() || s.Postgres.Pid() != 0 {
 		t.Error("a server of the environment is taken for ours")
@@ -86,22 +86,22 @@ func TestFind_WithoutRedis(t *testing.T) {
 	places.postgresFolders = []string{bin}
 
 	var said strings.Builder
-	s, err := Start(t.Context(), Config{places: places, NoInstall: true, AllowMiniredis: true, Progress: &said})
+	s, err := Start(t.Context(), Config{places: places, noInstall: true, AllowMiniredis: true, Progress: &said})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeIt(t, s)
-	if err := client(t, s.RedisURL).Set(t.Context(), "k", "v", 0).Err(); err != nil {
+	if err := client(t, s.Redis.URL).Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(said.String(), "WARNING") {
 		t.Errorf("no warning: %s", said.String())
 	}
-	if got := query(t, s.DatabaseURL, "SELECT 1"); got != int32(1) {
+	if got := query(t, s.Postgres.URL, "SELECT 1"); got != int32(1) {
 		t.Errorf("Postgres answers %v", got)
 	}
 
-	_, err = Start(t.Context(), Config{places: places, NoInstall: true})
+	_, err = Start(t.Context(), Config{places: places, noInstall: true})
 	if err == nil {
 		t.Fatal("started without a Redis")
 	}
@@ -114,7 +114,7 @@ func TestFind_WithoutRedis(t *testing.T) {
 
 func TestFind_WithoutAnything(t *testing.T) {
 	places, _ := bareMachine(t)
-	_, err := Start(t.Context(), Config{places: places, NoInstall: true})
+	_, err := Start(t.Context(), Config{places: places, noInstall: true})
 	if err == nil {
 		t.Fatal("started without any server")
 	}

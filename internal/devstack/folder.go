@@ -63,7 +63,7 @@ func (c Config) openFolder(service string) (*folder, error) {
 		return nil, errors.Join(fmt.Errorf("make the data folder of %s: %w", service, err), f.close())
 	}
 	if f.data != f.ownData() {
-		c.say("%s: its data is in %s, since the user nobody cannot enter %s", service, f.data, f.dir)
+		c.log.Printf("%s: its data is in %s, since the user nobody cannot enter %s", service, f.data, f.dir)
 	}
 	return f, nil
 }

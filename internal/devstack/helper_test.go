@@ -38,11 +38,11 @@ type helperReport struct {
 // helper starts a Stack in dir, which may be empty, and keeps it until its
 // stdin ends. On the line "pause" it pauses both servers and says "paused".
 func helper(dir string) error {
-	s, err := Start(context.Background(), Config{Dir: dir, OwnProcess: true, NoInstall: true, Progress: os.Stderr})
+	s, err := Start(context.Background(), Config{Dir: dir, OwnProcess: true, noInstall: true, Progress: os.Stderr})
 	if err != nil {
 		return err
 	}
-	report := helperReport{s.DatabaseURL, s.RedisURL, s.Postgres.Pid(), s.Redis.Pid()}
+	report := helperReport{s.Postgres.URL, s.Redis.URL, s.Postgres.Pid(), s.Redis.Pid()}
 	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const installPatience = 10 * time.Minute
 
 // install puts the service's package on this machine, if we may.
 func (c Config) install(ctx context.Context, s service) error {
-	if c.NoInstall {
+	if c.noInstall {
 		return errors.New("installing packages is switched off")
 	}
 	if os.Geteuid() == 0 {
@@ -25,7 +25,7 @@ func (c Config) install(ctx context.Context, s service) error {
 			return c.aptInstall(ctx, s)
 		}
 	} else if _, err := exec.LookPath("brew"); err == nil {
-		c.say("%s: not found; installing %s with brew", s.name, s.brew)
+		c.log.Printf("%s: not found; installing %s with brew", s.name, s.brew)
 		return installer(ctx, []string{"HOMEBREW_NO_AUTO_UPDATE=1"}, "brew", "install", s.brew)
 	}
 	return errors.New("cannot be installed: that takes root and apt-get, or brew")
@@ -47,7 +47,7 @@ func (c Config) aptInstall(ctx context.Context, s service) error {
 		return fmt.Errorf("install %s: %w", s.apt, err)
 	}
 	defer restore()
-	c.say("%s: not found; installing %s with apt-get", s.name, s.apt)
+	c.log.Printf("%s: not found; installing %s with apt-get", s.name, s.apt)
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
 	const wait = "-oDPkg::Lock::Timeout=120"
 	if err := installer(ctx, env, "apt-get", "update", "-q", wait); err != nil {

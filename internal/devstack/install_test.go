@@ -33,12 +33,12 @@ policy=; test -x `+places.policyFile+` && ! `+places.policyFile+` && policy=poli
 echo $* $DEBIAN_FRONTEND $policy >> `+notes+`
 test $1 = update || /bin/ln -s `+redis+" "+filepath.Join(path, "redis-server"))
 
-	c := Config{places: places, NoInstall: true}
+	c := Config{places: places, noInstall: true}
 	if _, err := StartRedis(t.Context(), c); err == nil || !strings.Contains(err.Error(), "switched off") {
-		t.Fatalf("with NoInstall: %v", err)
+		t.Fatalf("with noInstall: %v", err)
 	}
 	var said strings.Builder
-	c.NoInstall, c.Progress = false, &said
+	c.noInstall, c.Progress = false, &said
 	s, err := StartRedis(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

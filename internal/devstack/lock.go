@@ -14,7 +14,8 @@ import (
 // ErrInUse is returned by a start on a Dir that another process uses.
 var ErrInUse = errors.New("in use")
 
-// pollEvery is how often a lock that another process holds is tried again.
+// pollEvery is how often a lock that another process holds is tried again: flock
+// itself would wait without a limit.
 const pollEvery = 10 * time.Millisecond
 
 // tryLock makes and locks the file at path and writes our process id into it.
@@ -75,21 +76,13 @@ func isAt(f *os.File, path string) bool {
 // and only its children, on their way out, still hold the lock. A holder that
 // is alive is an error at once.
 func takeLock(path string, wait time.Duration) (*os.File, error) {
-	deadline := time.Now().Add(wait)
-	for {
+	return lockWhenFree(path, func(path string) (*os.File, error) {
 		f, err := tryLock(path)
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return f, err
-		}
-		pid := holder(path)
-		if alive(pid) {
+		if pid := holder(path); errors.Is(err, syscall.EWOULDBLOCK) && alive(pid) {
 			return nil, fmt.Errorf("%s is %w by process %d; stop that one first", path, ErrInUse, pid)
 		}
-		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%s is %w by a server that process %d started and left running; stop that one first", path, ErrInUse, pid)
-		}
-		time.Sleep(pollEvery)
-	}
+		return f, err
+	}, wait)
 }
 
 // Lock claims a file for this process, until it is released or the process ends.
@@ -111,7 +104,7 @@ func lockWhenFree(path string, try func(string) (*os.File, error), wait time.Dur
 			return f, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%s is still %w after %s", path, ErrInUse, wait)
+			return nil, fmt.Errorf("%s is still %w after %s, by process %d or by what that has left running; stop it first", path, ErrInUse, wait, holder(path))
 		}
 		time.Sleep(pollEvery)
 	}

@@ -14,7 +14,7 @@ func (c Config) startMiniredis() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start miniredis: %w", err)
 	}
-	c.say("redis: WARNING: no Redis found; using miniredis inside this process. It is slow and forgets everything at the end. Install redis-server for anything but a first look.")
+	c.log.Printf("redis: WARNING: no Redis found; using miniredis inside this process. It is slow and forgets everything at the end. Install redis-server for anything but a first look.")
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

@@ -2,7 +2,6 @@ package devstack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -24,62 +23,53 @@ type service struct {
 
 // obtain walks through the ways 2 to 6 of the package comment.
 func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
-	var reasons []error
 	_, missing := s.binary()
+	tried := attempts{missing}
 	if missing == nil {
 		server, err := c.private(ctx, s)
-		if err == nil || c.final(ctx) {
+		// No other server takes the place of one with kept data: the data would seem lost.
+		if err == nil || c.Dir != "" || c.OwnProcess || ctx.Err() != nil {
 			return server, err
 		}
-		reasons = append(reasons, err)
-	} else {
-		reasons = append(reasons, missing)
+		tried[0] = err
 	}
 	if !c.OwnProcess {
 		server, err := s.shared(ctx)
 		if err == nil {
 			return server, nil
 		}
-		reasons = append(reasons, err)
+		tried = append(tried, err)
 	}
 	if missing != nil {
 		err := c.install(ctx, s)
 		if err == nil {
 			return c.private(ctx, s)
 		}
-		reasons = append(reasons, err)
+		tried = append(tried, err)
 	}
 	if s.inside != nil && c.AllowMiniredis && !c.OwnProcess {
 		return s.inside()
 	}
-	return nil, notFound(s, reasons)
-}
-
-// final tells whether a local binary that fails to start ends the search. It
-// does for kept data: another server would look as if the data were lost.
-func (c Config) final(ctx context.Context) bool {
-	return c.Dir != "" || c.OwnProcess || ctx.Err() != nil
+	return nil, notFound(s, tried)
 }
 
 // notFound is the error that a newcomer reads on a machine without servers.
-func notFound(s service, reasons []error) error {
-	var tried strings.Builder
-	for _, r := range reasons {
-		fmt.Fprintf(&tried, "\n  - %s", strings.ReplaceAll(r.Error(), "\n", "\n    "))
-	}
-	return &notFoundError{
-		text: fmt.Sprintf("no %s: %s is not set, and%s\n"+
-			"install %s (Debian: apt-get install %s), or run `docker compose up -d postgres redis` and set\n"+
-			"DATABASE_URL=postgres://sendquota:sendquota@127.0.0.1:5432/sendquota REDIS_URL=redis://127.0.0.1:6379/0",
-			s.name, s.variable, tried.String(), s.program, s.apt),
-		reasons: errors.Join(reasons...),
-	}
+func notFound(s service, tried attempts) error {
+	return fmt.Errorf("no %s: %s is not set, and%w\n"+
+		"install %s (Debian: apt-get install %s), or run `docker compose up -d postgres redis` and set\n"+
+		"DATABASE_URL=postgres://sendquota:sendquota@127.0.0.1:5432/sendquota REDIS_URL=redis://127.0.0.1:6379/0",
+		s.name, s.variable, tried, s.program, s.apt)
 }
 
-type notFoundError struct {
-	text    string
-	reasons error
+// attempts are the errors of the ways that were tried.
+type attempts []error
+
+func (all attempts) Error() string {
+	var list strings.Builder
+	for _, err := range all {
+		fmt.Fprintf(&list, "\n  - %s", strings.ReplaceAll(err.Error(), "\n", "\n    "))
+	}
+	return list.String()
 }
 
-func (e *notFoundError) Error() string { return e.text }
-func (e *notFoundError) Unwrap() error { return e.reasons }
+func (all attempts) Unwrap() []error { return all }

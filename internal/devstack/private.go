@@ -20,35 +20,39 @@ type recipe struct {
 }
 
 // private starts the service as a child process, in a folder of its own.
-func (c Config) private(ctx context.Context, s service) (*Server, error) {
+func (c Config) private(ctx context.Context, s service) (server *Server, err error) {
+	defer func() {
+		if err != nil {
+			server, err = nil, fmt.Errorf("start %s: %w", s.name, err)
+		}
+	}()
 	f, err := c.openFolder(strings.ToLower(s.name))
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", s.name, err)
+		return nil, err
 	}
 	r, err := s.recipe(ctx, f)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), f.close())
+	if err == nil {
+		server, err = startPrivate(ctx, f, r)
 	}
-	server, err := startPrivate(ctx, f, r)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", s.name, err)
+		return nil, errors.Join(err, f.close())
 	}
 	if r.prepare != nil {
 		if err := r.prepare(ctx, server.URL); err != nil {
-			return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), server.Close())
+			return nil, errors.Join(err, server.Close())
 		}
 	}
-	c.say("%s: started %s, process %d, at %s", server.Name, r.binary, server.Pid(), redacted(server.URL))
+	c.log.Printf("%s: started %s, process %d, at %s", server.Name, r.binary, server.Pid(), redacted(server.URL))
 	return server, nil
 }
 
 // startPrivate starts the service on a free address and keeps that for every
-// restart. The folder is closed with the server, and if there is none.
+// restart. The folder is closed with the server.
 func startPrivate(ctx context.Context, f *folder, r recipe) (*Server, error) {
 	for attempt := 1; ; attempt++ {
 		addr, err := process.FreeAddr()
 		if err != nil {
-			return nil, errors.Join(err, f.close())
+			return nil, err
 		}
 		launch := func(ctx context.Context) (*process.Process, error) { return r.launch(ctx, f, addr) }
 		child, err := launch(ctx)
@@ -57,7 +61,7 @@ func startPrivate(ctx context.Context, f *folder, r recipe) (*Server, error) {
 		}
 		// Another program may have taken the port between the test and the start.
 		if attempt == 10 || !stillInUse(err) {
-			return nil, errors.Join(err, f.close())
+			return nil, err
 		}
 	}
 }

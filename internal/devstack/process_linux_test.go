@@ -109,7 +109,7 @@ func TestKilledParent_NoProcessLeft(t *testing.T) {
 	eventually(t, "no server runs", func() bool { return locksFree(t, dir) })
 
 	s := start(t, Config{Dir: dir})
-	if got := query(t, s.DatabaseURL, "SELECT n FROM kept"); got != int32(42) {
+	if got := query(t, s.Postgres.URL, "SELECT n FROM kept"); got != int32(42) {
 		t.Errorf("Postgres kept %v", got)
 	}
 }
@@ -121,7 +121,7 @@ func TestKilledParent_StartAgain(t *testing.T) {
 	dir := openDir(t)
 	startHelper(t, dir, nil).killAndReap(t)
 	s := start(t, Config{Dir: dir})
-	if got := query(t, s.DatabaseURL, "SELECT 1"); got != int32(1) {
+	if got := query(t, s.Postgres.URL, "SELECT 1"); got != int32(1) {
 		t.Errorf("Postgres answers %v", got)
 	}
 }

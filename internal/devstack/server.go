@@ -10,9 +10,9 @@ import (
 	"github.com/sendquota/sendquota/internal/process"
 )
 
-// ErrNotOurs is returned when a process is to be killed, paused or restarted
+// errNotOurs is returned when a process is to be killed, paused or restarted
 // that this package did not start.
-var ErrNotOurs = errors.New("the server is not a child process of ours")
+var errNotOurs = errors.New("the server is not a child process of ours")
 
 // Server is one service that answers at URL. If it is a child process of
 // ours, a test may also kill, pause and restart it. Its methods may be called
@@ -64,7 +64,7 @@ func (s *Server) withChild(verb string, do func(*process.Process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child == nil {
-		return fmt.Errorf("%s %s: %w", verb, s.Name, ErrNotOurs)
+		return fmt.Errorf("%s %s: %w", verb, s.Name, errNotOurs)
 	}
 	if err := do(s.child); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, s.Name, err)

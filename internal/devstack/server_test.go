@@ -10,7 +10,7 @@ import (
 func TestServer_RestartAfterKill(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
-	query(t, s.DatabaseURL, "CREATE TABLE kept AS SELECT 42 AS n")
+	query(t, s.Postgres.URL, "CREATE TABLE kept AS SELECT 42 AS n")
 	for _, server := range []*Server{s.Postgres, s.Redis} {
 		before := server.Pid()
 		if err := server.Kill(); err != nil {
@@ -26,10 +26,10 @@ func TestServer_RestartAfterKill(t *testing.T) {
 			t.Errorf("%s: process %d after Restart, %d before", server.Name, after, before)
 		}
 	}
-	if got := query(t, s.DatabaseURL, "SELECT n FROM kept"); got != int32(42) {
+	if got := query(t, s.Postgres.URL, "SELECT n FROM kept"); got != int32(42) {
 		t.Errorf("Postgres kept %v", got)
 	}
-	if err := client(t, s.RedisURL).Ping(t.Context()).Err(); err != nil {
+	if err := client(t, s.Redis.URL).Ping(t.Context()).Err(); err != nil {
 		t.Error(err)
 	}
 }
@@ -37,14 +37,14 @@ func TestServer_RestartAfterKill(t *testing.T) {
 func TestServer_RestartWhileAlive(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{Durable: true})
-	c := client(t, s.RedisURL)
+	c := client(t, s.Redis.URL)
 	if err := c.Set(t.Context(), "kept", 42, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(s.Postgres.Restart(t.Context()), s.Redis.Restart(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := client(t, s.RedisURL).Get(t.Context(), "kept").Int(); got != 42 {
+	if got, err := client(t, s.Redis.URL).Get(t.Context(), "kept").Int(); got != 42 {
 		t.Errorf("Redis kept %v, %v", got, err)
 	}
 }
@@ -55,9 +55,9 @@ func TestServer_PauseAndResume(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
 	answers := map[*Server]func(context.Context) error{
-		s.Redis: func(ctx context.Context) error { return redisAnswers(ctx, s.RedisURL, s.Redis.Pid()) },
+		s.Redis: func(ctx context.Context) error { return redisAnswers(ctx, s.Redis.URL, s.Redis.Pid()) },
 		s.Postgres: func(ctx context.Context) error {
-			_, err := tryQuery(ctx, s.DatabaseURL, "SELECT 1")
+			_, err := tryQuery(ctx, s.Postgres.URL, "SELECT 1")
 			return err
 		},
 	}
@@ -83,10 +83,10 @@ func TestServer_PauseAndResume(t *testing.T) {
 }
 
 // Open connections of Postgres are processes of their own.
-func TestServer_PauseReachesOpenConnections(t *testing.T) {
+func TestServer_PauseOpenConnections(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
-	conn := connect(t, s.DatabaseURL)
+	conn := connect(t, s.Postgres.URL)
 	if err := s.Postgres.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestServer_CloseAfterPauseAndKill(t *testing.T) {
 	for name, harm := range map[string]func(*Server) error{"pause": (*Server).Pause, "kill": (*Server).Kill} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, Config{})
-			connect(t, s.DatabaseURL) // a process that Postgres must wait for
+			connect(t, s.Postgres.URL) // a process that Postgres must wait for
 			if err := errors.Join(harm(s.Postgres), harm(s.Redis)); err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func TestServer_CloseAfterPauseAndKill(t *testing.T) {
 	}
 }
 
-func TestServer_ForeignIsNotKilled(t *testing.T) {
+func TestServer_Foreign(t *testing.T) {
 	t.Parallel()
 	s, err := StartRedis(t.Context(), Config{RedisURL: "redis://elsewhere:6379/3"})
 	if err != nil {
@@ -130,7 +130,7 @@ func TestServer_ForeignIsNotKilled(t *testing.T) {
 	for name, err := range map[string]error{
 		"kill": s.Kill(), "pause": s.Pause(), "resume": s.Resume(), "restart": s.Restart(t.Context()),
 	} {
-		if !errors.Is(err, ErrNotOurs) {
+		if !errors.Is(err, errNotOurs) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

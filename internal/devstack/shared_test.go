@@ -26,18 +26,18 @@ func standard(t *testing.T) (*Stack, Config) {
 	t.Helper()
 	s := start(t, Config{})
 	places, _ := bareMachine(t)
-	places.postgresPort, places.redisPort = hostOf(t, s.DatabaseURL), hostOf(t, s.RedisURL)
-	return s, Config{places: places, NoInstall: true, Progress: t.Output()}
+	places.postgresPort, places.redisPort = hostOf(t, s.Postgres.URL), hostOf(t, s.Redis.URL)
+	return s, Config{places: places, noInstall: true, Progress: t.Output()}
 }
 
-func TestShared_KeepsForeignData(t *testing.T) {
+func TestShared_ForeignData(t *testing.T) {
 	theirs, c := standard(t)
-	query(t, theirs.DatabaseURL, "CREATE TABLE foreign_data AS SELECT 42 AS n")
+	query(t, theirs.Postgres.URL, "CREATE TABLE foreign_data AS SELECT 42 AS n")
 	databases := "SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database"
-	before := query(t, theirs.DatabaseURL, databases)
+	before := query(t, theirs.Postgres.URL, databases)
 	used := []int{0, PrivateIndexes - 1} // and the last, where the search begins
 	for _, n := range used {
-		at, err := indexURL(theirs.RedisURL, n)
+		at, err := indexURL(theirs.Redis.URL, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,13 +50,13 @@ func TestShared_KeepsForeignData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	query(t, ours.DatabaseURL, "CREATE TABLE foreign_data AS SELECT 1 AS n")
-	borrowed := client(t, ours.RedisURL)
+	query(t, ours.Postgres.URL, "CREATE TABLE foreign_data AS SELECT 1 AS n")
+	borrowed := client(t, ours.Redis.URL)
 	if err := borrowed.Set(t.Context(), "foreign", "ours", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("/%d", PrivateIndexes-2); !strings.HasSuffix(ours.RedisURL, want) {
-		t.Errorf("borrowed %s, want index %s", ours.RedisURL, want)
+	if want := fmt.Sprintf("/%d", PrivateIndexes-2); !strings.HasSuffix(ours.Redis.URL, want) {
+		t.Errorf("borrowed %s, want index %s", ours.Redis.URL, want)
 	}
 	if ours.Postgres.Private() || ours.Redis.Private() {
 		t.Error("a borrowed server is taken for ours")
@@ -65,14 +65,14 @@ func TestShared_KeepsForeignData(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if got := query(t, theirs.DatabaseURL, databases); got != before {
+	if got := query(t, theirs.Postgres.URL, databases); got != before {
 		t.Errorf("databases %v, before %v", got, before)
 	}
-	if got := query(t, theirs.DatabaseURL, "SELECT n FROM foreign_data"); got != int32(42) {
+	if got := query(t, theirs.Postgres.URL, "SELECT n FROM foreign_data"); got != int32(42) {
 		t.Errorf("their table has %v", got)
 	}
 	for _, n := range used {
-		at, _ := indexURL(theirs.RedisURL, n)
+		at, _ := indexURL(theirs.Redis.URL, n)
 		if got, err := client(t, at).Get(t.Context(), "foreign").Int(); got != n || err != nil {
 			t.Errorf("their key in index %d is %d, %v", n, got, err)
 		}
@@ -141,11 +141,11 @@ func TestBorrowIndex_DeadBorrower(t *testing.T) {
 		fmt.Sprintf("%s %d x", host, os.Getpid()):   false,
 		fmt.Sprintf("not-%s %d x", host, noProcess): false,
 	} {
-		c := client(t, s.RedisURL)
+		c := client(t, s.Redis.URL)
 		if err := c.MSet(t.Context(), "left", 1, indexMarker, marker).Err(); err != nil {
 			t.Fatal(err)
 		}
-		owner, err := claim(t.Context(), s.RedisURL)
+		owner, err := claim(t.Context(), s.Redis.URL)
 		if err != nil || (owner != "") != want {
 			t.Errorf("claim of %q: %q, %v", marker, owner, err)
 		}
@@ -158,7 +158,7 @@ func TestBorrowIndex_DeadBorrower(t *testing.T) {
 func TestBorrowIndex_WithoutMarker(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})
-	borrowed, err := BorrowIndex(t.Context(), s.RedisURL)
+	borrowed, err := BorrowIndex(t.Context(), s.Redis.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,19 +50,19 @@ func (c Config) borrowDatabase(ctx context.Context, server url.URL) (*Server, er
 	if err := do(ctx, "CREATE DATABASE "+name); err != nil {
 		return nil, err
 	}
-	c.say("postgres: a new database in the server at %s, dropped at the end: %s", server.Host, own.Path[1:])
+	c.log.Printf("postgres: a new database in the server at %s, dropped at the end: %s", server.Host, own.Path[1:])
 	return &Server{Name: "postgres", URL: own.String(), release: func() error {
 		return do(context.Background(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	}}, nil
 }
 
 // Exec connects to a Postgres and runs one statement.
-func Exec(ctx context.Context, url, statement string) error {
+func Exec(ctx context.Context, url, statement string, args ...any) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, statement)
+	_, err = conn.Exec(ctx, statement, args...)
 	return err
 }

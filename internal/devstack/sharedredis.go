@@ -41,7 +41,7 @@ func (c Config) sharedRedis(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server at %s: %w", c.places.redisPort, err)
 	}
-	c.say("redis: an empty index of the server at %s, flushed at the end: %s", c.places.redisPort, redacted(s.URL))
+	c.log.Printf("redis: an empty index of the server at %s, flushed at the end: %s", c.places.redisPort, redacted(s.URL))
 	return s, nil
 }
 
@@ -138,11 +138,7 @@ func countIndexes(ctx context.Context, server string) (int, error) {
 	if err := client.Ping(ctx).Err(); err != nil {
 		return 0, err
 	}
-	settings, err := client.ConfigGet(ctx, "databases").Result()
-	if err != nil {
-		return 16, nil
-	}
-	n, err := strconv.Atoi(settings["databases"])
+	n, err := strconv.Atoi(client.ConfigGet(ctx, "databases").Val()["databases"])
 	if err != nil {
 		return 16, nil
 	}

@@ -79,7 +79,7 @@ func (a *api) finish(rec *responseRecorder) {
 func (a *api) fail(rec *responseRecorder, r *http.Request, err error) {
 	p, foreseen := problemOf(err)
 	if !foreseen {
-		a.log.ErrorContext(r.Context(), "request failed", "request_id", rec.id, "route", rec.route, "error", err)
+		a.cfg.Log.ErrorContext(r.Context(), "request failed", "request_id", rec.id, "route", rec.route, "error", err)
 	}
 	a.sendProblem(rec, p)
 }
@@ -89,7 +89,7 @@ func (a *api) sendProblem(rec *responseRecorder, p problemer) {
 		rec.Header()[name] = values
 	}
 	if err := a.stage(rec, p.problem().Status, "application/problem+json", p); err != nil {
-		a.log.Error("problem not sent", slog.String("request_id", rec.id), slog.Any("error", err))
+		a.cfg.Log.Error("problem not sent", slog.String("request_id", rec.id), slog.Any("error", err))
 		rec.WriteHeader(http.StatusInternalServerError)
 	}
 }

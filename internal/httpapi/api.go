@@ -48,8 +48,6 @@ type api struct {
 	svc       *schedule.Service
 	keys      *keyCache
 	cfg       Config
-	log       *slog.Logger
-	now       func() time.Time
 	encoders  *encoders
 	memory    memory
 	computing *computing
@@ -77,7 +75,8 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Callers.Limiter = cfg.Limiter
 	}
 	a := &api{
-		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg, log: cfg.Log, now: cfg.Now, encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
+		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

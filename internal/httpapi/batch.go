@@ -73,7 +73,6 @@ func (b *batchForm) readMember(r *reader, i int, _ string, _ *fieldErrors) {
 	}
 }
 
-// batch books up to a thousand pushes.
 func (a *api) batch(c *call) error {
 	b, options, err := a.readWholeBatch(c)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/notify"
@@ -44,7 +43,7 @@ func testPolicy() quota.Policy {
 // bundle is an API on real servers, with two tenants.
 type bundle struct {
 	t       *testing.T
-	db      *pgx.Conn
+	url     string // of the database
 	rdb     *redis.Client
 	store   *store.Store
 	api     http.Handler
@@ -100,17 +99,12 @@ func (s *submits) of(outcome string) int {
 
 func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
-	url := testenv.Postgres(t)
-	b := &bundle{t: t}
+	b := &bundle{t: t, url: testenv.Postgres(t)}
 	var err error
-	if b.store, err = store.Open(t.Context(), url, store.Config{}); err != nil {
+	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	if b.db, err = pgx.Connect(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.db.Close(context.Background()) })
 	o, err := redis.ParseURL(testenv.Redis(t))
 	if err != nil {
 		t.Fatal(err)
@@ -285,9 +279,7 @@ func (r reply) at(t *testing.T, path ...any) any {
 // traces counts what a refused request must not leave behind.
 func (b *bundle) traces() (rows int, keys []string) {
 	b.t.Helper()
-	if err := b.db.QueryRow(b.t.Context(), `SELECT (SELECT count(*) FROM pushes) + (SELECT count(*) FROM sends)`).Scan(&rows); err != nil {
-		b.t.Fatal(err)
-	}
+	rows = testenv.Query[int](b.t, b.url, `SELECT (SELECT count(*) FROM pushes) + (SELECT count(*) FROM sends)`)
 	keys, err := b.rdb.Keys(b.t.Context(), "*").Result()
 	if err != nil {
 		b.t.Fatal(err)

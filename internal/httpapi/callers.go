@@ -98,8 +98,9 @@ func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 		}
 		return nil
 	}
+	policy, state := standings(rules, names, d)
 	h := c.w.Header()
-	h["Ratelimit-Policy"], h["Ratelimit"] = []string{policies(rules, names, d)}, []string{standings(names, d)}
+	h["Ratelimit-Policy"], h["Ratelimit"] = []string{policy}, []string{state}
 	if d.Allowed {
 		return nil
 	}
@@ -125,28 +126,20 @@ func (l CallerLimits) rules(address string, key uuid.UUID) (rules []ratelimit.Ru
 	return rules, names
 }
 
-// policies are the limits, and standings how they stand, in the form of the IETF's draft RateLimit header fields for
-// HTTP (draft-ietf-httpapi-ratelimit-headers). The quota of a bucket is its burst, and its window the time in which it
-// fills.
-func policies(rules []ratelimit.Rule, names []string, d ratelimit.Decision) string {
-	items := make([]string, len(rules))
-	for i, r := range rules {
-		times := float64(d.Results[i].Limit) / float64(r.Limit.Limit)
-		if r.Limit.Refill == ratelimit.Interval {
+// standings are the limits and how they stand, in the form of the IETF's draft RateLimit header fields for HTTP
+// (draft-ietf-httpapi-ratelimit-headers). The quota of a bucket is its burst, and its window the time in which it fills.
+func standings(rules []ratelimit.Rule, names []string, d ratelimit.Decision) (policy, state string) {
+	policies, states := make([]string, len(rules)), make([]string, len(rules))
+	for i, r := range d.Results {
+		limit := rules[i].Limit
+		times := float64(r.Limit) / float64(limit.Limit)
+		if limit.Refill == ratelimit.Interval {
 			times = math.Ceil(times)
 		}
-		window := time.Duration(float64(r.Limit.Per) * times)
-		items[i] = fmt.Sprintf(`"%s";q=%d;w=%d`, names[i], d.Results[i].Limit, seconds(window))
+		policies[i] = fmt.Sprintf(`"%s";q=%d;w=%d`, names[i], r.Limit, seconds(time.Duration(float64(limit.Per)*times)))
+		states[i] = fmt.Sprintf(`"%s";r=%d;t=%d`, names[i], r.Remaining, seconds(r.ResetAfter))
 	}
-	return strings.Join(items, ", ")
-}
-
-func standings(names []string, d ratelimit.Decision) string {
-	items := make([]string, len(names))
-	for i, r := range d.Results {
-		items[i] = fmt.Sprintf(`"%s";r=%d;t=%d`, names[i], r.Remaining, seconds(r.ResetAfter))
-	}
-	return strings.Join(items, ", ")
+	return strings.Join(policies, ", "), strings.Join(states, ", ")
 }
 
 // limited refuses a request, and says when it is worth another try.

@@ -22,15 +22,10 @@ type checkView struct {
 
 // check says whether a push would find a place. It books nothing.
 func (a *api) check(c *call) error {
-	var (
-		bad fieldErrors
-		f   form
-	)
+	var bad fieldErrors
 	c.noQuery(&bad)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { f.read(r, &checkFields) }); err != nil {
-		return err
-	}
-	if err := a.refuse(&f, bad); err != nil {
+	f, _, err := a.readForm(c, &checkFields, &bad)
+	if err != nil {
 		return err
 	}
 	found, err := a.svc.Check(c.r.Context(), c.caller.Tenant, f.Request)

@@ -134,17 +134,15 @@ func docsAnswerOf(status string, r *huma.Response) docsAnswer {
 // docsFields lists the members of a body, those that are required first.
 func docsFields(s *huma.Schema, schemas huma.Registry) []docsField {
 	s = resolve(s, schemas)
-	var required, others []docsField
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		p := s.Properties[name]
-		f := docsField{Name: name, Type: typeOf(p, schemas), Description: p.Description, Required: slices.Contains(s.Required, name)}
-		if f.Required {
-			required = append(required, f)
-		} else {
-			others = append(others, f)
+	var fields []docsField
+	for _, required := range []bool{true, false} {
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if p := s.Properties[name]; slices.Contains(s.Required, name) == required {
+				fields = append(fields, docsField{Name: name, Type: typeOf(p, schemas), Description: p.Description, Required: required})
+			}
 		}
 	}
-	return append(required, others...)
+	return fields
 }
 
 func resolve(s *huma.Schema, schemas huma.Registry) *huma.Schema {

@@ -4,18 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/schedule"
-)
-
-// The bounds of a push's texts, in bytes.
-const (
-	maxRecipient = 128
-	maxChannel   = 64
-	maxCategory  = 64
-	maxTo        = 512
 )
 
 // form is one push as a caller asks for it: what could be read, and what is wrong with the rest.
@@ -25,39 +16,6 @@ type form struct {
 	of   *table[form] // by which it was read
 	text []byte       // of the JSON object; nil: it was none
 }
-
-// pushFields is a push to be submitted.
-var pushFields = table[form]{schemaName: "NewPush", fields: []field[form]{
-	{"recipient", required, text(func(f *form, s string) { f.Recipient = s }, 1, maxRecipient),
-		"The person whose quota is used: an id of your choice, 1 to 128 printable bytes.", "user-42"},
-	{"message", required, anyObject(func(f *form, raw []byte) { f.Message = raw }).shaped(&messageFields),
-		"The content. It is passed to the provider as it is; channels may support more members.", nil},
-	{"channel", optional, text(func(f *form, s string) { f.Channel = s }, 0, maxChannel),
-		"The channel that delivers the push. Default: the first one that is configured.", "push"},
-	{"category", optional, text(func(f *form, s string) { f.Category = s }, 0, maxCategory),
-		"A label of your choice, at most 64 printable bytes.", "marketing"},
-	{"send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
-		"When to send, with a zone. A fraction of a second is rounded up. Default: now.", "2026-12-01T09:00:00+01:00"},
-	{"to", optional, text(func(f *form, s string) { f.To = s }, 0, maxTo),
-		"The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.", "+4512345678"},
-	{"expires_at", optional, moment(func(f *form, t time.Time) { f.ExpiresAt = t }),
-		"The push is not sent at or after this time. Default: 24 hours, or as configured, after its send time.", "2026-12-01T12:00:00Z"},
-	{"on_conflict", optional, oneOf(func(f *form, s string) { f.Defer = s == "defer" }, "reject", "defer").or("reject"),
-		"What to do if the quota has no place at send_at: reject, or defer to the next free time.", nil},
-	{"latest", optional, moment(func(f *form, t time.Time) { f.Latest = t }),
-		"Do not defer to a time after this.", "2026-12-02T09:00:00Z"},
-	{"metadata", optional, anyObject(func(f *form, raw []byte) { f.Metadata = raw }),
-		"Anything of your own; it comes back with the push.", map[string]any{"campaign": "x"}},
-}}
-
-// messageFields is the message of a push: what every channel expects as a text.
-var messageFields = table[struct{}]{schemaName: "Message", open: true, fields: []field[struct{}]{
-	{"title", optional, anyText(), "The title of a notification; the subject of an e-mail. Not sent by SMS.", "Sale"},
-	{"body", optional, anyText(), "The text.", "Everything must go."},
-	{"html", optional, anything(), "For e-mail: the text in HTML, a string, in addition to body or instead of it.", nil},
-	{"aps", optional, anything(), "For APNs: members to add to aps, such as sound and badge.", nil},
-	{"data", optional, anything(), "Any JSON. For FCM and APNs, an object: its members are for the app.", nil},
-}}
 
 // read reads a push, or what the table has of one.
 func (f *form) read(r *reader, of *table[form]) {

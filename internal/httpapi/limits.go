@@ -38,11 +38,8 @@ type limitView struct {
 // take spends from speed limits. A refusal is an answer, not a problem.
 func (a *api) take(c *call) error { return a.decide(c, limiter.Take) }
 
-// refund gives back to speed limits.
 func (a *api) refund(c *call) error { return a.decide(c, limiter.Refund) }
-
-// reset forgets what was used of speed limits.
-func (a *api) reset(c *call) error { return a.decide(c, limiter.Reset) }
+func (a *api) reset(c *call) error  { return a.decide(c, limiter.Reset) }
 
 func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error)) error {
 	var (
@@ -51,9 +48,6 @@ func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ..
 	)
 	c.noQuery(&bad)
 	if err := takeFields.readBody(c, &f, &bad); err != nil {
-		return err
-	}
-	if err := bad.err(); err != nil {
 		return err
 	}
 	if a.cfg.Limiter == nil {

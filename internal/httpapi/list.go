@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -24,13 +27,6 @@ type pageQuery struct {
 	token string
 }
 
-// checkToken refuses a token that was not made for the list and its filters.
-func (q *pageQuery) checkToken(ok bool, bad *fieldErrors) {
-	if !ok && len(bad.list) == 0 { // else other errors have changed the filter
-		badParameter(bad, "page_token", "is not a token of this list, with these filters", q.token)
-	}
-}
-
 // pushFilter is which pushes are asked for.
 type pushFilter struct {
 	push.Filter
@@ -48,6 +44,23 @@ var listParams = table[pushFilter]{fields: []field[pushFilter]{
 	{"page_token", optional, token(func(q *pushFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filters.", nil},
 }}
 
+// listName tells lists with other filters apart.
+func (q *pushFilter) listName() string {
+	return fmt.Sprintf("%q %q %q %q %s %s", q.Recipient, q.Channel, q.Category, q.Status, stamp(q.From), stamp(q.Until))
+}
+
+// pushCursor is a position in a list of pushes, as a page token holds it.
+type pushCursor struct {
+	SendAt int64 // Unix seconds
+	ID     uuid.UUID
+}
+
+func cursorOf(p push.Position) pushCursor { return pushCursor{p.SendAt.Unix(), p.ID} }
+
+func (c pushCursor) position() push.Position {
+	return push.Position{SendAt: time.Unix(c.SendAt, 0).UTC(), ID: c.ID}
+}
+
 // list answers with a page of the tenant's pushes, by send time.
 func (a *api) list(c *call) error {
 	var (
@@ -55,15 +68,15 @@ func (a *api) list(c *call) error {
 		q   pushFilter
 	)
 	listParams.readQuery(c.r, &q, &bad)
-	after, ok := readPageToken(q.token, c.caller.Tenant, q.Filter)
-	q.checkToken(ok, &bad)
+	after, list := cursorOf(push.Position{}), q.listName()
+	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
 	if err := c.reserve(pageBytes); err != nil {
 		return err
 	}
-	page, err := a.svc.List(c.r.Context(), c.caller.Tenant, q.Filter, after, q.size)
+	page, err := a.svc.List(c.r.Context(), c.caller.Tenant, q.Filter, after.position(), q.size)
 	if err != nil {
 		return err
 	}
@@ -73,7 +86,7 @@ func (a *api) list(c *call) error {
 			v.Pushes[i] = viewOf(p)
 		}
 		if page.Next != nil {
-			v.NextPageToken = pageToken(*page.Next, c.caller.Tenant, q.Filter)
+			v.NextPageToken = pageToken(cursorOf(*page.Next), c.caller.Tenant, list)
 		}
 		return a.answer(c.w, http.StatusOK, v)
 	})

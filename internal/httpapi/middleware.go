@@ -71,7 +71,7 @@ const unmatched = "unmatched"
 
 // ServeHTTP gives a request its id and its deadline, has the router serve it, and reports on it.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	began := a.now()
+	began := a.cfg.Now()
 	rec := &responseRecorder{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
 	w.Header().Set("X-Request-Id", rec.id)
 	harden(w.Header(), r.URL.Path)
@@ -105,7 +105,7 @@ func (a *api) recover(rec *responseRecorder, r *http.Request) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	a.log.ErrorContext(r.Context(), "panic while serving", "request_id", rec.id, "route", rec.route, "panic", p, "stack", string(debug.Stack()))
+	a.cfg.Log.ErrorContext(r.Context(), "panic while serving", "request_id", rec.id, "route", rec.route, "panic", p, "stack", string(debug.Stack()))
 	if rec.status != 0 {
 		panic(http.ErrAbortHandler) // the caller must not take half an answer for a whole one
 	}
@@ -115,7 +115,7 @@ func (a *api) recover(rec *responseRecorder, r *http.Request) {
 
 // report logs and counts an answered request. It never shows bodies, paths or keys.
 func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
-	took := a.now().Sub(began)
+	took := a.cfg.Now().Sub(began)
 	method := knownMethod(r.Method)
 	if a.cfg.Observe != nil {
 		a.cfg.Observe(rec.route, method, rec.status, took.Seconds())
@@ -124,7 +124,7 @@ func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
 	if rec.route == healthPath || rec.route == readyPath || rec.route == metricsPath {
 		level = slog.LevelDebug
 	}
-	if !a.log.Enabled(r.Context(), level) {
+	if !a.cfg.Log.Enabled(r.Context(), level) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -140,7 +140,7 @@ func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
 	case rec.about > 1:
 		attrs = append(attrs, slog.Any("pushes", rec.pushes), slog.Int("pushes_count", rec.about))
 	}
-	a.log.LogAttrs(r.Context(), level, "request", attrs...)
+	a.cfg.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // knownMethod keeps invented methods out of metrics and logs.

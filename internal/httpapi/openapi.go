@@ -168,33 +168,24 @@ func (s *spec) bookedBatch(all map[string]*huma.Response) {
 	}
 }
 
-func (s *spec) param(in, name, description string, schema *huma.Schema) *huma.Param {
-	return &huma.Param{In: in, Name: name, Description: description, Schema: schema, Required: in == "path"}
+func param(in, name, description, example string, schema huma.Schema) *huma.Param {
+	return &huma.Param{In: in, Name: name, Description: description, Example: example, Schema: &schema, Required: in == "path"}
 }
 
-func (s *spec) pushID() *huma.Param    { return s.pathID("id", "The push's id.", exampleID) }
-func (s *spec) webhookID() *huma.Param { return s.pathID("id", "The webhook's id.", exampleID) }
+func pushID() *huma.Param    { return pathID("id", "The push's id.", exampleID) }
+func webhookID() *huma.Param { return pathID("id", "The webhook's id.", exampleID) }
 
-func (s *spec) pathID(name, description, example string) *huma.Param {
-	p := s.param("path", name, description, &huma.Schema{Type: huma.TypeString, Format: "uuid"})
-	p.Example = example
-	return p
+func pathID(name, description, example string) *huma.Param {
+	return param("path", name, description, example, huma.Schema{Type: huma.TypeString, Format: "uuid"})
 }
 
-func (s *spec) recipient() *huma.Param {
-	least, most := 1, maxRecipient
-	p := s.param("path", "id", "The recipient, escaped for a path: a slash is %2F.",
-		&huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most})
-	p.Example = "user-42"
-	return p
+func recipientID() *huma.Param {
+	return param("path", "id", "The recipient, escaped for a path: a slash is %2F.", "user-42", textSchema(1, maxRecipient))
 }
 
-func (s *spec) idempotencyKey() *huma.Param {
-	least, most := 1, 255
-	p := s.param("header", "Idempotency-Key", "Makes the request safe to repeat: the same key and body get the same answer; the same key with another body is refused.",
-		&huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most})
-	p.Example = "order-1234-reminder"
-	return p
+func idempotencyKey() *huma.Param {
+	return param("header", "Idempotency-Key", "Makes the request safe to repeat: the same key and body get the same answer; the same key with another body is refused.",
+		"order-1234-reminder", textSchema(1, 255))
 }
 
 // plain turns an example into what its JSON says, so that it is shown with the members that are really sent.

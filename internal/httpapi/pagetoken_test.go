@@ -10,26 +10,36 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+func listOf(f push.Filter) string { return (&pushFilter{Filter: f}).listName() }
+
+// readPush reads the token of a list of pushes.
+func readPush(token string, tenant uuid.UUID, f push.Filter) (push.Position, bool) {
+	var bad fieldErrors
+	at := cursorOf(push.Position{})
+	readPageToken(token, tenant, listOf(f), &at, &bad)
+	return at.position(), bad.err() == nil
+}
+
 func TestPageToken(t *testing.T) {
 	tenant := uuid.New()
-	p := push.Position{SendAt: time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC), ID: uuid.New()}
-	f := push.Filter{Recipient: "a", Status: push.Sent, From: p.SendAt}
-	token := pageToken(p, tenant, f)
-	if got, ok := readPageToken(token, tenant, f); !ok || got != p {
+	at := push.Position{SendAt: time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC), ID: uuid.New()}
+	f := push.Filter{Recipient: "a", Status: push.Sent, From: at.SendAt}
+	token := pageToken(cursorOf(at), tenant, listOf(f))
+	if got, ok := readPush(token, tenant, f); !ok || got != at {
 		t.Errorf("read %v, %v", got, ok)
 	}
-	if got, ok := readPageToken("", tenant, f); !ok || got != (push.Position{}) {
+	if got, ok := readPush("", tenant, f); !ok || got != (push.Position{}) {
 		t.Errorf("no token is %v, %v", got, ok)
 	}
-	if _, ok := readPageToken(token, uuid.New(), f); ok {
+	if _, ok := readPush(token, uuid.New(), f); ok {
 		t.Error("another tenant may use it")
 	}
 	for _, other := range []push.Filter{
-		{}, {Recipient: "b", Status: push.Sent, From: p.SendAt}, {Recipient: "a", From: p.SendAt}, {Recipient: "a", Status: push.Sent, Until: p.SendAt},
-		{Recipient: "a", Status: push.Sent, From: p.SendAt, Channel: "push"}, {Recipient: "a", Status: push.Sent, From: p.SendAt, Category: "c"},
-		{Category: "a", Status: push.Sent, From: p.SendAt},
+		{}, {Recipient: "b", Status: push.Sent, From: at.SendAt}, {Recipient: "a", From: at.SendAt}, {Recipient: "a", Status: push.Sent, Until: at.SendAt},
+		{Recipient: "a", Status: push.Sent, From: at.SendAt, Channel: "push"}, {Recipient: "a", Status: push.Sent, From: at.SendAt, Category: "c"},
+		{Category: "a", Status: push.Sent, From: at.SendAt},
 	} {
-		if _, ok := readPageToken(token, tenant, other); ok {
+		if _, ok := readPush(token, tenant, other); ok {
 			t.Errorf("it serves the filter %+v", other)
 		}
 	}
@@ -39,7 +49,7 @@ func TestPageToken(t *testing.T) {
 	}
 	for i := range raw {
 		raw[i] ^= 1
-		if _, ok := readPageToken(base64.RawURLEncoding.EncodeToString(raw), tenant, f); ok {
+		if _, ok := readPush(base64.RawURLEncoding.EncodeToString(raw), tenant, f); ok {
 			t.Errorf("byte %d can be changed", i)
 		}
 		raw[i] ^= 1
@@ -49,12 +59,12 @@ func TestPageToken(t *testing.T) {
 // FuzzPageToken: nothing but a real token is taken.
 func FuzzPageToken(f *testing.F) {
 	filter := push.Filter{Recipient: "a"}
-	real := pageToken(push.Position{SendAt: time.Unix(1, 0), ID: uuid.Max}, uuid.Max, filter)
+	real := pageToken(pushCursor{SendAt: 1, ID: uuid.Max}, uuid.Max, listOf(filter))
 	f.Add(real)
 	f.Add("AAAA")
 	f.Add(real + "=")
 	f.Fuzz(func(t *testing.T, token string) {
-		if p, ok := readPageToken(token, uuid.Max, filter); ok && token != "" && token != pageToken(p, uuid.Max, filter) {
+		if p, ok := readPush(token, uuid.Max, filter); ok && token != "" && token != pageToken(cursorOf(p), uuid.Max, listOf(filter)) {
 			t.Errorf("%q is taken for %v", token, p)
 		}
 	})

@@ -102,14 +102,10 @@ func TestPostgresDown(t *testing.T) {
 func TestNotCancelable(t *testing.T) {
 	b := setup(t)
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
-	if _, err := b.db.Exec(t.Context(), `
+	testenv.Exec(t, b.url, `
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome, provider_message_id)
-		SELECT id, 1, tenant_id, recipient_key, recipient, channel, '2026-01-01 00:00:00.5Z', '2026-01-01 00:01Z', '2026-01-01 00:00:01Z', 'unknown', 'm-1' FROM pushes`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.db.Exec(t.Context(), `UPDATE pushes SET status = 'sent', attempts = 1, possibly_delivered = true, last_error = 'timeout'`); err != nil {
-		t.Fatal(err)
-	}
+		SELECT id, 1, tenant_id, recipient_key, recipient, channel, '2026-01-01 00:00:00.5Z', '2026-01-01 00:01Z', '2026-01-01 00:00:01Z', 'unknown', 'm-1' FROM pushes`)
+	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'sent', attempts = 1, possibly_delivered = true, last_error = 'timeout'`)
 	r := b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 409, "not-cancelable")
 	if r.at(t, "push", "id") != id || r.at(t, "push", "status") != "sent" || r.at(t, "push", "possibly_delivered") != true || r.at(t, "push", "last_error") != "timeout" {
 		t.Errorf("%s", r.text)

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -111,20 +110,6 @@ func usageViews(usage []quota.Usage) []usageView {
 	return views
 }
 
-// stamp writes a time in UTC, to the microsecond that Postgres keeps. Send times are whole seconds and come out as
-// such.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z07:00") }
-
-// maybe is stamp, or nil for the zero time.
-func maybe(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := stamp(t)
-	return &s
-}
-
-// get answers with one push.
 func (a *api) get(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)

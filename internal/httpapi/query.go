@@ -36,7 +36,7 @@ func (o *table[T]) readQuery(r *http.Request, to *T, bad *fieldErrors) {
 
 func (f *field[T]) readParameter(values url.Values, to *T, bad *fieldErrors) {
 	text := values.Get(f.name)
-	if text == "" && (f.value.filter || !values.Has(f.name)) {
+	if text == "" && (!f.value.strict || !values.Has(f.name)) {
 		f.absent(to, bad)
 		return
 	}

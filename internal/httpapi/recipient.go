@@ -52,7 +52,7 @@ func (a *api) recipientQuota(c *call) error {
 	)
 	quotaParams.readQuery(c.r, &q, &bad)
 	who := a.subject(c, q.channel, &bad)
-	at := ceilSecond(cmp.Or(q.at, a.now()))
+	at := ceilSecond(cmp.Or(q.at, a.cfg.Now()))
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -111,7 +111,6 @@ type bookingView struct {
 	Status string `json:"status" enum:"scheduled,sending,sent"`
 }
 
-// slots shows a recipient's bookings and blocked intervals.
 func (a *api) slots(c *call) error {
 	var (
 		bad fieldErrors
@@ -119,7 +118,7 @@ func (a *api) slots(c *call) error {
 	)
 	slotsParams.readQuery(c.r, &q, &bad)
 	who := a.subject(c, q.channel, &bad)
-	from := cmp.Or(q.from, ceilSecond(a.now()))
+	from := cmp.Or(q.from, ceilSecond(a.cfg.Now()))
 	until := cmp.Or(q.until, from.Add(defaultSpan))
 	if len(bad.list) == 0 {
 		given := c.r.URL.Query().Get("until")

@@ -21,19 +21,14 @@ func unchangeable(name string, raw []byte, errs *fieldErrors) bool {
 
 // reschedule moves a push that still waits to another send time.
 func (a *api) reschedule(c *call) error {
-	var (
-		bad fieldErrors
-		f   form
-	)
+	var bad fieldErrors
 	c.noQuery(&bad)
 	id := c.pushID(&bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
-	if _, err := c.object(maxBody, &bad, func(r *reader) { f.read(r, &moveFields) }); err != nil {
-		return err
-	}
-	if err := a.refuse(&f, bad); err != nil {
+	f, _, err := a.readForm(c, &moveFields, &bad)
+	if err != nil {
 		return err
 	}
 	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, f.SendAt, c.caller.Caps)

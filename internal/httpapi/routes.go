@@ -48,7 +48,7 @@ func (a *api) pushRoutes(s *spec) []operation {
 		description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
 			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same push.",
-		params: append(submitParams.parameters(s), s.idempotencyKey()), body: pushFields.body(s, exampleRequest()),
+		params: append(submitParams.parameters(s), idempotencyKey()), body: pushFields.body(s, exampleRequest()),
 		status: http.StatusCreated, answer: "The push is booked.", example: examplePush(push.Scheduled), finish: booked,
 		problems: []kind{quotaExceeded, tenantCap, keyReused},
 	}, {
@@ -56,7 +56,7 @@ func (a *api) pushRoutes(s *spec) []operation {
 		summary: "Submit up to 1000 pushes",
 		description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
 			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
-		params: append(submitParams.parameters(s), s.idempotencyKey()), body: batchFields.body(s, exampleBatchRequest()),
+		params: append(submitParams.parameters(s), idempotencyKey()), body: batchFields.body(s, exampleBatchRequest()),
 		status: http.StatusOK, answer: "What became of each push.", example: exampleBatch(), finish: s.bookedBatch, problems: []kind{keyReused},
 	}, {
 		id: "list-pushes", method: http.MethodGet, path: submitPath, tag: tagPushes, scope: push.ScopeRead, serve: a.list,
@@ -66,21 +66,21 @@ func (a *api) pushRoutes(s *spec) []operation {
 		params: listParams.parameters(s), status: http.StatusOK, answer: "A page of pushes.", example: examplePage(),
 	}, {
 		id: "get-push", method: http.MethodGet, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.get,
-		summary: "Read a push", description: "Answers with the push and all its delivery attempts.", params: []*huma.Param{s.pushID()},
+		summary: "Read a push", description: "Answers with the push and all its delivery attempts.", params: []*huma.Param{pushID()},
 		status: http.StatusOK, answer: "The push.", example: examplePush(push.Sent), problems: []kind{notFound},
 	}, {
 		id: "cancel-push", method: http.MethodPost, path: "/v1/pushes/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancel,
 		summary: "Cancel a push",
 		description: "After an answer of 200 nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended with an " +
 			"unknown outcome, possibly_delivered is true. Canceling again answers the same.",
-		params: []*huma.Param{s.pushID()},
+		params: []*huma.Param{pushID()},
 		status: http.StatusOK, answer: "The push is canceled.", example: examplePush(push.Canceled), problems: []kind{notFound, notCancelable},
 	}, {
 		id: "reschedule-push", method: http.MethodPatch, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeWrite, serve: a.reschedule,
 		summary: "Move a push to another send time",
 		description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
 			"by the caller moves along.",
-		params: []*huma.Param{s.pushID()}, body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
+		params: []*huma.Param{pushID()}, body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
 		status: http.StatusOK, answer: "The push at its new time.", example: examplePush(push.Scheduled),
 		problems: []kind{notFound, quotaExceeded, tenantCap, notReschedulable},
 	}}
@@ -96,13 +96,13 @@ func (a *api) quotaRoutes(s *spec) []operation {
 		id: "recipient-quota", method: http.MethodGet, path: "/v1/recipients/{id}/quota", tag: tagQuota, scope: push.ScopeQuota, serve: a.recipientQuota,
 		summary:     "See how full a recipient's quota is",
 		description: "For every rule: the sends in the fullest window that contains the time, and what remains.",
-		params:      append([]*huma.Param{s.recipient()}, quotaParams.parameters(s)...),
+		params:      append([]*huma.Param{recipientID()}, quotaParams.parameters(s)...),
 		status:      http.StatusOK, answer: "The recipient's quota.", example: exampleRecipient(),
 	}, {
 		id: "recipient-slots", method: http.MethodGet, path: "/v1/recipients/{id}/slots", tag: tagQuota, scope: push.ScopeQuota, serve: a.slots,
 		summary:     "See a recipient's free and blocked times",
 		description: "Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.",
-		params:      append([]*huma.Param{s.recipient()}, slotsParams.parameters(s)...),
+		params:      append([]*huma.Param{recipientID()}, slotsParams.parameters(s)...),
 		status:      http.StatusOK, answer: "The recipient's blocked times and bookings.", example: exampleSlots(),
 	}}
 }
@@ -150,31 +150,31 @@ func (a *api) webhookRoutes(s *spec) []operation {
 	}, {
 		id: "get-webhook", method: http.MethodGet, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.getWebhook,
 		summary: "Read a webhook", description: "Answers with the webhook, its recent failures, and whether and why it is disabled.",
-		params: []*huma.Param{s.webhookID()},
+		params: []*huma.Param{webhookID()},
 		status: http.StatusOK, answer: "The webhook.", example: exampleDisabledWebhook(), problems: []kind{notFound},
 	}, {
 		id: "delete-webhook", method: http.MethodDelete, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.deleteWebhook,
 		summary: "Delete a webhook", description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
-		params: []*huma.Param{s.webhookID()}, status: http.StatusNoContent, answer: "The webhook is deleted.", problems: []kind{notFound},
+		params: []*huma.Param{webhookID()}, status: http.StatusNoContent, answer: "The webhook is deleted.", problems: []kind{notFound},
 	}, {
 		id: "test-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/test", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.testWebhook,
 		summary:     "Send a test event",
 		description: "Sends an event of type webhook.test, whatever events the webhook subscribes to. The list of deliveries shows the result.",
-		params:      []*huma.Param{s.webhookID()},
+		params:      []*huma.Param{webhookID()},
 		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleTestDelivery(), problems: []kind{notFound, webhookDisabled},
 	}, {
 		id: "rotate-webhook-secret", method: http.MethodPost, path: webhooksPath + "/{id}/rotate-secret", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.rotateSecret,
 		summary: "Replace a webhook's secret",
 		description: "For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over. " +
 			"Another rotation within that time ends the oldest secret at once.",
-		params: []*huma.Param{s.webhookID()},
+		params: []*huma.Param{webhookID()},
 		status: http.StatusOK, answer: "The webhook with its new secret.", example: exampleNewWebhook(), problems: []kind{notFound},
 	}, {
 		id: "enable-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/enable", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.enableWebhook,
 		summary: "Enable a webhook",
 		description: "Events that waited when the webhook was disabled are sent now. Events from the time in which it was disabled are not. " +
 			"Enabling a webhook that is enabled clears its failures.",
-		params: []*huma.Param{s.webhookID()},
+		params: []*huma.Param{webhookID()},
 		status: http.StatusOK, answer: "The webhook is enabled.", example: exampleWebhook(), problems: []kind{notFound},
 	}}
 }
@@ -185,18 +185,18 @@ func (a *api) deliveryRoutes(s *spec) []operation {
 		summary: "List the deliveries of a webhook",
 		description: "Lists past and pending deliveries, newest first. Filters can be combined; an empty one counts as absent. " +
 			"Deliveries are kept for a week, or as configured. A page may end early: the list continues while there is a next_page_token.",
-		params: append([]*huma.Param{s.webhookID()}, deliveriesParams.parameters(s)...),
+		params: append([]*huma.Param{webhookID()}, deliveriesParams.parameters(s)...),
 		status: http.StatusOK, answer: "A page of deliveries.", example: deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, problems: []kind{notFound},
 	}, {
 		id: "replay-webhook-delivery", method: http.MethodPost, path: webhooksPath + "/{id}/deliveries/{delivery}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replay,
 		summary:     "Send an event again",
 		description: "Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being sent is not changed.",
-		params:      []*huma.Param{s.webhookID(), s.pathID("delivery", "The delivery's id.", exampleOtherID)},
+		params:      []*huma.Param{webhookID(), pathID("delivery", "The delivery's id.", exampleOtherID)},
 		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleDelivery(), problems: []kind{notFound, webhookDisabled},
 	}, {
 		id: "replay-failed-webhook-deliveries", method: http.MethodPost, path: webhooksPath + "/{id}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replayFailed,
 		summary: "Send failed events again", description: "Sends all events since a time that were given up, oldest first.",
-		params: []*huma.Param{s.webhookID()}, body: sinceFields.body(s, map[string]any{"since": timeExample}),
+		params: []*huma.Param{webhookID()}, body: sinceFields.body(s, map[string]any{"since": timeExample}),
 		status: http.StatusAccepted, answer: "The events are being sent.", example: replayedView{3}, problems: []kind{notFound, webhookDisabled},
 	}}
 }

@@ -9,7 +9,6 @@ import (
 
 const submitPath = "/v1/pushes"
 
-// submit books one push.
 func (a *api) submit(c *call) error {
 	f, options, err := a.readSubmit(c)
 	if err != nil {
@@ -33,27 +32,27 @@ func (a *api) submit(c *call) error {
 // readSubmit reads a submit, and refuses one with faults of form.
 func (a *api) readSubmit(c *call) (f *form, o schedule.Options, err error) {
 	var bad fieldErrors
-	o, f = c.options(&bad), &form{}
-	body, err := c.object(maxBody, &bad, func(r *reader) { f.read(r, &pushFields) })
-	if err != nil {
-		return f, o, err
-	}
-	if err := a.refuse(f, bad); err != nil {
-		return f, o, err
-	}
-	if o.IdempotencyKey != "" {
+	o = c.options(&bad)
+	f, body, err := a.readForm(c, &pushFields, &bad)
+	if err == nil && o.IdempotencyKey != "" {
 		o.RequestHash = requestHash(submitPath, body)
 	}
-	return f, o, nil
+	return f, o, err
 }
 
-// refuse returns all that is wrong with a request, if its form or what goes along has errors.
-func (a *api) refuse(f *form, bad fieldErrors) error {
+// readForm reads a body by a table. It returns all that is wrong with the request, if the form or what goes along has
+// errors.
+func (a *api) readForm(c *call, of *table[form], bad *fieldErrors) (f *form, body []byte, err error) {
+	f = &form{}
+	body, err = c.object(maxBody, bad, func(r *reader) { f.read(r, of) })
+	if err != nil {
+		return f, nil, err
+	}
 	if len(bad.list)+len(f.list) > 0 {
 		f.complete(a.svc)
 		bad.addAll("body", f.fieldErrors)
 	}
-	return bad.err()
+	return f, body, bad.err()
 }
 
 // counted counts so many pushes as invalid if err is a fault of their form, which the schedule does not get to see, and
@@ -90,11 +89,8 @@ func (c *call) idempotencyKey(bad *fieldErrors) string {
 	case len(given[0]) == 0 || len(given[0]) > 255:
 		bad.add(location, "must have 1 to 255 bytes", shown(given[0]))
 	}
-	for _, b := range []byte(given[0]) {
-		if b < ' ' || b > '~' {
-			bad.add(location, "must be printable ASCII", shown(printableASCII(given[0])))
-			break
-		}
+	if plain := printableASCII(given[0]); plain != given[0] {
+		bad.add(location, "must be printable ASCII", shown(plain))
 	}
 	return given[0]
 }

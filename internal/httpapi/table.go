@@ -138,12 +138,14 @@ func (f *field[T]) absent(to *T, errs *fieldErrors) {
 	}
 }
 
-// readBody reads a body by the table, and gathers what is wrong with it beside what is wrong with the rest.
+// readBody reads a body by the table. It returns all that is wrong with the request.
 func (o *table[T]) readBody(c *call, to *T, bad *fieldErrors) error {
 	var found fieldErrors
-	_, err := c.object(maxBody, bad, func(r *reader) { o.read(r, to, &found) })
+	if _, err := c.object(maxBody, bad, func(r *reader) { o.read(r, to, &found) }); err != nil {
+		return err
+	}
 	bad.addAll("body", found)
-	return err
+	return bad.err()
 }
 
 // schema describes the object under its name, to which it returns a reference.

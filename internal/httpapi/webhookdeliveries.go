@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -80,8 +79,9 @@ func (a *api) listDeliveries(c *call) error {
 	)
 	deliveriesParams.readQuery(c.r, &q, &bad)
 	id := c.pathID("id", &bad)
-	before, ok := readDeliveriesToken(q.token, c.caller.Tenant, id, q.DeliveryFilter)
-	q.checkToken(ok, &bad)
+	var before int64 // the end of the list
+	list := fmt.Sprintf("deliveries %s %q %q %s", id, q.Status, q.Event, q.Push)
+	readPageToken(q.token, c.caller.Tenant, list, &before, &bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -98,30 +98,10 @@ func (a *api) listDeliveries(c *call) error {
 			v.Deliveries[i] = deliveryViewOf(d)
 		}
 		if page.Next != 0 {
-			v.NextPageToken = deliveriesToken(page.Next, c.caller.Tenant, id, q.DeliveryFilter)
+			v.NextPageToken = pageToken(page.Next, c.caller.Tenant, list)
 		}
 		return a.answer(c.w, http.StatusOK, v)
 	})
-}
-
-// deliveriesToken writes a position in a list of deliveries: see pageToken.
-func deliveriesToken(seq int64, tenant, webhook uuid.UUID, f push.DeliveryFilter) string {
-	return sealed(binary.BigEndian.AppendUint64(nil, uint64(seq)), tenant, deliveryList(webhook, f))
-}
-
-func readDeliveriesToken(token string, tenant, webhook uuid.UUID, f push.DeliveryFilter) (before int64, ok bool) {
-	if token == "" {
-		return 0, true
-	}
-	b, ok := unsealed(token, 8, tenant, deliveryList(webhook, f))
-	if !ok {
-		return 0, false
-	}
-	return int64(binary.BigEndian.Uint64(b)), true
-}
-
-func deliveryList(webhook uuid.UUID, f push.DeliveryFilter) string {
-	return fmt.Sprintf("deliveries %s %q %q %s", webhook, f.Status, f.Event, f.Push)
 }
 
 // replay sends one event again.
@@ -160,9 +140,6 @@ func (a *api) replayFailed(c *call) error {
 	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
 	if err := sinceFields.readBody(c, &since, &bad); err != nil {
-		return err
-	}
-	if err := bad.err(); err != nil {
 		return err
 	}
 	n, err := a.cfg.Webhooks.ReplayFailed(c.r.Context(), c.caller.Tenant, id, since)

@@ -32,10 +32,11 @@ type webhooksView struct {
 	Webhooks []webhookView `json:"webhooks" doc:"The oldest first."`
 }
 
-func webhookViewOf(w push.Webhook) webhookView {
+// webhookViewOf shows a webhook, with its secret if that is new.
+func webhookViewOf(w push.Webhook, secret string) webhookView {
 	v := webhookView{
 		ID: w.ID.String(), URL: w.URL, Events: w.Events, Status: "enabled", DisabledAt: maybe(w.DisabledAt), DisabledReason: w.DisabledReason,
-		Failures: w.Failures, FailingSince: maybe(w.FailingSince), CreatedAt: stamp(w.CreatedAt),
+		Failures: w.Failures, FailingSince: maybe(w.FailingSince), CreatedAt: stamp(w.CreatedAt), Secret: secret,
 	}
 	if v.DisabledAt != nil {
 		v.Status = "disabled"
@@ -45,11 +46,12 @@ func webhookViewOf(w push.Webhook) webhookView {
 
 // webhookForm is a webhook as a caller asks for it.
 type webhookForm struct {
-	url    string
-	events []push.Event
+	url      string
+	urlFault func(url string) string
+	events   []push.Event
 }
 
-var webhookFields = table[webhookForm]{schemaName: "NewWebhook", refuse: unchosen, fields: []field[webhookForm]{
+var webhookFields = table[webhookForm]{schemaName: "NewWebhook", refuse: unchosen, check: (*webhookForm).check, fields: []field[webhookForm]{
 	{"url", required, text(func(f *webhookForm, s string) { f.url = s }, 1, 2048),
 		"The endpoint that events are posted to: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
 	{"events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "The events to send. Default: all.", nil},
@@ -72,6 +74,16 @@ func (f *webhookForm) readEvent(r *reader, i int, name string, errs *fieldErrors
 	f.events = append(f.events[:i:i], e) // which may be those of all
 }
 
+// check refuses a URL that events are not sent to.
+func (f *webhookForm) check(_ []byte, errs *fieldErrors) {
+	if f.url == "" || errs.has("url") {
+		return
+	}
+	if wrong := f.urlFault(f.url); wrong != "" {
+		errs.add("url", wrong, shown(f.url))
+	}
+}
+
 func unchosen(name string, _ []byte, errs *fieldErrors) bool {
 	if name != "secret" {
 		return false
@@ -80,33 +92,22 @@ func unchosen(name string, _ []byte, errs *fieldErrors) bool {
 	return true
 }
 
-// createWebhook makes a webhook, and shows its secret.
 func (a *api) createWebhook(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
-	f := webhookForm{events: push.Events}
+	f := webhookForm{events: push.Events, urlFault: a.cfg.Webhooks.URLFault}
 	if err := webhookFields.readBody(c, &f, &bad); err != nil {
-		return err
-	}
-	if f.url != "" && !bad.has("body.url") {
-		if wrong := a.cfg.Webhooks.URLFault(f.url); wrong != "" {
-			bad.add("body.url", wrong, shown(f.url))
-		}
-	}
-	if err := bad.err(); err != nil {
 		return err
 	}
 	w, secret, err := a.cfg.Webhooks.Create(c.r.Context(), c.caller.Tenant, f.url, f.events)
 	if err != nil {
 		return err
 	}
-	v := webhookViewOf(w)
-	v.Secret = secret
+	v := webhookViewOf(w, secret)
 	c.w.Header().Set("Location", webhooksPath+"/"+v.ID)
 	return a.answer(c.w, http.StatusCreated, v)
 }
 
-// listWebhooks answers with all of a tenant's webhooks.
 func (a *api) listWebhooks(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
@@ -119,45 +120,38 @@ func (a *api) listWebhooks(c *call) error {
 	}
 	v := webhooksView{Webhooks: make([]webhookView, len(hooks))}
 	for i, w := range hooks {
-		v.Webhooks[i] = webhookViewOf(w)
+		v.Webhooks[i] = webhookViewOf(w, "")
 	}
 	return a.answer(c.w, http.StatusOK, v)
 }
 
-// getWebhook answers with one webhook.
 func (a *api) getWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.Webhook(ctx, tenant, id)
-		return webhookViewOf(w), err
+		return webhookViewOf(w, ""), err
 	})
 }
 
-// deleteWebhook ends a webhook.
 func (a *api) deleteWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Webhooks.DeleteWebhook(ctx, tenant, id)
 	})
 }
 
-// enableWebhook switches a webhook on again.
 func (a *api) enableWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.EnableWebhook(ctx, tenant, id)
-		return webhookViewOf(w), err
+		return webhookViewOf(w, ""), err
 	})
 }
 
-// rotateSecret gives a webhook a new secret, and shows it.
 func (a *api) rotateSecret(c *call) error {
 	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
-		v := webhookViewOf(w)
-		v.Secret = secret
-		return v, err
+		return webhookViewOf(w, secret), err
 	})
 }
 
-// testWebhook has a webhook sent an event of its own.
 func (a *api) testWebhook(c *call) error {
 	return a.onWebhook(c, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
@@ -195,7 +189,7 @@ func noSuch(thing string, err error) error {
 func exampleWebhook() webhookView {
 	return webhookViewOf(push.Webhook{
 		ID: uuid.MustParse(exampleID), URL: "https://example.com/hooks/sendquota", Events: []push.Event{push.EventSent, push.EventFailed}, CreatedAt: exampleTime(0),
-	})
+	}, "")
 }
 
 func exampleNewWebhook() webhookView {

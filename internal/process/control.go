@@ -61,8 +61,11 @@ func (p *Process) Thaw() error {
 	return errors.Join(p.signalChildren(syscall.SIGCONT), p.Signal(syscall.SIGCONT))
 }
 
-// Frozen reports whether all of the process is stopped, by a Freeze or by itself.
-func (p *Process) Frozen() bool { return isFrozen(p.Pid()) && p.Alive() }
+// Frozen reports whether all of the process is stopped, by a Freeze or by itself. One that has died is not frozen.
+func (p *Process) Frozen() bool {
+	stopped, running := threads(p.Pid())
+	return stopped > 0 && running == 0 && p.Alive()
+}
 
 func (p *Process) signalChildren(s syscall.Signal) error {
 	if !p.Alive() {
@@ -84,12 +87,14 @@ func (p *Process) signalChildren(s syscall.Signal) error {
 // Before that it might still make children, and the kernel would not resume it if
 // we died, as it does a stopped one: it would stay for ever.
 func awaitFrozen(pid int) error {
-	for deadline := time.Now().Add(patience); !isFrozen(pid); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if _, running := threads(pid); running == 0 {
+			return nil
+		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("process %d does not stop within %s", pid, patience)
 		}
 	}
-	return nil
 }
 
 // numbers reads process ids.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -19,17 +18,23 @@ func attributes(user *syscall.Credential, orphan syscall.Signal) *syscall.SysPro
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: orphan, Credential: user}
 }
 
-// isFrozen reports whether every thread of a process has stopped or ended.
-func isFrozen(pid int) bool {
+// threads counts the threads of a process that a signal has stopped, and those that run. One that has ended is neither.
+func threads(pid int) (stopped, running int) {
 	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // fails on a bad pattern only
-	return !slices.ContainsFunc(stats, func(path string) bool {
+	for _, path := range stats {
 		text, err := os.ReadFile(path) // "12 (name) T …", where the name may hold anything
 		if err != nil {
-			return false // gone meanwhile
+			continue // gone meanwhile
 		}
 		_, state, _ := strings.Cut(string(text[max(0, bytes.LastIndexByte(text, ')')):]), " ")
-		return !strings.HasPrefix(state, "T") && !strings.HasPrefix(state, "Z")
-	})
+		switch {
+		case strings.HasPrefix(state, "T"):
+			stopped++
+		case !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X"):
+			running++
+		}
+	}
+	return stopped, running
 }
 
 // children lists the children of a process; none, if it is gone.

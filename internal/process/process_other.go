@@ -16,8 +16,8 @@ func attributes(user *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr
 	return &syscall.SysProcAttr{Setpgid: true, Credential: user}
 }
 
-// isFrozen does not look: only Linux resumes a stopped child whose parent died.
-func isFrozen(int) bool { return true }
+// threads does not look: only Linux resumes a stopped child whose parent died.
+func threads(int) (stopped, running int) { return 1, 0 }
 
 // children lists the children of a process; none, if it is gone.
 func children(pid int) ([]int, error) {

@@ -19,8 +19,7 @@ type Position struct {
 	ID     uuid.UUID
 }
 
-// Page is a part of a list of pushes. Next is where the next part begins; nil: this is
-// the last one.
+// Page is a part of a list of pushes. Next is where the next part begins; nil: this is the last one.
 type Page struct {
 	Pushes []Push
 	Next   *Position

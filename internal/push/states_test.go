@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStatus_Page holds docs/states.md to the state machine.
-func TestStatus_Page(t *testing.T) {
+// TestDocs_Arrows holds docs/states.md to the state machine.
+func TestDocs_Arrows(t *testing.T) {
 	page, err := os.ReadFile("../../docs/states.md")
 	if err != nil {
 		t.Fatal(err)

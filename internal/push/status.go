@@ -16,9 +16,6 @@ const (
 // Statuses lists every state, in the order of life.
 var Statuses = []Status{Scheduled, Sending, Sent, Failed, Canceled, Expired}
 
-// Counts reports whether a push in this state holds its place in the quota.
-func (s Status) Counts() bool { return s == Scheduled || s == Sending || s == Sent }
-
 // Arrow is one legal change of state.
 type Arrow struct {
 	From, To Status

@@ -57,8 +57,7 @@ type DeliveryFilter struct {
 	Push   uuid.UUID
 }
 
-// DeliveryPage is a part of a list. Next is the Seq before which the next part
-// begins; 0: this is the last one.
+// DeliveryPage is a part of a list. Next is the Seq before which the next part begins; 0: this is the last one.
 type DeliveryPage struct {
 	Deliveries []Delivery
 	Next       int64

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -128,7 +129,7 @@ func TestStatesThatHoldAPlace(t *testing.T) {
 		p := b.inStatus(t, recipient, status)
 		d := draft(b.tenant, recipient, 0)
 		d.Push.SendAt = p.SendAt.Add(30 * time.Second)
-		if v := book(t, b.Store, policy, d); (v.Outcome == booking.Refused) != status.Counts() {
+		if v := book(t, b.Store, policy, d); (v.Outcome == booking.Refused) != slices.Contains([]push.Status{push.Scheduled, push.Sending, push.Sent}, status) {
 			t.Errorf("beside one that is %s: outcome %d", status, v.Outcome)
 		}
 	}

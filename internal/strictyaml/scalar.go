@@ -44,26 +44,33 @@ func (p Place) text(check func(string) string) (string, bool) {
 	return s, true
 }
 
-// OneOf adds one of a few words.
-func (t *Table) OneOf(name, preset, meaning string, to *string, words ...string) {
-	t.add(name, preset, meaning, func(p Place) { *to = p.oneOf(words) })
+// scalar adds a setting that is read from one node. Where read reports false, the value is refused: it must be something
+// else.
+func scalar[T any](t *Table, name, preset, meaning string, to *T, mustBe string, read func(ast.Node) (T, bool)) {
+	t.add(name, preset, meaning, func(p Place) {
+		if value, ok := read(p.node); ok {
+			*to = value
+		} else {
+			p.BadValue("must be %s", mustBe)
+		}
+	})
 }
 
-func (p Place) oneOf(words []string) string {
-	s, ok := textOf(p.node)
-	if !ok || !slices.Contains(words, s) {
-		p.BadValue("must be one of %s", strings.Join(words, ", "))
-		return ""
-	}
-	return s
+// OneOf adds one of a few words.
+func (t *Table) OneOf(name, preset, meaning string, to *string, words ...string) {
+	scalar(t, name, preset, meaning, to, "one of "+strings.Join(words, ", "), func(n ast.Node) (string, bool) {
+		s, ok := textOf(n)
+		return s, ok && slices.Contains(words, s)
+	})
 }
 
 // Level adds a level of a log: debug, info, warn or error.
 func (t *Table) Level(name, preset, meaning string, to *slog.Level) {
-	t.add(name, preset, meaning, func(p Place) {
-		if word := p.oneOf([]string{"debug", "info", "warn", "error"}); word != "" {
-			_ = to.UnmarshalText([]byte(word)) // takes each of the four
-		}
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	scalar(t, name, preset, meaning, to, "one of debug, info, warn, error", func(n ast.Node) (slog.Level, bool) {
+		s, _ := textOf(n)
+		level, ok := levels[s]
+		return level, ok
 	})
 }
 
@@ -100,25 +107,17 @@ func parsePrefix(s string) (netip.Prefix, error) {
 
 // Bool adds true or false.
 func (t *Table) Bool(name, preset, meaning string, to *bool) {
-	t.add(name, preset, meaning, func(p Place) {
-		b, ok := p.node.(*ast.BoolNode)
-		if !ok {
-			p.BadValue("must be true or false")
-			return
-		}
-		*to = b.Value
+	scalar(t, name, preset, meaning, to, "true or false", func(n ast.Node) (bool, bool) {
+		b, ok := n.(*ast.BoolNode)
+		return ok && b.Value, ok
 	})
 }
 
 // Int adds a whole number within bounds, both of which are allowed.
 func (t *Table) Int(name, preset, meaning string, to *int, least, most int) {
-	t.add(name, preset, meaning, func(p Place) {
-		n, ok := wholeNumber(p.node)
-		if !ok || n < least || n > most {
-			p.BadValue("must be a whole number from %d to %d", least, most)
-			return
-		}
-		*to = n
+	scalar(t, name, preset, meaning, to, fmt.Sprintf("a whole number from %d to %d", least, most), func(n ast.Node) (int, bool) {
+		i, ok := wholeNumber(n)
+		return i, ok && least <= i && i <= most
 	})
 }
 
@@ -145,14 +144,10 @@ func (t *Table) Duration(name, preset, meaning string, to *time.Duration, least,
 	case most == Forever:
 		bounds = "of at least " + Short(least)
 	}
-	t.add(name, preset, meaning, func(p Place) {
-		s, _ := textOf(p.node)
+	scalar(t, name, preset, meaning, to, "a duration "+bounds+", written like 500ms, 90s or 24h", func(n ast.Node) (time.Duration, bool) {
+		s, _ := textOf(n)
 		d, err := time.ParseDuration(s)
-		if err != nil || d < least || d > most {
-			p.BadValue("must be a duration %s, written like 500ms, 90s or 24h", bounds)
-			return
-		}
-		*to = d
+		return d, err == nil && least <= d && d <= most
 	})
 }
 

@@ -224,7 +224,9 @@ func TestDescribe(t *testing.T) {
 		{Name: "pumps.NAME.token", Meaning: "mains: opens the valve"},
 		{Name: "pumps.NAME.litres", Default: "5", Meaning: "mains: a minute"},
 	}
-	if diff := cmp.Diff(want, strictyaml.Describe(g.settings)); diff != "" {
+	var got []strictyaml.Setting
+	strictyaml.Describe(g.settings, func(s strictyaml.Setting) { got = append(got, s) })
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

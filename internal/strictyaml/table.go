@@ -218,22 +218,20 @@ type Setting struct {
 	Meaning string // in one phrase, with what is allowed
 }
 
-// Describe lists the settings of a section and of those within it, in the order in which they were added.
-func Describe(settings func(*Table)) []Setting { return newTable(settings).describe("", "") }
+// Describe shows the settings of a section and of those within it, in the order in which they were added. The table in
+// docs/settings.md is made of them.
+func Describe(settings func(*Table), show func(Setting)) { newTable(settings).describe("", "", show) }
 
-func (t *Table) describe(prefix, of string) []Setting {
-	var all []Setting
+func (t *Table) describe(prefix, of string, show func(Setting)) {
 	for _, f := range t.fields {
-		if f.meaning == "" {
-			continue
+		if f.meaning != "" {
+			show(Setting{prefix + f.name, f.preset, of + f.meaning})
 		}
-		all = append(all, Setting{prefix + f.name, f.preset, of + f.meaning})
 		if f.section != nil {
-			all = append(all, f.section.describe(prefix+f.name+f.step+".", "")...)
+			f.section.describe(prefix+f.name+f.step+".", "", show)
 		}
 	}
 	for _, v := range t.cases {
-		all = append(all, v.table.describe(prefix, v.value+": ")...)
+		v.table.describe(prefix, v.value+": ", show)
 	}
-	return all
 }

@@ -38,20 +38,16 @@ type Config struct {
 	Redis    string   // URL; empty: a new index
 	Settings string   // the YAML file
 	Dir      string   // of the settings and the logs; empty: a new one
-	Env      []string // of all programs, besides
+	Env      []string // of all programs, besides what names the servers, the settings and the address
 }
 
 // Installation is one sendquota with a tenant. Its programs run as child
 // processes of the test, with exactly the environment Env.
 type Installation struct {
 	T
-	Programs string // folder of the programs
-	Dir      string // of the settings and the logs
-	Database string // URL
-	Redis    string // URL
-	Env      []string
-	Addr     string // of the API
-	Key      string // of the tenant
+	Config        // complete: nothing is empty
+	Addr   string // of the API
+	Key    string // of the tenant
 
 	started *atomic.Int64 // processes
 }
@@ -68,11 +64,11 @@ func Install(t T, c Config) *Installation {
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
 	}
-	i := &Installation{T: t, Programs: c.Programs, Dir: c.Dir, Database: c.Database, Redis: c.Redis, Addr: FreeAddr(t), started: new(atomic.Int64)}
-	settings := filepath.Join(c.Dir, "sendquota.yaml")
+	settings, addr := filepath.Join(c.Dir, "sendquota.yaml"), FreeAddr(t)
 	Check(t, os.MkdirAll(c.Dir, 0o700))
 	Check(t, os.WriteFile(settings, []byte(c.Settings), 0o600))
-	i.Env = append([]string{"DATABASE_URL=" + c.Database, "REDIS_URL=" + c.Redis, "SENDQUOTA_ADDR=" + i.Addr, "SENDQUOTA_CONFIG=" + settings}, c.Env...)
+	c.Env = append([]string{"DATABASE_URL=" + c.Database, "REDIS_URL=" + c.Redis, "SENDQUOTA_ADDR=" + addr, "SENDQUOTA_CONFIG=" + settings}, c.Env...)
+	i := &Installation{T: t, Config: c, Addr: addr, started: new(atomic.Int64)}
 	i.Tool("migrate")
 	i.Key = i.Tenant("acme")
 	return i

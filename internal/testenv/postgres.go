@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -43,12 +45,39 @@ func (s *Servers) Postgres(t T) string {
 	return u
 }
 
+// Connect connects to a Postgres, until the test ends.
+func Connect(t T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	Check(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it may be cut by then
+	return conn
+}
+
 // PostgresServer returns the server itself.
 func (s *Servers) PostgresServer(t T) *devstack.Server {
 	t.Helper()
 	p, err := s.postgres()
 	Check(t, err)
 	return p.server
+}
+
+// Exec runs a statement in the database of a URL.
+func Exec(t T, url, statement string, args ...any) {
+	t.Helper()
+	Check(t, devstack.Exec(t.Context(), url, statement, args...))
+}
+
+// Query returns the value that a query finds in the database of a URL: of one row and one column.
+func Query[V any](t T, url, query string, args ...any) V {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	Check(t, err)
+	defer conn.Close(t.Context())
+	rows, _ := conn.Query(t.Context(), query, args...) // its error is also that of the rows
+	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[V])
+	Check(t, err)
+	return value
 }
 
 // newPostgres finds or starts a server and makes the template in it.

@@ -3,7 +3,6 @@ package testenv
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 	"time"
@@ -40,14 +39,10 @@ func (s *Servers) Redis(t T) string {
 	t.Helper()
 	x, err := s.redis()
 	Check(t, err)
-	next := x.take
-	if !x.server.Private() {
-		next = x.borrow
+	if x.server.Private() {
+		return x.take(t)
 	}
-	u, giveBack, err := next(t.Context())
-	Check(t, err)
-	Finally(t, giveBack)
-	return u
+	return x.borrow(t)
 }
 
 // RedisServer returns the server itself.
@@ -83,56 +78,38 @@ func newIndexes(c devstack.Config) (*indexes, error) {
 }
 
 // take hands out an index of a server of our own.
-func (x *indexes) take(context.Context) (string, func() error, error) {
-	var n int
-	select {
-	case n = <-x.free:
-	default:
-		return "", nil, errors.New("every index of the tests' Redis is taken at once")
-	}
+func (x *indexes) take(t T) string {
+	t.Helper()
 	u, err := url.Parse(x.server.URL)
-	if err != nil {
-		return "", nil, err
+	Check(t, err)
+	select {
+	case n := <-x.free:
+		u.Path = "/" + strconv.Itoa(n)
+		client := RedisClient(t, u.String())
+		Finally(t, func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
+			defer cancel()
+			err := client.FlushDB(ctx).Err()
+			x.free <- n
+			return err
+		})
+	default:
+		t.Fatal("every index of the tests' Redis is taken at once")
 	}
-	u.Path = "/" + strconv.Itoa(n)
-	return u.String(), func() error {
-		err := flush(u.String())
-		x.free <- n
-		return err
-	}, nil
+	return u.String()
 }
 
 // borrow takes an index of a server that is not ours, and waits while none is empty.
-func (x *indexes) borrow(ctx context.Context) (string, func() error, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	for {
-		s, err := devstack.BorrowIndex(ctx, x.server.URL)
-		if err == nil {
-			return s.URL, s.Close, nil
+func (x *indexes) borrow(t T) string {
+	t.Helper()
+	var s *devstack.Server
+	Until(t, 50*time.Millisecond, "the shared Redis has an empty index; unset REDIS_URL to let the tests start their own", func() bool {
+		var err error
+		if s, err = devstack.BorrowIndex(t.Context(), x.server.URL); !errors.Is(err, devstack.ErrNoEmptyIndex) {
+			Check(t, err)
 		}
-		if !errors.Is(err, devstack.ErrNoEmptyIndex) {
-			return "", nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return "", nil, fmt.Errorf("the shared Redis has %w; unset REDIS_URL to let the tests start their own", err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-func flush(url string) error {
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return err
-	}
-	client := redis.NewClient(o)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
-	defer cancel()
-	if err := client.FlushDB(ctx).Err(); err != nil {
-		return fmt.Errorf("flush the test's Redis: %w", err)
-	}
-	return nil
+		return err == nil
+	})
+	Finally(t, s.Close)
+	return s.URL
 }

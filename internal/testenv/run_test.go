@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRun_FatalEndsAndCleansUp(t *testing.T) {
+func TestRun_Fatal(t *testing.T) {
 	t.Parallel()
 	first := errors.New("first")
 	var steps []string
@@ -38,7 +38,7 @@ func TestRun_FatalEndsAndCleansUp(t *testing.T) {
 	}
 }
 
-func TestRun_UntilEndsWithContext(t *testing.T) {
+func TestUntil_ContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	err := Run(ctx, func(r T) {
@@ -49,5 +49,16 @@ func TestRun_UntilEndsWithContext(t *testing.T) {
 	}
 	if err := Run(t.Context(), func(T) {}); err != nil {
 		t.Errorf("without an error: %v", err)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	for q, want := range map[float64]float64{0: 1, 0.5: 3, 0.99: 4, 1: 5} {
+		if got := Quantile([]float64{5, 4, 3, 2, 1}, q); got != want {
+			t.Errorf("quantile %v is %v, should be %v", q, got, want)
+		}
+	}
+	if got := Quantile[float64](nil, 0.5); got != 0 {
+		t.Errorf("of no values it is %v", got)
 	}
 }

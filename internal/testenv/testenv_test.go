@@ -1,7 +1,6 @@
 package testenv
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -14,46 +13,25 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-func connect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // it may be cut by then
-	return conn
-}
-
-func scan[T any](t *testing.T, conn *pgx.Conn, sql string) T {
-	t.Helper()
-	var v T
-	if err := conn.QueryRow(t.Context(), sql).Scan(&v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 const testDatabases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'sendquota_test_%'"
 
 func TestPostgres_DatabasePerTest(t *testing.T) {
 	for i := range 3 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			conn := connect(t, Postgres(t))
+			u := Postgres(t)
 			// The table comes with the migrations and is empty in every copy.
-			if n := scan[int](t, conn, "SELECT count(*) FROM tenants"); n != 0 {
+			if n := Query[int](t, u, "SELECT count(*) FROM tenants"); n != 0 {
 				t.Errorf("a new database has %d tenants", n)
 			}
-			if _, err := conn.Exec(t.Context(), "INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), 'one')"); err != nil {
-				t.Fatal(err)
-			}
+			Exec(t, u, "INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), 'one')")
 		})
 	}
 }
 
 func TestPostgres_DropsConnectedDatabase(t *testing.T) {
-	observer := connect(t, Postgres(t))
-	before := scan[int](t, observer, testDatabases)
+	observer := Postgres(t)
+	before := Query[int](t, observer, testDatabases)
 	t.Run("user", func(t *testing.T) {
 		u := Postgres(t)
 		// Nobody closes this one.
@@ -61,7 +39,7 @@ func TestPostgres_DropsConnectedDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if after := scan[int](t, observer, testDatabases); after > before {
+	if after := Query[int](t, observer, testDatabases); after > before {
 		t.Errorf("%d databases, before %d", after, before)
 	}
 }
@@ -95,7 +73,7 @@ func TestOwnServers_Killed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Name == "postgres" {
-			scan[int](t, connect(t, s.URL), "SELECT count(*) FROM pushes")
+			Query[int](t, s.URL, "SELECT count(*) FROM pushes")
 		}
 	}
 }
@@ -113,25 +91,23 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, ours *Servers) {
 			t.Error(err)
 		}
 	})
-	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.DatabaseURL, RedisURL: theirs.RedisURL, Progress: t.Output()})
+	return theirs, NewServers(devstack.Config{DatabaseURL: theirs.Postgres.URL, RedisURL: theirs.Redis.URL, Progress: t.Output()})
 }
 
-func TestEnvironment_KeepsForeignData(t *testing.T) {
+func TestEnvironment_ForeignData(t *testing.T) {
 	theirs, ours := elsewhere(t)
-	database, cache := connect(t, theirs.DatabaseURL), RedisClient(t, theirs.RedisURL)
-	if _, err := database.Exec(t.Context(), "CREATE TABLE tenants AS SELECT 42 AS n"); err != nil {
-		t.Fatal(err)
-	}
+	cache := RedisClient(t, theirs.Redis.URL)
+	Exec(t, theirs.Postgres.URL, "CREATE TABLE tenants AS SELECT 42 AS n")
 	if err := cache.Set(t.Context(), "theirs", 42, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 
 	t.Run("user", func(t *testing.T) {
 		u, index := ours.Postgres(t), ours.Redis(t)
-		if host(t, u) != host(t, theirs.DatabaseURL) || host(t, index) != host(t, theirs.RedisURL) {
+		if host(t, u) != host(t, theirs.Postgres.URL) || host(t, index) != host(t, theirs.Redis.URL) {
 			t.Errorf("%s and %s are not on the servers of the environment", u, index)
 		}
-		if n := scan[int](t, connect(t, u), "SELECT count(*) FROM tenants"); n != 0 {
+		if n := Query[int](t, u, "SELECT count(*) FROM tenants"); n != 0 {
 			t.Errorf("a new database has %d tenants", n)
 		}
 		if got := RedisClient(t, index).Exists(t.Context(), "theirs").Val(); got != 0 {
@@ -142,10 +118,10 @@ func TestEnvironment_KeepsForeignData(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if n := scan[int](t, database, testDatabases); n != 0 {
+	if n := Query[int](t, theirs.Postgres.URL, testDatabases); n != 0 {
 		t.Errorf("%d databases are left", n)
 	}
-	if n := scan[int](t, database, "SELECT n FROM tenants"); n != 42 {
+	if n := Query[int](t, theirs.Postgres.URL, "SELECT n FROM tenants"); n != 42 {
 		t.Errorf("their table has %d", n)
 	}
 	if n := cache.DBSize(t.Context()).Val(); n != 1 {
@@ -176,7 +152,7 @@ func TestPostgres_DatabaseURL(t *testing.T) {
 	}
 }
 
-func TestEnvironment_KeepsFailure(t *testing.T) {
+func TestEnvironment_Failure(t *testing.T) {
 	ours := NewServers(devstack.Config{DatabaseURL: "postgres://nobody@127.0.0.1:1/none?sslmode=disable"})
 	_, first := ours.postgres()
 	_, second := ours.postgres()

@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+)
+
+// scalar sets what parse makes of a text, unless parse says what is wrong with it.
+func scalar[T, V any](set func(*T, V), schema huma.Schema, parse func(text string) (v V, wrong string)) value[T] {
+	return value[T]{quoted: schema.Type == huma.TypeString, describe: described(schema), parse: func(to *T, text string) string {
+		v, wrong := parse(text)
+		if wrong == "" {
+			set(to, v)
+		}
+		return wrong
+	}}
+}
+
+// text reads least to most printable bytes.
+func text[T any](set func(*T, string), least, most int) value[T] {
+	return scalar(set, textSchema(least, most), func(text string) (string, string) { return text, unfit(text, least, most) })
+}
+
+func textSchema(least, most int) huma.Schema {
+	schema := huma.Schema{Type: huma.TypeString, MaxLength: &most}
+	if least > 0 {
+		schema.MinLength = &least
+	}
+	return schema
+}
+
+// unfit says why s does not consist of least to most printable bytes, or nothing.
+func unfit(s string, least, most int) string {
+	switch {
+	case len(s) < least:
+		return "must not be empty"
+	case len(s) > most:
+		return fmt.Sprintf("must have at most %d bytes, has %d", most, len(s))
+	case !utf8.ValidString(s):
+		return "must be valid UTF-8"
+	}
+	for _, c := range s {
+		if !unicode.IsPrint(c) {
+			return fmt.Sprintf("must be printable, but has the character %U", c)
+		}
+	}
+	return ""
+}
+
+// oneOf reads one of a few words.
+func oneOf[T any, W ~string](set func(*T, W), words ...W) value[T] {
+	schema := huma.Schema{Type: huma.TypeString}
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = string(w)
+		schema.Enum = append(schema.Enum, all[i])
+	}
+	wrong := "must be one of: " + strings.Join(all, ", ")
+	return scalar(set, schema, func(text string) (W, string) {
+		if i := slices.Index(all, text); i >= 0 {
+			return words[i], ""
+		}
+		return "", wrong
+	})
+}
+
+// boolean reads true or false. In a query it must not be empty: what does not clearly say whether it is a rehearsal
+// must not be carried out.
+func boolean[T any](set func(*T, bool)) value[T] {
+	v := scalar(set, huma.Schema{Type: huma.TypeBoolean}, func(text string) (bool, string) {
+		if text != "true" && text != "false" {
+			return false, "must be true or false"
+		}
+		return text == "true", ""
+	})
+	v.strict = true
+	return v
+}
+
+// integer reads a whole number from least to most.
+func integer[T any](set func(*T, int), least, most int) value[T] {
+	low, high := float64(least), float64(most)
+	schema := huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: &low, Maximum: &high}
+	return scalar(set, schema, func(text string) (int, string) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Sprintf("must be a whole number from %d to %d", least, most)
+		}
+		return n, ""
+	})
+}
+
+// spanShape is that of the time spans that the document describes.
+const spanShape = `^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+
+// span reads a time span from least to most.
+func span[T any](set func(*T, time.Duration), least, most time.Duration) value[T] {
+	shape := regexp.MustCompile(spanShape)
+	return scalar(set, huma.Schema{Type: huma.TypeString, Pattern: spanShape}, func(text string) (time.Duration, string) {
+		d, err := time.ParseDuration(text)
+		if err != nil || !shape.MatchString(text) || d < least || d > most {
+			return 0, fmt.Sprintf("must be a time span from %s to %gh, written like 500ms, 90s or 24h", least, most.Hours())
+		}
+		return d, ""
+	})
+}
+
+// identifier reads a UUID.
+func identifier[T any](set func(*T, uuid.UUID)) value[T] {
+	return scalar(set, huma.Schema{Type: huma.TypeString, Format: "uuid"}, parseID)
+}
+
+func parseID(text string) (id uuid.UUID, wrong string) {
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 {
+		return uuid.Nil, "must be a UUID"
+	}
+	return id, ""
+}
+
+// token is a text that is not looked at here.
+func token[T any](set func(*T, string)) value[T] {
+	return scalar(set, huma.Schema{Type: huma.TypeString}, func(text string) (string, string) { return text, "" })
+}

@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const timeExample = "2026-12-01T09:00:00Z"
+
+// moment reads a time with a zone.
+func moment[T any](set func(*T, time.Time)) value[T] {
+	v := scalar(set, huma.Schema{Type: huma.TypeString, Format: "date-time"}, parseTime)
+	v.mend = restorePlus
+	return v
+}
+
+// restorePlus restores the plus sign of a zone, which a query without escapes turns into a blank.
+func restorePlus(text string) string {
+	if n := len(text) - len("+00:00"); n > 0 && text[n] == ' ' {
+		return text[:n] + "+" + text[n+1:]
+	}
+	return text
+}
+
+// parseTime reads a time of RFC 3339 to the letter, in the years 1 to 9999 of UTC, or says what is wrong with it. It
+// never returns the zero time, which stands for an absent one.
+func parseTime(s string) (time.Time, string) {
+	t, err := parseRFC3339(s)
+	if err != nil {
+		if _, err := parseRFC3339(s + "Z"); err == nil {
+			return time.Time{}, "needs a time zone, like " + timeExample
+		}
+		return time.Time{}, "must be a time like " + timeExample
+	}
+	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}, "must lie in the years 1 to 9999"
+	}
+	if t.IsZero() {
+		t = t.Add(time.Nanosecond)
+	}
+	return t, ""
+}
+
+// parseRFC3339 allows a lower-case t and z, as the RFC does, but not what time.Parse lets pass: 9:00 for 09:00, a comma
+// for a point, a zone of +25:00.
+func parseRFC3339(s string) (time.Time, error) {
+	s = strings.ToUpper(s)
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return t, err
+	}
+	if s[13] != ':' || strings.Contains(s, ",") {
+		return t, errSloppy
+	}
+	if zone := s[len(s)-len("00:00"):]; s[len(s)-1] != 'Z' && (zone[:2] > "23" || zone[3:] > "59") {
+		return t, errSloppy
+	}
+	return t, nil
+}
+
+var errSloppy = errors.New("not quite RFC 3339")
+
+// stamp writes a time in UTC, to the microsecond that Postgres keeps. Send times are whole seconds and come out as
+// such.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z07:00") }
+
+// maybe is stamp, or nil for the zero time.
+func maybe(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := stamp(t)
+	return &s
+}
