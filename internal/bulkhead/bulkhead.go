@@ -74,7 +74,7 @@ func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K]
 		b.tenants[key] = t
 	}
 	loan := &Loan[K]{from: b, to: t, units: units}
-	if t.turn == nil && b.turns.Len() == 0 && b.fits(t, units) {
+	if t.turn == nil && b.turns.Len() == 0 && !b.own(t, units) && b.used+units <= b.total {
 		b.lend(t, units)
 		b.mu.Unlock()
 		return loan, nil
@@ -109,11 +109,6 @@ func (l *Loan[K]) orGiveUp(ctx context.Context, w *waiter, place *list.Element) 
 	b.settle(l.to)
 	b.serve() // it may have been in the way of others
 	return nil, full
-}
-
-// fits reports whether units can be lent now.
-func (b *Bulkhead[K]) fits(t *tenant[K], units int64) bool {
-	return !b.own(t, units) && b.used+units <= b.total
 }
 
 // own reports whether a tenant has too much itself to be lent more. One that has nothing is lent whatever there is.

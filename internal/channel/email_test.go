@@ -246,7 +246,7 @@ func TestEmail_Quit(t *testing.T) {
 	for _, step := range []string{"AUTH", "MAIL", "RCPT", "DATA"} {
 		server := newMailServer(t, mailSetup{script: mailScript{step: "550 no"}})
 		newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
-		for deadline := time.Now().Add(5 * time.Second); len(server.all()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); len(server.all()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		}
 		if all := server.all(); len(all) != 1 || !all[0].quit {
 			t.Errorf("refused at %s: %+v", step, all)

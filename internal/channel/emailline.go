@@ -29,7 +29,6 @@ func newMailLine(ctx context.Context, conn net.Conn) *mailLine {
 	return &mailLine{Conn: conn, left: maxReplies, stop: stop}
 }
 
-// Read reads what the server says.
 func (l *mailLine) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errTooMuch
@@ -39,14 +38,12 @@ func (l *mailLine) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the server.
 func (l *mailLine) Write(p []byte) (int, error) {
 	n, err := l.Conn.Write(p)
 	l.wrote = time.Now()
 	return n, err
 }
 
-// Close ends the connection.
 func (l *mailLine) Close() error {
 	l.stop()
 	return l.Conn.Close()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
@@ -109,12 +108,8 @@ func setup(t testing.TB, policy quota.Policy) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := redis.ParseURL(testenv.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
+	t.Cleanup(st.Close)
+	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), metrics: &metrics{}, tenant: tenant(t, st)}
 	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
 	return b

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -51,17 +50,6 @@ func (qs *channelQueues) blocked() (channels []string) {
 		}
 	}
 	return channels
-}
-
-// busy lists the tenants of which at least so many recipients wait in the queue of a channel; 0: half as many as are
-// sent in ten seconds, and a few thousand.
-func (qs *channelQueues) busy(enough int) (sources []push.Source) {
-	for _, q := range qs.all {
-		for _, tenant := range q.tenantsWith(cmp.Or(enough, max(q.limit/24, shortestQueue/4))) {
-			sources = append(sources, push.Source{Tenant: tenant, Channel: q.channel})
-		}
-	}
-	return sources
 }
 
 // count counts attempts at a channel that begin or end.

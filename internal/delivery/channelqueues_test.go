@@ -58,13 +58,9 @@ func setupWorkers(t *testing.T, workers int, policy quota.Policy, speed pace.Spe
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := redis.ParseURL(redisURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
-		rdb := redis.NewClient(o)
-		t.Cleanup(func() { _ = rdb.Close() })
+		rdb := testenv.RedisClient(t, redisURL, func(o *redis.Options) {
+			o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
+		})
 		w := delivery.New(f.store, f.cache, set, quiet, f.metrics, delivery.Config{
 			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.taken},
 		})
@@ -374,12 +370,7 @@ func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 		f.due(t, fmt.Sprint("warm", i), "sms")
 	}
 	eventually(t, "it works with Redis", func() bool { return len(f.sms.all()) == 6 })
-	o, err := redis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	defer rdb.Close()
+	rdb := testenv.RedisClient(t, server.URL)
 	heard := func() []redis.Z { // of workers, the longest ago first
 		workers, err := rdb.ZRangeWithScores(t.Context(), "sq:pace:workers", 0, -1).Result()
 		if err != nil {

@@ -4,6 +4,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -227,9 +228,16 @@ func (w *Worker) closeAll() (recipientKeys []int64) {
 	return recipientKeys
 }
 
-// Busy lists the tenants of which so many recipients wait for a channel that there is no need to find more; 0: so
-// many that they last for several seconds.
-func (w *Worker) Busy(enough int) []push.Source { return w.queues.busy(enough) }
+// Busy lists the tenants of which at least so many recipients wait for a channel; 0: half as many as are sent in ten
+// seconds, and a few thousand.
+func (w *Worker) Busy(enough int) (sources []push.Source) {
+	for _, q := range w.queues.all {
+		for _, tenant := range q.tenantsWith(cmp.Or(enough, max(q.limit/24, shortestQueue/4))) {
+			sources = append(sources, push.Source{Tenant: tenant, Channel: q.channel})
+		}
+	}
+	return sources
+}
 
 // Channels calls each for every channel, with the number of recipients in its queue, and how much longer it pauses
 // because its provider fails or asked for a pause.

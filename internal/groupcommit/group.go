@@ -66,26 +66,22 @@ func (g *Group[Req, Res]) Do(req Req) (Res, error) {
 func (g *Group[Req, Res]) handOver() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case g.Pause > 0:
-		go func() {
-			time.Sleep(g.Pause)
-			g.work()
-		}()
-	case len(g.waiting) > 0:
+	if g.Pause > 0 || len(g.waiting) > 0 {
 		go g.work()
-	default:
+	} else {
 		g.running--
 	}
 }
 
-// work runs groups until no call waits.
+// work runs groups, each after a pause, until no call waits.
 func (g *Group[Req, Res]) work() {
-	for calls := g.next(); len(calls) > 0; calls = g.next() {
-		g.run(calls)
-		if g.Pause > 0 {
-			time.Sleep(g.Pause)
+	for {
+		time.Sleep(g.Pause)
+		calls := g.next()
+		if len(calls) == 0 {
+			return
 		}
+		g.run(calls)
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -75,4 +77,18 @@ func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
 	}
 	req := outbound.Post(u, "application/json", d.Payload)
 	return req, outbound.Sign(req.Header, d.ID.String(), n.now(), d.Payload, signers...)
+}
+
+// backoff lists the pauses between the attempts to deliver an event; after the last it is given up. They make 23
+// hours and 42 minutes.
+func backoff() []time.Duration {
+	return []time.Duration{
+		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+		time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 8 * time.Hour,
+	}
+}
+
+// spread makes a pause up to a tenth shorter or longer.
+func spread(pause time.Duration, id uuid.UUID, attempt int) time.Duration {
+	return pause - pause/10 + push.Spread(pause, id[:], attempt)
 }

@@ -72,7 +72,7 @@ func TestAttempt_InnerNetwork(t *testing.T) {
 		{"http://nobody.invalid/", false, "no connection: the host has no public address"},
 		{"http://127.0.0.1:1/", true, "no connection: connection refused"},
 	} {
-		n := New(nil, nil, nil, time.Now, Config{Timeout: 5 * time.Second, AllowPrivateAddresses: row.private, Backoff: Backoff()})
+		n := New(nil, nil, nil, time.Now, Config{Timeout: 5 * time.Second, AllowPrivateAddresses: row.private, Backoff: backoff()})
 		got := n.attempt(t.Context(), store.Outgoing{ID: uuid.New(), URL: row.url, Secret: newSecret(), Attempt: 1})
 		n.client.Close()
 		if got.Error != row.want {
@@ -86,7 +86,7 @@ func TestBackoff_LastsADay(t *testing.T) {
 	for range 1000 {
 		id := uuid.New()
 		var all time.Duration
-		for i, pause := range Backoff() {
+		for i, pause := range backoff() {
 			all += spread(pause, id, i+1)
 			if got := spread(pause, id, i+1); got < pause*9/10 || got > pause*11/10 {
 				t.Fatalf("%s became %s", pause, got)

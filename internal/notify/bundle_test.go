@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 type bundle struct {
 	*store.Store
 	t        *testing.T
-	db       *pgx.Conn
+	url      string // of the database
 	webhooks *Webhooks
 	tenant   uuid.UUID
 	log      testenv.Buffer
@@ -41,11 +40,7 @@ func setup(t *testing.T) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	b := &bundle{Store: st, t: t, webhooks: NewWebhooks(st, WebhooksConfig{MaxPerTenant: 10, AllowPrivateAddresses: true})}
-	if b.db, err = pgx.Connect(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.db.Close(context.Background()) })
+	b := &bundle{Store: st, t: t, url: url, webhooks: NewWebhooks(st, WebhooksConfig{MaxPerTenant: 10, AllowPrivateAddresses: true})}
 	b.tenant = b.newTenant("acme")
 	return b
 }

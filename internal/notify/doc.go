@@ -10,7 +10,7 @@
 //     the event is sent again, under the same webhook-id.
 //   - In order per push and webhook: an event waits until those before it are
 //     delivered or given up.
-//   - What fails is repeated over a day, with growing pauses ([Backoff]).
+//   - What fails is repeated over a day, with growing pauses (see backoff).
 //   - No endpoint waits for another one. Of each, only a few requests are under
 //     way at once, and one while it fails; the worker has room for hundreds. The
 //     delivery of pushes does not depend on it.

@@ -29,7 +29,7 @@ type Config struct {
 	Timeout               time.Duration // of one attempt
 	AllowPrivateAddresses bool
 	DisableAfter          time.Duration   // an endpoint that has failed for so long is switched off
-	Backoff               []time.Duration // the pauses between attempts; nil: those of Backoff
+	Backoff               []time.Duration // the pauses between attempts; nil: those of backoff
 }
 
 // outbox is the part of the store that holds the events.
@@ -60,7 +60,7 @@ type Notifier struct {
 // New returns a notifier on top of its parts. now is the clock, usually time.Now.
 func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Notifier {
 	if cfg.Backoff == nil {
-		cfg.Backoff = Backoff()
+		cfg.Backoff = backoff()
 	}
 	n := &Notifier{
 		outbox: box, log: log, metrics: metrics, now: now, cfg: cfg, wake: make(chan struct{}, 1),

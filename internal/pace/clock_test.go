@@ -25,13 +25,7 @@ type bundle struct {
 const epoch = 1_795_000_000_123_457 // microseconds: numbers of real lengths
 
 func setup(t *testing.T) *bundle {
-	o, err := redis.ParseURL(testenv.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &bundle{t: t, rdb: redis.NewClient(o)}
-	t.Cleanup(func() { _ = c.rdb.Close() })
-	return c
+	return &bundle{t: t, rdb: testenv.RedisClient(t, testenv.Redis(t))}
 }
 
 func (c *bundle) run(script, key string, args ...any) []int64 {

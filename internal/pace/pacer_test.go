@@ -18,14 +18,9 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func client(t *testing.T, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DialTimeout, o.MaxRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
+	return testenv.RedisClient(t, url, func(o *redis.Options) {
+		o.DialTimeout, o.MaxRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, true
+	})
 }
 
 // worker is one that must not meet an error, but that a busy machine is slow.

@@ -51,9 +51,9 @@ func next(from push.Status) (to []push.Status) {
 func leads(from, to push.Status) bool {
 	seen := []push.Status{from}
 	for i := 0; i < len(seen); i++ {
-		for _, to := range next(seen[i]) {
-			if !slices.Contains(seen, to) {
-				seen = append(seen, to)
+		for _, a := range push.Arrows {
+			if a.From == seen[i] && !slices.Contains(seen, a.To) {
+				seen = append(seen, a.To)
 			}
 		}
 	}

@@ -19,14 +19,9 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // client connects as the programs do: quick to give up.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
+	return testenv.RedisClient(t, url, func(o *redis.Options) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
+	})
 }
 
 func setup(t testing.TB) *queue.Queue {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
@@ -39,11 +38,6 @@ func TestServe_EarlyWakeUps(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	db, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close(context.Background()) })
 	rdb := client(t, testenv.Redis(t))
 	q, log := queue.New(rdb, 2, nil), slog.New(slog.DiscardHandler)
 	channels, err := channel.NewSet(channel.Entry{Name: "log", Channel: channel.NewLog(log), Retry: push.Retry{MaxAttempts: 1}})
@@ -70,9 +64,7 @@ func TestServe_EarlyWakeUps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range wakeUps {
-		if _, err := db.Exec(t.Context(), `UPDATE pushes SET next_at = $2 WHERE id = $1`, w.Push, w.At); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Exec(t, url, `UPDATE pushes SET next_at = $2 WHERE id = $1`, w.Push, w.At)
 	}
 
 	var (

@@ -21,14 +21,9 @@ import (
 // client connects as the programs do, but leaves it to the cache when to give up.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, time.Minute, 1, true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
+	return testenv.RedisClient(t, url, func(o *redis.Options) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, time.Minute, 1, true
+	})
 }
 
 func newCache(t testing.TB) (*quota.Cache, *redis.Client) {

@@ -13,7 +13,6 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // bundle is a cache on a Redis that the test may break. Its clock stands still unless the test moves it.
@@ -177,14 +176,9 @@ func TestCache_BrokenRecipient(t *testing.T) {
 // TestCache_HeavyCalls: the more bookings a call may have to look at, the fewer are sent together.
 func TestCache_HeavyCalls(t *testing.T) {
 	t.Parallel()
-	server := testenv.OwnRedis(t)
-	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(server.URL, "redis://"), "/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
+	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
 	var most atomic.Int64
-	l := quota.NewCache(client(t, "redis://"+w.Addr()), redisscript.Config{Timeout: time.Minute, Observe: func(calls int) {
+	l := quota.NewCache(client(t, through), redisscript.Config{Timeout: time.Minute, Observe: func(calls int) {
 		if n := int64(calls); n > most.Load() {
 			most.Store(n)
 		}

@@ -20,7 +20,7 @@ func TestDecider_AgreesWithPolicy(t *testing.T) {
 		now := noon.Add(-span).Add(moments(time.Second).Draw(t, "now").Sub(noon))
 		v := quota.View{Timeline: quota.NewTimeline(c.bookings)}
 		x := quota.Decider{Policy: c.policy, Now: now}
-		for _, at := range rapid.SliceOfN(moments(grain), 1, 20).Draw(t, "asked") {
+		for _, at := range rapid.SliceOfN(moments(grain), 10, 40).Draw(t, "asked") {
 			want, _ := c.policy.Decide(v, at, now)
 			got, complete := x.Decide(v, at)
 			if !reflect.DeepEqual(want, got) || !complete {

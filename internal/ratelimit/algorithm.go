@@ -9,9 +9,10 @@ import (
 // it stands.
 const answerSize = 4
 
-// program is one algorithm as Redis runs it: its script, the numbers that the script wants, and the meaning of the
-// three that it answers. The script's file documents both.
+// program is one algorithm as Redis runs it: its state, its script, the numbers that the script wants, and the meaning
+// of the three that it answers. The script's file documents both.
 type program struct {
+	kind    string // of the state, another one than in earlier versions
 	name    string // of the script
 	numbers func(l Limit, cost int) []any
 	// result reads the answer, but for what all algorithms have in common.
@@ -21,16 +22,18 @@ type program struct {
 // program returns the limit's.
 func (l Limit) program() program {
 	switch {
+	case l.Aligned:
+		return program{"aligned_window", "fixed_window", windowNumbers, windowResult}
 	case l.Algorithm == FixedWindow:
-		return program{"fixed_window", windowNumbers, windowResult}
+		return program{"fixed_window", "fixed_window", windowNumbers, windowResult}
 	case l.Algorithm == SlidingLog:
-		return program{"sliding", logNumbers, slidingResult}
+		return program{"log", "sliding", logNumbers, slidingResult}
 	case l.Algorithm == SlidingWindow:
-		return program{"sliding", stepNumbers, slidingResult}
+		return program{"steps", "sliding", stepNumbers, slidingResult}
 	case l.Refill == Interval:
-		return program{"interval_bucket", intervalNumbers, intervalResult}
+		return program{"interval_bucket", "interval_bucket", intervalNumbers, intervalResult}
 	default:
-		return program{"bucket", bucketNumbers, bucketResult}
+		return program{string(l.Algorithm), "bucket", bucketNumbers, bucketResult}
 	}
 }
 

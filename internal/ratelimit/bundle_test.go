@@ -10,44 +10,20 @@ import (
 
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
-	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
 // client connects as the programs do: quick to give up.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
-}
-
-// newProxy starts a proxy to a Redis of its own that the test can break.
-func newProxy(t *testing.T) *faultproxy.Proxy {
-	t.Helper()
-	w, err := faultproxy.New(strings.TrimSuffix(strings.TrimPrefix(testenv.OwnRedis(t).URL, "redis://"), "/0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
-	return w
+	return testenv.RedisClient(t, url, func(o *redis.Options) {
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
+	})
 }
 
 // patient is a client that does not mind to be held up.
 func patient(t *testing.T, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.ReadTimeout = time.Minute
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
+	return testenv.RedisClient(t, url+"?read_timeout=1m")
 }
 
 // strict is a configuration in which no failure goes unnoticed.

@@ -31,7 +31,7 @@ func TestLimits_ClockGoesBack(t *testing.T) {
 		Limit{Algorithm: TokenBucket, Limit: 3, Per: time.Second, Burst: 7}, Limit{Algorithm: TokenBucket, Limit: 2, Per: time.Minute, Burst: 7, Refill: Interval},
 	) {
 		for _, back := range []time.Duration{time.Microsecond, l.Per / 7, l.Per - 1000, l.Per, 3 * l.Per / 2, 100 * l.Per, 30 * 24 * time.Hour} {
-			t.Run(fmt.Sprint(l.kind(), " ", back), func(t *testing.T) {
+			t.Run(fmt.Sprint(l.program().kind, " ", back), func(t *testing.T) {
 				t.Parallel()
 				p, most := setup(t), l.WithDefaults().capacity()
 				p.at(t, minute+1234)

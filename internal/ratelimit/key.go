@@ -28,25 +28,10 @@ func slotOf(name string) string {
 // keyOf is the rest of a key, another one for every rule: with another limit a subject begins anew.
 func keyOf(r Rule) string {
 	b := make([]byte, 0, 128)
-	b = append(append(b, r.Limit.kind()...), 0)
+	b = append(append(b, r.Limit.program().kind...), 0)
 	for _, n := range []int64{int64(r.Limit.Limit), int64(r.Limit.Per), int64(r.Limit.Burst), int64(r.Limit.Precision)} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	h := sha256.Sum256(append(b, r.Subject...))
 	return base64.RawURLEncoding.EncodeToString(h[:12])
-}
-
-// kind is the form of the state, also apart from those of earlier versions.
-func (l Limit) kind() string {
-	switch {
-	case l.Aligned:
-		return "aligned_window"
-	case l.Refill == Interval:
-		return "interval_bucket"
-	case l.Algorithm == SlidingLog:
-		return "log"
-	case l.Algorithm == SlidingWindow:
-		return "steps"
-	}
-	return string(l.Algorithm)
 }

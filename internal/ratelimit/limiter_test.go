@@ -380,8 +380,8 @@ func TestLimiter_RedisIsFull(t *testing.T) {
 // TestTake_LostReply: the client asks again. The cost is charged twice, and the limit holds.
 func TestTake_LostReply(t *testing.T) {
 	t.Parallel()
-	w := newProxy(t)
-	l := New(client(t, "redis://"+w.Addr()), strict(t))
+	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
+	l := New(client(t, through), strict(t))
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 3, Per: time.Hour}}
 	if _, err := l.Peek(t.Context(), "tag", 1, rule); err != nil {
 		t.Fatal(err)

@@ -25,10 +25,10 @@ func heaviest() (rules []Rule) {
 // owner are under way meanwhile.
 func TestOwners_Parts(t *testing.T) {
 	t.Parallel()
-	w := newProxy(t)
+	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
 	cfg := strict(t)
 	cfg.Timeout, cfg.Work, cfg.OwnerWork, cfg.Wait = time.Minute, 3*time.Millisecond, time.Millisecond, 50*time.Millisecond
-	l := New(patient(t, "redis://"+w.Addr()), cfg)
+	l := New(patient(t, through), cfg)
 	heaviest := heaviest()
 	must(t)(l.Take(t.Context(), "heavy", 1, heaviest...))
 
@@ -65,14 +65,14 @@ func TestOwners_Parts(t *testing.T) {
 // TestLimiter_HeavyCalls: light calls go together, and of the heaviest each goes alone.
 func TestLimiter_HeavyCalls(t *testing.T) {
 	t.Parallel()
-	w := newProxy(t)
+	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
 	var largest atomic.Int64
 	cfg := strict(t)
 	cfg.Timeout, cfg.Observe = time.Minute, func(calls int) {
 		for was := largest.Load(); int64(calls) > was && !largest.CompareAndSwap(was, int64(calls)); was = largest.Load() {
 		}
 	}
-	l := New(patient(t, "redis://"+w.Addr()), cfg)
+	l := New(patient(t, through), cfg)
 	most := func(rules ...Rule) int64 {
 		largest.Store(0)
 		w.Freeze()

@@ -96,7 +96,7 @@ func (w *together) decide(t *rapid.T, verb string, cost int, which ...int) Decis
 		t.Fatalf("at %d, %s %d of %+v (-model +Redis):\n%s", w.now, verb, cost, rules, diff)
 	}
 	for i, r := range got.Results {
-		w.seen[fmt.Sprintf("%s %s %v", rules[i].Limit.kind(), verb, r.Allowed)]++
+		w.seen[fmt.Sprintf("%s %s %v", rules[i].Limit.program().kind, verb, r.Allowed)]++
 	}
 	return got
 }
@@ -176,8 +176,8 @@ func TestScripts_Models(t *testing.T) {
 	seen := agree(t, setup(t), 5, limits(Algorithms...))
 	for _, l := range variants() {
 		for what, least := range map[string]int{"take true": 100, "take false": 50, "refund true": 30, "reset true": 15} {
-			if n := seen[l.kind()+" "+what]; n < least {
-				t.Errorf("only %d times %s %s", n, l.kind(), what)
+			if n := seen[l.program().kind+" "+what]; n < least {
+				t.Errorf("only %d times %s %s", n, l.program().kind, what)
 			}
 		}
 	}

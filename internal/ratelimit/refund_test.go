@@ -75,7 +75,7 @@ func TestReset(t *testing.T) {
 		d := must(t)(l.Reset(t.Context(), "o", 1, rules...))
 		for i, r := range d.Results {
 			if want := (Result{Allowed: true, Limit: rules[i].Limit.WithDefaults().capacity(), Remaining: rules[i].Limit.WithDefaults().capacity()}); r != want {
-				t.Errorf("%s: %+v", rules[i].Limit.kind(), r)
+				t.Errorf("%s: %+v", rules[i].Limit.program().kind, r)
 			}
 		}
 		if d.Results = nil; !d.Allowed {
@@ -93,8 +93,8 @@ func TestReset(t *testing.T) {
 // TestRefund_SentOnce: where the reply is lost it may have been made, and is not made twice.
 func TestRefund_SentOnce(t *testing.T) {
 	t.Parallel()
-	w := newProxy(t)
-	l := New(client(t, "redis://"+w.Addr()), Config{Config: redisscript.Config{Timeout: 5 * time.Second, Cooldown: time.Nanosecond}})
+	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
+	l := New(client(t, through), Config{Config: redisscript.Config{Timeout: 5 * time.Second, Cooldown: time.Nanosecond}})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 9, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 7, rule))
 	must(t)(l.Refund(t.Context(), "o", 1, rule)) // the script is known

@@ -252,7 +252,7 @@ func TestRules_Apart(t *testing.T) {
 	}
 	for _, l := range variants() { // in each form by itself
 		if r := p.take(t, "forms", l, 1); !r.Allowed || r.Remaining != r.Limit-1 {
-			t.Errorf("%s: %+v", l.kind(), r)
+			t.Errorf("%s: %+v", l.program().kind, r)
 		}
 	}
 	if d, err := p.Take(t.Context(), "a", 1); err != nil || !d.Allowed {

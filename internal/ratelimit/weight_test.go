@@ -77,7 +77,7 @@ func TestWeight_ManyUses(t *testing.T) {
 	t.Parallel()
 	for _, l := range heavy() {
 		for _, call := range weighed {
-			t.Run(l.kind()+" "+call.name, func(t *testing.T) {
+			t.Run(l.program().kind+" "+call.name, func(t *testing.T) {
 				few, many := setupOwn(t), setupOwn(t)
 				small := l
 				small.Limit /= 10
@@ -106,7 +106,7 @@ func setupOwn(t testing.TB) *bundle {
 func BenchmarkWeight(b *testing.B) {
 	for _, l := range append(variants(), heavy()...) {
 		for _, call := range weighed {
-			b.Run(l.kind()+"-"+strconv.Itoa(l.Limit)+"-"+call.name, func(b *testing.B) {
+			b.Run(l.program().kind+"-"+strconv.Itoa(l.Limit)+"-"+call.name, func(b *testing.B) {
 				p, uses := setupOwn(b), int64(0)
 				if l.Limit >= MaxLogLimit {
 					uses = MaxPrecisions

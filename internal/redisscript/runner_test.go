@@ -49,14 +49,9 @@ func setup(t *testing.T, cfg redisscript.Config) *bundle {
 
 func client(t *testing.T, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.DialTimeout, o.ReadTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, 1, true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
+	return testenv.RedisClient(t, url, func(o *redis.Options) {
+		o.DialTimeout, o.ReadTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, 1, true
+	})
 }
 
 func (b *bundle) pass(d time.Duration) { b.mu.Lock(); defer b.mu.Unlock(); b.clock = b.clock.Add(d) }

@@ -53,11 +53,14 @@ func (s *Servers) RedisServer(t T) *devstack.Server {
 	return x.server
 }
 
-// RedisClient returns a client of a Redis, which is closed when the test ends.
-func RedisClient(t T, url string) *redis.Client {
+// RedisClient returns a client of a Redis, which is closed when the test ends. Each of change changes its options.
+func RedisClient(t T, url string, change ...func(*redis.Options)) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(url)
 	Check(t, err)
+	for _, f := range change {
+		f(o)
+	}
 	client := redis.NewClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
