@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-func TestUnauthorized(t *testing.T) {
+func TestAuth_Unauthorized(t *testing.T) {
 	b := setup(t)
 	for _, authorization := range []string{"", "Bearer", "Bearer ", "Basic " + b.key, b.key, "Bearer wrong", "Bearer " + b.key + "x"} {
 		for _, target := range []string{"/v1/pushes", "/v1/quota/check"} {
@@ -33,8 +33,8 @@ func TestUnauthorized(t *testing.T) {
 	b.send("GET", "/v1/pushes", "", "Authorization", "bearer  "+b.key).must(t, 200)
 }
 
-// TestScopes: each operation wants its scope, names it, and takes no other.
-func TestScopes(t *testing.T) {
+// TestAuth_Scopes: each operation wants its scope, names it, and takes no other.
+func TestAuth_Scopes(t *testing.T) {
 	b := setup(t)
 	keys := map[string]string{}
 	for _, scope := range push.Scopes {
@@ -170,8 +170,8 @@ func (s slowly) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	return s.counting.Key(ctx, hash)
 }
 
-// TestKeyCache_IsBounded: guesses neither fill the memory nor drive out a key.
-func TestKeyCache_IsBounded(t *testing.T) {
+// TestKeyCache_Bounded: guesses neither fill the memory nor drive out a key.
+func TestKeyCache_Bounded(t *testing.T) {
 	now := time.Now()
 	good := [32]byte{1}
 	c := &counting{known: map[[32]byte]push.Caller{good: {}}}
@@ -218,9 +218,9 @@ func (s *slowKeys) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{}, push.ErrNotFound
 }
 
-// TestKeyCache_GuessingTakesLittle: a hundred guesses from one address are looked up one after another, and a caller
+// TestKeyCache_BoundsGuesses: a hundred guesses from one address are looked up one after another, and a caller
 // from elsewhere waits for none of them.
-func TestKeyCache_GuessingTakesLittle(t *testing.T) {
+func TestKeyCache_BoundsGuesses(t *testing.T) {
 	s := &slowKeys{open: make(chan struct{})}
 	k := newKeyCache(s, time.Now, slog.New(slog.DiscardHandler))
 	var all sync.WaitGroup

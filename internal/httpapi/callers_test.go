@@ -85,8 +85,8 @@ func TestCallerLimits(t *testing.T) {
 	}
 }
 
-// TestCallerLimits_AreApart: limits are apart by key and by address, and those of one do not pay for the other's refusals.
-func TestCallerLimits_AreApart(t *testing.T) {
+// TestCallerLimits_Separate: limits are apart by key and by address, and those of one do not pay for the other's refusals.
+func TestCallerLimits_Separate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.limitCallers(CallerLimits{PerKey: perHour(2), PerIP: perHour(3)})
@@ -118,9 +118,9 @@ func TestCallerLimits_AreApart(t *testing.T) {
 	}
 }
 
-// TestMisses_Count: a request for a path or a method that there is not, below /v1, counts like any other, against the
+// TestMiss_Charged: a request for a path or a method that there is not, below /v1, counts like any other, against the
 // key, too, if that is known. It stays what it is until a limit refuses it.
-func TestMisses_Count(t *testing.T) {
+func TestMiss_Charged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.limitCallers(CallerLimits{PerKey: perHour(3), PerIP: perHour(6)})
@@ -160,8 +160,8 @@ func TestMisses_Count(t *testing.T) {
 	}
 }
 
-// TestMisses_AskForNoKey: where keys are not limited, a miss asks for no key.
-func TestMisses_AskForNoKey(t *testing.T) {
+// TestMiss_NeedsNoKey: where keys are not limited, a miss asks for no key.
+func TestMiss_NeedsNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}
@@ -249,8 +249,8 @@ func (c *countedKeys) Key(ctx context.Context, hash [32]byte) (push.Caller, erro
 	return c.Store.Key(ctx, hash)
 }
 
-// TestCallerLimits_GuessesCostNoQueries: guessed keys cost no queries once the address has used up its limit.
-func TestCallerLimits_GuessesCostNoQueries(t *testing.T) {
+// TestCallerLimits_BlockGuesses: guessed keys cost no queries once the address has used up its limit.
+func TestCallerLimits_BlockGuesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}

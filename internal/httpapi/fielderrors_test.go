@@ -162,8 +162,8 @@ func checkFaults(t *testing.T, r reply, want []string) {
 	}
 }
 
-// TestFieldErrors_AreCounted: an invalid submit counts once for each of its pushes.
-func TestFieldErrors_AreCounted(t *testing.T) {
+// TestFieldErrors_Counted: an invalid submit counts once for each of its pushes.
+func TestFieldErrors_Counted(t *testing.T) {
 	b := setup(t)
 	for _, c := range []struct {
 		path, body   string
@@ -187,8 +187,8 @@ func TestFieldErrors_AreCounted(t *testing.T) {
 	}
 }
 
-// TestLimits tries what is just allowed and what is just too much.
-func TestLimits(t *testing.T) {
+// TestBody_Bounds tries what is just allowed and what is just too much.
+func TestBody_Bounds(t *testing.T) {
 	b := setup(t)
 	sized := func(n int) string {
 		head := `{"recipient":"user-1","send_at":"` + b.in(time.Hour) + `","message":{"body":"`

@@ -259,8 +259,8 @@ func TestTake_Cluster(t *testing.T) {
 	}
 }
 
-// TestRefundAndReset follow a take.
-func TestRefundAndReset(t *testing.T) {
+// TestLimits_RefundAndReset follow a take.
+func TestLimits_RefundAndReset(t *testing.T) {
 	b := setup(t)
 	send := func(path, more string) reply {
 		return b.send("POST", "/v1/limits/"+path, takeBody("a", more, "sliding_log 5 1h", `leaky_bucket 5 1h "burst":5`, `fixed_window 8 1h "aligned":true`, `token_bucket 4 1h "burst":9,"refill":"interval"`)).must(t, 200)
@@ -293,8 +293,8 @@ func TestRefundAndReset(t *testing.T) {
 	}
 }
 
-// TestTake_TenantsPart: takes beyond a tenant's part are refused with a time to try again.
-func TestTake_TenantsPart(t *testing.T) {
+// TestTake_TenantShare: takes beyond a tenant's part are refused with a time to try again.
+func TestTake_TenantShare(t *testing.T) {
 	b := setup(t)
 	b.api = New(b.service(b.store, testPolicy()), b.store, Config{Limiter: busy{}})
 	r := b.send("POST", "/v1/limits/take", takeBody("a", "", "sliding_log 5 1h")).must(t, 429, "rate-limited")

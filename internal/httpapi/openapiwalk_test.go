@@ -82,7 +82,7 @@ func mayBeNull(schema map[string]any) bool {
 }
 
 // TestOpenAPI_Nulls: no schema of a request says of a part with a type that it may be null. Those without a type take
-// anything; TestNullMembers asks the server about both.
+// anything; TestBody_NullMembers asks the server about both.
 func TestOpenAPI_Nulls(t *testing.T) {
 	visited := 0
 	halves(t, served(t), func(place string, schema map[string]any) {
@@ -166,9 +166,9 @@ func TestOpenAPI_Discriminators(t *testing.T) {
 	}
 }
 
-// TestNullMembers sends null to the real server in the place of every member of every request, at every depth: it is
+// TestBody_NullMembers sends null to the real server in the place of every member of every request, at every depth: it is
 // refused exactly where the schema does not allow it.
-func TestNullMembers(t *testing.T) {
+func TestBody_NullMembers(t *testing.T) {
 	b := setup(t)
 	a := newTestAPI()
 	schemas := a.huma.OpenAPI().Components.Schemas

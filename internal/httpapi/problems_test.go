@@ -23,8 +23,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestUnforeseen: what nobody expects is logged with the request's id, and its text does not reach the caller.
-func TestUnforeseen(t *testing.T) {
+// TestProblem_Unforeseen: what nobody expects is logged with the request's id, and its text does not reach the caller.
+func TestProblem_Unforeseen(t *testing.T) {
 	for name, keys := range map[string]authenticator{
 		"error": failing{errors.New("secret: column x of table y")},
 		"panic": failing{nil},
@@ -67,8 +67,8 @@ func (everything) Key(context.Context, [32]byte) (push.Caller, error) {
 
 func (everything) SeeKey(context.Context, uuid.UUID) error { return nil }
 
-// TestPostgresDown: without Postgres every operation answers 503, for the key as for the work.
-func TestPostgresDown(t *testing.T) {
+// TestProblem_PostgresDown: without Postgres every operation answers 503, for the key as for the work.
+func TestProblem_PostgresDown(t *testing.T) {
 	b := setup(t)
 	down, err := store.Open(t.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: 300 * time.Millisecond})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestPostgresDown(t *testing.T) {
 	}
 }
 
-func TestNotCancelable(t *testing.T) {
+func TestProblem_NotCancelable(t *testing.T) {
 	b := setup(t)
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
 	testenv.Exec(t, b.url, `
@@ -120,7 +120,7 @@ func TestNotCancelable(t *testing.T) {
 	b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+b.in(2*time.Hour)+`"}`).must(t, 409, "not-reschedulable").at(t, "push", "sends", 0)
 }
 
-func TestMediaAndRoutes(t *testing.T) {
+func TestProblem_MediaAndRoutes(t *testing.T) {
 	b := setup(t)
 	body := pushBody("user-1", b.in(time.Hour), "")
 	for _, headers := range [][]string{
@@ -150,8 +150,8 @@ func TestMediaAndRoutes(t *testing.T) {
 	b.send("PUT", "/v1/pushes", body).must(t, 405, "method-not-allowed")
 }
 
-// TestEndlessBody sends a body of unknown length over a real connection.
-func TestEndlessBody(t *testing.T) {
+// TestBody_Endless sends a body of unknown length over a real connection.
+func TestBody_Endless(t *testing.T) {
 	b := setup(t)
 	server := httptest.NewServer(b.api)
 	defer server.Close()
@@ -171,9 +171,9 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
-// TestTooLargeBody_IsDrained: callers that know no other way get the answer to a body that is too large as
+// TestBody_DrainedIfTooLarge: callers that know no other way get the answer to a body that is too large as
 // well. Those that ask before they write are not told to.
-func TestTooLargeBody_IsDrained(t *testing.T) {
+func TestBody_DrainedIfTooLarge(t *testing.T) {
 	b := setup(t)
 	server := httptest.NewServer(b.api)
 	defer server.Close()
@@ -207,7 +207,7 @@ func TestTooLargeBody_IsDrained(t *testing.T) {
 	}
 }
 
-func TestHeaders(t *testing.T) {
+func TestAnswer_Headers(t *testing.T) {
 	b := setup(t)
 	for given, kept := range map[string]bool{"abc-1._Z": true, "": false, "a b": false, strings.Repeat("x", 65): false, "ä": false, "a\tb": false} {
 		r := b.send("GET", "/v1/pushes", "", "X-Request-Id", given).must(t, 200)
@@ -232,8 +232,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestAccessLog holds what the log shows, and what it must not.
-func TestAccessLog(t *testing.T) {
+// TestRequestLog_Secrets holds what the log shows, and what it must not.
+func TestRequestLog_Secrets(t *testing.T) {
 	b := setup(t)
 	body := pushBody("secret-recipient", b.in(time.Hour), `,"to":"secret-address"`)
 	id := b.send("POST", "/v1/pushes?validate_only=false", body, "Idempotency-Key", "secret-idem").must(t, 201).at(t, "id").(string)
@@ -258,7 +258,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-func TestObserveAndTimeout(t *testing.T) {
+func TestObserve_Timeout(t *testing.T) {
 	b := setup(t)
 	var seen []string
 	h := New(b.service(b.store, testPolicy()), b.store, Config{

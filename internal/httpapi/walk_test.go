@@ -117,7 +117,7 @@ func TestWalk(t *testing.T) {
 	b.send("POST", "/v1/pushes", pushBody("user-42", at(2*time.Hour), "")).must(t, 201) // its place is free
 }
 
-func TestIdempotency(t *testing.T) {
+func TestSubmit_Idempotency(t *testing.T) {
 	b := setup(t)
 	body := pushBody("user-1", b.in(time.Hour), "")
 	first := b.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 201)
@@ -151,7 +151,7 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-func TestValidateOnly(t *testing.T) {
+func TestSubmit_ValidateOnly(t *testing.T) {
 	b := setup(t)
 	body := pushBody("user-1", b.in(time.Hour), "")
 	dry := b.send("POST", "/v1/pushes?validate_only=true", body).must(t, 201)
@@ -261,7 +261,7 @@ func TestBatch_PartlyReplayed(t *testing.T) {
 	}
 }
 
-func TestListPages(t *testing.T) {
+func TestList_Pages(t *testing.T) {
 	b := setup(t)
 	var want []string
 	for i := range 7 {
@@ -302,8 +302,8 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestRecipientInPath has recipients that must be escaped.
-func TestRecipientInPath(t *testing.T) {
+// TestRecipient_InPath has recipients that must be escaped.
+func TestRecipient_InPath(t *testing.T) {
 	b := setup(t)
 	for _, recipient := range []string{"a/b", "a b", "a%2Fb", "ü/%/?#", "+45 12", "a;b=c&d", "..", strings.Repeat("x", 128)} {
 		body := strings.Replace(pushBody("R", b.in(time.Hour), ""), "R", recipient, 1)
@@ -363,8 +363,8 @@ func TestPushes_OfOtherTenants(t *testing.T) {
 	}
 }
 
-// TestBlockedViews_NameARuleOnce: after a limit was lowered, several runs of bookings can block the same stretch.
-func TestBlockedViews_NameARuleOnce(t *testing.T) {
+// TestSlots_RulesNamedOnce: after a limit was lowered, several runs of bookings can block the same stretch.
+func TestSlots_RulesNamedOnce(t *testing.T) {
 	r := rule("r", 2, time.Hour)
 	from, until := time.Unix(0, 0), time.Unix(60, 0)
 	views := blockedViews([]quota.Interval{{From: from, Until: until, Rule: r}, {From: from, Until: until, Rule: r}})
