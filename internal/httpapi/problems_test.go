@@ -1,22 +1,16 @@
 package httpapi
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
@@ -150,63 +144,6 @@ func TestProblem_MediaAndRoutes(t *testing.T) {
 	b.send("PUT", "/v1/pushes", body).must(t, 405, "method-not-allowed")
 }
 
-// TestBody_Endless sends a body of unknown length over a real connection.
-func TestBody_Endless(t *testing.T) {
-	b := setup(t)
-	server := httptest.NewServer(b.api)
-	defer server.Close()
-	endless := io.MultiReader(strings.NewReader(`{"recipient":"`), strings.NewReader(strings.Repeat("x", 1<<20)))
-	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/pushes", endless)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+b.key)
-	res, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != 413 || !res.Close {
-		t.Errorf("%d, closed %v", res.StatusCode, res.Close)
-	}
-}
-
-// TestBody_DrainedIfTooLarge: callers that know no other way get the answer to a body that is too large as
-// well. Those that ask before they write are not told to.
-func TestBody_DrainedIfTooLarge(t *testing.T) {
-	b := setup(t)
-	server := httptest.NewServer(b.api)
-	defer server.Close()
-	const size = 10 << 20
-	for name, c := range map[string]struct {
-		headers, body string
-	}{
-		"of known length":   {fmt.Sprintf("Content-Length: %d\r\n", size), strings.Repeat(" ", size)},
-		"of unknown length": {"Transfer-Encoding: chunked\r\n", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, strings.Repeat(" ", size))},
-		"held back":         {fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n", size), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", server.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			head := "POST /v1/pushes/batch HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + b.key + "\r\n" + c.headers + "\r\n"
-			if _, err := io.WriteString(conn, head+c.body); err != nil {
-				t.Fatal(err)
-			}
-			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			if res.StatusCode != 413 {
-				t.Errorf("status %d", res.StatusCode)
-			}
-		})
-	}
-}
-
 func TestAnswer_Headers(t *testing.T) {
 	b := setup(t)
 	for given, kept := range map[string]bool{"abc-1._Z": true, "": false, "a b": false, strings.Repeat("x", 65): false, "ä": false, "a\tb": false} {
@@ -232,32 +169,6 @@ func TestAnswer_Headers(t *testing.T) {
 	}
 }
 
-// TestRequestLog_Secrets holds what the log shows, and what it must not.
-func TestRequestLog_Secrets(t *testing.T) {
-	b := setup(t)
-	body := pushBody("secret-recipient", b.in(time.Hour), `,"to":"secret-address"`)
-	id := b.send("POST", "/v1/pushes?validate_only=false", body, "Idempotency-Key", "secret-idem").must(t, 201).at(t, "id").(string)
-	b.send("GET", "/v1/pushes/"+id, "")
-	b.send("GET", "/v1/recipients/secret-recipient/quota?category=secret-query", "")
-	b.send("GET", "/secret-path", "")
-	b.send("SECRETS", "/v1/pushes", "")
-	b.send("GET", "/healthz", "")
-	log := b.log.String()
-	for _, want := range []string{
-		`"method":"POST","route":"/v1/pushes","status":201,"duration_ms":`, `"route":"/v1/recipients/{id}/quota","status":200`,
-		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + b.tenant.String() + `","key":"` + b.keyID() + `"`, `"request_id":"`,
-	} {
-		if !strings.Contains(log, want) {
-			t.Errorf("no %s in the log:\n%s", want, log)
-		}
-	}
-	for _, secret := range []string{"secret", "SECRET", b.key, "Hello.", "healthz"} {
-		if strings.Contains(log, secret) {
-			t.Errorf("the log has %q:\n%s", secret, log)
-		}
-	}
-}
-
 func TestObserve_Timeout(t *testing.T) {
 	b := setup(t)
 	var seen []string
@@ -276,40 +187,5 @@ func TestObserve_Timeout(t *testing.T) {
 	want := "/v1/pushes GET Service Unavailable, /v1/pushes/{id} GET Unauthorized, unmatched GET Not Found"
 	if got := strings.Join(seen, ", "); got != want {
 		t.Errorf("observed %s, want %s", got, want)
-	}
-}
-
-func TestHealth(t *testing.T) {
-	fails := func(context.Context) error { return errors.New("down") }
-	for _, c := range []struct {
-		cfg                      health.Config
-		status                   int
-		overall, postgres, redis string
-	}{
-		{health.Config{}, 200, "ready", "ok", "ok"},
-		{health.Config{Redis: fails}, 200, "degraded", "ok", "unreachable"},
-		{health.Config{Postgres: fails}, 503, "unavailable", "unreachable", "ok"},
-		{health.Config{Redis: fails, Stopping: func() bool { return true }}, 503, "stopping", "ok", "unreachable"},
-	} {
-		r := ask(t, New(nil, everything{}, Config{Health: health.New(c.cfg)}), "GET", "/readyz", "")
-		if r.status != c.status || r.at(t, "status") != c.overall || r.at(t, "postgres") != c.postgres || r.at(t, "redis") != c.redis {
-			t.Errorf("%d %s, want %+v", r.status, r.text, c)
-		}
-		if retry := r.header.Get("Retry-After"); (retry != "") != (c.status == 503) {
-			t.Errorf("%d with Retry-After: %q", r.status, retry)
-		}
-	}
-	h := New(nil, everything{}, Config{Metrics: http.NotFoundHandler(), Stopping: func() bool { return true }})
-	for path, want := range map[string]int{"/healthz": 200, "/docs": 200, "/metrics": 404, "/v1/pushes": 401, "/nothing": 404} {
-		if r := ask(t, h, "GET", path, ""); r.status != want || r.header.Get("Connection") != "close" {
-			t.Errorf("%s answers %d with Connection: %q while stopping", path, r.status, r.header.Get("Connection"))
-		}
-	}
-	h = New(nil, everything{}, Config{Metrics: http.NotFoundHandler()})
-	if r := ask(t, h, "GET", "/healthz", ""); r.status != 200 || r.header.Get("Connection") != "" || r.text != "{\"status\":\"ok\"}\n" {
-		t.Errorf("%d %q", r.status, r.text)
-	}
-	if r := ask(t, h, "GET", "/metrics", ""); r.status != 404 || r.text != "404 page not found\n" {
-		t.Errorf("/metrics is not handed on: %s", r.text)
 	}
 }
