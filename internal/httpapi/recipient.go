@@ -78,12 +78,7 @@ func (a *api) subject(c *call, channel string, bad *fieldErrors) quota.Recipient
 }
 
 // ceilSecond rounds up to the resolution of send times.
-func ceilSecond(t time.Time) time.Time {
-	if down := t.Truncate(quota.Second); down.Before(t) {
-		return down.Add(quota.Second).UTC()
-	}
-	return t.UTC()
-}
+func ceilSecond(t time.Time) time.Time { return t.Add(quota.Second - 1).Truncate(quota.Second).UTC() }
 
 const (
 	defaultSpan = 24 * time.Hour
