@@ -50,14 +50,14 @@ func (c dev) Run() error {
 		return err
 	}
 	kept := cfg.DatabaseURL != "" || stack.Postgres.Private()
+	cfg.HTTP.Drain = 0 // callers have nowhere else to go
+	cfg.Webhooks.AllowPrivateAddresses = cfg.Webhooks.AllowPrivateAddresses || c.PrivateWebhooks
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.Postgres.URL), config.Secret(stack.Redis.URL)
 	return errors.Join(c.serve(ctx, cfg, kept), stack.Close())
 }
 
 // serve runs the programs on servers that are there, whose data is kept or not.
 func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
-	cfg.HTTP.Drain = 0 // callers have nowhere else to go
-	cfg.Webhooks.AllowPrivateAddresses = cfg.Webhooks.AllowPrivateAddresses || c.PrivateWebhooks
 	logPath := filepath.Join(c.Dir, "sendquota.log")
 	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -93,3 +93,12 @@ func (a *api) sendProblem(rec *responseRecorder, p problemer) {
 		rec.WriteHeader(http.StatusInternalServerError)
 	}
 }
+
+// viewsOf shows each of all.
+func viewsOf[T, V any](all []T, view func(T) V) []V {
+	views := make([]V, len(all))
+	for i, one := range all {
+		views[i] = view(one)
+	}
+	return views
+}

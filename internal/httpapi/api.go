@@ -85,11 +85,10 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 
 // call is one request on its way through a handler.
 type call struct {
-	w      *responseRecorder
-	r      *http.Request
-	caller push.Caller
-	memory memory
-
+	w         *responseRecorder
+	r         *http.Request
+	caller    push.Caller
+	memory    memory
 	computing *computing
 }
 

@@ -31,7 +31,7 @@ func (c *call) body(limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if c.r.ContentLength > limit {
-		if !c.awaitsContinue() {
+		if !strings.EqualFold(c.r.Header.Get("Expect"), "100-continue") { // else the caller holds the body back
 			c.drain(limit + maxDrained)
 		}
 		return nil, tooLong(limit)
@@ -60,11 +60,6 @@ func (c *call) read(limit int64) ([]byte, error) {
 		return nil, malformed("is not valid UTF-8")
 	}
 	return body, nil
-}
-
-// awaitsContinue reports whether the caller holds the body back until it is asked for it.
-func (c *call) awaitsContinue() bool {
-	return strings.EqualFold(c.r.Header.Get("Expect"), "100-continue")
 }
 
 // drain reads and drops at most so many bytes of the body.

@@ -136,8 +136,8 @@ func standings(rules []ratelimit.Rule, names []string, d ratelimit.Decision) (po
 		if limit.Refill == ratelimit.Interval {
 			times = math.Ceil(times)
 		}
-		policies[i] = fmt.Sprintf(`"%s";q=%d;w=%d`, names[i], r.Limit, seconds(time.Duration(float64(limit.Per)*times)))
-		states[i] = fmt.Sprintf(`"%s";r=%d;t=%d`, names[i], r.Remaining, seconds(r.ResetAfter))
+		policies[i] = fmt.Sprintf(`"%s";q=%d;w=%d`, names[i], r.Limit, ceil(time.Duration(float64(limit.Per)*times), time.Second))
+		states[i] = fmt.Sprintf(`"%s";r=%d;t=%d`, names[i], r.Remaining, ceil(r.ResetAfter, time.Second))
 	}
 	return strings.Join(policies, ", "), strings.Join(states, ", ")
 }
@@ -154,15 +154,12 @@ func limited(rules []ratelimit.Rule, names []string, d ratelimit.Decision) error
 			wait = max(wait, r.RetryAfter)
 		}
 	}
-	after := max(seconds(wait), 1)
+	after := max(ceil(wait, time.Second), 1)
 	return &refusal{
 		kind: rateLimited, detail: fmt.Sprintf("too many requests: %s; try again after %d s", strings.Join(used, ", "), after),
-		header: http.Header{"Retry-After": {strconv.Itoa(after)}},
+		header: http.Header{"Retry-After": {strconv.FormatInt(after, 10)}},
 	}
 }
-
-// seconds rounds up: who comes then is not too early.
-func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 // clientAddress is the address that a request comes from, or its network of 64 bits in IPv6, where one client has many.
 // X-Forwarded-For counts only as far as trusted proxies wrote it: from its end, up to the first address that is not one

@@ -73,20 +73,18 @@ func takenViewOf(rules []ratelimit.Rule, own []bool, d ratelimit.Decision) taken
 		l := rules[i].Limit
 		v.Limits[i] = limitView{
 			Algorithm: string(l.Algorithm), Limit: l.Limit, PerSeconds: l.Per.Seconds(),
-			Allowed: r.Allowed, Remaining: r.Remaining, ResetAfterMS: ceilMS(r.ResetAfter),
+			Allowed: r.Allowed, Remaining: r.Remaining, ResetAfterMS: ceil(r.ResetAfter, time.Millisecond),
 		}
 		if own[i] {
 			v.Limits[i].Key = rules[i].Subject
 		}
 		if r.RetryAfter != ratelimit.Never {
-			ms := ceilMS(r.RetryAfter)
+			ms := ceil(r.RetryAfter, time.Millisecond)
 			v.Limits[i].RetryAfterMS = &ms
 		}
 	}
 	return v
 }
 
-// ceilMS rounds up: who comes a millisecond later is not too early.
-func ceilMS(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
-}
+// ceil counts the units of a time span, rounded up: a caller that waits for so long is not too early.
+func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

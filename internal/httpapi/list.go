@@ -81,10 +81,7 @@ func (a *api) list(c *call) error {
 		return err
 	}
 	return c.compute(func() error {
-		v := pageView{Pushes: make([]*pushView, len(page.Pushes))}
-		for i, p := range page.Pushes {
-			v.Pushes[i] = viewOf(p)
-		}
+		v := pageView{Pushes: viewsOf(page.Pushes, viewOf)}
 		if page.Next != nil {
 			v.NextPageToken = pageToken(cursorOf(*page.Next), c.caller.Tenant, list)
 		}

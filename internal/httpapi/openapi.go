@@ -137,20 +137,12 @@ func (s *spec) addProblem(all map[string]*huma.Response, status int, k kind) {
 	res.Description = strings.TrimPrefix(res.Description+"\n\n`"+k.Name+"`: "+k.When, "\n\n")
 	media.Examples[k.Name] = &huma.Example{Summary: k.Title, Value: plain(example)}
 	media.Schema = s.problems(func(k kind) bool { return media.Examples[k.Name] != nil })
-	for _, header := range headersOf(k) {
-		addHeader(res, header, "")
-	}
-}
-
-// headersOf lists the headers that come with a kind of problem.
-func headersOf(k kind) []string {
 	switch k {
 	case unauthorized:
-		return []string{"WWW-Authenticate"}
+		addHeader(res, "WWW-Authenticate", "")
 	case rateLimited, unavailable:
-		return []string{"Retry-After"}
+		addHeader(res, "Retry-After", "")
 	}
-	return nil
 }
 
 // booked adds what is special to an answer to a submit.

@@ -36,9 +36,9 @@ func TestOpenAPIFile(t *testing.T) {
 	}
 }
 
-// TestOpenAPIIsComplete: every route under /v1 is documented with its key, its problems, and examples that fit their
+// TestOpenAPI_Complete: every route under /v1 is documented with its key, its problems, and examples that fit their
 // schemas.
-func TestOpenAPIIsComplete(t *testing.T) {
+func TestOpenAPI_Complete(t *testing.T) {
 	a := newTestAPI()
 	doc := a.huma.OpenAPI()
 	if doc.OpenAPI != "3.1.0" {

@@ -1,30 +1,24 @@
 package httpapi
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestUnforeseen: what nobody expects is logged with the request's id, and its text does not reach the caller.
-func TestUnforeseen(t *testing.T) {
+// TestProblem_Unforeseen: what nobody expects is logged with the request's id, and its text does not reach the caller.
+func TestProblem_Unforeseen(t *testing.T) {
 	for name, keys := range map[string]authenticator{
 		"error": failing{errors.New("secret: column x of table y")},
 		"panic": failing{nil},
@@ -67,8 +61,8 @@ func (everything) Key(context.Context, [32]byte) (push.Caller, error) {
 
 func (everything) SeeKey(context.Context, uuid.UUID) error { return nil }
 
-// TestPostgresDown: without Postgres every operation answers 503, for the key as for the work.
-func TestPostgresDown(t *testing.T) {
+// TestProblem_PostgresDown: without Postgres every operation answers 503, for the key as for the work.
+func TestProblem_PostgresDown(t *testing.T) {
 	b := setup(t)
 	down, err := store.Open(t.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: 300 * time.Millisecond})
 	if err != nil {
@@ -99,7 +93,7 @@ func TestPostgresDown(t *testing.T) {
 	}
 }
 
-func TestNotCancelable(t *testing.T) {
+func TestProblem_NotCancelable(t *testing.T) {
 	b := setup(t)
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
 	testenv.Exec(t, b.url, `
@@ -120,7 +114,7 @@ func TestNotCancelable(t *testing.T) {
 	b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+b.in(2*time.Hour)+`"}`).must(t, 409, "not-reschedulable").at(t, "push", "sends", 0)
 }
 
-func TestMediaAndRoutes(t *testing.T) {
+func TestProblem_MediaAndRoutes(t *testing.T) {
 	b := setup(t)
 	body := pushBody("user-1", b.in(time.Hour), "")
 	for _, headers := range [][]string{
@@ -150,64 +144,7 @@ func TestMediaAndRoutes(t *testing.T) {
 	b.send("PUT", "/v1/pushes", body).must(t, 405, "method-not-allowed")
 }
 
-// TestEndlessBody sends a body of unknown length over a real connection.
-func TestEndlessBody(t *testing.T) {
-	b := setup(t)
-	server := httptest.NewServer(b.api)
-	defer server.Close()
-	endless := io.MultiReader(strings.NewReader(`{"recipient":"`), strings.NewReader(strings.Repeat("x", 1<<20)))
-	r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/v1/pushes", endless)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+b.key)
-	res, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != 413 || !res.Close {
-		t.Errorf("%d, closed %v", res.StatusCode, res.Close)
-	}
-}
-
-// TestTooLargeBody_IsDrained: callers that know no other way get the answer to a body that is too large as
-// well. Those that ask before they write are not told to.
-func TestTooLargeBody_IsDrained(t *testing.T) {
-	b := setup(t)
-	server := httptest.NewServer(b.api)
-	defer server.Close()
-	const size = 10 << 20
-	for name, c := range map[string]struct {
-		headers, body string
-	}{
-		"of known length":   {fmt.Sprintf("Content-Length: %d\r\n", size), strings.Repeat(" ", size)},
-		"of unknown length": {"Transfer-Encoding: chunked\r\n", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, strings.Repeat(" ", size))},
-		"held back":         {fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n", size), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", server.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			head := "POST /v1/pushes/batch HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + b.key + "\r\n" + c.headers + "\r\n"
-			if _, err := io.WriteString(conn, head+c.body); err != nil {
-				t.Fatal(err)
-			}
-			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			if res.StatusCode != 413 {
-				t.Errorf("status %d", res.StatusCode)
-			}
-		})
-	}
-}
-
-func TestHeaders(t *testing.T) {
+func TestAnswer_Headers(t *testing.T) {
 	b := setup(t)
 	for given, kept := range map[string]bool{"abc-1._Z": true, "": false, "a b": false, strings.Repeat("x", 65): false, "ä": false, "a\tb": false} {
 		r := b.send("GET", "/v1/pushes", "", "X-Request-Id", given).must(t, 200)
@@ -232,33 +169,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestAccessLog holds what the log shows, and what it must not.
-func TestAccessLog(t *testing.T) {
-	b := setup(t)
-	body := pushBody("secret-recipient", b.in(time.Hour), `,"to":"secret-address"`)
-	id := b.send("POST", "/v1/pushes?validate_only=false", body, "Idempotency-Key", "secret-idem").must(t, 201).at(t, "id").(string)
-	b.send("GET", "/v1/pushes/"+id, "")
-	b.send("GET", "/v1/recipients/secret-recipient/quota?category=secret-query", "")
-	b.send("GET", "/secret-path", "")
-	b.send("SECRETS", "/v1/pushes", "")
-	b.send("GET", "/healthz", "")
-	log := b.log.String()
-	for _, want := range []string{
-		`"method":"POST","route":"/v1/pushes","status":201,"duration_ms":`, `"route":"/v1/recipients/{id}/quota","status":200`,
-		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + b.tenant.String() + `","key":"` + b.keyID() + `"`, `"request_id":"`,
-	} {
-		if !strings.Contains(log, want) {
-			t.Errorf("no %s in the log:\n%s", want, log)
-		}
-	}
-	for _, secret := range []string{"secret", "SECRET", b.key, "Hello.", "healthz"} {
-		if strings.Contains(log, secret) {
-			t.Errorf("the log has %q:\n%s", secret, log)
-		}
-	}
-}
-
-func TestObserveAndTimeout(t *testing.T) {
+func TestObserve_Timeout(t *testing.T) {
 	b := setup(t)
 	var seen []string
 	h := New(b.service(b.store, testPolicy()), b.store, Config{
@@ -276,40 +187,5 @@ func TestObserveAndTimeout(t *testing.T) {
 	want := "/v1/pushes GET Service Unavailable, /v1/pushes/{id} GET Unauthorized, unmatched GET Not Found"
 	if got := strings.Join(seen, ", "); got != want {
 		t.Errorf("observed %s, want %s", got, want)
-	}
-}
-
-func TestHealth(t *testing.T) {
-	fails := func(context.Context) error { return errors.New("down") }
-	for _, c := range []struct {
-		cfg                      health.Config
-		status                   int
-		overall, postgres, redis string
-	}{
-		{health.Config{}, 200, "ready", "ok", "ok"},
-		{health.Config{Redis: fails}, 200, "degraded", "ok", "unreachable"},
-		{health.Config{Postgres: fails}, 503, "unavailable", "unreachable", "ok"},
-		{health.Config{Redis: fails, Stopping: func() bool { return true }}, 503, "stopping", "ok", "unreachable"},
-	} {
-		r := ask(t, New(nil, everything{}, Config{Health: health.New(c.cfg)}), "GET", "/readyz", "")
-		if r.status != c.status || r.at(t, "status") != c.overall || r.at(t, "postgres") != c.postgres || r.at(t, "redis") != c.redis {
-			t.Errorf("%d %s, want %+v", r.status, r.text, c)
-		}
-		if retry := r.header.Get("Retry-After"); (retry != "") != (c.status == 503) {
-			t.Errorf("%d with Retry-After: %q", r.status, retry)
-		}
-	}
-	h := New(nil, everything{}, Config{Metrics: http.NotFoundHandler(), Stopping: func() bool { return true }})
-	for path, want := range map[string]int{"/healthz": 200, "/docs": 200, "/metrics": 404, "/v1/pushes": 401, "/nothing": 404} {
-		if r := ask(t, h, "GET", path, ""); r.status != want || r.header.Get("Connection") != "close" {
-			t.Errorf("%s answers %d with Connection: %q while stopping", path, r.status, r.header.Get("Connection"))
-		}
-	}
-	h = New(nil, everything{}, Config{Metrics: http.NotFoundHandler()})
-	if r := ask(t, h, "GET", "/healthz", ""); r.status != 200 || r.header.Get("Connection") != "" || r.text != "{\"status\":\"ok\"}\n" {
-		t.Errorf("%d %q", r.status, r.text)
-	}
-	if r := ask(t, h, "GET", "/metrics", ""); r.status != 404 || r.text != "404 page not found\n" {
-		t.Errorf("/metrics is not handed on: %s", r.text)
 	}
 }

@@ -101,13 +101,9 @@ func bookedView(r schedule.Result) *pushView {
 }
 
 func usageViews(usage []quota.Usage) []usageView {
-	views := make([]usageView, len(usage))
-	for i, u := range usage {
-		views[i] = usageView{
-			Rule: u.Rule.Name, Limit: u.Rule.Limit, WindowSeconds: u.Rule.Window.Seconds(), Used: u.Used, Remaining: u.Remaining,
-		}
-	}
-	return views
+	return viewsOf(usage, func(u quota.Usage) usageView {
+		return usageView{Rule: u.Rule.Name, Limit: u.Rule.Limit, WindowSeconds: u.Rule.Window.Seconds(), Used: u.Used, Remaining: u.Remaining}
+	})
 }
 
 func (a *api) get(c *call) error {

@@ -43,13 +43,8 @@ func quotaProblemOf(r *schedule.Refusal) *quotaProblem {
 }
 
 func violationViews(violations []quota.Violation) []violationView {
-	views := make([]violationView, len(violations))
-	for i, v := range violations {
-		conflicts := make([]conflictView, len(v.Conflicts))
-		for k, b := range v.Conflicts {
-			conflicts[k] = conflictView{ID: b.ID.String(), SendAt: stamp(b.At)}
-		}
-		views[i] = violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: v.Rule.Window.Seconds(), Conflicts: conflicts, Omitted: v.Omitted}
-	}
-	return views
+	return viewsOf(violations, func(v quota.Violation) violationView {
+		conflicts := viewsOf(v.Conflicts, func(b quota.Booking) conflictView { return conflictView{ID: b.ID.String(), SendAt: stamp(b.At)} })
+		return violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: v.Rule.Window.Seconds(), Conflicts: conflicts, Omitted: v.Omitted}
+	})
 }

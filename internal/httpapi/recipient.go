@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -78,12 +79,7 @@ func (a *api) subject(c *call, channel string, bad *fieldErrors) quota.Recipient
 }
 
 // ceilSecond rounds up to the resolution of send times.
-func ceilSecond(t time.Time) time.Time {
-	if down := t.Truncate(quota.Second); down.Before(t) {
-		return down.Add(quota.Second).UTC()
-	}
-	return t.UTC()
-}
+func ceilSecond(t time.Time) time.Time { return t.Add(quota.Second - 1).Truncate(quota.Second).UTC() }
 
 const (
 	defaultSpan = 24 * time.Hour
@@ -140,11 +136,10 @@ func (a *api) slots(c *call) error {
 		return err
 	}
 	return c.compute(func() error {
-		v := slotsView{Blocked: blockedViews(slots.Blocked), Bookings: make([]bookingView, len(slots.Bookings)), NextFrom: maybe(slots.Next)}
-		for i, h := range slots.Bookings {
-			v.Bookings[i] = bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
-		}
-		return a.answer(c.w, http.StatusOK, v)
+		bookings := viewsOf(slots.Bookings, func(h booking.Held) bookingView {
+			return bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
+		})
+		return a.answer(c.w, http.StatusOK, slotsView{Blocked: blockedViews(slots.Blocked), Bookings: bookings, NextFrom: maybe(slots.Next)})
 	})
 }
 

@@ -113,3 +113,29 @@ func isUUID(v any) bool {
 	_, err := uuid.Parse(v.(string))
 	return err == nil
 }
+
+// TestRequestLog_Secrets holds what the log shows, and what it must not.
+func TestRequestLog_Secrets(t *testing.T) {
+	b := setup(t)
+	body := pushBody("secret-recipient", b.in(time.Hour), `,"to":"secret-address"`)
+	id := b.send("POST", "/v1/pushes?validate_only=false", body, "Idempotency-Key", "secret-idem").must(t, 201).at(t, "id").(string)
+	b.send("GET", "/v1/pushes/"+id, "")
+	b.send("GET", "/v1/recipients/secret-recipient/quota?category=secret-query", "")
+	b.send("GET", "/secret-path", "")
+	b.send("SECRETS", "/v1/pushes", "")
+	b.send("GET", "/healthz", "")
+	log := b.log.String()
+	for _, want := range []string{
+		`"method":"POST","route":"/v1/pushes","status":201,"duration_ms":`, `"route":"/v1/recipients/{id}/quota","status":200`,
+		`"route":"unmatched","status":404`, `"method":"OTHER","route":"unmatched","status":405`, `"tenant":"` + b.tenant.String() + `","key":"` + b.keyID() + `"`, `"request_id":"`,
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("no %s in the log:\n%s", want, log)
+		}
+	}
+	for _, secret := range []string{"secret", "SECRET", b.key, "Hello.", "healthz"} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log has %q:\n%s", secret, log)
+		}
+	}
+}

@@ -29,9 +29,9 @@ func routes(t *testing.T, id string) (all [][2]string) {
 	return all
 }
 
-// TestHardenedAnswers: every route, also as it fails, and what is no route, has the headers that keep browsers from
+// TestAnswer_Hardened: every route, also as it fails, and what is no route, has the headers that keep browsers from
 // doing anything with the answer.
-func TestHardenedAnswers(t *testing.T) {
+func TestAnswer_Hardened(t *testing.T) {
 	b := setup(t)
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	for _, r := range append(routes(t, id), [2]string{"GET", "/nothing"}, [2]string{"GET", "/v1"}, [2]string{"DELETE", "/v1/pushes"}, [2]string{"GET", "//evil.example/%2e%2e"}) {
@@ -58,9 +58,9 @@ func TestHardenedAnswers(t *testing.T) {
 	}
 }
 
-// TestDocsPage_CanNotBeAbused: the reading page may show its own style, has no script, no inline style or handler, and takes
+// TestDocsPage_Hardened: the reading page may show its own style, has no script, no inline style or handler, and takes
 // nothing from elsewhere.
-func TestDocsPage_CanNotBeAbused(t *testing.T) {
+func TestDocsPage_Hardened(t *testing.T) {
 	r := ask(t, newTestAPI(), "GET", "/docs", "").must(t, 200)
 	if strings.Count(r.text, "<style") != 1 || !strings.Contains(r.header.Get("Content-Security-Policy"), "style-src 'sha256-") {
 		t.Errorf("the style sheet: %s", r.header.Get("Content-Security-Policy"))
@@ -76,9 +76,9 @@ func TestDocsPage_CanNotBeAbused(t *testing.T) {
 	}
 }
 
-// TestTenants_SeeNothingOfOthers goes through every route under /v1 with another tenant's key, and the ids, recipients,
+// TestTenants_Isolated goes through every route under /v1 with another tenant's key, and the ids, recipients,
 // tokens and keys of the first.
-func TestTenants_SeeNothingOfOthers(t *testing.T) {
+func TestTenants_Isolated(t *testing.T) {
 	b := setup(t)
 	due := b.in(time.Hour)
 	mine := b.send("POST", "/v1/pushes", pushBody("anna-secret", due, `,"metadata":{"a":"meta-secret"}`), "Idempotency-Key", "k").must(t, 201)
@@ -137,8 +137,8 @@ func TestTenants_SeeNothingOfOthers(t *testing.T) {
 	}
 }
 
-// TestRoutes_WantAKey: every route demands a key with its scope, whether or not anything else is right with the request.
-func TestRoutes_WantAKey(t *testing.T) {
+// TestRoutes_RequireKey: every route demands a key with its scope, whether or not anything else is right with the request.
+func TestRoutes_RequireKey(t *testing.T) {
 	b := setup(t)
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	_, none := b.newTenant("no scopes", "nothing:at-all")
@@ -160,8 +160,8 @@ func TestRoutes_WantAKey(t *testing.T) {
 	}
 }
 
-// TestTexts_AreNeverSQL: what looks like SQL is a text like any other, wherever a caller can put one.
-func TestTexts_AreNeverSQL(t *testing.T) {
+// TestTexts_NoSQL: what looks like SQL is a text like any other, wherever a caller can put one.
+func TestTexts_NoSQL(t *testing.T) {
 	b := setup(t)
 	for i, evil := range []string{`'; DROP TABLE pushes; --`, `' OR '1'='1`, `$1`, `%`, `_`, `\'; SELECT pg_sleep(9)--`, `") UNION SELECT hash FROM api_keys --`, `{"$gt":""}`} {
 		text, err := json.Marshal(evil)
@@ -195,8 +195,8 @@ func TestTexts_AreNeverSQL(t *testing.T) {
 	}
 }
 
-// TestRequestLog_CanNotBeForged: whatever a caller writes anywhere, each line of the log is one object that we wrote.
-func TestRequestLog_CanNotBeForged(t *testing.T) {
+// TestRequestLog_NotForged: whatever a caller writes anywhere, each line of the log is one object that we wrote.
+func TestRequestLog_NotForged(t *testing.T) {
 	b := setup(t)
 	const evil = "x\r\n{\"level\":\"ERROR\",\"msg\":\"forged\"}\x1b[31m\u2028\x00"
 	for _, r := range [][2]string{{"GET", "/v1/pushes"}, {evil, "/v1/pushes"}, {"GET", "/forged"}, {"POST", "/v1/pushes"}} {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestStatic_IsMadeOnce: what is the same for all is compressed where that is wanted, has a tag, and is not sent to
+// TestStatic_MadeOnce: what is the same for all is compressed where that is wanted, has a tag, and is not sent to
 // those who have it.
-func TestStatic_IsMadeOnce(t *testing.T) {
+func TestStatic_MadeOnce(t *testing.T) {
 	a := newTestAPI()
 	for _, path := range []string{"/openapi.json", "/docs"} {
 		plain := ask(t, a, "GET", path, "").must(t, 200)

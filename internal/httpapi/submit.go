@@ -42,9 +42,9 @@ func (a *api) readSubmit(c *call) (f *form, o schedule.Options, err error) {
 
 // readForm reads a body by a table. It returns all that is wrong with the request, if the form or what goes along has
 // errors.
-func (a *api) readForm(c *call, of *table[form], bad *fieldErrors) (f *form, body []byte, err error) {
-	f = &form{}
-	body, err = c.object(maxBody, bad, func(r *reader) { f.read(r, of) })
+func (a *api) readForm(c *call, of *table[form], bad *fieldErrors) (*form, []byte, error) {
+	f := &form{}
+	body, err := c.object(maxBody, bad, func(r *reader) { f.read(r, of) })
 	if err != nil {
 		return f, nil, err
 	}

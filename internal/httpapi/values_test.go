@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// TestValues_AgreeWithTheirSchema: each kind of value refuses what its schema refuses, and accepts what that accepts.
-func TestValues_AgreeWithTheirSchema(t *testing.T) {
+// TestValues_MatchSchema: each kind of value refuses what its schema refuses, and accepts what that accepts.
+func TestValues_MatchSchema(t *testing.T) {
 	type none = struct{}
 	list := array(1, 2, anyText().describe, func(_ *none, r *reader, i int, name string, errs *fieldErrors) {
 		if raw := r.value(); raw[0] != '"' {

@@ -93,10 +93,7 @@ func (a *api) listDeliveries(c *call) error {
 		return noSuch("webhook", err)
 	}
 	return c.compute(func() error {
-		v := deliveriesView{Deliveries: make([]deliveryView, len(page.Deliveries))}
-		for i, d := range page.Deliveries {
-			v.Deliveries[i] = deliveryViewOf(d)
-		}
+		v := deliveriesView{Deliveries: viewsOf(page.Deliveries, deliveryViewOf)}
 		if page.Next != 0 {
 			v.NextPageToken = pageToken(page.Next, c.caller.Tenant, list)
 		}

@@ -118,11 +118,8 @@ func (a *api) listWebhooks(c *call) error {
 	if err != nil {
 		return err
 	}
-	v := webhooksView{Webhooks: make([]webhookView, len(hooks))}
-	for i, w := range hooks {
-		v.Webhooks[i] = webhookViewOf(w, "")
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	views := viewsOf(hooks, func(w push.Webhook) webhookView { return webhookViewOf(w, "") })
+	return a.answer(c.w, http.StatusOK, webhooksView{views})
 }
 
 func (a *api) getWebhook(c *call) error {
