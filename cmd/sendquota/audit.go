@@ -94,10 +94,10 @@ func (l *lines) add(f store.Finding) {
 }
 
 func (l *lines) end() (violations int, err error) {
-	for _, check := range store.CheckNames() {
-		violations += l.found[check]
-		if more := l.found[check] - l.limit; l.limit > 0 && more > 0 {
-			_, _ = fmt.Fprintf(l.to, "%s: and %d more; --json or --limit 0 prints all\n", check, more)
+	for _, check := range store.Checks {
+		violations += l.found[check.Name]
+		if more := l.found[check.Name] - l.limit; l.limit > 0 && more > 0 {
+			_, _ = fmt.Fprintf(l.to, "%s: and %d more; --json or --limit 0 prints all\n", check.Name, more)
 		}
 	}
 	if violations == 0 {

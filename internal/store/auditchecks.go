@@ -28,13 +28,10 @@ var Checks = []Check{
 }
 
 // CheckNames lists the names of all [Checks].
-func CheckNames() []string {
+func (*Store) CheckNames() []string {
 	names := make([]string, len(Checks))
 	for i, c := range Checks {
 		names[i] = c.Name
 	}
 	return names
 }
-
-// CheckNames lists the names of all [Checks].
-func (*Store) CheckNames() []string { return CheckNames() }

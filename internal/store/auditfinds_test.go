@@ -122,7 +122,7 @@ func TestAudit_FindsCorruption(t *testing.T) {
 			found[row.check] = true
 		}
 	}
-	for _, name := range store.CheckNames() {
+	for _, name := range (&store.Store{}).CheckNames() {
 		if !found[name] {
 			t.Errorf("nothing is corrupted for %s", name)
 		}

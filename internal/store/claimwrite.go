@@ -60,6 +60,11 @@ func newClaimWrite(now time.Time) *claimWrite {
 
 // add notes what the i-th claim changes.
 func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
+	var (
+		token *[16]byte
+		lease *time.Time
+	)
+	status := push.Scheduled
 	switch c.Outcome {
 	case booking.Nothing:
 		for _, f := range d.InFlight {
@@ -71,17 +76,13 @@ func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
 		return
 	case booking.Wait, booking.Again:
 		return
-	}
-	if c.Repeated {
-		return
-	}
-	var (
-		token *[16]byte
-		lease *time.Time
-	)
-	status := map[booking.ClaimOutcome]push.Status{booking.Claimed: push.Sending, booking.PutOff: push.Scheduled, booking.TooLate: push.Expired}[c.Outcome]
-	if c.Outcome == booking.Claimed {
-		token, lease = (*[16]byte)(&c.Token), &c.LeaseUntil
+	case booking.TooLate:
+		status = push.Expired
+	case booking.Claimed:
+		if c.Repeated {
+			return
+		}
+		status, token, lease = push.Sending, (*[16]byte)(&c.Token), &c.LeaseUntil
 	}
 	w.ids = append(w.ids, c.Push.ID)
 	w.gens = append(w.gens, c.Push.Gen)

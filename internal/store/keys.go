@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -104,9 +103,9 @@ func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.
 func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	var (
 		state     KeyState
-		successor pgtype.UUID
+		successor uuid.UUID
 	)
-	err := tx.QueryRow(ctx, `SELECT `+keyState+`, successor FROM api_keys k WHERE id = $1 FOR UPDATE`, [16]byte(id)).Scan(&state, &successor)
+	err := tx.QueryRow(ctx, `SELECT `+keyState+`, successor FROM api_keys k WHERE id = $1 FOR UPDATE`, [16]byte(id)).Scan(&state, (*zeronull.UUID)(&successor))
 	switch {
 	case err != nil:
 		return err
@@ -114,7 +113,7 @@ func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 		return ErrKeyOver
 	}
 	rows, _ := tx.Query(ctx, `SELECT id, successor IS NOT DISTINCT FROM $1 FROM api_keys k WHERE (id = $2 OR successor = $1) AND `+keyState+` = $3`,
-		[16]byte(id), successor, KeyLive)
+		[16]byte(id), [16]byte(successor), KeyLive)
 	var (
 		other    uuid.UUID
 		replaced bool

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -84,7 +83,7 @@ func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (
 		result, err := provider.UpByOne(ctx)
 		t.stopWatching()
 		switch {
-		case !lockRefused(err):
+		case !hasCode(err, "55P03", "40P01"): // lock_not_available, deadlock_detected: other sessions had a lock, and nothing is left behind
 			return result, err
 		case time.Since(t.began) >= t.cfg.Wait:
 			return nil, fmt.Errorf("%s can not have a lock that it needs: for %s it was held by %s. Wait until that has ended, or end it with SELECT pg_terminate_backend(…), "+
@@ -96,10 +95,4 @@ func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (
 		case <-time.After(lockPause):
 		}
 	}
-}
-
-// lockRefused reports whether a migration failed because of other sessions, and left nothing behind.
-func lockRefused(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "40P01") // lock_not_available, deadlock_detected
 }

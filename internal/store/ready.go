@@ -78,17 +78,12 @@ func versions(ctx context.Context, c *pgx.Conn) (known, applied int64, err error
 func (s *Store) Newer(ctx context.Context) (warning string, err error) {
 	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		known, applied, err := versions(ctx, c.Conn())
-		warning = newer(known, applied)
+		if applied > known {
+			warning = fmt.Sprintf("the database is newer than this program: it has migration %d, and the program knows up to %d", applied, known)
+		}
 		return err
 	})
 	return warning, err
-}
-
-func newer(known, applied int64) string {
-	if applied <= known {
-		return ""
-	}
-	return fmt.Sprintf("the database is newer than this program: it has migration %d, and the program knows up to %d", applied, known)
 }
 
 // Overdue says for how long the push that is due longest has been due, of those that can be sent; 0: none is.
