@@ -7,7 +7,6 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -169,54 +168,6 @@ func (q *Queue) wakes(name string, w push.WakeUp) bool {
 	waits := task.State == asynq.TaskStateScheduled || task.State == asynq.TaskStateRetry
 	return task.State == asynq.TaskStatePending || waits && task.NextProcessAt.Before(wakeAt(w, time.Now()).Add(5*time.Second))
 }
-
-// Works reports whether Redis does what the queue needs of it, in every shard: it runs scripts, and it writes. One
-// that is out of memory, forbids scripts or is a replica answers a ping, but wakes no worker. Neither does a queue that
-// is paused, or that has a key of another type: [*BrokenError].
-func (q *Queue) Works(ctx context.Context) error {
-	names := q.all()
-	if len(names) == 0 {
-		names = []string{"unnamed"}
-	}
-	keys, calls := make([][]string, len(names)), make([]redisscript.Call, len(names))
-	for i, name := range names {
-		keys[i] = []string{"sq:{" + name + "}:works"}
-		for _, key := range asynqKeys {
-			keys[i] = append(keys[i], "asynq:{"+name+"}:"+key)
-		}
-		calls[i] = worksScript.Call(keys[i])
-	}
-	answers, err := q.probing.RunAll(ctx, calls...)
-	if err != nil {
-		return fmt.Errorf("queue: %w", err)
-	}
-	for i, answer := range answers {
-		switch wrong := answer[0] - 1; {
-		case wrong == 1:
-			return &BrokenError{"it is paused: " + keys[i][wrong] + " exists"}
-		case wrong > 1:
-			return &BrokenError{"the key " + keys[i][wrong] + " has another type than asynq needs"}
-		}
-	}
-	return nil
-}
-
-// asynqKeys are the keys of a queue of asynq that works.lua looks at.
-var asynqKeys = []string{"paused", "pending", "active", "scheduled", "retry", "archived", "lease"}
-
-//go:embed works.lua
-var worksSource string
-
-var worksScript = redisscript.NewScript(worksSource)
-
-// BrokenError says why a queue wakes no worker, although Redis works.
-type BrokenError struct{ why string }
-
-// Error says it in one sentence.
-func (e *BrokenError) Error() string { return "queue: " + e.why }
-
-// State says it in a word.
-func (*BrokenError) State() string { return "queue_broken" }
 
 func taskID(w push.WakeUp) string { return fmt.Sprintf("%s:%d", w.Push, w.Gen) }
 
