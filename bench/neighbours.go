@@ -28,23 +28,18 @@ const (
 // nothing but the machine and the servers' processes, tells how much of that is only
 // the processors' being busy.
 func measureNeighbours(l *lab) {
-	ours, other := l.newNeighbours(), l.newNeighbours()
-	for i := range ours.storms {
-		l.measureNeighbour(ours, &ours.storms[i], &other.storms[i])
+	ours, here := l.newNeighbours()
+	_, there := l.newNeighbours()
+	for i := range here {
+		l.measureNeighbour(ours, &here[i], &there[i])
 	}
 	l.report.note("Neighbours: the loud tenant has 300 000 pushes, 100 000 of them for one recipient, and sends each request as soon as it has the answer to the last, on as many connections "+
 		"as the row says; the calm one submits single pushes on %d. The machine is busy either way: the baseline in brackets is the same storm on a second sendquota, "+
 		"with a database and a Redis index of its own, in the same servers.", calmConns)
 }
 
-// neighbours is a system with a calm tenant and a loud one.
-type neighbours struct {
-	*sendquota
-	storms []storm
-}
-
 // measureNeighbour measures one storm, in rounds.
-func (l *lab) measureNeighbour(ours *neighbours, here, there *storm) {
+func (l *lab) measureNeighbour(ours *sendquota, here, there *storm) {
 	var calm, stormy, elsewhere []time.Duration
 	var p99, control pairs
 	for n := range l.rounds + 1 {
@@ -73,7 +68,7 @@ func p50AndP99(latencies []time.Duration) string {
 }
 
 // calmly drives the calm tenant's load, in a storm or, where that is nil, in none.
-func (l *lab) calmly(ours *neighbours, s *storm) (latencies []time.Duration) {
+func (l *lab) calmly(ours *sendquota, s *storm) (latencies []time.Duration) {
 	l.settle()
 	if s != nil {
 		defer s.begin(l)()
@@ -118,11 +113,11 @@ func (s *storm) begin(l *lab) (end func()) {
 	}
 }
 
-// newNeighbours sets a system up with a loud tenant.
-func (l *lab) newNeighbours() *neighbours {
+// newNeighbours sets a system up with a calm tenant and a loud one, and returns what that does.
+func (l *lab) newNeighbours() (*sendquota, []storm) {
 	s := l.newSendquota(nowhere, neighbourSettings)
 	key := s.Tenant("loud")
-	return &neighbours{s, l.storms(s, key, s.stock())}
+	return s, l.storms(s, key, s.stock())
 }
 
 // stock gives the loud tenant 200 000 pushes for 20 000 recipients and 100 000 for one,

@@ -8,7 +8,7 @@ type mutant struct {
 	program   string // api or worker
 	breaks    string
 	mutations []mutation
-	story     func(b *bundle)
+	story     func(b *bundle, c *caller)
 	evidence  []string // the checks that must each find it
 }
 
