@@ -140,8 +140,8 @@ func (s *sendquota) stock() []string {
 	return hot
 }
 
-// storms are the worst that a tenant can do with valid requests, kind by kind, and what
-// a caller without a key can.
+// storms are the most expensive loads of valid requests that a tenant can make, and
+// those of a caller without a key.
 func (l *lab) storms(s *sendquota, key string, hot []string) []storm {
 	day := func(n int) string {
 		return time.Now().UTC().AddDate(0, 0, n).Truncate(time.Second).Format(time.RFC3339)

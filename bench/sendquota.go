@@ -70,8 +70,8 @@ func (s *sendquota) stopWorker(p *process.Process) {
 	s.l.stop(p)
 }
 
-// proveExact holds what was answered against what was stored, and has the
-// audit look for broken guarantees.
+// proveExact compares the answers with the stored pushes, and has the audit look
+// for broken guarantees.
 func (s *sendquota) proveExact(what string, accepted int) {
 	ok := s.holds(what, "pushes", accepted)
 	if o := s.Exec("sendquota", "audit"); o.Status != 0 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The names of recipients say what the load does with them.
+// The first parts of recipients' names, by how the load uses them.
 const (
 	farName  = "far-"  // booked for next year, never sent: their history is checked for linearizability
 	liveName = "live-" // sent within seconds

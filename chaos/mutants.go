@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// mutants tells the story of every mutant twice: with the mutant, and with the code as it is.
+// mutants runs the story of every mutant twice: with the mutant, and with the code as it is.
 func mutants(t testenv.T, l *lab) {
 	programs := make([]string, len(allMutants))
 	var g errgroup.Group

@@ -297,7 +297,7 @@ func TestNeighbours_Memory(t *testing.T) {
 		}
 		all.Wait()
 		if served.Load() == 0 {
-			t.Errorf("%s: nobody was served", worst.name)
+			t.Errorf("%s: no request was served", worst.name)
 		}
 		over("150 that never read " + worst.name)
 	}

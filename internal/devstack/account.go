@@ -48,7 +48,7 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// canEnter tells whether the account may reach what is inside dir. It looks
+// canEnter tells whether the account may reach the files in dir. It looks
 // at the permissions for "others" on dir and everything above.
 func (a *account) canEnter(dir string) bool {
 	if a == nil {
