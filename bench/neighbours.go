@@ -146,8 +146,40 @@ func (l *lab) storms(s *sendquota, key string, hot []string) []storm {
 	day := func(n int) string {
 		return time.Now().UTC().AddDate(0, 0, n).Truncate(time.Second).Format(time.RFC3339)
 	}
+	many := func(conns int, does string, requests ...*request) storm {
+		return storm{name: fmt.Sprint(conns, " ", does), load: load{addr: s.addr, conns: conns, requests: requests, next: l.fresh(batchSize)}, statuses: map[int]int{}}
+	}
 	get := func(path string) *request { return newRequest("GET", path, key, "") }
-	var takes, changes, misses []*request
+	post := func(path, body string) *request { return newRequest("POST", path, key, body) }
+	var changes, misses []*request
+	for n, id := range hot {
+		changes = append(changes, newRequest("PATCH", "/v1/pushes/"+id, key, fmt.Sprintf(`{"send_at":%q}`, day(4+n%90))))
+		if n%8 == 0 {
+			changes = append(changes, post("/v1/pushes/"+id+"/cancel", ""))
+		}
+		misses = append(misses, post("/v1/no/such/"+id, "{}"), get("/"+id))
+	}
+	one := `{"recipient":"hot","channel":"push","send_at":"` + day(40) + `","message":{}}`
+	thousand := `{"pushes":[` + strings.Repeat(one+",", batchSize-1) + one + `]}`
+	return []storm{
+		many(64, "that list a category that no push has", get("/v1/pushes?category=zzz")),
+		many(64, "that list pages of 500", get("/v1/pushes?page_size=500"), get("/v1/pushes?status=sent"), get("/v1/pushes?recipient=hot&page_size=500")),
+		many(64, "that take from 16 limits of a thousand steps", takes(key)...),
+		many(16, "that send batches of 1000 for one recipient with 100 000 bookings", post("/v1/pushes/batch", thousand)),
+		many(16, "that send batches of 1000 for 1000 recipients", post("/v1/pushes/batch", batchBody(batchSize, day(40)))),
+		many(64, "that submit for one recipient with 100 000 bookings", post("/v1/pushes", one)),
+		many(64, "that look at the slots of one recipient with 100 000 bookings", get("/v1/recipients/hot/slots?from="+day(0)+"&until="+day(399))),
+		many(64, "that check the quota of one recipient with 100 000 bookings",
+			post("/v1/quota/check", `{"recipient":"hot","send_at":"`+day(50)+`"}`), get("/v1/recipients/hot/quota?at="+day(50))),
+		many(64, "that move and cancel pushes of one recipient", changes...),
+		many(64, "submits for new recipients", post("/v1/pushes", pushBody(day(41)))),
+		many(64, "with wrong keys", newRequest("GET", "/v1/pushes", "sq_"+placeholder, "")),
+		many(64, "that ask for unknown paths", misses...),
+	}
+}
+
+// takes are requests that take from sixteen limits each.
+func takes(key string) (all []*request) {
 	for _, form := range []string{
 		`{"key":"%d","algorithm":"sliding_window","limit":900000,"per":"1s","precision":"1ms"}`, `{"key":"%d","algorithm":"sliding_window","limit":1000,"per":"1s","precision":"1ms"}`,
 		`{"key":"%d","algorithm":"sliding_log","limit":9000,"per":"10s"}`,
@@ -157,38 +189,8 @@ func (l *lab) storms(s *sendquota, key string, hot []string) []storm {
 			limits = append(limits, fmt.Sprintf(form, n))
 		}
 		for _, cost := range []int{1, 7, 500} {
-			takes = append(takes, newRequest("POST", "/v1/limits/take", key, fmt.Sprintf(`{"cost":%d,"limits":[%s]}`, cost, strings.Join(limits, ","))))
+			all = append(all, newRequest("POST", "/v1/limits/take", key, fmt.Sprintf(`{"cost":%d,"limits":[%s]}`, cost, strings.Join(limits, ","))))
 		}
-	}
-	for n, id := range hot {
-		changes = append(changes, newRequest("PATCH", "/v1/pushes/"+id, key, fmt.Sprintf(`{"send_at":%q}`, day(4+n%90))))
-		if n%8 == 0 {
-			changes = append(changes, newRequest("POST", "/v1/pushes/"+id+"/cancel", key, ""))
-		}
-		misses = append(misses, newRequest("POST", "/v1/no/such/"+id, key, "{}"), get("/"+id))
-	}
-	one := `{"recipient":"%s","channel":"push","send_at":"` + day(40) + `","message":{}}`
-	thousand := func(recipient string) string {
-		member := fmt.Sprintf(one, recipient)
-		return `{"pushes":[` + strings.Repeat(member+",", 999) + member + `]}`
-	}
-	all := []storm{
-		{name: "64 that list a category that no push has", load: load{conns: 64, requests: []*request{get("/v1/pushes?category=zzz")}}},
-		{name: "64 that list pages of 500", load: load{conns: 64, requests: []*request{get("/v1/pushes?page_size=500"), get("/v1/pushes?status=sent"), get("/v1/pushes?recipient=hot&page_size=500")}}},
-		{name: "64 that take from 16 limits of a thousand steps", load: load{conns: 64, requests: takes}},
-		{name: "16 that send batches of 1000 for one recipient with 100 000 bookings", load: load{conns: 16, requests: []*request{newRequest("POST", "/v1/pushes/batch", key, thousand("hot"))}}},
-		{name: "16 that send batches of 1000 for 1000 recipients", load: load{conns: 16, requests: []*request{newRequest("POST", "/v1/pushes/batch", key, batchBody(batchSize, day(40)))}, next: l.fresh(batchSize)}},
-		{name: "64 that submit for one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{newRequest("POST", "/v1/pushes", key, fmt.Sprintf(one, "hot"))}}},
-		{name: "64 that look at the slots of one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{get("/v1/recipients/hot/slots?from=" + day(0) + "&until=" + day(399))}}},
-		{name: "64 that check the quota of one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{
-			newRequest("POST", "/v1/quota/check", key, `{"recipient":"hot","send_at":"`+day(50)+`"}`), get("/v1/recipients/hot/quota?at=" + day(50))}}},
-		{name: "64 that move and cancel pushes of one recipient", load: load{conns: 64, requests: changes}},
-		{name: "64 submits for new recipients", load: load{conns: 64, requests: []*request{newRequest("POST", "/v1/pushes", key, pushBody(day(41)))}, next: l.fresh(1)}},
-		{name: "64 with wrong keys", load: load{conns: 64, requests: []*request{newRequest("GET", "/v1/pushes", "sq_"+placeholder, "")}, next: l.fresh(1)}},
-		{name: "64 that ask for unknown paths", load: load{conns: 64, requests: misses}},
-	}
-	for i := range all {
-		all[i].addr, all[i].statuses = s.addr, map[int]int{}
 	}
 	return all
 }

@@ -25,7 +25,7 @@ func storm(t testenv.T, l *lab) {
 	b := l.setup(t, config{
 		name: "storm", database: postgres.URL, redis: redis.URL, env: []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL},
 		rules: []rule{{1, 2 * time.Second}, {3, 10 * time.Second}, {6, 40 * time.Second}},
-		lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, provider: "badly",
+		lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, behaviour: "badly",
 	})
 	apis, workers := b.startAll()
 	rng := rand.New(rand.NewPCG(l.seed, 0))
