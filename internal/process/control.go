@@ -84,7 +84,7 @@ func (p *Process) signalChildren(s syscall.Signal) error {
 // Before that it might still make children, and the kernel would not resume it if
 // we died, as it does a stopped one: it would stay for ever.
 func awaitFrozen(pid int) error {
-	for deadline := time.Now().Add(patience); !isFrozen(pid); time.Sleep(time.Millisecond) { // there is no event to wait for
+	for deadline := time.Now().Add(patience); !isFrozen(pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("process %d does not stop within %s", pid, patience)
 		}
