@@ -14,7 +14,7 @@ import (
 )
 
 func TestRequest_RecipientNumbers(t *testing.T) {
-	r := newRequest("/v1/pushes/batch", "secret", batchBody(3, "2026-12-01T09:00:00Z"))
+	r := newRequest("POST", "/v1/pushes/batch", "secret", batchBody(3, "2026-12-01T09:00:00Z"))
 	r.number(99)
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.text)))
 	if err != nil {

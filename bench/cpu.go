@@ -91,8 +91,8 @@ func share(seconds float64, d time.Duration) float64 {
 	return seconds / d.Seconds() / float64(runtime.NumCPU())
 }
 
-// settle prepares a round: what earlier ones have left behind is written out,
-// and strangers who keep the machine busy are given some time to end.
+// settle prepares a round: Postgres writes out the dirty pages of earlier rounds,
+// and other programs that keep the machine busy get some time to end.
 func (l *lab) settle() {
 	l.checkpoint()
 	const look = 300 * time.Millisecond

@@ -41,7 +41,7 @@ func measureDelivery(l *lab) {
 	ours.proveExact("deliver", l.rounds*l.backlog)
 }
 
-// deliverOurs books a backlog that is due at once and lets a worker at it.
+// deliverOurs books a backlog that is due at once, and has a worker deliver it.
 func (l *lab) deliverOurs(s *sendquota, provider providerClient) delivery {
 	l.settle()
 	backlog := s.batches("")

@@ -47,9 +47,7 @@ type lab struct {
 	redis    *redis.Client // for statements about the server as a whole
 	dir      string        // temporary
 	self     string        // path of this program
-	programs string        // folder with api, worker and sendquota
 	running  []*process.Process
-	profiles string        // folder for CPU profiles; empty: none are made
 	patience time.Duration // left for waiting until strangers are quiet
 
 	recipients atomic.Int64 // numbers of recipients so far
@@ -57,7 +55,7 @@ type lab struct {
 
 // measure makes all measurements that are asked for.
 func measure(t testenv.T, o options) *report {
-	l := &lab{T: t, options: o, profiles: o.profile, patience: time.Minute, dir: t.TempDir()}
+	l := &lab{T: t, options: o, patience: time.Minute, dir: t.TempDir()}
 	l.open()
 	for _, m := range measurements() {
 		if slices.Contains(o.only, m.name) {
@@ -71,13 +69,13 @@ func (l *lab) open() {
 	var err error
 	l.self, err = os.Executable()
 	l.check(err)
-	if l.programs = filepath.Join(l.dir, "bin"); l.bin != "" {
-		l.programs, err = filepath.Abs(l.bin)
-		l.check(err)
-	} else {
+	if l.bin == "" {
 		testenv.Say("building api, worker and sendquota")
-		l.check(testenv.Build(l.Context(), l.programs, nil))
+		l.bin = filepath.Join(l.dir, "bin")
+		l.check(testenv.Build(l.Context(), l.bin, nil))
 	}
+	l.bin, err = filepath.Abs(l.bin)
+	l.check(err)
 	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
 	testenv.Finally(l.T, l.servers.Close)
 	l.postgres = testenv.Connect(l, l.servers.PostgresServer(l).URL)
@@ -94,13 +92,13 @@ func (l *lab) make(m measurement) {
 	if m.program == "" || !fellShort {
 		return
 	}
-	if l.profiles == "" {
+	if l.profile == "" {
 		testenv.Say("%s falls short: once more, for the profiles", m.name)
 		measured, rounds := l.report, l.rounds
-		l.report, l.rounds, l.profiles = &report{measuring: m.name}, 1, filepath.Join(l.dir, "profiles")
+		l.report, l.rounds, l.profile = &report{measuring: m.name}, 1, filepath.Join(l.dir, "profiles")
 		l.run(m)
 		l.report, l.rounds = measured, rounds
-		defer func() { l.profiles = "" }()
+		defer func() { l.profile = "" }()
 	}
 	l.report.Profiles = append(l.report.Profiles, profile{Measurement: m.name, Program: m.program, Top: l.top(m)})
 }
@@ -124,10 +122,8 @@ func (l *lab) check(err error) { testenv.Check(l.T, err) }
 
 // startRole starts this program in one of its roles.
 func (l *lab) startRole(name, role string, env ...string) *process.Process {
-	log, err := os.CreateTemp(l.dir, role+"-*.log")
-	l.check(err)
-	_ = log.Close()
-	return l.watch(testenv.StartCommand(l.T, process.Command{Name: name, Path: l.self, Args: []string{role}, Env: env, Log: log.Name()}))
+	log := filepath.Join(l.dir, role+".log")
+	return l.watch(testenv.StartCommand(l.T, process.Command{Name: name, Path: l.self, Args: []string{role}, Env: env, Log: log}))
 }
 
 // watch counts the CPU time of a process under its name, and expects it to end in

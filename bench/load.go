@@ -23,7 +23,7 @@ type load struct {
 	total int // requests
 }
 
-// loadResult is what became of a load.
+// loadResult counts the answers that a load had.
 type loadResult struct {
 	requests  int
 	accepted  int // pushes
@@ -61,7 +61,7 @@ func (d load) run(ctx context.Context, sent, answered *atomic.Int64) (all loadRe
 		}
 		defer conns[i].Close()
 	}
-	// What hangs is an error, not a long measurement.
+	// A connection that hangs is an error, not a long measurement.
 	defer context.AfterFunc(ctx, func() {
 		for _, conn := range conns {
 			_ = conn.Close()

@@ -51,8 +51,8 @@ func roleOf(args []string) func(testenv.T) {
 type options struct {
 	out     string
 	only    []string // measurements to make
-	bin     string
-	profile string
+	bin     string   // folder of the programs
+	profile string   // folder for CPU profiles; empty: none are made
 	short   bool
 	rounds  int
 	round   time.Duration

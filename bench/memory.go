@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// measureMemory divides what Redis uses by what it was used for.
+// measureMemory divides the memory of Redis by the number of bookings and wake-ups.
 func measureMemory(l *lab) {
 	s, n := l.newSendquota(nowhere), l.newNaive()
 	rdb := testenv.RedisClient(l, s.redis)

@@ -28,23 +28,18 @@ const (
 // nothing but the machine and the servers' processes, tells how much of that is only
 // the processors' being busy.
 func measureNeighbours(l *lab) {
-	ours, other := l.newNeighbours(), l.newNeighbours()
-	for i := range ours.storms {
-		l.measureNeighbour(ours, &ours.storms[i], &other.storms[i])
+	ours, here := l.newNeighbours()
+	_, there := l.newNeighbours()
+	for i := range here {
+		l.measureNeighbour(ours, &here[i], &there[i])
 	}
 	l.report.note("Neighbours: the loud tenant has 300 000 pushes, 100 000 of them for one recipient, and sends each request as soon as it has the answer to the last, on as many connections "+
 		"as the row says; the calm one submits single pushes on %d. The machine is busy either way: the baseline in brackets is the same storm on a second sendquota, "+
 		"with a database and a Redis index of its own, in the same servers.", calmConns)
 }
 
-// neighbours is a system with a calm tenant and a loud one.
-type neighbours struct {
-	*sendquota
-	storms []storm
-}
-
 // measureNeighbour measures one storm, in rounds.
-func (l *lab) measureNeighbour(ours *neighbours, here, there *storm) {
+func (l *lab) measureNeighbour(ours *sendquota, here, there *storm) {
 	var calm, stormy, elsewhere []time.Duration
 	var p99, control pairs
 	for n := range l.rounds + 1 {
@@ -73,7 +68,7 @@ func p50AndP99(latencies []time.Duration) string {
 }
 
 // calmly drives the calm tenant's load, in a storm or, where that is nil, in none.
-func (l *lab) calmly(ours *neighbours, s *storm) (latencies []time.Duration) {
+func (l *lab) calmly(ours *sendquota, s *storm) (latencies []time.Duration) {
 	l.settle()
 	if s != nil {
 		defer s.begin(l)()
@@ -118,11 +113,11 @@ func (s *storm) begin(l *lab) (end func()) {
 	}
 }
 
-// newNeighbours sets a system up with a loud tenant.
-func (l *lab) newNeighbours() *neighbours {
+// newNeighbours sets a system up with a calm tenant and a loud one, and returns what that does.
+func (l *lab) newNeighbours() (*sendquota, []storm) {
 	s := l.newSendquota(nowhere, neighbourSettings)
 	key := s.Tenant("loud")
-	return &neighbours{s, l.storms(s, key, s.stock())}
+	return s, l.storms(s, key, s.stock())
 }
 
 // stock gives the loud tenant 200 000 pushes for 20 000 recipients and 100 000 for one,
@@ -145,14 +140,46 @@ func (s *sendquota) stock() []string {
 	return hot
 }
 
-// storms are the worst that a tenant can do with valid requests, kind by kind, and what
-// a caller without a key can.
+// storms are the most expensive loads of valid requests that a tenant can make, and
+// those of a caller without a key.
 func (l *lab) storms(s *sendquota, key string, hot []string) []storm {
 	day := func(n int) string {
 		return time.Now().UTC().AddDate(0, 0, n).Truncate(time.Second).Format(time.RFC3339)
 	}
-	get := func(path string) *request { return newMethod("GET", path, key, "") }
-	var takes, changes, misses []*request
+	many := func(conns int, does string, requests ...*request) storm {
+		return storm{name: fmt.Sprint(conns, " ", does), load: load{addr: s.addr, conns: conns, requests: requests, next: l.fresh(batchSize)}, statuses: map[int]int{}}
+	}
+	get := func(path string) *request { return newRequest("GET", path, key, "") }
+	post := func(path, body string) *request { return newRequest("POST", path, key, body) }
+	var changes, misses []*request
+	for n, id := range hot {
+		changes = append(changes, newRequest("PATCH", "/v1/pushes/"+id, key, fmt.Sprintf(`{"send_at":%q}`, day(4+n%90))))
+		if n%8 == 0 {
+			changes = append(changes, post("/v1/pushes/"+id+"/cancel", ""))
+		}
+		misses = append(misses, post("/v1/no/such/"+id, "{}"), get("/"+id))
+	}
+	one := `{"recipient":"hot","channel":"push","send_at":"` + day(40) + `","message":{}}`
+	thousand := `{"pushes":[` + strings.Repeat(one+",", batchSize-1) + one + `]}`
+	return []storm{
+		many(64, "that list a category that no push has", get("/v1/pushes?category=zzz")),
+		many(64, "that list pages of 500", get("/v1/pushes?page_size=500"), get("/v1/pushes?status=sent"), get("/v1/pushes?recipient=hot&page_size=500")),
+		many(64, "that take from 16 limits of a thousand steps", takes(key)...),
+		many(16, "that send batches of 1000 for one recipient with 100 000 bookings", post("/v1/pushes/batch", thousand)),
+		many(16, "that send batches of 1000 for 1000 recipients", post("/v1/pushes/batch", batchBody(batchSize, day(40)))),
+		many(64, "that submit for one recipient with 100 000 bookings", post("/v1/pushes", one)),
+		many(64, "that look at the slots of one recipient with 100 000 bookings", get("/v1/recipients/hot/slots?from="+day(0)+"&until="+day(399))),
+		many(64, "that check the quota of one recipient with 100 000 bookings",
+			post("/v1/quota/check", `{"recipient":"hot","send_at":"`+day(50)+`"}`), get("/v1/recipients/hot/quota?at="+day(50))),
+		many(64, "that move and cancel pushes of one recipient", changes...),
+		many(64, "submits for new recipients", post("/v1/pushes", pushBody(day(41)))),
+		many(64, "with wrong keys", newRequest("GET", "/v1/pushes", "sq_"+placeholder, "")),
+		many(64, "that ask for unknown paths", misses...),
+	}
+}
+
+// takes are requests that take from sixteen limits each.
+func takes(key string) (all []*request) {
 	for _, form := range []string{
 		`{"key":"%d","algorithm":"sliding_window","limit":900000,"per":"1s","precision":"1ms"}`, `{"key":"%d","algorithm":"sliding_window","limit":1000,"per":"1s","precision":"1ms"}`,
 		`{"key":"%d","algorithm":"sliding_log","limit":9000,"per":"10s"}`,
@@ -162,38 +189,8 @@ func (l *lab) storms(s *sendquota, key string, hot []string) []storm {
 			limits = append(limits, fmt.Sprintf(form, n))
 		}
 		for _, cost := range []int{1, 7, 500} {
-			takes = append(takes, newRequest("/v1/limits/take", key, fmt.Sprintf(`{"cost":%d,"limits":[%s]}`, cost, strings.Join(limits, ","))))
+			all = append(all, newRequest("POST", "/v1/limits/take", key, fmt.Sprintf(`{"cost":%d,"limits":[%s]}`, cost, strings.Join(limits, ","))))
 		}
-	}
-	for n, id := range hot {
-		changes = append(changes, newMethod("PATCH", "/v1/pushes/"+id, key, fmt.Sprintf(`{"send_at":%q}`, day(4+n%90))))
-		if n%8 == 0 {
-			changes = append(changes, newRequest("/v1/pushes/"+id+"/cancel", key, ""))
-		}
-		misses = append(misses, newRequest("/v1/no/such/"+id, key, "{}"), get("/"+id))
-	}
-	one := `{"recipient":"%s","channel":"push","send_at":"` + day(40) + `","message":{}}`
-	thousand := func(recipient string) string {
-		member := fmt.Sprintf(one, recipient)
-		return `{"pushes":[` + strings.Repeat(member+",", 999) + member + `]}`
-	}
-	all := []storm{
-		{name: "64 that list a category that no push has", load: load{conns: 64, requests: []*request{get("/v1/pushes?category=zzz")}}},
-		{name: "64 that list pages of 500", load: load{conns: 64, requests: []*request{get("/v1/pushes?page_size=500"), get("/v1/pushes?status=sent"), get("/v1/pushes?recipient=hot&page_size=500")}}},
-		{name: "64 that take from 16 limits of a thousand steps", load: load{conns: 64, requests: takes}},
-		{name: "16 that send batches of 1000 for one recipient with 100 000 bookings", load: load{conns: 16, requests: []*request{newRequest("/v1/pushes/batch", key, thousand("hot"))}}},
-		{name: "16 that send batches of 1000 for 1000 recipients", load: load{conns: 16, requests: []*request{newRequest("/v1/pushes/batch", key, batchBody(batchSize, day(40)))}, next: l.fresh(batchSize)}},
-		{name: "64 that submit for one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{newRequest("/v1/pushes", key, fmt.Sprintf(one, "hot"))}}},
-		{name: "64 that look at the slots of one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{get("/v1/recipients/hot/slots?from=" + day(0) + "&until=" + day(399))}}},
-		{name: "64 that check the quota of one recipient with 100 000 bookings", load: load{conns: 64, requests: []*request{
-			newRequest("/v1/quota/check", key, `{"recipient":"hot","send_at":"`+day(50)+`"}`), get("/v1/recipients/hot/quota?at=" + day(50))}}},
-		{name: "64 that move and cancel pushes of one recipient", load: load{conns: 64, requests: changes}},
-		{name: "64 submits for new recipients", load: load{conns: 64, requests: []*request{newRequest("/v1/pushes", key, pushBody(day(41)))}, next: l.fresh(1)}},
-		{name: "64 with wrong keys", load: load{conns: 64, requests: []*request{newMethod("GET", "/v1/pushes", "sq_"+placeholder, "")}, next: l.fresh(1)}},
-		{name: "64 that ask for unknown paths", load: load{conns: 64, requests: misses}},
-	}
-	for i := range all {
-		all[i].addr, all[i].statuses = s.addr, map[int]int{}
 	}
 	return all
 }

@@ -32,8 +32,8 @@ func runProfiled(t testenv.T, run func(*app.App, context.Context) error) {
 
 // profilePath names a new file for a profile of the running measurement.
 func (l *lab) profilePath(kind string) string {
-	l.check(os.MkdirAll(l.profiles, 0o755))
-	f, err := os.CreateTemp(l.profiles, l.report.measuring+"-"+kind+"-*.prof")
+	l.check(os.MkdirAll(l.profile, 0o755))
+	f, err := os.CreateTemp(l.profile, l.report.measuring+"-"+kind+"-*.prof")
 	l.check(err)
 	l.check(f.Close())
 	return f.Name()
@@ -43,7 +43,7 @@ func (l *lab) profilePath(kind string) string {
 // profiles: the most expensive of the functions that a reader can do something
 // about, each with all that it calls.
 func (l *lab) top(m measurement) string {
-	files, err := filepath.Glob(filepath.Join(l.profiles, m.name+"-"+m.program+"-*.prof"))
+	files, err := filepath.Glob(filepath.Join(l.profile, m.name+"-"+m.program+"-*.prof"))
 	if err != nil || len(files) == 0 {
 		l.Fatalf("no profile of the %s during %s: %v", m.program, m.name, err)
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// provider takes pushes over HTTP and remembers when each arrived. It speaks
-// just as much HTTP/1.1 as its clients need, because it stands for a machine
-// far away: what it costs here is missing to those who are measured.
+// provider takes pushes over HTTP and remembers when each arrived. It speaks just
+// as much HTTP/1.1 as its clients need: it stands for a remote machine, and must
+// take little processor time from the systems that are measured.
 type provider struct {
 	mu       sync.Mutex
 	arrivals []arrival
@@ -105,7 +105,7 @@ func (p *provider) note(id string, at time.Time) int {
 	return len(p.arrivals)
 }
 
-// answer takes a push, or tells about those it took.
+// answer takes a push, or lists those that it took.
 func (p *provider) answer(method, path, id string, at time.Time) []byte {
 	if method == http.MethodPost {
 		return fmt.Appendf(nil, `{"id":"p-%d"}`, p.note(id, at))

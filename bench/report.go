@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// report is what was found out.
+// report holds the results.
 type report struct {
 	measuring string // name of the running measurement
 

@@ -18,11 +18,7 @@ type request struct {
 	spots []int // where the numbers stand
 }
 
-// newRequest returns a POST of body to path.
-func newRequest(path, key, body string) *request { return newMethod("POST", path, key, body) }
-
-// newMethod is newRequest with any method.
-func newMethod(method, path, key, body string) *request {
+func newRequest(method, path, key, body string) *request {
 	r := &request{text: fmt.Appendf(nil,
 		"%s %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		method, path, key, len(body), body)}

@@ -45,7 +45,7 @@ const nowhere = "http://127.0.0.1:9/"
 func (l *lab) newSendquota(providerURL string, more ...string) *sendquota {
 	metrics := testenv.FreeAddr(l)
 	i := testenv.Install(l.T, testenv.Config{
-		Programs: l.programs, Database: l.servers.Postgres(l), Redis: l.servers.Redis(l), Env: []string{"SENDQUOTA_METRICS_ADDR=" + metrics},
+		Programs: l.bin, Database: l.servers.Postgres(l), Redis: l.servers.Redis(l), Env: []string{"SENDQUOTA_METRICS_ADDR=" + metrics},
 		Settings: fmt.Sprintf("http: {drain: 0s}\nchannels:\n  push: {type: webhook, url: %q, allow_private_addresses: true}\n", providerURL) + strings.Join(more, ""),
 	})
 	s := &sendquota{service: service{l, testenv.Connect(l, i.Database), i.Redis, i.Addr, i.Key}, Installation: i, metrics: metrics}
@@ -56,7 +56,7 @@ func (l *lab) newSendquota(providerURL string, more ...string) *sendquota {
 // startProgram starts one of the two services, or, for a profile, this
 // program in its place.
 func (s *sendquota) startProgram(kind string) *process.Process {
-	if s.l.profiles == "" {
+	if s.l.profile == "" {
 		return s.l.watch(s.Start(kind))
 	}
 	return s.l.watch(s.StartCommand(process.Command{Name: kind, Path: s.l.self, Args: []string{"role-" + kind}, Env: []string{profileVariable + "=" + s.l.profilePath(kind)}}))
@@ -70,8 +70,8 @@ func (s *sendquota) stopWorker(p *process.Process) {
 	s.l.stop(p)
 }
 
-// proveExact holds what was answered against what was stored, and has the
-// audit look for broken guarantees.
+// proveExact compares the answers with the stored pushes, and has the audit look
+// for broken guarantees.
 func (s *sendquota) proveExact(what string, accepted int) {
 	ok := s.holds(what, "pushes", accepted)
 	if o := s.Exec("sendquota", "audit"); o.Status != 0 {
@@ -95,7 +95,7 @@ func (s *sendquota) holds(what, table string, n int) bool {
 
 // submit is a load of single pushes. Its caller sets the end.
 func (s *service) submit(sendAt string) load {
-	return load{addr: s.addr, conns: 256, requests: []*request{newRequest("/v1/pushes", s.key, pushBody(sendAt))}, next: s.l.fresh(1), expect: 201}
+	return load{addr: s.addr, conns: 256, requests: []*request{newRequest("POST", "/v1/pushes", s.key, pushBody(sendAt))}, next: s.l.fresh(1), expect: 201}
 }
 
 const batchSize = 1000
@@ -103,7 +103,7 @@ const batchSize = 1000
 // batches is a load of batches. Its caller sets the end.
 func (s *service) batches(sendAt string) load {
 	return load{
-		addr: s.addr, conns: 4, requests: []*request{newRequest("/v1/pushes/batch", s.key, batchBody(batchSize, sendAt))},
+		addr: s.addr, conns: 4, requests: []*request{newRequest("POST", "/v1/pushes/batch", s.key, batchBody(batchSize, sendAt))},
 		next: s.l.fresh(batchSize), expect: 200,
 	}
 }

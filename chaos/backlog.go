@@ -18,9 +18,9 @@ const (
 	recipientsPerBatch = 100
 )
 
-// backlog lets pushes fall due while no worker runs, several for each
-// recipient, and looks at how they leave when one comes back: the first of each
-// recipient as fast as may be, the others a window apart, in their order.
+// backlog lets pushes fall due while no worker runs, several for each recipient,
+// and then starts one. It must send the first push of each recipient at full
+// speed, and the later ones a window apart, in their order.
 func backlog(t testenv.T, l *lab) {
 	b := l.setup(t, config{
 		name: "backlog", rules: []rule{{1, backlogWindow}},

@@ -17,13 +17,11 @@ import (
 // bundle is one installation of sendquota, its provider and its callers.
 type bundle struct {
 	*testenv.Installation
+	config
 	lab      *lab
-	name     string
 	mutant   string            // path of a mutated api or worker; empty: none
-	env      []string          // of api and worker, besides
 	toRedis  *faultproxy.Proxy // nil: the programs connect directly
-	rules    []rule
-	addrs    []string // of the APIs
+	addrs    []string          // of the APIs
 	provider *testenv.Provider
 	programs []*program
 	history  *history
@@ -45,7 +43,7 @@ type config struct {
 	armLease        time.Duration
 	ttl             time.Duration
 	apis            int
-	provider        string // how the provider behaves, see provider.go
+	behaviour       string // of the provider, see provider.go
 }
 
 // setup makes a bundle and starts its provider. The caller starts the programs,
@@ -53,8 +51,8 @@ type config struct {
 func (l *lab) setup(t testenv.T, c config) *bundle {
 	dir := filepath.Join(l.dir, c.name)
 	testenv.Check(t, os.MkdirAll(dir, 0o700))
-	b := &bundle{lab: l, name: c.name, env: c.env, rules: c.rules, history: newHistory()}
-	b.provider = testenv.StartProvider(t, dir, "BEHAVIOUR="+c.provider, fmt.Sprint("SEED=", l.seed))
+	b := &bundle{config: c, lab: l, history: newHistory()}
+	b.provider = testenv.StartProvider(t, dir, "BEHAVIOUR="+c.behaviour, fmt.Sprint("SEED=", l.seed))
 	if c.database == "" {
 		c.database, c.redis = l.servers.Postgres(t), l.servers.Redis(t)
 	}

@@ -81,9 +81,8 @@ func (c *caller) try(ctx context.Context, method, path, key string, body any) (a
 	return a, nil
 }
 
-// insist asks until there is an answer that settles it, as only those can who
-// have an Idempotency-Key, or ask for what can be asked twice. It gives up after
-// a while.
+// insist repeats a request until an API has answered anything but 503, for twenty
+// seconds at most. The request has an Idempotency-Key, or may be made twice.
 func (c *caller) insist(ctx context.Context, method, path, key string, body any) (a answer, tries int) {
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		tries++
@@ -94,7 +93,7 @@ func (c *caller) insist(ctx context.Context, method, path, key string, body any)
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			return answer{}, tries
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // shorter than Retry-After says: more requests meet the fault
 	}
 }
 

@@ -47,7 +47,7 @@ func (j *findings) compare() {
 	j.keysHold()
 }
 
-// nothingIsLost is I1: what was accepted has ended, and says why.
+// nothingIsLost is I1: every accepted push has ended, and says why.
 func (j *findings) nothingIsLost() {
 	for _, o := range j.facts.ops {
 		if o.Kind != submitted || o.Status != 201 {
@@ -68,8 +68,8 @@ func (j *findings) nothingIsLost() {
 	}
 }
 
-// nothingIsMadeUp is I5: every push in Postgres was accepted, or no caller was
-// told what became of it.
+// nothingIsMadeUp is I5: every push in Postgres was accepted, or its caller had no
+// answer.
 func (j *findings) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
 	for _, o := range j.facts.ops {
@@ -92,17 +92,17 @@ func (j *findings) ordersHold() {
 	var result porcupine.CheckResult
 	switch j.ordered, result = linearizable(j.facts.ops, j.b.rules); result {
 	case porcupine.Illegal:
-		j.broken("I5", "what callers were told about bookings could have happened in no order")
+		j.broken("I5", "no order of the bookings explains the answers to their callers")
 	case porcupine.Unknown:
-		j.broken("I5", "whether what callers were told could have happened was not decided within a minute")
+		j.broken("I5", "whether an order of the bookings explains the answers was not decided within a minute")
 	}
 }
 
-// lag is how much later than it had a request the provider may take it down:
-// the machine is busy. The audit holds the strict line, by Postgres' clock.
+// lag is the part of a window by which the provider's times may be late, for the
+// machine is busy. The audit is strict, by Postgres' clock.
 const lag = 4
 
-// windowsHold is I2, by counting in the most stupid way.
+// windowsHold is I2, by brute force.
 func (j *findings) windowsHold() {
 	promised, actual := map[string][]time.Time{}, map[string][]time.Time{}
 	for _, r := range j.facts.rows {
@@ -132,8 +132,7 @@ func (j *findings) window(what string, times map[string][]time.Time, limit int, 
 	}
 }
 
-// attemptsAreTrue is I3: what Postgres says of the attempts is what the
-// provider saw.
+// attemptsAreTrue is I3: the attempts in Postgres are those that the provider saw.
 func (j *findings) attemptsAreTrue() {
 	type attempt struct {
 		push   string
@@ -185,8 +184,8 @@ func (j *findings) attemptsAreTrue() {
 	}
 }
 
-// cancelsHold is I4: after the answer nothing arrives, and what had arrived
-// before is owned up to.
+// cancelsHold is I4: after the answer nothing arrives, and the answer says so if a
+// message may have arrived before.
 func (j *findings) cancelsHold() {
 	canceledAt, possibly := map[string]time.Time{}, map[string]bool{}
 	for _, o := range j.facts.ops {

@@ -37,7 +37,7 @@ func clean() *findings {
 	attempt("p1", 1, "unknown", at(1), true)
 	attempt("p1", 2, "delivered", at(2), true)
 	attempt("p3", 1, "refused", at(3), false)
-	return &findings{b: &bundle{rules: []rule{{1, 2 * time.Second}}}, facts: f}
+	return &findings{b: &bundle{config: config{rules: []rule{{1, 2 * time.Second}}}}, facts: f}
 }
 
 // TestCheck_EachViolation breaks each guarantee once. The checks must find that, and

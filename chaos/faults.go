@@ -84,7 +84,7 @@ func postgresFaults(s *devstack.Server, p *faultproxy.Proxy, long bool) []fault 
 			return s.Restart(context.WithoutCancel(ctx))
 		}},
 		{"Postgres backends terminated", func(ctx context.Context) error {
-			for range 10 { // in the middle of whatever they do
+			for range 10 { // in different states of their transactions
 				if err := terminate(ctx, s.URL); err != nil {
 					return err
 				}
@@ -176,7 +176,7 @@ func outerFaults(b *bundle) []fault {
 	}
 }
 
-// strayWakeUps puts wake-ups into the queue that have no business there.
+// strayWakeUps puts wake-ups into the queue that no worker should follow.
 func strayWakeUps(ctx context.Context, database string, client *redis.Client) error {
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {

@@ -24,7 +24,7 @@ type op struct {
 	Key       string    `json:"key,omitempty"`
 	Began     time.Time `json:"began"`
 	Ended     time.Time `json:"ended"`
-	Status    int       `json:"status"` // of the HTTP answer; 0: the caller never learned it
+	Status    int       `json:"status"` // of the HTTP answer; 0: there was none
 	Tries     int       `json:"tries"`
 	Problem   string    `json:"problem,omitempty"`
 	Replayed  bool      `json:"replayed,omitempty"`
@@ -33,7 +33,7 @@ type op struct {
 	Brief     bool      `json:"brief,omitempty"` // it was to expire soon
 }
 
-// known reports whether the caller was told what became of it.
+// known reports whether the caller had an answer.
 func (o op) known() bool { return o.Status != 0 }
 
 // history is everything that callers did.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The names of recipients say what the load does with them.
+// The first parts of recipients' names, by how the load uses them.
 const (
 	farName  = "far-"  // booked for next year, never sent: their history is checked for linearizability
 	liveName = "live-" // sent within seconds
@@ -37,7 +37,8 @@ func (b *bundle) load(ctx context.Context, seed uint64) {
 	wg.Wait()
 }
 
-// liveWork does one thing with pushes that are due soon.
+// liveWork does one thing with pushes that are due soon. It sleeps for random
+// times, so that cancels and moves meet pushes in every state.
 func (b *bundle) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
 	soon := func() time.Time {
 		return time.Now().Add(time.Duration(1+rng.IntN(6)) * time.Second).Truncate(time.Second)

@@ -1,14 +1,14 @@
 package main
 
-// mutant is a wrong version of the programs, in which one of the checks is missing on which the guarantees rest. In its
-// story that check alone stands between a recipient and too many pushes, or none. With the mutant the story must end
-// badly, and be noticed; with the code as it is it must end well.
+// mutant is a wrong version of the programs, without one of the checks on which the guarantees rest. Its story is a
+// course of events in which only that check prevents too many pushes, or lost ones. With the mutant the story must
+// break a guarantee, and be noticed; with the code as it is it must not.
 type mutant struct {
 	name      string
 	program   string // api or worker
 	breaks    string
 	mutations []mutation
-	story     func(b *bundle)
+	story     func(b *bundle, c *caller)
 	evidence  []string // the checks that must each find it
 }
 

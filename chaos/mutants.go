@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// mutants tells the story of every mutant twice: with the mutant, and with the code as it is.
+// mutants runs the story of every mutant twice: with the mutant, and with the code as it is.
 func mutants(t testenv.T, l *lab) {
 	programs := make([]string, len(allMutants))
 	var g errgroup.Group
@@ -56,7 +56,8 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	var through string
 	b.toRedis, through = testenv.Proxy(t, b.Redis)
 	b.env = append(b.env, "REDIS_URL="+through)
-	m.story(b)
+	b.startAPI(0)
+	m.story(b, b.newCaller())
 	b.settle(time.Now().Add(time.Minute), 12*time.Second)
 	j := b.check()
 	if program == "" {
@@ -78,9 +79,8 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 
 // flushedCache books a minute for each recipient, has Redis forget it, and asks for
 // the same minute again: the cache alone would give it.
-func flushedCache(b *bundle) {
-	b.startAPI(0)
-	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
+func flushedCache(b *bundle, c *caller) {
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	for round := range 2 {
 		for i := range 20 {
 			c.submit(b.Context(), fmt.Sprint("r-", i), "", "", at.Add(time.Duration(round)*time.Second))
@@ -90,9 +90,8 @@ func flushedCache(b *bundle) {
 }
 
 // crowdedMove moves a push to a second after another one of its recipient.
-func crowdedMove(b *bundle) {
-	b.startAPI(0)
-	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
+func crowdedMove(b *bundle, c *caller) {
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 10 {
 		name := fmt.Sprint("r-", i)
 		c.submit(b.Context(), name, "", "", at)
@@ -102,37 +101,34 @@ func crowdedMove(b *bundle) {
 
 // heldUpWorker lets pushes fall due that were promised a window apart, while no
 // worker runs: without the delivery gate they would leave together.
-func heldUpWorker(b *bundle) {
-	b.startAPI(0)
-	c, now := b.newCaller(), time.Now().Truncate(time.Second)
+func heldUpWorker(b *bundle, c *caller) {
+	now := time.Now().Truncate(time.Second)
 	for i := range 10 {
 		for n := range 3 {
 			c.submit(b.Context(), fmt.Sprint("r-", i), "", "", now.Add(time.Duration(2*n)*time.Second))
 		}
 	}
-	testenv.Sleep(b, 5*time.Second)
+	testenv.Sleep(b, 5*time.Second) // until all of them are due
 	b.startWorker(nil)
 }
 
 // slowProvider holds a recipient's first push, so that the second one falls due
 // while it is under way.
-func slowProvider(b *bundle) {
-	b.startAPI(0)
-	c, now := b.newCaller(), time.Now().Truncate(time.Second)
+func slowProvider(b *bundle, c *caller) {
+	now := time.Now().Truncate(time.Second)
 	for i := range 10 {
 		hangs := fmt.Sprintf("9-%d", i)
 		c.submit(b.Context(), hangs, "", "", now)
 		c.submit(b.Context(), hangs, "", "", now.Add(2*time.Second))
 	}
-	testenv.Sleep(b, 3*time.Second)
+	testenv.Sleep(b, 3*time.Second) // until both of each are due
 	b.startWorker(nil)
 }
 
 // deafRedis gives places back while Redis can not be told, and asks for them
 // when it can be asked: the cache alone would refuse them.
-func deafRedis(b *bundle) {
-	b.startAPI(0)
-	c, at := b.newCaller(), time.Now().Add(time.Hour).Truncate(time.Second)
+func deafRedis(b *bundle, c *caller) {
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 5 {
 		name := fmt.Sprint(farName, i)
 		c.submit(b.Context(), name, "", "", at.Add(time.Minute)) // loads the cache
@@ -140,30 +136,28 @@ func deafRedis(b *bundle) {
 		b.toRedis.Sever()
 		c.cancel(b.Context(), o)
 		b.toRedis.Mend()
-		testenv.Sleep(b, 1500*time.Millisecond) // Redis is left alone for a second
+		testenv.Sleep(b, 1500*time.Millisecond) // after a failure the cache does without Redis for a second
 		c.submit(b.Context(), name, "", "", at)
 	}
 }
 
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
-func flushedQueue(b *bundle) {
-	b.dueSoon()
+func flushedQueue(b *bundle, c *caller) {
+	b.dueSoon(c)
 	testenv.Sleep(b, 2*time.Second) // until they are armed
 	b.flush()
 }
 
 // frozenRedis stays so while pushes fall due.
-func frozenRedis(b *bundle) {
-	b.dueSoon()
+func frozenRedis(b *bundle, c *caller) {
+	b.dueSoon(c)
 	b.toRedis.Freeze()
 }
 
-// dueSoon starts an API and a worker, and submits pushes that are due in four
-// seconds.
-func (b *bundle) dueSoon() {
-	b.startAPI(0)
+// dueSoon starts a worker, and submits pushes that are due in four seconds.
+func (b *bundle) dueSoon(c *caller) {
 	b.startWorker(nil)
-	c, due := b.newCaller(), time.Now().Add(4*time.Second).Truncate(time.Second)
+	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
 	for i := range 10 {
 		c.submit(b.Context(), fmt.Sprint("r-", i), "", "", due)
 	}

@@ -16,7 +16,8 @@ import (
 // stormLease is the lease of the storm's workers.
 const stormLease = 2 * time.Second
 
-// storm breaks everything in turn under load, lets it settle, and judges.
+// storm breaks everything in turn under load, and checks what is left when all
+// has settled.
 func storm(t testenv.T, l *lab) {
 	postgres, redis := testenv.OwnPostgres(t), testenv.OwnRedis(t)
 	toPostgres, databaseURL := testenv.Proxy(t, postgres.URL)
@@ -24,7 +25,7 @@ func storm(t testenv.T, l *lab) {
 	b := l.setup(t, config{
 		name: "storm", database: postgres.URL, redis: redis.URL, env: []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL},
 		rules: []rule{{1, 2 * time.Second}, {3, 10 * time.Second}, {6, 40 * time.Second}},
-		lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, provider: "badly",
+		lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, behaviour: "badly",
 	})
 	apis, workers := b.startAll()
 	rng := rand.New(rand.NewPCG(l.seed, 0))
@@ -86,7 +87,7 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 	}
 }
 
-// conclude judges the storm, and wants it to have met what belongs to one.
+// conclude checks the guarantees, and that the storm has met its faults and events.
 func (l *lab) conclude(b *bundle, tracks [][]fault) {
 	j := b.check()
 	l.report.record("storm", j)
@@ -141,7 +142,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.measured("storm: first attempts began p50 %s, p90 %s, p99 %s, at most %s after their second", at(.5), at(.9), at(.99), at(1))
 }
 
-// number counts what is so.
+// number counts the elements for which a condition holds.
 func number[E any](all []E, is func(E) bool) (n int) {
 	for _, one := range all {
 		n += count(is(one))

@@ -152,7 +152,7 @@ func TestChannels_All(t *testing.T) {
 		}
 		push["to"] = "nobody at all"
 		if status, a := b.call("POST", "/v1/pushes", push); status != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(a), "body.to") {
-			t.Errorf("%s to nobody: %d %v", tt.channel, status, a)
+			t.Errorf("%s to an invalid address: %d %v", tt.channel, status, a)
 		}
 	}
 	b.wantAudited()

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -68,13 +67,7 @@ func TestWorker_StoppedWhileSending(t *testing.T) {
 	const pushes = 600
 	b := setup(t)
 	b.StartAPI()
-	var members []object
-	for i := range pushes {
-		members = append(members, object{"recipient": fmt.Sprintf("r%d", i), "message": object{}})
-	}
-	if status, answer := b.call("POST", "/v1/pushes/batch", object{"pushes": members}); status != http.StatusOK || answer["accepted"] != float64(pushes) {
-		t.Fatalf("batch: %d %v", status, answer)
-	}
+	b.submitAll("push", pushes, time.Now())
 	for n := 0; n < pushes; {
 		before := len(b.provider.Arrivals())
 		worker := b.Start("worker")

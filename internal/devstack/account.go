@@ -24,12 +24,9 @@ func childAccount() (*account, error) {
 	if err != nil {
 		return nil, fmt.Errorf("servers are not run as root: %w", err)
 	}
-	uid, err := strconv.ParseInt(u.Uid, 10, 64) // -2 on some systems
-	if err != nil {
-		return nil, fmt.Errorf("user nobody: %w", err)
-	}
-	gid, err := strconv.ParseInt(u.Gid, 10, 64)
-	if err != nil {
+	uid, uidErr := strconv.ParseInt(u.Uid, 10, 64) // -2 on some systems
+	gid, gidErr := strconv.ParseInt(u.Gid, 10, 64)
+	if err := errors.Join(uidErr, gidErr); err != nil {
 		return nil, fmt.Errorf("user nobody: %w", err)
 	}
 	return &account{uid: uint32(uid), gid: uint32(gid)}, nil
@@ -51,7 +48,7 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// canEnter tells whether the account may reach what is inside dir. It looks
+// canEnter tells whether the account may reach the files in dir. It looks
 // at the permissions for "others" on dir and everything above.
 func (a *account) canEnter(dir string) bool {
 	if a == nil {

@@ -11,9 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/sendquota/sendquota/internal/process"
 )
 
@@ -123,32 +120,3 @@ func (cl *cluster) newPassword(f *folder) (initdbArgs []string, err error) {
 }
 
 func passwordFile(f *folder) string { return filepath.Join(f.data, "initdb.password") }
-
-// createDatabase makes the database that the URL names unless it exists.
-func (cl *cluster) createDatabase(ctx context.Context, url string) error {
-	conn, name, err := connectServer(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
-	const duplicateDatabase = "42P04"
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == duplicateDatabase {
-		return nil
-	}
-	return err
-}
-
-// connectServer connects to the server of a URL, whose own database may not exist
-// yet, and returns the name of that.
-func connectServer(ctx context.Context, url string) (conn *pgx.Conn, database string, err error) {
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		return nil, "", err
-	}
-	database = config.Database
-	config.Database = "postgres"
-	conn, err = pgx.ConnectConfig(ctx, config)
-	return conn, database, err
-}

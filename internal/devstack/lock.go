@@ -23,8 +23,8 @@ const pollEvery = 10 * time.Millisecond
 // has removed the file meanwhile.
 func tryLock(path string) (*os.File, error) { return lockFile(path, os.O_CREATE) }
 
-// tryLockExisting is tryLock that does not make the file. Who wants to remove
-// the folder around it must not put a file back in while another removes it.
+// tryLockExisting is tryLock that does not make the file, for removing the folder
+// around it: another process may be removing that, too.
 func tryLockExisting(path string) (*os.File, error) { return lockFile(path, 0) }
 
 // errOthers says that another process has the lock that was ours.

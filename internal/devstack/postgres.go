@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/sendquota/sendquota/internal/process"
 )
 
@@ -60,7 +61,6 @@ func (c Config) postgresRecipe(ctx context.Context, f *folder) (recipe, error) {
 			}
 			return (&url.URL{Scheme: "postgres", User: user, Host: addr, Path: "/" + keptDatabase, RawQuery: "sslmode=disable"}).String()
 		},
-		prepare: cl.createDatabase,
 	}, nil
 }
 
@@ -89,21 +89,32 @@ func (c Config) postgresSettings() []string {
 }
 
 // answers tells whether the server at this URL accepts connections and is the
-// one of this cluster, not another one that took the port first.
+// one of this cluster, not another one that took the port first. It makes the
+// database that the URL names, if there is none.
 func (cl *cluster) answers(ctx context.Context, url string, _ int) error {
-	conn, _, err := connectServer(ctx, url)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	config.Database = "postgres"
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
 	var data string
-	if err := conn.QueryRow(ctx, "SHOW data_directory").Scan(&data); err != nil {
+	var made bool
+	const look = "SELECT current_setting('data_directory'), EXISTS (SELECT FROM pg_database WHERE datname = $1)"
+	if err := conn.QueryRow(ctx, look, keptDatabase).Scan(&data, &made); err != nil {
 		return err
 	}
 	if data != cl.data {
 		return fmt.Errorf("another server, with data in %s, answers on the port", data)
 	}
-	return nil
+	if !made {
+		_, err = conn.Exec(ctx, "CREATE DATABASE "+keptDatabase)
+	}
+	return err
 }
 
 func redacted(raw string) string {

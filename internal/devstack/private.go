@@ -16,39 +16,28 @@ type recipe struct {
 	command func(addr string) process.Command
 	ready   func(ctx context.Context, url string, pid int) error
 	url     func(addr string) string
-	prepare func(ctx context.Context, url string) error // once, when it answers; or nil
 }
 
 // private starts the service as a child process, in a folder of its own.
-func (c Config) private(ctx context.Context, s service) (server *Server, err error) {
-	defer func() {
-		if err != nil {
-			server, err = nil, fmt.Errorf("start %s: %w", s.name, err)
-		}
-	}()
+func (c Config) private(ctx context.Context, s service) (*Server, error) {
 	f, err := c.openFolder(strings.ToLower(s.name))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
 	}
-	r, err := s.recipe(ctx, f)
-	if err == nil {
-		server, err = startPrivate(ctx, f, r)
-	}
+	server, err := c.startPrivate(ctx, s, f)
 	if err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(fmt.Errorf("start %s: %w", s.name, err), f.close())
 	}
-	if r.prepare != nil {
-		if err := r.prepare(ctx, server.URL); err != nil {
-			return nil, errors.Join(err, server.Close())
-		}
-	}
-	c.log.Printf("%s: started %s, process %d, at %s", server.Name, r.binary, server.Pid(), redacted(server.URL))
 	return server, nil
 }
 
 // startPrivate starts the service on a free address and keeps that for every
 // restart. The folder is closed with the server.
-func startPrivate(ctx context.Context, f *folder, r recipe) (*Server, error) {
+func (c Config) startPrivate(ctx context.Context, s service, f *folder) (*Server, error) {
+	r, err := s.recipe(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	for attempt := 1; ; attempt++ {
 		addr, err := process.FreeAddr()
 		if err != nil {
@@ -57,6 +46,7 @@ func startPrivate(ctx context.Context, f *folder, r recipe) (*Server, error) {
 		launch := func(ctx context.Context) (*process.Process, error) { return r.launch(ctx, f, addr) }
 		child, err := launch(ctx)
 		if err == nil {
+			c.log.Printf("%s: started %s, process %d, at %s", f.service, r.binary, child.Pid(), redacted(r.url(addr)))
 			return &Server{Name: f.service, URL: r.url(addr), launch: launch, child: child, release: f.close}, nil
 		}
 		// Another program may have taken the port between the test and the start.

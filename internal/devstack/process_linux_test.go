@@ -253,6 +253,6 @@ func TestAccount_ClosedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.openFolder("postgres"); err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
-		t.Errorf("somebody else's folder: %v", err)
+		t.Errorf("a folder of another user: %v", err)
 	}
 }

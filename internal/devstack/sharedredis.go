@@ -48,7 +48,7 @@ func (c Config) sharedRedis(ctx context.Context) (*Server, error) {
 // BorrowIndex claims an empty index, other than 0, of a Redis that we share
 // with others, and returns it as a Server whose Close empties it and gives it
 // back. The claim is one atomic script and leaves a marker key, which must
-// not be deleted. Index 0 is left alone even if it is empty, since it is the
+// not be deleted. Index 0 is never taken, even if it is empty, since it is the
 // one that every other program uses.
 //
 // If nothing is free the error is ErrNoEmptyIndex.

@@ -1,7 +1,8 @@
 // Package testenv is the harness of tests, benchmarks and chaos: real Postgres
 // and Redis servers, found or started by devstack when they are first asked for;
-// installations of sendquota, whose programs run as child processes; and a push
-// provider that remembers what it got. It is for tests only.
+// installations of sendquota, whose programs run as child processes; a push
+// provider that remembers what it got; and the main function and the report of
+// progress of programs that are not tests. It is for tests only.
 //
 // A package whose tests need servers hands its TestMain over:
 //

@@ -53,8 +53,8 @@ func (c *Conn) Pings() int { return int(c.pings.Load()) }
 // Ended says whether the client has ended the connection, or the server.
 func (c *Conn) Ended() bool { return c.ended.Load() }
 
-// FallSilent lets the connection stand, as a dead one does: whatever comes is
-// read, and nothing is said any more.
+// FallSilent keeps the connection open, as a dead one is: frames are read, and
+// none is sent any more.
 func (c *Conn) FallSilent() { c.silent.Store(true) }
 
 // next reads a frame, and does what the protocol demands.

@@ -21,7 +21,7 @@ import (
 type Server struct {
 	URL         string // after [Listen], as the next two
 	Certificate *x509.Certificate
-	Roots       *x509.CertPool // who vouches for it
+	Roots       *x509.CertPool // for clients to verify it
 
 	// Settings are its first ones.
 	Settings []http2.Setting

@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// slowConfig has a provider that may take its time, and a lease that is over
+// soon after.
+const slowConfig = `
+policy:
+  rules: [{name: one, limit: 1, window: 5s}]
+channels:
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1500ms, backoff: {first: 50ms, max: 100ms}}
+delivery: {lease: 3s}
+`
+
+// slow submits a push for now whose provider takes a second to accept it, and
+// waits until it is there.
+func (b *bundle) slow() (path string) {
+	b.t.Helper()
+	status, a := b.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{"do": "slow", "times": 1}})
+	if status != http.StatusCreated {
+		b.t.Fatalf("submit: %d %v", status, a)
+	}
+	b.until("the provider has it", func() bool { return len(b.provider.Arrivals()) == 1 })
+	return "/v1/pushes/" + a["id"].(string)
+}
+
+// outcomes are those of a push's attempts, after its status.
+func (b *bundle) outcomes(path string) string {
+	b.t.Helper()
+	_, a := b.call("GET", path, nil)
+	all := fmt.Sprint(a["status"])
+	for _, s := range a["sends"].([]any) {
+		all += fmt.Sprint(" ", s.(object)["outcome"])
+	}
+	return all
+}
+
+// TestReap_LateAnswer: the worker gets the answer, but can tell
+// Postgres only after another worker has given the attempt up for lost. It
+// still ends the push, and no second attempt is made.
+func TestReap_LateAnswer(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: slowConfig})
+	b.StartAPI()
+	proxy, through := testenv.Proxy(t, b.Database)
+	b.Start("worker", "DATABASE_URL="+through)
+	path := b.slow()
+	proxy.Freeze()
+	b.Start("worker")
+	b.until("the attempt is given up", func() bool { return b.outcomes(path) == "scheduled unknown" })
+	proxy.Thaw()
+	b.until("the late answer counts", func() bool { return b.outcomes(path) == "sent delivered" })
+	once(t, b.provider.Arrivals(), 1)
+	b.wantAudited()
+}
+
+// TestWorker_Frozen: a worker stops in the middle of an attempt, for so long
+// that another makes the next one. That waits until the rules allow it, for the
+// first may have been delivered, and bears the same key.
+func TestWorker_Frozen(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: slowConfig})
+	b.StartAPI()
+	frozen := b.Start("worker")
+	path := b.slow()
+	testenv.Check(t, frozen.Freeze())
+	b.Start("worker")
+	b.until("another worker delivers it", func() bool { return b.outcomes(path) == "sent unknown delivered" })
+	testenv.Check(t, frozen.Thaw())
+	b.stop(frozen) // with whatever it still had to say
+	all := b.provider.Arrivals()
+	if len(all) != 2 || all[0].Key != all[1].Key || all[1].Attempt != 2 || all[1].At.Sub(all[0].At) < 5*time.Second {
+		t.Errorf("the provider got %+v", all)
+	}
+	if got := b.outcomes(path); got != "sent unknown delivered" && got != "sent delivered delivered" {
+		t.Errorf("it ended %s", got)
+	}
+	b.wantAudited()
+}
+
+// TestCancel_AfterUnknownAttempt says that the message may have arrived.
+func TestCancel_AfterUnknownAttempt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.StartAPI()
+	other := b.beside()
+	b.Start("worker")
+	for _, v := range []struct {
+		recipient string
+		in        time.Duration
+		before    string // the cancel
+	}{
+		{"attempted", 0, "scheduled unknown"},
+		{"untouched", time.Hour, "scheduled"},
+	} {
+		status, a := b.call("POST", "/v1/pushes", object{"recipient": v.recipient, "send_at": time.Now().Add(v.in).Format(time.RFC3339), "message": object{"do": "drop"}})
+		if status != http.StatusCreated {
+			t.Fatalf("submit: %d %v", status, a)
+		}
+		path := "/v1/pushes/" + a["id"].(string)
+		b.until(v.before, func() bool { return b.outcomes(path) == v.before })
+		for range 2 {
+			for _, api := range []*bundle{b, other} {
+				status, a = api.call("POST", path+"/cancel", nil)
+				if status != http.StatusOK || a["status"] != "canceled" || a["possibly_delivered"] != (v.in == 0) {
+					t.Errorf("%s: %d %v", v.recipient, status, a)
+				}
+			}
+		}
+	}
+	if n := len(b.provider.Arrivals()); n != 1 {
+		t.Errorf("the provider was asked %d times", n)
+	}
+}
