@@ -68,8 +68,8 @@ func (a *api) list(c *call) error {
 		q   pushFilter
 	)
 	listParams.readQuery(c.r, &q, &bad)
-	after, list := cursorOf(push.Position{}), q.listName()
-	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
+	after := cursorOf(push.Position{})
+	readPageToken(q.token, c.caller.Tenant, q.listName, &after, &bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (a *api) list(c *call) error {
 	return c.compute(func() error {
 		v := pageView{Pushes: viewsOf(page.Pushes, viewOf)}
 		if page.Next != nil {
-			v.NextPageToken = pageToken(cursorOf(*page.Next), c.caller.Tenant, list)
+			v.NextPageToken = pageToken(cursorOf(*page.Next), c.caller.Tenant, q.listName())
 		}
 		return a.answer(c.w, http.StatusOK, v)
 	})

@@ -22,14 +22,14 @@ func pageToken[P any](position P, tenant uuid.UUID, list string) string {
 }
 
 // readPageToken reads a position, unless there is no token. A token must be made for the tenant and the list.
-func readPageToken[P any](token string, tenant uuid.UUID, list string, position *P, bad *fieldErrors) {
+func readPageToken[P any](token string, tenant uuid.UUID, list func() string, position *P, bad *fieldErrors) {
 	if token == "" {
 		return
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	size := binary.Size(position)
 	switch {
-	case err == nil && len(b) == size+sealSize && hmac.Equal(b[size:], seal(b[:size], tenant, list)):
+	case err == nil && len(b) == size+sealSize && hmac.Equal(b[size:], seal(b[:size], tenant, list())):
 		_, _ = binary.Decode(b, binary.BigEndian, position) // b is long enough
 	case len(bad.list) == 0: // else other errors have changed the filter
 		badParameter(bad, "page_token", "is not a token of this list, with these filters", token)

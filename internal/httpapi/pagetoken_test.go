@@ -16,7 +16,7 @@ func listOf(f push.Filter) string { return (&pushFilter{Filter: f}).listName() }
 func readPush(token string, tenant uuid.UUID, f push.Filter) (push.Position, bool) {
 	var bad fieldErrors
 	at := cursorOf(push.Position{})
-	readPageToken(token, tenant, listOf(f), &at, &bad)
+	readPageToken(token, tenant, func() string { return listOf(f) }, &at, &bad)
 	return at.position(), bad.err() == nil
 }
 

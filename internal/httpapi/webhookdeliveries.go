@@ -80,7 +80,7 @@ func (a *api) listDeliveries(c *call) error {
 	deliveriesParams.readQuery(c.r, &q, &bad)
 	id := c.pathID("id", &bad)
 	var before int64 // the end of the list
-	list := fmt.Sprintf("deliveries %s %q %q %s", id, q.Status, q.Event, q.Push)
+	list := func() string { return fmt.Sprintf("deliveries %s %q %q %s", id, q.Status, q.Event, q.Push) }
 	readPageToken(q.token, c.caller.Tenant, list, &before, &bad)
 	if err := bad.err(); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (a *api) listDeliveries(c *call) error {
 	return c.compute(func() error {
 		v := deliveriesView{Deliveries: viewsOf(page.Deliveries, deliveryViewOf)}
 		if page.Next != 0 {
-			v.NextPageToken = pageToken(page.Next, c.caller.Tenant, list)
+			v.NextPageToken = pageToken(page.Next, c.caller.Tenant, list())
 		}
 		return a.answer(c.w, http.StatusOK, v)
 	})
