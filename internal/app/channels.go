@@ -73,8 +73,10 @@ func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {
 		return channel.NewAPNs(channel.APNsConfig{
 			Connection: to, Key: key, KeyID: c.APNs.KeyID, TeamID: c.APNs.TeamID, Topic: c.APNs.Topic, BaseURL: c.APNs.BaseURL,
 		})
+	case config.Log:
+		return channel.NewLog(log), nil
 	}
-	return channel.NewLog(log), nil
+	return nil, fmt.Errorf("channels.%s: there is no channel of type %s", c.Name, c.Type)
 }
 
 // textOrFile returns a secret that was given as it is, or else reads the file that holds it.

@@ -23,7 +23,7 @@ func TestDecider_Book(t *testing.T) {
 	}
 	anna := func(in time.Duration) draft { return draft{recipient: "anna", in: in} }
 	bert := func(in time.Duration) draft { return draft{recipient: "bert", in: in} }
-	const booked, refused = booking.Booked, booking.Refused
+	const booked, refused = booking.Booked, booking.NoPlace
 	for _, row := range []struct {
 		name           string
 		atomic, dryRun bool
@@ -227,7 +227,7 @@ func TestDecider_TakenBack(t *testing.T) {
 	if got := order(false, false, keyed()); got[0] != booking.Booked { // another request, by the hash
 		t.Errorf("outcome %v: a place or a key is not given back", got)
 	}
-	if got := order(false, false, booking.Draft{Push: b.push("anna", time.Second)}); got[0] != booking.Refused {
+	if got := order(false, false, booking.Draft{Push: b.push("anna", time.Second)}); got[0] != booking.NoPlace {
 		t.Errorf("outcome %v: an order does not count for the next", got)
 	}
 	if len(decider.Granted) != 1 || decider.Granted[0].Usage[0].Used != 1 {
@@ -256,7 +256,7 @@ func TestDecider_Refused(t *testing.T) {
 			p := b.push("anna", 30*time.Minute)
 			d := b.decider().Book(booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: twoPerHour, Now: noon.Add(-2 * hour)})[0]
 			conflicts := []quota.Booking{{ID: held[0].ID, At: noon}, {ID: held[1].ID, At: noon.Add(20 * time.Minute)}}
-			if d.Outcome != booking.Refused || len(d.Quota.Violations) != 1 || !cmp.Equal(d.Quota.Violations[0].Conflicts, conflicts) {
+			if d.Outcome != booking.NoPlace || len(d.Quota.Violations) != 1 || !cmp.Equal(d.Quota.Violations[0].Conflicts, conflicts) {
 				t.Fatalf("%+v", d)
 			}
 			if d.Complete != row.complete {

@@ -19,7 +19,7 @@ func TestDecider_Caps(t *testing.T) {
 		in, latest time.Duration
 	}
 	const (
-		booked, refused, over, uncounted = booking.Booked, booking.Refused, booking.OverCap, booking.Uncounted
+		booked, refused, over, uncounted = booking.Booked, booking.NoPlace, booking.OverCap, booking.Uncounted
 		day                              = 24 * hour
 	)
 	today := booking.DayOf(noon)

@@ -69,7 +69,7 @@ func (x *Decider) Book(o Order) []Decision {
 	for i, d := range o.Drafts {
 		v := &decisions[i]
 		*v = x.book(d, o, usage)
-		if v.Outcome == Refused && !v.Complete {
+		if v.Outcome == NoPlace && !v.Complete {
 			v.Granted = bookingsFor(d.Recipient(), x.Granted[before:])
 		}
 		x.views.Done(d.Recipient())
@@ -173,7 +173,7 @@ func (x *Decider) refused(d Draft, o Order, view *quota.View) Decision {
 		decider = &quota.Decider{Policy: o.Policy, Now: o.Now}
 		x.refusals[d.Recipient()] = decider
 	}
-	v := Decision{Outcome: Refused}
+	v := Decision{Outcome: NoPlace}
 	v.Quota, v.Complete = decider.Decide(*view, d.Push.SendAt)
 	v.show(view, d)
 	return v

@@ -26,7 +26,7 @@ func ExampleDecider_Book() {
 		switch d.Outcome {
 		case booking.Booked:
 			fmt.Println("booked at", d.Push.SendAt.Format(time.TimeOnly))
-		case booking.Refused:
+		case booking.NoPlace:
 			fmt.Println("refused by", d.Quota.Violations[0].Rule.Name+", free at", d.Quota.Next.Format(time.TimeOnly))
 		}
 	}

@@ -29,8 +29,8 @@ func TestDecider_Move(t *testing.T) {
 		{name: "to a free time", to: 2 * hour, want: booking.Booked},
 		{name: "to its own time", to: 0, want: booking.Booked},
 		{name: "by less than a window, for its own booking does not count", to: 30 * time.Second, want: booking.Booked},
-		{name: "to the time of another push", to: hour, want: booking.Refused},
-		{name: "too close to another push", to: hour + 59*time.Second, want: booking.Refused},
+		{name: "to the time of another push", to: hour, want: booking.NoPlace},
+		{name: "too close to another push", to: hour + 59*time.Second, want: booking.NoPlace},
 		{name: "that is being sent", status: push.Sending, to: 2 * hour, err: push.ErrNotReschedulable},
 		{name: "that has ended", status: push.Canceled, to: 2 * hour, err: push.ErrNotReschedulable},
 		{name: "of another tenant", foreign: true, to: 2 * hour, err: push.ErrNotFound},
@@ -39,7 +39,7 @@ func TestDecider_Move(t *testing.T) {
 		{name: "to a full day", usage: dayUsage(3, booking.DayOf(noon)+1, 3), to: day, want: booking.OverCap},
 		{name: "to a day that was not counted", usage: dayUsage(3, booking.DayOf(noon), 0), to: day, want: booking.Uncounted},
 		{name: "within a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: 2 * hour, want: booking.Booked},
-		{name: "to a full time on a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: hour, want: booking.Refused},
+		{name: "to a full time on a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: hour, want: booking.NoPlace},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := setup(t)

@@ -34,7 +34,7 @@ type Outcome int
 
 // The outcomes of a draft.
 const (
-	Refused   Outcome = iota // its send time is not free in the quota
+	NoPlace   Outcome = iota // its send time is not free in the quota
 	Booked                   // it is a new push
 	Replayed                 // this Idempotency-Key made the push before
 	KeyReused                // this Idempotency-Key made a push from another request
@@ -93,7 +93,7 @@ func (o Order) Books(decisions []Decision) bool {
 		switch decisions[i].Outcome {
 		case KeyReused, Uncounted:
 			return false
-		case Refused, OverCap:
+		case NoPlace, OverCap:
 			all = false
 		}
 	}

@@ -241,22 +241,22 @@ func BenchmarkBulkhead(b *testing.B) {
 // TestCompany: a piece of work counts for more while several tenants are at work.
 func TestCompany(t *testing.T) {
 	t.Parallel()
-	var c Company[string]
+	var c Neighbours[string]
 	for range 3 {
-		c.Note("anna")
-		if c.Several() || c.Units() != 1 {
+		c.Seen("anna")
+		if c.Several() || c.Weight() != 1 {
 			t.Fatal("she is alone")
 		}
 	}
-	c.Note("bert")
-	if !c.Several() || c.Units() != 2 {
+	c.Seen("bert")
+	if !c.Several() || c.Weight() != 2 {
 		t.Error("they are two")
 	}
 	for c.Several() {
-		c.Note("bert")
+		c.Seen("bert")
 		time.Sleep(time.Millisecond)
 	}
-	if c.Units() != 1 {
+	if c.Weight() != 1 {
 		t.Error("he is alone now")
 	}
 }

@@ -44,7 +44,7 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 	closed := false
 	defer func() {
 		if closed && err == nil && pause == 0 {
-			err = push.Early{In: time.Second}
+			err = push.ComeAgain{In: time.Second}
 		}
 	}()
 	for {
@@ -53,14 +53,14 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 		if err != nil {
 			return 0, fmt.Errorf("claim for push %s: %w", wake.Push, err)
 		}
-		for _, name := range c.Left {
+		for _, name := range c.LeftOut {
 			queued := w.queues.byName[name].add(push.WakeUp{Push: wake.Push, Tenant: wake.Tenant, RecipientKey: wake.RecipientKey, Channel: name, At: c.Now})
 			closed = closed || !queued
 		}
 		switch c.Outcome {
 		case booking.Nothing:
 			if early := wake.At.Sub(c.Now); early > booking.Patience {
-				return 0, push.Early{In: early}
+				return 0, push.ComeAgain{In: early}
 			}
 			return 0, nil
 		case booking.Wait:

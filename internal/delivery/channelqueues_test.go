@@ -193,7 +193,7 @@ func TestWorkers_TenantsTakeTurns(t *testing.T) {
 	if i := slices.Index(sent(), other.Tenant); i > before+5 {
 		t.Errorf("%d of the tenant that has many were sent first, %d of them before the other's was there", i, before)
 	}
-	if n := f.workers[0].Busy(50); len(n) != 1 || n[0] != (push.Source{Tenant: flood, Channel: "sms"}) {
+	if n := f.workers[0].Busy(50); len(n) != 1 || n[0] != (push.TenantChannel{Tenant: flood, Channel: "sms"}) {
 		t.Errorf("busy with %v", n)
 	}
 }
@@ -451,10 +451,10 @@ func TestWorkers_QueueClosesDuringAttempt(t *testing.T) {
 	nobody := f.wakeUp("nobody")
 	nobody.Channel = "sms"
 	eventually(t, "the worker stops", func() bool {
-		return errors.As(f.workers[0].Handle(t.Context(), nobody), new(push.Early))
+		return errors.As(f.workers[0].Handle(t.Context(), nobody), new(push.ComeAgain))
 	})
 	close(answer)
-	if err := <-handled; !errors.As(err, new(push.Early)) {
+	if err := <-handled; !errors.As(err, new(push.ComeAgain)) {
 		t.Errorf("the handler returned %v, and no worker looks after the sms", err)
 	}
 	<-stopped

@@ -16,7 +16,7 @@ func TestWorker_EarlyWakeUp(t *testing.T) {
 	p := d.book(t, "anna", "log", thisSecond().Add(time.Minute))
 	w := d.wakeUp("anna")
 	w.At = p.SendAt
-	var early push.Early
+	var early push.ComeAgain
 	if err := d.Handle(t.Context(), w); !errors.As(err, &early) || early.In > time.Minute || early.In < time.Until(w.At) {
 		t.Errorf("%v", err)
 	}

@@ -88,7 +88,7 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logge
 
 // Handle sends what is due for the recipient of a wake-up, one push after another, until nothing is left to do now. A
 // recipient that must wait for less than [booking.Patience], or for its channel, is handled again without another
-// wake-up. Handle fails only if Postgres could not be reached, or with [push.Early] if the wake-up has to come again.
+// wake-up. Handle fails only if Postgres could not be reached, or with [push.ComeAgain] if the wake-up has to come again.
 func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
 	queue := w.queues.byName[wake.Channel]
 	switch {
@@ -101,7 +101,7 @@ func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
 	case queue.add(wake):
 		return nil
 	}
-	return push.Early{In: time.Second} // the queue is closed: another worker handles it
+	return push.ComeAgain{In: time.Second} // the queue is closed: another worker handles it
 }
 
 // serve does what can be done for a recipient now, as one of the handlers.
@@ -110,7 +110,7 @@ func (w *Worker) serve(ctx context.Context, wake push.WakeUp, p *permit) error {
 	pause, err := w.pass(ctx, wake, p)
 	<-w.handlers
 	if err == nil && pause > 0 && !w.delay(wake, pause) {
-		return push.Early{In: pause} // another worker handles it
+		return push.ComeAgain{In: pause} // another worker handles it
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func (w *Worker) handleAgain(wake push.WakeUp, err error) {
 		return
 	}
 	pause := time.Second
-	if early, ok := errors.AsType[push.Early](err); ok {
+	if early, ok := errors.AsType[push.ComeAgain](err); ok {
 		pause = early.In // its wake-up is used up
 	} else if w.work.Err() == nil {
 		w.log.Warn("a recipient that waited was not handled; it is tried again", "error", err)
@@ -230,10 +230,10 @@ func (w *Worker) closeAll() (recipientKeys []int64) {
 
 // Busy lists the tenants of which at least so many recipients wait for a channel; 0: half as many as are sent in ten
 // seconds, and a few thousand.
-func (w *Worker) Busy(enough int) (sources []push.Source) {
+func (w *Worker) Busy(enough int) (sources []push.TenantChannel) {
 	for _, q := range w.queues.all {
 		for _, tenant := range q.tenantsWith(cmp.Or(enough, max(q.limit/24, shortestQueue/4))) {
-			sources = append(sources, push.Source{Tenant: tenant, Channel: q.channel})
+			sources = append(sources, push.TenantChannel{Tenant: tenant, Channel: q.channel})
 		}
 	}
 	return sources

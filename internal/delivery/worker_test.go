@@ -138,7 +138,7 @@ func TestWorker_StoppedDelaysNothing(t *testing.T) {
 	if n := promote(); n != 1 {
 		t.Errorf("%d are to be armed again, want the delayed one", n)
 	}
-	var early push.Early
+	var early push.ComeAgain
 	if err := d.Handle(t.Context(), d.wakeUp("bert")); !errors.As(err, &early) || early.In > 2*time.Second {
 		t.Errorf("the wake-up that came then was answered with %v", err)
 	}

@@ -15,7 +15,7 @@ type Point string
 // and the commit are on their way to Postgres, and no answer has been read.
 const (
 	SubmitReserved  Point = "submit.reserved"  // the cache has booked, Postgres not
-	BookLocked      Point = "book.locked"      // judged, under the locks
+	BookLocked      Point = "book.locked"      // decided, under the locks
 	BookCommitting  Point = "book.committing"  //
 	BookCommitted   Point = "book.committed"   // the cache does not know
 	SubmitTold      Point = "submit.told"      // the cache knows, the queue not

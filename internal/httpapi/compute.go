@@ -12,8 +12,8 @@ import (
 // While several tenants ask, half of the processors do so, so that small requests find one of them at once. The Go
 // scheduler alone would have each of their steps wait for all that computes.
 type computing struct {
-	turns   *bulkhead.Bulkhead[uuid.UUID]
-	company bulkhead.Company[uuid.UUID]
+	turns      *bulkhead.Bulkhead[uuid.UUID]
+	neighbours bulkhead.Neighbours[uuid.UUID]
 }
 
 func newComputing() *computing {
@@ -23,7 +23,7 @@ func newComputing() *computing {
 
 // compute does what keeps a processor busy for long, and waits for nothing, when it is the tenant's turn.
 func (c *call) compute(do func() error) error {
-	turn, err := c.computing.turns.Acquire(c.r.Context(), c.caller.Tenant, c.computing.company.Units())
+	turn, err := c.computing.turns.Acquire(c.r.Context(), c.caller.Tenant, c.computing.neighbours.Weight())
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ type pageView struct {
 	NextPageToken string      `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer pushes than page_size, or none."`
 }
 
-// pageQuery is which page of a list is asked for.
-type pageQuery struct {
+// pageParams is which page of a list is asked for.
+type pageParams struct {
 	size  int
 	token string
 }
@@ -30,7 +30,7 @@ type pageQuery struct {
 // pushFilter is which pushes are asked for.
 type pushFilter struct {
 	push.Filter
-	pageQuery
+	pageParams
 }
 
 var listParams = table[pushFilter]{fields: []field[pushFilter]{

@@ -60,7 +60,7 @@ func deliveryViewOf(d push.Delivery) deliveryView {
 // deliveryFilter is which deliveries are asked for.
 type deliveryFilter struct {
 	push.DeliveryFilter
-	pageQuery
+	pageParams
 }
 
 var deliveriesParams = table[deliveryFilter]{fields: []field[deliveryFilter]{

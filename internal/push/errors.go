@@ -7,8 +7,8 @@ import (
 
 // What callers of the store and of the services above it can tell apart.
 var (
-	// ErrUnavailable: Postgres could not be reached, or not in time. Nothing is known to be changed; trying again
-	// later is safe.
+	// ErrUnavailable: Postgres could not be reached, or not in time. It is unknown whether anything was changed.
+	// Only a request that names the same id or Idempotency-Key can safely be repeated.
 	ErrUnavailable = errors.New("the database is unavailable")
 	// ErrNotFound: there is no such thing, or it belongs to another tenant.
 	ErrNotFound = errors.New("not found")
@@ -24,11 +24,11 @@ var (
 	ErrWebhookOff = errors.New("the webhook is switched off")
 )
 
-// Early says that a wake-up came before its time, by Postgres' clock, because the queue's clock is ahead. It is to
-// come again.
-type Early struct {
+// ComeAgain says that a wake-up has to come again: it came before its time by Postgres' clock, because the queue's clock
+// is ahead, or this worker is closing.
+type ComeAgain struct {
 	In time.Duration // until then
 }
 
-// Error says by how much.
-func (e Early) Error() string { return "woken too early by " + e.In.String() }
+// Error says when.
+func (e ComeAgain) Error() string { return "the wake-up is to come again in " + e.In.String() }

@@ -79,8 +79,8 @@ type WakeUp struct {
 	Again bool `json:"-"`
 }
 
-// Source is what a tenant sends through a channel.
-type Source struct {
+// TenantChannel names what one tenant sends through one channel.
+type TenantChannel struct {
 	Tenant  uuid.UUID
 	Channel string
 }

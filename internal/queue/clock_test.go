@@ -21,7 +21,7 @@ func TestWakeAt_ClocksApart(t *testing.T) {
 			serve(t, q, func(_ context.Context, w push.WakeUp) error {
 				calls <- time.Now()
 				if early := time.Until(due); early > 0 { // as the deliverer does, who asks Postgres
-					return push.Early{In: early}
+					return push.ComeAgain{In: early}
 				}
 				return nil
 			})

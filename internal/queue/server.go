@@ -66,7 +66,7 @@ func (q *Queue) newServer(cfg ServerConfig, names []string) *asynq.Server {
 		TaskCheckInterval:        50 * time.Millisecond,
 		DelayedTaskCheckInterval: 50 * time.Millisecond,
 		RetryDelayFunc:           again,
-		IsFailure:                func(err error) bool { return !errors.As(err, new(push.Early)) },
+		IsFailure:                func(err error) bool { return !errors.As(err, new(push.ComeAgain)) },
 		ShutdownTimeout:          cfg.Drain,
 		Logger:                   &logger{log: cfg.Log},
 		LogLevel:                 asynq.WarnLevel,
@@ -99,7 +99,7 @@ var errNoWakeUp = errors.New("it is malformed")
 
 // again says when a handler that failed is called again.
 func again(failures int, err error, _ *asynq.Task) time.Duration {
-	if early, ok := errors.AsType[push.Early](err); ok {
+	if early, ok := errors.AsType[push.ComeAgain](err); ok {
 		return early.In
 	}
 	return min(time.Duration(failures+1)*time.Second, 5*time.Second)

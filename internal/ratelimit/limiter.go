@@ -74,8 +74,7 @@ func New(rdb redis.UniversalClient, cfg Config) *Limiter { return newLimiter(rdb
 
 func newLimiter(rdb redis.UniversalClient, cfg Config, file func(name string) string) *Limiter {
 	_, cluster := rdb.(*redis.ClusterClient)
-	cfg.Timeout = cmp.Or(cfg.Timeout, 250*time.Millisecond)
-	l := &Limiter{redis: redisscript.New(rdb, "rate limits", cfg.Config), cluster: cluster, scripts: &scripts{file: file}, wait: cmp.Or(cfg.Wait, 2*cfg.Timeout)}
+	l := &Limiter{redis: redisscript.New(rdb, "rate limits", cfg.Config), cluster: cluster, scripts: &scripts{file: file}, wait: cmp.Or(cfg.Wait, 2*cmp.Or(cfg.Timeout, redisscript.DefaultTimeout))}
 	if cfg.Work > 0 {
 		l.parts = bulkhead.New[string](cfg.Work.Microseconds(), cfg.OwnerWork.Microseconds())
 	}

@@ -56,7 +56,7 @@ type Runner struct {
 // Config is what a [Runner] can do without.
 type Config struct {
 	Installation  Installation     // that the keys belong to
-	Timeout       time.Duration    // of one exchange; 0: 250 ms
+	Timeout       time.Duration    // of one exchange; 0: DefaultTimeout
 	Cooldown      time.Duration    // 0: 1 s
 	FirstCooldown time.Duration    // after the first of several failures; 0: Cooldown
 	OnError       func(error)      // gets every failed exchange, and every call that failed alone; nil: ignored
@@ -64,9 +64,12 @@ type Config struct {
 	Now           func() time.Time // for the cooldown; nil: time.Now
 }
 
+// DefaultTimeout is how long an exchange may take unless a [Config] says otherwise.
+const DefaultTimeout = 250 * time.Millisecond
+
 // New returns a runner that uses rdb, which the caller closes. The purpose begins its errors.
 func New(rdb redis.UniversalClient, purpose string, cfg Config) *Runner {
-	cfg.Timeout = cmp.Or(cfg.Timeout, 250*time.Millisecond)
+	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
 	cfg.Cooldown = cmp.Or(cfg.Cooldown, time.Second)
 	cfg.FirstCooldown = cmp.Or(cfg.FirstCooldown, cfg.Cooldown)
 	if cfg.Now == nil {

@@ -94,7 +94,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	defer why.turn.end()
 	for n, i := range planned {
 		m := &members[i]
-		if d, v := order.Drafts[n], decisions[n]; v.Outcome == booking.Refused {
+		if d, v := order.Drafts[n], decisions[n]; v.Outcome == booking.NoPlace {
 			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), d.Push.SendAt, v)
 		} else {
 			m.Result, m.Err = s.result(ctx, d, v)

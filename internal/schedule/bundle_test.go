@@ -115,7 +115,7 @@ func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
 type handler func(ctx context.Context, w push.WakeUp) error
 
 func (h handler) Handle(ctx context.Context, w push.WakeUp) error { return h(ctx, w) }
-func (handler) Busy(int) []push.Source                            { return nil }
+func (handler) Busy(int) []push.TenantChannel                     { return nil }
 
 func (q *queue) take() []push.WakeUp {
 	q.mu.Lock()

@@ -16,10 +16,10 @@ import (
 
 // capCounter knows how much tenants have under their caps. Postgres counts. The
 // counter believes a count for a moment, and adds what was booked here meanwhile.
-// The moment is the shorter the fewer slots are left, so that no tenant can use
-// them up through other processes before it ends. An order reserves the slots that
+// The moment is the shorter the less room is left, so that no tenant can use
+// it up through other processes before it ends. An order reserves the room that
 // it may need while it is booked, so that two requests of the same moment do not get
-// the same slot. If too few are left, it waits until no other reservation is open,
+// the same room. If too little is left, it waits until no other reservation is open,
 // and Postgres counts again. Only bookings of other processes at the same moment
 // can exceed a cap.
 type capCounter struct {
@@ -46,15 +46,15 @@ type subject struct {
 
 // capCount is what is known of a subject. The counter's mutex protects it.
 type capCount struct {
-	turn  chan struct{} // holds one element while an order counts, waits or takes slots; the others queue
+	turn  chan struct{} // holds one element while an order counts, waits or takes room; the others queue
 	freed chan struct{} // tells that order that a reservation has ended
 	users int           // orders that use this count; it is kept for them
 
 	limit, counted int       // what Postgres said, at most one beyond the limit
-	since          int       // slots used here since that count began
-	reserved       int       // slots of orders that are being booked
+	since          int       // room used here since that count began
+	reserved       int       // room of orders that are being booked
 	began, until   time.Time // when the count began, and how long it is believed
-	stale          bool      // a slot was given back since the count began
+	stale          bool      // room was given back since the count began
 }
 
 // used is at least what was used when Postgres counted and what this process
@@ -62,12 +62,12 @@ type capCount struct {
 func (n *capCount) used() int { return n.counted + n.since + n.reserved }
 
 const (
-	// A count is believed so long for each slot that it left, a second at most.
+	// A count is believed so long for each place that it left, a second at most.
 	// No tenant books twenty thousand pushes a second.
 	perSlot = 50 * time.Microsecond
 
-	// Counting for one tenant must stay cheap for Postgres. A count that left no slot
-	// is believed so long for each slot that is used, unless one is given back here.
+	// Counting for one tenant must stay cheap for Postgres. A count that left no room
+	// is believed so long for each place that is used, unless one is given back here.
 	// Under a large cap, a count is believed costShare times as long as it took.
 	perUsed   = 20 * time.Microsecond
 	largeCap  = 10_000
@@ -80,17 +80,17 @@ func newCapCounter(st usageStore, now func() time.Time) *capCounter {
 	return &capCounter{store: st, now: now, counts: map[subject]*capCount{}}
 }
 
-// reservation is the slots that an order may use while it is booked, and the usage
+// reservation is the room that an order may use while it is booked, and the usage
 // beside them. It must be ended by settle, release or doubt. The reservation of a
 // tenant without caps is nil.
 type reservation struct {
 	*booking.CapUsage
 	counter *capCounter
 	tenant  uuid.UUID
-	slots   map[subject]int
+	room    map[subject]int
 }
 
-// reserve reserves slots for an order of so many pushes: on each of the days as many
+// reserve reserves room for an order of so many pushes: on each of the days as many
 // as may land there. If fewer are left, it reserves those.
 func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Caps, pushes int, days map[booking.Day]int) (*reservation, error) {
 	if caps == (push.Caps{}) || pushes == 0 {
@@ -115,11 +115,11 @@ func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Ca
 	return r, nil
 }
 
-// take takes n slots of a limit, or those that are left, and returns how many were
+// take takes n places of a limit, or those that are left, and returns how many were
 // used before.
 func (r *reservation) take(ctx context.Context, s subject, limit, n int) (used int, err error) {
 	arrived, count := r.counter.now(), r.counter.enter(s)
-	r.slots[s] = 0
+	r.room[s] = 0
 	select {
 	case count.turn <- struct{}{}:
 		defer func() { <-count.turn }()
@@ -132,11 +132,11 @@ func (r *reservation) take(ctx context.Context, s subject, limit, n int) (used i
 	r.counter.mu.Lock()
 	defer r.counter.mu.Unlock()
 	if count.counted >= limit {
-		return count.counted, nil // reserved slots may be among those that were counted
+		return count.counted, nil // reserved room may be among those that were counted
 	}
 	used = count.used()
-	r.slots[s] = max(0, min(n, limit-used))
-	count.reserved += r.slots[s]
+	r.room[s] = max(0, min(n, limit-used))
+	count.reserved += r.room[s]
 	return used, nil
 }
 
@@ -156,7 +156,7 @@ func (c *capCounter) enter(s subject) *capCount {
 	return count
 }
 
-// makeSure returns when it is known whether n slots are left for an order that
+// makeSure returns when it is known whether n places are left for an order that
 // arrived at that time and has the turn.
 func (c *capCounter) makeSure(ctx context.Context, s subject, count *capCount, limit, n int, arrived time.Time) (err error) {
 	c.mu.Lock()
@@ -218,7 +218,7 @@ func (c *capCounter) count(ctx context.Context, s subject, count *capCount, limi
 	return nil
 }
 
-// settle ends a reservation. The slots that these decisions have used stay used.
+// settle ends a reservation. The room that these decisions have used stays used.
 func (r *reservation) settle(decisions []booking.Decision) {
 	if r == nil {
 		return
@@ -235,20 +235,20 @@ func (r *reservation) settle(decisions []booking.Decision) {
 	r.end(used)
 }
 
-// release ends a reservation of which no slot was used.
+// release ends a reservation of which no room was used.
 func (r *reservation) release() { r.settle(nil) }
 
-// doubt ends a reservation of which any slot may have been used.
+// doubt ends a reservation of which any room may have been used.
 func (r *reservation) doubt() {
 	if r != nil {
-		r.end(r.slots)
+		r.end(r.room)
 	}
 }
 
 func (r *reservation) end(used map[subject]int) {
 	r.counter.mu.Lock()
 	defer r.counter.mu.Unlock()
-	for s, n := range r.slots {
+	for s, n := range r.room {
 		count := r.counter.counts[s]
 		count.reserved -= n
 		count.since += used[s]
@@ -260,7 +260,7 @@ func (r *reservation) end(used map[subject]int) {
 	}
 }
 
-// forget has Postgres count again for a tenant that gave a slot back.
+// forget has Postgres count again for a tenant that gave room back.
 func (c *capCounter) forget(tenant uuid.UUID, day booking.Day) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -59,7 +59,7 @@ func TestCapCounter_Believes(t *testing.T) {
 	}
 	booked := func(limit, n int) {
 		t.Helper()
-		decisions := slices.Repeat([]booking.Decision{{Outcome: booking.Booked}, {Outcome: booking.Refused}, {Outcome: booking.OverCap}}, n)
+		decisions := slices.Repeat([]booking.Decision{{Outcome: booking.Booked}, {Outcome: booking.NoPlace}, {Outcome: booking.OverCap}}, n)
 		take(limit, n).settle(decisions)
 	}
 	if r, err := counter.reserve(t.Context(), tenant, push.Caps{}, 1, nil); r != nil || err != nil || c.asked != 0 {
@@ -166,7 +166,7 @@ func TestCapCounter_Reservations(t *testing.T) {
 		}
 		want := func(r *reservation, used, took int) {
 			t.Helper()
-			if got := r.slots[subject{tenant: tenant, pending: true}]; r.Pending != used || got != took {
+			if got := r.room[subject{tenant: tenant, pending: true}]; r.Pending != used || got != took {
 				t.Errorf("took %d at %d used, want %d at %d", got, r.Pending, took, used)
 			}
 		}

@@ -27,7 +27,7 @@ func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, 
 	}
 }
 
-// underCaps carries out an order with slots reserved on these days.
+// underCaps carries out an order with room reserved on these days.
 func (s *Service) underCaps(ctx context.Context, tenant uuid.UUID, caps push.Caps, days map[booking.Day]int, o booking.Order,
 	do func(context.Context, booking.Order) ([]booking.Decision, error),
 ) ([]booking.Decision, error) {

@@ -60,7 +60,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	switch v.Outcome {
 	case booking.OverCap:
 		return Result{Push: v.Push}, v.Capped
-	case booking.Refused:
+	case booking.NoPlace:
 		return Result{Push: v.Push}, s.refuse(ctx, who, map[uuid.UUID]bool{id: true}, p.SendAt, v)
 	}
 	failpoint.Hit(failpoint.MoveCommitted)

@@ -29,7 +29,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Refu
 		return nil, err
 	}
 	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
-	x := explain(who, nil)
+	x := newReading(who, nil)
 	defer x.turn.end()
 	decision, err := s.decide(ctx, x, d.Push.SendAt, 2)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Refu
 // Quota says how full every rule is for a recipient around a time, and whether one more send would be allowed then. IT
 // BOOKS NOTHING.
 func (s *Service) Quota(ctx context.Context, r quota.Recipient, at time.Time) ([]quota.Usage, quota.Decision, error) {
-	x := explain(r, nil)
+	x := newReading(r, nil)
 	defer x.turn.end()
 	d, err := s.decide(ctx, x, at, 2)
 	if err != nil {

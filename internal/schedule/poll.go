@@ -13,7 +13,7 @@ import (
 
 // dueStore lists up to limit pushes that have been due for longer than since, but for those of some sources.
 type dueStore interface {
-	Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error)
+	Due(ctx context.Context, limit int, since time.Duration, without []push.TenantChannel) ([]push.WakeUp, error)
 }
 
 // Poller delivers without a queue. When Redis has not worked for a while, it asks Postgres what is due and has it
@@ -34,7 +34,7 @@ type Poller struct {
 	next    time.Time // when pushes that are overdue are logged again
 
 	handlers sync.WaitGroup
-	slots    chan struct{} // one element for each running handler
+	running  chan struct{} // one element for each running handler
 	inFlight sync.Map      // of polled: what is being handled
 }
 
@@ -56,7 +56,7 @@ type deliverer interface {
 // NewPoller returns a poller, which does nothing before Run. works asks whether Redis does what the queue needs, and
 // found is told how many pushes were overdue although it does. now is the clock, usually time.Now.
 func NewPoller(st dueStore, works func(context.Context) error, d deliverer, log *slog.Logger, found func(pushes int), now func() time.Time, cfg PollerConfig) *Poller {
-	return &Poller{store: st, works: works, deliverer: d, log: log, found: found, now: now, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency)}
+	return &Poller{store: st, works: works, deliverer: d, log: log, found: found, now: now, cfg: cfg, running: make(chan struct{}, cfg.Concurrency)}
 }
 
 // polled is a recipient, and the channel that one of its pushes is for: it may have to wait in line at one, and be sent
@@ -122,7 +122,7 @@ func (p *Poller) start(ctx context.Context, due []push.WakeUp) {
 		}
 		seen[key] = true
 		select {
-		case p.slots <- struct{}{}:
+		case p.running <- struct{}{}:
 			p.handlers.Go(func() { p.handle(ctx, key, w) })
 		case <-patience.Done():
 			p.inFlight.Delete(key)
@@ -132,7 +132,7 @@ func (p *Poller) start(ctx context.Context, due []push.WakeUp) {
 }
 
 func (p *Poller) handle(ctx context.Context, key polled, w push.WakeUp) {
-	defer func() { p.inFlight.Delete(key); <-p.slots }()
+	defer func() { p.inFlight.Delete(key); <-p.running }()
 	if err := p.deliverer.Handle(ctx, w); err != nil && ctx.Err() == nil {
 		p.log.WarnContext(ctx, "polled push not handled", "push", w.Push, "error", err)
 	}

@@ -16,13 +16,13 @@ const portion = 500
 // promoteStore has up to limit pushes armed that are due within the horizon, but for those of some sources, and notes
 // for how long they are: the arm lease.
 type promoteStore interface {
-	Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error)
+	Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.TenantChannel, arm func([]push.WakeUp) error) (int, error)
 }
 
-// waiting lists the tenants of which so many pushes wait for a channel that more of them would be woken in vain; enough
-// is how many, and 0 as many as last for several seconds.
+// waiting lists the tenants and channels for which at least enough recipients wait in this process already, so that it
+// would be useless to wake more. 0 is enough for several seconds of sending.
 type waiting interface {
-	Busy(enough int) []push.Source
+	Busy(enough int) []push.TenantChannel
 }
 
 // PromoterConfig is what a promoter has to know. Both times are above 0.

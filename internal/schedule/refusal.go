@@ -39,11 +39,11 @@ func reason(v quota.Violation, at time.Time) string {
 	return fmt.Sprintf("already has %d %s within %s of %s (rule %s)", v.Rule.Limit, sends, v.Rule.Window, at.Format(time.RFC3339), v.Rule.Name)
 }
 
-// explained is what is known of a recipient while refusals are explained. It is read once for several of them.
-type explained struct {
-	who    quota.Recipient
-	batch  map[uuid.UUID]bool // pushes that are no obstacle: one that is to be moved, members of a batch
-	booked []quota.Booking    // but for these members, which were booked before the refused one, and may have been taken back since
+// reading is what was read of a recipient to answer about its quota. It is read once for several answers.
+type reading struct {
+	who     quota.Recipient
+	without map[uuid.UUID]bool // pushes that are no obstacle: one that is to be moved, members of a batch
+	booked  []quota.Booking    // but for these members, which were booked before the refused one, and may have been taken back since
 
 	view    quota.View
 	cut     bool // there are too many bookings to read more
@@ -51,21 +51,21 @@ type explained struct {
 	turn    *turn
 }
 
-// explain returns that nothing is known of a recipient yet. Its turn is to be ended.
-func explain(who quota.Recipient, batch map[uuid.UUID]bool) *explained {
-	return &explained{who: who, batch: batch, turn: &turn{}}
+// newReading returns an empty reading. The caller ends its turn.
+func newReading(who quota.Recipient, without map[uuid.UUID]bool) *reading {
+	return &reading{who: who, without: without, turn: &turn{}}
 }
 
 // refuse explains why a single push was refused.
-func (s *Service) refuse(ctx context.Context, who quota.Recipient, batch map[uuid.UUID]bool, at time.Time, v booking.Decision) error {
-	x := explain(who, batch)
+func (s *Service) refuse(ctx context.Context, who quota.Recipient, without map[uuid.UUID]bool, at time.Time, v booking.Decision) error {
+	x := newReading(who, without)
 	defer x.turn.end()
 	return s.refusal(ctx, x, at, v)
 }
 
 // refusal explains why a draft was refused. What Postgres has said under the lock stands. If it did not look far enough
 // for the free times, it is asked again.
-func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v booking.Decision) error {
+func (s *Service) refusal(ctx context.Context, x *reading, at time.Time, v booking.Decision) error {
 	d := v.Quota
 	if !v.Complete {
 		x.add(v.Granted)
@@ -79,7 +79,7 @@ func (s *Service) refusal(ctx context.Context, x *explained, at time.Time, v boo
 }
 
 // add notes what was booked by now for members of a batch: more with each member.
-func (x *explained) add(booked []quota.Booking) {
+func (x *reading) add(booked []quota.Booking) {
 	for _, b := range booked[len(x.booked):] {
 		x.booked = append(x.booked, b)
 		if x.decider != nil {
@@ -91,7 +91,7 @@ func (x *explained) add(booked []quota.Booking) {
 
 // decide decides about a time by what lies so many times the policy's reach around it, or further, until that is
 // enough.
-func (s *Service) decide(ctx context.Context, x *explained, at time.Time, times int) (quota.Decision, error) {
+func (s *Service) decide(ctx context.Context, x *reading, at time.Time, times int) (quota.Decision, error) {
 	for ; ; times *= 8 {
 		if x.decider == nil || !x.view.Shows(at, s.cfg.Policy.Reach()) {
 			if err := s.look(ctx, x, s.cfg.Policy.Around(at, times)); err != nil {
@@ -107,7 +107,7 @@ func (s *Service) decide(ctx context.Context, x *explained, at time.Time, times 
 }
 
 // look reads a view, together with what was read before.
-func (s *Service) look(ctx context.Context, x *explained, view quota.View) error {
+func (s *Service) look(ctx context.Context, x *reading, view quota.View) error {
 	if x.view.From.Before(view.From) && !x.view.From.IsZero() {
 		view.From = x.view.From
 	}
@@ -128,7 +128,7 @@ func (s *Service) look(ctx context.Context, x *explained, view quota.View) error
 }
 
 // timeline reads a recipient's bookings: together with others if they are few, as they nearly always are.
-func (s *Service) timeline(ctx context.Context, x *explained, from, until time.Time) (line quota.Timeline, complete time.Time, err error) {
+func (s *Service) timeline(ctx context.Context, x *reading, from, until time.Time) (line quota.Timeline, complete time.Time, err error) {
 	held, all, err := s.store.Glance(ctx, x.who, from, until)
 	if err != nil {
 		return line, until, err
@@ -137,9 +137,9 @@ func (s *Service) timeline(ctx context.Context, x *explained, from, until time.T
 		if err := x.turn.take(ctx, s.crowds, x.who.Tenant); err != nil {
 			return line, until, err
 		}
-		return s.store.Timeline(ctx, x.who, from, until, x.batch)
+		return s.store.Timeline(ctx, x.who, from, until, x.without)
 	}
-	return timelineOf(held, x.batch), until, nil
+	return timelineOf(held, x.without), until, nil
 }
 
 // timelineOf is a timeline of what is held, but for some pushes.
@@ -155,7 +155,7 @@ func timelineOf(held []booking.Held, without map[uuid.UUID]bool) quota.Timeline 
 
 // usage says how full every rule is around a time.
 func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([]quota.Usage, error) {
-	x := explain(r, nil)
+	x := newReading(r, nil)
 	defer x.turn.end()
 	if err := s.look(ctx, x, s.cfg.Policy.Around(at, 1)); err != nil {
 		return nil, err
@@ -166,17 +166,17 @@ func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([
 // explanations are kept while a batch is answered. As long as nothing is refused there are none.
 type explanations struct {
 	drafts []booking.Draft
-	of     map[quota.Recipient]*explained
+	of     map[quota.Recipient]*reading
 	batch  map[uuid.UUID]bool
-	turn   turn       // for all of them
-	last   *explained // that was asked for
-	read   int        // bookings, but for those of the last
+	turn   turn     // for all of them
+	last   *reading // that was asked for
+	read   int      // bookings, but for those of the last
 }
 
 // recipient returns what is known of a recipient. It forgets all others once very much was read.
-func (e *explanations) recipient(r quota.Recipient) *explained {
+func (e *explanations) recipient(r quota.Recipient) *reading {
 	if e.of == nil {
-		e.of, e.batch = map[quota.Recipient]*explained{}, map[uuid.UUID]bool{}
+		e.of, e.batch = map[quota.Recipient]*reading{}, map[uuid.UUID]bool{}
 		for _, d := range e.drafts {
 			e.batch[d.Push.ID] = true
 		}
@@ -190,7 +190,7 @@ func (e *explanations) recipient(r quota.Recipient) *explained {
 			clear(e.of)
 			e.read = 0
 		}
-		x = &explained{who: r, batch: e.batch, turn: &e.turn}
+		x = &reading{who: r, without: e.batch, turn: &e.turn}
 		e.of[r] = x
 	}
 	e.read -= x.view.Len()

@@ -78,7 +78,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.arm(ctx, v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
 	}
-	if v.Outcome == booking.Refused {
+	if v.Outcome == booking.NoPlace {
 		return Result{}, s.refuse(ctx, who, nil, d.Push.SendAt, v)
 	}
 	return s.result(ctx, d, v)
@@ -122,7 +122,7 @@ func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, answer quota.Cach
 	switch booked := v.Outcome == booking.Booked; {
 	case answer.Fill && v.Crowded:
 		s.cache.Skip(who)
-	case answer.Fill && (booked || v.Outcome == booking.Refused):
+	case answer.Fill && (booked || v.Outcome == booking.NoPlace):
 		s.cache.Fill(who, id, v.Bookings)
 	case answer.State == quota.Free && !booked, answer.State == quota.Blocked && booked:
 		s.cache.Forget(who) // it was wrong

@@ -30,7 +30,7 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 		return nil, err
 	}
 	o := order{Order: bo}
-	s.ownBookings.company.Note(o.Tenant())
+	s.ownBookings.neighbours.Seen(o.Tenant())
 	if len(o.Drafts) > 1 || s.crowds.knows(o.Drafts[0].Recipient()) {
 		return s.ownBookings.book(o)
 	}

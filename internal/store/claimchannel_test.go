@@ -40,7 +40,7 @@ func TestClaim_ByChannel(t *testing.T) {
 	both := []string{"fcm", "mail", "sms"}
 
 	c := b.order(t, booking.ClaimOrder{Without: both})
-	left := slices.Sorted(slices.Values(c.Left))
+	left := slices.Sorted(slices.Values(c.LeftOut))
 	if c.Outcome != booking.Claimed || c.Push.ID != log.ID || !slices.Equal(left, []string{"mail", "sms"}) {
 		t.Fatalf("%+v", c)
 	}
@@ -51,13 +51,13 @@ func TestClaim_ByChannel(t *testing.T) {
 	if more := b.finish(t, c, sent); !more {
 		t.Error("the push through the other channel is forgotten")
 	}
-	if c = b.order(t, booking.ClaimOrder{Without: both}); c.Outcome != booking.Nothing || len(c.Left) != 2 {
+	if c = b.order(t, booking.ClaimOrder{Without: both}); c.Outcome != booking.Nothing || len(c.LeftOut) != 2 {
 		t.Fatalf("%+v", c)
 	}
 	if c = b.order(t, booking.ClaimOrder{Channel: "fcm"}); c.Outcome != booking.Nothing {
 		t.Fatalf("%+v", c)
 	}
-	if c = b.order(t, booking.ClaimOrder{Channel: "mail"}); c.Outcome != booking.Claimed || c.Push.ID != mail.ID || len(c.Left) != 0 {
+	if c = b.order(t, booking.ClaimOrder{Channel: "mail"}); c.Outcome != booking.Claimed || c.Push.ID != mail.ID || len(c.LeftOut) != 0 {
 		t.Fatalf("%+v", c)
 	}
 	b.finish(t, c, sent)
@@ -101,7 +101,7 @@ func TestDue_Without(t *testing.T) {
 	b := setup(t)
 	b.through(t, "sms", 2*time.Minute)
 	log := b.through(t, "log", time.Minute)
-	due, err := b.Due(t.Context(), 10, 0, []push.Source{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}})
+	due, err := b.Due(t.Context(), 10, 0, []push.TenantChannel{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}})
 	if err != nil || len(due) != 1 || due[0].Push != log.ID || due[0].Channel != "log" {
 		t.Errorf("%+v, %v", due, err)
 	}
@@ -115,7 +115,7 @@ func TestPromote_Without(t *testing.T) {
 	log, soon := b.through(t, "log", time.Minute), b.through(t, "sms", -time.Minute)
 	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + interval '1 minute' WHERE id = $1`, soon.ID) // however long the tests before took
 	var armed []string
-	_, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, []push.Source{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}}, func(ws []push.WakeUp) error {
+	_, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, []push.TenantChannel{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}}, func(ws []push.WakeUp) error {
 		for _, w := range ws {
 			armed = append(armed, w.Push.String())
 		}

@@ -179,7 +179,7 @@ func (s *claimState) readLeft(row pgx.CollectableRow) error {
 		channel string
 	)
 	err := row.Scan(&key, &channel)
-	s.of(key).Left = append(s.of(key).Left, channel)
+	s.of(key).LeftOut = append(s.of(key).LeftOut, channel)
 	return err
 }
 

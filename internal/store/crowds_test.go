@@ -108,7 +108,7 @@ func TestCrowd_OnePlace(t *testing.T) {
 	for i := range 64 {
 		drafts = append(drafts, draft(b.tenant, "anna", 2*time.Hour+time.Duration(i)*time.Second))
 	}
-	if n := outcomes(b.crowd(t, policy, drafts...)); n[booking.Booked] != 10 || n[booking.Refused] != 54 {
+	if n := outcomes(b.crowd(t, policy, drafts...)); n[booking.Booked] != 10 || n[booking.NoPlace] != 54 {
 		t.Errorf("decisions %v", n)
 	}
 	b.audit(t, policy)
@@ -131,7 +131,7 @@ func TestCrowd_FullBatch(t *testing.T) {
 	for i := range o.Drafts {
 		o.Drafts[i].Push.ID = uuid.New()
 	}
-	if v, err = b.Book(t.Context(), o); err != nil || outcomes(v)[booking.Refused] != 1000 {
+	if v, err = b.Book(t.Context(), o); err != nil || outcomes(v)[booking.NoPlace] != 1000 {
 		t.Fatalf("again: %v, %v", outcomes(v), err)
 	}
 	if got := v[0]; len(got.Quota.Violations[0].Conflicts) != quota.MaxConflicts || got.Quota.Violations[0].Omitted != 900 || !got.Complete {
@@ -258,7 +258,7 @@ func BenchmarkCrowd(b *testing.B) {
 	b.Run("refusal", func(b *testing.B) {
 		full := quota.Policy{{Name: "day", Limit: 40_000, Window: 24 * time.Hour}}
 		for b.Loop() {
-			if v := book(b, s.Store, full, next()); v.Outcome != booking.Refused {
+			if v := book(b, s.Store, full, next()); v.Outcome != booking.NoPlace {
 				b.Fatalf("%+v", v)
 			}
 		}

@@ -78,7 +78,7 @@ func TestIdempotencyKey(t *testing.T) {
 	blocker := b.booked(t, "anna", time.Hour)
 
 	// A refusal leaves nothing behind: the same request may find a place later.
-	want(keyed(b.tenant, "anna", "k", "body", time.Hour), booking.Refused)
+	want(keyed(b.tenant, "anna", "k", "body", time.Hour), booking.NoPlace)
 	if _, err := b.Cancel(t.Context(), b.tenant, blocker.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +121,10 @@ func TestIdempotencyKey_OneRequest(t *testing.T) {
 		drafts []booking.Draft
 		want   []booking.Outcome
 	}{
-		{[]booking.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []booking.Outcome{booking.Refused, booking.Booked}},
+		{[]booking.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []booking.Outcome{booking.NoPlace, booking.Booked}},
 		{[]booking.Draft{member("0", "second", 3*time.Hour)}, []booking.Outcome{booking.KeyReused}},
 		{[]booking.Draft{member("single", "third", 3*time.Hour)}, []booking.Outcome{booking.KeyReused}},
-		{[]booking.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []booking.Outcome{booking.Refused, booking.Replayed}},
+		{[]booking.Draft{member("0", "first", time.Hour), member("1", "first", 2*time.Hour)}, []booking.Outcome{booking.NoPlace, booking.Replayed}},
 	} {
 		decisions, err := b.Book(t.Context(), booking.Order{Drafts: step.drafts, Policy: threeRules})
 		if err != nil {

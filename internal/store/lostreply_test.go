@@ -59,7 +59,7 @@ func TestBook_BatchCommitUnknown(t *testing.T) {
 	w.loseNext("COMMIT")
 	v, err := b.Book(t.Context(), o)
 	w.wantLost(t, 1)
-	if err != nil || v[0].Outcome != booking.Booked || v[1].Outcome != booking.Refused || v[2].Outcome != booking.Replayed {
+	if err != nil || v[0].Outcome != booking.Booked || v[1].Outcome != booking.NoPlace || v[2].Outcome != booking.Replayed {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {

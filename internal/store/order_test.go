@@ -23,7 +23,7 @@ func TestBook_Orders(t *testing.T) {
 		latest               time.Duration
 	}
 	const (
-		booked, refused, replayed, reused = booking.Booked, booking.Refused, booking.Replayed, booking.KeyReused
+		booked, refused, replayed, reused = booking.Booked, booking.NoPlace, booking.Replayed, booking.KeyReused
 		hour                              = time.Hour
 	)
 	for _, row := range []struct {

@@ -18,10 +18,10 @@ import (
 // tenants share must. A tenant whose transactions are slow, because they read much or wait for a lock, has a part of
 // the turns, and no other waits for it.
 type ownBookings struct {
-	run     func(ctx context.Context, orders []order) ([][]booking.Decision, error)
-	observe func(int)
-	turns   *bulkhead.Bulkhead[uuid.UUID]
-	company bulkhead.Company[uuid.UUID]
+	run        func(ctx context.Context, orders []order) ([][]booking.Decision, error)
+	observe    func(int)
+	turns      *bulkhead.Bulkhead[uuid.UUID]
+	neighbours bulkhead.Neighbours[uuid.UUID]
 
 	mu     sync.Mutex
 	groups map[uuid.UUID]*ownGroup
@@ -45,7 +45,7 @@ func newOwnBookings(s *Store) *ownBookings {
 		run: func(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 			defer cancel()
-			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].Tenant(), s.ownBookings.company.Units())
+			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].Tenant(), s.ownBookings.neighbours.Weight())
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 			}
@@ -61,7 +61,7 @@ const longestRest = 250 * time.Millisecond
 
 // rest gives a turn back: beside other tenants only after as much time as it took, so that half of the time is theirs.
 func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
-	if !o.company.Several() {
+	if !o.neighbours.Several() {
 		turn.Release()
 		return
 	}

@@ -33,9 +33,9 @@ func TestOwnBookings_Rest(t *testing.T) {
 			}
 			turn, began := acquire(ownTenantTurns), time.Now()
 			time.Sleep(row.took) // on the clock of the bubble
-			o.company.Note(loud)
+			o.neighbours.Seen(loud)
 			if !row.alone {
-				o.company.Note(calm)
+				o.neighbours.Seen(calm)
 			}
 			ended := time.Now()
 			o.rest(turn, began)

@@ -8,8 +8,8 @@ import (
 
 // The bounds of a page beside the number of its items.
 const (
-	// maxPage is how many bytes of items a page has before its last one.
-	maxPage = 1 << 20
+	// maxPageBytes is how many bytes of items a page has before its last one.
+	maxPageBytes = 1 << 20
 	// maxScanned is how many rows are looked at for one page. A filter that few items fit gives short pages, perhaps
 	// empty ones, before the end of the list.
 	maxScanned = 10_000
@@ -18,7 +18,7 @@ const (
 // pageQuery reads one page of a list. Its expressions name an item p.
 type pageQuery struct {
 	scanned  string // SELECT: the id, the position, and whether it fits the filter, of at most scan rows in the order of the list
-	scan     int    //
+	scan     int    // rows that scanned looks at, at most
 	limit    int    // of items
 	table    string // of the items
 	columns  string // of an item
@@ -44,7 +44,7 @@ func (q pageQuery) sql() string {
 	SELECT %[8]s, last.*, coalesce(p.fitting, 0)
 	FROM last LEFT JOIN page p ON p.bytes_before < %[9]d
 	ORDER BY %[5]s`,
-		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPage)
+		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPageBytes)
 }
 
 // collectPage reads the items of a page with scan, and into the fields of last the position of the last row that was

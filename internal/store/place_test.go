@@ -66,14 +66,14 @@ func TestBook_OnePlace(t *testing.T) {
 				drafts = append(drafts, draft(b.tenant, "anna", time.Hour+time.Duration(i%30)*time.Second))
 			}
 			decisions := b.crowd(t, row.policy, drafts...)
-			if n := outcomes(decisions); n[booking.Booked] != row.places || n[booking.Refused] != 64-row.places {
+			if n := outcomes(decisions); n[booking.Booked] != row.places || n[booking.NoPlace] != 64-row.places {
 				t.Errorf("decisions %v", n)
 			}
 			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != row.places {
 				t.Errorf("%d rows", n)
 			}
 			for _, v := range decisions {
-				if v.Outcome == booking.Refused && v.Quota.Allowed() {
+				if v.Outcome == booking.NoPlace && v.Quota.Allowed() {
 					t.Errorf("refused, and the view does not show why: %+v", v)
 				}
 			}
@@ -108,11 +108,11 @@ func TestBook_Concurrent(t *testing.T) {
 		if found != (v.Outcome == booking.Booked) {
 			t.Errorf("%s: outcome %d, in the table: %v", p.ID, v.Outcome, found)
 		}
-		if v.Outcome == booking.Refused && policy.Allows(quota.NewTimeline(bookings), p.SendAt) {
+		if v.Outcome == booking.NoPlace && policy.Allows(quota.NewTimeline(bookings), p.SendAt) {
 			t.Errorf("%s was refused at %s, which is free", p.ID, p.SendAt)
 		}
 	}
-	if n := outcomes(decisions); n[booking.Booked] < 10 || n[booking.Refused] < 100 {
+	if n := outcomes(decisions); n[booking.Booked] < 10 || n[booking.NoPlace] < 100 {
 		t.Errorf("decisions %v: too few to show anything", n)
 	}
 }
@@ -127,7 +127,7 @@ func TestBook_StatesThatCount(t *testing.T) {
 		p := b.inStatus(t, recipient, status)
 		d := draft(b.tenant, recipient, 0)
 		d.Push.SendAt = p.SendAt.Add(30 * time.Second)
-		if v := book(t, b.Store, policy, d); (v.Outcome == booking.Refused) != slices.Contains([]push.Status{push.Scheduled, push.Sending, push.Sent}, status) {
+		if v := book(t, b.Store, policy, d); (v.Outcome == booking.NoPlace) != slices.Contains([]push.Status{push.Scheduled, push.Sending, push.Sent}, status) {
 			t.Errorf("beside one that is %s: outcome %d", status, v.Outcome)
 		}
 	}
@@ -144,7 +144,7 @@ func TestBook_UsageIncludesPush(t *testing.T) {
 			t.Errorf("push %d: used %v, want %v", i, got, want)
 		}
 	}
-	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour+5*time.Minute)); v.Outcome != booking.Refused || v.Usage != nil {
+	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour+5*time.Minute)); v.Outcome != booking.NoPlace || v.Usage != nil {
 		t.Errorf("the sixth within an hour: %+v", v)
 	}
 }

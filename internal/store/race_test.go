@@ -184,7 +184,7 @@ func TestReschedule_MovesExpiry(t *testing.T) {
 	if want := near.SendAt.Add(24 * time.Hour); !near.SendAt.Equal(began.Add(time.Hour+30*time.Second)) || !near.ExpiresAt.Equal(want) || !near.RequestedSendAt.Equal(near.SendAt) || near.Gen != 2 || !near.CreatedAt.Equal(p.CreatedAt) {
 		t.Errorf("moved: %+v", near)
 	}
-	if kept := reschedule(3*time.Hour+30*time.Second, booking.Refused); !kept.SendAt.Equal(near.SendAt) || kept.Gen != near.Gen {
+	if kept := reschedule(3*time.Hour+30*time.Second, booking.NoPlace); !kept.SendAt.Equal(near.SendAt) || kept.Gen != near.Gen {
 		t.Errorf("refused: %+v", kept)
 	}
 	b.exec(t, `UPDATE pushes SET armed_until = clock_timestamp() + interval '1 hour'`)

@@ -79,7 +79,7 @@ func TestBook_LockAndReadInOneStatement(t *testing.T) {
 		d := draft(b.tenant, "anna", time.Hour)
 		b.overtake(t, d.Push.SendAt, func() {
 			v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
-			if err != nil || v[0].Outcome != booking.Refused || len(v[0].Quota.Violations) != 1 {
+			if err != nil || v[0].Outcome != booking.NoPlace || len(v[0].Quota.Violations) != 1 {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})
@@ -94,7 +94,7 @@ func TestBook_LockAndReadInOneStatement(t *testing.T) {
 		p.SendAt = p.SendAt.Add(-time.Hour)
 		b.overtake(t, p.SendAt, func() {
 			v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: policy})
-			if err != nil || v.Outcome != booking.Refused {
+			if err != nil || v.Outcome != booking.NoPlace {
 				t.Errorf("%+v, %v", v, err)
 			}
 		})

@@ -21,7 +21,7 @@ import (
 // for those of some sources that are due already, and marks them as armed for the arm lease once it has succeeded. It
 // returns how many there were. One caller works at a time, the others get 0; no push is locked while arm waits for its
 // queue.
-func (s *Store) Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.Source, arm func([]push.WakeUp) error) (int, error) {
+func (s *Store) Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.TenantChannel, arm func([]push.WakeUp) error) (int, error) {
 	var (
 		wakeUps []push.WakeUp
 		armErr  error
@@ -49,7 +49,7 @@ func (s *Store) Promote(ctx context.Context, horizon, armLease time.Duration, li
 }
 
 // toArm returns the pushes to be armed, or none while another caller promotes.
-func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []push.Source) ([]push.WakeUp, error) {
+func (s *Store) toArm(ctx context.Context, tx pgx.Tx, horizon time.Duration, limit int, without []push.TenantChannel) ([]push.WakeUp, error) {
 	var first bool
 	if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1, 0)`, promoting).Scan(&first); err != nil || !first {
 		return nil, err
@@ -68,7 +68,7 @@ func notOf(tenants, channels string) string {
 	return `NOT EXISTS (SELECT FROM unnest(` + tenants + `::uuid[], ` + channels + `::text[]) AS w (tenant_id, channel) WHERE w.tenant_id = p.tenant_id AND w.channel = p.channel)`
 }
 
-func tenantsOf(sources []push.Source) [][16]byte {
+func tenantsOf(sources []push.TenantChannel) [][16]byte {
 	tenants := make([][16]byte, len(sources))
 	for i, s := range sources {
 		tenants[i] = s.Tenant
@@ -76,7 +76,7 @@ func tenantsOf(sources []push.Source) [][16]byte {
 	return tenants
 }
 
-func channelsOf(sources []push.Source) []string {
+func channelsOf(sources []push.TenantChannel) []string {
 	channels := make([]string, len(sources))
 	for i, s := range sources {
 		channels[i] = s.Channel
@@ -125,7 +125,7 @@ func (s *Store) Unarm(ctx context.Context, recipientKeys []int64) error {
 
 // Due returns wake-ups for up to limit pushes that have been due for so long, the oldest first, but for those of some
 // sources: what is polled, since nothing wakes a worker for it.
-func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []push.Source) ([]push.WakeUp, error) {
+func (s *Store) Due(ctx context.Context, limit int, since time.Duration, without []push.TenantChannel) ([]push.WakeUp, error) {
 	return collect(ctx, s, scanWakeUp, `
 		SELECT id, tenant_id, gen, recipient_key, channel, next_at, interval '0', false FROM pushes p
 		WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() - $4::interval AND `+notOf("$2", "$3")+`

@@ -9,20 +9,20 @@
 -- ARGV[3]  how long a filler may take, ms
 -- ARGV[4…] limit and window (ms) of every rule
 --
--- Answers {0} unknown: not loaded, and not to be filled; or this id holds another time, and
---                      only Postgres knows why.
---         {1} cold:    not loaded; the caller may fill it.
---         {2} free:    booked. Running it again changes nothing.
---         {3} blocked: not booked; there seems to be no place.
+-- Answers {0} unknown:  not loaded, and not to be filled; or this id holds another time, and
+--                       only Postgres knows why.
+--         {1} fillable: not loaded; the caller may fill it.
+--         {2} free:     booked. Running it again changes nothing.
+--         {3} blocked:  not booked; there seems to be no place.
 
-local unknown, cold, free, blocked = {0}, {1}, {2}, {3}
+local unknown, fillable, free, blocked = {0}, {1}, {2}, {3}
 local bookings, filler = KEYS[1], KEYS[2]
 local id, t = ARGV[1], tonumber(ARGV[2])
 
 if not redis.call('ZSCORE', bookings, 'loaded') then
   if redis.call('EXISTS', bookings) == 1 then return unknown end
   redis.call('SET', filler, id, 'PX', ARGV[3])
-  return cold
+  return fillable
 end
 
 local held = redis.call('ZSCORE', bookings, id)
