@@ -11,9 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/health"
@@ -106,6 +108,7 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
+	neighbours := &bulkhead.Neighbours[uuid.UUID]{}
 	service := schedule.New(a.store, a.cache, a.queue, a.log, a.metrics, time.Now, schedule.Config{
 		Policy:     a.cfg.Policy,
 		Channels:   a.channels.Names(),
@@ -114,19 +117,21 @@ func (a *App) handler() http.Handler {
 		ArmLease:   a.cfg.Delivery.ArmLease,
 		Caps:       push.Caps(a.cfg.TenantCaps),
 		Check:      a.channels.Check,
+		Neighbours: neighbours,
 	})
 	return httpapi.New(service, a.store, httpapi.Config{
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),
-		Memory:   requestMemory(),
-		Log:      a.log,
-		Limiter:  a.tenantLimits,
-		Callers:  a.callerLimits,
-		Health:   a.health,
-		Stopping: a.stopping.Load,
-		Metrics:  a.metrics.Handler(),
-		Observe:  a.metrics.Requested,
+		Memory:     requestMemory(),
+		Log:        a.log,
+		Limiter:    a.tenantLimits,
+		Callers:    a.callerLimits,
+		Health:     a.health,
+		Stopping:   a.stopping.Load,
+		Metrics:    a.metrics.Handler(),
+		Observe:    a.metrics.Requested,
+		Neighbours: neighbours,
 	})
 }
 

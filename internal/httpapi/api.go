@@ -10,7 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
@@ -24,6 +26,8 @@ type Config struct {
 	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
 	Memory         int64            // bytes that requests and answers may take; 0: DefaultMemory
 
+	// Neighbours are told of every tenant whose key comes with a request; nil: each is taken to be alone.
+	Neighbours *bulkhead.Neighbours[uuid.UUID]
 	// Limiter decides about the speed limits of tenants; nil: nobody does, and asking is a 503.
 	Limiter limiter
 	// Callers are the speed limits of callers; none by default.
@@ -76,7 +80,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	a := &api{
 		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(), router: chi.NewMux(),
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(cfg.Neighbours), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

@@ -13,12 +13,12 @@ import (
 // scheduler alone would have each of their steps wait for all that computes.
 type computing struct {
 	turns      *bulkhead.Bulkhead[uuid.UUID]
-	neighbours bulkhead.Neighbours[uuid.UUID]
+	neighbours *bulkhead.Neighbours[uuid.UUID]
 }
 
-func newComputing() *computing {
+func newComputing(neighbours *bulkhead.Neighbours[uuid.UUID]) *computing {
 	processors := int64(runtime.GOMAXPROCS(0))
-	return &computing{turns: bulkhead.New[uuid.UUID](2*processors, processors)}
+	return &computing{turns: bulkhead.New[uuid.UUID](2*processors, processors), neighbours: neighbours}
 }
 
 // compute does what keeps a processor busy for long, and waits for nothing, when it is the tenant's turn.

@@ -36,7 +36,7 @@ type Service struct {
 	cfg     Config
 	now     func() time.Time
 	caps    *capCounter
-	crowds  *bulkhead.Bulkhead[uuid.UUID] // turns
+	crowds  *turns
 }
 
 // Config is what a Service has to know.
@@ -47,6 +47,10 @@ type Config struct {
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
 	ArmLease   time.Duration // how long a wake-up is believed to be in the queue
 	Caps       push.Caps     // of every tenant that has none of its own
+
+	// Neighbours are told of every tenant that asks for something, so that one of several does not keep the processors
+	// busy by looking at recipients with very many bookings; nil: each is taken to be alone.
+	Neighbours *bulkhead.Neighbours[uuid.UUID]
 
 	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
@@ -89,7 +93,7 @@ type observer interface {
 
 // New returns a service on top of its parts. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: bulkhead.New[uuid.UUID](allTurns, tenantTurns)}
+	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours)}
 }
 
 // Channels lists the names of the channels, the default first.

@@ -49,23 +49,10 @@ func newOwnBookings(s *Store) *ownBookings {
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 			}
-			defer s.ownBookings.rest(turn, time.Now())
+			defer s.ownBookings.neighbours.Rest(turn, time.Now())
 			return s.bookOwn(ctx, orders)
 		},
 	}
-}
-
-// longestRest is for how long a turn is kept at most. What took longer has waited, for a lock or for Postgres, and kept
-// no processor busy.
-const longestRest = 250 * time.Millisecond
-
-// rest gives a turn back: beside other tenants only after as much time as it took, so that half of the time is theirs.
-func (o *ownBookings) rest(turn *bulkhead.Loan[uuid.UUID], began time.Time) {
-	if !o.neighbours.Several() {
-		turn.Release()
-		return
-	}
-	time.AfterFunc(min(time.Since(began), longestRest), turn.Release)
 }
 
 // book books an order together with others of its tenant.
