@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // due books a push that nobody has armed.
@@ -223,6 +225,40 @@ func TestPoller_AllHandlersHang(t *testing.T) {
 	}
 	stop()
 	_ = p.Run(ctx)
+}
+
+// slow is a queue that takes longer than a caller waits for it.
+type slow struct {
+	queue
+	takes time.Duration
+}
+
+func (q *slow) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("arm: %w", ctx.Err())
+	case <-time.After(q.takes):
+		return q.queue.Arm(ctx, wakeUps)
+	}
+}
+
+// TestSubmit_SlowQueue: wake-ups that take longer than the answer waits are armed behind it, and not left to the
+// promoter, which would do it fifteen seconds later.
+func TestSubmit_SlowQueue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	q := &slow{takes: 600 * time.Millisecond}
+	svc := schedule.New(b.store, b.cache, q, quiet, b.metrics, func() time.Time { return began }, schedule.Config{
+		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour, ArmLease: time.Minute,
+	})
+	res, err := svc.Submit(t.Context(), b.tenant, request(0), schedule.Options{})
+	if err != nil || res.Push.ArmedUntil.IsZero() {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	testenv.Until(t, 10*time.Millisecond, "the wake-up is armed", func() bool {
+		w := q.take()
+		return len(w) == 1 && w[0].Push == res.Push.ID
+	})
 }
 
 // stuck is a queue whose Redis does not answer.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -26,6 +27,13 @@ func (s *Service) armAhead() time.Duration { return min(armAhead, s.cfg.ArmLease
 // Redis that does not answer.
 const armPatience = 300 * time.Millisecond
 
+// A queue that is slow, because thousands of wake-ups are put into it at once, goes on behind the answer: for so long,
+// and for so many requests at a time.
+const (
+	armLater  = 5 * time.Second
+	mostLater = 32
+)
+
 // Service does what callers ask for. It is safe for concurrent use.
 type Service struct {
 	store   pushStore
@@ -37,6 +45,7 @@ type Service struct {
 	now     func() time.Time
 	caps    *capCounter
 	crowds  *turns
+	later   chan struct{} // one element for each request whose wake-ups are armed behind its answer
 }
 
 // Config is what a Service has to know.
@@ -93,14 +102,14 @@ type observer interface {
 
 // New returns a service on top of its parts. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours)}
+	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), later: make(chan struct{}, mostLater)}
 }
 
 // Channels lists the names of the channels, the default first.
 func (s *Service) Channels() []string { return s.cfg.Channels }
 
-// arm puts the wake-ups of pushes that are due at once into the queue. Where that fails, the promoter does it a few
-// seconds later.
+// arm puts the wake-ups of pushes that are due at once into the queue. The caller waits for that only for a moment. Where
+// it fails, the promoter does it a few seconds later.
 func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
 	var wakeUps []push.WakeUp
 	for _, p := range pushes {
@@ -111,9 +120,29 @@ func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
 	if len(wakeUps) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), armPatience)
+	err := s.armWithin(ctx, armPatience, wakeUps)
+	if errors.Is(err, context.DeadlineExceeded) {
+		select {
+		case s.later <- struct{}{}:
+			go func() {
+				defer func() { <-s.later }()
+				s.armed(ctx, wakeUps, s.armWithin(ctx, armLater, wakeUps))
+			}()
+			return
+		default: // Redis does not answer
+		}
+	}
+	s.armed(ctx, wakeUps, err)
+}
+
+func (s *Service) armWithin(ctx context.Context, d time.Duration, wakeUps []push.WakeUp) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
 	defer cancel()
-	if err := s.queue.Arm(ctx, wakeUps); err != nil {
+	return s.queue.Arm(ctx, wakeUps)
+}
+
+func (s *Service) armed(ctx context.Context, wakeUps []push.WakeUp, err error) {
+	if err != nil {
 		s.log.WarnContext(ctx, "wake-ups not armed; the promoter will", "pushes", len(wakeUps), "error", err)
 	}
 }
