@@ -145,7 +145,9 @@ type answer struct {
 
 func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
 
-var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+// client closes a connection that it has not used for two seconds. The API gives a new one five for its first header, and
+// a POST on a connection that is closed at that moment can not be repeated.
+var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 2 * time.Second}}
 
 // ask is call for any goroutine, and with headers: names and values by turns.
 func (b *bundle) ask(method, path string, body any, headers ...string) (answer, error) {
