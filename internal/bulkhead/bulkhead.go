@@ -68,17 +68,12 @@ func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K]
 		return &Loan[K]{}, nil
 	}
 	b.mu.Lock()
-	t := b.tenants[key]
-	if t == nil {
-		t = &tenant[K]{key: key}
-		b.tenants[key] = t
-	}
-	loan := &Loan[K]{from: b, to: t, units: units}
-	if t.turn == nil && b.turns.Len() == 0 && !b.own(t, units) && b.used+units <= b.total {
-		b.lend(t, units)
+	loan, lent := b.atOnce(key, units)
+	if lent {
 		b.mu.Unlock()
 		return loan, nil
 	}
+	t := loan.to
 	w := &waiter{units: units, granted: make(chan struct{})}
 	place := t.waiting.PushBack(w)
 	if t.turn == nil {
@@ -92,6 +87,33 @@ func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K]
 	case <-ctx.Done():
 		return loan.orGiveUp(ctx, w, place)
 	}
+}
+
+// TryAcquire lends units, at least one, as Acquire does, if the tenant may have them at once. Otherwise it returns false.
+func (b *Bulkhead[K]) TryAcquire(key K, units int64) (*Loan[K], bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	loan, lent := b.atOnce(key, min(units, b.each))
+	if !lent {
+		b.settle(loan.to)
+		return nil, false
+	}
+	return loan, true
+}
+
+// atOnce returns a loan for a tenant, and whether its units are lent: not where the tenant or others have to wait.
+func (b *Bulkhead[K]) atOnce(key K, units int64) (*Loan[K], bool) {
+	t := b.tenants[key]
+	if t == nil {
+		t = &tenant[K]{key: key}
+		b.tenants[key] = t
+	}
+	loan := &Loan[K]{from: b, to: t, units: units}
+	if t.turn != nil || b.turns.Len() > 0 || b.own(t, units) || b.used+units > b.total {
+		return loan, false
+	}
+	b.lend(t, units)
+	return loan, true
 }
 
 // orGiveUp ends the wait of a loan, unless the units were lent at the last moment.

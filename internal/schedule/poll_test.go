@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -227,37 +228,53 @@ func TestPoller_AllHandlersHang(t *testing.T) {
 	_ = p.Run(ctx)
 }
 
-// slow is a queue that takes longer than a caller waits for it.
+// slow is a queue that takes longer than a caller waits for it, for each tenant as long as is said.
 type slow struct {
 	queue
-	takes time.Duration
+	takes map[uuid.UUID]time.Duration
 }
 
 func (q *slow) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("arm: %w", ctx.Err())
-	case <-time.After(q.takes):
+	case <-time.After(q.takes[wakeUps[0].Tenant]):
 		return q.queue.Arm(ctx, wakeUps)
 	}
 }
 
 // TestSubmit_SlowQueue: wake-ups that take longer than the answer waits are armed behind it, and not left to the
-// promoter, which would do it fifteen seconds later.
+// promoter, which would do it fifteen seconds later. A tenant whose wake-ups are all that slow takes only its part.
 func TestSubmit_SlowQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	q := &slow{takes: 600 * time.Millisecond}
+	other, _, err := b.store.CreateTenant(t.Context(), uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const loud = 40
+	q := &slow{takes: map[uuid.UUID]time.Duration{b.tenant: time.Minute, other: 600 * time.Millisecond}}
 	svc := schedule.New(b.store, b.cache, q, quiet, b.metrics, func() time.Time { return began }, schedule.Config{
 		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour, ArmLease: time.Minute,
 	})
-	res, err := svc.Submit(t.Context(), b.tenant, request(0), schedule.Options{})
-	if err != nil || res.Push.ArmedUntil.IsZero() {
-		t.Fatalf("%+v, %v", res, err)
+	submit := func(tenant uuid.UUID, recipient string) push.Push {
+		r := request(0)
+		r.Recipient = recipient
+		res, err := svc.Submit(t.Context(), tenant, r, schedule.Options{})
+		if err != nil || res.Push.ArmedUntil.IsZero() {
+			t.Errorf("%+v, %v", res, err)
+		}
+		return res.Push
 	}
+	var wg sync.WaitGroup
+	for i := range loud {
+		wg.Go(func() { submit(b.tenant, fmt.Sprintf("loud%d", i)) })
+	}
+	wg.Wait()
+	p := submit(other, "quiet")
 	testenv.Until(t, 10*time.Millisecond, "the wake-up is armed", func() bool {
 		w := q.take()
-		return len(w) == 1 && w[0].Push == res.Push.ID
+		return len(w) == 1 && w[0].Push == p.ID
 	})
 }
 

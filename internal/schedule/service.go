@@ -27,11 +27,12 @@ func (s *Service) armAhead() time.Duration { return min(armAhead, s.cfg.ArmLease
 // Redis that does not answer.
 const armPatience = 300 * time.Millisecond
 
-// A queue that is slow, because thousands of wake-ups are put into it at once, goes on behind the answer: for so long,
-// and for so many requests at a time.
+// Where the queue is slow, because thousands of wake-ups are put into it at once, arming goes on behind the answer: for
+// so long, and for so many requests at a time of all tenants and of one.
 const (
-	armLater  = 5 * time.Second
-	mostLater = 32
+	armLater       = 5 * time.Second
+	allArmLater    = 32
+	tenantArmLater = 8
 )
 
 // Service does what callers ask for. It is safe for concurrent use.
@@ -45,7 +46,7 @@ type Service struct {
 	now     func() time.Time
 	caps    *capCounter
 	crowds  *turns
-	later   chan struct{} // one element for each request whose wake-ups are armed behind its answer
+	later   *bulkhead.Bulkhead[uuid.UUID] // of requests whose wake-ups are armed behind their answers
 }
 
 // Config is what a Service has to know.
@@ -102,7 +103,7 @@ type observer interface {
 
 // New returns a service on top of its parts. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), later: make(chan struct{}, mostLater)}
+	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), later: bulkhead.New[uuid.UUID](allArmLater, tenantArmLater)}
 }
 
 // Channels lists the names of the channels, the default first.
@@ -122,14 +123,12 @@ func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
 	}
 	err := s.armWithin(ctx, armPatience, wakeUps)
 	if errors.Is(err, context.DeadlineExceeded) {
-		select {
-		case s.later <- struct{}{}:
+		if loan, lent := s.later.TryAcquire(wakeUps[0].Tenant, 1); lent {
 			go func() {
-				defer func() { <-s.later }()
+				defer loan.Release()
 				s.armed(ctx, wakeUps, s.armWithin(ctx, armLater, wakeUps))
 			}()
 			return
-		default: // Redis does not answer
 		}
 	}
 	s.armed(ctx, wakeUps, err)
