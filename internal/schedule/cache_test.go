@@ -16,7 +16,8 @@ func branches(t *testing.T) (first, second *bundle) {
 	s := newServers(t)
 	first, second = s.open(t, threeRules), servers{s.postgres, noRedis}.open(t, threeRules)
 	second.tenant = first.tenant
-	first.submit(t, 10*time.Hour) // and is warm from here on
+	first.submit(t, 10*time.Hour)
+	first.submit(t, 11*time.Hour) // and is warm from here on
 	return first, second
 }
 
@@ -30,6 +31,29 @@ func (b *bundle) refused(t *testing.T, in time.Duration) {
 func isRefusal(err error) bool {
 	_, ok := errors.AsType[*schedule.Refusal](err)
 	return ok
+}
+
+// TestSubmit_FirstOfRecipient: the cache is not asked about a recipient's first push, nor told of it, and at most once
+// about any other, but for the one that loads it.
+func TestSubmit_FirstOfRecipient(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	asked := func() (n int) {
+		for _, state := range []string{"cold", "free", "blocked"} {
+			n += b.metrics.of("cache " + state)
+		}
+		return n
+	}
+	for i, want := range []int{0, 1, 2, 3} {
+		b.submit(t, time.Duration(10+i)*time.Hour)
+		if got := asked(); got != want {
+			t.Errorf("after %d submits the cache was asked %d times, want %d", i+1, got, want)
+		}
+	}
+	b.refused(t, 10*time.Hour)
+	if b.metrics.of("cache blocked") == 0 {
+		t.Error("the cache does not know the first push")
+	}
 }
 
 // TestSubmit_CacheKnowsTooLittle: the cache books what Postgres then refuses, and must not keep it.

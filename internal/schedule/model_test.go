@@ -18,10 +18,11 @@ import (
 
 // model is one recipient in two bundles, and what the oracle holds of it.
 type model struct {
-	bundles []*bundle
-	tenant  uuid.UUID
-	policy  quota.Policy
-	held    oracle
+	bundles  []*bundle
+	services []*schedule.Service // one in each bundle
+	tenant   uuid.UUID
+	policy   quota.Policy
+	held     oracle
 }
 
 var policies = []quota.Policy{
@@ -34,12 +35,16 @@ var policies = []quota.Policy{
 var moments = rapid.Map(rapid.IntRange(1, 90), func(n int) time.Duration { return time.Duration(n) * time.Second })
 
 func newModel(t *rapid.T, bundles []*bundle) *model {
-	return &model{bundles: bundles, tenant: uuid.New(), policy: rapid.SampledFrom(policies).Draw(t, "policy"), held: oracle{}}
+	m := &model{bundles: bundles, tenant: uuid.New(), policy: rapid.SampledFrom(policies).Draw(t, "policy"), held: oracle{}}
+	for _, b := range bundles {
+		m.services = append(m.services, b.service(m.policy))
+	}
+	return m
 }
 
 // bundle is any of the two.
 func (m *model) bundle(t *rapid.T) *schedule.Service {
-	return m.bundles[rapid.IntRange(0, len(m.bundles)-1).Draw(t, "bundle")].service(m.policy)
+	return rapid.SampledFrom(m.services).Draw(t, "service")
 }
 
 func (m *model) String() string {

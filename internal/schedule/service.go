@@ -46,6 +46,7 @@ type Service struct {
 	now     func() time.Time
 	caps    *capCounter
 	crowds  *turns
+	recent  *recent
 	later   *bulkhead.Bulkhead[uuid.UUID] // of requests whose wake-ups are armed behind their answers
 }
 
@@ -103,7 +104,7 @@ type observer interface {
 
 // New returns a service on top of its parts. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), later: bulkhead.New[uuid.UUID](allArmLater, tenantArmLater)}
+	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), recent: newRecent(now), later: bulkhead.New[uuid.UUID](allArmLater, tenantArmLater)}
 }
 
 // Channels lists the names of the channels, the default first.

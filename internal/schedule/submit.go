@@ -49,10 +49,11 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	identify(&d.Push, o, "")
 	who := d.Recipient()
 
-	// Where the cache knows that there is no place, a look at Postgres refuses. A request that may be a repetition, or
-	// be moved, or that books nothing, is for the decider alone.
+	// Where the cache knows that there is no place, a look at Postgres refuses. A recipient's first request, one that may
+	// be a repetition, or be moved, or that books nothing, is for the decider alone.
 	var answer quota.CacheAnswer
-	if asksCache := !o.ValidateOnly && !r.Defer; asksCache {
+	known := !o.ValidateOnly && s.recent.seen(push.RecipientKey(tenant, who.ID))
+	if asksCache := known && !r.Defer; asksCache {
 		answer = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
 		s.metrics.CacheAnswered(answer.State.String())
 	}
@@ -73,7 +74,9 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	v := decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		s.syncCache(who, d.Push.ID, answer, v)
+		if known {
+			s.syncCache(who, d.Push.ID, answer, v)
+		}
 		failpoint.Hit(failpoint.SubmitTold)
 		s.arm(ctx, v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
