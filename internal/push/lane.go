@@ -39,7 +39,7 @@ type Ahead struct {
 	Now     time.Time // by Postgres' clock, as all times here
 	Until   time.Time // Moments are complete before it
 	Moments []Moment  // by time
-	Oldest  time.Time // since when the push that is due longest has been due; zero: none is due
+	Oldest  map[string]time.Time // by channel: since when the push that is due longest has been due
 }
 
 // Moment is a tenth of a second in which pushes become due.
