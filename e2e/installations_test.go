@@ -39,6 +39,11 @@ func TestInstallations_OneRedis(t *testing.T) {
 		}
 	}
 
+	for _, b := range both { // whose cache has what a recipient booked before
+		for _, in := range []time.Duration{time.Hour, 2 * time.Hour} {
+			b.call("POST", "/v1/pushes", object{"recipient": "warm", "send_at": time.Now().Add(in).Format(time.RFC3339), "message": object{}})
+		}
+	}
 	o, err := redis.ParseURL(r.URL)
 	testenv.Check(t, err)
 	rdb := redis.NewClient(o)
