@@ -105,6 +105,9 @@ func (p *Promoter) promote(ctx context.Context, l push.Lane) error {
 		failpoint.Hit(failpoint.PromoteArmed)
 	}
 	p.counted[l] = ahead.Until
+	if len(wakeUps) > 0 {
+		failpoint.Hit(failpoint.PromoteDone)
+	}
 	return nil
 }
 
