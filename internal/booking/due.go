@@ -21,7 +21,7 @@ type DueOrder struct {
 type DueChannel struct {
 	Name   string
 	Most   int // pushes of each kind
-	Behind Due // of the bulk, only those behind this one; the zero value: all
+	Behind Due // only those behind this one, in the order of the answer; the zero value: all
 }
 
 // Due is a push that is due.

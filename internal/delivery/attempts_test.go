@@ -142,7 +142,9 @@ func TestWorker_StopsAfterAttempts(t *testing.T) {
 		w := setupScripted(t, s, p)
 		stopped := make(chan error)
 		go func() { stopped <- w.Run(ctx) }()
-		handle(t, w)
+		if err := w.Handle(t.Context(), push.WakeUp{Lane: all}); err != nil && !errors.As(err, new(push.ComeAgain)) {
+			t.Error(err)
+		}
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}

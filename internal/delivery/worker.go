@@ -234,7 +234,7 @@ func (w *Worker) closeAll() {
 		if timer.Stop() {
 			w.looking.Done()
 		}
-		w.waker.Wake(int64(wake.First), wake.At, time.Until(wake.At))
+		w.waker.Wake(int64(wake.Lane.First), wake.At, time.Until(wake.At))
 	}
 	for _, queue := range w.queues.all {
 		queue.close()

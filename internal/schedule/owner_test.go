@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,7 +83,7 @@ func TestOwner_Shares(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- o.Run(ctx) }()
-		stop := func() { cancel(); <-done }
+		stop := sync.OnceFunc(func() { cancel(); <-done })
 		defer stop()
 		owners, stops = append(owners, o), append(stops, stop)
 	}

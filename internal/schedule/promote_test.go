@@ -112,10 +112,11 @@ func TestPromoter_Overdue(t *testing.T) {
 			if _, err := p.Pass(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			armed := q.take()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			_ = p.Run(ctx) // waits for the looks
-			if armed := q.take(); len(armed) != row.armed || len(looked) < row.looked || row.looked == 0 && len(looked) > 0 || (found > 0) != (row.looked > 0) {
+			if len(armed) != row.armed || len(looked) < row.looked || row.looked == 0 && len(looked) > 0 || (found > 0) != (row.looked > 0) {
 				t.Errorf("armed %+v, looked %d times, found %d", armed, len(looked), found)
 			}
 		})
