@@ -218,6 +218,26 @@ func TestWaker_BesideArming(t *testing.T) {
 	}
 }
 
+// TestWaker_SoonDuringArming: a moment that comes near while its arming runs is armed once more, whoever else asks for
+// it meanwhile.
+func TestWaker_SoonDuringArming(t *testing.T) {
+	for _, in := range [][]time.Duration{{soon}, {soon + 1, soon}, {soon, soon + 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{takes: func() time.Duration { return 300 * time.Millisecond }}
+			w, _ := newWaker(r, 4)
+			at := time.Now().Add(1200 * time.Millisecond)
+			w.Wake(1, at, time.Until(at))
+			time.Sleep(200 * time.Millisecond)
+			for _, in := range in { // by Postgres' clock, as one was told a moment before the other
+				w.Wake(1, at, in)
+			}
+			if got := r.all(t, w); len(got) != 2 {
+				t.Errorf("%v: %+v", in, got)
+			}
+		})
+	}
+}
+
 // TestWaker_BeyondHorizon: that is left to the lanes' owners, but not what was within it a moment ago.
 func TestWaker_BeyondHorizon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
