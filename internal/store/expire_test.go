@@ -26,7 +26,7 @@ func TestExpire(t *testing.T) {
 	c := b.claimed(t, busy)
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, busy.ID)
 
-	ended, err := b.Expire(t.Context(), 10)
+	ended, err := b.Expire(t.Context(), push.Lanes(1), 10)
 	if err != nil || len(ended) != 2 {
 		t.Fatalf("%+v, %v", ended, err)
 	}
@@ -44,7 +44,7 @@ func TestExpire(t *testing.T) {
 
 	// The one under way comes back, and then its time is over, too.
 	b.finish(t, c, tryAgain)
-	if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 1 || ended[0].ID != busy.ID {
+	if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 1 || ended[0].ID != busy.ID {
 		t.Errorf("%+v, %v", ended, err)
 	}
 }
@@ -59,7 +59,7 @@ func TestExpire_Concurrent(t *testing.T) {
 	p := book(t, b.Store, nil, d).Push
 	b.exec(t, `BEGIN`)
 	b.exec(t, `UPDATE pushes SET status = 'expired', gen = gen + 1 WHERE id = $1`, p.ID)
-	if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 0 {
+	if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 0 {
 		t.Errorf("while another one is at it: %+v, %v", ended, err)
 	}
 	claims := make(chan booking.Claim, 1)
