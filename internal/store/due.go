@@ -18,7 +18,9 @@ const isScheduled = `status || '.' = 'scheduled.'`
 // kinds are both values of pushes.bulk.
 const kinds = `(VALUES (false), (true)) AS k (bulk)`
 
-// dueSQL reads from the index what it returns, besides pushes of other lanes and of recipients that are left out.
+// dueSQL reads from the index what it returns, besides pushes of other lanes and of recipients that are left out. Its
+// lower bounds are one comparison of rows, with a shard of -1 before all others: of two, Postgres would begin at one and
+// test each row for the other.
 const dueSQL = `
 	SELECT p.recipient_key, p.tenant_id, c.name, p.next_at, k.bulk
 	FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::bigint[]) AS c (name, most, behind_at, behind_key)
@@ -26,8 +28,9 @@ const dueSQL = `
 	CROSS JOIN LATERAL (
 		SELECT recipient_key, tenant_id, next_at FROM pushes
 		WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at <= statement_timestamp()
-			AND (next_at, recipient_key & 255, recipient_key)
-				> (CASE WHEN k.bulk THEN c.behind_at ELSE '-infinity' END, c.behind_key & 255, c.behind_key)
+			AND (next_at, recipient_key & 255, recipient_key) > (
+				CASE WHEN k.bulk THEN greatest(c.behind_at, $9) ELSE $9 END,
+				CASE WHEN k.bulk AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key)
 			AND (recipient_key & 255) BETWEEN $5 AND $6
 			AND recipient_key NOT IN (SELECT unnest($7::bigint[]))
 		ORDER BY next_at, recipient_key & 255, recipient_key LIMIT least(c.most, $8::int)
@@ -62,7 +65,7 @@ func dueArgs(o booking.DueOrder) []any {
 	for i, c := range o.Channels {
 		names[i], most[i], at[i], keys[i] = c.Name, int32(c.Most), c.Behind.At, c.Behind.RecipientKey
 	}
-	return []any{names, most, at, keys, o.Lane.First, o.Lane.Last, o.Without, o.Most}
+	return []any{names, most, at, keys, o.Lane.First, o.Lane.Last, o.Without, o.Most, o.From}
 }
 
 func scanDue(row pgx.CollectableRow) (d booking.Due, err error) {

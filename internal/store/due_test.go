@@ -33,7 +33,7 @@ func (b *bundle) forge(t testing.TB, n int, channel string, bulk bool, ago time.
 	t.Helper()
 	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, bulk)
 		SELECT gen_random_uuid(), $1, hashint8extended(hashtext($3::text || $4::bool::text), i), 'r' || i, $3, '{}', at, at, at, at + interval '1 day', $4::bool
-		FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', clock_timestamp() - $5::interval) AS at) a`,
+		FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a`,
 		b.tenant, n, channel, bulk, ago)
 }
 
@@ -129,6 +129,32 @@ func TestDue_Behind(t *testing.T) {
 	if !slices.IsSortedFunc(bulk, inOrder) || len(slices.Compact(bulk)) != 1000 {
 		t.Errorf("%d came, not in order or twice", len(bulk))
 	}
+}
+
+// TestDue_From: what has been due for longer is left out, of either kind, and also behind a row.
+func TestDue_From(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, bulk := range []bool{false, true} {
+		b.forge(t, 10, "log", bulk, time.Hour)
+		b.forge(t, 20, "log", bulk, time.Minute)
+	}
+	b.exec(t, `UPDATE pushes SET next_at = $1 WHERE next_at > $2`, began.Add(-time.Minute), began.Add(-30*time.Minute))
+	o := everyDue(100)
+	all := b.wantDue(t, o, 60)
+	o.From = all[10].At // of those that are due for a minute
+	recent := b.wantDue(t, o, 40)
+	if !slices.Equal(recent, append(slices.Clone(all[10:30]), all[40:]...)) {
+		t.Errorf("from %s: %+v", o.From, recent)
+	}
+	o.Channels[0].Behind = all[35]
+	b.wantDue(t, o, 40)
+	o.Channels[0].Behind = all[49]
+	b.wantDue(t, o, 30)
+	o.From = o.From.Add(-time.Microsecond)
+	b.wantDue(t, o, 30)
+	o.From = o.From.Add(2 * time.Microsecond)
+	b.wantDue(t, o, 0)
 }
 
 // TestDue_Most: each channel gives as many of each kind as it may, and all together no more than is asked for.

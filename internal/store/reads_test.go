@@ -106,7 +106,7 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 		"due, a lane": {func(t *testing.T, b *bundle) { b.wantDue(t, lane, 50) }, 50*4 + 20},
 		"overdue":     {func(t *testing.T, b *bundle) { _, _ = b.Overdue(t.Context()) }, 20},
 		"ahead": {func(t *testing.T, b *bundle) {
-			if a := b.ahead(t, whole, time.Time{}, time.Minute); len(a.Moments) != 1 || a.Moments[0].Pushes != 100 {
+			if a := b.ahead(t, whole, time.Time{}, time.Hour); len(a.Moments) != 1 || a.Moments[0].Pushes != 100 {
 				t.Errorf("%+v", a)
 			}
 		}, 100 + 20},
@@ -138,8 +138,8 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 				b.forge(t, 2000, channel, false, time.Minute)
 			}
 			b.forge(t, 2000, "log", true, time.Hour)
-			b.forge(t, 4000, "log", false, -time.Hour)
-			b.forge(t, 100, "sms", true, -30*time.Second)
+			b.forge(t, 4000, "log", false, -3*time.Hour)
+			b.forge(t, 100, "sms", true, -30*time.Minute)
 			if before == nil {
 				b.exec(t, `ANALYZE pushes`)
 			}
