@@ -10,19 +10,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// channelsSQL begins a statement with the table channels (name): those that have scheduled pushes. It finds each with one
-// search, from its last push back: the first entries of an index are the ones that ended pushes leave behind.
-const channelsSQL = `
-	WITH RECURSIVE walk (name) AS (
-		(SELECT channel FROM pushes WHERE ` + isScheduled + ` ORDER BY channel DESC LIMIT 1)
-		UNION ALL
-		SELECT (SELECT channel FROM pushes WHERE ` + isScheduled + ` AND channel < walk.name ORDER BY channel DESC LIMIT 1)
-		FROM walk WHERE name IS NOT NULL
-	), channels (name) AS (SELECT name FROM walk WHERE name IS NOT NULL)`
-
-// configured is the condition on a channel c that it can be sent through, if [Config.Channels] is the first argument.
-const configured = `($1::text[] IS NULL OR c.name = ANY ($1))`
-
 // aheadSQL adds as much to a time as its tenth of a second may lack, so that date_bin, which rounds down, rounds up.
 const aheadSQL = channelsSQL + `, oldest AS (
 		SELECT min(p.next_at) AS at

@@ -10,14 +10,6 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// isScheduled is the condition of the index pushes_lane: (channel, bulk, next_at, shard, recipient_key). A statement
-// finds its pushes there, and never elsewhere, if it repeats the condition, and names a channel and one of kinds. It
-// compares with statement_timestamp(), because clock_timestamp() is volatile: every row would be looked at.
-const isScheduled = `status || '.' = 'scheduled.'`
-
-// kinds are both values of pushes.bulk.
-const kinds = `(VALUES (false), (true)) AS k (bulk)`
-
 // dueSQL reads from the index what it returns, besides pushes of other lanes and of recipients that are left out. Its
 // lower bounds are one comparison of rows, with a shard of -1 before all others: of two, Postgres would begin at one and
 // test each row for the other.
