@@ -1,11 +1,15 @@
 package store_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestExpire: expired pushes that wait are ended, and no others.
@@ -68,5 +72,47 @@ func TestExpire_Concurrent(t *testing.T) {
 	b.exec(t, `COMMIT`)
 	if c := <-claims; c.Outcome != booking.Again {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestExpire_ManyAtOnce: expirers that look at the same lanes end each push once, although rows change under them.
+func TestExpire_ManyAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, channel := range []string{"log", "sms"} {
+		b.forge(t, 500, channel, channel == "sms", 48*time.Hour)
+	}
+	var (
+		mu       sync.Mutex
+		ended    = map[uuid.UUID]int{}
+		expiring sync.WaitGroup
+	)
+	for range 4 {
+		st := openURL(t, b.url, store.Config{})
+		expiring.Go(func() {
+			for n := -1; n != 0; {
+				some, err := st.Expire(t.Context(), push.Lanes(1), 20)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for _, e := range some {
+					ended[e.ID]++
+				}
+				n = 1000 - len(ended)
+				mu.Unlock()
+			}
+		})
+	}
+	for left := -1; left != 0; {
+		b.exec(t, `UPDATE pushes SET last_error = 'touched' WHERE id IN (SELECT id FROM pushes WHERE status = 'scheduled' ORDER BY random() LIMIT 50)`)
+		left = ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE status = 'scheduled'`)
+	}
+	expiring.Wait()
+	for id, n := range ended {
+		if n != 1 {
+			t.Errorf("%s was ended %d times", id, n)
+		}
 	}
 }

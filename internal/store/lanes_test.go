@@ -23,8 +23,8 @@ func (b *bundle) owned(t testing.TB, worker uuid.UUID, lanes []push.Lane) []push
 	return owned
 }
 
-// converge has workers take lanes in turn until nothing changes, and wants each lane to have one owner, and no worker to
-// have two more than another.
+// converge has workers take lanes in turn until nothing changes, and wants each lane to have one owner, and keep it, and
+// no worker to have two more than another.
 func (b *bundle) converge(t testing.TB, lanes []push.Lane, workers ...uuid.UUID) {
 	t.Helper()
 	for range len(lanes) + 1 {
@@ -44,6 +44,12 @@ func (b *bundle) wantEqualParts(t testing.TB, lanes []push.Lane, workers []uuid.
 			t.Errorf("one of %d workers owns %d of %d lanes", len(workers), n, len(lanes))
 		}
 		all = append(all, owned...)
+		for _, other := range workers {
+			b.owned(t, other, lanes)
+		}
+		if again := b.owned(t, w, lanes); !slices.Equal(again, owned) {
+			t.Errorf("lanes go round: %v, then %v", owned, again)
+		}
 	}
 	slices.SortFunc(all, func(a, b push.Lane) int { return a.First - b.First })
 	if !slices.Equal(all, lanes) {
@@ -98,6 +104,20 @@ func TestOwnLanes_Lease(t *testing.T) {
 	}
 	if owned := b.owned(t, other, lanes); len(owned) != 1 || owned[0] == b.owned(t, worker, lanes)[0] {
 		t.Errorf("the other one owns %v", owned)
+	}
+}
+
+// TestOwnLanes_FromTheLargest: a worker takes a lane from the one that owns most, until that has just one more.
+func TestOwnLanes_FromTheLargest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	lanes, most, few, worker := push.Lanes(8), uuid.New(), uuid.New(), uuid.New()
+	b.exec(t, `UPDATE lanes SET owner = CASE WHEN shard < 160 THEN $1::uuid ELSE $2 END, owned_until = clock_timestamp() + interval '1 hour'`, most, few)
+	for want := range 4 {
+		owned := b.owned(t, worker, lanes)
+		if n := min(want+1, 2); len(owned) != n || slices.ContainsFunc(owned, func(l push.Lane) bool { return l.First >= 160 }) {
+			t.Errorf("call %d: owns %v", want+1, owned)
+		}
 	}
 }
 
