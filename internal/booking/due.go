@@ -15,6 +15,10 @@ type DueOrder struct {
 	Channels []DueChannel // pushes for others are left out
 	Without  []int64      // recipient keys that are left out
 	Most     int          // pushes of all channels together
+
+	// From leaves out what has been due since before it; zero: nothing. Reading from the very first push on takes
+	// longer the more pushes have ended since the table was vacuumed last: about 10 µs for a thousand.
+	From time.Time
 }
 
 // DueChannel asks for the pushes of one channel.

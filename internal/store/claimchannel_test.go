@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -93,35 +91,4 @@ func TestClaim_TwoChannelsInOneGroup(t *testing.T) {
 	}
 	claimers.Wait()
 	b.audit(t, nil)
-}
-
-// TestDue_Without: pushes of some sources are left out.
-func TestDue_Without(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.through(t, "sms", 2*time.Minute)
-	log := b.through(t, "log", time.Minute)
-	due, err := b.Due(t.Context(), 10, 0, []push.TenantChannel{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}})
-	if err != nil || len(due) != 1 || due[0].Push != log.ID || due[0].Channel != "log" {
-		t.Errorf("%+v, %v", due, err)
-	}
-}
-
-// TestPromote_Without: pushes of some sources are left out if they are due, and armed if they will be due.
-func TestPromote_Without(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.through(t, "sms", time.Minute)
-	log, soon := b.through(t, "log", time.Minute), b.through(t, "sms", -time.Minute)
-	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + interval '1 minute' WHERE id = $1`, soon.ID) // however long the tests before took
-	var armed []string
-	_, err := b.Promote(t.Context(), 2*time.Minute, time.Minute, 10, []push.TenantChannel{{Tenant: b.tenant, Channel: "sms"}, {Tenant: uuid.New(), Channel: "log"}}, func(ws []push.WakeUp) error {
-		for _, w := range ws {
-			armed = append(armed, w.Push.String())
-		}
-		return nil
-	})
-	if want := []string{log.ID.String(), soon.ID.String()}; err != nil || !slices.Equal(armed, want) {
-		t.Errorf("armed %v, %v; want %v", armed, err, want)
-	}
 }
