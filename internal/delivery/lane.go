@@ -18,7 +18,11 @@ type lane struct {
 	running bool          // a handler is at work
 	wakeUps []push.WakeUp // which it has not followed yet
 	limited bool          // more was due than a channel had slots for: look again when an attempt ends
-	helped  time.Time     // when other workers were woken for what this one has no slots for
+
+	// What follows is for the handler at work.
+	from   time.Time // what has been due since before it is claimed, by Postgres' clock
+	whole  time.Time // when the lane was last looked at from its beginning, by the clock of this process
+	helped time.Time // when other workers were woken for what this one has no slots for
 }
 
 const (
@@ -30,6 +34,11 @@ const (
 	// gatherTime is how long a handler waits for more slots when few are free. Attempts are recorded in groups, so slots
 	// become free in groups.
 	gatherTime = 4 * time.Millisecond
+	// wholePeriod is how often a lane is looked at from its beginning. Between, a look begins shortly before the end of
+	// the last one: what has ended since Postgres cleaned up makes the way from the beginning long. What was committed
+	// longer than lateCommit after it was due is found by the next whole look.
+	wholePeriod = 5 * time.Second
+	lateCommit  = 10 * time.Second
 )
 
 // Handle sends what is due in the lane of a wake-up, until nothing is left to do now. It returns when the last attempts
@@ -117,6 +126,9 @@ func (w *Worker) look(wake push.WakeUp) {
 // what time it was, by Postgres' clock, when it looked last.
 func (w *Worker) drain(ctx context.Context, l *lane) (now time.Time, err error) {
 	passed := w.delayedIn(l.Lane)
+	if time.Since(l.whole) > wholePeriod {
+		l.from, l.whole = time.Time{}, time.Now()
+	}
 	for len(passed) < mostPassed {
 		slots := w.takeSlots(ctx)
 		if slots == 0 {
@@ -168,7 +180,7 @@ type round struct {
 func (r *round) run(ctx context.Context) (now time.Time, err error) {
 	defer func() { r.w.freeSlots(r.slots) }()
 	open, wanted := r.w.queues.open(r.slots), r.slots
-	due, now, err := r.w.store.Due(ctx, booking.DueOrder{Lane: r.lane.Lane, Channels: open, Without: r.passed, Most: wanted})
+	due, now, err := r.w.store.Due(ctx, booking.DueOrder{Lane: r.lane.Lane, Channels: open, Without: r.passed, Most: wanted, From: r.lane.from})
 	if err != nil {
 		return now, err
 	}
@@ -178,8 +190,11 @@ func (r *round) run(ctx context.Context) (now time.Time, err error) {
 		err = r.claim(ctx, due)
 	}
 	r.lane.note(limited)
-	if !r.dry {
+	switch {
+	case !r.dry:
 		r.help(due, now)
+	case !limited && err == nil && now.Add(-lateCommit).After(r.lane.from):
+		r.lane.from = now.Add(-lateCommit)
 	}
 	return now, err
 }

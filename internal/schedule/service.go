@@ -98,9 +98,12 @@ func (s *Service) Channels() []string { return s.cfg.Channels }
 func (s *Service) wake(pushes ...push.Push) {
 	for i := range pushes {
 		if p := &pushes[i]; p.Status == push.Scheduled {
-			if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon {
+			if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon+margin {
 				s.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
 			}
 		}
 	}
 }
+
+// margin is longer than what is booked takes to be committed.
+const margin = 10 * time.Second

@@ -15,14 +15,14 @@ import (
 // test each row for the other.
 const dueSQL = `
 	SELECT p.recipient_key, p.tenant_id, c.name, p.next_at, k.bulk
-	FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::bigint[]) AS c (name, most, behind_at, behind_key)
+	FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::bigint[], $10::bool[]) AS c (name, most, behind_at, behind_key, behind_bulk)
 	CROSS JOIN ` + kinds + `
 	CROSS JOIN LATERAL (
 		SELECT recipient_key, tenant_id, next_at FROM pushes
 		WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at <= statement_timestamp()
 			AND (next_at, recipient_key & 255, recipient_key) > (
-				CASE WHEN k.bulk THEN greatest(c.behind_at, $9) ELSE $9 END,
-				CASE WHEN k.bulk AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key)
+				CASE WHEN k.bulk = c.behind_bulk THEN greatest(c.behind_at, $9) WHEN k.bulk THEN $9 ELSE 'infinity' END,
+				CASE WHEN k.bulk = c.behind_bulk AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key)
 			AND (recipient_key & 255) BETWEEN $5 AND $6
 			AND recipient_key NOT IN (SELECT unnest($7::bigint[]))
 		ORDER BY next_at, recipient_key & 255, recipient_key LIMIT least(c.most, $8::int)
@@ -53,11 +53,11 @@ func (s *Store) Due(ctx context.Context, o booking.DueOrder) (due []booking.Due,
 
 func dueArgs(o booking.DueOrder) []any {
 	n := len(o.Channels)
-	names, most, at, keys := make([]string, n), make([]int32, n), make([]time.Time, n), make([]int64, n)
+	names, most, at, keys, bulk := make([]string, n), make([]int32, n), make([]time.Time, n), make([]int64, n), make([]bool, n)
 	for i, c := range o.Channels {
-		names[i], most[i], at[i], keys[i] = c.Name, int32(c.Most), c.Behind.At, c.Behind.RecipientKey
+		names[i], most[i], at[i], keys[i], bulk[i] = c.Name, int32(c.Most), c.Behind.At, c.Behind.RecipientKey, c.Behind.Bulk
 	}
-	return []any{names, most, at, keys, o.Lane.First, o.Lane.Last, o.Without, o.Most, o.From}
+	return []any{names, most, at, keys, o.Lane.First, o.Lane.Last, o.Without, o.Most, o.From, bulk}
 }
 
 func scanDue(row pgx.CollectableRow) (d booking.Due, err error) {
