@@ -74,6 +74,32 @@ func TestClaimAll_Nothing(t *testing.T) {
 	b.wantStatus(t, p, push.Scheduled)
 }
 
+// TestClaimAll_CallerStops: a claim that has begun is answered, although its caller is told to stop. Nobody else knows
+// of it.
+func TestClaimAll_CallerStops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.booked(t, "anna", 0)
+	b.exec(t, `BEGIN`)
+	b.exec(t, `SELECT FROM pushes WHERE id = $1 FOR UPDATE`, p.ID)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	claims := make(chan []booking.Claim, 1)
+	go func() {
+		c, err := b.ClaimAll(ctx, b.claimOrders(nil, "anna"))
+		if err != nil {
+			t.Error(err)
+		}
+		claims <- c
+	}()
+	b.waiting(t, 1)
+	stop()
+	b.exec(t, `COMMIT`)
+	if c := <-claims; len(c) != 1 || c[0].Outcome != booking.Claimed {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestClaimAll_Locked: where another transaction has a recipient's lock, the claim is to be made again. The others are
 // made at once.
 func TestClaimAll_Locked(t *testing.T) {

@@ -216,6 +216,21 @@ func TestDue_Clock(t *testing.T) {
 	}
 }
 
+// TestDue_NotBeforeItsTime: a push that will be due in a moment is not due until then.
+func TestDue_NotBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.booked(t, "anna", 0)
+	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + interval '300 milliseconds'`)
+	eventually(t, "it is due", func() bool {
+		due, now, err := b.Due(t.Context(), everyDue(1))
+		if err != nil || len(due) > 0 && now.Before(due[0].At) {
+			t.Fatalf("%+v at %s, %v", due, now, err)
+		}
+		return len(due) > 0
+	})
+}
+
 // TestDue_Locked: what is due is read while others change it.
 func TestDue_Locked(t *testing.T) {
 	t.Parallel()

@@ -207,8 +207,9 @@ func TestExpire_Lanes(t *testing.T) {
 	pushes := b.inLanes(t, lanes)
 	pushes = append(pushes, b.inLanes(t, lanes)...)
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp()`)
-	for _, p := range pushes[:4] {
-		b.exec(t, `UPDATE pushes SET bulk = true, channel = 'fax' WHERE id = $1`, p.ID)
+	for i, l := range lanes { // in the first and in the last shard of each lane
+		b.exec(t, `UPDATE pushes SET recipient_key = $2, bulk = true, channel = 'fax' WHERE id = $1`, pushes[i].ID, 256+l.First)
+		b.exec(t, `UPDATE pushes SET recipient_key = $2 WHERE id = $1`, pushes[4+i].ID, 256+l.Last)
 	}
 	b.Store = openURL(t, b.url, store.Config{Channels: []string{"log"}})
 	expire := func(limit int, lanes ...push.Lane) []booking.Ended {
