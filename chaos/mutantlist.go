@@ -77,7 +77,7 @@ var allMutants = []mutant{{
 }}
 
 // noRearming arms what becomes due once, however long it has been due since.
-var noRearming = mutation{"internal/schedule/promote.go", "if p.late(ahead) > overdue {", "if false {"}
+var noRearming = mutation{"internal/schedule/promote.go", "if late := p.late(ahead); late > overdue {", "if late := p.late(ahead); late < 0 {"}
 
 var noPolling = []mutation{
 	{"internal/schedule/promote.go", "late > p.cfg.ArmLease {", "late < 0 {"},

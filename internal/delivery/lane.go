@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,11 +19,7 @@ type lane struct {
 	running bool          // a handler is at work
 	wakeUps []push.WakeUp // which it has not followed yet
 	limited bool          // more was due than a channel had slots for: look again when an attempt ends
-
-	// What follows is for the handler at work.
-	from   time.Time // what has been due since before it is claimed, by Postgres' clock
-	whole  time.Time // when the lane was last looked at from its beginning, by the clock of this process
-	helped time.Time // when other workers were woken for what this one has no slots for
+	helped  time.Time     // when other workers were woken for what this one has no slots for
 }
 
 const (
@@ -34,11 +31,6 @@ const (
 	// gatherTime is how long a handler waits for more slots when few are free. Attempts are recorded in groups, so slots
 	// become free in groups.
 	gatherTime = 4 * time.Millisecond
-	// wholePeriod is how often a lane is looked at from its beginning. Between, a look begins shortly before the end of
-	// the last one: what has ended since Postgres cleaned up makes the way from the beginning long. What was committed
-	// longer than lateCommit after it was due is found by the next whole look.
-	wholePeriod = 5 * time.Second
-	lateCommit  = 10 * time.Second
 )
 
 // Handle sends what is due in the lane of a wake-up, until nothing is left to do now. It returns when the last attempts
@@ -50,7 +42,7 @@ func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) (err error) {
 		return nil
 	}
 	for wakeUps := l.take(); len(wakeUps) > 0; wakeUps = l.take() {
-		now, failed := w.drain(ctx, l)
+		now, failed := w.drain(ctx, l, since(wakeUps))
 		if failed != nil {
 			err = failed
 			continue
@@ -62,6 +54,16 @@ func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) (err error) {
 		}
 	}
 	return err
+}
+
+// since is from when on a lane is to be looked at for some wake-ups: what is due is not looked for before the first of
+// them, for there the index is full of what has ended; zero: from the beginning.
+func since(wakeUps []push.WakeUp) time.Time {
+	first := slices.MinFunc(wakeUps, func(a, b push.WakeUp) int { return a.At.Compare(b.At) }).At
+	if first.IsZero() {
+		return first
+	}
+	return first.Add(-time.Second)
 }
 
 func (w *Worker) lane(which push.Lane) *lane {
@@ -122,19 +124,16 @@ func (w *Worker) look(wake push.WakeUp) {
 	}
 }
 
-// drain claims what is due in a lane, and begins the attempts, until nothing is left that can be sent now. It returns
-// what time it was, by Postgres' clock, when it looked last.
-func (w *Worker) drain(ctx context.Context, l *lane) (now time.Time, err error) {
+// drain claims what has been due in a lane since a time, and begins the attempts, until nothing is left that can be sent
+// now. It returns what time it was, by Postgres' clock, when it looked last.
+func (w *Worker) drain(ctx context.Context, l *lane, from time.Time) (now time.Time, err error) {
 	passed := w.delayedIn(l.Lane)
-	if time.Since(l.whole) > wholePeriod {
-		l.from, l.whole = time.Time{}, time.Now()
-	}
 	for len(passed) < mostPassed {
 		slots := w.takeSlots(ctx)
 		if slots == 0 {
 			return now, push.ComeAgain{In: time.Second}
 		}
-		round := round{w: w, lane: l, slots: slots, passed: passed}
+		round := round{w: w, lane: l, from: from, slots: slots, passed: passed}
 		if now, err = round.run(ctx); err != nil || round.dry {
 			return now, err
 		}
@@ -146,6 +145,9 @@ func (w *Worker) drain(ctx context.Context, l *lane) (now time.Time, err error) 
 // takeSlots waits for a slot, and takes as many as are free then, up to mostClaims. It takes none if ctx ends or the
 // worker closes.
 func (w *Worker) takeSlots(ctx context.Context) (n int) {
+	if w.work.Err() != nil {
+		return 0
+	}
 	select {
 	case w.slots <- struct{}{}:
 		n = 1
@@ -172,6 +174,7 @@ func (w *Worker) takeSlots(ctx context.Context) (n int) {
 type round struct {
 	w      *Worker
 	lane   *lane
+	from   time.Time
 	slots  int     // that it may use; it gives back what it does not need
 	passed []int64 // recipients to which nothing can be sent now
 	dry    bool    // nothing is left to do
@@ -180,7 +183,7 @@ type round struct {
 func (r *round) run(ctx context.Context) (now time.Time, err error) {
 	defer func() { r.w.freeSlots(r.slots) }()
 	open, wanted := r.w.queues.open(r.slots), r.slots
-	due, now, err := r.w.store.Due(ctx, booking.DueOrder{Lane: r.lane.Lane, Channels: open, Without: r.passed, Most: wanted, From: r.lane.from})
+	due, now, err := r.w.store.Due(ctx, booking.DueOrder{Lane: r.lane.Lane, Channels: open, Without: r.passed, Most: wanted, From: r.from})
 	if err != nil {
 		return now, err
 	}
@@ -190,11 +193,8 @@ func (r *round) run(ctx context.Context) (now time.Time, err error) {
 		err = r.claim(ctx, due)
 	}
 	r.lane.note(limited)
-	switch {
-	case !r.dry:
+	if !r.dry {
 		r.help(due, now)
-	case !limited && err == nil && now.Add(-lateCommit).After(r.lane.from):
-		r.lane.from = now.Add(-lateCommit)
 	}
 	return now, err
 }
@@ -317,5 +317,5 @@ func (r *round) help(due []booking.Due, now time.Time) {
 		return
 	}
 	r.lane.helped = time.Now()
-	r.w.waker.Wake(due[0].RecipientKey, now, 0)
+	r.w.waker.Wake(due[0].RecipientKey, due[0].At, due[0].At.Sub(now))
 }

@@ -70,7 +70,7 @@ func (w *Waker) Wake(recipientKey int64, at time.Time, in time.Duration) {
 		end := at.Add(tenth - 1).Truncate(tenth)
 		m.at, n.due = end.UnixMilli(), now.Add(in+end.Sub(at))
 	} else {
-		m.at = at.Add(-in).Truncate(tenth).UnixMilli()
+		m.at = at.Truncate(tenth).UnixMilli() // the worker looks from there on
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -101,13 +101,14 @@ func TestWaker_Gathers(t *testing.T) {
 	})
 }
 
-// TestWaker_Moments: a push is woken for at the end of its tenth of a second, or now if it is due.
+// TestWaker_Moments: a push is woken for at the end of its tenth of a second or, if it is due, now: from the beginning
+// of its tenth of a second the worker looks.
 func TestWaker_Moments(t *testing.T) {
 	second := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) // by Postgres' clock, which is years ahead
 	for _, c := range []struct{ now, at, want time.Duration }{
 		{0, 0, 0},
-		{30 * time.Millisecond, -time.Hour, 0},
-		{230 * time.Millisecond, 0, 200 * time.Millisecond},
+		{30 * time.Millisecond, -time.Hour, -time.Hour},
+		{230 * time.Millisecond, 120 * time.Millisecond, 100 * time.Millisecond},
 		{230 * time.Millisecond, 230 * time.Millisecond, 200 * time.Millisecond},
 		{0, 1, tenth},
 		{0, tenth, tenth},
@@ -399,7 +400,7 @@ func TestWaker_NothingIsLost(t *testing.T) {
 				w.Wake(key, at, in)
 				moment := at.Add(tenth - 1).Truncate(tenth)
 				if in <= 0 {
-					moment = now.Truncate(tenth)
+					moment = at.Truncate(tenth)
 				}
 				calls = append(calls, call{push.LaneOf(push.Lanes(2), key), now, moment, in > time.Second})
 				time.Sleep(upTo(30 * time.Millisecond))

@@ -111,10 +111,10 @@ func (p *Promoter) promote(ctx context.Context, l push.Lane) error {
 	return nil
 }
 
-// wakeUps are those for what becomes due, and one for now if something is overdue.
+// wakeUps are those for what becomes due, and one for now if something is overdue: from then on the lane is looked at.
 func (p *Promoter) wakeUps(l push.Lane, ahead push.Ahead) (wakeUps []push.WakeUp) {
-	if p.late(ahead) > overdue {
-		wakeUps = append(wakeUps, push.WakeUp{Lane: l, At: ahead.Now})
+	if late := p.late(ahead); late > overdue {
+		wakeUps = append(wakeUps, push.WakeUp{Lane: l, At: ahead.Now.Add(-late), Part: int(ahead.Now.Unix())}) // new each second: the last may be lost
 	}
 	for _, m := range ahead.Moments {
 		for part := range (m.Pushes + partSize - 1) / partSize {

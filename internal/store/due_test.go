@@ -106,28 +106,24 @@ func TestDue_Lanes(t *testing.T) {
 	}
 }
 
-// TestDue_Behind: bulk pushes are read portion by portion, each behind the one before, although they are due at the same
-// time. What is not bulk comes with each portion.
+// TestDue_Behind: pushes are read portion by portion, each behind the one before, although they are due at the same time,
+// first those that are not bulk.
 func TestDue_Behind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.forge(t, 500, "log", true, time.Minute)
 	b.forge(t, 500, "log", true, time.Second)
-	b.forge(t, 2, "log", false, time.Second)
-	o := everyDue(102)
-	o.Channels[0].Most = 100
-	var bulk []booking.Due
-	for range 10 {
-		due := b.wantDue(t, o, 102)
-		if due[0].Bulk || due[1].Bulk {
-			t.Fatalf("%+v", due[:2])
-		}
-		bulk = append(bulk, due[2:]...)
-		o.Channels[0].Behind = due[101]
+	b.forge(t, 150, "log", false, time.Second)
+	o := everyDue(100)
+	var all []booking.Due
+	for range 12 {
+		due := b.wantDue(t, o, min(100, 1150-len(all)))
+		all = append(all, due...)
+		o.Channels[0].Behind = due[len(due)-1]
 	}
-	b.wantDue(t, o, 2)
-	if !slices.IsSortedFunc(bulk, inOrder) || len(slices.Compact(bulk)) != 1000 {
-		t.Errorf("%d came, not in order or twice", len(bulk))
+	b.wantDue(t, o, 0)
+	if len(slices.Compact(all)) != 1150 || !slices.IsSortedFunc(all[:150], inOrder) || !slices.IsSortedFunc(all[150:], inOrder) || all[149].Bulk || !all[150].Bulk {
+		t.Errorf("%d came, not in order or twice", len(all))
 	}
 }
 
@@ -147,12 +143,16 @@ func TestDue_From(t *testing.T) {
 	if !slices.Equal(recent, append(slices.Clone(all[10:30]), all[40:]...)) {
 		t.Errorf("from %s: %+v", o.From, recent)
 	}
-	o.Channels[0].Behind = all[35]
+	o.Channels[0].Behind = all[5]
 	b.wantDue(t, o, 40)
+	o.Channels[0].Behind = all[19]
+	b.wantDue(t, o, 30)
+	o.Channels[0].Behind = all[35]
+	b.wantDue(t, o, 20)
 	o.Channels[0].Behind = all[49]
-	b.wantDue(t, o, 30)
+	b.wantDue(t, o, 10)
 	o.From = o.From.Add(-time.Microsecond)
-	b.wantDue(t, o, 30)
+	b.wantDue(t, o, 10)
 	o.From = o.From.Add(2 * time.Microsecond)
 	b.wantDue(t, o, 0)
 }
