@@ -38,6 +38,10 @@ const (
 // Postgres could not be reached, or with [push.ComeAgain] if the worker is closing.
 func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) (err error) {
 	l := w.lane(wake.Lane)
+	if l == nil {
+		return push.ComeAgain{In: time.Second}
+	}
+	defer w.handling.Done()
 	if !l.begin(wake) {
 		return nil
 	}
@@ -66,9 +70,14 @@ func since(wakeUps []push.WakeUp) time.Time {
 	return first.Add(-time.Second)
 }
 
+// lane begins the handling of a wake-up for a lane, unless the worker is closed: nil.
 func (w *Worker) lane(which push.Lane) *lane {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.handling.Add(1)
 	l := w.lanes[which]
 	if l == nil {
 		l = &lane{Lane: which}

@@ -37,7 +37,8 @@ type Worker struct {
 	early    map[push.WakeUp]*time.Timer // wake-ups whose time has not come
 	delayed  map[delayKey]*delay
 	closed   bool
-	attempts sync.WaitGroup  // that lanes have begun
+	handling sync.WaitGroup  // wake-ups
+	attempts sync.WaitGroup  // that their handlers have begun
 	looking  sync.WaitGroup  // early wake-ups, delayed recipients and permits, until they have been handled
 	work     context.Context // of those; it ends when the worker closes
 	close    context.CancelFunc
@@ -212,6 +213,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-ctx.Done()
 	running.Wait()
 	w.closeAll()
+	w.handling.Wait()
 	w.attempts.Wait()
 	w.looking.Wait()
 	return nil

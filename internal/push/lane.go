@@ -36,9 +36,9 @@ func (l Lane) String() string { return fmt.Sprintf("%d-%d", l.First, l.Last) }
 
 // Ahead is what will be due in a lane.
 type Ahead struct {
-	Now     time.Time // by Postgres' clock, as all times here
-	Until   time.Time // Moments are complete before it
-	Moments []Moment  // by time
+	Now     time.Time            // by Postgres' clock, as all times here
+	Until   time.Time            // Moments are complete before it
+	Moments []Moment             // by time
 	Oldest  map[string]time.Time // by channel: since when the push that is due longest has been due
 }
 
