@@ -23,6 +23,8 @@ type lane struct {
 }
 
 const (
+	// mostClaiming lanes claim at the same time: while one waits for its commit, the next may read.
+	mostClaiming = 2
 	// mostClaims are claimed in one transaction.
 	mostClaims = 256
 	// mostPassed are the recipients that a handler passes over because nothing can be sent to them now. It leaves the
@@ -138,17 +140,23 @@ func (w *Worker) look(wake push.WakeUp) {
 func (w *Worker) drain(ctx context.Context, l *lane, from time.Time) (now time.Time, err error) {
 	passed := w.delayedIn(l.Lane)
 	for len(passed) < mostPassed {
-		slots := w.takeSlots(ctx)
-		if slots == 0 {
-			return now, push.ComeAgain{In: time.Second}
-		}
-		round := round{w: w, lane: l, from: from, slots: slots, passed: passed}
-		if now, err = round.run(ctx); err != nil || round.dry {
+		round := round{w: w, lane: l, from: from, passed: passed}
+		if now, err = round.inTurn(ctx); err != nil || round.dry {
 			return now, err
 		}
 		passed = round.passed
 	}
 	return now, nil
+}
+
+// inTurn runs the round while few other lanes claim: so there are more slots for each, and larger transactions.
+func (r *round) inTurn(ctx context.Context) (now time.Time, err error) {
+	r.w.claiming <- struct{}{}
+	defer func() { <-r.w.claiming }()
+	if r.slots = r.w.takeSlots(ctx); r.slots == 0 {
+		return now, push.ComeAgain{In: time.Second}
+	}
+	return r.run(ctx)
 }
 
 // takeSlots waits for a slot, and takes as many as are free then, up to mostClaims. It takes none if ctx ends or the
@@ -165,7 +173,7 @@ func (w *Worker) takeSlots(ctx context.Context) (n int) {
 	case <-w.work.Done():
 		return 0
 	}
-	if cap(w.slots)-len(w.slots) < cap(w.slots)/8 {
+	if cap(w.slots)-len(w.slots) < cap(w.slots)/4 {
 		time.Sleep(gatherTime)
 	}
 	for ; n < mostClaims; n++ {

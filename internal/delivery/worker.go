@@ -31,6 +31,7 @@ type Worker struct {
 	metrics  observer
 	cfg      Config
 	slots    chan struct{} // one element for each slot in use
+	claiming chan struct{} // one element for each lane that takes slots, and claims for them
 
 	mu       sync.Mutex
 	lanes    map[push.Lane]*lane
@@ -90,7 +91,7 @@ type delay struct {
 func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
 		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
-		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency),
+		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), claiming: make(chan struct{}, mostClaiming),
 		lanes: map[push.Lane]*lane{}, early: map[push.WakeUp]*time.Timer{}, delayed: map[delayKey]*delay{},
 	}
 	w.work, w.close = context.WithCancel(context.Background())
