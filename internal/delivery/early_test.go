@@ -26,7 +26,7 @@ func TestWorker_EarlyWakeUp(t *testing.T) {
 		if s.looked = false; len(p.took) > 0 {
 			t.Fatal("sent before its time")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if w.Settle(); len(p.took) != 1 || !p.took[0].at.Equal(due) {
 			t.Errorf("sent %+v, want at %s", p.took, due)
