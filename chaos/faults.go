@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -183,31 +182,17 @@ func strayWakeUps(ctx context.Context, database string, client *redis.Client) er
 		return nil // which is down: another time
 	}
 	defer conn.Close(ctx)
-	rows, _ := conn.Query(ctx, `SELECT id, gen, recipient_key, next_at FROM pushes ORDER BY random() LIMIT 100`)
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.WakeUp, error) {
-		var w push.WakeUp
-		err := row.Scan((*[16]byte)(&w.Push), &w.Gen, &w.RecipientKey, &w.At)
-		return w, err
-	})
-	if err != nil {
-		return nil
-	}
 	name, err := store.InstallationName(ctx, conn)
 	if err != nil {
 		return nil
 	}
 	var stray []push.WakeUp
-	for i, w := range all {
-		late := w
-		late.In, late.Gen = 3*time.Second, w.Gen+1000
-		unknown := w
-		unknown.Push = uuid.New()
-		stray = append(stray, w, unknown, late) // In is 0: at once, for whenever they are
-		if i%2 == 0 {
-			stale := w
-			stale.Gen = 0
-			stray = append(stray, stale)
-		}
+	for range 20 {
+		lanes := push.Lanes(1 << rand.IntN(9)) // of any size, whatever the workers' is
+		w := push.WakeUp{Lane: lanes[rand.IntN(len(lanes))], At: time.Now().Add(time.Duration(rand.IntN(20)-10) * time.Second), Part: rand.IntN(3)}
+		soon := w
+		soon.In = 3 * time.Second
+		stray = append(stray, w, soon) // In is 0: at once, whatever their time is
 	}
 	_ = queue.New(client, 1, func() (string, bool) { return name, true }).Arm(ctx, stray)
 	return nil

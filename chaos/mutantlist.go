@@ -63,27 +63,23 @@ var allMutants = []mutant{{
 }, {
 	name:      "rearm-poll",
 	program:   "worker",
-	breaks:    "a push that was armed and not sent is neither armed again nor polled for",
+	breaks:    "a lane that was armed and not looked at is neither armed again nor polled",
 	mutations: append([]mutation{noRearming}, noPolling...),
 	story:     flushedQueue,
 	evidence:  []string{"still scheduled"},
 }, {
 	name:      "poll",
 	program:   "worker",
-	breaks:    "workers do not look in Postgres without Redis, nor for what is overdue",
+	breaks:    "workers do not look at lanes without Redis, nor at those that are overdue",
 	mutations: noPolling,
 	story:     frozenRedis,
 	evidence:  []string{"still scheduled"},
 }}
 
-// noRearming arms for a day, which is longer than any story.
-var noRearming = mutation{
-	"internal/store/upkeep.go",
-	"SET armed_until = clock_timestamp() + $3 FROM armed",
-	"SET armed_until = clock_timestamp() + $3 + interval '1 day' FROM armed",
-}
+// noRearming arms what becomes due once, however long it has been due since.
+var noRearming = mutation{"internal/schedule/promote.go", "if late := p.late(ahead); late > overdue {", "if late := p.late(ahead); late < 0 {"}
 
 var noPolling = []mutation{
-	{"internal/schedule/poll.go", "since = 0\n\t}", "since = 0\n\t} else {\n\t\treturn false, nil\n\t}"},
+	{"internal/schedule/promote.go", "late > p.cfg.ArmLease {", "late < 0 {"},
 	{"internal/schedule/poll.go", "if away < p.cfg.Patience {", "if away >= 0 {"},
 }

@@ -53,7 +53,7 @@ func TestInstallations_OneRedis(t *testing.T) {
 	for _, queue := range queues {
 		names[strings.Split(queue, "-")[1]] = true
 	}
-	if len(names) != 2 || len(queues) != 4 {
+	if len(names) != 2 || len(queues) != 2 {
 		t.Errorf("the queues are %v", queues)
 	}
 	seen := ""

@@ -43,6 +43,8 @@ type App struct {
 	tenantLimits *ratelimit.Limiter
 	callerLimits httpapi.CallerLimits
 	queue        *queue.Queue
+	lanes        []push.Lane
+	waker        *queue.Waker
 	health       *health.Checker
 	stopping     atomic.Bool // the program has been told to stop
 }
@@ -86,14 +88,19 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	a.tenantLimits = ratelimit.New(a.redis.tenantLimits, ratelimit.Config{Config: runner("limits", limiterFailed), Work: tenantLimitsWork, OwnerWork: oneTenantWork})
 	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
+	a.lanes = push.Lanes(cfg.Delivery.Lanes)
+	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
 	return a, nil
 }
 
-// Close closes the connections.
+// Close arms what was not armed yet, if the queue takes it, and closes the connections.
 func (a *App) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = a.waker.Flush(ctx) // else the owners of the lanes find it
 	a.store.Close()
 	return a.redis.close()
 }
@@ -109,12 +116,12 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	neighbours := &bulkhead.Neighbours[uuid.UUID]{}
-	service := schedule.New(a.store, a.cache, a.queue, a.log, a.metrics, time.Now, schedule.Config{
+	service := schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
 		Policy:     a.cfg.Policy,
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
-		ArmLease:   a.cfg.Delivery.ArmLease,
+		Horizon:    a.cfg.Delivery.Horizon,
 		Caps:       push.Caps(a.cfg.TenantCaps),
 		Check:      a.channels.Check,
 		Neighbours: neighbours,

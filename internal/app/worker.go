@@ -15,29 +15,31 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
+// wakeUpHandlers handle wake-ups at the same time in a worker: few do, for one at a time works on a lane.
+const wakeUpHandlers = 16
+
 // worker builds everything that a worker runs, and its gauges. runAll starts the loops.
 func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Gauges) {
 	d, hooks := a.cfg.Delivery, a.cfg.Webhooks
 	pacer := pace.New(a.redis.pace, a.store.Installation, uuid.NewString(),
 		a.redisFailed("channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
-	deliverer := delivery.New(a.store, a.cache, a.channels, a.log, a.metrics, delivery.Config{
-		Policy: a.cfg.Policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer,
+	owner := schedule.NewOwner(a.store, a.lanes, a.log)
+	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
+		Policy: a.cfg.Policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes,
 	})
-	promoter := schedule.NewPromoter(a.store, a.queue, deliverer, a.log, schedule.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
-	expirer := schedule.NewExpirer(a.store, a.cache, a.log, a.metrics.Expired)
-	reaper := schedule.NewReaper(a.store, a.cache, a.log, a.retry, a.metrics.Lost.Inc, min(time.Second, d.Lease/4))
-	poller := schedule.NewPoller(a.store, a.queue.Works, deliverer, a.log, a.metrics.FoundOverdue, time.Now, schedule.PollerConfig{
-		Patience: d.RedisPatience, ArmLease: d.ArmLease, Concurrency: d.Concurrency,
-	})
+	promoter := schedule.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, schedule.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
+	expirer := schedule.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)
+	reaper := schedule.NewReaper(a.store, owner, a.cache, a.log, a.retry, a.metrics.Lost.Inc, min(time.Second, d.Lease/4))
+	poller := schedule.NewPoller(owner, a.queue.Works, deliverer, a.log, time.Now, schedule.PollerConfig{Patience: d.RedisPatience, ArmLease: d.ArmLease})
 	notifier := notify.New(a.store, a.log, a.metrics, time.Now, notify.Config{
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
 	serveQueue := func(ctx context.Context) error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: d.Concurrency, Drain: d.Lease, Log: a.log}, deliverer.Handle)
+		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: wakeUpHandlers, Drain: d.Lease, Log: a.log}, deliverer.Handle)
 	}
 	loops = []func(context.Context) error{
-		promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, serveQueue,
+		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, serveQueue,
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, schedule.AuditorConfig{Policy: a.cfg.Policy, Interval: d.AuditInterval})

@@ -100,7 +100,7 @@ func TestDecider_StoredPush(t *testing.T) {
 	b.hold("anna", 0)
 	p := b.push("anna", 0)
 	decider := b.decider()
-	o := booking.Order{Drafts: []booking.Draft{{Push: p, Latest: noon.Add(hour)}}, Policy: onePerMinute, Arm: 5 * time.Second}
+	o := booking.Order{Drafts: []booking.Draft{{Push: p, Latest: noon.Add(hour)}}, Policy: onePerMinute}
 	d := decider.Book(o)[0]
 	want := p
 	want.SendAt, want.NextAt = noon.Add(time.Minute), noon.Add(time.Minute)
@@ -119,18 +119,15 @@ func TestDecider_StoredPush(t *testing.T) {
 	}
 }
 
-// TestDecider_ArmedUntil: a push that is due within Arm is taken for armed, for three times as long. Its expiry stays
-// if it has no time to live.
-func TestDecider_ArmedUntil(t *testing.T) {
-	const arm = 5 * time.Second
-	for in, want := range map[time.Duration]time.Time{0: noon.Add(3 * arm), arm - time.Second: noon.Add(3 * arm), arm: {}, hour: {}} {
-		b := setup(t)
-		p := b.push("anna", in)
-		p.TTL, p.ExpiresAt = 0, noon.Add(2*hour)
-		got := b.decider().Book(booking.Order{Drafts: []booking.Draft{{Push: p}}, Arm: arm})[0].Push
-		if !got.ArmedUntil.Equal(want) || !got.ExpiresAt.Equal(p.ExpiresAt) {
-			t.Errorf("due in %s: armed until %s, want %s; expires at %s", in, got.ArmedUntil, want, got.ExpiresAt)
-		}
+// TestDecider_FixedExpiry: the expiry of a push without a time to live stays where the caller fixed it.
+func TestDecider_FixedExpiry(t *testing.T) {
+	b := setup(t)
+	b.hold("anna", 0)
+	p := b.push("anna", 0)
+	p.TTL, p.ExpiresAt = 0, noon.Add(2*hour)
+	o := booking.Order{Drafts: []booking.Draft{{Push: p, Latest: noon.Add(hour)}}, Policy: onePerMinute}
+	if got := b.decider().Book(o)[0].Push; !got.SendAt.After(noon) || !got.ExpiresAt.Equal(p.ExpiresAt) {
+		t.Errorf("moved to %s, it expires at %s", got.SendAt, got.ExpiresAt)
 	}
 }
 

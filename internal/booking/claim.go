@@ -52,7 +52,6 @@ type Claim struct {
 	LeaseUntil time.Time     //
 	Wait       time.Duration // for Wait
 	Now        time.Time     // when the claim looked
-	LeftOut    []string      // channels of Without for which a push of the recipient is due
 	Repeated   bool          // an earlier run of the transaction has committed it: nothing is to be written
 }
 
@@ -61,7 +60,6 @@ type ClaimState struct {
 	Locked   bool            // another transaction has the lock, and nothing else is known
 	Due      push.Push       // the oldest due push that the order allows; without an ID: there is none
 	More     bool            // the order allows another push that is due
-	LeftOut  []string        // channels of Without for which a push is due
 	InFlight []InFlight      // the attempts under way
 	Sends    []quota.Booking // what the recipient may have got, at the latest time at which the provider can have had it
 }
@@ -76,7 +74,7 @@ type InFlight struct {
 // Decide says what is to be done about the recipient's oldest due push. The delivery gate is here: a push is sent only
 // if the recipient's actual sends leave room for it now.
 func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
-	c := Claim{Now: now, LeftOut: s.LeftOut}
+	c := Claim{Now: now}
 	if s.Locked {
 		c.Outcome, c.Wait = Wait, LockWait
 		return c

@@ -52,7 +52,7 @@ func TestClaimState_Decide(t *testing.T) {
 			if row.expires != 0 {
 				p.ExpiresAt = noon.Add(row.expires)
 			}
-			s := booking.ClaimState{Due: p, LeftOut: []string{"sms"}}
+			s := booking.ClaimState{Due: p}
 			for _, ago := range row.sends {
 				s.Sends = append(s.Sends, quota.Booking{ID: uuid.New(), At: noon.Add(ago)})
 			}
@@ -60,7 +60,7 @@ func TestClaimState_Decide(t *testing.T) {
 			if row.policy != nil {
 				o.Policy = row.policy
 			}
-			want := booking.Claim{Outcome: row.want, Push: p, Now: noon, LeftOut: s.LeftOut}
+			want := booking.Claim{Outcome: row.want, Push: p, Now: noon}
 			switch row.want {
 			case booking.Claimed:
 				want.Token, want.Attempt, want.StartedAt, want.LeaseUntil = o.Token, 3, noon, noon.Add(minute)

@@ -132,7 +132,7 @@ func (x *Decider) Move(o Order) (Decision, error) {
 			return Decision{Outcome: outcome, Push: p, Capped: capped}, nil
 		}
 	}
-	p.SendAt, p.RequestedSendAt, p.ArmedUntil, p.Gen = to, d.Push.RequestedSendAt, time.Time{}, p.Gen+1
+	p.SendAt, p.RequestedSendAt, p.Gen = to, d.Push.RequestedSendAt, p.Gen+1
 	return x.grant(p, d, o, view, newRecipient), nil
 }
 
@@ -141,9 +141,6 @@ func (x *Decider) grant(p push.Push, d Draft, o Order, view *quota.View, newReci
 	p.NextAt, p.Status, p.UpdatedAt = p.SendAt, push.Scheduled, x.now
 	if p.TTL > 0 {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
-	}
-	if p.SendAt.Before(x.now.Add(o.Arm)) {
-		p.ArmedUntil = x.now.Add(3 * o.Arm) // if the caller fails to enqueue the wake-up, the promoter does it then
 	}
 	view.Timeline = view.Insert(quota.Booking{ID: p.ID, At: p.SendAt})
 	x.changed(d.Recipient())

@@ -14,10 +14,9 @@ import (
 type Order struct {
 	Drafts []Draft
 	Policy quota.Policy
-	Atomic bool          // book all drafts or none
-	DryRun bool          // decide, but book nothing
-	Now    time.Time     // free times before it are not offered for a refused draft
-	Arm    time.Duration // the caller enqueues the wake-ups of pushes that are due within this time
+	Atomic bool      // book all drafts or none
+	DryRun bool      // decide, but book nothing
+	Now    time.Time // free times before it are not offered for a refused draft
 
 	CapUsage *CapUsage // how much of the tenant's caps is used; nil: the tenant has no caps
 }

@@ -43,7 +43,7 @@ func defaults() Config {
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
 		Database:  Database{MaxConnections: 16, ReadConnections: 8, ReadTimeout: 3 * time.Second},
 		Redis:     Redis{MaxConnections: 64},
-		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Queues: 1, Horizon: 90 * time.Second,
+		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Lanes: 4, Queues: 1, Horizon: 90 * time.Second,
 			ArmLease: time.Minute, RedisPatience: 15 * time.Second, AuditInterval: 15 * time.Minute},
 		Webhooks: Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},
 	}

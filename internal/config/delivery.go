@@ -12,10 +12,11 @@ type Delivery struct {
 	Lease       time.Duration // after which an attempt that did not end is given up for lost
 	DefaultTTL  time.Duration // how long after its send time a push expires, if it does not say
 	MaxHorizon  time.Duration // how far ahead a send may be scheduled
-	Queues      int           // asynq queues over which pushes are spread by recipient
+	Lanes       int           // parts of all recipients, each of which one worker at a time looks after
+	Queues      int           // asynq queues over which the lanes' wake-ups are spread
 	Horizon     time.Duration // how long before its time a push is put into its queue
 
-	ArmLease      time.Duration // how long a push is believed to be in its queue before it is put there again
+	ArmLease      time.Duration // how long a push may be due although the queue was told of it
 	RedisPatience time.Duration // how long Redis may be away before workers ask Postgres what is due
 
 	AuditInterval time.Duration // how often each worker audits what was sent recently; 0: never
@@ -26,9 +27,15 @@ func (d *Delivery) settings(t *strictyaml.Table) {
 	t.Duration("lease", "60s", "after which an attempt that did not end is given up for lost, 100ms or more", &d.Lease, 100*time.Millisecond, forever)
 	t.Duration("default_ttl", "24h", "how long after its send time a push expires, if it does not say", &d.DefaultTTL, 1, forever)
 	t.Duration("max_horizon", "8760h", "how far ahead a send may be scheduled", &d.MaxHorizon, 1, forever)
-	t.Int("queues", "1", "queues over which pushes are spread by recipient, each in one slot of a Redis cluster, 1 to 64", &d.Queues, 1, 64)
-	t.Duration("horizon", "90s", "how long before its time a push is put into its queue, 1s or more", &d.Horizon, time.Second, forever)
-	t.Duration("arm_lease", "60s", "how long a push is believed to be in its queue before it is put there again, 1s or more", &d.ArmLease, time.Second, forever)
+	t.Int("lanes", "4", "parts into which all recipients are divided, each looked after by one worker at a time; a power of two, 1 to 256", &d.Lanes, 1, 256)
+	t.Check(func(p strictyaml.Place) {
+		if d.Lanes&(d.Lanes-1) != 0 {
+			p.Child("lanes").BadValue("must be a power of two: 1, 2, 4, 8, 16, 32, 64, 128 or 256")
+		}
+	})
+	t.Int("queues", "1", "queues over which the lanes' wake-ups are spread, each in one slot of a Redis cluster, 1 to 64", &d.Queues, 1, 64)
+	t.Duration("horizon", "90s", "how long before its time a wake-up for a push is put into a queue, 1s or more", &d.Horizon, time.Second, forever)
+	t.Duration("arm_lease", "60s", "how long a push may be due before a worker looks for it without a wake-up, 1s or more", &d.ArmLease, time.Second, forever)
 	t.Duration("redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1s or more", &d.RedisPatience, time.Second, forever)
 	t.Duration("audit_interval", "15m", "how often each worker audits what was sent recently; 0s: never", &d.AuditInterval, 0, forever)
 }

@@ -82,7 +82,7 @@ func TestFile(t *testing.T) {
 		Database:   Database{1000, 1, 100 * time.Millisecond},
 		Redis:      Redis{8},
 		Delivery: Delivery{
-			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Queues: 64, Horizon: time.Second,
+			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Lanes: 4, Queues: 64, Horizon: time.Second,
 			ArmLease: 2 * time.Second, RedisPatience: time.Minute,
 		},
 		Webhooks: Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
@@ -129,7 +129,7 @@ delivery:
 			`6: policy.rules[2].limit: 100001: must be a whole number from 0 to 100000`,
 			`7: policy.rules[2].window: "8761h": must be a duration from 1ms to 8760h, written like 500ms, 90s or 24h`,
 			`9: channels.Push: the name of a channel must be 1 to 64 of a-z, 0-9, - and _`,
-			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, queues, horizon, arm_lease, redis_patience, audit_interval (did you mean concurrency?)`,
+			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, lanes, queues, horizon, arm_lease, redis_patience, audit_interval (did you mean concurrency?)`,
 			`12: delivery.lease: "1ms": must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
 		}},
 		{"policy of null", "\npolicy:\n", []string{`2: policy: null: must be a mapping with the keys rules; leave the key out for the default`}},

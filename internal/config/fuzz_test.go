@@ -41,7 +41,7 @@ func validate(t *testing.T, c Config) {
 		}
 	}
 	d := c.Delivery
-	if len(c.Channels) == 0 || d.Concurrency < 1 || d.DefaultTTL <= 0 || d.MaxHorizon <= 0 || d.Queues < 1 || d.Horizon <= 0 {
+	if len(c.Channels) == 0 || d.Concurrency < 1 || d.DefaultTTL <= 0 || d.MaxHorizon <= 0 || d.Queues < 1 || d.Lanes < 1 || d.Lanes&(d.Lanes-1) != 0 || d.Horizon <= 0 {
 		t.Errorf("config %+v", c)
 	}
 }

@@ -28,8 +28,8 @@ func (p *permit) release() {
 }
 
 // order asks for what may be sent now: at the channel of the permit, or else at those that are not blocked.
-func (w *Worker) order(wake push.WakeUp, p *permit) booking.ClaimOrder {
-	o := booking.ClaimOrder{RecipientKey: wake.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
+func (w *Worker) order(d booking.Due, p *permit) booking.ClaimOrder {
+	o := booking.ClaimOrder{RecipientKey: d.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
 	if p.queue != nil && !p.anyChannel {
 		o.Channel = p.queue.channel
 	} else {
@@ -38,39 +38,20 @@ func (w *Worker) order(wake push.WakeUp, p *permit) booking.ClaimOrder {
 	return o
 }
 
-// pass makes attempts for a recipient until there is something to wait for, and returns how long. Where its channel
-// is blocked, the recipient is queued; if that queue is closed for good, the wake-up has to come again.
-func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause time.Duration, err error) {
-	closed := false
-	defer func() {
-		if closed && err == nil && pause == 0 {
-			err = push.ComeAgain{In: time.Second}
-		}
-	}()
+// pass makes attempts for a recipient until there is something to wait for, and returns how long.
+func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time.Duration, err error) {
 	for {
 		began := time.Now() // before the lease begins
-		c, err := w.store.Claim(ctx, w.order(wake, p))
+		c, err := w.store.Claim(ctx, w.order(d, p))
 		if err != nil {
-			return 0, fmt.Errorf("claim for push %s: %w", wake.Push, err)
-		}
-		for _, name := range c.LeftOut {
-			queued := w.queues.byName[name].add(push.WakeUp{Push: wake.Push, Tenant: wake.Tenant, RecipientKey: wake.RecipientKey, Channel: name, At: c.Now})
-			closed = closed || !queued
+			return 0, fmt.Errorf("claim: %w", err)
 		}
 		switch c.Outcome {
 		case booking.Nothing:
-			if early := wake.At.Sub(c.Now); early > booking.Patience {
-				return 0, push.ComeAgain{In: early}
-			}
 			return 0, nil
 		case booking.Wait:
 			return c.Wait, nil
-		case booking.PutOff:
-			w.metrics.PutOff()
-			w.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
-		case booking.TooLate:
-			w.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
-			w.forgetBooking(c.Push)
+		case booking.Again:
 		case booking.Claimed:
 			w.queues.count(c.Push.Channel, 1)
 			p.release()
@@ -79,8 +60,22 @@ func (w *Worker) pass(ctx context.Context, wake push.WakeUp, p *permit) (pause t
 			if err != nil || !more {
 				return 0, err
 			}
+		default:
+			w.ended(ctx, d, c)
 		}
 	}
+}
+
+// ended tells of a push that was put off, or expired, instead of being sent.
+func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
+	if c.Outcome == booking.TooLate {
+		w.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
+		w.forgetBooking(c.Push)
+		return
+	}
+	w.metrics.PutOff()
+	w.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
+	w.waker.Wake(d.RecipientKey, c.Push.NextAt, c.Push.NextAt.Sub(c.Now))
 }
 
 // attempt sends a claimed push and records how that ended. It reports whether another push of the recipient waits.
@@ -110,8 +105,12 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 		return false, err
 	}
 	failpoint.Hit(failpoint.FinishCommitted)
-	if f.Resolution.Status == push.Failed {
+	switch f.Resolution.Status {
+	case push.Failed:
 		w.forgetBooking(c.Push)
+	case push.Scheduled:
+		in := f.Resolution.Delay
+		w.waker.Wake(push.RecipientKey(c.Push.Tenant, c.Push.Recipient), c.StartedAt.Add(time.Since(began)+in), in)
 	}
 	return more, nil
 }

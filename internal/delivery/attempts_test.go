@@ -29,8 +29,23 @@ type scripted struct {
 	failure  error
 	more     bool
 
+	looked   bool
 	finished []booking.Finish
 	at       []time.Time
+}
+
+// Due has something due once.
+func (s *scripted) Due(_ context.Context, o booking.DueOrder) ([]booking.Due, time.Time, error) {
+	if s.looked || len(o.Channels) == 0 {
+		return nil, time.Now(), nil
+	}
+	s.looked = true
+	return []booking.Due{{RecipientKey: 1, Channel: "log"}}, time.Now(), nil
+}
+
+func (s *scripted) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
+	c, err := s.Claim(ctx, orders[0])
+	return []booking.Claim{c}, err
 }
 
 func (s *scripted) Claim(context.Context, booking.ClaimOrder) (booking.Claim, error) {
@@ -54,16 +69,23 @@ func (s *scripted) Finish(_ context.Context, f booking.Finish) (bool, error) {
 	return s.more, nil
 }
 
-func (s *scripted) Unarm(context.Context, []int64) error { return nil }
-
 // claimed is a claim of a push that expires in an hour.
 func claimed() booking.Claim {
 	return booking.Claim{Outcome: booking.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
 }
 
+// handle has the worker send what is due, and waits for the attempts.
+func handle(t *testing.T, w *delivery.Worker) {
+	t.Helper()
+	if err := w.Handle(t.Context(), push.WakeUp{Lane: all}); err != nil {
+		t.Error(err)
+	}
+	w.Settle()
+}
+
 func setupScripted(t *testing.T, s *scripted, p *provider) *delivery.Worker {
 	t.Helper()
-	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
+	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), &wakes{}, quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
 }
 
 // A worker that was held up for a quarter of its lease sends nothing: the rest of the
@@ -76,9 +98,7 @@ func TestWorker_HeldUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, p := &scripted{claims: []booking.Claim{claimed()}, slow: row.slow}, &provider{}
-				if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
-					t.Fatal(err)
-				}
+				handle(t, setupScripted(t, s, p))
 				if len(p.took) != row.sends || len(s.finished) != 1 {
 					t.Fatalf("sent %d, finished %+v", len(p.took), s.finished)
 				}
@@ -99,9 +119,7 @@ func TestWorker_SendTimeout(t *testing.T) {
 			<-ctx.Done()
 			return channel.Result{Outcome: push.Unknown, Error: "timeout"}
 		}}
-		if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
-			t.Fatal(err)
-		}
+		handle(t, setupScripted(t, s, p))
 		if took := time.Since(began); took != 10*time.Second+lease/2 {
 			t.Errorf("it had %s", took)
 		}
@@ -121,7 +139,13 @@ func TestWorker_StopsAfterAttempts(t *testing.T) {
 			}
 			return channel.Result{Outcome: push.Delivered}
 		}}
-		if err := setupScripted(t, s, p).Handle(ctx, push.WakeUp{}); err != nil {
+		w := setupScripted(t, s, p)
+		stopped := make(chan error)
+		go func() { stopped <- w.Run(ctx) }()
+		if err := w.Handle(t.Context(), push.WakeUp{Lane: all}); err != nil && !errors.As(err, new(push.ComeAgain)) {
+			t.Error(err)
+		}
+		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
 		if len(s.finished) != 3 {
@@ -136,22 +160,21 @@ func TestWorker_RepeatsFinish(t *testing.T) {
 	for name, row := range map[string]struct {
 		failures int
 		failure  error
-		want     error
 		finishes int
 	}{
-		"at once":          {0, nil, nil, 1},
-		"the fifth time":   {4, away, nil, 5},
-		"for too long":     {1000, away, push.ErrUnavailable, 41},
-		"what is no use":   {1000, other, other, 1},
-		"never after that": {1, other, other, 1},
+		"at once":          {0, nil, 1},
+		"the fifth time":   {4, away, 5},
+		"for too long":     {1000, away, 41},
+		"what is no use":   {1000, other, 1},
+		"never after that": {1, other, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				s, p := &scripted{claims: []booking.Claim{claimed()}, failures: row.failures, failure: row.failure}, &provider{}
-				err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{})
-				if !errors.Is(err, row.want) || (err == nil) != (row.want == nil) || len(s.finished) != row.finishes || len(p.took) != 1 {
-					t.Errorf("%v; %d finishes, %d sends", err, len(s.finished), len(p.took))
+				handle(t, setupScripted(t, s, p))
+				if len(s.finished) != row.finishes || len(p.took) != 1 {
+					t.Errorf("%d finishes, %d sends", len(s.finished), len(p.took))
 				}
 				for _, f := range s.finished {
 					if diff := cmp.Diff(s.finished[0], f); diff != "" {
@@ -166,7 +189,7 @@ func TestWorker_RepeatsFinish(t *testing.T) {
 	}
 }
 
-// Handle goes on, over a delay, while the recipient has more to send.
+// A worker goes on, over a delay, while the recipient has more to send.
 func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -174,21 +197,19 @@ func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 			{Outcome: booking.Again}, {Outcome: booking.PutOff}, {Outcome: booking.Wait, Wait: time.Second}, claimed(), claimed(),
 		}}
 		p := &provider{}
-		if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil {
-			t.Fatal(err)
-		}
+		handle(t, setupScripted(t, s, p))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if len(p.took) != 2 || p.took[0].at.Sub(began) != time.Second {
+		if len(p.took) != 2 || p.took[0].at.Sub(began) != time.Second+booking.LockWait {
 			t.Errorf("sent %+v", p.took)
 		}
 	})
 }
 
-// Handle does not ask again if a finish reports no other push of the recipient.
+// A worker does not ask again if a finish reports no other push of the recipient.
 func TestWorker_StopsWhenNoneIsLeft(t *testing.T) {
 	s, p := &scripted{claims: []booking.Claim{claimed(), claimed()}}, &provider{}
-	if err := setupScripted(t, s, p).Handle(t.Context(), push.WakeUp{}); err != nil || len(p.took) != 1 {
-		t.Errorf("%v; %d sends", err, len(p.took))
+	if handle(t, setupScripted(t, s, p)); len(p.took) != 1 {
+		t.Errorf("%d sends", len(p.took))
 	}
 }

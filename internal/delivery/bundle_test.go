@@ -97,8 +97,35 @@ type bundle struct {
 	store   *store.Store
 	cache   *quota.Cache
 	metrics *metrics
+	waker   *wakes
 	tenant  uuid.UUID
 }
+
+// wakes notes for which recipients it was asked to wake workers, and when.
+type wakes struct {
+	mu   sync.Mutex
+	asks map[int64]time.Duration
+}
+
+func (w *wakes) Wake(recipientKey int64, _ time.Time, in time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asks == nil {
+		w.asks = map[int64]time.Duration{}
+	}
+	w.asks[recipientKey] = in
+}
+
+// of says whether workers are to be woken for a recipient, and in how long.
+func (w *wakes) of(tenant uuid.UUID, recipient string) (in time.Duration, asked bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	in, asked = w.asks[push.RecipientKey(tenant, recipient)]
+	return in, asked
+}
+
+// all is the only lane.
+var all = push.Lanes(1)[0]
 
 var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
 
@@ -110,8 +137,8 @@ func setup(t testing.TB, policy quota.Policy) *bundle {
 	}
 	t.Cleanup(st.Close)
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
-	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), metrics: &metrics{}, tenant: tenant(t, st)}
-	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
+	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), metrics: &metrics{}, waker: &wakes{}, tenant: tenant(t, st)}
+	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), b.waker, quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
 	return b
 }
 
@@ -146,15 +173,13 @@ func (b *bundle) book(t testing.TB, recipient, channel string, at time.Time) pus
 
 func thisSecond() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-func (b *bundle) wakeUp(recipient string) push.WakeUp {
-	return push.WakeUp{RecipientKey: push.RecipientKey(b.tenant, recipient)}
-}
-
-func (b *bundle) handle(t testing.TB, recipient string) {
+// handle has the worker send what is due, and waits for the attempts.
+func (b *bundle) handle(t testing.TB) {
 	t.Helper()
-	if err := b.Handle(t.Context(), b.wakeUp(recipient)); err != nil {
+	if err := b.Handle(t.Context(), push.WakeUp{Lane: all}); err != nil {
 		t.Error(err)
 	}
+	b.Settle()
 }
 
 func (b *bundle) read(t testing.TB, id uuid.UUID) push.Push {

@@ -6,8 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
@@ -32,11 +31,11 @@ type channelQueue struct {
 	busy    int            // attempts and permits under way
 	unused  int            // permits among them that no attempt has used yet
 	closed  bool
+	fed     map[push.Lane]*feeding
 	changed chan struct{} // has an element when there may be something to do
 }
 
-// A recipient that a full queue rejects is woken again when its wake-up is believed to be lost, a minute later. The
-// queue holds as many as can be sent until then, and as many again.
+// The queue holds as many recipients as can be sent to in two minutes. Those that a full queue rejects are found again.
 const (
 	shortestQueue = 10_000
 	queueTime     = 2 * time.Minute
@@ -57,7 +56,7 @@ func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
 	q := &channelQueue{
 		channel: e.Name, speed: e.Speed, slots: s, limit: shortestQueue,
 		breaker: breaker{first: min(e.Retry.First, time.Second), longest: min(e.Retry.Max, 30*time.Second)},
-		members: map[int64]bool{}, changed: make(chan struct{}, 1),
+		members: map[int64]bool{}, fed: map[push.Lane]*feeding{}, changed: make(chan struct{}, 1),
 	}
 	if e.Speed.Every > 0 {
 		q.limit = max(q.limit, int(queueTime/e.Speed.Every))
@@ -89,17 +88,31 @@ func (q *channelQueue) tryPermit() bool {
 	return true
 }
 
+// tryOccupy takes a slot for an attempt at once, if no recipient has to wait. The attempt, or its lack, must be counted.
+func (q *channelQueue) tryOccupy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mustWait() || q.slots.left(q.busy) <= 0 {
+		return false
+	}
+	q.occupy(1)
+	return true
+}
+
+// open is how many recipients may be sent to now without waiting in the queue.
+func (q *channelQueue) open() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mustWait() {
+		return 0
+	}
+	return max(q.slots.left(q.busy), 0)
+}
+
 // occupy counts attempts and permits, with their slots.
 func (q *channelQueue) occupy(n int) {
 	q.slots.change(q.busy, q.busy+n)
 	q.busy += n
-}
-
-// tenantsWith lists the tenants of which at least n recipients wait.
-func (q *channelQueue) tenantsWith(n int) []uuid.UUID {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.waiting.tenantsWith(n)
 }
 
 // len is the number of recipients in the queue.
@@ -109,37 +122,36 @@ func (q *channelQueue) len() int {
 	return q.waiting.len()
 }
 
-// add puts a recipient into the queue. It fails when the queue is closed for good. A queue that is full, or half full
-// of one tenant, drops the recipient: it is woken again later.
-func (q *channelQueue) add(w push.WakeUp) bool {
+// add puts recipients into the queue, unless it is closed for good. A queue that is full, or half full of one tenant,
+// drops a recipient: it is found again later.
+func (q *channelQueue) add(recipients ...booking.Due) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return false
-	}
-	if !q.members[w.RecipientKey] && q.waiting.len() < q.limit && q.waiting.of(w.Tenant) < q.limit/2 {
-		q.members[w.RecipientKey] = true
-		q.waiting.push(w)
+	for _, d := range recipients {
+		if q.closed || q.members[d.RecipientKey] || q.waiting.len() >= q.limit || q.waiting.of(d.Tenant) >= q.limit/2 {
+			continue
+		}
+		q.members[d.RecipientKey] = true
+		q.waiting.push(d)
 		q.signal()
 	}
-	return true
 }
 
 // next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first
 // push may be the one that makes it fail.
-func (q *channelQueue) next() (w push.WakeUp, ok bool) {
+func (q *channelQueue) next() (d booking.Due, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.waiting.len() == 0:
-		return w, false
+		return d, false
 	case q.breaker.closed():
-		w = q.waiting.pop()
+		d = q.waiting.pop()
 	default:
-		w = q.waiting.popAny()
+		d = q.waiting.popAny()
 	}
-	delete(q.members, w.RecipientKey)
-	return w, true
+	delete(q.members, d.RecipientKey)
+	return d, true
 }
 
 // count counts attempts and unused permits that begin or end.
@@ -244,12 +256,10 @@ func pause(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// close closes the queue for good, and returns the recipients in it.
-func (q *channelQueue) close() (recipientKeys []int64) {
+// close closes the queue for good.
+func (q *channelQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.waiting.all(func(w push.WakeUp) { recipientKeys = append(recipientKeys, w.RecipientKey) })
 	q.waiting, q.members = fairQueue{}, nil
-	return recipientKeys
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
@@ -31,7 +32,7 @@ func TestChannelQueue_UnusedPermits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := newChannelQueue(channel.Entry{Name: "sms", Speed: row.speed, Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
 				for i := range 100 {
-					q.add(push.WakeUp{RecipientKey: int64(i)})
+					q.add(booking.Due{RecipientKey: int64(i)})
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				given, stopped := 0, make(chan struct{})
@@ -54,16 +55,16 @@ func TestChannelQueue_UnusedPermits(t *testing.T) {
 	}
 }
 
-// A recipient that is woken again keeps its place, and can be added again once it has
+// A recipient that is found again keeps its place, and can be added again once it has
 // been taken out.
 func TestChannelQueue_NoDuplicates(t *testing.T) {
 	t.Parallel()
 	q := newChannelQueue(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
 	began := time.Now()
 	for i := range 3 {
-		q.add(push.WakeUp{RecipientKey: 1, At: began.Add(time.Duration(i))})
+		q.add(booking.Due{RecipientKey: 1, At: began.Add(time.Duration(i))})
 	}
-	q.add(push.WakeUp{RecipientKey: 2, At: began.Add(time.Second)})
+	q.add(booking.Due{RecipientKey: 2, At: began.Add(time.Second)})
 	if n := q.len(); n != 2 {
 		t.Errorf("%d are in the queue, want 2", n)
 	}
@@ -72,7 +73,7 @@ func TestChannelQueue_NoDuplicates(t *testing.T) {
 			t.Errorf("%d comes, want %d", w.RecipientKey, want+1)
 		}
 	}
-	if q.add(push.WakeUp{RecipientKey: 1}); q.len() != 1 {
+	if q.add(booking.Due{RecipientKey: 1}); q.len() != 1 {
 		t.Error("a recipient that was taken out can not be added again")
 	}
 }
@@ -83,7 +84,7 @@ func TestChannelQueue_Order(t *testing.T) {
 	q := newChannelQueue(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
 	began := time.Now()
 	for i := range 100 {
-		q.add(push.WakeUp{RecipientKey: int64(i), At: began.Add(time.Duration(i))})
+		q.add(booking.Due{RecipientKey: int64(i), At: began.Add(time.Duration(i))})
 	}
 	for want := range int64(10) {
 		if w, _ := q.next(); w.RecipientKey != want {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
@@ -40,6 +41,16 @@ func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots
 		qs.byName[name] = q
 	}
 	return qs
+}
+
+// open lists the channels that can take pushes at once, each with how many, up to most.
+func (qs *channelQueues) open(most int) (channels []booking.DueChannel) {
+	for _, q := range qs.all {
+		if n := min(q.open(), most); n > 0 {
+			channels = append(channels, booking.DueChannel{Name: q.channel, Most: n})
+		}
+	}
+	return channels
 }
 
 // blocked lists the channels whose pushes can be sent only with a permit out of the queue.

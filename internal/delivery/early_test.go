@@ -1,30 +1,35 @@
 package delivery_test
 
 import (
-	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// A queue whose clock is ahead must send a wake-up again, else the push would wait until it
-// is armed anew. A wake-up for a time that has passed is not sent again.
+// A wake-up that comes before its time, because the queue's clock is ahead, is followed when its time has come, once for
+// all parts. One for a time that has passed is followed at once only.
 func TestWorker_EarlyWakeUp(t *testing.T) {
-	t.Parallel()
-	d := setup(t, nil)
-	p := d.book(t, "anna", "log", thisSecond().Add(time.Minute))
-	w := d.wakeUp("anna")
-	w.At = p.SendAt
-	var early push.ComeAgain
-	if err := d.Handle(t.Context(), w); !errors.As(err, &early) || early.In > time.Minute || early.In < time.Until(w.At) {
-		t.Errorf("%v", err)
-	}
-	w.At = thisSecond()
-	if err := d.Handle(t.Context(), w); err != nil {
-		t.Errorf("%v", err)
-	}
-	if got := d.read(t, p.ID); got.Status != push.Scheduled || len(got.Sends) != 0 {
-		t.Errorf("%+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, p := &scripted{claims: []booking.Claim{claimed()}, looked: true}, &provider{}
+		w := setupScripted(t, s, p)
+		due := time.Now().Add(time.Minute)
+		for part := range 3 {
+			if err := w.Handle(t.Context(), push.WakeUp{Lane: all, At: due, Part: part}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		handle(t, w)
+		time.Sleep(time.Minute - 1)
+		if s.looked = false; len(p.took) > 0 {
+			t.Fatal("sent before its time")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if w.Settle(); len(p.took) != 1 || !p.took[0].at.Equal(due) {
+			t.Errorf("sent %+v, want at %s", p.took, due)
+		}
+	})
 }

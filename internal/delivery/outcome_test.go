@@ -41,7 +41,7 @@ func TestWorker_Outcomes(t *testing.T) {
 			d.cache.Reserve(anna, place, policy)
 			d.cache.Fill(anna, p.ID, []quota.Booking{place})
 
-			d.handle(t, "anna")
+			d.handle(t)
 			got := d.read(t, p.ID)
 			if got.Status != row.status || got.LastError != row.error || got.PossiblyDelivered != row.unsure {
 				t.Errorf("%+v", got)
@@ -72,7 +72,7 @@ func TestWorker_AttemptsBearOneID(t *testing.T) {
 	}
 	p := d.book(t, "anna", "log", thisSecond())
 	for range retry.MaxAttempts {
-		d.handle(t, "anna")
+		d.handle(t)
 		d.due(t, p)
 	}
 	for i, s := range d.all() {
@@ -106,7 +106,7 @@ func TestWorker_ChannelGone(t *testing.T) {
 	d := setup(t, nil)
 	p, other := d.book(t, "anna", "gone", thisSecond()), d.book(t, "anna", "log", thisSecond())
 	for range retry.MaxAttempts + 2 {
-		d.handle(t, "anna")
+		d.handle(t)
 	}
 	if got := d.read(t, p.ID); got.Status != push.Scheduled || got.Attempts != 0 || got.LastError != "" {
 		t.Fatalf("%+v", got)
@@ -114,11 +114,10 @@ func TestWorker_ChannelGone(t *testing.T) {
 	if got := d.read(t, other.ID); got.Status != push.Sent || len(d.all()) != 1 {
 		t.Errorf("%+v; %d were sent", got, len(d.all()))
 	}
-	due, err := d.store.Due(t.Context(), 10, 0, nil)
+	ahead, err := d.store.Ahead(t.Context(), all, time.Time{}, time.Minute)
 	overdue, overdueErr := d.store.Overdue(t.Context())
-	armed, armErr := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { return nil })
-	if err := errors.Join(err, overdueErr, armErr); err != nil || len(due) != 0 || overdue != 0 || armed != 0 {
-		t.Errorf("%d are polled, overdue for %s, %d armed, %v", len(due), overdue, armed, err)
+	if err := errors.Join(err, overdueErr); err != nil || len(ahead.Oldest) != 0 || overdue != 0 || len(ahead.Moments) != 0 {
+		t.Errorf("%+v, overdue for %s, %v", ahead, overdue, err)
 	}
 	late := p
 	late.ID, late.TTL, late.ExpiresAt = uuid.New(), 0, time.Now().Add(time.Millisecond)
@@ -126,7 +125,7 @@ func TestWorker_ChannelGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it expires", func() bool {
-		ended, err := d.store.Expire(t.Context(), 10)
+		ended, err := d.store.Expire(t.Context(), push.Lanes(1), 10)
 		return err == nil && len(ended) == 1
 	})
 	if got := d.read(t, late.ID); got.Status != push.Expired || got.LastError != "it expired before it could be sent: its channel is not configured any more" {
@@ -142,11 +141,10 @@ func TestWorker_StaleWakeUps(t *testing.T) {
 	if _, err := d.store.Cancel(t.Context(), d.tenant, p.ID); err != nil {
 		t.Fatal(err)
 	}
-	d.handle(t, "anna")
-	d.handle(t, "nobody")
+	d.handle(t)
 	d.book(t, "bert", "log", thisSecond())
-	d.handle(t, "bert")
-	d.handle(t, "bert")
+	d.handle(t)
+	d.handle(t)
 	if sent := d.all(); len(sent) != 1 || sent[0].push.Recipient != "bert" {
 		t.Errorf("sent %+v", sent)
 	}
@@ -158,7 +156,7 @@ func TestWorker_TooLate(t *testing.T) {
 	d := setup(t, nil)
 	late := d.book(t, "anna", "log", thisSecond().Add(-2*time.Hour)) // its hour is over
 	next := d.book(t, "anna", "log", thisSecond())
-	d.handle(t, "anna")
+	d.handle(t)
 	if got := d.read(t, late.ID); got.Status != push.Expired || len(got.Sends) != 0 {
 		t.Errorf("%+v", got)
 	}

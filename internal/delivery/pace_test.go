@@ -36,7 +36,9 @@ func TestWorker_SendsWindowApart(t *testing.T) {
 	for i := range 4 {
 		pushes = append(pushes, d.book(t, "anna", "log", first.Add(time.Duration(i)*window)))
 	}
-	d.handle(t, "anna") // one wake-up, for the first of them
+	if err := d.Handle(t.Context(), push.WakeUp{Lane: all, At: first}); err != nil { // one wake-up, for the first of them
+		t.Fatal(err)
+	}
 	eventually(t, "all are sent", func() bool { return d.read(t, pushes[3].ID).Status == push.Sent })
 	for i, p := range pushes {
 		got := d.read(t, p.ID)
@@ -65,7 +67,7 @@ func TestWorker_BacklogOrder(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for range 8 {
-		wg.Go(func() { d.handle(t, "anna") })
+		wg.Go(func() { d.handle(t) })
 	}
 	wg.Wait()
 	eventually(t, "all are sent", func() bool { return d.read(t, want[9]).Status == push.Sent })
@@ -107,7 +109,7 @@ func TestWorker_UnknownOutcomesCount(t *testing.T) {
 			}
 			d.book(t, "anna", "log", thisSecond().Add(-time.Minute))
 			d.book(t, "anna", "log", thisSecond())
-			d.handle(t, "anna")
+			d.handle(t)
 			d.sentEventually(t, 2)
 			sends := d.all()
 			if gap := sends[1].at.Sub(sends[0].at); outcome == push.Unknown && gap < window {
@@ -117,16 +119,19 @@ func TestWorker_UnknownOutcomesCount(t *testing.T) {
 	}
 }
 
-// A push that the gate puts off for long is left to its next wake-up.
+// A push that the gate puts off for long is left to its next wake-up, which the worker asks for.
 func TestWorker_DeferredPush(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}})
 	first := d.book(t, "anna", "log", thisSecond().Add(-time.Minute))
 	second := d.book(t, "anna", "log", thisSecond())
 	third := d.book(t, "anna", "log", thisSecond())
-	d.handle(t, "anna")
+	d.handle(t)
 	if n := len(d.all()); n != 1 || d.metrics.putOff != 2 {
 		t.Errorf("%d were sent, %d put off", n, d.metrics.putOff)
+	}
+	if in, asked := d.waker.of(d.tenant, "anna"); !asked || in > time.Minute || in < 50*time.Second {
+		t.Errorf("woken again: %v, in %s", asked, in)
 	}
 	sent := d.read(t, first.ID).Sends[0]
 	for _, p := range []push.Push{second, third} {

@@ -4,22 +4,21 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // Worker handles wake-ups. It is safe for concurrent use.
 //
-// A recipient that waits holds no slot. It is delayed if the quota allows its next push in a moment, and queued if
+// A recipient that must wait holds no slot. It is delayed if the quota allows its next push in a moment, and queued if
 // its channel can not take a push yet. After an outage, when most recipients have several pushes that are due, nearly
 // all of them wait most of the time.
 type Worker struct {
@@ -27,33 +26,45 @@ type Worker struct {
 	cache    *quota.Cache
 	channels *channel.Set
 	queues   *channelQueues
+	waker    waker
 	log      *slog.Logger
 	metrics  observer
 	cfg      Config
-	handlers chan struct{} // one element for each handler at work
+	slots    chan struct{} // one element for each slot in use
+	claiming chan struct{} // one element for each lane that takes slots, and claims for them
 
-	mu      sync.Mutex
-	delayed map[delayKey]*delay
-	closed  bool
-	left    []int64         // recipients for other workers, since this one is closed
-	looking sync.WaitGroup  // delayed recipients and permits, until they have been handled
-	work    context.Context // of those; it ends when the worker closes
-	close   context.CancelFunc
+	mu       sync.Mutex
+	lanes    map[push.Lane]*lane
+	early    map[push.WakeUp]*time.Timer // wake-ups whose time has not come
+	delayed  map[delayKey]*delay
+	closed   bool
+	handling sync.WaitGroup  // wake-ups
+	attempts sync.WaitGroup  // that their handlers have begun
+	looking  sync.WaitGroup  // early wake-ups, delayed recipients and permits, until they have been handled
+	work     context.Context // of those; it ends when the worker closes
+	close    context.CancelFunc
 }
 
 // Config is what a Worker has to know.
 type Config struct {
 	Policy      quota.Policy
-	Lease       time.Duration // how long an attempt may take before it counts as lost
-	Concurrency int           // attempts at the same time
-	Pacer       pacer         // nil: this is the only worker, and no channel's speed is limited
+	Lease       time.Duration      // how long an attempt may take before it counts as lost
+	Concurrency int                // attempts at the same time
+	Pacer       pacer              // nil: this is the only worker, and no channel's speed is limited
+	Lanes       func() []push.Lane // that this worker owns, whose recipients wait in its channels' queues; nil: none
 }
 
-// attempts is the part of the store that begins and ends attempts, and leaves recipients to other workers.
+// attempts is the part of the store that finds what is due, and begins and ends attempts.
 type attempts interface {
+	Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error)
+	ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error)
 	Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error)
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
-	Unarm(ctx context.Context, recipientKeys []int64) error
+}
+
+// waker has the lane of a recipient looked at when something becomes due, which is in so long. It does not wait.
+type waker interface {
+	Wake(recipientKey int64, at time.Time, in time.Duration)
 }
 
 // observer is told what happened, for the metrics.
@@ -65,7 +76,7 @@ type observer interface {
 	PutOff()
 }
 
-// delayKey is a delayed recipient, and the channel that its wake-up was for.
+// delayKey is a delayed recipient, and the channel that a push of it was due for.
 type delayKey struct {
 	recipient int64
 	channel   string
@@ -77,71 +88,95 @@ type delay struct {
 }
 
 // New returns a worker on top of its parts.
-func New(st attempts, cache *quota.Cache, channels *channel.Set, log *slog.Logger, metrics observer, cfg Config) *Worker {
+func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
-		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency),
-		log: log, metrics: metrics, cfg: cfg, handlers: make(chan struct{}, cfg.Concurrency), delayed: map[delayKey]*delay{},
+		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
+		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), claiming: make(chan struct{}, mostClaiming),
+		lanes: map[push.Lane]*lane{}, early: map[push.WakeUp]*time.Timer{}, delayed: map[delayKey]*delay{},
 	}
 	w.work, w.close = context.WithCancel(context.Background())
 	return w
 }
 
-// Handle sends what is due for the recipient of a wake-up, one push after another, until nothing is left to do now. A
-// recipient that must wait for less than [booking.Patience], or for its channel, is handled again without another
-// wake-up. Handle fails only if Postgres could not be reached, or with [push.ComeAgain] if the wake-up has to come again.
-func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
-	queue := w.queues.byName[wake.Channel]
-	switch {
-	case queue == nil:
-		return w.serve(ctx, wake, &permit{})
-	case queue.tryPermit():
-		p := &permit{queue: queue, anyChannel: true}
+// handle sends what is due for a recipient, one push after another, until nothing is left to do now. A recipient that
+// must wait for less than [booking.Patience], or for its channel, is handled again.
+func (w *Worker) handle(d booking.Due) {
+	p := &permit{}
+	if queue := w.queues.byName[d.Channel]; queue != nil {
+		if !queue.tryPermit() {
+			queue.add(d)
+			return
+		}
+		p = &permit{queue: queue, anyChannel: true}
 		defer p.release()
-		return w.serve(ctx, wake, p)
-	case queue.add(wake):
-		return nil
 	}
-	return push.ComeAgain{In: time.Second} // the queue is closed: another worker handles it
+	w.serve(d, p)
 }
 
-// serve does what can be done for a recipient now, as one of the handlers.
-func (w *Worker) serve(ctx context.Context, wake push.WakeUp, p *permit) error {
-	w.handlers <- struct{}{}
-	pause, err := w.pass(ctx, wake, p)
-	<-w.handlers
-	if err == nil && pause > 0 && !w.delay(wake, pause) {
-		return push.ComeAgain{In: pause} // another worker handles it
+// serve does what can be done for a recipient now, in a slot.
+func (w *Worker) serve(d booking.Due, p *permit) {
+	w.slots <- struct{}{}
+	pause, err := w.pass(w.work, d, p)
+	w.freeSlots(1)
+	w.settle(d, pause, err)
+}
+
+func (w *Worker) freeSlots(n int) {
+	for range n {
+		<-w.slots
 	}
-	return err
+}
+
+// settle has a recipient handled again after a pause, or after a failure.
+func (w *Worker) settle(d booking.Due, pause time.Duration, err error) {
+	if err != nil {
+		if pause = time.Second; w.work.Err() == nil {
+			w.log.Warn("a recipient was not handled; it is tried again", "error", err)
+		}
+	}
+	if pause > 0 {
+		w.delay(d, pause)
+	}
 }
 
 // delay has a recipient handled after a pause, unless the worker is closed.
-func (w *Worker) delay(wake push.WakeUp, pause time.Duration) bool {
+func (w *Worker) delay(d booking.Due, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return false
+		return
 	}
 	until := time.Now().Add(pause)
-	key := delayKey{wake.RecipientKey, wake.Channel}
-	if d := w.delayed[key]; d != nil {
-		if until.Before(d.until) && d.timer.Stop() {
-			d.until = until
-			d.timer.Reset(pause)
+	key := delayKey{d.RecipientKey, d.Channel}
+	if delayed := w.delayed[key]; delayed != nil {
+		if until.Before(delayed.until) && delayed.timer.Stop() {
+			delayed.until = until
+			delayed.timer.Reset(pause)
 		}
-		return true
+		return
 	}
 	w.looking.Add(1)
-	w.delayed[key] = &delay{until, time.AfterFunc(pause, func() { w.handleDelayed(wake) })}
-	return true
+	w.delayed[key] = &delay{until, time.AfterFunc(pause, func() { w.handleDelayed(d) })}
 }
 
-func (w *Worker) handleDelayed(wake push.WakeUp) {
+func (w *Worker) handleDelayed(d booking.Due) {
 	defer w.looking.Done()
 	w.mu.Lock()
-	delete(w.delayed, delayKey{wake.RecipientKey, wake.Channel})
+	delete(w.delayed, delayKey{d.RecipientKey, d.Channel})
 	w.mu.Unlock()
-	w.handleAgain(wake, w.Handle(w.work, wake))
+	w.handle(d)
+}
+
+// delayedIn lists the recipients of a lane that are delayed.
+func (w *Worker) delayedIn(l push.Lane) (recipientKeys []int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.delayed {
+		if shard := push.Shard(key.recipient); shard >= l.First && shard <= l.Last {
+			recipientKeys = append(recipientKeys, key.recipient)
+		}
+	}
+	return recipientKeys
 }
 
 // usePermit offers a permit to the recipients in a queue, one after another, until one has used it.
@@ -150,35 +185,16 @@ func (w *Worker) usePermit(queue *channelQueue) {
 	p := &permit{queue: queue}
 	defer p.release()
 	for p.queue != nil {
-		wake, ok := queue.next()
+		d, ok := queue.next()
 		if !ok {
 			return
 		}
-		w.handleAgain(wake, w.serve(w.work, wake, p))
+		w.serve(d, p)
 	}
 }
 
-// handleAgain delays a recipient that was not handled, as often as it takes. Once the worker is closed, another
-// worker handles it.
-func (w *Worker) handleAgain(wake push.WakeUp, err error) {
-	if err == nil {
-		return
-	}
-	pause := time.Second
-	if early, ok := errors.AsType[push.ComeAgain](err); ok {
-		pause = early.In // its wake-up is used up
-	} else if w.work.Err() == nil {
-		w.log.Warn("a recipient that waited was not handled; it is tried again", "error", err)
-	}
-	if !w.delay(wake, pause) {
-		w.mu.Lock()
-		w.left = append(w.left, wake.RecipientKey)
-		w.mu.Unlock()
-	}
-}
-
-// Run gives permits to the recipients in the queues until ctx ends. Then it leaves all recipients that wait to other
-// workers, waits for the attempts under way, and leaves the rest of those recipients' pushes to other workers, too.
+// Run feeds the queues, and gives permits to the recipients in them, until ctx ends. Then it leaves all recipients that
+// wait to other workers, and waits for the attempts under way.
 func (w *Worker) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, queue := range w.queues.all {
@@ -192,51 +208,40 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.cfg.Pacer != nil {
 		running.Go(func() { _ = w.cfg.Pacer.Run(ctx, w.channels.Names(), w.queues.hold) }) // it never fails
 	}
+	if w.cfg.Lanes != nil {
+		running.Go(func() { _ = loop.Loop{Name: "feed", Interval: feedInterval, Log: w.log, Pass: w.feed}.Run(ctx) }) // nor does it
+	}
 	<-ctx.Done()
 	running.Wait()
-	w.unarm(w.closeAll())
-	w.close()
+	w.closeAll()
+	w.handling.Wait()
+	w.attempts.Wait()
 	w.looking.Wait()
-	w.unarm(w.left)
 	return nil
 }
 
-// unarm leaves recipients to other workers.
-func (w *Worker) unarm(recipientKeys []int64) {
-	if len(recipientKeys) == 0 {
-		return
-	}
-	if err := w.store.Unarm(context.Background(), recipientKeys); err != nil {
-		w.log.Warn("recipients that wait are armed again only when their lease ends", "recipients", len(recipientKeys), "error", err)
-	}
-}
-
-// closeAll closes the worker and its queues, and returns the recipients that waited.
-func (w *Worker) closeAll() (recipientKeys []int64) {
+// closeAll closes the worker and its queues, and wakes other workers for the recipients that wait.
+func (w *Worker) closeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
+	w.close()
+	now := time.Now()
 	for key, d := range w.delayed {
 		if d.timer.Stop() {
-			recipientKeys = append(recipientKeys, key.recipient)
 			w.looking.Done()
 		}
+		w.waker.Wake(key.recipient, now, 0)
+	}
+	for wake, timer := range w.early {
+		if timer.Stop() {
+			w.looking.Done()
+		}
+		w.waker.Wake(int64(wake.Lane.First), wake.At, time.Until(wake.At))
 	}
 	for _, queue := range w.queues.all {
-		recipientKeys = append(recipientKeys, queue.close()...)
+		queue.close()
 	}
-	return recipientKeys
-}
-
-// Busy lists the tenants of which at least so many recipients wait for a channel; 0: half as many as are sent in ten
-// seconds, and a few thousand.
-func (w *Worker) Busy(enough int) (sources []push.TenantChannel) {
-	for _, q := range w.queues.all {
-		for _, tenant := range q.tenantsWith(cmp.Or(enough, max(q.limit/24, shortestQueue/4))) {
-			sources = append(sources, push.TenantChannel{Tenant: tenant, Channel: q.channel})
-		}
-	}
-	return sources
 }
 
 // Channels calls each for every channel, with the number of recipients in its queue, and how much longer it pauses
@@ -245,4 +250,10 @@ func (w *Worker) Channels(each func(channel string, waiting int, held time.Durat
 	for _, queue := range w.queues.all {
 		each(queue.channel, queue.len(), queue.held())
 	}
+}
+
+// Waits reports whether the pushes of a channel have to wait in its queue. They may be overdue for that.
+func (w *Worker) Waits(channel string) bool {
+	queue := w.queues.byName[channel]
+	return queue != nil && queue.blocked()
 }

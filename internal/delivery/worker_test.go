@@ -49,11 +49,7 @@ func TestWorker_DelayedRecipientsHoldNoSlot(t *testing.T) {
 		}
 	}
 	defer d.run(t)()
-	for i := range recipients {
-		if err := d.Handle(t.Context(), d.wakeUp(fmt.Sprint("r", i))); err != nil {
-			t.Error(err)
-		}
-	}
+	d.handle(t)
 	d.sentEventually(t, 3*recipients)
 	got := map[string]int{}
 	for _, s := range d.all() {
@@ -84,13 +80,9 @@ func TestWorker_StopsDuringAttempt(t *testing.T) {
 	for n := range 3 {
 		d.book(t, "anna", "log", thisSecond().Add(time.Duration(n-10)*time.Second))
 	}
-	arm := func([]push.WakeUp) error { return nil }
-	if _, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, arm); err != nil {
-		t.Fatal(err)
-	}
 	stop := d.run(t)
 	answer <- struct{}{}
-	if err := d.Handle(t.Context(), d.wakeUp("anna")); err != nil {
+	if err := d.Handle(t.Context(), push.WakeUp{Lane: all}); err != nil {
 		t.Fatal(err)
 	}
 	<-sending
@@ -105,44 +97,36 @@ func TestWorker_StopsDuringAttempt(t *testing.T) {
 	answer <- struct{}{}
 	<-stopped
 	d.sentEventually(t, 2)
-	if n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, arm); n != 1 || err != nil {
-		t.Errorf("%d are to be armed again, %v; want the third", n, err)
-	}
 }
 
-// A worker that stopped has its delayed recipients armed again, and hands back the
+// A worker that stopped has other workers woken for its delayed recipients and early wake-ups, and hands back the
 // wake-ups that still come.
 func TestWorker_StoppedDelaysNothing(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Policy{{Name: "second", Limit: 1, Window: 1900 * time.Millisecond}})
 	d.answer = func(context.Context, push.Push, int) channel.Result { return channel.Result{Outcome: push.Delivered} }
-	for _, who := range []string{"anna", "bert"} {
-		for n := range 2 {
-			d.book(t, who, "log", thisSecond().Add(time.Duration(n-10)*time.Second))
-		}
-	}
-	promote := func() (n int) {
-		t.Helper()
-		n, err := d.store.Promote(t.Context(), time.Minute, time.Minute, 10, nil, func([]push.WakeUp) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+	for n := range 2 {
+		d.book(t, "anna", "log", thisSecond().Add(time.Duration(n-10)*time.Second))
 	}
 	stop := d.run(t)
-	promote()
-	if err := d.Handle(t.Context(), d.wakeUp("anna")); err != nil || len(d.all()) != 1 || promote() != 0 {
+	d.handle(t)
+	if err := d.Handle(t.Context(), push.WakeUp{Lane: push.Lane{First: 7, Last: 7}, At: time.Now().Add(time.Minute)}); err != nil || len(d.all()) != 1 {
 		t.Fatalf("%v, sent %d", err, len(d.all()))
 	}
 	stop()
-	if n := promote(); n != 1 {
-		t.Errorf("%d are to be armed again, want the delayed one", n)
+	if in, asked := d.waker.of(d.tenant, "anna"); !asked || in > 0 {
+		t.Errorf("woken for the delayed one: %v, in %s", asked, in)
 	}
-	var early push.ComeAgain
-	if err := d.Handle(t.Context(), d.wakeUp("bert")); !errors.As(err, &early) || early.In > 2*time.Second {
-		t.Errorf("the wake-up that came then was answered with %v", err)
+	if in := d.waker.asks[7]; in < 50*time.Second || in > time.Minute {
+		t.Errorf("woken for the early wake-up in %s", in)
 	}
-	if n := len(d.all()); n != 2 {
-		t.Errorf("%d were sent, want the first of each", n)
+	d.book(t, "bert", "log", thisSecond())
+	for _, at := range []time.Time{{}, time.Now().Add(time.Second)} {
+		if err := d.Handle(t.Context(), push.WakeUp{Lane: all, At: at}); !errors.As(err, new(push.ComeAgain)) {
+			t.Errorf("a wake-up that came then was answered with %v", err)
+		}
+	}
+	if n := len(d.all()); n != 1 {
+		t.Errorf("%d were sent, want the first", n)
 	}
 }

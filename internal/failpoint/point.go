@@ -19,13 +19,13 @@ const (
 	BookCommitting  Point = "book.committing"  //
 	BookCommitted   Point = "book.committed"   // the cache does not know
 	SubmitTold      Point = "submit.told"      // the cache knows, the queue not
-	SubmitArmed     Point = "submit.armed"     // the caller does not know
+	SubmitArmed     Point = "submit.armed"     // the caller does not know, and the queue perhaps
 	BatchCommitted  Point = "batch.committed"  // the cache does not know
 	CancelCommitted Point = "cancel.committed" // the cache does not know
 	MoveLocked      Point = "move.locked"      //
 	MoveCommitting  Point = "move.committing"  //
 	MoveCommitted   Point = "move.committed"   // neither cache nor queue know
-	PromoteArmed    Point = "promote.armed"    // in the queue, not committed
+	PromoteArmed    Point = "promote.armed"    // in the queue, not noted
 	PromoteDone     Point = "promote.done"     //
 	ClaimLocked     Point = "claim.locked"     // decided, under the locks
 	ClaimCommitting Point = "claim.committing" //

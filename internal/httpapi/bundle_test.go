@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -64,7 +63,7 @@ func (b *bundle) advance(d time.Duration) {
 
 type noQueue struct{}
 
-func (noQueue) Arm(context.Context, []push.WakeUp) error { return nil }
+func (noQueue) Wake(int64, time.Time, time.Duration) {}
 
 // submits counts submitted pushes by their outcome.
 type submits struct {
@@ -117,7 +116,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
 	return schedule.New(st, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
-		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute})
+		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute})
 }
 
 // newTenant makes a tenant with a key.

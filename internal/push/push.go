@@ -24,7 +24,7 @@ type Push struct {
 	NextAt          time.Time     // when to try next: SendAt at first, later after retries and deferrals
 	ExpiresAt       time.Time     // from here on it is not sent any more
 	TTL             time.Duration // ExpiresAt moves with SendAt, so long behind it; 0: the caller fixed ExpiresAt
-	ArmedUntil      time.Time     // until then a wake-up is believed to be in the queue; zero: none is
+	Bulk            bool          // the tenant has many for the same second: those of others come first
 
 	Status            Status
 	Gen               int64 // grows whenever the plan changes; a wake-up of another Gen is stale
@@ -61,22 +61,16 @@ const (
 	Unknown   Outcome = "unknown"   // may have been delivered
 )
 
-// WakeUp is the queue's task for a push. It carries ids only and decides nothing: the worker that it wakes asks
-// Postgres what to do.
+// WakeUp is the queue's task: something is due in a lane. It carries ids only and decides nothing: the worker that it
+// wakes asks Postgres what to do.
 type WakeUp struct {
-	Push         uuid.UUID
-	Tenant       uuid.UUID
-	Gen          int64
-	RecipientKey int64     // see [RecipientKey]
-	Channel      string    // of the push; empty: not known
-	At           time.Time // when to wake up, by Postgres' clock
+	Lane Lane
+	At   time.Time // when to wake up, by Postgres' clock
+	Part int       // 0, 1, …: so many are armed for the same time that several workers can help
 
 	// In is how far away At was, by Postgres' clock, when the wake-up was made: for a queue whose clock is another
 	// one. It does not travel.
 	In time.Duration `json:"-"`
-
-	// Again says that the push was armed before. It does not travel either.
-	Again bool `json:"-"`
 }
 
 // TenantChannel names what one tenant sends through one channel.

@@ -2,16 +2,23 @@ package queue_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+const (
+	tenth       = 100 * time.Millisecond
+	concurrency = 8 // of serve
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -29,9 +36,28 @@ func setup(t testing.TB) *queue.Queue {
 	return queue.New(client(t, testenv.Redis(t)), 3, nil)
 }
 
+// wakeUp is one that no other is equal to.
 func wakeUp(in time.Duration) push.WakeUp {
-	return push.WakeUp{Push: uuid.New(), Gen: 1, RecipientKey: int64(uuid.New().ID()), At: time.Now().UTC().Add(in), In: in}
+	at := time.Now().UTC().Add(in).Truncate(time.Millisecond) // as precise as it travels
+	return push.WakeUp{Lane: push.Lanes(4)[rand.IntN(4)], At: at, Part: rand.Int(), In: in}
 }
+
+// armed returns the wake-up that asynq has under an id.
+func armed(t testing.TB, rdb *redis.Client, name, id string) push.WakeUp {
+	t.Helper()
+	task, err := asynq.NewInspectorFromRedisClient(rdb).GetTaskInfo(name, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w struct{ First, Last, At, Part int64 }
+	if err := json.Unmarshal(task.Payload, &w); err != nil {
+		t.Fatal(err)
+	}
+	return push.WakeUp{Lane: push.Lane{First: int(w.First), Last: int(w.Last)}, At: time.UnixMilli(w.At).UTC(), Part: int(w.Part)}
+}
+
+// same reports whether two are for the same lane, moment and part.
+func same(a, b push.WakeUp) bool { return a.Lane == b.Lane && a.At.Equal(b.At) && a.Part == b.Part }
 
 func arm(t testing.TB, q *queue.Queue, wakeUps ...push.WakeUp) {
 	t.Helper()
@@ -55,7 +81,7 @@ func serve(t testing.TB, q *queue.Queue, handle func(context.Context, push.WakeU
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- q.Serve(ctx, queue.ServerConfig{Concurrency: 8, Drain: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}, handle)
+		done <- q.Serve(ctx, queue.ServerConfig{Concurrency: concurrency, Drain: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}, handle)
 	}()
 	stopped := false
 	stop = func() {
@@ -70,6 +96,15 @@ func serve(t testing.TB, q *queue.Queue, handle func(context.Context, push.WakeU
 	}
 	t.Cleanup(stop)
 	return stop
+}
+
+// empty waits until no wake-up is left.
+func empty(t testing.TB, q *queue.Queue) {
+	t.Helper()
+	eventually(t, "the queue is empty", func() bool {
+		s := sizes(t, q)
+		return s["pending"]+s["active"]+s["scheduled"]+s["retry"] == 0
+	})
 }
 
 // eventually waits for a fact.

@@ -2,102 +2,85 @@ package queue_test
 
 import (
 	"context"
-	"encoding/json"
-	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/channel"
-	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
-	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/redisscript"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-type unobserved struct{}
-
-func (unobserved) Attempted(string, string, bool, time.Duration) {}
-
-func (unobserved) Unregistered(string) {}
-func (unobserved) PutOff()             {}
-
-// TestServe_EarlyWakeUps: asynq cuts the time of a wake-up to its second, so that those of retries and deferrals come
-// up to a second early. What counts is when the attempt begins, by Postgres' clock.
+// TestServe_EarlyWakeUps: asynq cuts the time of a wake-up to its second, so that those for parts of a second come up
+// to a second early. One that is told so comes again until its time has come.
 func TestServe_EarlyWakeUps(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
-	st, err := store.Open(t.Context(), url, store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	rdb := client(t, testenv.Redis(t))
-	q, log := queue.New(rdb, 2, nil), slog.New(slog.DiscardHandler)
-	channels, err := channel.NewSet(channel.Entry{Name: "log", Channel: channel.NewLog(log), Retry: push.Retry{MaxAttempts: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	worker := delivery.New(st, quota.NewCache(rdb, redisscript.Config{}), channels, log, unobserved{}, delivery.Config{Lease: time.Minute, Concurrency: 5})
-
-	// Five recipients' pushes, whose retries are due at five parts of a second.
-	tenant, now := uuid.New(), time.Now().UTC()
-	second := now.Truncate(time.Second).Add(2 * time.Second)
-	var (
-		drafts  []booking.Draft
-		wakeUps []push.WakeUp
-	)
+	q := setup(t)
+	second := time.Now().UTC().Truncate(time.Second).Add(2 * time.Second)
+	var wakeUps []push.WakeUp
 	for i := range 5 {
-		p := push.Push{ID: uuid.New(), Tenant: tenant, Recipient: string(rune('a' + i)), Channel: "log", Message: json.RawMessage(`{}`),
-			SendAt: now.Truncate(time.Second), RequestedSendAt: now.Truncate(time.Second), TTL: time.Hour}
-		drafts = append(drafts, booking.Draft{Push: p})
-		wakeUps = append(wakeUps, push.WakeUp{Push: p.ID, Gen: 1, RecipientKey: push.RecipientKey(tenant, p.Recipient), At: second.Add(time.Duration(i+5) * 99 * time.Millisecond)})
-		wakeUps[i].In = time.Until(wakeUps[i].At)
+		at := second.Add(time.Duration(i+5) * tenth)
+		wakeUps = append(wakeUps, push.WakeUp{Lane: push.Lanes(1)[0], At: at, In: time.Until(at)})
 	}
-	if _, err := st.Book(t.Context(), booking.Order{Drafts: drafts}); err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range wakeUps {
-		testenv.Exec(t, url, `UPDATE pushes SET next_at = $2 WHERE id = $1`, w.Push, w.At)
-	}
-
 	var (
 		mu    sync.Mutex
 		early = 0
 	)
-	handled := make(chan struct{}, 10)
-	serve(t, q, func(ctx context.Context, w push.WakeUp) error {
-		mu.Lock()
-		if time.Now().Before(w.At) {
+	done := make(chan push.WakeUp, 100)
+	serve(t, q, func(_ context.Context, w push.WakeUp) error {
+		if in := time.Until(w.At); in > 0 {
+			mu.Lock()
+			defer mu.Unlock()
 			early++
+			return push.ComeAgain{In: in}
 		}
-		mu.Unlock()
-		defer func() { handled <- struct{}{} }()
-		return worker.Handle(ctx, w)
+		done <- w
+		return nil
 	})
 	arm(t, q, wakeUps...)
 	for range wakeUps {
-		<-handled
+		w := <-done
+		i := slices.IndexFunc(wakeUps, func(other push.WakeUp) bool { return same(w, other) })
+		if i < 0 {
+			t.Fatalf("%+v was handled, which nobody armed, or a second time", w)
+		}
+		wakeUps[i].Part = -1
 	}
-	for i, draft := range drafts {
-		p, err := st.Push(t.Context(), tenant, draft.Push.ID)
-		for ; err == nil && p.Status != push.Sent; p, err = st.Push(t.Context(), tenant, draft.Push.ID) { // the worker waits for it
-			time.Sleep(time.Millisecond)
-		}
-		if err != nil || len(p.Sends) != 1 {
-			t.Fatalf("%+v, %v", p, err)
-		}
-		if late := p.Sends[0].StartedAt.Sub(wakeUps[i].At); late < 0 {
-			t.Errorf("due at %s, it was sent %s before", wakeUps[i].At, -late)
-		}
-	}
+	empty(t, q)
+	mu.Lock()
+	defer mu.Unlock()
 	if early == 0 {
 		t.Error("no wake-up came early: nothing was tested")
+	}
+	if len(done) > 0 {
+		t.Errorf("%d were handled twice", len(done))
+	}
+}
+
+// TestArm_OrderWithinSecond: asynq takes wake-ups of the same second by their ids. Whatever their lanes, those for an
+// earlier moment come first, so that none waits behind one that is still early.
+func TestArm_OrderWithinSecond(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.Redis(t))
+	q := queue.New(rdb, 1, nil)
+	second := time.Now().UTC().Truncate(time.Second).Add(time.Hour)
+	for _, lane := range push.Lanes(4) {
+		for i := range 10 {
+			at := second.Add(time.Duration(9-i) * tenth)
+			arm(t, q, push.WakeUp{Lane: lane, At: at, In: time.Until(at)})
+		}
+	}
+	ids := rdb.ZRange(t.Context(), "asynq:{push-lane0}:scheduled", 0, -1).Val()
+	if len(ids) != 40 {
+		t.Fatalf("%d are scheduled", len(ids))
+	}
+	var last time.Time
+	for _, id := range ids {
+		w := armed(t, rdb, "push-lane0", id)
+		if w.At.Before(last) {
+			t.Errorf("%s comes behind %s", w.At, last)
+		}
+		last = w.At
 	}
 }

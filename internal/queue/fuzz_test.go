@@ -5,23 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// FuzzWakeUp holds that a payload is refused, or is a wake-up for some push which is the same when it is written again;
+// FuzzWakeUp holds that a payload is refused, or is a wake-up for some lane which is the same when it is written again;
 // and that no wake-up is turned into a queue that does not exist.
 func FuzzWakeUp(f *testing.F) {
-	real, err := json.Marshal(push.WakeUp{Push: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), Gen: 1, RecipientKey: -5, At: time.Unix(1e9, 0).UTC(), In: time.Hour})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(real)
-	for _, seed := range []string{``, `null`, `{}`, `[]`, `{"Push":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"}`, `{"Push":"x","Gen":1}`, `{"Push":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","Gen":1,"At":"9999-12-31T23:59:59Z","In":99}`, `{"Gen":1e99}`} {
+	f.Add(writeWakeUp(push.WakeUp{Lane: push.Lane{First: 64, Last: 127}, At: time.Unix(1e9, 0), Part: 3}))
+	for _, seed := range []string{``, `null`, `{}`, `[]`, `{"first":0,"last":0,"at":1}`, `{"first":0,"last":256,"at":1,"part":0}`, `{"first":9,"last":8,"at":1,"part":0}`,
+		`{"first":-1,"last":8,"at":1,"part":0}`, `{"first":1,"last":8,"at":1,"part":-1}`, `{"first":1,"last":8,"at":9223372036854775807,"part":0}`, `{"first":1e99}`, `{"first":"0"}`} {
 		f.Add([]byte(seed))
 	}
-	q := &Queue{shards: 3}
+	q := &Queue{queues: 3}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		w, err := readWakeUp(payload)
 		if err != nil {
@@ -30,17 +25,14 @@ func FuzzWakeUp(f *testing.F) {
 			}
 			return
 		}
-		if w.Push == uuid.Nil || w.Gen < 1 || w.In != 0 {
+		if w.Lane.First < 0 || w.Lane.Last < w.Lane.First || w.Lane.Last > 255 || w.Part < 0 || w.In != 0 {
 			t.Errorf("accepted: %+v", w)
 		}
-		if shard := q.shard(w); shard != "push-0" && shard != "push-1" && shard != "push-2" {
-			t.Errorf("shard %q", shard)
+		if name := q.of(w.Lane); name != "push-lane0" && name != "push-lane1" && name != "push-lane2" {
+			t.Errorf("queue %q", name)
 		}
-		text, err := json.Marshal(w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := readWakeUp(text); err != nil || again.Push != w.Push || again.Gen != w.Gen || again.RecipientKey != w.RecipientKey || !again.At.Equal(w.At) {
+		text := writeWakeUp(w)
+		if again, err := readWakeUp(text); err != nil || again != w || !json.Valid(text) {
 			t.Errorf("%+v, written again %+v (%v)", w, again, err)
 		}
 	})

@@ -1,13 +1,16 @@
 // Package queue wakes the workers: it puts wake-ups into asynq and calls a handler when their time has come. It is
 // the only package that imports asynq.
 //
-// A wake-up decides nothing. asynq delivers it at least once, sometimes twice at the same time, up to a second early,
-// and not at all if Redis loses it. All of that is harmless here, because a worker that is woken asks Postgres.
+// A wake-up is for a lane and a moment, not for a push: so Redis holds a few of them, however many pushes there are.
+// It decides nothing. asynq delivers it at least once, sometimes twice at the same time, up to a second early, and not
+// at all if Redis loses it. All of that is harmless here, because a worker that is woken asks Postgres.
+//
+// The owner of a lane arms the moments that it has counted, with [Queue.Arm]. What is booked or put off afterwards is
+// told to a [Waker], which gathers it and arms behind the caller's back.
 package queue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -35,26 +39,25 @@ type Queue struct {
 	rdb       redis.UniversalClient
 	client    *asynq.Client
 	inspector *asynq.Inspector
-	shards    int
+	queues    int
 	owner     redisscript.Installation
 	known     atomic.Pointer[[]string] // names
-	shares    shares
-	announced atomic.Int64        // Unix seconds
-	arming    *redisscript.Runner // its cooldown only: asynq has a way to Redis of its own
+	announced atomic.Int64             // Unix seconds
+	arming    *redisscript.Runner      // its cooldown only: asynq has a way to Redis of its own
 	probing   *redisscript.Runner
 }
 
-// New returns a queue that is spread over so many asynq queues by recipient, since one of them lives on one node of a
+// New returns a queue that is spread over so many asynq queues by lane, since one of them lives on one node of a
 // cluster. Those of other installations are not touched. The caller closes rdb, after everything else.
-func New(rdb redis.UniversalClient, shards int, owner redisscript.Installation) *Queue {
+func New(rdb redis.UniversalClient, queues int, owner redisscript.Installation) *Queue {
 	return &Queue{
-		rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), shards: shards, owner: owner,
+		rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), queues: queues, owner: owner,
 		arming:  redisscript.New(rdb, "arm", redisscript.Config{}),
 		probing: redisscript.New(rdb, "probe", redisscript.Config{Timeout: 2 * time.Second}),
 	}
 }
 
-// names are those of the shards. There are none until the installation is known.
+// names are those of the queues in asynq. There are none until the installation is known.
 func (q *Queue) names() []string {
 	if names := q.known.Load(); names != nil {
 		return *names
@@ -64,16 +67,17 @@ func (q *Queue) names() []string {
 		return nil
 	}
 	var names []string
-	for i := range q.shards {
-		names = append(names, prefix+strconv.Itoa(i))
+	for i := range q.queues {
+		names = append(names, prefix+"lane"+strconv.Itoa(i))
 	}
 	q.known.Store(&names)
 	return names
 }
 
-// Arm puts wake-ups into the queue. One that is there already stays as it is. The error is [redisscript.ErrUnnamed],
-// that of ctx, or that of Redis. If Redis fails, callers of the next second get [redisscript.ErrDown] at once; but
-// not because the time for many wake-ups was too short.
+// Arm puts wake-ups into the queue, so that a worker handles each after Arm was called. One for the same lane, moment
+// and part that is there already and still to be handled stays as it is. The error is [redisscript.ErrUnnamed], that of
+// ctx, or that of Redis; some of them may be in the queue then. If Redis fails, callers of the next second get
+// [redisscript.ErrDown] at once; but not because the time for many wake-ups was too short.
 func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
 	switch {
 	case q.arming.Left() > 0:
@@ -111,32 +115,23 @@ func (q *Queue) announce(ctx context.Context) error {
 		return nil
 	}
 	var members []any
-	for _, name := range q.all() {
+	for _, name := range q.names() {
 		members = append(members, name)
 	}
 	return q.rdb.SAdd(ctx, allQueues, members...).Err()
 }
 
 func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
-	payload, err := json.Marshal(w)
-	if err != nil {
-		return fmt.Errorf("arm %s: %w", w.Push, err)
-	}
-	name := q.shard(w)
-	if !q.shares.prompt(w, time.Now()) {
-		if w.Again && q.wakes(name, w) {
+	name, id, payload := q.of(w.Lane), taskID(w), writeWakeUp(w)
+	err := q.enqueue(ctx, name, w, payload, id)
+	if errors.Is(err, asynq.ErrTaskIDConflict) {
+		if q.wakes(name, id, w) {
 			return nil
 		}
-		name = bulk(name)
+		err = q.enqueue(ctx, name, w, payload, id+":"+uuid.NewString())
 	}
-	err = q.enqueue(ctx, name, w, payload, taskID(w))
-	if errors.Is(err, asynq.ErrTaskIDConflict) {
-		if err = nil; !q.wakes(name, w) {
-			err = q.enqueue(ctx, name, w, payload, fmt.Sprintf("%s:%d", taskID(w), time.Now().Unix()))
-		}
-	}
-	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return fmt.Errorf("arm %s: %w", w.Push, err)
+	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) { // the client has sent it twice
+		return fmt.Errorf("arm lane %s: %w", w.Lane, err)
 	}
 	return nil
 }
@@ -147,21 +142,11 @@ func (q *Queue) enqueue(ctx context.Context, name string, w push.WakeUp, payload
 	return err
 }
 
-// wakeAt is when asynq is to wake a worker, by the workers' clocks, which may be wrong: at the time itself, or when as
-// much time has passed by the clock of this process, whichever is earlier. A wake-up that comes too early comes again;
-// one that comes too late makes the push late.
-func wakeAt(w push.WakeUp, now time.Time) time.Time {
-	if here := now.Add(w.In); here.Before(w.At) {
-		return here
-	}
-	return w.At
-}
-
-// wakes reports whether the wake-up in the queue will wake a worker in time. One that asynq takes for active may belong
-// to a killed worker, and come back only after a minute or two; one that waits may do so by a wrong clock. A second
-// wake-up does no harm.
-func (q *Queue) wakes(name string, w push.WakeUp) bool {
-	task, err := q.inspector.GetTaskInfo(name, taskID(w))
+// wakes reports whether the wake-up in the queue will wake a worker in time, and has not done so yet. One that is active
+// may have asked Postgres before a push was there, or belong to a killed worker and come back only after a minute or
+// two; one that waits may do so by a wrong clock. A second wake-up does no harm.
+func (q *Queue) wakes(name, id string, w push.WakeUp) bool {
+	task, err := q.inspector.GetTaskInfo(name, id)
 	if err != nil {
 		return false
 	}
@@ -169,25 +154,10 @@ func (q *Queue) wakes(name string, w push.WakeUp) bool {
 	return task.State == asynq.TaskStatePending || waits && task.NextProcessAt.Before(wakeAt(w, time.Now()).Add(5*time.Second))
 }
 
-func taskID(w push.WakeUp) string { return fmt.Sprintf("%s:%d", w.Push, w.Gen) }
-
-func (q *Queue) shard(w push.WakeUp) string {
+// of returns the name of a lane's queue.
+func (q *Queue) of(lane push.Lane) string {
 	names := q.names()
-	return names[uint64(w.RecipientKey)%uint64(len(names))]
-}
-
-// bulk is the queue beside a shard's for wake-ups of tenants that have very many for the same second. Workers look
-// into both; so those of others need not wait behind them.
-func bulk(shard string) string { return shard + "-bulk" }
-
-// all lists the queues.
-func (q *Queue) all() []string {
-	names := q.names()
-	all := slices.Clone(names)
-	for _, name := range names {
-		all = append(all, bulk(name))
-	}
-	return all
+	return names[lane.First*len(names)/push.Shards]
 }
 
 // Sizes counts the wake-ups by their state in asynq: pending, active, scheduled, retry.
@@ -197,7 +167,7 @@ func (q *Queue) Sizes() (map[string]int, error) {
 		return nil, fmt.Errorf("queue sizes: %w", err)
 	}
 	sizes := map[string]int{}
-	for _, name := range q.all() {
+	for _, name := range q.names() {
 		if !slices.Contains(known, name) {
 			continue // nothing was ever armed
 		}

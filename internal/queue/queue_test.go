@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -35,13 +35,10 @@ func TestServe_Arrivals(t *testing.T) {
 	if now := time.Now(); now.Before(later.At.Truncate(time.Second)) {
 		t.Errorf("it arrived at %s, for %s", now, later.At)
 	}
-	eventually(t, "the queue is empty", func() bool {
-		s := sizes(t, q)
-		return s["pending"]+s["active"]+s["scheduled"]+s["retry"] == 0
-	})
+	empty(t, q)
 }
 
-// TestArm_NoDuplicates: another plan of the same push is another wake-up.
+// TestArm_NoDuplicates: another lane, moment or part is another wake-up.
 func TestArm_NoDuplicates(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -52,15 +49,17 @@ func TestArm_NoDuplicates(t *testing.T) {
 	if got := sizes(t, q)["scheduled"]; got != 1 {
 		t.Errorf("%d are scheduled", got)
 	}
-	w.Gen++
-	arm(t, q, w)
-	if got := sizes(t, q)["scheduled"]; got != 2 {
+	lane, moment, part := w, w, w
+	lane.Lane = push.Lane{First: w.Lane.First, Last: w.Lane.Last - 1} // of a program with other lanes
+	moment.At = w.At.Add(tenth)
+	part.Part++
+	arm(t, q, lane, moment, part)
+	if got := sizes(t, q)["scheduled"]; got != 4 {
 		t.Errorf("%d are scheduled", got)
 	}
 }
 
-// TestArm_AgainWhenDone: a push that is deferred and comes back to the same plan, or whose lease lapsed, must not be
-// taken for one that is there.
+// TestArm_AgainWhenDone: a wake-up that was handled is not taken for one that is there.
 func TestArm_AgainWhenDone(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -72,36 +71,81 @@ func TestArm_AgainWhenDone(t *testing.T) {
 	}
 }
 
-// TestArm_Shards: recipients are spread over them, each on one.
-func TestArm_Shards(t *testing.T) {
+// TestArm_Spread: lanes are spread over asynq's queues, each in one.
+func TestArm_Spread(t *testing.T) {
 	t.Parallel()
-	rdb := client(t, testenv.Redis(t))
-	q := queue.New(rdb, 4, nil)
-	var many []push.WakeUp
-	for i := range 200 {
-		w := wakeUp(time.Hour)
-		w.RecipientKey = int64(i) - 100
-		many = append(many, w)
-	}
-	arm(t, q, many...)
-	if got := sizes(t, q)["scheduled"]; got != 200 {
-		t.Errorf("%d are scheduled", got)
-	}
-	shards := rdb.Keys(t.Context(), "asynq:{push-*}:scheduled").Val()
-	for _, s := range shards {
-		if n := rdb.ZCard(t.Context(), s).Val(); n < 20 {
-			t.Errorf("%s holds %d of 200", s, n)
+	for _, c := range []struct{ queues, lanes, least, most int }{
+		{1, 4, 4, 4}, {2, 4, 2, 2}, {4, 4, 1, 1}, {3, 8, 2, 3}, {64, 256, 4, 4}, {64, 1, 0, 1}, {3, 1, 0, 1},
+	} {
+		rdb := client(t, testenv.Redis(t))
+		q := queue.New(rdb, c.queues, nil)
+		for range 2 { // each twice
+			for _, lane := range push.Lanes(c.lanes) {
+				w := wakeUp(time.Hour)
+				w.Lane = lane
+				arm(t, q, w)
+			}
+		}
+		all := int64(0)
+		for i := range c.queues {
+			n := rdb.ZCard(t.Context(), fmt.Sprintf("asynq:{push-lane%d}:scheduled", i)).Val()
+			if n < int64(2*c.least) || n > int64(2*c.most) {
+				t.Errorf("%d lanes over %d queues: queue %d has %d of their %d wake-ups", c.lanes, c.queues, i, n, 2*c.lanes)
+			}
+			all += n
+		}
+		if all != int64(2*c.lanes) {
+			t.Errorf("%d lanes over %d queues: %d wake-ups instead of %d", c.lanes, c.queues, all, 2*c.lanes)
 		}
 	}
-	if len(shards) != 4 {
-		t.Errorf("shards %v", shards)
+}
+
+// TestServe_PreviousRelease: its wake-ups, which name a push, are left to it.
+func TestServe_PreviousRelease(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.Redis(t))
+	q := queue.New(rdb, 1, nil)
+	old := asynq.NewClientFromRedisClient(rdb)
+	for _, name := range []string{"push-0", "push-0-bulk"} {
+		if _, err := old.Enqueue(asynq.NewTask("push:wake", []byte(`{"Push":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","Gen":1}`)), asynq.Queue(name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	twins := []push.WakeUp{wakeUp(time.Hour), wakeUp(time.Hour)}
-	twins[0].RecipientKey, twins[1].RecipientKey = -7, -7
-	rdb.FlushDB(t.Context())
-	arm(t, q, twins...)
-	if shards := rdb.Keys(t.Context(), "asynq:{push-*}:scheduled").Val(); len(shards) != 1 {
-		t.Errorf("one recipient's are on %v", shards)
+	arrived := make(chan push.WakeUp, 10)
+	serve(t, q, func(_ context.Context, w push.WakeUp) error { arrived <- w; return nil })
+	w := wakeUp(0)
+	arm(t, q, w)
+	if got := <-arrived; !same(got, w) {
+		t.Errorf("%+v", got)
+	}
+	empty(t, q)
+	for _, name := range []string{"push-0", "push-0-bulk"} {
+		if n := rdb.LLen(t.Context(), "asynq:{"+name+"}:pending").Val(); n != 1 {
+			t.Errorf("%s has %d wake-ups", name, n)
+		}
+	}
+}
+
+// TestServe_Concurrency: no more handlers run than the caller wants.
+func TestServe_Concurrency(t *testing.T) {
+	t.Parallel()
+	q := setup(t)
+	var running, most, handled atomic.Int64
+	serve(t, q, func(context.Context, push.WakeUp) error {
+		now := running.Add(1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+		}
+		time.Sleep(5 * time.Millisecond) // as one that sends
+		running.Add(-1)
+		handled.Add(1)
+		return nil
+	})
+	for range 60 {
+		arm(t, q, wakeUp(0))
+	}
+	eventually(t, "all are handled", func() bool { return handled.Load() == 60 })
+	if most.Load() > concurrency {
+		t.Errorf("%d handlers ran at the same time", most.Load())
 	}
 }
 
@@ -129,11 +173,11 @@ func TestServe_FailedHandler(t *testing.T) {
 	w := wakeUp(0)
 	arm(t, q, w)
 	for range 3 {
-		if got := <-calls; got.Push != w.Push {
+		if got := <-calls; !same(got, w) {
 			t.Errorf("called for %+v", got)
 		}
 	}
-	eventually(t, "it is done", func() bool { s := sizes(t, q); return s["retry"]+s["active"]+s["pending"] == 0 })
+	empty(t, q)
 }
 
 // TestServe_MalformedWakeUp: it is put aside, and the next one is handled.
@@ -141,17 +185,17 @@ func TestServe_MalformedWakeUp(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	q := queue.New(rdb, 1, nil)
-	if _, err := asynq.NewClientFromRedisClient(rdb).Enqueue(asynq.NewTask("push:wake", []byte("?")), asynq.Queue("push-0")); err != nil {
+	if _, err := asynq.NewClientFromRedisClient(rdb).Enqueue(asynq.NewTask("push:wake", []byte("?")), asynq.Queue("push-lane0")); err != nil {
 		t.Fatal(err)
 	}
 	arrived := make(chan push.WakeUp, 10)
 	serve(t, q, func(_ context.Context, w push.WakeUp) error { arrived <- w; return nil })
 	w := wakeUp(0)
 	arm(t, q, w)
-	if got := <-arrived; got.Push != w.Push {
+	if got := <-arrived; !same(got, w) {
 		t.Errorf("%+v", got)
 	}
-	eventually(t, "the other is archived", func() bool { return rdb.ZCard(t.Context(), "asynq:{push-0}:archived").Val() == 1 })
+	eventually(t, "the other is archived", func() bool { return rdb.ZCard(t.Context(), "asynq:{push-lane0}:archived").Val() == 1 })
 }
 
 // TestServe_Drains: it returns when running handlers have, and they are not told to stop.
@@ -223,27 +267,27 @@ func TestSizes_AfterFlush(t *testing.T) {
 		arm(t, q, wakeUp(time.Hour))
 		armed++
 		listed := strings.Join(rdb.SMembers(t.Context(), "asynq:queues").Val(), " ")
-		return sizes(t, q)["scheduled"] == armed && strings.Contains(listed, "push-0") && strings.Contains(listed, "push-1")
+		return sizes(t, q)["scheduled"] == armed && strings.Contains(listed, "push-lane0") && strings.Contains(listed, "push-lane1")
 	})
 }
 
-// TestArm_BesideActive: asynq gives a killed worker's wake-up back after a minute or two. Who arms it again must not
-// wait for that.
+// TestArm_BesideActive: one that is active may have asked Postgres before the push was there, or belong to a killed
+// worker, and come back only after a minute or two. However often it is armed again, another one runs.
 func TestArm_BesideActive(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
-	begun, dead := make(chan struct{}, 10), make(chan struct{})
-	serve(t, q, func(context.Context, push.WakeUp) error { begun <- struct{}{}; <-dead; return nil })
-	defer close(dead)
+	begun, proceed := make(chan struct{}, 10), make(chan struct{})
+	serve(t, q, func(context.Context, push.WakeUp) error { begun <- struct{}{}; <-proceed; return nil })
 	w := wakeUp(0)
-	arm(t, q, w)
-	<-begun
-	arm(t, q, w)
-	<-begun
-	arm(t, q, w, w) // within the second: it is the same
-	if s := sizes(t, q); s["active"] > 3 {
+	for range concurrency { // most likely within a second
+		arm(t, q, w)
+		<-begun
+	}
+	if s := sizes(t, q); s["active"] != concurrency {
 		t.Errorf("%v", s)
 	}
+	close(proceed)
+	empty(t, q)
 }
 
 // TestWorks_BrokenQueue: Redis answers, but nobody is woken.
@@ -255,9 +299,9 @@ func TestWorks_BrokenQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, value := range map[string]func(key string) error{
-		"asynq:{push-1}:paused":    func(key string) error { return rdb.Set(t.Context(), key, 1, 0).Err() },
-		"asynq:{push-0}:pending":   func(key string) error { return rdb.Set(t.Context(), key, 1, 0).Err() },
-		"asynq:{push-1}:scheduled": func(key string) error { return rdb.LPush(t.Context(), key, 1).Err() },
+		"asynq:{push-lane1}:paused":    func(key string) error { return rdb.Set(t.Context(), key, 1, 0).Err() },
+		"asynq:{push-lane0}:pending":   func(key string) error { return rdb.Set(t.Context(), key, 1, 0).Err() },
+		"asynq:{push-lane1}:scheduled": func(key string) error { return rdb.LPush(t.Context(), key, 1).Err() },
 	} {
 		if err := value(key); err != nil {
 			t.Fatal(err)
@@ -271,78 +315,6 @@ func TestWorks_BrokenQueue(t *testing.T) {
 	if err := q.Works(t.Context()); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
-}
-
-// TestArm_ManyOfOneTenant: they wake after those of others: a thousand for one second are no reason for another
-// tenant's to wait.
-func TestArm_ManyOfOneTenant(t *testing.T) {
-	t.Parallel()
-	rdb := client(t, testenv.Redis(t))
-	q := queue.New(rdb, 1, nil)
-	var flood []push.WakeUp
-	tenant := uuid.New()
-	for range 1000 {
-		w := wakeUp(time.Hour)
-		w.Tenant = tenant
-		flood = append(flood, w)
-	}
-	other := wakeUp(time.Hour)
-	arm(t, q, flood...)
-	arm(t, q, other)
-	scheduled := func(name string) int64 { return rdb.ZCard(t.Context(), "asynq:{"+name+"}:scheduled").Val() }
-	if prompt, bulk := scheduled("push-0"), scheduled("push-0-bulk"); prompt != 201 || bulk != 800 {
-		t.Errorf("%d are prompt, and %d are not", prompt, bulk)
-	}
-	if rdb.ZScore(t.Context(), "asynq:{push-0}:scheduled", "asynq:{push-0}:t:"+other.Push.String()+":1").Err() != nil && rdb.ZScore(t.Context(), "asynq:{push-0}:scheduled", other.Push.String()+":1").Err() != nil {
-		t.Error("the other tenant's is not prompt")
-	}
-	for i := range flood {
-		flood[i].Again = true // the promoter does not know whether they are still there
-	}
-	arm(t, q, flood...)
-	if all := sizes(t, q)["scheduled"]; all != 1001 {
-		t.Errorf("armed again, they are %d", all)
-	}
-}
-
-// TestServe_ManyOfOneTenant: while thousands of one tenant's wake-ups wait for handlers that are slow, another's is
-// handled at once.
-func TestServe_ManyOfOneTenant(t *testing.T) {
-	t.Parallel()
-	q := setup(t)
-	tenant := uuid.New()
-	var flood []push.WakeUp
-	for range 3000 {
-		w := wakeUp(-time.Second)
-		w.Tenant = tenant
-		flood = append(flood, w)
-	}
-	arm(t, q, flood...)
-	var handled atomic.Int64
-	before, goOn, armed := make(chan int64, 1), make(chan struct{}), make(chan struct{})
-	other := wakeUp(-time.Second)
-	serve(t, q, func(_ context.Context, w push.WakeUp) error {
-		if w.Tenant != tenant {
-			before <- handled.Load()
-			return nil
-		}
-		n := handled.Add(1)
-		if n == 500 {
-			close(goOn)
-		}
-		if n >= 500 {
-			<-armed // however long that takes
-		}
-		time.Sleep(5 * time.Millisecond) // as a provider that takes some time
-		return nil
-	})
-	<-goOn
-	arm(t, q, other)
-	close(armed)
-	if n := <-before; n > 2500 {
-		t.Errorf("%d of 3000 were handled before the other tenant's", n)
-	}
-	eventually(t, "all are handled", func() bool { return handled.Load() == 3000 })
 }
 
 // TestArm_CallerGivesUp: one who brings more wake-ups than he has patience for does not have Redis left alone by

@@ -8,11 +8,11 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Works reports whether Redis does what the queue needs of it, in every shard: it runs scripts, and it writes. One
-// that is out of memory, forbids scripts or is a replica answers a ping, but wakes no worker. Neither does a queue that
-// is paused, or that has a key of another type: [*BrokenError].
+// Works reports whether Redis does what the queue needs of it, for each queue of asynq: it runs scripts, and it writes.
+// One that is out of memory, forbids scripts or is a replica answers a ping, but wakes no worker. Neither does a queue
+// that is paused, or that has a key of another type: [*BrokenError].
 func (q *Queue) Works(ctx context.Context) error {
-	names := q.all()
+	names := q.names()
 	if len(names) == 0 {
 		names = []string{"unnamed"}
 	}

@@ -35,7 +35,7 @@ type Member struct {
 // none. It fills the members' Result or Err. It fails, and books nothing, if Postgres could not be reached or a
 // member's id was used by another request: [push.ErrKeyReused].
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
-	order := booking.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly, Arm: s.armAhead()}
+	order := booking.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly}
 	var planned []int
 	faulty := false
 	for i := range members {
@@ -54,6 +54,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			continue
 		}
 		identify(&d.Push, o, strconv.Itoa(i))
+		d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
 		order.Drafts = append(order.Drafts, d)
 		planned = append(planned, i)
 	}
@@ -107,7 +108,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 		}
 	}
 	if !order.DryRun && !(order.Atomic && anyFailed(members)) {
-		s.arm(ctx, booked...)
+		s.wake(booked...)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (b *bundle) service(policy quota.Policy) *schedule.Service {
 // serviceAt is a service with another clock.
 func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
 	return schedule.New(b.store, b.cache, b.queue, quiet, b.metrics, now, schedule.Config{
-		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, ArmLease: time.Minute,
+		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: 90 * time.Second,
 	})
 }
 
@@ -97,11 +97,18 @@ func setup(t testing.TB) *bundle {
 	return newServers(t).open(t, threeRules)
 }
 
-// queue remembers the wake-ups that it was given.
+// queue remembers the wake-ups that it was given, and for which recipients lanes are to be woken.
 type queue struct {
 	mu      sync.Mutex
 	wakeUps []push.WakeUp
+	wakes   []wake
 	err     error
+}
+
+type wake struct {
+	recipientKey int64
+	at           time.Time
+	in           time.Duration
 }
 
 func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
@@ -111,11 +118,34 @@ func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
 	return q.err
 }
 
-// handler is a deliverer for which nothing waits.
+func (q *queue) Wake(recipientKey int64, at time.Time, in time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakes = append(q.wakes, wake{recipientKey, at, in})
+}
+
+// takeWakes returns for whom lanes were to be woken since.
+func (q *queue) takeWakes() []wake {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.wakes
+	q.wakes = nil
+	return w
+}
+
+// handler is a deliverer for which no channel waits.
 type handler func(ctx context.Context, w push.WakeUp) error
 
 func (h handler) Handle(ctx context.Context, w push.WakeUp) error { return h(ctx, w) }
-func (handler) Busy(int) []push.TenantChannel                     { return nil }
+func (handler) Waits(string) bool                                 { return false }
+
+// lanes are those that a worker owns.
+type lanes []push.Lane
+
+func (l lanes) Lanes() []push.Lane { return l }
+
+// all is the only lane.
+var all = lanes(push.Lanes(1))
 
 func (q *queue) take() []push.WakeUp {
 	q.mu.Lock()

@@ -66,14 +66,14 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	failpoint.Hit(failpoint.MoveCommitted)
 	s.caps.forget(tenant, old)
 	s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
-	s.arm(ctx, v.Push)
+	s.wake(v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil
 }
 
 // move is a move of a push under caps.
 func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (d booking.Decision, err error) {
-	o := booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now(), Arm: s.armAhead()}
+	o := booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now()}
 	_, err = s.underCaps(ctx, p.Tenant, caps, o.Days(), o, func(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
 		d, err = s.store.Reschedule(ctx, o)
 		return []booking.Decision{d}, err

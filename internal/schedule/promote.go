@@ -2,7 +2,11 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
@@ -10,36 +14,139 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// portion is how many pushes one pass of a loop handles: a pass with as many is full.
-const portion = 500
+// A promoter arms one wake-up for so many pushes, so that several workers share what is due at the same time. A lane in
+// which something has been due for longer than overdue is armed again.
+const (
+	partSize = 256
+	overdue  = time.Second
+)
 
-// promoteStore has up to limit pushes armed that are due within the horizon, but for those of some sources, and notes
-// for how long they are: the arm lease.
-type promoteStore interface {
-	Promote(ctx context.Context, horizon, armLease time.Duration, limit int, without []push.TenantChannel, arm func([]push.WakeUp) error) (int, error)
+// aheadStore counts what becomes due in a lane from a time on, within the horizon, and says what is due already.
+type aheadStore interface {
+	Ahead(ctx context.Context, lane push.Lane, from time.Time, horizon time.Duration) (push.Ahead, error)
 }
 
-// waiting lists the tenants and channels for which at least enough recipients wait in this process already, so that it
-// would be useless to wake more. 0 is enough for several seconds of sending.
-type waiting interface {
-	Busy(enough int) []push.TenantChannel
+// armer puts wake-ups into the queue.
+type armer interface {
+	Arm(ctx context.Context, wakeUps []push.WakeUp) error
 }
 
-// PromoterConfig is what a promoter has to know. Both times are above 0.
+// owner lists the lanes that this worker looks after.
+type owner interface{ Lanes() []push.Lane }
+
+// deliverer sends what is due in the lane of a wake-up, and knows the channels whose pushes have to wait in a queue.
+type deliverer interface {
+	Handle(ctx context.Context, w push.WakeUp) error
+	Waits(channel string) bool
+}
+
+// Promoter puts wake-ups into the queue for what is due soon in the lanes that this worker owns. Every worker runs one.
+// What becomes due at one moment is counted, and armed, once; what was lost since is armed again when it is overdue.
+type Promoter struct {
+	store     aheadStore
+	queue     armer
+	lanes     owner
+	deliverer deliverer
+	log       *slog.Logger
+	found     func(lanes int)
+	cfg       PromoterConfig
+
+	counted map[push.Lane]time.Time // until when what becomes due is armed
+	next    time.Time               // when overdue lanes are logged again
+	looking sync.WaitGroup
+}
+
+// PromoterConfig is what a Promoter has to know. Both times are above 0.
 type PromoterConfig struct {
-	Horizon  time.Duration // how long before its time a push is armed
-	ArmLease time.Duration // how long a wake-up is believed to be in the queue; if Redis forgets it, it is armed again then
+	Horizon time.Duration // how long before its time a push is armed
+	// ArmLease is for how long something may be due although the queue was told of it: then this worker looks at the
+	// lane without having been woken, for the queue may work and yet wake nobody.
+	ArmLease time.Duration
 }
 
-// NewPromoter returns a loop that puts the wake-ups of pushes that are due soon into the queue, every second. Every
-// worker runs one; a push is armed by one of them.
-func NewPromoter(st promoteStore, queue armer, w waiting, log *slog.Logger, cfg PromoterConfig) loop.Loop {
-	return loop.Loop{Name: "promote", Interval: time.Second, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
-		arm := func(wakeUps []push.WakeUp) error { return queue.Arm(ctx, wakeUps) }
-		n, err := st.Promote(ctx, cfg.Horizon, cfg.ArmLease, portion, w.Busy(0), arm)
-		if n > 0 {
-			failpoint.Hit(failpoint.PromoteDone)
+// NewPromoter returns a promoter, which does nothing before Run. found is told how many lanes were overdue for longer
+// than ArmLease.
+func NewPromoter(st aheadStore, queue armer, lanes owner, d deliverer, log *slog.Logger, found func(lanes int), cfg PromoterConfig) *Promoter {
+	return &Promoter{store: st, queue: queue, lanes: lanes, deliverer: d, log: log, found: found, cfg: cfg, counted: map[push.Lane]time.Time{}}
+}
+
+// Run promotes every second until ctx ends.
+func (p *Promoter) Run(ctx context.Context) error {
+	defer p.looking.Wait()
+	return loop.Loop{Name: "promote", Interval: time.Second, Log: p.log, Pass: p.Pass}.Run(ctx)
+}
+
+// Pass looks at each lane once. It is never full.
+func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
+	lanes := p.lanes.Lanes()
+	maps.DeleteFunc(p.counted, func(l push.Lane, _ time.Time) bool { return !slices.Contains(lanes, l) })
+	var errs []error
+	for _, l := range lanes {
+		errs = append(errs, p.promote(ctx, l))
+	}
+	return false, errors.Join(errs...)
+}
+
+// promote arms what becomes due in a lane. What could not be armed is counted again in the next pass.
+func (p *Promoter) promote(ctx context.Context, l push.Lane) error {
+	ahead, err := p.store.Ahead(ctx, l, p.counted[l], p.cfg.Horizon)
+	if err != nil {
+		return err
+	}
+	if late := p.late(ahead); late > p.cfg.ArmLease {
+		p.look(ctx, l, late)
+	}
+	wakeUps := p.wakeUps(l, ahead)
+	if len(wakeUps) > 0 {
+		if err := p.queue.Arm(ctx, wakeUps); err != nil {
+			delete(p.counted, l) // what was armed before may be lost as well
+			return err
 		}
-		return n == portion, err
-	}}
+		failpoint.Hit(failpoint.PromoteArmed)
+	}
+	p.counted[l] = ahead.Until
+	if len(wakeUps) > 0 {
+		failpoint.Hit(failpoint.PromoteDone)
+	}
+	return nil
+}
+
+// wakeUps are those for what becomes due, and one for now if something is overdue: from then on the lane is looked at.
+func (p *Promoter) wakeUps(l push.Lane, ahead push.Ahead) (wakeUps []push.WakeUp) {
+	if late := p.late(ahead); late > overdue {
+		wakeUps = append(wakeUps, push.WakeUp{Lane: l, At: ahead.Now.Add(-late), Part: int(ahead.Now.Unix())}) // new each second: the last may be lost
+	}
+	for _, m := range ahead.Moments {
+		for part := range (m.Pushes + partSize - 1) / partSize {
+			wakeUps = append(wakeUps, push.WakeUp{Lane: l, At: m.At, Part: part, In: m.At.Sub(ahead.Now)})
+		}
+	}
+	return wakeUps
+}
+
+// late is for how long a push has been due that does not wait for its channel.
+func (p *Promoter) late(ahead push.Ahead) (late time.Duration) {
+	for channel, since := range ahead.Oldest {
+		if !p.deliverer.Waits(channel) {
+			late = max(late, ahead.Now.Sub(since))
+		}
+	}
+	return late
+}
+
+// look has this worker send what is overdue in a lane.
+func (p *Promoter) look(ctx context.Context, l push.Lane, late time.Duration) {
+	p.found(1)
+	if now := time.Now(); !now.Before(p.next) {
+		p.next = now.Add(time.Minute)
+		p.log.WarnContext(ctx, "pushes are overdue although the queue was told of them; the lane is looked at without it", "lane", l.String(), "for", late.Round(time.Millisecond).String())
+	}
+	p.looking.Go(func() { deliver(ctx, p.deliverer, p.log, l) })
+}
+
+// deliver sends what is due in a lane, without having been woken.
+func deliver(ctx context.Context, d deliverer, log *slog.Logger, l push.Lane) {
+	if err := d.Handle(ctx, push.WakeUp{Lane: l}); err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, "a lane was not looked at", "lane", l.String(), "error", err)
+	}
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// reapStore lists up to limit lost attempts, and ends them.
+// reapStore lists up to limit lost attempts of lanes, and ends them.
 type reapStore interface {
-	Lost(ctx context.Context, limit int) ([]booking.Lost, error)
+	Lost(ctx context.Context, lanes []push.Lane, limit int) ([]booking.Lost, error)
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 }
 
-// NewReaper returns a loop that ends attempts whose lease ran out, because their worker died or hung: their outcome is
+// NewReaper returns a loop that ends attempts in this worker's lanes whose lease ran out, because their worker died or hung: their outcome is
 // unknown. It looks at every interval. retry says how a channel tries again, and lost is told of each attempt that was
 // ended. To reap is a finish like any other: a worker that was only slow, and finishes first, wins.
-func NewReaper(st reapStore, cache *quota.Cache, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
+func NewReaper(st reapStore, lanes owner, cache *quota.Cache, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
 	reap := func(ctx context.Context, l booking.Lost) error {
 		failpoint.Hit(failpoint.ReapFound)
 		f := l.Finish(retry(l.Push.Channel))
@@ -39,7 +39,7 @@ func NewReaper(st reapStore, cache *quota.Cache, log *slog.Logger, retry func(ch
 		return nil
 	}
 	return loop.Loop{Name: "reap", Interval: interval, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
-		attempts, err := st.Lost(ctx, portion)
+		attempts, err := st.Lost(ctx, lanes.Lanes(), portion)
 		errs := make([]error, len(attempts))
 		var reaping sync.WaitGroup
 		for i, l := range attempts {

@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -16,30 +15,11 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// armAhead is how soon a push must be due for its submitter to put its wake-up into the queue. All others wait for the
-// promoter, which looks every second. If the submitter dies before, or Redis does not answer, the promoter does it when
-// three times this has passed, which is no longer than an ArmLease.
-const armAhead = 5 * time.Second
-
-func (s *Service) armAhead() time.Duration { return min(armAhead, s.cfg.ArmLease/3) }
-
-// armPatience is how long a submitter waits for the queue. The push is booked by then: its caller must not wait for a
-// Redis that does not answer.
-const armPatience = 300 * time.Millisecond
-
-// Where the queue is slow, because thousands of wake-ups are put into it at once, arming goes on behind the answer: for
-// so long, and for so many requests at a time of all tenants and of one.
-const (
-	armLater       = 5 * time.Second
-	allArmLater    = 32
-	tenantArmLater = 8
-)
-
 // Service does what callers ask for. It is safe for concurrent use.
 type Service struct {
 	store   pushStore
 	cache   *quota.Cache
-	queue   armer
+	waker   waker
 	log     *slog.Logger
 	metrics observer
 	cfg     Config
@@ -47,7 +27,7 @@ type Service struct {
 	caps    *capCounter
 	crowds  *turns
 	recent  *recent
-	later   *bulkhead.Bulkhead[uuid.UUID] // of requests whose wake-ups are armed behind their answers
+	shares  *shares
 }
 
 // Config is what a Service has to know.
@@ -56,7 +36,7 @@ type Config struct {
 	Channels   []string      // the first is the default
 	DefaultTTL time.Duration // how long after its send time a push expires
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
-	ArmLease   time.Duration // how long a wake-up is believed to be in the queue
+	Horizon    time.Duration // how long before its time a push's lane is armed
 	Caps       push.Caps     // of every tenant that has none of its own
 
 	// Neighbours are told of every tenant that asks for something, so that one of several does not keep the processors
@@ -91,9 +71,9 @@ type bookingReader interface {
 	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool) (line quota.Timeline, complete time.Time, err error)
 }
 
-// armer puts wake-ups into the queue.
-type armer interface {
-	Arm(ctx context.Context, wakeUps []push.WakeUp) error
+// waker has the lane of a recipient looked at when something becomes due, which is in so long. It does not wait.
+type waker interface {
+	Wake(recipientKey int64, at time.Time, in time.Duration)
 }
 
 // observer is told what happened, for the metrics.
@@ -103,46 +83,27 @@ type observer interface {
 }
 
 // New returns a service on top of its parts. now is the clock, usually time.Now.
-func New(st pushStore, cache *quota.Cache, queue armer, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
-	return &Service{store: st, cache: cache, queue: queue, log: log, metrics: metrics, now: now, cfg: cfg, caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), recent: newRecent(now), later: bulkhead.New[uuid.UUID](allArmLater, tenantArmLater)}
+func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
+	return &Service{
+		store: st, cache: cache, waker: wakes, log: log, metrics: metrics, now: now, cfg: cfg,
+		caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), recent: newRecent(now), shares: newShares(),
+	}
 }
 
 // Channels lists the names of the channels, the default first.
 func (s *Service) Channels() []string { return s.cfg.Channels }
 
-// arm puts the wake-ups of pushes that are due at once into the queue. The caller waits for that only for a moment. Where
-// it fails, the promoter does it a few seconds later.
-func (s *Service) arm(ctx context.Context, pushes ...push.Push) {
-	var wakeUps []push.WakeUp
-	for _, p := range pushes {
-		if !p.ArmedUntil.IsZero() {
-			wakeUps = append(wakeUps, push.WakeUp{Push: p.ID, Tenant: p.Tenant, Gen: p.Gen, RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Channel: p.Channel, At: p.NextAt, In: p.NextAt.Sub(p.UpdatedAt)})
+// wake has workers look at the lanes of pushes when they become due. Those that are due beyond
+// the horizon are counted by the lanes' owners in time.
+func (s *Service) wake(pushes ...push.Push) {
+	for i := range pushes {
+		if p := &pushes[i]; p.Status == push.Scheduled {
+			if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon+margin {
+				s.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
+			}
 		}
 	}
-	if len(wakeUps) == 0 {
-		return
-	}
-	err := s.armWithin(ctx, armPatience, wakeUps)
-	if errors.Is(err, context.DeadlineExceeded) {
-		if loan, lent := s.later.TryAcquire(wakeUps[0].Tenant, 1); lent {
-			go func() {
-				defer loan.Release()
-				s.armed(ctx, wakeUps, s.armWithin(ctx, armLater, wakeUps))
-			}()
-			return
-		}
-	}
-	s.armed(ctx, wakeUps, err)
 }
 
-func (s *Service) armWithin(ctx context.Context, d time.Duration, wakeUps []push.WakeUp) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
-	defer cancel()
-	return s.queue.Arm(ctx, wakeUps)
-}
-
-func (s *Service) armed(ctx context.Context, wakeUps []push.WakeUp, err error) {
-	if err != nil {
-		s.log.WarnContext(ctx, "wake-ups not armed; the promoter will", "pushes", len(wakeUps), "error", err)
-	}
-}
+// margin is longer than what is booked takes to be committed.
+const margin = 10 * time.Second

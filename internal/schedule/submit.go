@@ -47,6 +47,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		return s.replay(ctx, tenant, o, "", err)
 	}
 	identify(&d.Push, o, "")
+	d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
 	who := d.Recipient()
 
 	// Where the cache knows that there is no place, a look at Postgres refuses. A recipient's first request, one that may
@@ -66,7 +67,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	if answer.Fill {
 		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
 	}
-	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly, Arm: s.armAhead()})
+	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly})
 	if err != nil {
 		s.cache.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
@@ -78,7 +79,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 			s.syncCache(who, d.Push.ID, answer, v)
 		}
 		failpoint.Hit(failpoint.SubmitTold)
-		s.arm(ctx, v.Push)
+		s.wake(v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
 	}
 	if v.Outcome == booking.NoPlace {

@@ -72,9 +72,9 @@ func TestSubmit_Times(t *testing.T) {
 	}
 }
 
-// TestSubmit_Arming: a push that is due within seconds is armed by its submitter, any other by the promoter, and none by
-// both.
-func TestSubmit_Arming(t *testing.T) {
+// TestSubmit_Wakes: the lane of a push that is due within the horizon is woken for it by its submitter, or by who moves
+// it there: the lane's owner may have counted that moment before. For any other, and for a refused one, it is not.
+func TestSubmit_Wakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	submit := func(recipient string, in time.Duration) push.Push {
@@ -86,34 +86,43 @@ func TestSubmit_Arming(t *testing.T) {
 		}
 		return res.Push
 	}
-	now, later := submit("anna", 0), submit("bert", time.Minute)
-	armed := b.queue.take()
-	want := push.WakeUp{Push: now.ID, Tenant: b.tenant, Gen: 1, RecipientKey: push.RecipientKey(b.tenant, "anna"), Channel: now.Channel, At: now.SendAt, In: now.SendAt.Sub(now.CreatedAt)}
-	if len(armed) != 1 || armed[0] != want {
-		t.Errorf("the submitter armed %+v, want %+v", armed, want)
+	woken := func(what string, wants ...push.Push) {
+		t.Helper()
+		got := b.queue.takeWakes()
+		if len(got) != len(wants) {
+			t.Fatalf("%s: woken %+v, want %d", what, got, len(wants))
+		}
+		for i, p := range wants {
+			if want := (wake{push.RecipientKey(b.tenant, p.Recipient), p.NextAt, p.NextAt.Sub(p.UpdatedAt)}); got[i] != want {
+				t.Errorf("%s: woken %+v, want %+v", what, got[i], want)
+			}
+		}
 	}
-	promoter := schedule.NewPromoter(b.store, b.queue, handler(nil), quiet, schedule.PromoterConfig{Horizon: 2 * time.Minute, ArmLease: time.Minute})
-	if _, err := promoter.Pass(t.Context()); err != nil {
-		t.Fatal(err)
+	now, soon, later := submit("anna", 0), submit("bert", time.Minute), submit("carl", time.Hour)
+	woken("submits", now, soon)
+	if _, err := b.Submit(t.Context(), b.tenant, request(0), schedule.Options{}); err == nil {
+		_ = b.queue.takeWakes()
 	}
-	if armed := b.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].In < time.Until(later.SendAt) || armed[0].In > 61*time.Second {
-		t.Errorf("the promoter armed %+v", armed)
-	}
-
-	// A queue that fails does not fail the submit.
-	b.queue.err = errors.New("no Redis")
-	submit("carl", 0)
-
-	// A move makes the old wake-up stale, and arms a new one if that is near.
-	b.queue.err = nil
-	b.queue.take()
 	res, err := b.Reschedule(t.Context(), b.tenant, later.ID, time.Now(), push.OwnCaps{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if armed := b.queue.take(); len(armed) != 1 || armed[0].Push != later.ID || armed[0].Gen != 2 || !armed[0].At.Equal(res.Push.SendAt) {
-		t.Errorf("the move armed %+v", armed)
+	woken("the move", res.Push)
+	if _, err := b.Reschedule(t.Context(), b.tenant, later.ID, time.Now().Add(time.Hour), push.OwnCaps{}); err != nil {
+		t.Fatal(err)
 	}
+	woken("the move back")
+	batch := []schedule.Member{{Request: request(2 * time.Minute)}, {Request: request(0)}}
+	batch[0].Request.Recipient, batch[1].Request.Recipient = "dora", "emil"
+	batch[1].Request.SendAt = time.Now()
+	if err := b.SubmitBatch(t.Context(), b.tenant, batch, false, schedule.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	woken("the batch", batch[1].Result.Push)
+	if err := b.SubmitBatch(t.Context(), b.tenant, batch, true, schedule.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	woken("the refused batch")
 }
 
 // TestSubmit_Replays: a keyed request gets its push again, even if it would be invalid by now or its place is taken.

@@ -44,7 +44,7 @@ func TestReaper(t *testing.T) {
 				}
 				return row.retry
 			}
-			reaper := schedule.NewReaper(b.store, b.cache, quiet, retry, func() { lost++ }, time.Second)
+			reaper := schedule.NewReaper(b.store, all, b.cache, quiet, retry, func() { lost++ }, time.Second)
 			b.claim(t, 20*time.Millisecond)
 			for lost == 0 {
 				if _, err := reaper.Pass(t.Context()); err != nil {
@@ -73,7 +73,7 @@ func TestExpirer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expired := 0
-	e := schedule.NewExpirer(b.store, b.cache, quiet, func(n int) { expired += n })
+	e := schedule.NewExpirer(b.store, all, b.cache, quiet, func(n int) { expired += n })
 	for expired == 0 {
 		if full, err := e.Pass(t.Context()); full || err != nil {
 			t.Fatal(full, err)
@@ -91,13 +91,15 @@ func TestLoops_EndWithContext(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	b.submit(t, 0)
 	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 4)
+	done := make(chan error, 5)
 	promoted := make(chan struct{}, 1)
+	nothing := handler(func(context.Context, push.WakeUp) error { return nil })
 	for _, run := range []func(context.Context) error{
-		schedule.NewPromoter(b.store, signal(promoted), handler(nil), quiet, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute}).Run,
-		schedule.NewExpirer(b.store, b.cache, quiet, func(int) {}).Run,
-		schedule.NewReaper(b.store, b.cache, quiet, nil, func() {}, time.Second).Run,
-		schedule.NewPoller(b.store, works, handler(nil), quiet, nil, time.Now, schedule.PollerConfig{ArmLease: time.Hour, Concurrency: 1}).Run,
+		schedule.NewOwner(b.store, all, quiet).Run,
+		schedule.NewPromoter(b.store, signal(promoted), all, nothing, quiet, func(int) {}, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute}).Run,
+		schedule.NewExpirer(b.store, all, b.cache, quiet, func(int) {}).Run,
+		schedule.NewReaper(b.store, all, b.cache, quiet, nil, func() {}, time.Second).Run,
+		schedule.NewPoller(all, works, nothing, quiet, time.Now, schedule.PollerConfig{ArmLease: time.Hour}).Run,
 	} {
 		go func() { done <- run(ctx) }()
 	}
@@ -108,7 +110,7 @@ func TestLoops_EndWithContext(t *testing.T) {
 	}
 	<-promoted // in the first pass or a later one
 	stop()
-	for range 4 {
+	for range 5 {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

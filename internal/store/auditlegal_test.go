@@ -124,7 +124,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 		b.finish(t, b.claimed(t, p), lostTrack)
 		b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, p.ID)
 		step()
-		if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 1 {
+		if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 1 {
 			t.Fatal(ended, err)
 		}
 	},

@@ -1,12 +1,19 @@
 package store
 
-// waitingQuery finds pushes that are due and forgotten, by the index pushes_due. A push that waits for another attempt
-// of its recipient is not forgotten.
+// waitingQuery finds pushes that are due and forgotten, by the index pushes_lane. A push that waits for another
+// attempt of its recipient is not forgotten.
 func (s AuditScope) waitingQuery() auditQuery {
 	return auditQuery{
-		who:  `p.tenant_id, p.recipient, p.id`,
-		from: `pushes p`,
-		where: `p.status || '' = 'scheduled' AND p.next_at < now() - @grace::interval AND NOT EXISTS (
+		who: `p.tenant_id, p.recipient, p.id`,
+		from: `(` + channelsSQL + `
+			SELECT p.tenant_id, p.recipient, p.id, p.recipient_key, p.next_at, p.expires_at
+			FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
+				SELECT * FROM pushes
+				WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at < now() - @grace::interval
+				OFFSET 0
+			) p
+		) p`,
+		where: `NOT EXISTS (
 			SELECT FROM pushes o WHERE o.recipient_key = p.recipient_key AND o.status = 'sending' AND o.lease_until > now() - @grace::interval)`,
 		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', p.next_at, p.expires_at)`}},
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -20,7 +19,7 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
 			WITH canceled AS (
-				UPDATE pushes SET status = 'canceled', gen = gen + 1, armed_until = NULL, updated_at = clock_timestamp()
+				UPDATE pushes SET status = 'canceled', gen = gen + 1, updated_at = clock_timestamp()
 				WHERE id = $1 AND tenant_id = $2 AND status = 'scheduled' RETURNING recipient_key
 			)`+fewerSQL+`(SELECT recipient_key FROM canceled)`, [16]byte(id), [16]byte(tenant))
 		if err == nil {
@@ -58,9 +57,9 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant) er
 	b := &pgx.Batch{}
 	for _, g := range granted {
 		b.Queue(`
-			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, armed_until = $5,
-				gen = $6, updated_at = clock_timestamp()
-			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, zeronull.Timestamptz(g.Push.ArmedUntil), g.Push.Gen)
+			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4,
+				gen = $5, updated_at = clock_timestamp()
+			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen)
 		(*heldCrowds)(nil).queueChanged(b, granted)
 		queueNearLimits(b, granted)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,6 +19,23 @@ func (s *Store) Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim,
 	}
 	o.Token = uuid.New()
 	return s.claimGroup.Do(o)
+}
+
+// ClaimAll is Claim for different recipients in one transaction, which waits for no lock: where another transaction has
+// a recipient's, the claim says [booking.Wait]. There is one claim for each order, in the same order.
+func (s *Store) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
+	if err := ctx.Err(); err != nil || len(orders) == 0 {
+		return nil, err
+	}
+	orders = slices.Clone(orders)
+	for i := range orders {
+		orders[i].Token = uuid.New()
+	}
+	if observe := s.observe("claim"); observe != nil {
+		observe(len(orders))
+	}
+	// A caller that is told to stop must not leave behind claims that it knows nothing of.
+	return s.claimTogether(context.WithoutCancel(ctx), orders)
 }
 
 func (s *Store) claimTogether(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {

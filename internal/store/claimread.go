@@ -24,17 +24,6 @@ type claimState struct {
 // attempt counts from its end, but is found by its beginning.
 const longestLease = time.Hour
 
-// leftSQL finds what is due, but left out.
-const leftSQL = `
-	SELECT DISTINCT k.k, p.channel
-	FROM unnest($1::bigint[], $2::text[]) AS k (k, channel)
-	CROSS JOIN LATERAL (
-		SELECT channel, next_at FROM pushes
-		WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= statement_timestamp()
-		OFFSET 0
-	) p
-	WHERE k.channel = '' AND p.channel = ANY ($3::text[]) AND p.next_at <= statement_timestamp()`
-
 // claimRead is what a group of claims has to read: for each recipient, what its first order asks for.
 type claimRead struct {
 	keys     []int64
@@ -94,28 +83,21 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks string, o
 			OFFSET 0
 		) s
 		ORDER BY k.k, at`, q.keys, q.reach)
-	if len(q.without) > 0 {
-		b.Queue(leftSQL, q.keys, q.channels, q.without)
-	}
 	b.Queue(`SELECT clock_timestamp()`) // last: an attempt that was seen to have ended did so before the next begins
 	res := c.SendBatch(ctx, b)
-	found, err := readClaimState(res, q)
+	found, err := readClaimState(res, len(q.keys))
 	if closeErr := res.Close(); err == nil {
 		err = closeErr
 	}
 	return found, err
 }
 
-func readClaimState(res pgx.BatchResults, q claimRead) (*claimState, error) {
-	found := &claimState{recipients: make(map[int64]*booking.ClaimState, len(q.keys))}
+func readClaimState(res pgx.BatchResults, recipients int) (*claimState, error) {
+	found := &claimState{recipients: make(map[int64]*booking.ClaimState, recipients)}
 	if _, err := res.Exec(); err != nil {
 		return nil, err
 	}
-	reads := []func(pgx.CollectableRow) error{found.readLocked, found.readDue, found.readInFlight, found.readSend}
-	if len(q.without) > 0 {
-		reads = append(reads, found.readLeft)
-	}
-	for _, read := range reads {
+	for _, read := range []func(pgx.CollectableRow) error{found.readLocked, found.readDue, found.readInFlight, found.readSend} {
 		rows, _ := res.Query()
 		for rows.Next() {
 			if err := read(rows); err != nil {
@@ -170,16 +152,6 @@ func (s *claimState) readSend(row pgx.CollectableRow) error {
 	if d := s.of(key); d.Due.Tenant == tenant && d.Due.Recipient == recipient {
 		d.Sends = append(d.Sends, b)
 	}
-	return err
-}
-
-func (s *claimState) readLeft(row pgx.CollectableRow) error {
-	var (
-		key     int64
-		channel string
-	)
-	err := row.Scan(&key, &channel)
-	s.of(key).LeftOut = append(s.of(key).LeftOut, channel)
 	return err
 }
 

@@ -19,7 +19,7 @@ import (
 const claimSQL = `
 	WITH changed AS (
 		UPDATE pushes p SET
-			status = n.status, next_at = n.next_at, updated_at = $8, armed_until = NULL, more_due = n.more,
+			status = n.status, next_at = n.next_at, updated_at = $8, more_due = n.more,
 			gen = p.gen + CASE WHEN n.status = 'sending' THEN 0 ELSE 1 END,
 			attempts = p.attempts + CASE WHEN n.status = 'sending' THEN 1 ELSE 0 END,
 			claim_token = n.token, lease_until = n.lease_until,

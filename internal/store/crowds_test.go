@@ -79,7 +79,7 @@ func TestCrowd_EveryChange(t *testing.T) {
 	}
 	b.exec(t, `UPDATE pushes SET next_at = now() - interval '1 hour', expires_at = now() - interval '1 minute' WHERE id = (
 		SELECT id FROM pushes WHERE send_at < $1 ORDER BY send_at LIMIT 1)`, began.Add(2*time.Hour))
-	if ended, err := other.Expire(t.Context(), 10); err != nil || len(ended) != 1 {
+	if ended, err := other.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 1 {
 		t.Fatalf("%+v, %v", ended, err)
 	}
 	if n := used(b.Store); n != 4006 {

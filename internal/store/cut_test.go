@@ -149,7 +149,7 @@ func TestClaim_ConnectionsCut(t *testing.T) {
 // due reports whether pushes of the recipient key are left.
 func (b *bundle) due(t *testing.T, key int64) bool {
 	for {
-		due, err := b.Due(t.Context(), 1000, 0, nil)
+		due, _, err := b.Due(t.Context(), everyDue(1000))
 		if err == nil {
 			for _, w := range due {
 				if w.RecipientKey == key {
@@ -188,11 +188,18 @@ func TestStore_WithoutPostgres(t *testing.T) {
 			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, booking.MaxRead)
 			return err
 		},
-		"promote": func() error { _, err := st.Promote(ctx, 0, 0, 1, nil, nil); return err },
-		"due":     func() error { _, err := st.Due(ctx, 1, 0, nil); return err },
-		"expire":  func() error { _, err := st.Expire(ctx, 1); return err },
-		"lost":    func() error { _, err := st.Lost(ctx, 1); return err },
+		"claim all": func() error { _, err := st.ClaimAll(ctx, make([]booking.ClaimOrder, 1)); return err },
+		"due":       func() error { _, _, err := st.Due(ctx, everyDue(1)); return err },
+		"ahead":     func() error { _, err := st.Ahead(ctx, push.Lanes(1)[0], time.Time{}, time.Minute); return err },
+		"own": func() error {
+			_, err := st.OwnLanes(ctx, uuid.New(), push.Lanes(1), time.Minute)
+			return err
+		},
+		"leave":   func() error { return st.LeaveLanes(ctx, uuid.New()) },
+		"expire":  func() error { _, err := st.Expire(ctx, push.Lanes(1), 1); return err },
+		"lost":    func() error { _, err := st.Lost(ctx, push.Lanes(1), 1); return err },
 		"backlog": func() error { _, _, err := st.Backlog(ctx); return err },
+		"overdue": func() error { _, err := st.Overdue(ctx); return err },
 		"key":     func() error { _, err := st.Key(ctx, [32]byte{}); return err },
 		"tenant":  func() error { _, err := st.Tenant(ctx, "acme"); return err },
 		"ready":   func() error { return st.Ready(ctx) },

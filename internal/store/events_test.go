@@ -98,19 +98,11 @@ func TestEvents_EachChangeOnce(t *testing.T) {
 		"expired by the clock": {func(t *testing.T, p push.Push) {
 			b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, p.ID)
 			for range 2 {
-				if _, err := b.Expire(t.Context(), 1000); err != nil {
+				if _, err := b.Expire(t.Context(), push.Lanes(1), 1000); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}, []string{"push.scheduled", "push.expired"}},
-		"put into the queue, and out": {func(t *testing.T, p push.Push) {
-			if _, err := b.Promote(t.Context(), time.Hour, time.Minute, 1000, nil, func([]push.WakeUp) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-			if err := b.Unarm(t.Context(), []int64{push.RecipientKey(p.Tenant, p.Recipient)}); err != nil {
-				t.Fatal(err)
-			}
-		}, []string{"push.scheduled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := b.booked(t, name, 0)
@@ -234,7 +226,7 @@ func TestEvents_LargeGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.exec(t, `UPDATE pushes SET expires_at = now() WHERE tenant_id = $1`, b.tenant)
-	if _, err := b.Expire(t.Context(), 1000); err != nil {
+	if _, err := b.Expire(t.Context(), push.Lanes(1), 1000); err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range []push.Event{push.EventScheduled, push.EventExpired} {

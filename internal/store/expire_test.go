@@ -1,11 +1,15 @@
 package store_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestExpire: expired pushes that wait are ended, and no others.
@@ -26,7 +30,7 @@ func TestExpire(t *testing.T) {
 	c := b.claimed(t, busy)
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, busy.ID)
 
-	ended, err := b.Expire(t.Context(), 10)
+	ended, err := b.Expire(t.Context(), push.Lanes(1), 10)
 	if err != nil || len(ended) != 2 {
 		t.Fatalf("%+v, %v", ended, err)
 	}
@@ -44,7 +48,7 @@ func TestExpire(t *testing.T) {
 
 	// The one under way comes back, and then its time is over, too.
 	b.finish(t, c, tryAgain)
-	if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 1 || ended[0].ID != busy.ID {
+	if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 1 || ended[0].ID != busy.ID {
 		t.Errorf("%+v, %v", ended, err)
 	}
 }
@@ -59,7 +63,7 @@ func TestExpire_Concurrent(t *testing.T) {
 	p := book(t, b.Store, nil, d).Push
 	b.exec(t, `BEGIN`)
 	b.exec(t, `UPDATE pushes SET status = 'expired', gen = gen + 1 WHERE id = $1`, p.ID)
-	if ended, err := b.Expire(t.Context(), 10); err != nil || len(ended) != 0 {
+	if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 0 {
 		t.Errorf("while another one is at it: %+v, %v", ended, err)
 	}
 	claims := make(chan booking.Claim, 1)
@@ -68,5 +72,47 @@ func TestExpire_Concurrent(t *testing.T) {
 	b.exec(t, `COMMIT`)
 	if c := <-claims; c.Outcome != booking.Again {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestExpire_ManyAtOnce: expirers that look at the same lanes end each push once, although rows change under them.
+func TestExpire_ManyAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, channel := range []string{"log", "sms"} {
+		b.forge(t, 500, channel, channel == "sms", 48*time.Hour)
+	}
+	var (
+		mu       sync.Mutex
+		ended    = map[uuid.UUID]int{}
+		expiring sync.WaitGroup
+	)
+	for range 4 {
+		st := openURL(t, b.url, store.Config{})
+		expiring.Go(func() {
+			for n := -1; n != 0; {
+				some, err := st.Expire(t.Context(), push.Lanes(1), 20)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				for _, e := range some {
+					ended[e.ID]++
+				}
+				n = 1000 - len(ended)
+				mu.Unlock()
+			}
+		})
+	}
+	for left := -1; left != 0; {
+		b.exec(t, `UPDATE pushes SET last_error = 'touched' WHERE id IN (SELECT id FROM pushes WHERE status = 'scheduled' ORDER BY random() LIMIT 50)`)
+		left = ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE status = 'scheduled'`)
+	}
+	expiring.Wait()
+	for id, n := range ended {
+		if n != 1 {
+			t.Errorf("%s was ended %d times", id, n)
+		}
 	}
 }

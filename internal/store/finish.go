@@ -22,7 +22,7 @@ const finishSQL = `
 			AS n (id, token, attempt, outcome, provider_message_id, error, reaped, status, delay_us, reason, handed_us)
 	), ended AS (
 		UPDATE pushes p SET
-			status = CASE WHEN d.delivered THEN 'sent' ELSE n.status END, gen = p.gen + 1, claim_token = NULL, lease_until = NULL, armed_until = NULL,
+			status = CASE WHEN d.delivered THEN 'sent' ELSE n.status END, gen = p.gen + 1, claim_token = NULL, lease_until = NULL,
 			next_at = CASE WHEN n.status = 'scheduled' THEN clock_timestamp() + n.delay_us * interval '1 microsecond' ELSE p.next_at END,
 			last_error = CASE WHEN d.delivered THEN '' ELSE n.reason END, possibly_delivered = p.possibly_delivered OR n.outcome = 'unknown', updated_at = clock_timestamp()
 		FROM n CROSS JOIN LATERAL (
@@ -31,7 +31,7 @@ const finishSQL = `
 		WHERE p.id = n.id AND p.claim_token = n.token AND p.status = 'sending'
 		RETURNING p.id, p.more_due, p.recipient_key, p.status
 	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended WHERE status = 'failed')), late AS (
-		UPDATE pushes p SET status = 'sent', gen = p.gen + 1, armed_until = NULL, last_error = '', updated_at = clock_timestamp()
+		UPDATE pushes p SET status = 'sent', gen = p.gen + 1, last_error = '', updated_at = clock_timestamp()
 		FROM n WHERE p.id = n.id AND p.status = 'scheduled' AND n.outcome = 'delivered'
 		RETURNING p.id
 	), recorded AS (
@@ -48,7 +48,7 @@ const finishSQL = `
 // push at the same time each decide by what was committed when they began, so each looks again when it is done: the
 // later one sees both.
 const settleSQL = `
-	UPDATE pushes p SET status = 'sent', gen = p.gen + 1, armed_until = NULL, last_error = '', updated_at = clock_timestamp()
+	UPDATE pushes p SET status = 'sent', gen = p.gen + 1, last_error = '', updated_at = clock_timestamp()
 	WHERE p.id = ANY ($1::uuid[]) AND p.status = 'scheduled' AND EXISTS (SELECT FROM sends s WHERE s.push_id = p.id AND s.outcome = 'delivered')`
 
 // Finish ends an attempt, together with others of the moment. It reports whether another push of the recipient waited
@@ -152,8 +152,9 @@ func finishArgs(finishes []booking.Finish, order []int) []any {
 	return []any{ids, tokens, attempts, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed}
 }
 
-// Lost returns up to limit attempts whose lease has run out, by Postgres' clock. The first finish of each ends it.
-func (s *Store) Lost(ctx context.Context, limit int) ([]booking.Lost, error) {
+// Lost returns up to limit attempts for recipients of some lanes, whose lease has run out, by Postgres' clock. The first
+// finish of each ends it.
+func (s *Store) Lost(ctx context.Context, lanes []push.Lane, limit int) ([]booking.Lost, error) {
 	scan := func(row pgx.CollectableRow) (l booking.Lost, err error) {
 		l.Push, err = scanPush(row, (*[16]byte)(&l.Token), &l.Attempt, &l.Left)
 		return l, err
@@ -162,5 +163,6 @@ func (s *Store) Lost(ctx context.Context, limit int) ([]booking.Lost, error) {
 		SELECT `+pushColumns+`, p.claim_token, s.attempt, p.expires_at - clock_timestamp()
 		FROM sends s JOIN pushes p ON p.id = s.push_id
 		WHERE s.ended_at IS NULL AND s.lease_until < statement_timestamp() AND p.status = 'sending'
-		LIMIT $1`, limit)
+			AND (s.recipient_key & 255) = ANY ($2::bigint[])
+		LIMIT $1`, limit, shardsOf(lanes))
 }

@@ -109,7 +109,7 @@ func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (pus
 	p := b.booked(t, recipient, 0)
 	c := b.claimed(t, p)
 	b.exec(t, `UPDATE sends SET lease_until = clock_timestamp() WHERE push_id = $1`, p.ID)
-	lost, err := b.Lost(t.Context(), 10)
+	lost, err := b.Lost(t.Context(), push.Lanes(1), 10)
 	if err != nil || len(lost) != 1 || lost[0].Push.ID != p.ID || lost[0].Token != c.Token || lost[0].Attempt != 1 || lost[0].Left < 23*time.Hour || lost[0].Left > 24*time.Hour {
 		t.Fatalf("lost: %+v, %v", lost, err)
 	}
@@ -126,7 +126,7 @@ func TestFinish_Reaped(t *testing.T) {
 	if len(p.Sends) != 1 || !p.Sends[0].EndedAt.Equal(lease) || p.Sends[0].Outcome != push.Unknown || !p.PossiblyDelivered || p.Status != push.Scheduled {
 		t.Errorf("%+v", p)
 	}
-	if lost, err := b.Lost(t.Context(), 10); err != nil || len(lost) != 0 {
+	if lost, err := b.Lost(t.Context(), push.Lanes(1), 10); err != nil || len(lost) != 0 {
 		t.Errorf("still lost: %+v, %v", lost, err)
 	}
 }

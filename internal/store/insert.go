@@ -11,13 +11,13 @@ import (
 
 const insertSQL = `
 	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-		requested_send_at, send_at, next_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, request_id, created_at, updated_at)
+		requested_send_at, send_at, next_at, expires_at, ttl_ms, bulk, idempotency_id, idempotency_hash, request_id, created_at, updated_at)
 	SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json,
-		requested_send_at, send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, request_id, created_at, created_at
+		requested_send_at, send_at, send_at, expires_at, ttl_ms, bulk, idempotency_id, idempotency_hash, request_id, created_at, created_at
 	FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-		$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::timestamptz[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[])
+		$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::bool[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[])
 		AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-			requested_send_at, send_at, expires_at, ttl_ms, armed_until, idempotency_id, idempotency_hash, request_id, created_at)`
+			requested_send_at, send_at, expires_at, ttl_ms, bulk, idempotency_id, idempotency_hash, request_id, created_at)`
 
 // insertArgs turns grants into one array per column.
 func insertArgs(granted []booking.Grant) []any {
@@ -36,7 +36,7 @@ func insertArgs(granted []booking.Grant) []any {
 		sendAt     = make([]time.Time, n)
 		expires    = make([]time.Time, n)
 		ttls       = make([]int64, n)
-		armed      = make([]*time.Time, n)
+		bulk       = make([]bool, n)
 		keyed      = make([]*[16]byte, n)
 		hashes     = make([][]byte, n)
 		requests   = make([]string, n)
@@ -52,15 +52,12 @@ func insertArgs(granted []booking.Grant) []any {
 			metadata[i] = &m
 		}
 		requested[i], sendAt[i], expires[i], created[i] = p.RequestedSendAt, p.SendAt, p.ExpiresAt, p.CreatedAt
-		ttls[i] = p.TTL.Milliseconds()
-		if !p.ArmedUntil.IsZero() {
-			armed[i] = &p.ArmedUntil
-		}
+		ttls[i], bulk[i] = p.TTL.Milliseconds(), p.Bulk
 		if p.IdempotencyID != uuid.Nil {
 			keyed[i] = (*[16]byte)(&p.IdempotencyID)
 		}
 		hashes[i], requests[i] = p.IdempotencyHash, p.RequestID
 	}
 	return []any{ids, tenants, keys, recipients, channels, categories, addresses, messages, metadata,
-		requested, sendAt, expires, ttls, armed, keyed, hashes, requests, created}
+		requested, sendAt, expires, ttls, bulk, keyed, hashes, requests, created}
 }

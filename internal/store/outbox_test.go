@@ -213,7 +213,7 @@ func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	}
 	good := b.hook(t)
 	b.exec(t, `UPDATE pushes SET expires_at = now()`)
-	if _, err := b.Expire(t.Context(), 1000); err != nil {
+	if _, err := b.Expire(t.Context(), push.Lanes(1), 1000); err != nil {
 		t.Fatal(err)
 	}
 	of := func(claimed []store.Outgoing, w push.Webhook) []store.Outgoing {

@@ -174,7 +174,7 @@ func TestReschedule_MovesExpiry(t *testing.T) {
 	reschedule := func(to time.Duration, want booking.Outcome) push.Push {
 		t.Helper()
 		p.SendAt, p.RequestedSendAt = began.Add(to), began.Add(to)
-		v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: threeRules, Arm: 5 * time.Second})
+		v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: threeRules})
 		if err != nil || v.Outcome != want {
 			t.Fatalf("%+v, %v", v, err)
 		}
@@ -187,10 +187,6 @@ func TestReschedule_MovesExpiry(t *testing.T) {
 	if kept := reschedule(3*time.Hour+30*time.Second, booking.NoPlace); !kept.SendAt.Equal(near.SendAt) || kept.Gen != near.Gen {
 		t.Errorf("refused: %+v", kept)
 	}
-	b.exec(t, `UPDATE pushes SET armed_until = clock_timestamp() + interval '1 hour'`)
 	reschedule(5*time.Hour, booking.Booked)
-	if armed := ask[bool](t, b.db, `SELECT armed_until IS NOT NULL FROM pushes WHERE id = $1`, p.ID); armed {
-		t.Error("the old wake-up is stale, and the push still counts as armed")
-	}
 	b.audit(t, threeRules)
 }

@@ -17,11 +17,12 @@ import (
 func TestStore_RowsRead(t *testing.T) {
 	t.Parallel()
 	for name, work := range map[string]func(t *testing.T, b *bundle){
-		"promote": func(t *testing.T, b *bundle) { b.promote(t, 500) },
-		"due":     func(t *testing.T, b *bundle) { _, _ = b.Due(t.Context(), 500, 0, nil) },
-		"expire":  func(t *testing.T, b *bundle) { _, _ = b.Expire(t.Context(), 500) },
+		"due":     func(t *testing.T, b *bundle) { b.wantDue(t, everyDue(500), 1) },
+		"ahead":   func(t *testing.T, b *bundle) { b.ahead(t, push.Lanes(1)[0], time.Time{}, time.Hour) },
+		"overdue": func(t *testing.T, b *bundle) { _, _ = b.Overdue(t.Context()) },
+		"expire":  func(t *testing.T, b *bundle) { _, _ = b.Expire(t.Context(), push.Lanes(1), 500) },
 		"backlog": func(t *testing.T, b *bundle) { _, _, _ = b.Backlog(t.Context()) },
-		"lost":    func(t *testing.T, b *bundle) { _, _ = b.Lost(t.Context(), 500) },
+		"lost":    func(t *testing.T, b *bundle) { _, _ = b.Lost(t.Context(), push.Lanes(1), 500) },
 		"claim":   func(t *testing.T, b *bundle) { b.claim(t, "anna", threeRules) },
 		"book":    func(t *testing.T, b *bundle) { book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)) },
 		"bookings": func(t *testing.T, b *bundle) {
@@ -62,21 +63,94 @@ func TestStore_RowsRead(t *testing.T) {
 				b.tenant, push.RecipientKey(b.tenant, "anna"), began)
 			b.booked(t, "anna", 0)
 			b.exec(t, `ANALYZE`)
-			b.Close() // its connections report what they did
-			const read = `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables) FROM pg_stat_user_indexes`
-			const scans = `SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes`
-			eventually(t, "all that was done so far is counted", func() bool {
-				return ask[int](t, b.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'`) == 0
-			})
-			b.exec(t, `SELECT pg_stat_force_next_flush()`)
-			b.exec(t, `SELECT pg_stat_reset()`)
-
-			b.Store = openURL(t, b.url, store.Config{})
-			work(t, b)
-			b.Close()
-			eventually(t, "what it did is counted", func() bool { return ask[int](t, b.watch, scans) > 0 })
-			if n := ask[int](t, b.watch, read); n > 100 {
+			if n := b.rowsRead(t, store.Config{}, func() { work(t, b) }); n > 100 {
 				t.Errorf("%d rows were read", n)
+			}
+		})
+	}
+}
+
+// rowsRead says how many rows a new store reads for some work, in tables or from indexes.
+func (b *bundle) rowsRead(t testing.TB, cfg store.Config, work func()) int {
+	t.Helper()
+	b.Close() // its connections report what they did
+	const read = `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables) FROM pg_stat_user_indexes`
+	const scans = `SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes`
+	eventually(t, "all that was done so far is counted", func() bool {
+		return ask[int](t, b.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'`) == 0
+	})
+	b.exec(t, `SELECT pg_stat_force_next_flush()`)
+	b.exec(t, `SELECT pg_stat_reset()`)
+
+	b.Store = openURL(t, b.url, cfg)
+	work()
+	b.Close()
+	eventually(t, "what it did is counted", func() bool { return ask[int](t, b.watch, scans) > 0 })
+	return ask[int](t, b.watch, read)
+}
+
+// TestStore_RowsReadInBacklog: in a backlog, statements read about what they return, whatever Postgres believes of the
+// table: with statistics from a quiet hour, from an empty table, or from the backlog.
+func TestStore_RowsReadInBacklog(t *testing.T) {
+	t.Parallel()
+	whole := push.Lanes(1)[0]
+	some := everyDue(50)
+	some.Channels = append(some.Channels, booking.DueChannel{Name: "sms", Most: 50}, booking.DueChannel{Name: "mail", Most: 50})
+	lane := some
+	lane.Lane = push.Lane{First: 64, Last: 127}
+	works := map[string]struct {
+		work func(t *testing.T, b *bundle)
+		most int
+	}{
+		"due":         {func(t *testing.T, b *bundle) { b.wantDue(t, some, 50) }, 50*4 + 20},
+		"due, a lane": {func(t *testing.T, b *bundle) { b.wantDue(t, lane, 50) }, 50*4 + 20},
+		"overdue":     {func(t *testing.T, b *bundle) { _, _ = b.Overdue(t.Context()) }, 20},
+		"ahead": {func(t *testing.T, b *bundle) {
+			if a := b.ahead(t, whole, time.Time{}, time.Hour); len(a.Moments) != 1 || a.Moments[0].Pushes != 100 {
+				t.Errorf("%+v", a)
+			}
+		}, 100 + 20},
+		"backlog": {func(t *testing.T, b *bundle) {
+			if n, _, err := b.Backlog(t.Context()); n != 8000 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+		}, 8000 + 20},
+		"expire": {func(t *testing.T, b *bundle) {
+			if ended, err := b.Expire(t.Context(), []push.Lane{whole}, 500); len(ended) != 0 || err != nil {
+				t.Errorf("%d, %v", len(ended), err)
+			}
+		}, 8000 + 20},
+	}
+	quiet := func(b *bundle) {
+		b.forge(t, 3000, "log", false, 48*time.Hour)
+		b.exec(t, `UPDATE pushes SET status = 'sent'`)
+		b.exec(t, `VACUUM ANALYZE pushes`)
+	}
+	for name, before := range map[string]func(b *bundle){"quiet": quiet, "empty": func(b *bundle) { b.exec(t, `ANALYZE pushes`) }, "backlog": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.exec(t, `ALTER TABLE pushes SET (autovacuum_enabled = off)`)
+			if before != nil {
+				before(b)
+			}
+			for _, channel := range []string{"log", "sms", "fax"} {
+				b.forge(t, 2000, channel, false, time.Minute)
+			}
+			b.forge(t, 2000, "log", true, time.Hour)
+			b.forge(t, 4000, "log", false, -3*time.Hour)
+			b.forge(t, 100, "sms", true, -30*time.Minute)
+			if before == nil {
+				b.exec(t, `ANALYZE pushes`)
+			}
+			for name, w := range works {
+				n := b.rowsRead(t, store.Config{Channels: []string{"log", "sms"}}, func() { w.work(t, b) })
+				if n > w.most {
+					t.Errorf("%s: %d rows were read, at most %d are needed", name, n, w.most)
+				}
+				if n := ask[int](t, b.watch, `SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'pushes_due'`); n != 0 {
+					t.Errorf("%s uses pushes_due", name)
+				}
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -36,7 +35,7 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds"}
+var written = []string{"pushes", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
 	if known, applied, err := versions(ctx, c); err != nil {
@@ -84,14 +83,4 @@ func (s *Store) Newer(ctx context.Context) (warning string, err error) {
 		return err
 	})
 	return warning, err
-}
-
-// Overdue says for how long the push that is due longest has been due, of those that can be sent; 0: none is.
-func (s *Store) Overdue(ctx context.Context) (d time.Duration, err error) {
-	err = s.readPool.QueryRow(ctx, `
-		SELECT coalesce(clock_timestamp() - (
-			SELECT next_at FROM pushes
-			WHERE status || '' = 'scheduled' AND next_at <= statement_timestamp() AND ($1::text[] IS NULL OR channel = ANY ($1))
-			ORDER BY next_at LIMIT 1), '0')`, s.cfg.Channels).Scan(&d)
-	return d, classify(err)
 }

@@ -57,12 +57,9 @@ var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 		p.SendAt = p.SendAt.Add(time.Hour)
 		_, _ = b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: threeRules})
 	},
-	"promote": func(t *testing.T, b *bundle, _ push.Push) {
-		_, _ = b.Promote(t.Context(), time.Hour, time.Minute, 100, nil, func([]push.WakeUp) error { return nil })
-	},
 	"expire": func(t *testing.T, b *bundle, p push.Push) {
 		b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp(), next_at = clock_timestamp() WHERE id = $1`, p.ID)
-		_, _ = b.Expire(t.Context(), 1000)
+		_, _ = b.Expire(t.Context(), push.Lanes(1), 1000)
 	},
 	"deliver":         func(t *testing.T, b *bundle, p push.Push) { b.finish(t, b.attempt(t, p), sent) },
 	"refuse":          func(t *testing.T, b *bundle, p push.Push) { b.finish(t, b.attempt(t, p), tryAgain) },

@@ -1,0 +1,91 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// The owner of a lane puts those of its recipients into the queues of channels whose pushes have to wait there. It looks
+// often while a queue is nearly empty, and otherwise reads on, a page a second, behind what it has read: so tenants
+// behind the thousands of another one get their turn, too.
+const (
+	feedInterval = 200 * time.Millisecond
+	feedPause    = time.Second
+	feedPage     = 1000
+	nearlyEmpty  = 500
+)
+
+// feeding is how far a queue has been fed from a lane.
+type feeding struct {
+	behind booking.Due // the last one that was read; zero: begin with the first
+	next   time.Time   // when to read on
+}
+
+// feed reads one page of each lane that this worker owns. It is never full: the next pass comes soon.
+func (w *Worker) feed(ctx context.Context) (full bool, err error) {
+	for _, l := range w.cfg.Lanes() {
+		if err := w.feedFrom(ctx, l); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
+	o := booking.DueOrder{Lane: l}
+	for _, q := range w.queues.all {
+		if behind, hungry := q.hungry(l, time.Now()); hungry {
+			o.Channels = append(o.Channels, booking.DueChannel{Name: q.channel, Most: feedPage, Behind: behind})
+			o.Most += 2 * feedPage
+		}
+	}
+	if len(o.Channels) == 0 {
+		return nil
+	}
+	o.Without = w.delayedIn(l)
+	due, _, err := w.store.Due(ctx, o)
+	if err != nil {
+		return err
+	}
+	pages := map[string][]booking.Due{}
+	for _, d := range due {
+		pages[d.Channel] = append(pages[d.Channel], d)
+	}
+	for _, c := range o.Channels {
+		w.queues.byName[c.Name].feed(l, pages[c.Name])
+	}
+	return nil
+}
+
+// hungry reports whether the queue is to be fed from a lane now, and from where on.
+func (q *channelQueue) hungry(l push.Lane, now time.Time) (behind booking.Due, yes bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || !q.mustWait() || q.waiting.len() >= q.limit {
+		return behind, false
+	}
+	f := q.fed[l]
+	if f == nil {
+		f = &feeding{}
+		q.fed[l] = f
+	}
+	if q.waiting.len() < nearlyEmpty {
+		return behind, true
+	}
+	return f.behind, !now.Before(f.next)
+}
+
+// feed adds what was read from a lane, and notes how far that was.
+func (q *channelQueue) feed(l push.Lane, due []booking.Due) {
+	q.add(due...)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f := q.fed[l]
+	f.behind, f.next = booking.Due{}, time.Now().Add(feedPause)
+	if len(due) >= feedPage {
+		f.behind = due[len(due)-1]
+	}
+}

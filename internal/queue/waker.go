@@ -1,0 +1,175 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	tenth    = 100 * time.Millisecond
+	soon     = time.Second           // a wake-up for less than this may have been handled already: asynq is early
+	beyond   = 5 * time.Second       // how long before a commit its time may have been compared with the horizon
+	pause    = 20 * time.Millisecond // between two armings
+	patience = 5 * time.Second       // with one arming
+)
+
+type armer interface {
+	Arm(ctx context.Context, wakeUps []push.WakeUp) error
+}
+
+// Waker arms lanes for single pushes, of which the lanes' owners may have counted too few already: those that are
+// booked, moved or put off. It gathers them, works behind its callers' backs, and forgets what fails: a lane whose
+// pushes are overdue is armed by its owner. It is safe for concurrent use.
+type Waker struct {
+	queue      armer
+	lanes      []push.Lane
+	horizon    time.Duration
+	log        *slog.Logger
+	complaints throttle
+
+	mu    sync.Mutex
+	noted map[moment]note      // to be armed
+	armed map[moment]time.Time // those further ahead than soon; when their time comes by the clock of this process
+	clean time.Time            // when armed was last rid of what has passed
+	idle  chan struct{}        // closed when nothing is noted any more; nil: nothing is
+}
+
+// moment is the end of a tenth of a second in a lane.
+type moment struct {
+	at   int64 // Unix milliseconds by Postgres' clock
+	lane push.Lane
+}
+
+// note is what the callers of a moment said together.
+type note struct {
+	due time.Time // by the clock of this process
+	far bool      // all of them called while it was further ahead than soon
+}
+
+// NewWaker returns a waker for lanes, as [push.Lanes] made them. Owners of lanes count what is due within the horizon.
+func NewWaker(queue armer, lanes []push.Lane, horizon time.Duration, log *slog.Logger) *Waker {
+	return &Waker{queue: queue, lanes: lanes, horizon: horizon, log: log, noted: map[moment]note{}, armed: map[moment]time.Time{}}
+}
+
+// Wake makes a worker look for a push of this recipient when it is due: at a time that is, by Postgres' clock, so far
+// away. It never blocks. The push must be committed: a worker may look as soon as Wake is called. What is due
+// behind the horizon is left to the lane's owner, and so is what can not be armed.
+func (w *Waker) Wake(recipientKey int64, at time.Time, in time.Duration) {
+	if in > w.horizon+beyond {
+		return
+	}
+	now := time.Now()
+	m, n := moment{lane: push.LaneOf(w.lanes, recipientKey)}, note{due: now, far: in > soon}
+	if in > 0 {
+		end := at.Add(tenth - 1).Truncate(tenth)
+		m.at, n.due = end.UnixMilli(), now.Add(in+end.Sub(at))
+	} else {
+		m.at = at.Truncate(tenth).UnixMilli() // the worker looks from there on
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n.far && now.Before(w.armed[m]) {
+		return
+	}
+	if other, ok := w.noted[m]; ok {
+		n.far = n.far && other.far
+		if other.due.Before(n.due) {
+			n.due = other.due
+		}
+	}
+	w.noted[m] = n
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+		go w.run()
+	}
+}
+
+// Flush waits until everything that was noted before has been tried. The error is that of ctx.
+func (w *Waker) Flush(ctx context.Context) error {
+	w.mu.Lock()
+	idle := w.idle
+	w.mu.Unlock()
+	if idle == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run arms what is noted until nothing is.
+func (w *Waker) run() {
+	for batch := w.take(); batch != nil; batch = w.take() {
+		err := w.arm(batch)
+		w.tried(batch, err)
+		time.Sleep(pause)
+	}
+}
+
+// take returns what is noted. What is noted from now on belongs to the next arming: a worker that this one wakes may
+// look before that push is committed.
+func (w *Waker) take() map[moment]note {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.noted) == 0 {
+		close(w.idle)
+		w.idle = nil
+		return nil
+	}
+	batch := w.noted
+	w.noted = map[moment]note{}
+	return batch
+}
+
+func (w *Waker) arm(batch map[moment]note) error {
+	now := time.Now()
+	wakeUps := make([]push.WakeUp, 0, len(batch))
+	for m, n := range batch {
+		wakeUps = append(wakeUps, push.WakeUp{Lane: m.lane, At: time.UnixMilli(m.at).UTC(), In: max(n.due.Sub(now), 0)})
+	}
+	slices.SortFunc(wakeUps, func(a, b push.WakeUp) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Lane.First, b.Lane.First))
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return w.queue.Arm(ctx, wakeUps)
+}
+
+// tried remembers what is in the queue now, and need not be armed again until it is due soon.
+func (w *Waker) tried(batch map[moment]note, err error) {
+	if err != nil {
+		if more, pass := w.complaints.pass(); pass {
+			w.log.Warn("wake-ups not armed; the owners of their lanes will", append(more, "moments", len(batch), "error", err)...)
+		}
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	for m, n := range batch {
+		if n.far {
+			w.armed[m] = n.due
+			if w.noted[m].far { // by a caller who came during the arming
+				delete(w.noted, m)
+			}
+		}
+	}
+	if now.Sub(w.clean) < time.Second {
+		return
+	}
+	w.clean = now
+	for m, due := range w.armed {
+		if !now.Before(due) {
+			delete(w.armed, m)
+		}
+	}
+}

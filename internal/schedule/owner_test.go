@@ -1,0 +1,117 @@
+package schedule_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// register keeps who owns the lanes, and may fail.
+type register struct {
+	lanes []push.Lane
+	err   error
+	left  bool
+}
+
+func (r *register) OwnLanes(context.Context, uuid.UUID, []push.Lane, time.Duration) ([]push.Lane, error) {
+	return r.lanes, r.err
+}
+
+func (r *register) LeaveLanes(context.Context, uuid.UUID) error {
+	r.left = true
+	return nil
+}
+
+// TestOwner_LosesLanes: a worker that can not renew what it owns stops to look after it before another one begins, and
+// one that stops leaves everything at once.
+func TestOwner_LosesLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &register{lanes: push.Lanes(2)}
+		o := schedule.NewOwner(r, push.Lanes(4), quiet)
+		if got := o.Lanes(); len(got) > 0 {
+			t.Errorf("owned before it asked: %v", got)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- o.Run(ctx) }()
+		synctest.Wait()
+		if got := o.Lanes(); !slices.Equal(got, r.lanes) {
+			t.Errorf("owned %v", got)
+		}
+		r.err = errors.New("away")
+		time.Sleep(4 * time.Second)
+		if got := o.Lanes(); len(got) != 2 {
+			t.Errorf("owned %v while the lease runs", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := o.Lanes(); len(got) > 0 {
+			t.Errorf("owned %v after the lease", got)
+		}
+		r.err = nil
+		time.Sleep(time.Second)
+		if got := o.Lanes(); len(got) != 2 {
+			t.Errorf("owned %v when Postgres is back", got)
+		}
+		stop()
+		if err := <-done; err != nil || !r.left || len(o.Lanes()) > 0 {
+			t.Errorf("%v; left %v, owned %v", err, r.left, o.Lanes())
+		}
+	})
+}
+
+// TestOwner_Shares: three workers share the lanes in equal parts, none is owned twice, and those of a worker that stops
+// are soon looked after again.
+func TestOwner_Shares(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const laneCount = 16
+	var (
+		owners []*schedule.Owner
+		stops  []func()
+	)
+	for range 3 {
+		o := schedule.NewOwner(b.store, push.Lanes(laneCount), quiet)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- o.Run(ctx) }()
+		stop := sync.OnceFunc(func() { cancel(); <-done })
+		defer stop()
+		owners, stops = append(owners, o), append(stops, stop)
+	}
+	shared := func(workers ...*schedule.Owner) bool {
+		seen := map[push.Lane]bool{}
+		for _, o := range workers {
+			got := o.Lanes()
+			if len(got) < laneCount/len(workers) {
+				return false
+			}
+			for _, l := range got {
+				seen[l] = true
+			}
+		}
+		return len(seen) == laneCount
+	}
+	deadline := time.Now().Add(time.Minute)
+	for !shared(owners...) {
+		if time.Now().After(deadline) {
+			t.Fatalf("shared as %v, %v and %v", owners[0].Lanes(), owners[1].Lanes(), owners[2].Lanes())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	stops[1]()
+	for !shared(owners[0], owners[2]) {
+		if time.Now().After(deadline) {
+			t.Fatalf("shared as %v and %v", owners[0].Lanes(), owners[2].Lanes())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

@@ -1,0 +1,35 @@
+package schedule
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// TestShares_Bulk: the first pushes of a tenant for a second are prompt, the others bulk; other seconds and tenants are
+// not concerned, and the memory is bounded.
+func TestShares_Bulk(t *testing.T) {
+	s := newShares()
+	loud, quiet, at := uuid.New(), uuid.New(), time.Now()
+	for i := range 3 * promptShare {
+		if got := s.bulk(loud, at); got != (i >= promptShare) {
+			t.Fatalf("push %d is bulk: %v", i, got)
+		}
+	}
+	if s.bulk(quiet, at) || s.bulk(loud, at.Add(time.Second)) {
+		t.Error("another tenant's or second's push is bulk")
+	}
+	for i := range rememberedShares - 10 {
+		s.bulk(quiet, at.Add(time.Duration(i)*time.Minute))
+	}
+	if !s.bulk(loud, at) {
+		t.Error("the tenant is forgotten")
+	}
+	for i := range 3 * rememberedShares {
+		s.bulk(quiet, at.Add(time.Duration(i)*time.Second))
+		if n := len(s.newer) + len(s.older); n > 2*rememberedShares {
+			t.Fatalf("%d shares are remembered", n)
+		}
+	}
+}

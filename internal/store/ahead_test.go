@@ -1,0 +1,144 @@
+package store_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+func (b *bundle) ahead(t testing.TB, lane push.Lane, from time.Time, horizon time.Duration) push.Ahead {
+	t.Helper()
+	a, err := b.Ahead(t.Context(), lane, from, horizon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Until.Sub(a.Now) != horizon || a.Now.Location() != time.UTC {
+		t.Errorf("from %s until %s, with a horizon of %s", a.Now, a.Until, horizon)
+	}
+	return a
+}
+
+// moments counts what becomes due within a time, by the tenth of a second, rounded up.
+func moments(due []time.Time, from, until time.Time) []push.Moment {
+	n := map[time.Time]int{}
+	for _, at := range due {
+		if !at.Before(from) && at.Before(until) {
+			n[at.Add(100*time.Millisecond-time.Microsecond).Truncate(100*time.Millisecond)]++
+		}
+	}
+	var all []push.Moment
+	for _, at := range slices.SortedFunc(maps.Keys(n), time.Time.Compare) {
+		all = append(all, push.Moment{At: at, Pushes: n[at]})
+	}
+	return all
+}
+
+// plan moves the scheduled pushes to times from the clock on, some of them whole tenths of a second, and returns them.
+func (b *bundle) plan(t testing.TB, where string, from, to time.Duration) (at []time.Time) {
+	t.Helper()
+	b.exec(t, `UPDATE pushes SET next_at = date_trunc('second', clock_timestamp()) + $1::interval
+		+ random() * ($2::interval - $1::interval) WHERE status = 'scheduled' AND `+where, from, to)
+	b.exec(t, `UPDATE pushes SET next_at = date_bin('0.1 seconds', next_at, '2000-01-01Z') WHERE recipient_key % 3 = 0 AND status = 'scheduled' AND `+where)
+	rows, _ := b.db.Query(t.Context(), `SELECT next_at FROM pushes WHERE status = 'scheduled' AND `+where)
+	for rows.Next() {
+		var next time.Time
+		if err := rows.Scan(&next); err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, next.UTC())
+	}
+	return at
+}
+
+// TestAhead_Moments compares with a count in Go: pushes that wait, in the lane, for configured channels, of both kinds.
+func TestAhead_Moments(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, channel := range []string{"log", "sms", "fax"} {
+		b.forge(t, 150, channel, false, 0)
+		b.forge(t, 150, channel, true, 0)
+	}
+	b.inStatus(t, "anna", push.Sending)
+	b.inStatus(t, "bert", push.Canceled)
+	b.plan(t, `true`, 30*time.Minute, 31*time.Minute)
+	const mine = `channel <> 'fax' AND (recipient_key & 255) BETWEEN 64 AND 127`
+	due := b.plan(t, mine, 30*time.Minute, 30*time.Minute+10*time.Second)
+	if len(due) < 100 {
+		t.Fatalf("%d pushes", len(due))
+	}
+	b.Store = openURL(t, b.url, store.Config{Channels: []string{"sms", "log", "mail"}})
+	slices.SortFunc(due, time.Time.Compare)
+	for _, from := range []time.Time{{}, due[0], due[50].Add(time.Microsecond), due[len(due)-1], due[len(due)-1].Add(time.Microsecond)} {
+		a := b.ahead(t, push.Lane{First: 64, Last: 127}, from, time.Hour)
+		if diff := cmp.Diff(moments(due, from, a.Until), a.Moments); diff != "" || len(a.Oldest) > 0 {
+			t.Errorf("from %s: %s; due since %s", from, diff, a.Oldest)
+		}
+	}
+	b.Store = openURL(t, b.url, store.Config{})
+	n := 0
+	for _, lane := range push.Lanes(8) {
+		for _, m := range b.ahead(t, lane, time.Time{}, time.Hour).Moments {
+			n += m.Pushes
+		}
+	}
+	if n != 900 {
+		t.Errorf("for all channels %d, want 900", n)
+	}
+}
+
+// TestAhead_Oldest: what is due already is not counted. The longest due push of the lane is told of each configured
+// channel.
+func TestAhead_Oldest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.forge(t, 1, "fax", false, 3*time.Hour)
+	b.forge(t, 1, "log", true, 2*time.Hour)
+	b.exec(t, `UPDATE pushes SET recipient_key = 100`)
+	b.forge(t, 1, "log", false, time.Hour)
+	b.forge(t, 1, "log", false, -time.Hour)
+	b.exec(t, `UPDATE pushes SET recipient_key = 200 WHERE recipient_key <> 100`)
+	b.Store = openURL(t, b.url, store.Config{Channels: []string{"log"}})
+	for _, row := range []struct {
+		lane   push.Lane
+		ago    time.Duration
+		pushes int
+	}{{push.Lane{First: 0, Last: 127}, 2 * time.Hour, 0}, {push.Lane{First: 128, Last: 255}, time.Hour, 1}, {push.Lane{First: 0, Last: 255}, 2 * time.Hour, 1}, {push.Lane{First: 101, Last: 199}, 0, 0}} {
+		a := b.ahead(t, row.lane, began.Add(-24*time.Hour), 2*time.Hour)
+		oldest, isDue := a.Oldest["log"]
+		if ago := a.Now.Sub(oldest); isDue != (row.ago > 0) || len(a.Oldest) > 1 || row.ago > 0 && (ago < row.ago || ago > row.ago+30*time.Minute) || len(a.Moments) != row.pushes {
+			t.Errorf("lane %s: %+v", row.lane, a)
+		}
+	}
+}
+
+// TestAhead_CountedOnce: calls that go on where the last one ended count each push once, wherever they end, if none of
+// them comes too late.
+func TestAhead_CountedOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.forge(t, 1000, "log", false, 0)
+	due := b.plan(t, `true`, time.Hour, time.Hour+20*time.Second)
+	slices.SortFunc(due, time.Time.Compare)
+	var (
+		from    time.Time
+		horizon = 59 * time.Minute
+		n       int
+	)
+	for !from.After(due[len(due)-1]) {
+		a := b.ahead(t, push.Lanes(1)[0], from, horizon)
+		for _, m := range a.Moments {
+			n += m.Pushes
+		}
+		from, horizon = a.Until, horizon+time.Duration(rand.N(5000))*time.Millisecond
+	}
+	if n != 1000 {
+		t.Errorf("%d were counted, want 1000", n)
+	}
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+)
+
+// dueSQL reads from the index what it returns, besides pushes of other lanes and of recipients that are left out. Its
+// lower bounds are one comparison of rows, with a shard of -1 before all others: of two, Postgres would begin at one and
+// test each row for the other.
+const dueSQL = `
+	SELECT p.recipient_key, p.tenant_id, c.name, p.next_at, k.bulk
+	FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::bigint[], $10::bool[]) AS c (name, most, behind_at, behind_key, behind_bulk)
+	CROSS JOIN ` + kinds + `
+	CROSS JOIN LATERAL (
+		SELECT recipient_key, tenant_id, next_at FROM pushes
+		WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at <= statement_timestamp()
+			AND (next_at, recipient_key & 255, recipient_key) > (
+				CASE WHEN k.bulk = c.behind_bulk THEN greatest(c.behind_at, $9) WHEN k.bulk THEN $9 ELSE 'infinity' END,
+				CASE WHEN k.bulk = c.behind_bulk AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key)
+			AND (recipient_key & 255) BETWEEN $5 AND $6
+			AND recipient_key NOT IN (SELECT unnest($7::bigint[]))
+		ORDER BY next_at, recipient_key & 255, recipient_key LIMIT least(c.most, $8::int)
+	) p
+	ORDER BY k.bulk, p.next_at, p.recipient_key & 255, p.recipient_key LIMIT $8::int`
+
+// Due returns pushes that are due in a lane: first those that are not bulk, and of each kind those that have been due
+// longest. A recipient with several of them comes as often. now is Postgres' clock, also if nothing is due. It takes no
+// locks.
+func (s *Store) Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	b := &pgx.Batch{}
+	b.Queue(dueSQL, dueArgs(o)...)
+	b.Queue(`SELECT clock_timestamp()`)
+	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+		res := c.SendBatch(ctx, b)
+		defer res.Close()
+		rows, _ := res.Query()
+		var err error
+		if due, err = pgx.CollectRows(rows, scanDue); err != nil {
+			return err
+		}
+		return res.QueryRow().Scan(&now)
+	})
+	return due, now, classify(err)
+}
+
+func dueArgs(o booking.DueOrder) []any {
+	n := len(o.Channels)
+	names, most, at, keys, bulk := make([]string, n), make([]int32, n), make([]time.Time, n), make([]int64, n), make([]bool, n)
+	for i, c := range o.Channels {
+		names[i], most[i], at[i], keys[i], bulk[i] = c.Name, int32(c.Most), c.Behind.At, c.Behind.RecipientKey, c.Behind.Bulk
+	}
+	return []any{names, most, at, keys, o.Lane.First, o.Lane.Last, o.Without, o.Most, o.From, bulk}
+}
+
+func scanDue(row pgx.CollectableRow) (d booking.Due, err error) {
+	err = row.Scan(&d.RecipientKey, (*[16]byte)(&d.Tenant), &d.Channel, &d.At, &d.Bulk)
+	return d, err
+}
