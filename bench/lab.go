@@ -29,6 +29,7 @@ func measurements() []measurement {
 		{"refuse", "api", measureRefusals},
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},
+		{"lateness", "worker", measureLateness},
 		{"memory", "", measureMemory},
 		{"limits", "", measureLimits},
 		{"neighbours", "", measureNeighbours},

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// measureMemory divides the memory of Redis by the number of bookings and wake-ups.
+// measureMemory divides the memory of Redis by the number of bookings and of pushes that are armed.
 func measureMemory(l *lab) {
 	s, n := l.newSendquota(nowhere), l.newNaive()
 	rdb := testenv.RedisClient(l, s.redis)
@@ -29,7 +29,7 @@ func measureMemory(l *lab) {
 		fmt.Sprintf("first of a recipient %s B, further %s B, then 0", count(booking), count(next)),
 		fmt.Sprintf("%s B, ZSET and task, until it is sent", count(naiveBytes)), "—", "—")
 	add("Redis memory per push scheduled beyond the horizon, by batch", fmt.Sprintf("%s, %d keys", inBytes(beyond), keys), inBytes(naiveBytes), "none", yes(keys == 0 && beyond < noise))
-	add("Redis memory per wake-up, from 90 s before its time", inBytes(armed), "—", "—", "—")
+	add("Redis memory per push that is due within 90 s", inBytes(armed), "—", "—", "—")
 }
 
 // noise is how many bytes per push Redis' own bookkeeping may come to.
@@ -93,26 +93,28 @@ func (l *lab) memoryBeyond(s *sendquota, rdb *redis.Client) (bytes float64, keys
 	return max(bytes, 0), keys
 }
 
-// memoryArmed books pushes within the horizon, lets a worker arm them, and
-// returns the bytes per wake-up. Their time comes when all is over.
+// memoryArmed books pushes within the horizon, lets a worker arm their lanes,
+// and returns the bytes per push. Their time comes when all is over.
 func (l *lab) memoryArmed(s *sendquota, rdb *redis.Client) float64 {
+	before := l.quietMemory()
 	d := s.batches(inUTC(80 * time.Second))
 	d.total = l.backlog / batchSize
 	l.drive(d)
-	before := l.quietMemory()
 	worker := s.startWorker()
-	l.eventually("the worker arms all pushes", func() bool {
-		names, err := rdb.SMembers(l.Context(), "asynq:queues").Result()
-		l.check(err)
-		armed := int64(0)
-		for _, name := range names {
-			n, err := rdb.ZCard(l.Context(), "asynq:{"+name+"}:scheduled").Result()
-			l.check(err)
-			armed += n
-		}
-		return armed == int64(l.backlog)
-	})
+	l.eventually("the worker arms all lanes", func() bool { return l.armed(rdb) >= l.backlog/256 })
 	after := l.quietMemory()
 	l.stop(worker)
 	return float64(after-before) / float64(l.backlog)
+}
+
+// armed counts the wake-ups that wait for their time.
+func (l *lab) armed(rdb *redis.Client) (tasks int) {
+	names, err := rdb.SMembers(l.Context(), "asynq:queues").Result()
+	l.check(err)
+	for _, name := range names {
+		n, err := rdb.ZCard(l.Context(), "asynq:{"+name+"}:scheduled").Result()
+		l.check(err)
+		tasks += int(n)
+	}
+	return tasks
 }

@@ -29,14 +29,15 @@ type scripted struct {
 	failure  error
 	more     bool
 
+	from     time.Time // since when something is due
 	looked   bool
 	finished []booking.Finish
 	at       []time.Time
 }
 
-// Due has something due once.
+// Due has something due from then on, once.
 func (s *scripted) Due(_ context.Context, o booking.DueOrder) ([]booking.Due, time.Time, error) {
-	if s.looked || len(o.Channels) == 0 {
+	if s.looked || len(o.Channels) == 0 || time.Now().Before(s.from) {
 		return nil, time.Now(), nil
 	}
 	s.looked = true

@@ -13,9 +13,9 @@ import (
 // all parts. One for a time that has passed is followed at once only.
 func TestWorker_EarlyWakeUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, p := &scripted{claims: []booking.Claim{claimed()}, looked: true}, &provider{}
-		w := setupScripted(t, s, p)
 		due := time.Now().Add(time.Minute)
+		s, p := &scripted{claims: []booking.Claim{claimed()}, from: due}, &provider{}
+		w := setupScripted(t, s, p)
 		for part := range 3 {
 			if err := w.Handle(t.Context(), push.WakeUp{Lane: all, At: due, Part: part}); err != nil {
 				t.Fatal(err)
@@ -23,13 +23,14 @@ func TestWorker_EarlyWakeUp(t *testing.T) {
 		}
 		handle(t, w)
 		time.Sleep(time.Minute - 1)
-		if s.looked = false; len(p.took) > 0 {
+		if len(p.all()) > 0 {
 			t.Fatal("sent before its time")
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if w.Settle(); len(p.took) != 1 || !p.took[0].at.Equal(due) {
-			t.Errorf("sent %+v, want at %s", p.took, due)
+		w.Settle()
+		if took := p.all(); len(took) != 1 || !took[0].at.Equal(due) {
+			t.Errorf("sent %+v, want at %s", took, due)
 		}
 	})
 }

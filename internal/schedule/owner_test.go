@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,16 +19,19 @@ import (
 // register keeps who owns the lanes, and may fail.
 type register struct {
 	lanes []push.Lane
-	err   error
-	left  bool
+	fails atomic.Bool
+	left  atomic.Bool
 }
 
 func (r *register) OwnLanes(context.Context, uuid.UUID, []push.Lane, time.Duration) ([]push.Lane, error) {
-	return r.lanes, r.err
+	if r.fails.Load() {
+		return nil, errors.New("away")
+	}
+	return r.lanes, nil
 }
 
 func (r *register) LeaveLanes(context.Context, uuid.UUID) error {
-	r.left = true
+	r.left.Store(true)
 	return nil
 }
 
@@ -47,8 +51,8 @@ func TestOwner_LosesLanes(t *testing.T) {
 		if got := o.Lanes(); !slices.Equal(got, r.lanes) {
 			t.Errorf("owned %v", got)
 		}
-		r.err = errors.New("away")
-		time.Sleep(4 * time.Second)
+		r.fails.Store(true)
+		time.Sleep(4500 * time.Millisecond)
 		if got := o.Lanes(); len(got) != 2 {
 			t.Errorf("owned %v while the lease runs", got)
 		}
@@ -56,14 +60,15 @@ func TestOwner_LosesLanes(t *testing.T) {
 		if got := o.Lanes(); len(got) > 0 {
 			t.Errorf("owned %v after the lease", got)
 		}
-		r.err = nil
+		r.fails.Store(false)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if got := o.Lanes(); len(got) != 2 {
 			t.Errorf("owned %v when Postgres is back", got)
 		}
 		stop()
-		if err := <-done; err != nil || !r.left || len(o.Lanes()) > 0 {
-			t.Errorf("%v; left %v, owned %v", err, r.left, o.Lanes())
+		if err := <-done; err != nil || !r.left.Load() || len(o.Lanes()) > 0 {
+			t.Errorf("%v; left %v, owned %v", err, r.left.Load(), o.Lanes())
 		}
 	})
 }
