@@ -2,7 +2,7 @@
 // the only package that imports asynq.
 //
 // A wake-up is for a lane and a moment, not for a push: so Redis holds a few of them, however many pushes there are.
-// It decides nothing. asynq delivers it at least once, sometimes twice at the same time, up to a second early, and not
+// It decides nothing. asynq delivers it at least once, sometimes twice at the same time, up to two seconds early, and not
 // at all if Redis loses it. All of that is harmless here, because a worker that is woken asks Postgres.
 //
 // The owner of a lane arms the moments that it has counted, with [Queue.Arm]. What is booked or put off afterwards is
@@ -138,7 +138,7 @@ func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
 
 func (q *Queue) enqueue(ctx context.Context, name string, w push.WakeUp, payload []byte, id string) error {
 	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(id), asynq.Queue(name),
-		asynq.ProcessAt(wakeAt(w, time.Now())), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
+		asynq.ProcessAt(wakeAt(w, time.Now()).Add(-ahead)), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
 	return err
 }
 

@@ -53,11 +53,14 @@ func taskID(w push.WakeUp) string {
 }
 
 // wakeAt is when asynq is to wake a worker, by the workers' clocks, which may be wrong: at the time itself, or when as
-// much time has passed by the clock of this process, whichever is earlier. A wake-up that comes too early comes again;
-// one that comes too late makes pushes late.
+// much time has passed by the clock of this process, whichever is earlier. One that comes too late makes pushes late.
 func wakeAt(w push.WakeUp, now time.Time) time.Time {
 	if here := now.Add(w.In); here.Before(w.At) {
 		return here
 	}
 	return w.At
 }
+
+// ahead is how much earlier asynq wakes a worker: asynq looks only now and then what is due, and the worker, which waits
+// for the time itself, is exact.
+const ahead = time.Second
