@@ -35,8 +35,9 @@ func wrong(text string) (faults []string) {
 		faults = append(faults, "it has no Down part")
 	}
 	if withoutTx.MatchString(text) {
-		if !concurrent.MatchString(up) || !dropsIndex.MatchString(down) {
-			faults = append(faults, "without a transaction it must be one CREATE INDEX CONCURRENTLY IF NOT EXISTS up, and one DROP INDEX CONCURRENTLY IF EXISTS down")
+		builds, drops := concurrent.MatchString(up) && dropsIndex.MatchString(down), dropsIndex.MatchString(up) && concurrent.MatchString(down)
+		if !builds && !drops {
+			faults = append(faults, "without a transaction it must be one CREATE INDEX CONCURRENTLY IF NOT EXISTS one way, and one DROP INDEX CONCURRENTLY IF EXISTS the other")
 		}
 		return faults
 	}
@@ -96,6 +97,7 @@ func TestWrong(t *testing.T) {
 		up + "CREATE TABLE t (id uuid);\nCREATE INDEX t_id ON t (id);" + down:                                                                                 0,
 		up + "ALTER TABLE pushes ADD CONSTRAINT c CHECK (a > 0) NOT VALID;" + down:                                                                            0,
 		alone + up + "-- What for.\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON pushes (a) WHERE b;\n-- +goose Down\nDROP INDEX CONCURRENTLY IF EXISTS i;\n": 0,
+		alone + up + "DROP INDEX CONCURRENTLY IF EXISTS i;\n-- +goose Down\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON pushes (a);\n":                          0,
 
 		up + "SELECT;": 1,
 		up + "CREATE INDEX i ON pushes (a);" + down:                                                                                             1,

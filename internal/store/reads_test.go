@@ -148,9 +148,6 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 				if n > w.most {
 					t.Errorf("%s: %d rows were read, at most %d are needed", name, n, w.most)
 				}
-				if n := ask[int](t, b.watch, `SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'pushes_due'`); n != 0 {
-					t.Errorf("%s uses pushes_due", name)
-				}
 			}
 		})
 	}
