@@ -30,6 +30,7 @@ func measurements() []measurement {
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},
 		{"lateness", "worker", measureLateness},
+		{"arming", "", measureArming},
 		{"memory", "", measureMemory},
 		{"limits", "", measureLimits},
 		{"neighbours", "", measureNeighbours},

@@ -97,7 +97,7 @@ func TestWrong(t *testing.T) {
 		up + "CREATE TABLE t (id uuid);\nCREATE INDEX t_id ON t (id);" + down:                                                                                 0,
 		up + "ALTER TABLE pushes ADD CONSTRAINT c CHECK (a > 0) NOT VALID;" + down:                                                                            0,
 		alone + up + "-- What for.\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON pushes (a) WHERE b;\n-- +goose Down\nDROP INDEX CONCURRENTLY IF EXISTS i;\n": 0,
-		alone + up + "DROP INDEX CONCURRENTLY IF EXISTS i;\n-- +goose Down\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON pushes (a);\n":                          0,
+		alone + up + "DROP INDEX CONCURRENTLY IF EXISTS i;\n-- +goose Down\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON pushes (a);\n":                       0,
 
 		up + "SELECT;": 1,
 		up + "CREATE INDEX i ON pushes (a);" + down:                                                                                             1,
