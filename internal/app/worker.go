@@ -15,7 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// wakeUpHandlers handle wake-ups at the same time in a worker: few do, for one at a time works on a lane.
+// wakeUpHandlers handle wake-ups at the same time in a worker, and two for each lane at least: one at a time works on a
+// lane, as long as something is due there.
 const wakeUpHandlers = 16
 
 // worker builds everything that a worker runs, and its gauges. runAll starts the loops.
@@ -29,14 +30,14 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	})
 	promoter := schedule.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, schedule.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
 	expirer := schedule.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)
-	reaper := schedule.NewReaper(a.store, owner, a.cache, a.log, a.retry, a.metrics.Lost.Inc, min(time.Second, d.Lease/4))
+	reaper := schedule.NewReaper(a.store, owner, a.cache, a.waker, a.log, a.retry, a.metrics.Lost.Inc, min(time.Second, d.Lease/4))
 	poller := schedule.NewPoller(owner, a.queue.Works, deliverer, a.log, time.Now, schedule.PollerConfig{Patience: d.RedisPatience, ArmLease: d.ArmLease})
 	notifier := notify.New(a.store, a.log, a.metrics, time.Now, notify.Config{
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
 	serveQueue := func(ctx context.Context) error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: wakeUpHandlers, Drain: d.Lease, Log: a.log}, deliverer.Handle)
+		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: max(wakeUpHandlers, 2*len(a.lanes)), Drain: d.Lease, Log: a.log}, deliverer.Handle)
 	}
 	loops = []func(context.Context) error{
 		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, serveQueue,

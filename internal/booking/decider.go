@@ -132,7 +132,7 @@ func (x *Decider) Move(o Order) (Decision, error) {
 			return Decision{Outcome: outcome, Push: p, Capped: capped}, nil
 		}
 	}
-	p.SendAt, p.RequestedSendAt, p.Gen = to, d.Push.RequestedSendAt, p.Gen+1
+	p.SendAt, p.RequestedSendAt, p.Bulk, p.Gen = to, d.Push.RequestedSendAt, d.Push.Bulk, p.Gen+1
 	return x.grant(p, d, o, view, newRecipient), nil
 }
 

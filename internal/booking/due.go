@@ -16,6 +16,9 @@ type DueOrder struct {
 	Without  []int64      // recipient keys that are left out
 	Most     int          // pushes of all channels together
 
+	// Newest has those that became due last come first, of each kind.
+	Newest bool
+
 	// From leaves out what has been due since before it; zero: nothing. Reading from the very first push on takes
 	// longer the more pushes have ended since the table was vacuumed last: about 10 µs for a thousand.
 	From time.Time

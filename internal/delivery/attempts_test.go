@@ -86,6 +86,11 @@ func handle(t *testing.T, w *delivery.Worker) {
 
 func setupScripted(t *testing.T, s *scripted, p *provider) *delivery.Worker {
 	t.Helper()
+	return setupStore(t, s, p)
+}
+
+func setupStore(t *testing.T, s delivery.Store, p *provider) *delivery.Worker {
+	t.Helper()
 	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), &wakes{}, quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
 }
 

@@ -99,14 +99,18 @@ func (q *channelQueue) tryOccupy() bool {
 	return true
 }
 
-// open is how many recipients may be sent to now without waiting in the queue.
-func (q *channelQueue) open() int {
+// open is how many pushes may be sent now without waiting in the queue. If recipients have to wait there, waits is true.
+func (q *channelQueue) open() (n int, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.mustWait() {
-		return 0
-	}
-	return max(q.slots.left(q.busy), 0)
+	return max(q.slots.left(q.busy), 0), q.mustWait()
+}
+
+// waits reports whether recipients have to wait in the queue.
+func (q *channelQueue) waits() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mustWait()
 }
 
 // occupy counts attempts and permits, with their slots.
@@ -256,10 +260,17 @@ func pause(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// close closes the queue for good.
-func (q *channelQueue) close() {
+// close closes the queue for good, and returns the longest due recipient of each shard that waited.
+func (q *channelQueue) close() (longest map[int]booking.Due) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed = true
-	q.waiting, q.members = fairQueue{}, nil
+	longest = map[int]booking.Due{}
+	q.waiting.all(func(d booking.Due) {
+		shard := push.Shard(d.RecipientKey)
+		if other, known := longest[shard]; !known || d.At.Before(other.At) {
+			longest[shard] = d
+		}
+	})
+	q.closed, q.waiting, q.members = true, fairQueue{}, nil
+	return longest
 }

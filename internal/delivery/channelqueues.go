@@ -43,14 +43,19 @@ func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots
 	return qs
 }
 
-// open lists the channels that can take pushes at once, each with how many, up to most.
-func (qs *channelQueues) open(most int) (channels []booking.DueChannel) {
+// open lists the channels that can take pushes at once, each with how many, up to most: one at least, to learn whether any
+// is due. without are those that can not take most.
+func (qs *channelQueues) open(most int) (channels []booking.DueChannel, without []string) {
 	for _, q := range qs.all {
-		if n := min(q.open(), most); n > 0 {
-			channels = append(channels, booking.DueChannel{Name: q.channel, Most: n})
+		n, waits := q.open()
+		if waits || n < most {
+			without = append(without, q.channel)
+		}
+		if !waits {
+			channels = append(channels, booking.DueChannel{Name: q.channel, Most: min(max(n, 1), most)})
 		}
 	}
-	return channels
+	return channels, without
 }
 
 // blocked lists the channels whose pushes can be sent only with a permit out of the queue.

@@ -46,7 +46,7 @@ func (c counting) Take(ctx context.Context, channel string, s pace.Speed, wanted
 }
 
 // setupWorkers starts so many workers with ten slots each.
-func setupWorkers(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, redisURL string) *workersBundle {
+func setupWorkers(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, redisURL string, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
 	f := &workersBundle{bundle: setup(t, policy), sms: &provider{}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -61,9 +61,13 @@ func setupWorkers(t *testing.T, workers int, policy quota.Policy, speed pace.Spe
 		rdb := testenv.RedisClient(t, redisURL, func(o *redis.Options) {
 			o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
 		})
-		w := delivery.New(f.store, f.cache, set, f.waker, quiet, f.metrics, delivery.Config{
+		cfg := delivery.Config{
 			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Lanes: func() []push.Lane { return push.Lanes(4) }, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.taken},
-		})
+		}
+		for _, set := range options {
+			set(&cfg)
+		}
+		w := delivery.New(f.store, f.cache, set, f.waker, quiet, f.metrics, cfg)
 		f.workers = append(f.workers, w)
 		running.Go(func() {
 			if err := w.Run(ctx); err != nil {

@@ -73,6 +73,15 @@ func (q *fairQueue) take(e *list.Element, i int) booking.Due {
 	return w
 }
 
+// all calls do with every recipient.
+func (q *fairQueue) all(do func(booking.Due)) {
+	for _, e := range q.tenants {
+		for _, d := range e.Value.(*tenantQueue).recipients {
+			do(d)
+		}
+	}
+}
+
 // recipients is a heap, the earliest first.
 type recipients []booking.Due
 

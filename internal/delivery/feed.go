@@ -18,6 +18,9 @@ const (
 	nearlyEmpty  = 500
 )
 
+// wokenPage are the recipients that a wake-up puts into the queue of a channel at once.
+const wokenPage = 256
+
 // feeding is how far a queue has been fed from a lane.
 type feeding struct {
 	behind booking.Due // the last one that was read; zero: begin with the first
@@ -60,6 +63,38 @@ func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
 	return nil
 }
 
+// feedWoken puts what has been due in a lane since a time into the queues of the channels in which it has to wait: for a
+// worker that was woken, whether or not it owns the lane.
+func (w *Worker) feedWoken(ctx context.Context, l push.Lane, from time.Time) error {
+	o := booking.DueOrder{Lane: l, From: from}
+	for _, q := range w.queues.all {
+		if q.takes() {
+			o.Channels = append(o.Channels, booking.DueChannel{Name: q.channel, Most: wokenPage})
+			o.Most += wokenPage
+		}
+	}
+	if len(o.Channels) == 0 {
+		return nil
+	}
+	o.Without = w.delayedIn(l)
+	due, _, err := w.store.Due(ctx, o)
+	count := map[string]int{}
+	for _, d := range due {
+		w.queues.byName[d.Channel].add(d)
+		if count[d.Channel]++; count[d.Channel] == wokenPage {
+			w.limit(d.Channel, l)
+		}
+	}
+	return err
+}
+
+// takes reports whether recipients have to wait in the queue, and it has room for more.
+func (q *channelQueue) takes() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.closed && q.mustWait() && q.waiting.len() < q.limit
+}
+
 // hungry reports whether the queue is to be fed from a lane now, and from where on.
 func (q *channelQueue) hungry(l push.Lane, now time.Time) (behind booking.Due, yes bool) {
 	q.mu.Lock()
@@ -85,7 +120,7 @@ func (q *channelQueue) feed(l push.Lane, due []booking.Due) {
 	defer q.mu.Unlock()
 	f := q.fed[l]
 	f.behind, f.next = booking.Due{}, time.Now().Add(feedPause)
-	if len(due) >= feedPage {
-		f.behind = due[len(due)-1]
+	if len(due) >= feedPage { // of each kind there is a page at most
+		f.behind = due[feedPage-1]
 	}
 }

@@ -35,8 +35,9 @@ type Worker struct {
 
 	mu       sync.Mutex
 	lanes    map[push.Lane]*lane
-	early    map[push.WakeUp]*time.Timer // wake-ups whose time has not come
+	early    map[push.WakeUp]*delay // wake-ups whose time has not come
 	delayed  map[delayKey]*delay
+	limited  map[string][]push.Lane // by channel: in which more was due than it had slots for
 	closed   bool
 	handling sync.WaitGroup  // wake-ups
 	attempts sync.WaitGroup  // that their handlers have begun
@@ -83,6 +84,7 @@ type delayKey struct {
 }
 
 type delay struct {
+	due   booking.Due // of a delayed recipient
 	until time.Time
 	timer *time.Timer
 }
@@ -92,7 +94,7 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, lo
 	w := &Worker{
 		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
 		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), claiming: make(chan struct{}, mostClaiming),
-		lanes: map[push.Lane]*lane{}, early: map[push.WakeUp]*time.Timer{}, delayed: map[delayKey]*delay{},
+		lanes: map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
 	}
 	w.work, w.close = context.WithCancel(context.Background())
 	return w
@@ -119,6 +121,7 @@ func (w *Worker) serve(d booking.Due, p *permit) {
 	pause, err := w.pass(w.work, d, p)
 	w.freeSlots(1)
 	w.settle(d, pause, err)
+	w.resume(d.Channel)
 }
 
 func (w *Worker) freeSlots(n int) {
@@ -156,7 +159,7 @@ func (w *Worker) delay(d booking.Due, pause time.Duration) {
 		return
 	}
 	w.looking.Add(1)
-	w.delayed[key] = &delay{until, time.AfterFunc(pause, func() { w.handleDelayed(d) })}
+	w.delayed[key] = &delay{d, until, time.AfterFunc(pause, func() { w.handleDelayed(d) })}
 }
 
 func (w *Worker) handleDelayed(d booking.Due) {
@@ -209,7 +212,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		running.Go(func() { _ = w.cfg.Pacer.Run(ctx, w.channels.Names(), w.queues.hold) }) // it never fails
 	}
 	if w.cfg.Lanes != nil {
-		running.Go(func() { _ = loop.Loop{Name: "feed", Interval: feedInterval, Log: w.log, Pass: w.feed}.Run(ctx) }) // nor does it
+		running.Go(func() {
+			_ = loop.Loop{Name: "feed", Interval: feedInterval, Retry: feedPause, Log: w.log, Pass: w.feed}.Run(ctx)
+		}) // nor does it
 	}
 	<-ctx.Done()
 	running.Wait()
@@ -226,21 +231,22 @@ func (w *Worker) closeAll() {
 	defer w.mu.Unlock()
 	w.closed = true
 	w.close()
-	now := time.Now()
-	for key, d := range w.delayed {
+	for _, d := range w.delayed {
 		if d.timer.Stop() {
 			w.looking.Done()
 		}
-		w.waker.Wake(key.recipient, now, 0)
+		w.waker.Wake(d.due.RecipientKey, d.due.At, 0)
 	}
-	for wake, timer := range w.early {
-		if timer.Stop() {
+	for wake, d := range w.early {
+		if d.timer.Stop() {
 			w.looking.Done()
 		}
-		w.waker.Wake(int64(wake.Lane.First), wake.At, time.Until(wake.At))
+		w.waker.Wake(int64(wake.Lane.First), wake.At, time.Until(d.until))
 	}
 	for _, queue := range w.queues.all {
-		queue.close()
+		for _, d := range queue.close() {
+			w.waker.Wake(d.RecipientKey, d.At, 0)
+		}
 	}
 }
 

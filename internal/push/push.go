@@ -27,7 +27,7 @@ type Push struct {
 	Bulk            bool          // the tenant has many for the same second: those of others come first
 
 	Status            Status
-	Gen               int64 // grows whenever the plan changes; a wake-up of another Gen is stale
+	Gen               int64 // grows whenever the plan changes: a claim that read another Gen changes nothing
 	Attempts          int
 	LastError         string // why the last attempt failed, or why the push ended
 	PossiblyDelivered bool   // an attempt ended with an unknown outcome
@@ -71,10 +71,4 @@ type WakeUp struct {
 	// In is how far away At was, by Postgres' clock, when the wake-up was made: for a queue whose clock is another
 	// one. It does not travel.
 	In time.Duration `json:"-"`
-}
-
-// TenantChannel names what one tenant sends through one channel.
-type TenantChannel struct {
-	Tenant  uuid.UUID
-	Channel string
 }

@@ -13,9 +13,11 @@ import (
 
 const (
 	tenth    = 100 * time.Millisecond
-	soon     = time.Second           // a wake-up for less than this may have been handled already: asynq is early
+	soon     = time.Second           // for less than this, a lane is armed each time it is asked for
 	beyond   = 5 * time.Second       // how long before a commit its time may have been compared with the horizon
 	pause    = 20 * time.Millisecond // between two armings
+	cooldown = time.Second           // after one that failed
+	giveUp   = 5 * time.Second       // after its time, a moment that could not be armed is left to the lane's owner
 	patience = 5 * time.Second       // with one arming
 )
 
@@ -24,8 +26,8 @@ type armer interface {
 }
 
 // Waker arms lanes for single pushes, of which the lanes' owners may have counted too few already: those that are
-// booked, moved or put off. It gathers them, works behind its callers' backs, and forgets what fails: a lane whose
-// pushes are overdue is armed by its owner. It is safe for concurrent use.
+// booked, moved or put off. It gathers them, works behind its callers' backs, and tries again what fails, until a while
+// after its time: then the lane's owner finds it overdue. It is safe for concurrent use.
 type Waker struct {
 	queue      armer
 	lanes      []push.Lane
@@ -90,7 +92,7 @@ func (w *Waker) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	}
 }
 
-// Flush waits until everything that was noted before has been tried. The error is that of ctx.
+// Flush waits until everything that was noted before is armed, or given up. The error is that of ctx.
 func (w *Waker) Flush(ctx context.Context) error {
 	w.mu.Lock()
 	idle := w.idle
@@ -111,6 +113,9 @@ func (w *Waker) run() {
 	for batch := w.take(); batch != nil; batch = w.take() {
 		err := w.arm(batch)
 		w.tried(batch, err)
+		if err != nil {
+			time.Sleep(cooldown)
+		}
 		time.Sleep(pause)
 	}
 }
@@ -144,17 +149,22 @@ func (w *Waker) arm(batch map[moment]note) error {
 	return w.queue.Arm(ctx, wakeUps)
 }
 
-// tried remembers what is in the queue now, and need not be armed again until it is due soon.
+// tried remembers what is in the queue now, and need not be armed again until it is due soon; or notes it again.
 func (w *Waker) tried(batch map[moment]note, err error) {
-	if err != nil {
-		if more, pass := w.complaints.pass(); pass {
-			w.log.Warn("wake-ups not armed; the owners of their lanes will", append(more, "moments", len(batch), "error", err)...)
-		}
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
+	if err != nil {
+		if more, pass := w.complaints.pass(); pass {
+			w.log.Warn("wake-ups not armed; they are tried again", append(more, "moments", len(batch), "error", err)...)
+		}
+		for m, n := range batch {
+			if _, noted := w.noted[m]; !noted && now.Before(n.due.Add(giveUp)) {
+				w.noted[m] = n
+			}
+		}
+		return
+	}
 	for m, n := range batch {
 		if n.far {
 			w.armed[m] = n.due

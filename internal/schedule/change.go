@@ -73,6 +73,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 
 // move is a move of a push under caps.
 func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (d booking.Decision, err error) {
+	p.Bulk = s.shares.bulk(p.Tenant, p.SendAt)
 	o := booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now()}
 	_, err = s.underCaps(ctx, p.Tenant, caps, o.Days(), o, func(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
 		d, err = s.store.Reschedule(ctx, o)

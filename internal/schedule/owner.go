@@ -13,7 +13,8 @@ import (
 )
 
 // How long a worker owns a lane without renewing that, and how often it renews. When a worker was killed, its lanes have
-// no owner for as long as the first; nothing that is armed is late for that.
+// no owner for as long as the first. What is armed is not late for that; what waits for a paced channel, and what nobody
+// armed, may be.
 const (
 	laneLease   = 5 * time.Second
 	renewPeriod = time.Second

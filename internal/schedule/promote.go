@@ -52,6 +52,7 @@ type Promoter struct {
 	cfg       PromoterConfig
 
 	counted map[push.Lane]time.Time // until when what becomes due is armed
+	failed  bool                    // the queue: what was armed before may be lost as well
 	next    time.Time               // when overdue lanes are logged again
 	looking sync.WaitGroup
 }
@@ -80,6 +81,13 @@ func (p *Promoter) Run(ctx context.Context) error {
 func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 	lanes := p.lanes.Lanes()
 	maps.DeleteFunc(p.counted, func(l push.Lane, _ time.Time) bool { return !slices.Contains(lanes, l) })
+	if p.failed && len(lanes) > 0 {
+		if err := p.queue.Arm(ctx, []push.WakeUp{{Lane: lanes[0], At: time.Now()}}); err != nil {
+			return false, err
+		}
+		p.failed = false
+		clear(p.counted)
+	}
 	var errs []error
 	for _, l := range lanes {
 		errs = append(errs, p.promote(ctx, l))
@@ -90,19 +98,19 @@ func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 // promote arms what becomes due in a lane. What could not be armed is counted again in the next pass.
 func (p *Promoter) promote(ctx context.Context, l push.Lane) error {
 	ahead, err := p.store.Ahead(ctx, l, p.counted[l], p.cfg.Horizon)
-	if err != nil {
-		return err
-	}
 	if late := p.late(ahead); late > p.cfg.ArmLease {
 		p.look(ctx, l, late)
 	}
 	wakeUps := p.wakeUps(l, ahead)
 	if len(wakeUps) > 0 {
 		if err := p.queue.Arm(ctx, wakeUps); err != nil {
-			delete(p.counted, l) // what was armed before may be lost as well
+			p.failed = true
 			return err
 		}
 		failpoint.Hit(failpoint.PromoteArmed)
+	}
+	if err != nil {
+		return err
 	}
 	p.counted[l] = ahead.Until
 	if len(wakeUps) > 0 {

@@ -53,6 +53,7 @@ func TestPromoter_Parts(t *testing.T) {
 	pass(nil)
 	q.err, st.answer.Moments = errors.New("no Redis"), []push.Moment{{At: at(60), Pushes: 1}}
 	pass(q.err)
+	pass(q.err) // which counts nothing
 	q.err = nil
 	pass(nil)
 	if diff := cmp.Diff([]time.Time{{}, at(60), at(60), {}}, st.from); diff != "" {

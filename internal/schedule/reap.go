@@ -23,7 +23,7 @@ type reapStore interface {
 // NewReaper returns a loop that ends attempts in this worker's lanes whose lease ran out, because their worker died or hung: their outcome is
 // unknown. It looks at every interval. retry says how a channel tries again, and lost is told of each attempt that was
 // ended. To reap is a finish like any other: a worker that was only slow, and finishes first, wins.
-func NewReaper(st reapStore, lanes owner, cache *quota.Cache, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
+func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
 	reap := func(ctx context.Context, l booking.Lost) error {
 		failpoint.Hit(failpoint.ReapFound)
 		f := l.Finish(retry(l.Push.Channel))
@@ -33,8 +33,12 @@ func NewReaper(st reapStore, lanes owner, cache *quota.Cache, log *slog.Logger, 
 		failpoint.Hit(failpoint.ReapDone)
 		lost()
 		log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", f.Resolution.Status)
-		if f.Resolution.Status == push.Failed {
+		switch f.Resolution.Status {
+		case push.Failed:
 			cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
+		case push.Scheduled:
+			in := f.Resolution.Delay
+			wakes.Wake(push.RecipientKey(l.Push.Tenant, l.Push.Recipient), l.Push.ExpiresAt.Add(in-l.Left), in)
 		}
 		return nil
 	}

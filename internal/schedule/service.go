@@ -105,5 +105,5 @@ func (s *Service) wake(pushes ...push.Push) {
 	}
 }
 
-// margin is longer than what is booked takes to be committed.
-const margin = 10 * time.Second
+// margin is how long what is booked may take to be committed: meanwhile its moment may come within the horizon.
+const margin = 5 * time.Second

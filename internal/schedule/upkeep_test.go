@@ -44,7 +44,7 @@ func TestReaper(t *testing.T) {
 				}
 				return row.retry
 			}
-			reaper := schedule.NewReaper(b.store, all, b.cache, quiet, retry, func() { lost++ }, time.Second)
+			reaper := schedule.NewReaper(b.store, all, b.cache, b.queue, quiet, retry, func() { lost++ }, time.Second)
 			b.claim(t, 20*time.Millisecond)
 			for lost == 0 {
 				if _, err := reaper.Pass(t.Context()); err != nil {
@@ -98,7 +98,7 @@ func TestLoops_EndWithContext(t *testing.T) {
 		schedule.NewOwner(b.store, all, quiet).Run,
 		schedule.NewPromoter(b.store, signal(promoted), all, nothing, quiet, func(int) {}, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute}).Run,
 		schedule.NewExpirer(b.store, all, b.cache, quiet, func(int) {}).Run,
-		schedule.NewReaper(b.store, all, b.cache, quiet, nil, func() {}, time.Second).Run,
+		schedule.NewReaper(b.store, all, b.cache, b.queue, quiet, nil, func() {}, time.Second).Run,
 		schedule.NewPoller(all, works, nothing, quiet, time.Now, schedule.PollerConfig{ArmLease: time.Hour}).Run,
 	} {
 		go func() { done <- run(ctx) }()

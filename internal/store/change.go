@@ -58,8 +58,8 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant) er
 	for _, g := range granted {
 		b.Queue(`
 			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4,
-				gen = $5, updated_at = clock_timestamp()
-			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen)
+				gen = $5, bulk = $6, updated_at = clock_timestamp()
+			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk)
 		(*heldCrowds)(nil).queueChanged(b, granted)
 		queueNearLimits(b, granted)
 	}

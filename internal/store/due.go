@@ -10,10 +10,14 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
+// oldestFirstSQL and newestFirstSQL read what is due, in both directions.
+var oldestFirstSQL, newestFirstSQL = dueSQL(""), dueSQL(" DESC")
+
 // dueSQL reads from the index what it returns, besides pushes of other lanes and of recipients that are left out. Its
 // lower bounds are one comparison of rows, with a shard of -1 before all others: of two, Postgres would begin at one and
 // test each row for the other.
-const dueSQL = `
+func dueSQL(direction string) string {
+	return `
 	SELECT p.recipient_key, p.tenant_id, c.name, p.next_at, k.bulk
 	FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::bigint[], $10::bool[]) AS c (name, most, behind_at, behind_key, behind_bulk)
 	CROSS JOIN ` + kinds + `
@@ -25,18 +29,23 @@ const dueSQL = `
 				CASE WHEN k.bulk = c.behind_bulk AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key)
 			AND (recipient_key & 255) BETWEEN $5 AND $6
 			AND recipient_key NOT IN (SELECT unnest($7::bigint[]))
-		ORDER BY next_at, recipient_key & 255, recipient_key LIMIT least(c.most, $8::int)
+		ORDER BY next_at` + direction + `, recipient_key & 255` + direction + `, recipient_key` + direction + ` LIMIT least(c.most, $8::int)
 	) p
-	ORDER BY k.bulk, p.next_at, p.recipient_key & 255, p.recipient_key LIMIT $8::int`
+	ORDER BY k.bulk, p.next_at` + direction + `, p.recipient_key & 255, p.recipient_key LIMIT $8::int`
+}
 
 // Due returns pushes that are due in a lane: first those that are not bulk, and of each kind those that have been due
-// longest. A recipient with several of them comes as often. now is Postgres' clock, also if nothing is due. It takes no
+// longest, or that became due last. A recipient with several of them comes as often. now is Postgres' clock, also if nothing is due. It takes no
 // locks.
 func (s *Store) Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	b := &pgx.Batch{}
-	b.Queue(dueSQL, dueArgs(o)...)
+	sql := oldestFirstSQL
+	if o.Newest {
+		sql = newestFirstSQL
+	}
+	b.Queue(sql, dueArgs(o)...)
 	b.Queue(`SELECT clock_timestamp()`)
 	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		res := c.SendBatch(ctx, b)

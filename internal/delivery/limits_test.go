@@ -1,0 +1,158 @@
+package delivery_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/pace"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// A worker that owns no lane and finds a provider down tries again when it is woken, and goes on when the provider is
+// back: the recipients of the lane for which it was woken wait in its queue.
+func TestHandle_BreakerWithoutLanes(t *testing.T) {
+	t.Parallel()
+	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	var down atomic.Bool
+	down.Store(true)
+	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
+		if down.Load() {
+			return channel.Result{Outcome: push.Refused, Down: true, Error: "no connection: connection refused"}
+		}
+		return channel.Result{Outcome: push.Delivered}
+	}
+	for i := range 10 {
+		f.book(t, fmt.Sprint("first", i), "sms", thisSecond().Add(-10*time.Second))
+	}
+	f.wake(t)
+	eventually(t, "the breaker opens", func() bool { return f.held(0) > 0 })
+	down.Store(false)
+	for i := range 50 {
+		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-time.Second))
+	}
+	f.wake(t) // once
+	eventually(t, "those that were due are sent", func() bool { return len(f.sms.all()) >= 60 })
+}
+
+// While a channel has all its slots in use, lanes in which more is due for it are looked at again, in turn, when attempts
+// end: one lane's backlog does not keep the slots from another's.
+func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
+	t.Parallel()
+	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
+		time.Sleep(20 * time.Millisecond)
+		return channel.Result{Outcome: push.Delivered}
+	}
+	const each = 40
+	inLane := map[push.Lane]int{}
+	for i := 0; len(inLane) < 4 || !everyIs(inLane, each); i++ {
+		recipient := fmt.Sprint("r", i)
+		if l := push.LaneOf(push.Lanes(4), push.RecipientKey(f.tenant, recipient)); inLane[l] < each {
+			inLane[l]++
+			f.book(t, recipient, "sms", thisSecond().Add(-time.Second))
+		}
+	}
+	f.wake(t) // once for each lane
+	eventually(t, "all are sent", func() bool { return len(f.sms.all()) == 4*each })
+	first := map[push.Lane]int{}
+	for _, s := range f.sms.all()[:2*each] {
+		first[push.LaneOf(push.Lanes(4), push.RecipientKey(f.tenant, s.push.Recipient))]++
+	}
+	if len(first) != 4 {
+		t.Errorf("the first half was of the lanes %v", first)
+	}
+}
+
+func everyIs(n map[push.Lane]int, want int) bool {
+	for _, got := range n {
+		if got != want {
+			return false
+		}
+	}
+	return true
+}
+
+// Pushes through a hung channel are not claimed for the slots of another, although their recipients have a newer push for
+// that one.
+func TestHandle_HungChannel(t *testing.T) {
+	t.Parallel()
+	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	release := make(chan struct{})
+	defer close(release)
+	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
+		<-release
+		return channel.Result{Outcome: push.Delivered}
+	}
+	for i := range 30 {
+		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-20*time.Second))
+	}
+	f.wake(t)
+	eventually(t, "the provider has what it may have", func() bool { return len(f.sms.all()) >= 7 })
+	for i := range 30 {
+		f.book(t, fmt.Sprint("r", i), "log", thisSecond().Add(-10*time.Second))
+	}
+	f.wake(t)
+	eventually(t, "log is sent to those who wait for no sms", func() bool { return len(f.all()) >= 20 })
+	if n := len(f.sms.all()); n > 9 {
+		t.Errorf("the hung provider has %d of ten slots", n)
+	}
+}
+
+// endless is a store in which something is always due, and nothing can be sent.
+type endless struct {
+	scripted
+	from chan time.Time // of each look
+}
+
+func (e *endless) Due(_ context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
+	select {
+	case e.from <- o.From:
+	default:
+	}
+	time.Sleep(time.Millisecond)
+	for i := range o.Most {
+		due = append(due, booking.Due{RecipientKey: int64(len(o.Without) + i), Channel: "log"})
+	}
+	return due, time.Now(), nil
+}
+
+func (e *endless) ClaimAll(_ context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
+	return make([]booking.Claim, len(orders)), nil // Nothing
+}
+
+// However much is due, a wake-up for an older time is followed soon.
+func TestHandle_NeverDry(t *testing.T) {
+	t.Parallel()
+	e := &endless{from: make(chan time.Time, 100_000)}
+	w := setupStore(t, e, &provider{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	recent, old := time.Now(), time.Now().Add(-time.Hour)
+	go func() { done <- w.Handle(ctx, push.WakeUp{Lane: all, At: recent}) }()
+	<-e.from
+	if err := w.Handle(ctx, push.WakeUp{Lane: all, At: old}); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.After(time.Minute); ; {
+		select {
+		case from := <-e.from:
+			if !from.After(old) {
+				cancel()
+				<-done
+				return
+			}
+		case <-deadline:
+			t.Fatal("the older wake-up is not followed")
+		}
+	}
+}
+
+// withoutLanes has workers own no lanes.
+func withoutLanes(c *delivery.Config) { c.Lanes = nil }
