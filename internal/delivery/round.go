@@ -14,10 +14,11 @@ type round struct {
 	w      *Worker
 	lane   *lane
 	from   time.Time
-	newest bool    // this look begins with what became due last
-	passed []int64 // recipients to which nothing can be sent now, or was just sent
-	slots  int     // that this look may use; it gives back what it does not need
-	dry    bool    // nothing is left to do
+	newest bool     // this look begins with what became due last
+	passed []int64  // recipients to which nothing can be sent now, or was just sent
+	full   []string // channels that have no slots for what is due
+	slots  int      // that this look may use; it gives back what it does not need
+	dry    bool     // nothing is left to do
 }
 
 // inTurn looks while few other lanes claim: so there are more slots for each, and larger transactions.
@@ -35,6 +36,7 @@ func (r *round) inTurn(ctx context.Context) (now time.Time, err error) {
 // backlog of one tenant does not make another's new pushes late.
 func (r *round) look(ctx context.Context) (now time.Time, err error) {
 	open, without := r.w.queues.open(r.slots)
+	open = slices.DeleteFunc(open, func(c booking.DueChannel) bool { return slices.Contains(r.full, c.Name) })
 	wanted := r.slots
 	due, now, err := r.w.store.Due(ctx, booking.DueOrder{
 		Lane: r.lane.Lane, Channels: open, Without: r.passed, Most: wanted, From: r.from, Newest: r.newest,
@@ -64,6 +66,7 @@ func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due) {
 	for _, c := range open {
 		if c.Most < r.slots && count[c.Name] >= c.Most {
 			r.w.limit(c.Name, r.lane.Lane)
+			r.full = append(r.full, c.Name)
 		}
 	}
 }
