@@ -252,7 +252,7 @@ func TestSubmit_SlowQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const loud = 40
+	const loud = 80
 	q := &slow{takes: map[uuid.UUID]time.Duration{b.tenant: time.Minute, other: 600 * time.Millisecond}}
 	svc := schedule.New(b.store, b.cache, q, quiet, b.metrics, func() time.Time { return began }, schedule.Config{
 		Policy: threeRules, Channels: []string{"log"}, DefaultTTL: time.Hour, MaxHorizon: time.Hour, ArmLease: time.Minute,

@@ -31,8 +31,8 @@ const armPatience = 300 * time.Millisecond
 // so long, and for so many requests at a time of all tenants and of one.
 const (
 	armLater       = 5 * time.Second
-	allArmLater    = 32
-	tenantArmLater = 8
+	allArmLater    = 64
+	tenantArmLater = 32
 )
 
 // Service does what callers ask for. It is safe for concurrent use.
