@@ -22,9 +22,9 @@ func measureRefusals(l *lab) {
 		first := l.recipients.Load()
 		yes := accepted.round(l, l.round*3/5)
 		end := l.recipients.Load()
-		loads := refused.load
-		loads.next, loads.total = around(first, end), int(end-first)
-		l.drive(loads)
+		warmUp := refused.load
+		warmUp.next, warmUp.total = around(first, end), int(end-first)
+		l.drive(warmUp)
 		refused.next = around(first, end)
 		no := refused.round(l, l.round*3/5)
 		testenv.Say("  round %d: %s refusals/s against %s accepted/s", n+1, count(no), count(yes))

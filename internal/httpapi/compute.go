@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -9,8 +10,8 @@ import (
 )
 
 // computing has turns at computing for long: reading a batch or writing a page takes a processor for milliseconds.
-// While several tenants ask, half of the processors do so, so that small requests find one of them at once. The Go
-// scheduler alone would have each of their steps wait for all that computes.
+// While several tenants ask, half of the processors do so for each of them, half of the time, so that small requests
+// find a processor at once. The Go scheduler alone would have each of their steps wait for all that computes.
 type computing struct {
 	turns      *bulkhead.Bulkhead[uuid.UUID]
 	neighbours *bulkhead.Neighbours[uuid.UUID]
@@ -27,6 +28,6 @@ func (c *call) compute(do func() error) error {
 	if err != nil {
 		return err
 	}
-	defer turn.Release()
+	defer c.computing.neighbours.Rest(turn, time.Now())
 	return do()
 }

@@ -10,29 +10,28 @@ import (
 type recent struct {
 	now func() time.Time
 
-	mu             sync.Mutex
-	newer, older   map[int64]struct{} // recipient keys
-	since          time.Time          // when newer was begun
-	remembered     int                // in each of the two, at most
-	rememberedTime time.Duration      // each of the two covers, at most
+	mu           sync.Mutex
+	newer, older map[int64]struct{} // recipient keys
+	since        time.Time          // when newer was begun
+	most         int                // recipients in each of the two
 }
 
-// The two halves take some 20 MB at most. A recipient that is forgotten costs nothing but a refusal that Postgres alone
-// decides.
+// The two halves take some 20 MB at most, for all tenants together: a tenant with very many recipients pushes out those
+// of others. A recipient that is forgotten costs no more than one refusal that Postgres decides without the cache.
 const (
 	recentRecipients = 250_000
 	recentTime       = 10 * time.Minute // as long as the cache keeps a recipient's bookings
 )
 
 func newRecent(now func() time.Time) *recent {
-	return &recent{now: now, newer: map[int64]struct{}{}, remembered: recentRecipients, rememberedTime: recentTime}
+	return &recent{now: now, newer: map[int64]struct{}{}, most: recentRecipients}
 }
 
 // seen notes a recipient, and reports whether it was noted before.
 func (r *recent) seen(key int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.now(); len(r.newer) >= r.remembered || now.Sub(r.since) >= r.rememberedTime {
+	if now := r.now(); len(r.newer) >= r.most || now.Sub(r.since) >= recentTime {
 		r.newer, r.older, r.since = map[int64]struct{}{}, r.newer, now
 	}
 	if _, known := r.newer[key]; known {

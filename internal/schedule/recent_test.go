@@ -10,7 +10,7 @@ import (
 func TestRecent_Bounds(t *testing.T) {
 	now := time.Now()
 	r := newRecent(func() time.Time { return now })
-	r.remembered = 100
+	r.most = 100
 	if r.seen(1) || !r.seen(1) {
 		t.Fatal("known before, or forgotten at once")
 	}
@@ -28,7 +28,7 @@ func TestRecent_Bounds(t *testing.T) {
 	}
 	for key := range int64(1000) {
 		r.seen(key)
-		if kept := len(r.newer) + len(r.older); kept > 2*r.remembered {
+		if kept := len(r.newer) + len(r.older); kept > 2*r.most {
 			t.Fatalf("%d recipients are kept", kept)
 		}
 	}

@@ -1,10 +1,13 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
@@ -139,4 +142,36 @@ func TestBook_DryRunInGroup(t *testing.T) {
 		}
 	}
 	t.Error("the calls never shared a transaction")
+}
+
+// TestBook_SharedPlaces: a tenant that is alone fills transactions with single pushes, and has few places in each while
+// another tenant books.
+func TestBook_SharedPlaces(t *testing.T) {
+	t.Parallel()
+	g := gather(t)
+	calm := uuid.New()
+	largest := func(beside bool) int {
+		g.mu.Lock()
+		g.sizes = nil
+		g.mu.Unlock()
+		var loud sync.WaitGroup
+		for i := range 200 {
+			if beside && i%20 == 0 {
+				book(t, g.Store, threeRules, draft(calm, uuid.NewString(), time.Hour))
+				book(t, g.Store, threeRules, draft(g.tenant, uuid.NewString(), time.Hour))
+			}
+			loud.Go(func() { book(t, g.Store, threeRules, draft(g.tenant, uuid.NewString(), time.Hour)) })
+		}
+		loud.Wait()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return slices.Max(g.sizes)
+	}
+	for range 50 {
+		if alone, beside := largest(false), largest(true); alone > 17 && beside <= 17 {
+			return
+		}
+		time.Sleep(300 * time.Millisecond) // until the other tenant is forgotten
+	}
+	t.Errorf("beside another tenant, groups were never smaller than when alone: %d", g.sizes)
 }

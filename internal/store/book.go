@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // order is a booking.Order on its way to Postgres.
@@ -30,16 +32,39 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 		return nil, err
 	}
 	o := order{Order: bo}
-	s.ownBookings.neighbours.Seen(o.Tenant())
+	s.neighbours.Seen(o.Tenant())
 	if len(o.Drafts) > 1 || s.crowds.knows(o.Drafts[0].Recipient()) {
 		return s.ownBookings.book(o)
 	}
-	decisions, err := s.bookGroup.Do(o)
+	decisions, err := s.bookBesideOthers(ctx, o)
 	if err == nil && decisions == nil {
 		o.mayExist = true
 		return s.ownBookings.book(o)
 	}
 	return decisions, err
+}
+
+// How many single pushes of one tenant are booked at a time: alone, and beside other tenants. Each of a transaction's
+// pushes keeps the processors busy, Postgres' and ours, for those of others that wait for it.
+const (
+	sharedAlone  = 512
+	sharedBeside = 16
+)
+
+// bookBesideOthers books a single draft in a transaction that tenants share. It has no decisions if that can not be.
+func (s *Store) bookBesideOthers(ctx context.Context, o order) ([]booking.Decision, error) {
+	weight := int64(1)
+	if s.neighbours.Several() {
+		weight = sharedAlone / sharedBeside
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	place, err := s.bookPlaces.Acquire(ctx, o.Tenant(), weight)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+	}
+	defer place.Release()
+	return s.bookGroup.Do(o)
 }
 
 // bookShared books single drafts of several tenants in one transaction. Those that can not share it get no decisions.

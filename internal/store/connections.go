@@ -105,7 +105,7 @@ func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })
 }
 
-// part is connections that tenants share.
+// part is connections that tenants share. While several tenants use them, each has half as many, and half of the time.
 type part struct {
 	*bulkhead.Bulkhead[uuid.UUID]
 	answers atomic.Int64 // how often Postgres has answered on them
@@ -122,14 +122,15 @@ func (s *Store) within(ctx context.Context, part *part, tenant uuid.UUID, do fun
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	answers := part.answers.Load()
-	loan, err := part.Acquire(ctx, tenant, 1)
+	s.neighbours.Seen(tenant)
+	loan, err := part.Acquire(ctx, tenant, s.neighbours.Weight())
 	switch {
 	case err != nil && part.answers.Load() == answers:
 		return fmt.Errorf("%w: %v, and Postgres has not answered meanwhile", push.ErrUnavailable, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
-	defer loan.Release()
+	defer s.neighbours.Rest(loan, time.Now())
 	if err = do(ctx); !errors.Is(err, push.ErrUnavailable) {
 		part.answers.Add(1)
 	}

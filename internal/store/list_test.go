@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -152,4 +153,38 @@ func TestList_OfARecipient(t *testing.T) {
 
 func inListOrder(a, b push.Push) int {
 	return cmp.Or(a.SendAt.Compare(b.SendAt), slices.Compare(a.ID[:], b.ID[:]))
+}
+
+// TestList_BesideAnotherTenant: a tenant that is alone reads twice at a time, and once while another tenant reads.
+func TestList_BesideAnotherTenant(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	atOnce := func(tenants ...uuid.UUID) int {
+		var lists sync.WaitGroup
+		defer lists.Wait()
+		b.exec(t, `BEGIN`)
+		defer b.exec(t, `ROLLBACK`)
+		b.exec(t, `LOCK pushes`)
+		for _, tenant := range tenants {
+			lists.Go(func() {
+				if _, err := b.List(t.Context(), tenant, push.Filter{}, push.Position{}, 10); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		b.waiting(t, 2)
+		time.Sleep(50 * time.Millisecond)
+		return ask[int](t, b.watch, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'sendquota' AND wait_event_type = 'Lock'`)
+	}
+	if n := atOnce(b.tenant, b.tenant, b.tenant, b.tenant); n != 2 {
+		t.Errorf("alone it reads %d times at once, want 2", n)
+	}
+	calm := uuid.New()
+	for range 50 { // until two calls of different tenants begin first
+		if atOnce(calm, b.tenant, calm, b.tenant, calm, b.tenant) == 2 {
+			return
+		}
+	}
+	t.Error("two tenants never read once each")
 }

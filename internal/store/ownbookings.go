@@ -18,10 +18,9 @@ import (
 // tenants share must. A tenant whose transactions are slow, because they read much or wait for a lock, has a part of
 // the turns, and no other waits for it.
 type ownBookings struct {
-	run        func(ctx context.Context, orders []order) ([][]booking.Decision, error)
-	observe    func(int)
-	turns      *bulkhead.Bulkhead[uuid.UUID]
-	neighbours bulkhead.Neighbours[uuid.UUID]
+	run     func(ctx context.Context, orders []order) ([][]booking.Decision, error)
+	observe func(int)
+	turns   *bulkhead.Bulkhead[uuid.UUID]
 
 	mu     sync.Mutex
 	groups map[uuid.UUID]*ownGroup
@@ -45,11 +44,11 @@ func newOwnBookings(s *Store) *ownBookings {
 		run: func(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 			defer cancel()
-			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].Tenant(), s.ownBookings.neighbours.Weight())
+			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].Tenant(), s.neighbours.Weight())
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 			}
-			defer s.ownBookings.neighbours.Rest(turn, time.Now())
+			defer s.neighbours.Rest(turn, time.Now())
 			return s.bookOwn(ctx, orders)
 		},
 	}

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -30,6 +33,8 @@ type Store struct {
 	installation installation
 	cfg          Config
 	bookGroup    *groupcommit.Group[order, []booking.Decision] // of single pushes
+	bookPlaces   *bulkhead.Bulkhead[uuid.UUID]                 // in bookGroup
+	neighbours   bulkhead.Neighbours[uuid.UUID]
 	ownBookings  *ownBookings
 	crowds       crowds
 	claimGroup   *groupcommit.Group[booking.ClaimOrder, booking.Claim]
@@ -75,6 +80,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	s.bookGroup = &groupcommit.Group[order, []booking.Decision]{
 		Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
 	}
+	s.bookPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, sharedAlone)
 	s.ownBookings = newOwnBookings(s)
 	s.claimGroup = &groupcommit.Group[booking.ClaimOrder, booking.Claim]{
 		Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim"),
