@@ -113,6 +113,13 @@ func (q *channelQueue) waits() bool {
 	return q.mustWait()
 }
 
+// idle reports whether no attempt through the channel is under way.
+func (q *channelQueue) idle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.busy == 0
+}
+
 // occupy counts attempts and permits, with their slots.
 func (q *channelQueue) occupy(n int) {
 	q.slots.change(q.busy, q.busy+n)

@@ -167,6 +167,11 @@ func (w *Worker) drain(ctx context.Context, l *lane, from time.Time) (now time.T
 			return now, err
 		}
 	}
+	for _, q := range w.queues.all {
+		if q.idle() { // otherwise an attempt that ends does it
+			w.resume(q.channel)
+		}
+	}
 	if err = w.feedWoken(ctx, l.Lane, from); err == nil && !r.dry {
 		err = errGoesOn
 	}
@@ -208,6 +213,20 @@ func (w *Worker) limit(channel string, l push.Lane) {
 	if !slices.Contains(w.limited[channel], l) {
 		w.limited[channel] = append(w.limited[channel], l)
 	}
+}
+
+// unlimit takes a lane out of those that wait for the slots of a channel.
+func (w *Worker) unlimit(channel string, l push.Lane) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limited[channel] = slices.DeleteFunc(w.limited[channel], func(o push.Lane) bool { return o == l })
+}
+
+// limitsOthers reports whether other lanes wait for the slots of a channel.
+func (w *Worker) limitsOthers(channel string, l push.Lane) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.limited[channel], func(o push.Lane) bool { return o != l })
 }
 
 // resume has one of the lanes looked at in which more was due than a channel had slots for. It is called when an attempt

@@ -44,30 +44,39 @@ func (r *round) look(ctx context.Context) (now time.Time, err error) {
 	if err != nil {
 		return now, err
 	}
-	r.noteLimits(open, due)
 	r.dry = len(due) < wanted
-	if due = r.occupy(due); len(due) > 0 {
+	found := due
+	if due = r.occupy(slices.Clone(due)); len(due) > 0 {
 		if err := r.claim(ctx, due, without); err != nil {
 			return now, err
 		}
 	}
+	r.noteLimits(open, found, wanted)
 	if !r.dry {
 		r.help(due, now)
 	}
 	return now, nil
 }
 
-// noteLimits has the lane looked at again when channels that have few slots have more of them.
-func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due) {
+// noteLimits leaves channels out of the rest of the drain for which more may be due than they have slots for, or than
+// they have while other lanes wait for their slots, too. The lane is looked at again when an attempt through such a
+// channel ends.
+func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due, wanted int) {
 	count := map[string]int{}
 	for _, d := range due {
 		count[d.Channel]++
 	}
 	for _, c := range open {
-		if c.Most < r.slots && count[c.Name] >= c.Most {
-			r.w.limit(c.Name, r.lane.Lane)
-			r.full = append(r.full, c.Name)
+		if count[c.Name] < c.Most || c.Most == wanted && !r.w.limitsOthers(c.Name, r.lane.Lane) {
+			continue
 		}
+		r.w.limit(c.Name, r.lane.Lane)
+		if r.w.queues.byName[c.Name].idle() { // nothing will end: what was due could not be claimed
+			r.w.unlimit(c.Name, r.lane.Lane)
+			r.dry = false
+			continue
+		}
+		r.full = append(r.full, c.Name)
 	}
 }
 
