@@ -29,11 +29,10 @@ type armer interface {
 // booked, moved or put off. It gathers them, works behind its callers' backs, and tries again what fails, until a while
 // after its time: then the lane's owner finds it overdue. It is safe for concurrent use.
 type Waker struct {
-	queue      armer
-	lanes      []push.Lane
-	horizon    time.Duration
-	log        *slog.Logger
-	complaints throttle
+	queue   armer
+	lanes   []push.Lane
+	horizon time.Duration
+	log     *slog.Logger
 
 	mu    sync.Mutex
 	noted map[moment]note      // to be armed
@@ -155,9 +154,7 @@ func (w *Waker) tried(batch map[moment]note, err error) {
 	defer w.mu.Unlock()
 	now := time.Now()
 	if err != nil {
-		if more, pass := w.complaints.pass(); pass {
-			w.log.Warn("wake-ups not armed; they are tried again", append(more, "moments", len(batch), "error", err)...)
-		}
+		w.log.Warn("wake-ups not armed; they are tried again", "moments", len(batch), "error", err)
 		for m, n := range batch {
 			if _, noted := w.noted[m]; !noted && now.Before(n.due.Add(giveUp)) {
 				w.noted[m] = n

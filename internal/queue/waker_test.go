@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,20 +196,22 @@ func TestWaker_OncePerMoment(t *testing.T) {
 func TestWaker_BesideArming(t *testing.T) {
 	for _, failure := range []error{nil, errFailed} {
 		synctest.Test(t, func(t *testing.T) {
-			failures := []error{failure, nil, nil}
+			failures := []error{nil, failure, nil, nil}
 			r := &recorder{takes: func() time.Duration { return 300 * time.Millisecond }}
 			r.fails = func() error { err := failures[0]; failures = failures[1:]; return err }
 			w, _ := newWaker(r, 4)
-			far, near := time.Now().Add(10*time.Second), time.Now().Add(500*time.Millisecond)
+			far, near := time.Now().Add(10*time.Second), time.Now().Add(900*time.Millisecond)
+			w.Wake(255, far, time.Until(far)) // which both of the others wait for
+			synctest.Wait()
 			both := func() {
 				w.Wake(1, far, time.Until(far))
 				w.Wake(1, near, time.Until(near))
 			}
 			both()
-			time.Sleep(tenth)
+			time.Sleep(4 * tenth)
 			both()
 			again := time.Now()
-			got, want := r.all(t, w), 1
+			got, want := r.all(t, w)[1:], 1
 			if failure != nil {
 				want = 2
 			}
@@ -253,43 +256,61 @@ func TestWaker_BeyondHorizon(t *testing.T) {
 		for _, in := range []time.Duration{horizon - time.Second, horizon, horizon + time.Second} {
 			w.Wake(1, time.Now().Add(in), in)
 		}
-		if got := r.all(t, w); len(got) != 1 || len(got[0].wakeUps) != 3 {
-			t.Errorf("armed %+v", got)
+		var armed []push.WakeUp
+		for _, a := range r.all(t, w) {
+			armed = append(armed, a.wakeUps...)
+		}
+		if len(armed) != 3 {
+			t.Errorf("armed %+v", armed)
 		}
 	})
 }
 
-// TestWaker_FailingQueue: what fails is forgotten, asked for again it is armed again, and the log is told once a
-// second.
+// TestWaker_FailingQueue: what fails is tried again about once a second, each time with a line in the log, until it is
+// armed, or until five seconds after its time.
 func TestWaker_FailingQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failing := true
+		var works atomic.Bool
 		r := &recorder{fails: func() error {
-			if failing {
-				return errFailed
+			if works.Load() {
+				return nil
 			}
-			return nil
+			return errFailed
 		}}
 		w, text := newWaker(r, 4)
+		tries := func() int {
+			synctest.Wait()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.armings)
+		}
 		at := time.Now().Add(30 * time.Second)
-		for range 1000 {
+		for range 1000 { // for ten seconds
 			w.Wake(1, at, time.Until(at))
 			time.Sleep(10 * time.Millisecond)
 		}
-		tries := len(r.all(t, w))
-		if tries < 400 {
-			t.Errorf("%d tries in ten seconds", tries)
+		failed := tries()
+		if failed < 9 || failed > 11 {
+			t.Errorf("%d tries in ten seconds", failed)
 		}
-		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-		if len(lines) < 9 || len(lines) > 11 || !strings.Contains(lines[1], "held_back=") || !strings.Contains(lines[1], errFailed.Error()) {
-			t.Errorf("%d lines in ten seconds:\n%s", len(lines), text)
+		if lines := strings.Count(text.String(), errFailed.Error()); lines != failed {
+			t.Errorf("%d lines for %d tries:\n%s", lines, failed, text)
 		}
-		failing = false
+		works.Store(true)
 		for range 3 {
+			time.Sleep(2 * time.Second)
 			w.Wake(1, at, time.Until(at))
-			if got := len(r.all(t, w)); got != tries+1 {
-				t.Errorf("%d tries after the queue works again", got-tries)
+			if got := tries(); got != failed+1 {
+				t.Errorf("%d tries after the queue works again", got-failed)
 			}
+		}
+
+		works.Store(false)
+		begun := time.Now()
+		w.Wake(1, begun.Add(2*time.Second), 2*time.Second)
+		r.all(t, w)
+		if took := time.Since(begun); took < 7*time.Second || took > 9*time.Second {
+			t.Errorf("it gave up after %s", took)
 		}
 	})
 }
