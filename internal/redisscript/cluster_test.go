@@ -14,14 +14,14 @@ import (
 )
 
 // onCluster is a runner on a cluster, whose client by itself does not ask again which node has which keys.
-func onCluster(t *testing.T) (*testenv.Cluster, *redisscript.Runner) {
+func onCluster(t *testing.T, cooldown time.Duration) (*testenv.Cluster, *redisscript.Runner) {
 	t.Helper()
 	c := testenv.ReplicatedCluster(t)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: strings.Split(c.Addrs(), ","), ClusterStateReloadInterval: time.Hour, DialerRetries: 1, MaxRetries: 1, ContextTimeoutEnabled: true,
 	})
 	t.Cleanup(func() { _ = rdb.Close() })
-	return c, redisscript.New(rdb, "test", redisscript.Config{Timeout: time.Minute, Cooldown: time.Millisecond})
+	return c, redisscript.New(rdb, "test", redisscript.Config{Timeout: time.Minute, Cooldown: cooldown})
 }
 
 // TestRun_ClusterFailover: when the replica of a lost master has taken over, calls find it, also those that are sent once,
@@ -47,7 +47,7 @@ func TestRun_ClusterFailover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, r := onCluster(t)
+			c, r := onCluster(t, time.Millisecond)
 			testenv.Check(t, run(t.Context(), r))
 			master := c.MasterOf(keys[0])
 			testenv.Check(t, c.Nodes[master].Kill())
@@ -63,7 +63,7 @@ func TestRun_ClusterFailover(t *testing.T) {
 // TestRun_ClusterMovesKeys: while a cluster moves the keys of a call, that call fails, and no other.
 func TestRun_ClusterMovesKeys(t *testing.T) {
 	t.Parallel()
-	c, r := onCluster(t)
+	c, r := onCluster(t, time.Hour)
 	both := redisscript.NewScript(`return {redis.call('INCR', KEYS[1]), redis.call('INCR', KEYS[2])}`).Call([]string{"{a}1", "{a}2"})
 	_, err := r.Run(t.Context(), both)
 	testenv.Check(t, err)
