@@ -18,8 +18,8 @@ import (
 // Names and passwords in the world of [StartSentinels].
 const (
 	masterName       = "primary"
-	serverPassword   = "of-redis&more"  //nolint:gosec // of servers that live as long as a test
-	sentinelPassword = "of-sentinels+&" //nolint:gosec // as above
+	serverPassword   = "of-redis&more"  // of servers that live as long as a test
+	sentinelPassword = "of-sentinels+&" // as above
 	sentinels        = 3
 )
 
