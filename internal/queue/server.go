@@ -53,8 +53,8 @@ func (q *Queue) newServer(cfg ServerConfig) *asynq.Server {
 		weights[name] = 1
 	}
 	return asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
-		Concurrency: cfg.Concurrency,
-		Queues:      weights,
+		Concurrency:              cfg.Concurrency,
+		Queues:                   weights,
 		TaskCheckInterval:        lookPending,
 		DelayedTaskCheckInterval: lookScheduled,
 		RetryDelayFunc:           again,
