@@ -53,6 +53,9 @@ func PostgresPrograms() (string, error) {
 	return filepath.Dir(server), err
 }
 
+// RedisProgram returns the path of the Redis server that would be started. With --sentinel, it is a sentinel.
+func RedisProgram() (string, error) { return usualPlaces().redisBin() }
+
 // postgresBin returns the folder with postgres and initdb: the one in PATH if
 // it is new enough, else the highest version. A major version other than 0
 // must match exactly, for data that exists can only be read by its own.
