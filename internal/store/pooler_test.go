@@ -140,15 +140,18 @@ func (p *pooled) look(ctx context.Context, done push.Push) error {
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
+// poolers are settings of those that refuse parameters of a session, and of those that swallow them.
+var poolers = map[string][]string{
+	"refuses": nil,
+	"ignores": {"ignore_startup_parameters = sendquota.direct,default_transaction_read_only,statement_timeout,idle_in_transaction_session_timeout," +
+		"enable_seqscan,enable_hashjoin,enable_mergejoin,plan_cache_mode,jit"},
+}
+
 // TestPooler_Transactions: through a PgBouncer that has four connections for sixteen, whose transactions move between
 // them, everything works, whether it refuses parameters of a session or swallows them.
 func TestPooler_Transactions(t *testing.T) {
 	t.Parallel()
-	for name, settings := range map[string][]string{
-		"refuses": nil,
-		"ignores": {"ignore_startup_parameters = sendquota.direct,default_transaction_read_only,statement_timeout,idle_in_transaction_session_timeout," +
-			"enable_seqscan,enable_hashjoin,enable_mergejoin,plan_cache_mode,jit"},
-	} {
+	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := setupPooled(t, store.Config{}, settings...)
@@ -189,17 +192,38 @@ func TestPooler_Transactions(t *testing.T) {
 // has few privileges.
 func TestPooler_Settings(t *testing.T) {
 	t.Parallel()
+	for name, settings := range poolers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := setupPooled(t, store.Config{}, settings...)
+			p.booked(t, "anna", time.Hour)
+			later := testenv.PgBouncer(t, p.service, poolerConnections) // its connections begin after the role has its settings
+			db := connect(t, later.URL+"&default_query_exec_mode=exec")
+			for name, want := range map[string]string{
+				"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",
+				"plan_cache_mode": "force_generic_plan", "idle_in_transaction_session_timeout": "10s",
+			} {
+				if got := ask[string](t, db, `SELECT current_setting($1)`, name); got != want {
+					t.Errorf("%s is %s, want %s", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestPooler_Statements: through a pooler, no statement is prepared by a name of its client's, which the next transaction
+// may not find, or which another client may have used.
+func TestPooler_Statements(t *testing.T) {
+	t.Parallel()
 	p := setupPooled(t, store.Config{})
-	p.booked(t, "anna", time.Hour)
-	later := testenv.PgBouncer(t, p.service, poolerConnections) // its connections begin after the role has its settings
-	db := connect(t, later.URL+"&default_query_exec_mode=exec")
-	for name, want := range map[string]string{
-		"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",
-		"plan_cache_mode": "force_generic_plan", "idle_in_transaction_session_timeout": "10s",
-	} {
-		if got := ask[string](t, db, `SELECT current_setting($1)`, name); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+	p.exec(t, `CREATE TABLE names (name text PRIMARY KEY);
+		CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO names SELECT name FROM pg_prepared_statements ON CONFLICT DO NOTHING; RETURN NULL; END $$;
+		CREATE TRIGGER note AFTER INSERT ON pushes EXECUTE FUNCTION note()`)
+	for i := range 3 {
+		p.booked(t, fmt.Sprint("r", i), time.Hour)
+	}
+	if n := ask[int](t, p.db, `SELECT count(*) FROM names WHERE name NOT LIKE 'PGBOUNCER%'`); n > 0 {
+		t.Errorf("%d statements were prepared", n)
 	}
 }
 
@@ -360,6 +384,11 @@ func TestStore_StatementsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.booked(t, "carl", time.Hour)
+			b.exec(t, `TRUNCATE names`)
+			b.booked(t, "dora", time.Hour)
+			if n := ask[int](t, b.db, `SELECT count(*) FROM names`); n > 0 {
+				t.Errorf("%d statements are prepared all the same", n)
+			}
 		})
 	}
 }
