@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -16,7 +15,7 @@ import (
 func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (page push.Page, err error) {
 	q := listQuery(f, tenant, after, limit)
 	position := func(p push.Push) push.Position { return push.Position{SendAt: p.SendAt, ID: p.ID} }
-	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		var last push.Position
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		page.Pushes, page.Next, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, position, scanPush)
