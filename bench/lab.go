@@ -31,6 +31,7 @@ func measurements() []measurement {
 		{"samesecond", "worker", measureSameSecond},
 		{"lateness", "worker", measureLateness},
 		{"arming", "", measureArming},
+		{"upkeep", "", measureUpkeep},
 		{"memory", "", measureMemory},
 		{"limits", "", measureLimits},
 		{"neighbours", "", measureNeighbours},
@@ -102,7 +103,7 @@ func (l *lab) make(m measurement) {
 		l.report, l.rounds = measured, rounds
 		defer func() { l.profile = "" }()
 	}
-	l.report.Profiles = append(l.report.Profiles, profile{Measurement: m.name, Program: m.program, Top: l.top(m)})
+	l.report.Profiles = append(l.report.Profiles, profile{Measurement: m.name, Program: m.program, How: "`go tool pprof -top -cum`", Top: l.top(m)})
 }
 
 // run makes a measurement. What it started ends with it.

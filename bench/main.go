@@ -86,7 +86,7 @@ func readOptions() (options, error) {
 func bench(t testenv.T) {
 	o, err := readOptions()
 	testenv.Check(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
 	defer cancel()
 	var r *report
 	testenv.Check(t, testenv.Run(ctx, func(t testenv.T) { r = measure(t, o) }))

@@ -48,8 +48,8 @@ type cost struct {
 	cpu                 usage
 }
 
-// profile is the upper end of a CPU profile.
-type profile struct{ Measurement, Program, Top string }
+// profile is the upper end of a CPU profile, or of what stands for one.
+type profile struct{ Measurement, Program, How, Top string }
 
 func newReport(l *lab) *report {
 	r := &report{
