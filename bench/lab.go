@@ -60,6 +60,10 @@ type lab struct {
 func measure(t testenv.T, o options) *report {
 	l := &lab{T: t, options: o, patience: time.Minute, dir: t.TempDir()}
 	l.open()
+	if o.rows > 0 {
+		l.make(measurement{"scale", "", measureScale})
+		return l.report
+	}
 	for _, m := range measurements() {
 		if slices.Contains(o.only, m.name) {
 			l.make(m)
