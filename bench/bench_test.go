@@ -148,7 +148,7 @@ func TestCount_Groups(t *testing.T) {
 }
 
 func TestLife_Plans(t *testing.T) {
-	one := life{API: 100, Worker: 200, Postgres: 300, Redis: 6, WAL: 3000, Heap: 400, Indexes: 300, Sends: 300, Memory: 320}
+	one := life{API: 100, Worker: 200, Postgres: 300, Redis: 6, WAL: 1000, Images: 2000, Heap: 400, Indexes: 300, Sends: 300, Memory: 320}
 	z := one.For(864) // ten thousand a second
 	// By hand, for a peak of 100,000 a second: processors that are busy for 60 %, and a day's gigabytes.
 	for name, pair := range map[string][2]float64{

@@ -21,20 +21,23 @@ func (l *lab) measureLives(large, small *sendquota, provider providerClient) (on
 	var used usage
 	var bytes sizes
 	pushes := float64(l.rounds * l.backlog)
-	for n := range l.rounds + 1 {
-		l.pageImages(n > 0)
-		ours, theirs := l.live(large, provider), l.live(small, provider)
-		small.exec("VACUUM pushes, sends") // as autovacuum does in time: the next round uses the place again
-		if n == 0 {                        // the first one warms up
-			one.WAL, bytes = ours.wal/float64(l.backlog), small.sizes()
-			continue
+	l.profiled("Deliver and record", large, func() {
+		for n := range l.rounds + 1 {
+			l.pageImages(n > 0)
+			ours, theirs := l.live(large, provider), l.live(small, provider)
+			// As autovacuum does in time: the next round uses the place again.
+			small.exec("VACUUM pushes, sends")
+			if n == 0 { // the first one warms up
+				one.WAL, bytes = ours.wal/float64(l.backlog), small.sizes()
+				continue
+			}
+			testenv.Say("  round %d: %s/s against %s/s", n, count(ours.perSecond), count(theirs.perSecond))
+			speed.add(ours.perSecond, theirs.perSecond)
+			used = used.plus(ours.cpu)
+			one.Images += ours.wal / pushes
 		}
-		testenv.Say("  round %d: %s/s against %s/s", n, count(ours.perSecond), count(theirs.perSecond))
-		speed.add(ours.perSecond, theirs.perSecond)
-		used = used.plus(ours.cpu)
-		one.Images += ours.wal / pushes
-	}
-	l.report.compare("Deliver and record", speed, "pushes/s", 0.9)
+		l.report.compare("Deliver and record", speed, "pushes/s", 0.9)
+	})
 	l.report.used("a push in its life", int(pushes), used)
 	grown := small.sizes()
 	one.Images = max(0, one.Images-one.WAL)

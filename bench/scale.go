@@ -31,7 +31,8 @@ func measureScale(l *lab) {
 	if o := small.Exec("sendquota", "audit"); o.Status != 0 {
 		l.report.fault("scale: sendquota audit: %s%s", o.Out, o.Err)
 	}
-	l.report.note("A list is asked for page by page until a page has a push: as many requests as that takes count as one list.")
+	l.report.note("A list is asked for page by page until a page has a push: as many requests as that takes count as one list. " +
+		"The processors' time below is for each request instead of each push, and of a list for each list.")
 }
 
 // fill stores pushes of one tenant, over 60 days of which 30 have passed, for a tenth as many recipients. Of those that

@@ -22,7 +22,7 @@ type sizing struct {
 	Millions                     float64
 	Mean, Peak                   float64 // pushes a second
 	API, Worker, Postgres, Redis float64 // processors at the peak
-	WAL                          float64 // MB a second at the peak, without pages' images
+	WAL                          float64 // MB a second at the peak, right behind a checkpoint
 	Day, Kept                    float64 // GB of disk for a day, TB for all days
 	Memory                       float64 // GB of Redis
 	Databases                    float64
@@ -34,7 +34,7 @@ func (one life) For(millions float64) sizing {
 	z.Peak = peak * z.Mean
 	processors := func(micros float64) float64 { return z.Peak * micros / 1e6 / busy }
 	z.API, z.Worker, z.Postgres, z.Redis = processors(one.API), processors(one.Worker), processors(one.Postgres), processors(one.Redis)
-	z.WAL = z.Peak * one.WAL / 1e6
+	z.WAL = z.Peak * (one.WAL + one.Images) / 1e6
 	z.Day = millions * 1e6 * one.Disk() / 1e9
 	z.Kept = z.Day * keptDays / 1e3
 	z.Memory = z.Peak * (10 * time.Minute).Seconds() * one.Memory / 1e9
