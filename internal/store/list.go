@@ -35,10 +35,10 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit int) 
 		q.args = append(q.args, value)
 		return fmt.Sprintf("$%d", len(q.args))
 	}
-	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(p.send_at, p.id) > (%s, %s)`, arg(after.SendAt), arg([16]byte(after.ID)))}
-	if !f.From.IsZero() {
-		bounds = append(bounds, `p.send_at >= `+arg(f.From))
+	if f.From.After(after.SendAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
+		after = push.Position{SendAt: f.From} // no id is as low as the zero one
 	}
+	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(p.send_at, p.id) > (%s, %s)`, arg(after.SendAt), arg([16]byte(after.ID)))}
 	if !f.Until.IsZero() {
 		bounds = append(bounds, `p.send_at < `+arg(f.Until))
 	}
