@@ -91,6 +91,25 @@ func TestList_BeginsAtFrom(t *testing.T) {
 	}
 }
 
+// TestList_ReadsFew: a list with a filter that many pushes fit reads few of them.
+func TestList_ReadsFew(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE i % 5 WHEN 0 THEN 'sms' ELSE 'log' END, '{}', s, s, s, s + interval '1 day', 'sent'
+		FROM generate_series(1, 20000) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, began)
+	b.exec(t, `VACUUM ANALYZE pushes`)
+	list := func() {
+		page, err := b.List(t.Context(), b.tenant, push.Filter{Channel: "sms", Status: push.Sent}, push.Position{}, 50)
+		if err != nil || len(page.Pushes) != 50 || page.Next == nil {
+			t.Errorf("%d pushes, %v", len(page.Pushes), err)
+		}
+	}
+	if n := b.rowsRead(t, store.Config{}, list); n > 1000 {
+		t.Errorf("%d rows were read", n)
+	}
+}
+
 // rowsRead says how many rows a new store reads for some work, in tables or from indexes.
 func (b *bundle) rowsRead(t testing.TB, cfg store.Config, work func()) int {
 	t.Helper()
