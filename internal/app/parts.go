@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 )
 
-// redisClients are the clients of one process, for one server, for a cluster, or for the master that
-// sentinels name. Each part has one of its own: when one waits for a connection because all of its own are in use, the others do not.
+// redisClients are the clients of one process, for one server, for a cluster, or for the master that sentinels name. Each
+// part has one of its own: when one waits for a connection because all of its own are in use, the others do not.
 type redisClients struct{ queue, cache, callerLimits, tenantLimits, pace redis.UniversalClient }
 
 // fewConnections are enough for parts that gather what they ask.
