@@ -47,7 +47,10 @@ func ReplicatedCluster(t T) *Cluster {
 	for _, replica := range c.clients[masters:] {
 		AwaitReplica(t, replica)
 	}
-	c.each(func(node *redis.Client) { ConfigSet(t, node, "cluster-node-timeout", "600000") })
+	c.each(func(node *redis.Client) {
+		ConfigSet(t, node, "cluster-node-timeout", "600000")
+		ConfigSet(t, node, "cluster-replica-validity-factor", "0") // a replica may take over however long its master is gone
+	})
 	return c
 }
 
