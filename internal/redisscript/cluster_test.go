@@ -54,7 +54,7 @@ func TestRun_ClusterFailover(t *testing.T) {
 			if err := run(t.Context(), r); err == nil {
 				t.Error("the lost master has answered")
 			}
-	c.Promote(master)
+			c.Promote(master)
 			testenv.Until(t, 20*time.Millisecond, "the replica is asked", func() bool { return run(t.Context(), r) == nil })
 		})
 	}

@@ -96,11 +96,12 @@ func (s *Sentinels) await() {
 }
 
 // Promote lets the sentinels give up the master, which is killed, and waits until
-// the replica is the master.
+// the replica is the master. Sentinels take no replica that was without its master
+// for ten times as long as they wait for one, hence five seconds.
 func (s *Sentinels) Promote() {
 	s.Helper()
 	for _, sentinel := range s.clients {
-		Check(s.T, sentinel.Set(s.Context(), masterName, "down-after-milliseconds", "1000").Err())
+		Check(s.T, sentinel.Set(s.Context(), masterName, "down-after-milliseconds", "5000").Err())
 	}
 	Until(s.T, 20*time.Millisecond, "the replica is the master", func() bool { return role(s.T, s.Replica) == "master" })
 }
