@@ -57,17 +57,17 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks string, o
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(locks, q.keys)
 	b.Queue(`
-		SELECT `+pushColumns+`, k.k
+		SELECT `+pushColumns+`, k.k, p.allowed
 		FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
 		CROSS JOIN LATERAL (
-			SELECT * FROM (
+			SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
 				SELECT * FROM pushes
 				WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= statement_timestamp() + $2
 				OFFSET 0 -- keeps the next line from choosing another index
 			) scheduled
 			WHERE next_at <= statement_timestamp() + $2
-				AND CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) AND ($5::text[] IS NULL OR channel = ANY ($5)) ELSE channel = k.channel END
-			ORDER BY greatest(next_at, statement_timestamp()), send_at, id
+				AND ($5::text[] IS NULL OR channel = ANY ($5) OR channel = k.channel)
+			ORDER BY allowed DESC, greatest(next_at, statement_timestamp()), send_at, id
 			LIMIT 2
 		) p`, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels)
 	b.Queue(`
@@ -120,9 +120,12 @@ func (s *claimState) readLocked(row pgx.CollectableRow) error {
 }
 
 func (s *claimState) readDue(row pgx.CollectableRow) error {
-	var key int64
-	p, err := scanPush(row, &key)
-	if d := s.of(key); d.Due.ID == uuid.Nil {
+	var (
+		key     int64
+		allowed bool
+	)
+	p, err := scanPush(row, &key, &allowed)
+	if d := s.of(key); allowed && d.Due.ID == uuid.Nil {
 		d.Due = p
 	} else {
 		d.More = true
