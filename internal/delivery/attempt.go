@@ -57,6 +57,7 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 			w.leaveTo(d, without)
 			return 0, nil
 		case booking.Wait:
+			w.leaveTo(d, without)
 			return c.Wait, nil
 		case booking.Again:
 		case booking.Claimed:
@@ -72,7 +73,7 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 	}
 }
 
-// leaveTo puts a recipient for whom nothing can be claimed now into the queues of the channels that were left out. Nobody
+// leaveTo puts a recipient for whom nothing else can be claimed now into the queues of the channels that were left out. Nobody
 // else would look for what is due there before its lane's owner does.
 func (w *Worker) leaveTo(d booking.Due, without []string) {
 	for _, d.Channel = range without {

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/redisscript"
@@ -24,7 +25,7 @@ import (
 
 // TestWorker_Model runs a worker on a store, a queue and providers that are models of the real ones, in the time of a
 // bubble, with random pushes, wake-ups and troubles. Every push leaves once and not early; one wake-up for its time
-// suffices; and a provider that hangs or fails does not hold up the pushes of another. A worker that went round without
+// suffices, unless Postgres fails; and a provider that hangs or fails does not hold up the pushes of another. A worker that went round without
 // an end would look more often than the test allows.
 func TestWorker_Model(t *testing.T) {
 	t.Parallel()
@@ -47,7 +48,8 @@ type world struct {
 	worker   *delivery.Worker
 	names    []string // of channels
 	troubles map[string]trouble
-	owned    bool // the worker owns the lanes
+	owned    bool      // the worker owns the lanes
+	outage   time.Time // until when Postgres fails now and then; zero: it does not
 	slots    int
 	most     int // looks that the worker may need
 
@@ -85,15 +87,22 @@ func newWorld(seed uint64) *world {
 		if w.IntN(3) == 0 && name != "log" {
 			w.troubles[name] = trouble{[]string{"hangs", "fails"}[w.IntN(2)], w.began.Add(w.upTo(12 * time.Second))}
 		}
-		entries = append(entries, channel.Entry{
+		e := channel.Entry{
 			Name: name, Channel: &provider{answer: w.answer(name)}, Retry: push.Retry{MaxAttempts: 1000, First: 200 * time.Millisecond, Max: time.Second},
-		})
+		}
+		if w.IntN(4) == 0 {
+			e.Speed = pace.Speed{Every: 10 * time.Millisecond, Burst: 1 + w.IntN(3)}
+		}
+		entries = append(entries, e)
 	}
 	set, err := channel.NewSet(entries...)
 	if err != nil {
 		panic(err)
 	}
-	cfg := delivery.Config{Lease: time.Minute, Concurrency: len(w.names) * (2 + w.IntN(6))}
+	cfg := delivery.Config{Lease: time.Minute, Pacer: &modelPacer{next: map[string]time.Time{}}, Concurrency: len(w.names) * (2 + w.IntN(6))}
+	if w.IntN(3) == 0 {
+		w.outage = w.began.Add(w.upTo(6 * time.Second))
+	}
 	w.slots = cfg.Concurrency
 	if w.owned = w.IntN(2) == 0; w.owned {
 		cfg.Lanes = func() []push.Lane { return w.lanes }
@@ -104,12 +113,31 @@ func newWorld(seed uint64) *world {
 
 func (w *world) upTo(d time.Duration) time.Duration { return time.Duration(w.Int64N(int64(d))) }
 
-// pause takes time as Postgres would.
-func (w *world) pause() {
+// pause takes time as Postgres would, or fails as it would while it is in trouble.
+func (w *world) pause() error {
 	w.mu.Lock()
-	d := time.Millisecond + w.upTo(3*time.Millisecond)
+	d, fails := time.Millisecond+w.upTo(3*time.Millisecond), time.Now().Before(w.outage) && w.IntN(3) == 0
 	w.mu.Unlock()
 	time.Sleep(d)
+	if fails {
+		return push.ErrUnavailable
+	}
+	return nil
+}
+
+// own wakes the worker for the lanes in which something is due for long, as the owner of lanes does.
+func (w *world) own() {
+	for time.Sleep(3 * time.Second); ; time.Sleep(3 * time.Second) {
+		w.mu.Lock()
+		if w.ending {
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+		for _, l := range w.lanes {
+			w.Wake(int64(l.First), time.Time{}, 0)
+		}
+	}
 }
 
 func (w *world) answer(name string) func(context.Context, push.Push, int) channel.Result {
@@ -122,7 +150,7 @@ func (w *world) answer(name string) func(context.Context, push.Push, int) channe
 				time.Sleep(time.Until(t.until))
 			}
 		}
-		w.pause()
+		_ = w.pause()
 		return channel.Result{Outcome: push.Delivered}
 	}
 }
@@ -144,6 +172,10 @@ func (w *world) run(t *testing.T) {
 	}
 	for _, p := range w.pushes {
 		w.Wake(p.key, p.SendAt, time.Until(p.SendAt)+p.clock)
+	}
+	if !w.outage.IsZero() {
+		w.wakes.Go(w.own)
+		w.most += 1000
 	}
 	const calm = 30 * time.Second // after the last trouble, with the pauses of breakers
 	time.Sleep(12*time.Second + calm)
@@ -187,14 +219,41 @@ func (w *world) check(t *testing.T) {
 			t.Errorf("%s of %d through %s was sent %d times", p.ID, p.key, p.Channel, len(p.sent))
 		case p.sent[0].Before(p.SendAt):
 			t.Errorf("%s through %s left %s early", p.ID, p.Channel, p.SendAt.Sub(p.sent[0]))
-		case !p.trouble && p.sent[0].Sub(due) > inTime:
+		case !p.trouble && w.outage.IsZero() && p.sent[0].Sub(due) > inTime:
 			t.Errorf("%s through %s left %s late, in no trouble", p.ID, p.Channel, p.sent[0].Sub(due))
 		}
 	}
 	if t.Failed() {
-		t.Logf("channels %v, %d slots, lanes %v, owned: %v, troubles %v, %d pushes, %d looks", w.names, w.slots, w.lanes, w.owned, w.troubles, len(w.pushes), w.looks)
+		t.Logf("channels %v, %d slots, lanes %v, owned: %v, outage until %v, troubles %v, %d pushes, %d looks", w.names, w.slots, w.lanes, w.owned, w.outage, w.troubles, len(w.pushes), w.looks)
 		t.Log(strings.Join(w.notes, "\n"))
 	}
+}
+
+// modelPacer gives one time slot after another.
+type modelPacer struct {
+	mu   sync.Mutex
+	next map[string]time.Time
+}
+
+func (p *modelPacer) Take(_ context.Context, name string, s pace.Speed, wanted int) (taken int, wait time.Duration) {
+	time.Sleep(time.Millisecond)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.next[name].Before(now) {
+		p.next[name] = now
+	}
+	wait = p.next[name].Sub(now)
+	taken = min(wanted, s.Burst)
+	p.next[name] = p.next[name].Add(time.Duration(taken) * s.Every)
+	return taken, wait
+}
+
+func (p *modelPacer) Pause(context.Context, string, time.Duration) {}
+
+func (p *modelPacer) Run(ctx context.Context, _ []string, _ func(string, time.Duration)) error {
+	<-ctx.Done()
+	return nil
 }
 
 // note keeps what happened to a recipient, for a test that fails: the same seed may not lead there again, because
@@ -220,7 +279,9 @@ func (w *world) Wake(recipientKey int64, at time.Time, in time.Duration) {
 
 // Due is as the store's.
 func (w *world) Due(_ context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
-	w.pause()
+	if err := w.pause(); err != nil {
+		return nil, now, err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now = time.Now()
@@ -256,7 +317,9 @@ func (w *world) Due(_ context.Context, o booking.DueOrder) (due []booking.Due, n
 
 // ClaimAll is as the store's, in one transaction.
 func (w *world) ClaimAll(_ context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
-	w.pause()
+	if err := w.pause(); err != nil {
+		return make([]booking.Claim, 1), err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	claims := make([]booking.Claim, len(orders))
@@ -313,7 +376,9 @@ func (w *world) claim(o booking.ClaimOrder) booking.Claim {
 
 // Finish is as the store's.
 func (w *world) Finish(_ context.Context, f booking.Finish) (more bool, err error) {
-	w.pause()
+	if err := w.pause(); err != nil {
+		return false, err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.IndexFunc(w.pushes, func(p *modelPush) bool { return p.token == f.Token })
