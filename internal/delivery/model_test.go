@@ -166,7 +166,7 @@ func (w *world) run(t *testing.T) {
 		w.book(fmt.Sprint("r", w.IntN(recipients)), w.began.Add(w.upTo(spread)-2*time.Second).Truncate(time.Second))
 	}
 	w.mark()
-	w.most = 1000 + 400*n
+	w.most = 2000 + 400*n
 	for _, p := range w.pushes {
 		p.clock = w.upTo(200*time.Millisecond) - 100*time.Millisecond
 	}
@@ -175,7 +175,6 @@ func (w *world) run(t *testing.T) {
 	}
 	if !w.outage.IsZero() {
 		w.wakes.Go(w.own)
-		w.most += 1000
 	}
 	const calm = 30 * time.Second // after the last trouble, with the pauses of breakers
 	time.Sleep(12*time.Second + calm)
