@@ -158,8 +158,6 @@ func (w *world) answer(name string) func(context.Context, push.Push, int) channe
 // run books pushes and wakes the worker for each, and looks what became of them.
 func (w *world) run(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	running := make(chan error, 1)
-	go func() { running <- w.worker.Run(ctx) }()
 	recipients, spread := 1+w.IntN(150), []time.Duration{1, 3 * time.Second, 8 * time.Second}[w.IntN(3)]
 	n := 1 + w.IntN(150)
 	for range n {
@@ -170,6 +168,8 @@ func (w *world) run(t *testing.T) {
 	for _, p := range w.pushes {
 		p.clock = w.upTo(200*time.Millisecond) - 100*time.Millisecond
 	}
+	running := make(chan error, 1)
+	go func() { running <- w.worker.Run(ctx) }()
 	for _, p := range w.pushes {
 		w.Wake(p.key, p.SendAt, time.Until(p.SendAt)+p.clock)
 	}
