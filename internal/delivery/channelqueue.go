@@ -209,9 +209,8 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 			if !pause(ctx, nil, wait) {
 				return
 			}
-			if left, _ := q.room(); left == 0 || n == 0 {
-				continue // the provider went down, the queue is empty, or the pacer gave nothing
-			}
+			left, _ := q.room() // the provider may be down now, the queue empty, or slots in use
+			n = min(n, left)
 		}
 		for range n {
 			q.count(1, 1)
