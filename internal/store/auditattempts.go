@@ -7,18 +7,35 @@ const inTime = `s.outcome = 'delivered' AND s.ended_at <> s.lease_until`
 // decisive says that an attempt ended its push, or is under way: the push was not moved since it began.
 const decisive = `(p.status IN ('sending', 'failed') AND s.attempt = p.attempts OR p.status = 'sent' AND ` + inTime + `)`
 
-// underWayQuery looks at all attempts that have not ended, by the index sends_open.
+// shownPushes are pushes as callers see them, with what an attempt under way changes.
+const shownPushes = `(
+			SELECT p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.send_at, p.expires_at, p.possibly_delivered,
+				CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END AS status, coalesce(l.attempts, p.attempts) AS attempts,
+				coalesce(l.started_at, p.updated_at) AS updated_at
+			FROM pushes p ` + itsLive + `
+		)`
+
+// allSends are the attempts that have ended, and those under way, which live_lane has apart.
+const allSends = `(
+			SELECT push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome FROM sends
+			UNION ALL
+			SELECT l.push_id, l.attempts, l.tenant_id, l.recipient_key, p.recipient, l.channel, l.started_at, l.next_at, NULL, NULL, NULL
+			FROM (` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l) l
+			LEFT JOIN pushes p ON p.id = l.push_id
+		)`
+
+// underWayQuery looks at all attempts that have not ended.
 func (s AuditScope) underWayQuery() auditQuery {
 	return auditQuery{
 		who:   `s.tenant_id, s.recipient, s.push_id`,
-		from:  `sends s JOIN pushes p ON p.id = s.push_id`,
+		from:  allSends + ` s LEFT JOIN pushes p ON p.id = s.push_id`,
 		where: `s.ended_at IS NULL`,
 		checks: []auditCheck{
-			{"open-attempt", `p.status <> 'sending' OR s.attempt <> p.attempts`,
+			{"open-attempt", `p.status IS DISTINCT FROM 'scheduled' OR s.attempt <> p.attempts + 1`,
 				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
-			{"open-attempt", `p.status = 'sending' AND NOT isfinite(p.lease_until)`, `format('attempt %s has a lease that never ends', s.attempt)`},
-			{"lost", `p.status = 'sending' AND least(p.lease_until, s.lease_until) < now() - @grace::interval`,
-				`format('the lease of attempt %s ended at %s, and it was not reaped', s.attempt, least(p.lease_until, s.lease_until))`},
+			{"open-attempt", `NOT isfinite(s.lease_until)`, `format('attempt %s has a lease that never ends', s.attempt)`},
+			{"lost", `s.lease_until < now() - @grace::interval`,
+				`format('the lease of attempt %s ended at %s, and it was not reaped', s.attempt, s.lease_until)`},
 		},
 	}
 }
@@ -27,7 +44,7 @@ func (s AuditScope) underWayQuery() auditQuery {
 func (s AuditScope) attemptQuery() auditQuery {
 	return auditQuery{
 		who:   `s.tenant_id, s.recipient, s.push_id`,
-		from:  `sends s LEFT JOIN pushes p ON p.id = s.push_id`,
+		from:  allSends + ` s LEFT JOIN ` + shownPushes + ` p ON p.id = s.push_id`,
 		where: s.startedIn("s", ""),
 		checks: []auditCheck{
 			{"orphan", `(s.tenant_id, s.recipient_key, s.recipient, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.recipient, p.channel)`,

@@ -35,7 +35,7 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes"}
+var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
 	if known, applied, err := versions(ctx, c); err != nil {
@@ -46,7 +46,7 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 	var may, reads bool
 	err := c.QueryRow(ctx, `
 		SELECT current_setting('transaction_read_only')::bool, coalesce(bool_and(
-			has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'UPDATE')), false)
+			has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'UPDATE')), false) AND has_table_privilege('live', 'DELETE')
 		FROM unnest($1::text[]) AS t`, written).Scan(&reads, &may)
 	switch {
 	case err != nil:

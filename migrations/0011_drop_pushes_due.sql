@@ -1,0 +1,8 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+-- What is due is found in live.
+DROP INDEX CONCURRENTLY IF EXISTS pushes_due;
+
+-- +goose Down
+CREATE INDEX CONCURRENTLY IF NOT EXISTS pushes_due ON pushes (next_at) WHERE status || '' = 'scheduled';

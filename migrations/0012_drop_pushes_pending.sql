@@ -1,0 +1,8 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+-- Pending pushes are counted in live.
+DROP INDEX CONCURRENTLY IF EXISTS pushes_pending;
+
+-- +goose Down
+CREATE INDEX CONCURRENTLY IF NOT EXISTS pushes_pending ON pushes ((tenant_id::text)) WHERE '' || status IN ('scheduled', 'sending');

@@ -1,0 +1,8 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+
+-- Attempts under way are in live.
+DROP INDEX CONCURRENTLY IF EXISTS sends_open;
+
+-- +goose Down
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS sends_open ON sends (push_id) WHERE ended_at IS NULL;
