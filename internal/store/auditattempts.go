@@ -15,27 +15,30 @@ const shownPushes = `(
 			FROM pushes p ` + itsLive + `
 		)`
 
-// allSends are the attempts that have ended, and those under way, which live_lane has apart.
+// allUnderWay are the rows in live of attempts under way, by the index live_lane.
+const allUnderWay = `(
+			` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
+		)`
+
+// allSends are the attempts that have ended, and those under way.
 const allSends = `(
 			SELECT push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome FROM sends
 			UNION ALL
-			SELECT l.push_id, l.attempts, l.tenant_id, l.recipient_key, p.recipient, l.channel, l.started_at, l.next_at, NULL, NULL, NULL
-			FROM (` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l) l
-			LEFT JOIN pushes p ON p.id = l.push_id
+			SELECT l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL, NULL, NULL
+			FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
 		)`
 
 // underWayQuery looks at all attempts that have not ended.
 func (s AuditScope) underWayQuery() auditQuery {
 	return auditQuery{
-		who:   `s.tenant_id, s.recipient, s.push_id`,
-		from:  allSends + ` s LEFT JOIN pushes p ON p.id = s.push_id`,
-		where: `s.ended_at IS NULL`,
+		who:   `p.tenant_id, p.recipient, p.id`,
+		from:  allUnderWay + ` l JOIN pushes p ON p.id = l.push_id`,
+		where: `true`,
 		checks: []auditCheck{
-			{"open-attempt", `p.status IS DISTINCT FROM 'scheduled' OR s.attempt <> p.attempts + 1`,
-				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
-			{"open-attempt", `NOT isfinite(s.lease_until)`, `format('attempt %s has a lease that never ends', s.attempt)`},
-			{"lost", `s.lease_until < now() - @grace::interval`,
-				`format('the lease of attempt %s ended at %s, and it was not reaped', s.attempt, s.lease_until)`},
+			{"open-attempt", `p.status <> 'scheduled' OR l.attempts <> p.attempts + 1`,
+				`format('attempt %s is under way, and the push is %s after %s attempts', l.attempts, p.status, p.attempts)`},
+			{"lost", `l.next_at < now() - @grace::interval`,
+				`format('the lease of attempt %s ended at %s, and it was not reaped', l.attempts, l.next_at)`},
 		},
 	}
 }
@@ -49,6 +52,8 @@ func (s AuditScope) attemptQuery() auditQuery {
 		checks: []auditCheck{
 			{"orphan", `(s.tenant_id, s.recipient_key, s.recipient, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.recipient, p.channel)`,
 				`format('attempt %s belongs to %s', s.attempt, CASE WHEN p.id IS NULL THEN 'no push' ELSE 'a push of another tenant, recipient or channel' END)`},
+			{"open-attempt", `s.ended_at IS NULL AND (p.status <> 'sending' OR s.attempt <> p.attempts)`,
+				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
 			{"attempts", `s.attempt > p.attempts`, `format('attempt %s is recorded, and the push counts %s', s.attempt, p.attempts)`},
 			{"delivered-again", inTime + ` AND (s.attempt < p.attempts OR p.possibly_delivered AND p.status IN ('failed', 'canceled', 'expired')) OR s.outcome = 'delivered' AND p.status = 'scheduled'`,
 				`format('attempt %s was delivered; the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},

@@ -29,7 +29,7 @@ func (s AuditScope) pushQuery() auditQuery {
 		from:  `pushes p LEFT JOIN tenants t ON t.id = p.tenant_id ` + itsLive + ``,
 		where: s.promisedIn("p", ""),
 		checks: []auditCheck{
-			{"not-live", `p.status IN ('scheduled', 'sending') IS DISTINCT FROM l.push_id IS NOT NULL OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
+			{"not-live", `(p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
 				OR l.token IS NULL AND l.next_at <> p.next_at`,
 				`format('it is %s, to be tried at %s (plan %s), and in the table live: %s, to be tried at %s (plan %s)', p.status, p.next_at, p.plan, l.push_id IS NOT NULL, l.next_at, l.plan)`},
 			{"overdue", `p.status = 'scheduled' AND l.token IS NULL AND p.expires_at < now() - @grace::interval AND p.next_at >= now() - @grace::interval`,

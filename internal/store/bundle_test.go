@@ -29,6 +29,7 @@ func setup(t testing.TB) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
 	b := &bundle{Store: openURL(t, url, store.Config{}), url: url, db: connect(t, url), watch: connect(t, url), tenant: uuid.New()}
+	testenv.Forge(t, url)
 	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, $2)`, b.tenant, b.tenant.String())
 	return b
 }
@@ -62,7 +63,7 @@ func ask[T any](t testing.TB, db *pgx.Conn, sql string, args ...any) T {
 // eventually waits for a fact.
 func eventually(t testing.TB, what string, fact func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !fact(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !fact(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never came true: %s", what)
 		}

@@ -81,7 +81,7 @@ func TestClaimAll_CallerStops(t *testing.T) {
 	b := setup(t)
 	p := b.booked(t, "anna", 0)
 	b.exec(t, `BEGIN`)
-	b.exec(t, `SELECT FROM pushes WHERE id = $1 FOR UPDATE`, p.ID)
+	b.exec(t, `SELECT FROM live WHERE push_id = $1 FOR UPDATE`, p.ID)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	claims := make(chan []booking.Claim, 1)

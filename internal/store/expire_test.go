@@ -62,7 +62,7 @@ func TestExpire_Concurrent(t *testing.T) {
 	d.Push.TTL = time.Minute
 	p := book(t, b.Store, nil, d).Push
 	b.exec(t, `BEGIN`)
-	b.exec(t, `UPDATE pushes SET status = 'expired', gen = gen + 1 WHERE id = $1`, p.ID)
+	b.exec(t, `UPDATE pushes SET status = 'expired', plan = plan + 1 WHERE id = $1`, p.ID)
 	if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 0 {
 		t.Errorf("while another one is at it: %+v, %v", ended, err)
 	}

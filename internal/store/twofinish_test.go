@@ -55,7 +55,7 @@ func (b *bundle) inOrder(t *testing.T, p push.Push, calls []func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), `SELECT FROM pushes p JOIN sends s ON s.push_id = p.id WHERE p.id = $1 FOR UPDATE`, p.ID); err != nil {
+	if _, err := tx.Exec(t.Context(), `SELECT FROM live WHERE push_id = $1 FOR UPDATE`, p.ID); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
