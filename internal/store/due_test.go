@@ -31,14 +31,15 @@ func (b *bundle) wantDue(t testing.TB, o booking.DueOrder, want int) []booking.D
 // forge stores pushes of as many recipients, due so long ago or ahead, as a large batch would be.
 func (b *bundle) forge(t testing.TB, n int, channel string, bulk bool, ago time.Duration) {
 	t.Helper()
-	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
-		SELECT gen_random_uuid(), $1, hashint8extended(hashtext($3::text || $4::bool::text), i), 'r' || i, $3, '{}', at, at, at, at + interval '1 day'
-		FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a`,
+	b.exec(t, `WITH p AS (
+			INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
+			SELECT gen_random_uuid(), $1, hashint8extended(hashtext($3::text || $4::bool::text), i), 'r' || i, $3, '{}', at, at, at, at + interval '1 day'
+			FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a
+			RETURNING *
+		)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, $4::bool::int, $4, id, tenant_id, channel FROM p`,
 		b.tenant, n, channel, bulk, ago)
-	if bulk {
-		b.exec(t, `UPDATE live SET bulk = true, phase = 1 WHERE NOT bulk AND recipient_key IN (
-			SELECT hashint8extended(hashtext($1::text || 'true'), i) FROM generate_series(1, $2) i)`, channel, n)
-	}
 }
 
 // inOrder compares two pushes as Due sorts them.

@@ -106,7 +106,7 @@ func TestExpire_ManyAtOnce(t *testing.T) {
 		})
 	}
 	for left := -1; left != 0; {
-		b.exec(t, `UPDATE pushes SET last_error = 'touched' WHERE id IN (SELECT id FROM pushes WHERE status = 'scheduled' ORDER BY random() LIMIT 50)`)
+		b.exec(t, `UPDATE live SET more_due = true WHERE push_id IN (SELECT push_id FROM live ORDER BY random() LIMIT 50)`)
 		left = ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE status = 'scheduled'`)
 	}
 	expiring.Wait()

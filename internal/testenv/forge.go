@@ -24,7 +24,7 @@ const forgeSQL = `
 		IF TG_OP <> 'DELETE' THEN
 			INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, bulk, push_id, tenant_id, channel)
 			SELECT NEW.recipient_key, NEW.send_at, NEW.next_at, NEW.expires_at, NEW.plan, NEW.attempts, 0, false, NEW.id, NEW.tenant_id, NEW.channel
-			WHERE NEW.status = 'scheduled';
+			WHERE NEW.status = 'scheduled' ON CONFLICT DO NOTHING;
 		END IF;
 		RETURN NULL;
 	END $$;
