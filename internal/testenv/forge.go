@@ -1,13 +1,9 @@
 package testenv
 
-import (
-	"testing"
-)
-
 // forgeSQL has the table live follow what tests change in pushes by hand. It leaves what the service does alone.
 const forgeSQL = `
 	ALTER TABLE pushes ALTER COLUMN status SET DEFAULT 'scheduled';
-	CREATE FUNCTION forged() RETURNS trigger LANGUAGE plpgsql AS $$
+	CREATE OR REPLACE FUNCTION forged() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
 		IF TG_OP = 'UPDATE' THEN
 			IF OLD.status = 'scheduled' AND NEW.status = 'scheduled' THEN
@@ -28,12 +24,12 @@ const forgeSQL = `
 		END IF;
 		RETURN NULL;
 	END $$;
-	CREATE TRIGGER forged AFTER INSERT OR UPDATE OR DELETE ON pushes
+	CREATE OR REPLACE TRIGGER forged AFTER INSERT OR UPDATE OR DELETE ON pushes
 		FOR EACH ROW WHEN (current_setting('application_name') <> 'sendquota') EXECUTE FUNCTION forged()`
 
 // Forge lets a test change the table pushes of a database by hand: what it writes there holds for workers too. Only
 // statements of other connections than the service's are followed.
-func Forge(t testing.TB, databaseURL string) {
+func Forge(t T, databaseURL string) {
 	t.Helper()
 	Exec(t, databaseURL, forgeSQL)
 }
