@@ -25,7 +25,7 @@ CREATE TABLE live (
     PRIMARY KEY (recipient_key, send_at, push_id),
     CHECK ((phase = 2) = (token IS NOT NULL AND started_at IS NOT NULL))
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.5,
-    autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0);
+    autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
 INSERT INTO live (recipient_key, send_at, next_at, expires_at, started_at, plan, attempts, phase, bulk, more_due, push_id, tenant_id, token, channel)
 SELECT p.recipient_key, p.send_at, coalesce(p.lease_until, p.next_at), p.expires_at, CASE WHEN p.status = 'sending' THEN coalesce(s.started_at, p.updated_at) END,

@@ -8,7 +8,7 @@ import (
 )
 
 // large are the tables that have many rows, and that requests write to.
-const large = `(pushes|sends|webhook_deliveries|recipients)\b`
+const large = `(pushes|live|sends|webhook_deliveries|recipients)\b`
 
 var (
 	comment     = regexp.MustCompile(`(?m)--.*$`)
