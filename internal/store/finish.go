@@ -59,14 +59,23 @@ const finishSQL = `
 	)
 	SELECT id, more_due FROM ended`
 
-// lateSQL records that attempts which were given up for lost were delivered. It stands alone: finishSQL may have waited
-// for the statement that gave them up, and then does not see the rows which that has written.
+// lateSQL records that attempts which were given up for lost were delivered, and ends their pushes if they wait. It stands
+// alone: finishSQL may have waited for the statement that gave them up, and then does not see the rows which that has
+// written.
 const lateSQL = `
-	UPDATE sends s SET
-		handed_at = CASE WHEN n.handed_us > 0 THEN least(s.started_at + n.handed_us * interval '1 microsecond', clock_timestamp()) END,
-		outcome = 'delivered', provider_message_id = n.provider_message_id, error = n.error
-	FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (id, attempt, provider_message_id, error, handed_us)
-	WHERE s.push_id = n.id AND s.attempt = n.attempt`
+	WITH recorded AS (
+		UPDATE sends s SET
+			handed_at = CASE WHEN n.handed_us > 0 THEN least(s.started_at + n.handed_us * interval '1 microsecond', clock_timestamp()) END,
+			outcome = 'delivered', provider_message_id = n.provider_message_id, error = n.error
+		FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (id, attempt, provider_message_id, error, handed_us)
+		WHERE s.push_id = n.id AND s.attempt = n.attempt
+		RETURNING s.push_id, s.recipient_key
+	), taken AS (
+		DELETE FROM live l USING recorded r WHERE l.recipient_key = r.recipient_key AND l.push_id = r.push_id AND l.token IS NULL
+		RETURNING l.push_id
+	)
+	UPDATE pushes p SET status = 'sent', plan = p.plan + 1, last_error = '', updated_at = clock_timestamp()
+	FROM taken WHERE p.id = taken.push_id`
 
 // settleSQL ends pushes that wait although an attempt of theirs was delivered. Two programs that finish attempts of one
 // push at the same time each decide by what was committed when they began, so each looks again when it is done: the
