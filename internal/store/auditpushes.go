@@ -14,7 +14,7 @@ func (s AuditScope) waitingQuery() auditQuery {
 			) l JOIN pushes p ON p.id = l.push_id
 		) p`,
 		where: `NOT EXISTS (
-			SELECT FROM live o WHERE o.recipient_key = p.recipient_key AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
+			SELECT FROM live o WHERE o.recipient_key = ANY (ARRAY[p.recipient_key]) AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
 		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', p.next_at, p.expires_at)`}},
 	}
 }

@@ -19,7 +19,7 @@ const cancelSQL = `
 	WITH taken AS (
 		DELETE FROM live l USING pushes p
 		WHERE p.id = $1 AND p.tenant_id = $2
-			AND l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NULL
+			AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NULL
 		RETURNING l.push_id
 	), canceled AS (
 		UPDATE pushes p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = clock_timestamp()

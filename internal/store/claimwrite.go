@@ -17,7 +17,7 @@ import (
 // These statements change what waits and is still as it was read: n names it. All of them take its row in live first, as
 // cancels, moves and finishes do.
 const (
-	asRead = `l.recipient_key = n.recipient_key AND l.send_at = n.send_at AND l.push_id = n.id AND l.plan = n.plan AND l.token IS NULL`
+	asRead = `l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.plan = n.plan AND l.token IS NULL`
 
 	// claimSQL begins attempts. Nothing else is written: pushes and sends hear of an attempt when it ends.
 	claimSQL = `
@@ -55,7 +55,7 @@ const (
 // flagSQL tells attempts under way that another push of the recipient waits.
 const flagSQL = `
 	UPDATE live l SET more_due = true FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
-	WHERE l.recipient_key = n.recipient_key AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NOT NULL
+	WHERE l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NOT NULL
 	RETURNING l.push_id`
 
 // liveRows are rows of live as they were read, one array per column.

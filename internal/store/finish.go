@@ -26,7 +26,7 @@ const finishSQL = `
 		CROSS JOIN LATERAL (SELECT recipient_key, send_at FROM pushes WHERE id = n.id OFFSET 0) p
 	), over AS (
 		DELETE FROM live l USING n
-		WHERE l.recipient_key = n.recipient_key AND l.send_at = n.send_at AND l.push_id = n.id AND l.token = n.token
+		WHERE l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token = n.token
 			AND (n.status <> 'scheduled' OR n.delivered)
 		RETURNING l.push_id, l.attempts, l.started_at, l.next_at AS lease_until, l.more_due,
 			CASE WHEN n.delivered THEN 'sent' ELSE n.status END AS status, NULL::timestamptz AS next_at,
@@ -38,7 +38,7 @@ const finishSQL = `
 			SELECT started_at, next_at FROM live
 			WHERE recipient_key = n.recipient_key AND send_at = n.send_at AND push_id = n.id OFFSET 0
 		) old
-		WHERE l.recipient_key = n.recipient_key AND l.send_at = n.send_at AND l.push_id = n.id AND l.token = n.token
+		WHERE l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token = n.token
 			AND n.status = 'scheduled' AND NOT n.delivered
 		RETURNING l.push_id, l.attempts, old.started_at, old.next_at, l.more_due, n.status, l.next_at,
 			n.outcome, n.provider_message_id, n.error, n.reaped, n.reason, n.handed_us
@@ -71,7 +71,7 @@ const lateSQL = `
 		WHERE s.push_id = n.id AND s.attempt = n.attempt
 		RETURNING s.push_id, s.recipient_key
 	), taken AS (
-		DELETE FROM live l USING recorded r WHERE l.recipient_key = r.recipient_key AND l.push_id = r.push_id AND l.token IS NULL
+		DELETE FROM live l USING recorded r WHERE l.recipient_key = ANY (ARRAY[r.recipient_key]) AND l.push_id = r.push_id AND l.token IS NULL
 		RETURNING l.push_id
 	)
 	UPDATE pushes p SET status = 'sent', plan = p.plan + 1, last_error = '', updated_at = clock_timestamp()
@@ -83,7 +83,7 @@ const lateSQL = `
 const settleSQL = `
 	WITH taken AS (
 		DELETE FROM live l USING pushes p
-		WHERE p.id = ANY ($1::uuid[]) AND l.recipient_key = p.recipient_key AND l.push_id = p.id AND l.token IS NULL
+		WHERE p.id = ANY ($1::uuid[]) AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.push_id = p.id AND l.token IS NULL
 			AND EXISTS (SELECT FROM sends s WHERE s.push_id = p.id AND s.outcome = 'delivered')
 		RETURNING l.push_id
 	)

@@ -4,6 +4,10 @@ package store
 // there if it names a channel and a phase, best one of kinds. It compares with statement_timestamp(), because
 // clock_timestamp() is volatile: every row would be looked at.
 
+// A statement that joins live with something else says l.recipient_key = ANY (ARRAY[n.recipient_key]). A plain comparison
+// means the same, but lets Postgres read all of live in the order of its primary key: it does so when its statistics are
+// from an hour in which nothing waited.
+
 // kinds are the phases of a push that waits: the second one is bulk.
 const kinds = `(VALUES (0::smallint), (1::smallint)) AS k (phase)`
 

@@ -56,8 +56,8 @@ func TestMigrate_Live(t *testing.T) {
 	}
 	attempt := func(recipient string, number int, ended string) {
 		b.exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
-			SELECT id, $2, tenant_id, recipient_key, recipient, channel, send_at + interval '1 second', send_at + interval '2 seconds',
-				CASE WHEN $3 <> '' THEN send_at + interval '2 seconds' END, nullif($3, '')
+			SELECT id, $2::int, tenant_id, recipient_key, recipient, channel, send_at + $2::int * interval '2 seconds', send_at + $2::int * interval '2 seconds' + interval '1 second',
+				CASE WHEN $3 <> '' THEN send_at + $2::int * interval '2 seconds' + interval '1 second' END, nullif($3, '')
 			FROM pushes WHERE id = $1`, pushes[recipient], number, ended)
 	}
 	old("waits", 0)
@@ -67,7 +67,7 @@ func TestMigrate_Live(t *testing.T) {
 	old("sending", 0)
 	attempt("sending", 1, "refused")
 	attempt("sending", 2, "")
-	b.exec(t, `UPDATE pushes SET status = 'sending', attempts = 2, claim_token = gen_random_uuid(), lease_until = send_at + interval '2 seconds' WHERE recipient = 'sending'`)
+	b.exec(t, `UPDATE pushes SET status = 'sending', attempts = 2, claim_token = gen_random_uuid(), lease_until = send_at + interval '5 seconds' WHERE recipient = 'sending'`)
 	old("sent", 0)
 	attempt("sent", 1, "delivered")
 	b.exec(t, `UPDATE pushes SET status = 'sent', attempts = 1 WHERE recipient = 'sent'`)

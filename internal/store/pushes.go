@@ -20,11 +20,11 @@ const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.ad
 	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at)`
 
 // itsLive joins a push with its row in live. There is none if the push has ended.
-const itsLive = `LEFT JOIN live l ON l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id`
+const itsLive = `LEFT JOIN live l ON l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id`
 
 // underWay says of a push p that an attempt is.
 const underWay = `EXISTS (
-	SELECT FROM live l WHERE l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NOT NULL)`
+	SELECT FROM live l WHERE l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NOT NULL)`
 
 // scanPush reads one row of [pushColumns], and what follows them into more.
 func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {

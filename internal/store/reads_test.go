@@ -115,6 +115,7 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 				t.Errorf("%d, %v", n, err)
 			}
 		}, 8000 + 20},
+		"claim and finish": {func(t *testing.T, b *bundle) { b.finish(t, b.claimed(t, b.booked(t, "anna", 0)), sent) }, 60},
 		"expire": {func(t *testing.T, b *bundle) {
 			if ended, err := b.Expire(t.Context(), []push.Lane{whole}, 500); len(ended) != 0 || err != nil {
 				t.Errorf("%d, %v", len(ended), err)

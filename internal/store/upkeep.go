@@ -23,7 +23,7 @@ const expireSQL = channelsSQL + `, late AS MATERIALIZED (
 		LIMIT $2
 	), taken AS (
 		DELETE FROM live l USING late
-		WHERE l.recipient_key = late.recipient_key AND l.send_at = late.send_at AND l.push_id = late.push_id
+		WHERE l.recipient_key = ANY (ARRAY[late.recipient_key]) AND l.send_at = late.send_at AND l.push_id = late.push_id
 		RETURNING l.push_id
 	), ended AS (
 		UPDATE pushes p SET status = 'expired', freed = true, plan = plan + 1, updated_at = clock_timestamp(),
