@@ -46,6 +46,11 @@ bench: ## Measure against the baselines and write docs/benchmarks.md
 	@$(GO) build -o bin/bench ./bench
 	@exec bin/bench -out docs/benchmarks.md
 
+.PHONY: scale
+scale: ## Compare ROWS=1000000 pushes with 10,000, find what a push costs, and write docs/scale.md's figures
+	@$(GO) build -o bin/bench ./bench
+	@exec bin/bench -rows $(if $(ROWS),$(ROWS),1000000) -out docs/scale.md
+
 .PHONY: chaos
 chaos: ## Break everything and prove the guarantees; DURATION=10m for a longer storm, SEED=n for the choices of an earlier run
 	@$(GO) build -o bin/chaos ./chaos

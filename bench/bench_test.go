@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"math"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +143,72 @@ func TestCount_Groups(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 999: "999", 1000: "1 000", 1234567.4: "1 234 567"} {
 		if got := count(n); got != want {
 			t.Errorf("count(%v) is %q", n, got)
+		}
+	}
+}
+
+func TestLife_Plans(t *testing.T) {
+	one := life{API: 100, Worker: 200, Postgres: 300, Redis: 6, WAL: 1000, Images: 2000, Heap: 400, Indexes: 300, Sends: 300, Memory: 320}
+	z := one.For(864) // ten thousand a second
+	// By hand, for a peak of 100,000 a second: processors that are busy for 60 %, and a day's gigabytes.
+	for name, pair := range map[string][2]float64{
+		"API": {z.API, 100e3 * 100e-6 / 0.6}, "worker": {z.Worker, 100e3 * 200e-6 / 0.6}, "Postgres": {z.Postgres, 50}, "Redis": {z.Redis, 1},
+		"WAL": {z.WAL, 300}, "day": {z.Day, 864}, "kept": {z.Kept, 25.92}, "memory": {z.Memory, 100e3 * 600 * 320 / 1e9},
+		"servers": {z.Databases, 3}, // the disk: 26 TB on servers of 10; processors and the log need two
+	} {
+		if math.Abs(pair[0]-pair[1]) > 1e-6*pair[1] {
+			t.Errorf("%s: %v, want %v", name, pair[0], pair[1])
+		}
+	}
+	if got, want := one.For(1).String(), "| 1 | 12 | 116 | 0.02 | 0.04 | 0.06 | 0.0012 | 0.35 | 1 | 0.03 | 0.02 | 1 |"; got != want {
+		t.Errorf("a row is\n%s, want\n%s", got, want)
+	}
+}
+
+func TestInsertInto_Part(t *testing.T) {
+	const begin, end = "<!-- measured: `make scale` -->\n", "<!-- /measured -->\n"
+	got, err := insertInto([]byte("# Title\n"+begin+"old\n"+end+"rest\n"), []byte("new\n"))
+	if want := "# Title\n" + begin + "new\n" + end + "rest\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	for _, page := range []string{"", begin, end, end + begin} {
+		if _, err := insertInto([]byte(page), nil); err == nil {
+			t.Errorf("a page without the part is taken: %q", page)
+		}
+	}
+}
+
+// TestScalePage_HasPart: make scale finds its place in docs/scale.md.
+func TestScalePage_HasPart(t *testing.T) {
+	page, err := os.ReadFile("../docs/scale.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := insertInto(page, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReport_Pages: both pages are made from a report that has everything.
+func TestReport_Pages(t *testing.T) {
+	r := report{measuring: "size", Command: "make", Rounds: 3}
+	r.add(row{Name: "Lists", Ours: "1", Theirs: "2", OK: yes(false)})
+	r.note("A note.")
+	r.used("sendquota", 2, usage{"api": 4e-6})
+	r.Profiles = []profile{{Measurement: "lists", Program: "Postgres", How: "samples", Top: "SELECT 1"}}
+	for _, pushes := range []string{"", "1 000 000"} {
+		r.Pushes, r.Life = pushes, life{API: 17}
+		var text strings.Builder
+		if err := r.write(&text); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"| Lists | 1 | 2 |", "- A note.", "| size | sendquota | api 2 |", "SELECT 1"} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("no %q in\n%s", want, text.String())
+			}
+		}
+		if strings.Contains(text.String(), "| CPU of the API | 17 µs |") != (pushes != "") {
+			t.Errorf("the page is the wrong one:\n%s", text.String())
 		}
 	}
 }

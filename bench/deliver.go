@@ -31,8 +31,8 @@ func measureDelivery(l *lab) {
 			used[system] = used[system].plus(d.cpu)
 		}
 	}
-	l.report.compare("Deliver and record, against the naive worker", againstNaive, "pushes/s", 1.3)
-	l.report.compare("Deliver and record, against the no-op worker", againstNoop, "pushes/s", 0.4)
+	l.report.compare("Deliver and record, against the naive worker", againstNaive, "pushes/s", 2.2)
+	l.report.compare("Deliver and record, against the no-op worker", againstNoop, "pushes/s", 0.8)
 	for _, system := range []string{"sendquota", "naive", "no-op"} {
 		l.report.used(system, l.rounds*l.backlog, used[system])
 	}

@@ -31,6 +31,7 @@ func measurements() []measurement {
 		{"samesecond", "worker", measureSameSecond},
 		{"lateness", "worker", measureLateness},
 		{"arming", "", measureArming},
+		{"upkeep", "", measureUpkeep},
 		{"memory", "", measureMemory},
 		{"limits", "", measureLimits},
 		{"neighbours", "", measureNeighbours},
@@ -59,6 +60,10 @@ type lab struct {
 func measure(t testenv.T, o options) *report {
 	l := &lab{T: t, options: o, patience: time.Minute, dir: t.TempDir()}
 	l.open()
+	if o.rows > 0 {
+		l.make(measurement{"scale", "", measureScale})
+		return l.report
+	}
 	for _, m := range measurements() {
 		if slices.Contains(o.only, m.name) {
 			l.make(m)
@@ -102,7 +107,7 @@ func (l *lab) make(m measurement) {
 		l.report, l.rounds = measured, rounds
 		defer func() { l.profile = "" }()
 	}
-	l.report.Profiles = append(l.report.Profiles, profile{Measurement: m.name, Program: m.program, Top: l.top(m)})
+	l.report.Profiles = append(l.report.Profiles, profile{Measurement: m.name, Program: m.program, How: "`go tool pprof -top -cum`", Top: l.top(m)})
 }
 
 // run makes a measurement. What it started ends with it.

@@ -15,9 +15,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -54,6 +56,7 @@ type options struct {
 	bin     string   // folder of the programs
 	profile string   // folder for CPU profiles; empty: none are made
 	short   bool
+	rows    int // pushes of the large system; 0: sizes are not compared
 	rounds  int
 	round   time.Duration
 	backlog int // pushes that are delivered at once
@@ -66,12 +69,16 @@ func readOptions() (options, error) {
 	flag.StringVar(&o.profile, "profile", "", "keep CPU profiles of api and worker in this `folder`; costs a few percent")
 	flag.BoolVar(&o.short, "short", false, "short rounds, for a first look")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds of each comparison; 3, or 1 if short")
+	flag.IntVar(&o.rows, "rows", 0, "compare a system that holds so many pushes with one of 10,000, and measure nothing else; -out then names a page with a part for the results")
 	var names []string
 	for _, m := range measurements() {
 		names = append(names, m.name)
 	}
 	var err error
 	o.only, err = testenv.ParseFlags(names)
+	if err == nil && o.rows != 0 && o.rows < fewRows {
+		err = fmt.Errorf("-rows %d: it must be at least %d", o.rows, fewRows)
+	}
 	rounds := 3
 	o.round, o.backlog = 5*time.Second, 20_000
 	if o.short {
@@ -86,7 +93,7 @@ func readOptions() (options, error) {
 func bench(t testenv.T) {
 	o, err := readOptions()
 	testenv.Check(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute+time.Duration(o.rows)*200*time.Microsecond)
 	defer cancel()
 	var r *report
 	testenv.Check(t, testenv.Run(ctx, func(t testenv.T) { r = measure(t, o) }))
@@ -94,7 +101,31 @@ func bench(t testenv.T) {
 	testenv.Check(t, r.write(&text))
 	fmt.Print(text.String())
 	if o.out != "" {
-		testenv.Check(t, os.WriteFile(o.out, text.Bytes(), 0o644))
+		testenv.Check(t, o.writePage(text.Bytes()))
 	}
 	testenv.Check(t, r.inexact())
+}
+
+// writePage writes the report into a page of its own, or, if sizes were compared, into its part of a page.
+func (o options) writePage(text []byte) error {
+	if o.rows > 0 {
+		page, err := os.ReadFile(o.out)
+		if err != nil {
+			return err
+		}
+		if text, err = insertInto(page, text); err != nil {
+			return fmt.Errorf("%s: %w", o.out, err)
+		}
+	}
+	return os.WriteFile(o.out, text, 0o644)
+}
+
+// insertInto replaces the part of a page that the report of sizes fills.
+func insertInto(page, text []byte) ([]byte, error) {
+	before, rest, found := bytes.Cut(page, []byte("<!-- measured: `make scale` -->\n"))
+	_, after, ends := bytes.Cut(rest, []byte("<!-- /measured -->\n"))
+	if !found || !ends {
+		return nil, errors.New("the page has no part between <!-- measured: `make scale` --> and <!-- /measured -->")
+	}
+	return slices.Concat(before, []byte("<!-- measured: `make scale` -->\n"), text, []byte("<!-- /measured -->\n"), after), nil
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"cmp"
-	_ "embed" // for the page
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -24,6 +25,8 @@ type report struct {
 	measuring string // name of the running measurement
 
 	Command, Machine, Go, Postgres, Redis, Date string
+	Pushes                                      string // that the large system holds, where sizes are compared
+	Life                                        life
 	Rounds                                      int
 	Round                                       time.Duration
 
@@ -48,15 +51,18 @@ type cost struct {
 	cpu                 usage
 }
 
-// profile is the upper end of a CPU profile.
-type profile struct{ Measurement, Program, Top string }
+// profile is the upper end of a CPU profile, or of what stands for one.
+type profile struct{ Measurement, Program, How, Top string }
 
 func newReport(l *lab) *report {
 	r := &report{
 		Command: "make bench", Machine: machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
 		Postgres: l.postgresVersion(), Redis: l.redisVersion(), Rounds: l.rounds, Round: l.round,
 	}
-	if l.short || len(l.only) < len(measurements()) || l.profile != "" {
+	if l.rows > 0 {
+		r.Command, r.Pushes = fmt.Sprintf("make scale ROWS=%d", l.rows), count(float64(l.rows))
+	}
+	if l.short || l.rows == 0 && len(l.only) < len(measurements()) || l.profile != "" {
 		r.Command = "bin/bench " + strings.Join(os.Args[1:], " ")
 	}
 	return r
@@ -169,14 +175,18 @@ func (r *report) Short() []row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(one row) bool { return one.OK != yes(false) })
 }
 
-//go:embed report.md.tmpl
-var pageText string
+//go:embed report.md.tmpl scale.md.tmpl
+var pages embed.FS
 
 // write writes the report as Markdown.
 func (r *report) write(w io.Writer) error {
-	page, err := template.New("report").Parse(pageText)
+	all, err := template.ParseFS(pages, "*.tmpl")
 	if err != nil {
 		return err
 	}
-	return page.Execute(w, r)
+	page := "report.md.tmpl"
+	if r.Pushes != "" {
+		page = "scale.md.tmpl"
+	}
+	return all.ExecuteTemplate(w, page, r)
 }

@@ -68,7 +68,7 @@ func (l *lab) compare(ours, theirs *counted) (all pairs) {
 // measureSubmit compares single submits for recipients that have nothing yet.
 func measureSubmit(l *lab) {
 	ours := l.newSendquota(nowhere)
-	a, b := l.againstNaive("Submit: one push a request, 256 connections, distinct recipients", "submits/s", 1.5,
+	a, b := l.againstNaive("Submit: one push a request, 256 connections, distinct recipients", "submits/s", 2,
 		&counted{load: ours.submit(farAhead()), pushes: 1})
 	l.report.note("A submit took %s with sendquota and %s with the naive service.", a.latency(), b.latency())
 	l.report.gathered("api", l.groups(ours.addr))
@@ -79,7 +79,7 @@ func measureSubmit(l *lab) {
 // are all it has.
 func measureBatch(l *lab) {
 	ours := l.newSendquota(nowhere)
-	a, _ := l.againstNaive("Batches of 1000, 4 connections", "pushes/s", 8, &counted{load: ours.batches(farAhead()), pushes: batchSize})
+	a, _ := l.againstNaive("Batches of 1000, 4 connections", "pushes/s", 10, &counted{load: ours.batches(farAhead()), pushes: batchSize})
 	l.report.note("A batch of 1000 took %s.", a.latency())
 	ours.proveExact("batch", a.accepted)
 }

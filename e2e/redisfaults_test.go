@@ -79,7 +79,12 @@ func TestRedisFaults(t *testing.T) {
 
 func (f redisFault) test(t *testing.T) {
 	r := newOwnRedis(t)
-	b := setupWith(t, options{redis: r.URL, config: redisConfig})
+	f.through(r, setupWith(t, options{redis: r.URL, config: redisConfig}))
+}
+
+// through runs the fault against an installation, whose Redis may be another one than r.
+func (f redisFault) through(r *ownRedis, b *bundle) {
+	t := b.t
 	b.StartAPI()
 	other, worker := b.beside(), b.startWatchedWorker()
 	all, moved := newModels(t, 24, false, b, other), newReschedules(b, other)

@@ -16,7 +16,7 @@ var commands struct {
 	Config struct {
 		Check checkConfig `cmd:"" help:"Check the settings of the environment and of a YAML file as the services would at their start, and say all that is wrong at once. Exit status: 0 nothing, 1 something."`
 	} `cmd:"" help:"The settings of the services."`
-	Migrate migrate `cmd:"" help:"Apply the migrations that the database lacks. Safe to run from several places at once."`
+	Migrate migrate `cmd:"" help:"Apply the migrations that the database lacks. Safe to run from several places at once. DATABASE_URL must lead to Postgres itself, not to a pooler."`
 	Tenants struct {
 		Create createTenant `cmd:"" help:"Make a tenant; succeeds if it exists."`
 		List   listTenants  `cmd:"" help:"List the tenants and their caps."`

@@ -66,7 +66,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
-	if a.redis, err = openRedis(string(cfg.RedisURL), cfg.Redis.MaxConnections); err != nil {
+	if a.redis, err = openRedis(cfg.RedisURL, cfg.Redis.MaxConnections); err != nil {
 		return nil, err
 	}
 	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{

@@ -14,7 +14,8 @@ func FuzzServerURLs(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"postgres://u:p@h/db", "redis://h:1/3"}, {"postgresql://h", "rediss://u:p@h"}, {"mysql://h", "redis://u:p@a:1,b:2, c:3"}, {"postgres://", "a:1,redis://:p@b:2,c:3"},
 		{"", "http://x"}, {"h", "redis://h?db=%zz"}, {"postgres://%", "redis://h:1?protocol=9"}, {"postgres://h", "redis://h:1/07"}, {"postgres://h", "redis://h:1?db=5"}, {"postgres://h", "a:1,b:2,"},
-		{"postgres://h", "redis://h?0"}, {"postgres://h", "rediss://h?skip_verify=true"},
+		{"postgres://h", "redis://h?0"}, {"postgres://h", "rediss://h?skip_verify=true"}, {"postgres://h", "redis-cluster://u:p@h:1,[::1]"},
+		{"postgres://h", "rediss-sentinel://u:p@a,b:2/3?master=m&sentinel_password=q&skip_verify=true"}, {"postgres://h", "redis-sentinel://a?master=m&master=n"},
 	} {
 		f.Add(seed[0], seed[1])
 	}
@@ -29,7 +30,7 @@ func FuzzServerURLs(f *testing.F) {
 			}
 			return
 		}
-		o, err := redisOptions(string(cfg.RedisURL), 0)
+		o, err := redisOptions(cfg.RedisURL, 0)
 		if err != nil {
 			t.Errorf("%q was accepted, but: %v", redis, err)
 			return

@@ -22,7 +22,7 @@ func Load(environ []string) (config.Config, error) {
 		}
 	}
 	if cfg.RedisURL != "" {
-		_, err := redisOptions(string(cfg.RedisURL), 0)
+		_, err := redisOptions(cfg.RedisURL, 0)
 		wrong = append(wrong, err)
 	}
 	if cfg.DatabaseURL != "" {

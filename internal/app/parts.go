@@ -3,23 +3,26 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/config"
 )
 
-// redisClients are the clients of one process, for one server or, where several are named, for a cluster. Each part
-// has one of its own: when one waits for a connection because all of its own are in use, the others do not.
+// redisClients are the clients of one process, for one server, for a cluster, or for the master that sentinels name. Each
+// part has one of its own: when one waits for a connection because all of its own are in use, the others do not.
 type redisClients struct{ queue, cache, callerLimits, tenantLimits, pace redis.UniversalClient }
 
 // fewConnections are enough for parts that gather what they ask.
 const fewConnections = 16
 
-func openRedis(url string, connections int) (c redisClients, err error) {
+func openRedis(url config.Secret, connections int) (c redisClients, err error) {
 	o, err := redisOptions(url, connections)
 	if err != nil {
 		return c, err
@@ -37,35 +40,33 @@ func (c redisClients) close() error {
 	return errors.Join(c.queue.Close(), c.cache.Close(), c.callerLimits.Close(), c.tenantLimits.Close(), c.pace.Close())
 }
 
-// redisOptions reads REDIS_URL. All nodes of a cluster have the same credentials and TLS, so it is enough if one of
-// them is named with them. The client is quick to give up: everything has a way without Redis.
-func redisOptions(url string, connections int) (*redis.UniversalOptions, error) {
-	o := &redis.UniversalOptions{
+// redisOptions reads REDIS_URL. The client is quick to give up: everything has a way without Redis.
+func redisOptions(url config.Secret, connections int) (*redis.UniversalOptions, error) {
+	servers, err := config.ParseRedisURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return &redis.UniversalOptions{
+		Addrs: servers.Addrs, DB: servers.Database, IsClusterMode: servers.Cluster, MasterName: servers.Master,
+		Username: servers.Username, Password: servers.Password, SentinelUsername: servers.SentinelUsername, SentinelPassword: servers.SentinelPassword,
+		TLSConfig:   redisTLS(servers),
 		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second, PoolTimeout: time.Second,
 		DialerRetries: 1, MaxRetries: 1, PoolSize: cmp.Or(connections, 64), ContextTimeoutEnabled: true, // a DialerRetries of 1 means one attempt
-	}
-	for _, node := range strings.Split(url, ",") {
-		node = strings.TrimSpace(node)
-		if !strings.Contains(node, "://") {
-			node = "redis://" + node
-		}
-		one, err := redis.ParseURL(node)
-		if err != nil {
-			return nil, errRedisURL
-		}
-		o.Addrs = append(o.Addrs, one.Addr)
-		o.DB = one.DB
-		if o.Username == "" && o.Password == "" {
-			o.Username, o.Password = one.Username, one.Password
-		}
-		o.TLSConfig = cmp.Or(o.TLSConfig, one.TLSConfig)
-	}
-	return o, nil
+	}, nil
 }
 
-// errRedisURL stands for what the parser says, which may quote the password.
-var errRedisURL = errors.New("REDIS_URL is no valid Redis URL; it must look like redis://[user:password@]host:port[/index], rediss://…, " +
-	"or host:port,host:port for a cluster, with @ / # ? % and , percent-encoded in the password")
+// redisTLS wants a certificate for the first host of REDIS_URL from a server and from every node of a cluster, whatever
+// addresses these name; and from sentinels and their servers, one for the address of each.
+func redisTLS(servers config.RedisServers) *tls.Config {
+	if !servers.TLS {
+		return nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: servers.SkipVerify}
+	if servers.Master == "" {
+		c.ServerName, _, _ = net.SplitHostPort(servers.Addrs[0])
+	}
+	return c
+}
 
 // redisLog passes the Redis client's own messages on. They are details: the part that needed Redis logs that it
 // failed.

@@ -1,9 +1,12 @@
 package app
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -21,8 +24,10 @@ func TestRedisOptions(t *testing.T) {
 		{"a:1,redis://:p@b:2,c:3", "", "p", 3, false},
 		{"rediss://:p@a:1,rediss://b:2", "", "p", 2, true},
 		{"redis://u:p@a:1,redis://v:q@b:2", "u", "p", 2, false},
+		{"rediss-cluster://u:p@a", "u", "p", 1, true},
+		{"redis-sentinel://u:p@a,b,c/3?master=m", "u", "p", 3, false},
 	} {
-		o, err := redisOptions(row.url, 0)
+		o, err := redisOptions(config.Secret(row.url), 0)
 		if err != nil {
 			t.Errorf("%s: %v", row.url, err)
 			continue
@@ -33,12 +38,57 @@ func TestRedisOptions(t *testing.T) {
 	}
 }
 
+// TestRedisClients_Kinds: every form of REDIS_URL makes the client that it needs, for every part.
+func TestRedisClients_Kinds(t *testing.T) {
+	for url, want := range map[config.Secret]string{
+		"redis://127.0.0.1:1":                         "*redis.Client",
+		"127.0.0.1:1,127.0.0.1:2":                     "*redis.ClusterClient",
+		"redis-cluster://127.0.0.1:1":                 "*redis.ClusterClient",
+		"redis-sentinel://127.0.0.1:1?master=primary": "*redis.Client",
+	} {
+		c, err := openRedis(url, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", string(url), err)
+		}
+		for _, part := range []redis.UniversalClient{c.queue, c.cache, c.callerLimits, c.tenantLimits, c.pace} {
+			if got := fmt.Sprintf("%T", part); got != want {
+				t.Errorf("%s: %s", string(url), got)
+			}
+		}
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRedisTLS: a cluster's nodes have a certificate for the host that REDIS_URL names; sentinels, and the servers that
+// they name, have one for their own address.
+func TestRedisTLS(t *testing.T) {
+	for url, want := range map[config.Secret]string{
+		"rediss://h:1": "h", "rediss-cluster://h": "h", "rediss://h:1,rediss://i:1": "h", "rediss-sentinel://h?master=m": "",
+	} {
+		o, err := redisOptions(url, 0)
+		if err != nil || o.TLSConfig == nil || o.TLSConfig.ServerName != want || o.TLSConfig.InsecureSkipVerify {
+			t.Errorf("%s: %+v, %v", string(url), o, err)
+		}
+	}
+	if o, err := redisOptions("rediss-sentinel://h?master=m&skip_verify=true", 0); err != nil || !o.TLSConfig.InsecureSkipVerify {
+		t.Errorf("skip_verify: %+v, %v", o, err)
+	}
+}
+
 // TestRedisOptions_BadURL: the error says which form is valid, and quotes nothing of the URL.
 func TestRedisOptions_BadURL(t *testing.T) {
-	for _, url := range []string{"http://topsecret@h", "redis://:topsecret@h/one", "redis://:top%zzsecret@h", "a:1,redis://h?topsecret=1"} {
+	for url, want := range map[config.Secret]string{
+		"http://topsecret@h":                        "REDIS_URL: must be redis://[user:password@]host:port[/number]",
+		"redis://:topsecret@h/one":                  "REDIS_URL: must be redis://[user:password@]host:port[/number]",
+		"redis://:top%zzsecret@h":                   "REDIS_URL: must be redis://[user:password@]host:port[/number]",
+		"a:1,redis://h?topsecret=1":                 "REDIS_URL: must be host:port for every cluster node",
+		"redis-sentinel://:topsecret@h?sentinel=no": "REDIS_URL: has an option that is not one of master, sentinel_username",
+	} {
 		_, err := openRedis(url, 0)
-		if err == nil || !strings.Contains(err.Error(), "must look like redis://[user:password@]host:port[/index]") || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v", url, err)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", string(url), err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type Errors = strictyaml.Errors
 type Config struct {
 	// From the environment.
 	DatabaseURL Secret     // begins with postgres:// or postgresql://; may be empty in dev
-	RedisURL    Secret     // redis://, rediss://, or cluster nodes with commas; may be empty in dev and tools
+	RedisURL    Secret     // as [ParseRedisURL] reads it; may be empty in dev and tools
 	Addr        string     // where the API listens, host:port
 	MetricsAddr string     // where the worker serves its metrics, host:port; empty: nowhere
 	LogLevel    slog.Level // what is less important is not logged

@@ -1,11 +1,7 @@
 package config
 
 import (
-	"math"
-	"net/url"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/strictyaml"
@@ -27,7 +23,7 @@ const (
 
 func (c *Config) variables(t *strictyaml.Table) {
 	t.Secret(databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required but for `sendquota dev`", &c.DatabaseURL, checkDatabaseURL)
-	t.Secret(redisURL, optional, "Redis, redis://… or rediss://…, or the nodes of a cluster: host:port,host:port; required by api and worker", &c.RedisURL, checkRedisURL)
+	t.Secret(redisURL, optional, "Redis, redis://… or rediss://…; the nodes of a cluster, host:port,host:port, or its one endpoint, redis-cluster://host:port; or sentinels, redis-sentinel://host:port,host:port?master=NAME; required by api and worker", &c.RedisURL, checkRedisURL)
 	t.String(AddrVariable, "127.0.0.1:8080", "where the API listens, host:port", &c.Addr, checkAddress)
 	t.String(ConfigVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
@@ -43,40 +39,4 @@ var (
 
 func isServiceLink(name, value string) bool {
 	return serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && serviceLinkURL.MatchString(value)
-}
-
-func checkRedisURL(s string) string {
-	nodes := strings.Split(s, ",")
-	if len(nodes) == 1 {
-		if isRedisURL(s, "redis", math.MaxInt) || isRedisURL(s, "rediss", math.MaxInt) {
-			return ""
-		}
-		return "must be redis://[user:password@]host:port[/number], the same with rediss://, or several cluster nodes: host:port,host:port; " + inRedisPassword
-	}
-	for _, scheme := range []string{"redis", "rediss"} {
-		if !slices.ContainsFunc(nodes, func(node string) bool { return !isRedisNode(node, scheme) }) {
-			return ""
-		}
-	}
-	return "must be host:port for every cluster node, all with redis://, all with rediss:// or all without; a cluster has database 0 only; " + inRedisPassword
-}
-
-const inRedisPassword = "in a password write @ as %40, / as %2F, # as %23, ? as %3F, % as %25 and a comma as %2C"
-
-func isRedisNode(node, scheme string) bool {
-	if strings.Contains(node, "://") {
-		return isRedisURL(node, scheme, 0)
-	}
-	return scheme == "redis" && isAddress(node) && !strings.HasPrefix(node, ":")
-}
-
-// isRedisURL knows of one option, which TLS within a private network may need.
-func isRedisURL(s, scheme string, lastDB int) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != scheme || u.Hostname() == "" || u.Fragment != "" || u.RawQuery != "" && u.RawQuery != "skip_verify=true" {
-		return false
-	}
-	path := strings.Trim(u.Path, "/")
-	db, err := strconv.Atoi(path)
-	return path == "" || err == nil && 0 <= db && db <= lastDB
 }

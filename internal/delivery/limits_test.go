@@ -105,6 +105,36 @@ func TestHandle_HungChannel(t *testing.T) {
 	}
 }
 
+// While the only slot that a worker has left is not for a hung channel, a lane full of pushes for that channel is not looked
+// at for ever, and another channel's push between them is sent.
+func TestHandle_LastSlot(t *testing.T) {
+	t.Parallel()
+	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	release := make(chan struct{})
+	defer close(release)
+	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
+		<-release
+		return channel.Result{Outcome: push.Delivered}
+	}
+	due := thisSecond().Add(-time.Second) // the same for all
+	for i := range 100 {
+		f.book(t, fmt.Sprint("r", i), "sms", due)
+	}
+	f.book(t, "anna", "log", due)
+	handled := make(chan error, 1)
+	go func() { handled <- f.workers[0].Handle(context.WithoutCancel(t.Context()), push.WakeUp{Lane: all}) }()
+	eventually(t, "log is sent while sms hangs", func() bool { return len(f.all()) == 1 })
+	if err := <-handled; err != nil {
+		t.Error(err)
+	}
+	f.book(t, "bert", "log", due)
+	go func() { handled <- f.workers[0].Handle(context.WithoutCancel(t.Context()), push.WakeUp{Lane: all}) }()
+	eventually(t, "log is sent in the last slot", func() bool { return len(f.all()) == 2 })
+	if err := <-handled; err != nil {
+		t.Error(err)
+	}
+}
+
 // endless is a store in which something is always due, and nothing can be sent.
 type endless struct {
 	scripted

@@ -67,11 +67,13 @@ func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due, wanted 
 		count[d.Channel]++
 	}
 	for _, c := range open {
-		if count[c.Name] < c.Most || c.Most == wanted && !r.w.limitsOthers(c.Name, r.lane.Lane) {
+		queue := r.w.queues.byName[c.Name]
+		left, _ := queue.open()
+		if count[c.Name] < c.Most || left > 0 && c.Most == wanted && !r.w.limitsOthers(c.Name, r.lane.Lane) {
 			continue
 		}
 		r.w.limit(c.Name, r.lane.Lane)
-		if r.w.queues.byName[c.Name].idle() { // nothing will end: what was due could not be claimed
+		if queue.idle() { // nothing will end: what was due could not be claimed
 			r.w.unlimit(c.Name, r.lane.Lane)
 			r.dry = false
 			continue

@@ -13,6 +13,9 @@
 //  5. Redis only, and only if allowed: miniredis, inside this process;
 //  6. an error that says what was tried and what to do.
 //
+// A PgBouncer, which tests put in front of Postgres, is found or installed in
+// the same way, and is always a child process.
+//
 // What is not our own is never touched: no existing database, no Redis index
 // that holds a key.
 //

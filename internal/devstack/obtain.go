@@ -17,7 +17,7 @@ type service struct {
 
 	binary func() (string, error)                               // finds the local binary
 	recipe func(ctx context.Context, f *folder) (recipe, error) // says how to start it
-	shared func(ctx context.Context) (*Server, error)           // borrows from the standard port
+	shared func(ctx context.Context) (*Server, error)           // borrows from the standard port; nil: nothing to borrow
 	inside func() (*Server, error)                              // nil, or a stand-in within this process
 }
 
@@ -55,6 +55,9 @@ func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
 
 // notFound is the error that a newcomer reads on a machine without servers.
 func notFound(s service, tried attempts) error {
+	if s.shared == nil {
+		return fmt.Errorf("no %s: %s is not set, and%w\ninstall %s (Debian: apt-get install %s)", s.name, s.variable, tried, s.program, s.apt)
+	}
 	return fmt.Errorf("no %s: %s is not set, and%w\n"+
 		"install %s (Debian: apt-get install %s), or run `docker compose up -d postgres redis` and set\n"+
 		"DATABASE_URL=postgres://sendquota:sendquota@127.0.0.1:5432/sendquota REDIS_URL=redis://127.0.0.1:6379/0",

@@ -17,7 +17,8 @@ const oldestPostgres = 15
 type places struct {
 	postgresFolders []string // patterns of folders, besides PATH
 	redisFolders    []string
-	postgresPort    string // "host:port" of a server that is not ours
+	pgbouncer       []string // paths
+	postgresPort    string   // "host:port" of a server that is not ours
 	redisPort       string
 	policyFile      string // see denyServiceStart
 }
@@ -36,6 +37,7 @@ func usualPlaces() *places {
 			"/usr/local/opt/redis*/bin",
 			"/home/linuxbrew/.linuxbrew/opt/redis*/bin",
 		},
+		pgbouncer:    []string{"/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer", "/usr/local/bin/pgbouncer"},
 		postgresPort: "127.0.0.1:5432",
 		redisPort:    "127.0.0.1:6379",
 		policyFile:   "/usr/sbin/policy-rc.d",
@@ -52,6 +54,9 @@ func PostgresPrograms() (string, error) {
 	server, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	return filepath.Dir(server), err
 }
+
+// RedisProgram returns the path of the Redis server that would be started. With --sentinel, it is a sentinel.
+func RedisProgram() (string, error) { return usualPlaces().redisBin() }
 
 // postgresBin returns the folder with postgres and initdb: the one in PATH if
 // it is new enough, else the highest version. A major version other than 0

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -9,10 +8,15 @@ import (
 	"sync"
 )
 
-// encoder is a buffer and the JSON encoder that fills it.
+// encoder is a text and the JSON encoder that fills it.
 type encoder struct {
-	buf  bytes.Buffer
+	text []byte
 	json *json.Encoder
+}
+
+func (e *encoder) Write(b []byte) (int, error) {
+	e.text = append(e.text, b...)
+	return len(b), nil
 }
 
 // encoders keeps encoders for later answers.
@@ -21,19 +25,23 @@ type encoders struct{ pool sync.Pool }
 func newEncoders() *encoders {
 	return &encoders{sync.Pool{New: func() any {
 		e := &encoder{}
-		e.json = json.NewEncoder(&e.buf)
+		e.json = json.NewEncoder(e)
 		e.json.SetEscapeHTML(false)
 		return e
 	}}}
 }
 
-// maxKept is how large a buffer may be to be kept.
+// maxKept is how large a text may be to be kept.
 const maxKept = 64 << 10
 
 // get returns an encoder that holds body. It fails if body is no JSON.
 func (s *encoders) get(body any) (*encoder, error) {
 	e := s.pool.Get().(*encoder)
-	e.buf.Reset()
+	e.text = e.text[:0]
+	if a, ok := body.(appender); ok {
+		e.text = append(a.appendJSON(e.text), '\n')
+		return e, nil
+	}
 	if err := e.json.Encode(body); err != nil {
 		return nil, err // and drop the encoder, which keeps its error
 	}
@@ -41,7 +49,7 @@ func (s *encoders) get(body any) (*encoder, error) {
 }
 
 func (s *encoders) put(e *encoder) {
-	if e.buf.Cap() <= maxKept {
+	if cap(e.text) <= maxKept {
 		s.pool.Put(e)
 	}
 }
@@ -66,12 +74,12 @@ func (a *api) finish(rec *responseRecorder) {
 		return
 	}
 	e := rec.answer
-	rec.memory.Shrink(int64(e.buf.Len()))
+	rec.memory.Shrink(int64(len(e.text)))
 	h := rec.Header()
 	h.Set("Content-Type", rec.answerType)
-	h.Set("Content-Length", strconv.Itoa(e.buf.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(e.text)))
 	rec.WriteHeader(rec.answerStatus)
-	_, _ = rec.Write(e.buf.Bytes()) // a caller that went away needs no answer
+	_, _ = rec.Write(e.text) // a caller that went away needs no answer
 	a.encoders.put(e)
 }
 

@@ -65,6 +65,9 @@ var batchFields = table[batchForm]{schemaName: "NewBatch", fields: []field[batch
 }}
 
 func (b *batchForm) readMember(r *reader, i int, _ string, _ *fieldErrors) {
+	if i == cap(b.forms) {
+		b.forms = slices.Grow(b.forms, min(3*i+4, maxMembers)) // forms are large to copy
+	}
 	b.forms = append(b.forms[:i], form{})
 	f, from := &b.forms[i], r.offset()
 	f.read(r, &pushFields)

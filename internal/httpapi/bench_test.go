@@ -58,11 +58,24 @@ func BenchmarkAnswerPush(b *testing.B) {
 	result := schedule.Result{Push: push.Push{Message: json.RawMessage(`{"title":"Sale","body":"Everything must go."}`), Recipient: "user-42"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		rec := &responseRecorder{ResponseWriter: discard{header: http.Header{}}}
+		rec := &responseRecorder{ResponseWriter: discard{header: http.Header{}}, stopping: func() bool { return false }}
 		if err := a.answer(rec, 201, bookedView(result)); err != nil {
 			b.Fatal(err)
 		}
 		a.finish(rec)
+	}
+}
+
+func BenchmarkAnswerBatch1000(b *testing.B) {
+	v := batchView{Accepted: maxMembers, Results: make([]resultView, maxMembers)}
+	for i := range v.Results {
+		v.Results[i] = resultView{Index: i, Status: 201, Push: examplePush(push.Scheduled)}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := newEncoders().get(v); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (v value[T]) shaped(members *table[struct{}]) value[T] {
 		wrong := accept(to, raw, name, errs)
 		if wrong == "" {
 			var found fieldErrors
-			members.read(newReader(raw), &struct{}{}, &found)
+			readAgain(raw, func(r *reader) { members.read(r, &struct{}{}, &found) })
 			errs.addAll(name, found)
 		}
 		return wrong

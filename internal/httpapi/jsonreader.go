@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -30,6 +31,20 @@ type reader struct {
 
 func newReader(data []byte) *reader {
 	return &reader{data: data, json: jsontext.NewDecoder(bytes.NewBuffer(data), lenient)}
+}
+
+// readers keeps readers for the objects within requests: to make one takes longer than to read a short object.
+var readers = sync.Pool{New: func() any { return newReader(nil) }}
+
+// readAgain reads a text that was read as a value before.
+func readAgain(data []byte, read func(*reader)) {
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
+	r.data, r.deep, r.err = data, false, nil
+	r.json.Reset(bytes.NewBuffer(data), lenient)
+	read(r)
+	r.data = nil
+	r.json.Reset(&bytes.Buffer{}, lenient) // keep nothing of the request
 }
 
 // fail stops the reader, and says where the text stops being JSON.

@@ -71,11 +71,12 @@ type usageView struct {
 }
 
 func viewOf(p push.Push) *pushView {
+	sendAt, createdAt := stamp(p.SendAt), stamp(p.CreatedAt)
 	v := &pushView{
 		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category,
-		SendAt: stamp(p.SendAt), RequestedSendAt: stamp(p.RequestedSendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
+		SendAt: sendAt, RequestedSendAt: stampLike(p.RequestedSendAt, p.SendAt, sendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
 		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: p.Message, Metadata: p.Metadata,
-		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, RequestID: p.RequestID, CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
+		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: stampLike(p.UpdatedAt, p.CreatedAt, createdAt),
 		Sends: make([]sendView, len(p.Sends)),
 	}
 	if p.Status == push.Scheduled && !p.NextAt.Equal(p.SendAt) {

@@ -67,6 +67,14 @@ var errSloppy = errors.New("not quite RFC 3339")
 // such.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999Z07:00") }
 
+// stampLike is stamp for a time that is often the same as another, whose stamp is known.
+func stampLike(t, other time.Time, stamped string) string {
+	if t.Equal(other) {
+		return stamped
+	}
+	return stamp(t)
+}
+
 // maybe is stamp, or nil for the zero time.
 func maybe(t time.Time) *string {
 	if t.IsZero() {

@@ -19,6 +19,14 @@ type ServerConfig struct {
 	Log         *slog.Logger
 }
 
+// How often every worker looks for wake-ups, with one script for each queue and look, and two for scheduled ones. A push is
+// to leave within 300 ms of its second; asynq's defaults are 1 s and 5 s. Wake-ups are scheduled for a second before their
+// time, so that they are pending in time although they are looked for less often.
+const (
+	lookPending   = 50 * time.Millisecond
+	lookScheduled = ahead / 5
+)
+
 // Serve calls handle for the wake-ups whose time has come, until ctx ends; it then waits for running handlers. A
 // handler that fails is called again a little later, as often as it takes. It is told to stop after ten minutes, and
 // called again then.
@@ -45,11 +53,10 @@ func (q *Queue) newServer(cfg ServerConfig) *asynq.Server {
 		weights[name] = 1
 	}
 	return asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
-		Concurrency: cfg.Concurrency,
-		Queues:      weights,
-		// A push is to leave within 300 ms of its second: look often. The defaults are 1 s and 5 s.
-		TaskCheckInterval:        50 * time.Millisecond,
-		DelayedTaskCheckInterval: 50 * time.Millisecond,
+		Concurrency:              cfg.Concurrency,
+		Queues:                   weights,
+		TaskCheckInterval:        lookPending,
+		DelayedTaskCheckInterval: lookScheduled,
 		RetryDelayFunc:           again,
 		IsFailure:                func(err error) bool { return !errors.As(err, new(push.ComeAgain)) },
 		ShutdownTimeout:          cfg.Drain,

@@ -68,10 +68,11 @@ func (r *Runner) send(ctx context.Context, calls []Call) []*redis.IntSliceCmd {
 	return cmds
 }
 
-// ofOneCall reports whether the error concerns one call only: the value of its key, or its keys together. All other
+// ofOneCall reports whether the error concerns one call only: the value of its key, or its keys together, of
+// which a cluster has moved only some. All other
 // errors concern the server.
 func ofOneCall(err error) bool {
-	for _, prefix := range []string{"WRONGTYPE", "user_script", "Error running script", "CROSSSLOT"} {
+	for _, prefix := range []string{"WRONGTYPE", "user_script", "Error running script", "CROSSSLOT", "TRYAGAIN"} {
 		if redis.HasErrorPrefix(err, prefix) {
 			return true
 		}

@@ -15,12 +15,16 @@
 //
 // When an exchange fails, the server is left alone for the cooldown: every call returns [ErrDown] at once. So a Redis
 // that hangs delays a few callers in a second, and not all of them. The next exchange after the cooldown shows
-// whether Redis is back. Errors of a single key, like WRONGTYPE, do not begin a cooldown.
+// whether Redis is back. Errors of a single key, like WRONGTYPE, do not begin a cooldown; neither does TRYAGAIN, which a
+// cluster answers while it moves the keys of a call.
 //
 // # Recovery
 //
 // Redis knows a script by its hash, and forgets it in a restart, a failover or a SCRIPT FLUSH. A call that is
 // answered with NOSCRIPT has done nothing; it is sent again in a second exchange, with the text of its script.
+//
+// The client of a cluster asks which node has which keys once a minute, and when a node sends it elsewhere. A node that is
+// lost does not. So after a failure the runner has the client ask again, and the replica that took over is found at once.
 package redisscript
 
 import (
@@ -150,6 +154,9 @@ func (r *Runner) Fail(err error) {
 		cooldown = r.cfg.Cooldown
 	}
 	r.until.Store(r.cfg.Now().Add(cooldown).UnixNano())
+	if cluster, ok := r.rdb.(*redis.ClusterClient); ok {
+		cluster.ReloadState(context.Background()) // behind our back
+	}
 	r.report(err)
 }
 

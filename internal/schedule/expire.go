@@ -21,16 +21,22 @@ type expireStore interface {
 }
 
 // NewExpirer returns a loop that ends pushes of this worker's lanes that could not be sent in time, whether or not
-// anything wakes a worker for them. It looks every second, and tells expired how many pushes each pass has ended.
+// anything wakes a worker for them. It looks every second, or more rarely beside a large backlog, and tells
+// expired how many pushes each pass has ended.
 func NewExpirer(st expireStore, lanes owner, cache *quota.Cache, log *slog.Logger, expired func(pushes int)) loop.Loop {
+	var spare sparing
 	return loop.Loop{Name: "expire", Interval: time.Second, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
-		ended, err := st.Expire(ctx, lanes.Lanes(), portion)
+		var ended []booking.Ended
+		full, err = spare.look(func() (bool, error) {
+			ended, err = st.Expire(ctx, lanes.Lanes(), portion)
+			return len(ended) == portion, err
+		})
 		for _, p := range ended {
 			failpoint.Hit(failpoint.ExpireCommitted)
 			cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
 			log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
 		}
 		expired(len(ended))
-		return len(ended) == portion, err
+		return full, err
 	}}
 }

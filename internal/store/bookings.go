@@ -153,7 +153,7 @@ func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until tim
 
 // inOrder hands the first bookings to add, one more than most of them. It begins again after start.
 func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time.Time, most int, start func(), add func(*booking.Held)) error {
-	return s.read(ctx, r.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	return s.read(ctx, r.Tenant, func(ctx context.Context, c reader) error {
 		start()
 		rows, _ := c.Query(ctx, inOrderSQL, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until, most+1)
 		var b booking.Held

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 )
@@ -31,8 +31,10 @@ func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day booking.Da
 }
 
 func (s *Store) count(ctx context.Context, tenant uuid.UUID, sql string, args ...any) (n int, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		return c.QueryRow(ctx, sql, append([]any{[16]byte(tenant)}, args...)...).Scan(&n)
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, sql, append([]any{[16]byte(tenant)}, args...)...)
+		n, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+		return err
 	})
 	return n, err
 }

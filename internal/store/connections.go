@@ -1,15 +1,18 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -17,33 +20,48 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// sessionSettings are those of every connection. Every statement here is served by an index. A plan cached while a
-// table was small, or never analyzed, must not scan it later.
-var sessionSettings = map[string]string{
+// startup are the parameters of every connection, which poolers know as well.
+var startup = map[string]string{"timezone": "UTC", "application_name": "sendquota"}
+
+// planner are the settings of all transactions. Every statement here is served by an index. A plan cached while a table
+// was small, or never analyzed, must not scan it later.
+var planner = map[string]string{
 	"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
-	"plan_cache_mode": "force_generic_plan", "jit": "off", "timezone": "UTC",
-	"application_name": "sendquota",
+	"plan_cache_mode": "force_generic_plan", "jit": "off",
 }
 
 // idleLimit is the setting of Postgres for how long a transaction may stand still before its locks are taken away from
 // it.
 const idleLimit = "idle_in_transaction_session_timeout"
 
-func openPool(ctx context.Context, databaseURL string, cfg Config, most, least int, more ...map[string]string) (*pgxpool.Pool, error) {
+// openPool makes a pool of so many connections at most, and at least. only are settings of its sessions alone: behind a
+// pooler they are left out.
+func openPool(ctx context.Context, databaseURL string, cfg Config, route *route, most, least int, only map[string]string) (*pgxpool.Pool, error) {
 	pc, err := parseURL(databaseURL)
 	if err != nil {
 		return nil, err
 	}
 	pc.MaxConns, pc.MinConns = int32(most), int32(least)
-	for _, settings := range append(more, sessionSettings) {
-		for name, value := range settings {
-			pc.ConnConfig.RuntimeParams[name] = value
-		}
-	}
+	settings := maps.Clone(planner)
 	// A program that is frozen, or cut off, must not keep its locks.
-	if _, set := pc.ConnConfig.RuntimeParams[idleLimit]; !set {
-		pc.ConnConfig.RuntimeParams[idleLimit] = milliseconds(2 * cfg.Timeout)
+	settings[idleLimit] = cmp.Or(pc.ConnConfig.RuntimeParams[idleLimit], milliseconds(2*cfg.Timeout))
+	maps.Copy(pc.ConnConfig.RuntimeParams, startup)
+	for name := range settings {
+		delete(pc.ConnConfig.RuntimeParams, name)
 	}
+	pc.BeforeConnect = func(ctx context.Context, cc *pgx.ConnConfig) error {
+		pooled, err := route.find(ctx, cc, settings)
+		if !pooled {
+			maps.Copy(cc.RuntimeParams, settings)
+			maps.Copy(cc.RuntimeParams, only)
+		}
+		if route.unnamed.Load() {
+			unprepared(cc)
+		}
+		return err
+	}
+	keeps := pc.ConnConfig.OnPgError
+	pc.ConnConfig.OnPgError = func(c *pgconn.PgConn, err *pgconn.PgError) bool { return !route.learn(err) && keeps(c, err) }
 	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
@@ -101,8 +119,16 @@ func collect[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql st
 }
 
 // read is change for a request that only reads. It has connections of its own, on which Postgres ends long statements.
-func (s *Store) read(ctx context.Context, tenant uuid.UUID, work work) error {
-	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.readPool, work) })
+func (s *Store) read(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, c reader) error) error {
+	return s.within(ctx, s.reads, tenant, func(ctx context.Context) error {
+		return s.repeat(ctx, s.readPool, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+			r := reader{conn: c}
+			if s.route.pooled.Load() {
+				r.timeout = milliseconds(s.cfg.ReadTimeout)
+			}
+			return work(ctx, r)
+		})
+	})
 }
 
 // part is connections that tenants share. While several tenants use them, each has half as many, and half of the time.

@@ -35,8 +35,8 @@ func dueSQL(direction string) string {
 }
 
 // Due returns pushes that are due in a lane: first those that are not bulk, and of each kind those that have been due
-// longest, or that became due last. A recipient with several of them comes as often. now is Postgres' clock, also if nothing is due. It takes no
-// locks.
+// longest, or that became due last. A recipient with several of them comes as often. now is Postgres' clock, also if
+// nothing is due. It takes no locks.
 func (s *Store) Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()

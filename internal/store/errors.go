@@ -20,13 +20,17 @@ import (
 const (
 	readOnly = "25006" // the transaction may not write: the server is a standby, or was made one
 
+	// A statement that was prepared is not there, or one of its name is: the connection leads to another session than
+	// before.
+	unknownStatement, duplicateStatement = "26000", "42P05"
+
 	undefinedTable, undefinedColumn, undefinedFunction = "42P01", "42703", "42883"
 	mayNot                                             = "42501"
 )
 
 // passing are errors after which the same transaction, run again at once, may succeed: the connection broke, the server
-// goes down or comes up, or transactions got in each other's way.
-var passing = []string{"08", "57P01", "57P02", "57P03", "25P03", "25P04", readOnly, "40001", "40P01", "53300", "53200"}
+// goes down or comes up, a pooler gave it to another session, or transactions got in each other's way.
+var passing = []string{"08", "57P01", "57P02", "57P03", "25P03", "25P04", readOnly, unknownStatement, duplicateStatement, "40001", "40P01", "53300", "53200"}
 
 // trouble are errors that are no fault of a request: the server lacks something, was told to stop the transaction,
 // could not lock what it needs in time, or lacks a migration or a privilege.

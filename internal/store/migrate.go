@@ -26,6 +26,10 @@ type MigrateConfig struct {
 	Files fs.FS
 }
 
+// ErrPooled: a migration can not go through a pooler, because it holds a lock of its session.
+var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBouncer, and migrations need a connection to Postgres itself; " +
+	"run: DATABASE_URL=postgres://…, the one of Postgres, sendquota migrate")
+
 // lockTime bounds the wait for a lock in one try of a migration that runs in a transaction. All that wants to write to
 // the table queues up behind it: so the wait is short, and then others have a turn.
 const (
@@ -35,7 +39,7 @@ const (
 
 // Migrate applies the migrations that the database still lacks, one by one, and returns the names of their files; of
 // those that were applied also if a later one fails. A Postgres session lock lets several callers run it at once: one
-// works, the others wait and find nothing left to do.
+// works, the others wait and find nothing left to do. Through a pooler it does nothing: [ErrPooled].
 func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applied []string, err error) {
 	cfg.Wait = cmp.Or(cfg.Wait, time.Minute)
 	if cfg.Tell == nil {
@@ -49,6 +53,12 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 		return nil, err
 	}
 	pc.ConnConfig.RuntimeParams["application_name"] = "sendquota migrate"
+	switch pooled, err := isPooled(ctx, pc.ConnConfig); {
+	case err != nil:
+		return nil, fmt.Errorf("migrate: %w", err)
+	case pooled:
+		return nil, ErrPooled
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)

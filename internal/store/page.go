@@ -52,6 +52,7 @@ func (q pageQuery) sql() string {
 // scanned. The next page begins behind the last item, whose position is then put into last, or else behind that row;
 // or the list ends.
 func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, err error) {
+	defer rows.Close()
 	var scanned, fitting int
 	rest := append(append([]any{&scanned}, fields...), &fitting)
 	for rows.Next() {
@@ -63,7 +64,6 @@ func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, po
 			items = append(items, item)
 		}
 		if err != nil {
-			rows.Close()
 			return nil, nil, err
 		}
 	}

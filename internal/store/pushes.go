@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -45,14 +44,19 @@ func collectPush(row pgx.CollectableRow) (push.Push, error) { return scanPush(ro
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
 func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		p, err = readPush(ctx, c, tenant, id)
 		return err
 	})
 	return p, err
 }
 
-func readPush(ctx context.Context, c *pgxpool.Conn, tenant, id uuid.UUID) (push.Push, error) {
+// batcher is a connection, or a [reader].
+type batcher interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+func readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (push.Push, error) {
 	b := &pgx.Batch{}
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p `+itsLive+` WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
 	b.Queue(`

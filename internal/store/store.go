@@ -26,6 +26,7 @@ const (
 
 // Store is the service's view of Postgres. It is safe for concurrent use.
 type Store struct {
+	route        route         // of both pools
 	pool         *pgxpool.Pool // for what changes something
 	readPool     *pgxpool.Pool
 	reads        *part // of readPool
@@ -67,11 +68,11 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	s := &Store{cfg: cfg, crowds: crowds{known: map[quota.Recipient]*crowd{}}}
 	var err error
-	if s.pool, err = openPool(ctx, databaseURL, cfg, cfg.MaxConns, 2); err != nil {
+	if s.pool, err = openPool(ctx, databaseURL, cfg, &s.route, cfg.MaxConns, 2, nil); err != nil {
 		return nil, err
 	}
 	readOnly := map[string]string{"default_transaction_read_only": "on", "statement_timeout": milliseconds(cfg.ReadTimeout)}
-	if s.readPool, err = openPool(ctx, databaseURL, cfg, cfg.ReadConns, 0, readOnly); err != nil {
+	if s.readPool, err = openPool(ctx, databaseURL, cfg, &s.route, cfg.ReadConns, 0, readOnly); err != nil {
 		s.pool.Close()
 		return nil, err
 	}

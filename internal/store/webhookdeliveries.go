@@ -31,7 +31,7 @@ func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (page push.DeliveryPage, err error) {
 	q := deliveryQuery(f, tenant, webhook, before, limit)
 	position := func(d push.Delivery) int64 { return d.Seq }
-	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		var last int64
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		deliveries, next, err := collectPage(rows, q, &last, []any{&last}, position, scanDelivery)

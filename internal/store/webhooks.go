@@ -51,7 +51,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 
 // Webhook returns a tenant's webhook, or [push.ErrNotFound].
 func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, [16]byte(id), [16]byte(tenant))
 		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
 		return err
@@ -61,7 +61,7 @@ func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webho
 
 // Webhooks lists a tenant's webhooks, the oldest first.
 func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.Webhook, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, [16]byte(tenant))
 		hooks, err = pgx.CollectRows(rows, collectWebhook)
 		return err

@@ -114,6 +114,17 @@ func OwnPostgres(t T) *devstack.Server {
 	return s
 }
 
+// PgBouncer starts a PgBouncer in transaction mode in front of the Postgres of a
+// URL, for this test alone, with so many connections to each database. It takes
+// settings of PgBouncer in the form "name = value". It is stopped when the test
+// ends.
+func PgBouncer(t T, postgres string, connections int, settings ...string) *devstack.Server {
+	t.Helper()
+	return own(t, func(ctx context.Context, c devstack.Config) (*devstack.Server, error) {
+		return devstack.StartPgBouncer(ctx, c, postgres, connections, settings...)
+	}, devstack.Config{})
+}
+
 func own(t T, start func(context.Context, devstack.Config) (*devstack.Server, error), c devstack.Config) *devstack.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTime)

@@ -1,0 +1,21 @@
+package devstack
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestStartPgBouncer_Missing: where there is no PgBouncer, the error says how to get one.
+func TestStartPgBouncer_Missing(t *testing.T) {
+	places, _ := bareMachine(t)
+	t.Setenv("PGBOUNCER", "")
+	_, err := StartPgBouncer(t.Context(), Config{places: places, noInstall: true}, "postgres://postgres@127.0.0.1:5432/x", 4)
+	if err == nil {
+		t.Fatal("started without a PgBouncer")
+	}
+	for _, part := range []string{"no PgBouncer", "PGBOUNCER is not set", "no pgbouncer in PATH", "apt-get install pgbouncer"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not mention %q: %v", part, err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package schedule
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSparing: looks that take long come more rarely, but for those that find much. They take a fiftieth of the time.
+func TestSparing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s sparing
+		for _, row := range []struct {
+			takes time.Duration
+			full  bool
+			err   error
+			next  time.Duration
+		}{
+			{0, false, nil, 0},
+			{10 * time.Millisecond, false, nil, 500 * time.Millisecond},
+			{5 * time.Second, false, errors.New("no answer"), 10 * time.Second},
+			{time.Second, true, nil, time.Second},
+			{time.Second, false, nil, 50 * time.Second},
+			{2 * time.Second, false, nil, time.Minute},
+		} {
+			began := time.Now() // on the clock of the bubble
+			full, err := s.look(func() (bool, error) { time.Sleep(row.takes); return row.full, row.err })
+			if full != row.full || !errors.Is(err, row.err) {
+				t.Errorf("%+v: %v, %v", row, full, err)
+			}
+			for looked := false; !looked; time.Sleep(time.Millisecond) {
+				if _, err := s.look(func() (bool, error) { looked = true; return true, nil }); err != nil {
+					t.Fatal(err)
+				}
+				if next := time.Since(began); looked && next != row.next {
+					t.Errorf("%+v: the next look came after %s", row, next)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,394 @@
+package store_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// How many connections PgBouncer has to Postgres, and how many it gets from the store.
+const (
+	poolerConnections = 4
+	poolerClients     = 16
+)
+
+// pooled is a bundle whose store goes through PgBouncer, as a role with few privileges. What the test does itself goes
+// to Postgres directly.
+type pooled struct {
+	*bundle
+	pooler  *devstack.Server
+	role    string
+	service string // the URL of Postgres for the role
+}
+
+func setupPooled(t *testing.T, cfg store.Config, settings ...string) *pooled {
+	t.Helper()
+	direct, role := testenv.Postgres(t), "service_"+strings.ReplaceAll(uuid.NewString(), "-", "")
+	u, err := url.Parse(direct)
+	testenv.Check(t, err)
+	p := &pooled{role: role, bundle: &bundle{url: direct, db: connect(t, direct), watch: connect(t, direct), tenant: uuid.New()}}
+	p.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, $2)`, p.tenant, p.tenant.String())
+	p.exec(t, fmt.Sprintf(`CREATE ROLE %[1]s LOGIN PASSWORD 'secret'; GRANT ALL ON ALL TABLES IN SCHEMA public TO %[1]s; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO %[1]s`, role))
+	t.Cleanup(func() { _, _ = p.db.Exec(context.Background(), `DROP OWNED BY `+role+`; DROP ROLE `+role) })
+	u.User = url.UserPassword(role, "secret")
+	p.service = u.String()
+	p.pooler = testenv.PgBouncer(t, p.service, poolerConnections, settings...)
+	cfg.MaxConns, cfg.ReadConns = poolerClients/2, poolerClients/2
+	p.Store = openURL(t, p.pooler.URL, cfg)
+	return p
+}
+
+// oneAMinute lets each recipient have a push a minute.
+var oneAMinute = quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
+
+// errUnexpected: an answer is not what it should be.
+var errUnexpected = errors.New("unexpected")
+
+// life gives three pushes of a new recipient everything that can happen to them, and returns the first error.
+func (p *pooled) life(ctx context.Context, recipient string, accepted func(push.Push)) error {
+	due := draft(p.tenant, recipient, -time.Minute)
+	batch := []booking.Draft{draft(p.tenant, recipient, time.Hour), draft(p.tenant, recipient, time.Hour+time.Minute)}
+	for _, drafts := range [][]booking.Draft{{due}, batch} {
+		v, err := p.Book(ctx, booking.Order{Drafts: drafts, Policy: oneAMinute})
+		if err != nil {
+			return fmt.Errorf("book: %w", err)
+		}
+		for _, d := range v {
+			if d.Outcome != booking.Booked {
+				return fmt.Errorf("%w: booked: %+v", errUnexpected, d)
+			}
+			accepted(d.Push)
+		}
+	}
+	v, err := p.Book(ctx, booking.Order{Drafts: []booking.Draft{draft(p.tenant, recipient, time.Hour)}, Policy: oneAMinute})
+	if err != nil || v[0].Outcome != booking.NoPlace {
+		return cmp.Or(err, fmt.Errorf("%w: booked what is taken: %+v", errUnexpected, v))
+	}
+	moved := batch[0].Push
+	moved.SendAt = moved.SendAt.Add(-10 * time.Minute)
+	if v, err := p.Reschedule(ctx, booking.Order{Drafts: []booking.Draft{{Push: moved}}, Policy: oneAMinute}); err != nil || v.Outcome != booking.Booked {
+		return cmp.Or(err, fmt.Errorf("%w: moved: %+v", errUnexpected, v))
+	}
+	if _, err := p.Cancel(ctx, p.tenant, batch[1].Push.ID); err != nil {
+		return fmt.Errorf("cancel: %w", err)
+	}
+	if err := p.deliver(ctx, due.Push); err != nil {
+		return err
+	}
+	return p.look(ctx, due.Push)
+}
+
+// deliver claims and finishes a push that is due.
+func (p *pooled) deliver(ctx context.Context, due push.Push) error {
+	for {
+		c, err := p.Claim(ctx, booking.ClaimOrder{RecipientKey: push.RecipientKey(p.tenant, due.Recipient), Lease: time.Minute})
+		switch {
+		case err != nil:
+			return fmt.Errorf("claim: %w", err)
+		case c.Outcome == booking.Wait || c.Outcome == booking.Again:
+			continue
+		case c.Outcome != booking.Claimed || c.Push.ID != due.ID:
+			return fmt.Errorf("%w: claimed %d, %s of %s", errUnexpected, c.Outcome, c.Push.ID, due.ID)
+		}
+		f := sent
+		f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+		if _, err = p.Finish(ctx, f); err != nil {
+			return fmt.Errorf("finish: %w", err)
+		}
+		return nil
+	}
+}
+
+// look reads what was done, in all ways.
+func (p *pooled) look(ctx context.Context, done push.Push) error {
+	after, err := p.Push(ctx, p.tenant, done.ID)
+	if err != nil || after.Status != push.Sent || len(after.Sends) != 1 {
+		return cmp.Or(err, fmt.Errorf("%w: read: %+v", errUnexpected, after))
+	}
+	page, err := p.List(ctx, p.tenant, push.Filter{Recipient: done.Recipient, Status: push.Canceled}, push.Position{}, 100)
+	if err != nil || len(page.Pushes) != 1 {
+		return cmp.Or(err, fmt.Errorf("%w: listed %d", errUnexpected, len(page.Pushes)))
+	}
+	held, _, err := p.Bookings(ctx, quota.Recipient{Tenant: p.tenant, ID: done.Recipient}, began.Add(-time.Hour), began.Add(24*time.Hour), 100)
+	if err != nil || len(held) != 2 {
+		return cmp.Or(err, fmt.Errorf("%w: %d bookings", errUnexpected, len(held)))
+	}
+	lane := push.Lanes(1)[0]
+	_, err1 := p.Pending(ctx, p.tenant, 100)
+	_, err2 := p.Ahead(ctx, lane, time.Time{}, time.Hour)
+	_, _, err3 := p.Due(ctx, everyDue(5))
+	_, err4 := p.Lost(ctx, []push.Lane{lane}, 5)
+	_, err5 := p.Expire(ctx, []push.Lane{lane}, 0)
+	_, err6 := p.Webhooks(ctx, p.tenant)
+	return errors.Join(err1, err2, err3, err4, err5, err6)
+}
+
+// poolers are settings of those that refuse parameters of a session, and of those that swallow them.
+var poolers = map[string][]string{
+	"refuses": nil,
+	"ignores": {"ignore_startup_parameters = sendquota.direct,default_transaction_read_only,statement_timeout,idle_in_transaction_session_timeout," +
+		"enable_seqscan,enable_hashjoin,enable_mergejoin,plan_cache_mode,jit"},
+}
+
+// TestPooler_Transactions: through a PgBouncer that has four connections for sixteen, whose transactions move between
+// them, everything works, whether it refuses parameters of a session or swallows them.
+func TestPooler_Transactions(t *testing.T) {
+	t.Parallel()
+	for name, settings := range poolers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := setupPooled(t, store.Config{}, settings...)
+			hook := p.hook(t, push.Events...)
+			var (
+				all      sync.WaitGroup
+				accepted atomic.Int64
+			)
+			for i := range poolerClients {
+				all.Go(func() {
+					for round := range 10 {
+						if err := p.life(t.Context(), fmt.Sprintf("r%d-%d", i, round), func(push.Push) { accepted.Add(1) }); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if n := ask[int64](t, p.db, `SELECT count(*) FROM pushes`); n != accepted.Load() || n != poolerClients*10*3 {
+				t.Errorf("%d pushes, and %d accepted", n, accepted.Load())
+			}
+			n := ask[int](t, p.watch, `SELECT count(*) FROM pg_stat_activity WHERE usename = $1`, p.role)
+			if n == 0 || n > poolerConnections {
+				t.Errorf("%d connections to Postgres", n)
+			}
+			if _, _, err := p.ClaimDeliveries(t.Context(), store.OutboxOrder{Webhooks: 5, PerWebhook: 5, Lease: time.Minute}); err != nil {
+				t.Error(err)
+			}
+			if page, err := p.Deliveries(t.Context(), p.tenant, hook.ID, push.DeliveryFilter{}, 1<<62, 5); err != nil || len(page.Deliveries) == 0 {
+				t.Errorf("%+v, %v", page, err)
+			}
+			p.audit(t, oneAMinute)
+		})
+	}
+}
+
+// TestPooler_Settings: through a pooler, transactions have the settings that sessions have without one, though the role
+// has few privileges.
+func TestPooler_Settings(t *testing.T) {
+	t.Parallel()
+	for name, settings := range poolers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := setupPooled(t, store.Config{}, settings...)
+			p.booked(t, "anna", time.Hour)
+			later := testenv.PgBouncer(t, p.service, poolerConnections) // its connections begin after the role has its settings
+			db := connect(t, later.URL+"&default_query_exec_mode=exec")
+			for name, want := range map[string]string{
+				"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",
+				"plan_cache_mode": "force_generic_plan", "idle_in_transaction_session_timeout": "10s",
+			} {
+				if got := ask[string](t, db, `SELECT current_setting($1)`, name); got != want {
+					t.Errorf("%s is %s, want %s", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestPooler_Statements: through a pooler, no statement is prepared by a name of its client's, which the next transaction
+// may not find, or which another client may have used.
+func TestPooler_Statements(t *testing.T) {
+	t.Parallel()
+	p := setupPooled(t, store.Config{})
+	p.exec(t, `CREATE TABLE names (name text PRIMARY KEY);
+		CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO names SELECT name FROM pg_prepared_statements ON CONFLICT DO NOTHING; RETURN NULL; END $$;
+		CREATE TRIGGER note AFTER INSERT ON pushes EXECUTE FUNCTION note()`)
+	for i := range 3 {
+		p.booked(t, fmt.Sprint("r", i), time.Hour)
+	}
+	if n := ask[int](t, p.db, `SELECT count(*) FROM names WHERE name NOT LIKE 'PGBOUNCER%'`); n > 0 {
+		t.Errorf("%d statements were prepared", n)
+	}
+}
+
+// TestPooler_Reads: through a pooler, too, Postgres ends reads that take too long, and refuses those that write.
+func TestPooler_Reads(t *testing.T) {
+	t.Parallel()
+	wantCode := func(t *testing.T, err error, code string) {
+		t.Helper()
+		pgErr, ok := errors.AsType[*pgconn.PgError](err)
+		if !ok || pgErr.Code != code || !errors.Is(err, push.ErrUnavailable) {
+			t.Errorf("%v, want an error %s of Postgres", err, code)
+		}
+	}
+	reads := func(p *pooled) map[string]func(ctx context.Context) error {
+		return map[string]func(ctx context.Context) error{
+			"push":    func(ctx context.Context) error { _, err := p.Push(ctx, p.tenant, uuid.New()); return err },
+			"pending": func(ctx context.Context) error { _, err := p.Pending(ctx, p.tenant, 5); return err },
+			"list": func(ctx context.Context) error {
+				_, err := p.List(ctx, p.tenant, push.Filter{}, push.Position{}, 5)
+				return err
+			},
+		}
+	}
+	t.Run("long", func(t *testing.T) {
+		t.Parallel()
+		p := setupPooled(t, store.Config{ReadTimeout: 100 * time.Millisecond, Timeout: time.Minute})
+		for _, read := range reads(p) { // once, so that the types of its columns are known
+			_ = read(t.Context())
+		}
+		p.exec(t, `BEGIN; LOCK TABLE live, pushes`)
+		for name, read := range reads(p) {
+			t.Log(name)
+			wantCode(t, read(t.Context()), "57014") // query_canceled
+		}
+	})
+	t.Run("writing", func(t *testing.T) {
+		t.Parallel()
+		p := setupPooled(t, store.Config{})
+		p.exec(t, `ALTER TABLE pushes RENAME TO pushes_kept;
+			CREATE FUNCTION write() RETURNS bool LANGUAGE sql VOLATILE SECURITY DEFINER AS $$ INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), gen_random_uuid()::text) RETURNING true $$;
+			CREATE VIEW pushes AS SELECT * FROM pushes_kept WHERE write(); GRANT ALL ON pushes TO `+p.role)
+		p.exec(t, `INSERT INTO pushes_kept (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+			SELECT gen_random_uuid(), $1, 1, 'r', 'log', '{}', s, s, s, s + interval '1 day', 'scheduled' FROM (SELECT date_trunc('second', now()) AS s) s`, p.tenant)
+		_, err := p.List(t.Context(), p.tenant, push.Filter{}, push.Position{}, 5)
+		wantCode(t, err, "25006") // read_only_sql_transaction
+		if n := ask[int](t, p.db, `SELECT count(*) FROM tenants`); n != 1 {
+			t.Errorf("%d tenants: a read has written", n)
+		}
+	})
+}
+
+// TestPooler_Restarted: while PgBouncer is killed again and again, what was acknowledged is kept, all errors are
+// [push.ErrUnavailable], and afterwards everything works.
+func TestPooler_Restarted(t *testing.T) {
+	t.Parallel()
+	p := setupPooled(t, store.Config{})
+	var (
+		workers  sync.WaitGroup
+		mu       sync.Mutex
+		accepted []push.Push
+		failures atomic.Int64
+		stop     atomic.Bool
+	)
+	for i := range poolerClients {
+		workers.Go(func() {
+			for round := 0; !stop.Load(); round++ {
+				err := p.life(t.Context(), fmt.Sprintf("r%d-%d", i, round), func(one push.Push) {
+					mu.Lock()
+					defer mu.Unlock()
+					accepted = append(accepted, one)
+				})
+				if errors.Is(err, push.ErrUnavailable) {
+					failures.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(accepted)
+	}
+	for range 4 {
+		before := done()
+		eventually(t, "work is done", func() bool { return done() > before+100 })
+		testenv.Check(t, p.pooler.Kill())
+		testenv.Check(t, p.pooler.Restart(t.Context()))
+	}
+	before := done()
+	eventually(t, "work is done", func() bool { return done() > before+100 })
+	stop.Store(true)
+	workers.Wait()
+	t.Logf("%d accepted, %d times unavailable", len(accepted), failures.Load())
+	for _, one := range accepted {
+		p.read(t, one)
+	}
+	p.audit(t, oneAMinute)
+}
+
+// TestPooler_StartedBefore: a store that began while PgBouncer could not reach Postgres works when it can.
+func TestPooler_StartedBefore(t *testing.T) {
+	t.Parallel()
+	postgres := testenv.OwnPostgres(t)
+	testenv.Check(t, postgres.Kill())
+	pooler := testenv.PgBouncer(t, postgres.URL, poolerConnections)
+	st := openURL(t, pooler.URL, store.Config{})
+	if _, err := st.Tenants(t.Context()); !errors.Is(err, push.ErrUnavailable) {
+		t.Errorf("%v without Postgres", err)
+	}
+	testenv.Check(t, postgres.Restart(t.Context()))
+	eventually(t, "it works", func() bool {
+		_, _, err := st.CreateTenant(t.Context(), "acme")
+		return err == nil
+	})
+}
+
+// TestMigrate_Pooled: a migration says that it can not go through a pooler, and does nothing.
+func TestMigrate_Pooled(t *testing.T) {
+	t.Parallel()
+	direct := testenv.Postgres(t)
+	pooler := testenv.PgBouncer(t, direct, poolerConnections)
+	applied, err := store.Migrate(t.Context(), pooler.URL, store.MigrateConfig{Files: later(t, map[string]string{"9001_wide.sql": wideMigration})})
+	if !errors.Is(err, store.ErrPooled) || applied != nil {
+		t.Errorf("applied %v, %v", applied, err)
+	}
+	if ask[bool](t, connect(t, direct), `SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'pushes'::regclass AND attname = 'wide')`) {
+		t.Error("it was migrated all the same")
+	}
+}
+
+// TestStore_StatementsLost: a session that has forgotten the statements that were prepared in it, or has others by their
+// names, is no error: so it is behind a pooler that was not recognized.
+func TestStore_StatementsLost(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]string{
+		"forgotten": `EXECUTE 'DEALLOCATE ALL'`,
+		"there":     `FOR s IN SELECT name FROM names LOOP BEGIN EXECUTE format('PREPARE %I AS SELECT 1', s); EXCEPTION WHEN duplicate_prepared_statement THEN NULL; END; END LOOP`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.exec(t, `CREATE TABLE names (name text PRIMARY KEY);
+				CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO names SELECT name FROM pg_prepared_statements ON CONFLICT DO NOTHING; RETURN NULL; END $$;
+				CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE s text; BEGIN `+spoil+`; RETURN NULL; END $$;
+				CREATE TRIGGER note AFTER INSERT ON pushes EXECUTE FUNCTION note();
+				CREATE TRIGGER spoil AFTER INSERT ON tenants EXECUTE FUNCTION spoil()`)
+			b.booked(t, "anna", time.Hour)
+			if n := ask[int](t, b.db, `SELECT count(*) FROM names WHERE name LIKE 'stmtcache%'`); n < 5 {
+				t.Errorf("%d statements were prepared", n)
+			}
+			b.Store = openURL(t, b.url, store.Config{MaxConns: 1})
+			if name == "forgotten" {
+				b.booked(t, "bert", time.Hour)
+			}
+			if _, _, err := b.CreateTenant(t.Context(), "spoils its session"); err != nil {
+				t.Fatal(err)
+			}
+			b.booked(t, "carl", time.Hour)
+			b.exec(t, `TRUNCATE names`)
+			b.booked(t, "dora", time.Hour)
+			if n := ask[int](t, b.db, `SELECT count(*) FROM names`); n > 0 {
+				t.Errorf("%d statements are prepared all the same", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,35 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// BenchmarkPooler books and reads single pushes, one after another, directly and through PgBouncer.
+func BenchmarkPooler(b *testing.B) {
+	for _, way := range []string{"direct", "PgBouncer"} {
+		b.Run(way, func(b *testing.B) {
+			s := setup(b)
+			if way == "PgBouncer" {
+				s.Store = openURL(b, testenv.PgBouncer(b, s.url, poolerConnections).URL, store.Config{})
+			}
+			n := 0
+			b.Run("book", func(b *testing.B) {
+				for b.Loop() {
+					n++
+					s.booked(b, fmt.Sprint("r", n), time.Hour)
+				}
+			})
+			p := s.booked(b, "anna", time.Hour)
+			b.Run("read", func(b *testing.B) {
+				for b.Loop() {
+					s.read(b, p)
+				}
+			})
+		})
+	}
+}
