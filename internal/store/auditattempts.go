@@ -20,9 +20,11 @@ const allUnderWay = `(
 			` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
 		)`
 
-// allSends are the attempts that have ended, and those under way.
+// allSends are the attempts that have ended, and those under way. While programs of the release before are at work, these
+// are in both tables.
 const allSends = `(
 			SELECT push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome FROM sends
+			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM ` + allUnderWay + ` l)
 			UNION ALL
 			SELECT l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL, NULL, NULL
 			FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
@@ -35,7 +37,7 @@ func (s AuditScope) underWayQuery() auditQuery {
 		from:  allUnderWay + ` l JOIN pushes p ON p.id = l.push_id`,
 		where: `true`,
 		checks: []auditCheck{
-			{"open-attempt", `p.status <> 'scheduled' OR l.attempts <> p.attempts + 1`,
+			{"open-attempt", `(p.status, p.attempts) NOT IN (('scheduled', l.attempts - 1), ('sending', l.attempts))`,
 				`format('attempt %s is under way, and the push is %s after %s attempts', l.attempts, p.status, p.attempts)`},
 			{"lost", `l.next_at < now() - @grace::interval`,
 				`format('the lease of attempt %s ended at %s, and it was not reaped', l.attempts, l.next_at)`},

@@ -50,7 +50,7 @@ func (s AuditScope) promisedQuery() auditQuery {
 		who: `tenant_id, recipient, id`,
 		from: `(
 			SELECT tenant_id, recipient, id, send_at AS at, ` + s.lags(`send_at`) + `
-			FROM pushes WHERE freed = false AND status IN ('scheduled', 'sent') AND ` + s.promisedIn("pushes", ` - @reach::interval`) + `
+			FROM pushes WHERE freed = false AND status IN ('scheduled', 'sending', 'sent') AND ` + s.promisedIn("pushes", ` - @reach::interval`) + `
 			WINDOW w AS (` + byRecipient + ` ORDER BY send_at)
 		) p`,
 		where:  `at >= @since::timestamptz`,
