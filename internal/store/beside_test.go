@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -153,9 +155,7 @@ func (b *beside) work(ctx context.Context, p program) (what string, err error) {
 		}
 		id, err := p.book(ctx, recipient, at, expires)
 		if err == nil {
-			b.mu.Lock()
-			b.ids, b.of[id] = append(b.ids, id), recipient
-			b.mu.Unlock()
+			b.note(id, recipient)
 		}
 		return "book", err
 	case n < 14:
@@ -163,11 +163,11 @@ func (b *beside) work(ctx context.Context, p program) (what string, err error) {
 	case n < 16:
 		return b.drop(ctx, p)
 	case n < 18:
-		id := b.any()
+		id, recipient := b.any()
 		if id == uuid.Nil {
 			return "", nil
 		}
-		return "move", p.move(ctx, id, b.of[id], time.Now().UTC().Truncate(time.Second).Add(time.Duration(rand.IntN(3))*time.Second))
+		return "move", p.move(ctx, id, recipient, time.Now().UTC().Truncate(time.Second).Add(time.Duration(rand.IntN(3))*time.Second))
 	case n < 19:
 		return "expire", p.expire(ctx)
 	default:
@@ -175,18 +175,24 @@ func (b *beside) work(ctx context.Context, p program) (what string, err error) {
 	}
 }
 
-// any is one of the pushes that were booked last.
-func (b *beside) any() uuid.UUID {
+func (b *beside) note(id uuid.UUID, recipient string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.ids) == 0 {
-		return uuid.Nil
+	b.ids, b.of[id] = append(b.ids, id), recipient
+}
+
+// any is one of the pushes that were booked last, and its recipient.
+func (b *beside) any() (id uuid.UUID, recipient string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.ids) > 0 {
+		id = b.ids[len(b.ids)-1-rand.IntN(min(len(b.ids), 100))]
 	}
-	return b.ids[len(b.ids)-1-rand.IntN(min(len(b.ids), 100))]
+	return id, b.of[id]
 }
 
 func (b *beside) drop(ctx context.Context, p program) (string, error) {
-	id := b.any()
+	id, _ := b.any()
 	if id == uuid.Nil {
 		return "", nil
 	}
@@ -285,10 +291,10 @@ func (b *beside) drain(t *testing.T, p program) {
 	t.Helper()
 	eventually(t, "all pushes end", func() bool {
 		err := errors.Join(p.reap(t.Context()), p.expire(t.Context()))
-		for r := range b.recipients {
+		for _, recipient := range slices.Compact(slices.Sorted(maps.Values(b.of))) {
 			for err == nil {
 				var a attemptOf
-				if a, err = p.claim(t.Context(), fmt.Sprint("r", r), time.Hour); a.push == uuid.Nil {
+				if a, err = p.claim(t.Context(), recipient, time.Hour); a.push == uuid.Nil {
 					break
 				}
 				b.got[a.push]++
@@ -342,14 +348,14 @@ func TestMigrate_Beside(t *testing.T) {
 	t.Parallel()
 	b := setupBeside(t, 60)
 	before, stopBefore := b.start(t, "older", b.older(t), 3)
-	before(2000)
+	before(1000)
 	if applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil || len(applied) != 2 {
 		t.Fatalf("applied %v, %v", applied, err)
 	}
 	now, stopNow := b.start(t, "newer", b.newer(t), 3)
-	for range 10 {
-		before(100)
-		now(100)
+	for range 6 {
+		before(80)
+		now(80)
 		if n := ask[int](t, b.db, bothForms); n > 0 {
 			t.Fatalf("of %d pushes the two forms differ", n)
 		}

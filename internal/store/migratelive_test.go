@@ -1,17 +1,19 @@
 package store_test
 
 import (
+	"database/sql"
+	"fmt"
 	"io/fs"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/pressly/goose/v3"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/migrations"
 )
 
@@ -35,79 +37,170 @@ func before(t *testing.T, first string) fs.FS {
 	return files
 }
 
+// left is what the release before has left in a database: a push of a recipient for each state.
+func left(t *testing.T, b *beside) (pushes map[string]uuid.UUID) {
+	t.Helper()
+	pushes = map[string]uuid.UUID{}
+	o := b.older(t)
+	book := func(recipient string) (id uuid.UUID) {
+		at := time.Now().UTC().Truncate(time.Second)
+		id, err := o.book(t.Context(), recipient, at, at.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pushes[recipient] = id
+		return id
+	}
+	attempt := func(recipient string, lease time.Duration) attemptOf {
+		a, err := o.claim(t.Context(), recipient, lease)
+		if err != nil || a.push != pushes[recipient] {
+			t.Fatal(a, err)
+		}
+		return a
+	}
+	finish := func(a attemptOf, outcome push.Outcome, status push.Status) {
+		if ended, err := o.finish(t.Context(), a, outcome, status, false); err != nil || !ended {
+			t.Fatal(ended, err)
+		}
+	}
+	book("waits")
+	book("again")
+	finish(attempt("again", time.Hour), push.Refused, push.Scheduled)
+	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + interval '1 hour' WHERE id = $1`, pushes["again"])
+	book("sending")
+	finish(attempt("sending", time.Hour), push.Refused, push.Scheduled)
+	attempt("sending", time.Millisecond)
+	book("sent")
+	finish(attempt("sent", time.Hour), push.Delivered, push.Sent)
+	canceled, err := o.cancel(t.Context(), book("canceled"))
+	if err != nil || !canceled {
+		t.Fatal(canceled, err)
+	}
+	return pushes
+}
+
 // TestMigrate_Live: what the release before has left, workers find: what waits, what it waits for, and the attempts under
-// way, whose workers are gone. What has ended stays as it is. The statements of the release before fail.
+// way, whose workers are gone. What has ended stays as it is. The statements of the release before work until the schema is
+// contracted, which has to be asked for, and fail then.
 func TestMigrate_Live(t *testing.T) {
 	t.Parallel()
-	url := testenv.Postgres(t)
-	b := &bundle{url: url, db: connect(t, url), watch: connect(t, url), tenant: uuid.New()}
-	b.exec(t, `DROP SCHEMA public CASCADE; CREATE SCHEMA public`)
-	if _, err := store.Migrate(t.Context(), url, store.MigrateConfig{Files: before(t, "0008")}); err != nil {
-		t.Fatal(err)
-	}
-	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'tenant')`, b.tenant)
-	const insert = `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
-		VALUES ($1, $2, $3, $4, 'log', '{}', $5, $5, $6, $7)`
-	pushes := map[string]uuid.UUID{}
-	old := func(recipient string, nextIn time.Duration) {
-		id, at := uuid.New(), time.Now().UTC().Truncate(time.Second).Add(-time.Minute)
-		pushes[recipient] = id
-		b.exec(t, insert, id, b.tenant, push.RecipientKey(b.tenant, recipient), recipient, at, at.Add(nextIn), at.Add(time.Hour))
-	}
-	attempt := func(recipient string, number int, ended string) {
-		b.exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
-			SELECT id, $2::int, tenant_id, recipient_key, recipient, channel, send_at + $2::int * interval '2 seconds', send_at + $2::int * interval '2 seconds' + interval '1 second',
-				CASE WHEN $3 <> '' THEN send_at + $2::int * interval '2 seconds' + interval '1 second' END, nullif($3, '')
-			FROM pushes WHERE id = $1`, pushes[recipient], number, ended)
-	}
-	old("waits", 0)
-	old("again", time.Hour-time.Minute)
-	attempt("again", 1, "refused")
-	b.exec(t, `UPDATE pushes SET attempts = 1, last_error = 'busy' WHERE recipient = 'again'`)
-	old("sending", 0)
-	attempt("sending", 1, "refused")
-	attempt("sending", 2, "")
-	b.exec(t, `UPDATE pushes SET status = 'sending', attempts = 2, claim_token = gen_random_uuid(), lease_until = send_at + interval '5 seconds' WHERE recipient = 'sending'`)
-	old("sent", 0)
-	attempt("sent", 1, "delivered")
-	b.exec(t, `UPDATE pushes SET status = 'sent', attempts = 1 WHERE recipient = 'sent'`)
-	old("canceled", 0)
-	b.exec(t, `UPDATE pushes SET status = 'canceled' WHERE recipient = 'canceled'`)
+	for _, contract := range []bool{false, true} {
+		t.Run(fmt.Sprint("contracted: ", contract), func(t *testing.T) {
+			t.Parallel()
+			b := setupBeside(t, 0)
+			pushes := left(t, b)
+			m := migrate(t.Context(), b.url, store.MigrateConfig{Contract: contract})
+			<-m.done
+			if m.err != nil || m.says("sendquota migrate --contract") == contract {
+				t.Fatalf("applied %v, %v; it says %q", m.applied, m.err, m.said)
+			}
+			b.newer(t)
+			if got := stateOf(t, b.Store); got != "ok" {
+				t.Error(got)
+			}
+			b.audit(t, nil)
+			for recipient, want := range map[string]push.Status{"waits": push.Scheduled, "again": push.Scheduled, "sending": push.Sending, "sent": push.Sent, "canceled": push.Canceled} {
+				b.wantStatus(t, push.Push{ID: pushes[recipient], Tenant: b.tenant}, want)
+			}
+			sending := b.read(t, push.Push{ID: pushes["sending"], Tenant: b.tenant})
+			if len(sending.Sends) != 2 || sending.Attempts != 2 || !sending.Sends[1].EndedAt.IsZero() {
+				t.Errorf("%+v", sending)
+			}
+			lost, err := b.Lost(t.Context(), push.Lanes(1), 10)
+			if err != nil || len(lost) != 1 || lost[0].Push.ID != pushes["sending"] || lost[0].Attempt != 2 {
+				t.Fatalf("%+v, %v", lost, err)
+			}
+			f := lost[0].Finish(push.Retry{})
+			f.Resolution = push.Resolution{Status: push.Failed, Reason: "lost"}
+			if _, err := b.Finish(t.Context(), f); err != nil {
+				t.Fatal(err)
+			}
+			b.finish(t, b.claimed(t, b.read(t, push.Push{ID: pushes["waits"], Tenant: b.tenant})), sent)
+			if c := b.claim(t, "again", nil); c.Outcome != booking.Nothing {
+				t.Errorf("claimed before its time: %+v", c)
+			}
+			b.audit(t, nil)
 
-	if _, err := store.Migrate(t.Context(), url, store.MigrateConfig{}); err != nil {
-		t.Fatal(err)
+			o, at := b.older(t), time.Now().UTC().Truncate(time.Second)
+			id, bookErr := o.book(t.Context(), "late", at, at.Add(time.Hour))
+			a, claimErr := o.claim(t.Context(), "late", time.Hour)
+			_, cancelErr := o.cancel(t.Context(), pushes["again"])
+			for what, err := range map[string]error{"book": bookErr, "claim": claimErr, "cancel": cancelErr} {
+				if (err != nil) != contract {
+					t.Errorf("the release before may %s: %v", what, err)
+				}
+			}
+			if !contract && a.push != id {
+				t.Errorf("claimed %+v, want %s", a, id)
+			}
+			b.audit(t, nil)
+		})
 	}
-	b.Store = openURL(t, url, store.Config{})
-	b.audit(t, nil)
-	for recipient, want := range map[string]push.Status{"waits": push.Scheduled, "again": push.Scheduled, "sending": push.Sending, "sent": push.Sent, "canceled": push.Canceled} {
-		b.wantStatus(t, push.Push{ID: pushes[recipient], Tenant: b.tenant}, want)
-	}
-	sending := b.read(t, push.Push{ID: pushes["sending"], Tenant: b.tenant})
-	if len(sending.Sends) != 2 || sending.Attempts != 2 || !sending.Sends[1].EndedAt.IsZero() {
-		t.Errorf("%+v", sending)
-	}
-	lost, err := b.Lost(t.Context(), push.Lanes(1), 10)
-	if err != nil || len(lost) != 1 || lost[0].Push.ID != pushes["sending"] || lost[0].Attempt != 2 {
-		t.Fatalf("%+v, %v", lost, err)
-	}
-	f := lost[0].Finish(push.Retry{})
-	f.Resolution = push.Resolution{Status: push.Failed, Reason: "lost"}
-	if _, err := b.Finish(t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
-	b.finish(t, b.claimed(t, b.read(t, push.Push{ID: pushes["waits"], Tenant: b.tenant})), sent)
-	if c := b.claim(t, "again", nil); c.Outcome != booking.Nothing {
-		t.Errorf("claimed before its time: %+v", c)
-	}
-	b.audit(t, nil)
+}
 
-	for _, sql := range []string{
-		`INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at) SELECT gen_random_uuid(), tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at FROM pushes`,
-		`UPDATE pushes SET status = 'canceled', gen = gen + 1, updated_at = clock_timestamp() WHERE status = 'scheduled'`,
-		`UPDATE pushes SET status = 'sending', claim_token = gen_random_uuid() WHERE status = 'scheduled'`,
-	} {
-		if _, err := b.db.Exec(t.Context(), sql); err == nil {
-			t.Errorf("the release before may still %s", sql)
-		}
+// TestMigrate_LiveBack: the way back, from each step. The release before finds what waits and what is under way, and no push
+// is lost or sent again.
+func TestMigrate_LiveBack(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name     string
+		contract bool
+		to       int64
+	}{{"expanded, to the schema before", false, 8}, {"contracted, to the schema before", true, 8}, {"contracted, to the expanded schema", true, 10}} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := setupBeside(t, 10)
+			old := b.older(t)
+			_, stop := b.start(t, "older", old, 2)
+			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil {
+				t.Fatal(err)
+			}
+			st := b.newer(t)
+			now, stopNow := b.start(t, "newer", st, 2)
+			now(100)
+			stop()
+			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: row.contract}); err != nil {
+				t.Fatal(err)
+			}
+			now(100)
+			if row.to < 9 {
+				stopNow()
+			}
+			at := time.Now().UTC().Truncate(time.Second)
+			id, err := st.book(t.Context(), "nobody's", at, at.Add(time.Hour))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.note(id, "nobody's")
+			if a, err := st.claim(t.Context(), "nobody's", time.Second); err != nil || a.push != id {
+				t.Fatal(a, err) // its worker dies
+			}
+			db, err := sql.Open("pgx", b.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
+			if err == nil {
+				_, err = provider.DownTo(t.Context(), row.to)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, stop := b.start(t, "older again", old, 2)
+			before(200)
+			if row.to > 8 {
+				now(50)
+				stopNow()
+				if n := ask[int](t, b.db, bothForms); n > 0 {
+					t.Errorf("of %d pushes the two forms differ", n)
+				}
+			}
+			stop()
+			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {
+				t.Fatal(err)
+			}
+			b.drain(t, st)
+		})
 	}
 }

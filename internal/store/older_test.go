@@ -221,7 +221,9 @@ func (o older) expire(ctx context.Context) error {
 // reap ends lost attempts, whoever has begun them.
 func (o older) reap(ctx context.Context) error {
 	rows, _ := o.pool.Query(ctx, olderLost, 100)
-	lost, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a attemptOf, err error) { return a, row.Scan(&a.push, &a.token, &a.number) })
+	lost, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a attemptOf, err error) {
+		return a, row.Scan(&a.push, &a.token, &a.number)
+	})
 	for _, a := range lost {
 		if err == nil {
 			_, err = o.finish(ctx, a, push.Unknown, push.Scheduled, true)
