@@ -138,6 +138,53 @@ func TestMigrate_Live(t *testing.T) {
 	}
 }
 
+// TestMigrate_LiveFill: what a program of the release before changes while its push is put into the table live is found there
+// as it is afterwards.
+func TestMigrate_LiveFill(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		recipient, sql string
+		want           push.Status
+	}{
+		"canceled": {"waits", olderCancel, push.Canceled},
+		"moved": {"waits", `UPDATE pushes SET send_at = send_at + interval '1 hour', next_at = send_at + interval '1 hour', gen = gen + 1
+			WHERE id = $1 AND tenant_id = $2`, push.Scheduled},
+		"claimed": {"waits", `UPDATE pushes SET status = 'sending', attempts = 1, claim_token = gen_random_uuid(), lease_until = clock_timestamp() + interval '1 hour',
+			updated_at = clock_timestamp() WHERE id = $1 AND tenant_id = $2`, push.Sending},
+		"finished": {"sending", `UPDATE pushes SET status = 'failed', gen = gen + 1, claim_token = NULL, lease_until = NULL, last_error = 'bad' WHERE id = $1 AND tenant_id = $2`, push.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupBeside(t, 0)
+			pushes := left(t, b)
+			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Files: before(t, "0010")}); err != nil {
+				t.Fatal(err)
+			}
+			tx, err := b.db.Begin(t.Context())
+			if err == nil {
+				_, err = tx.Exec(t.Context(), row.sql, pushes[row.recipient], b.tenant)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := migrate(t.Context(), b.url, store.MigrateConfig{})
+			eventually(t, "the migration waits for the push", func() bool { return m.says("0010_fill_live.sql: waits for a lock") || m.ended() })
+			if err := tx.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if <-m.done; m.err != nil {
+				t.Fatal(m.err)
+			}
+			b.newer(t)
+			b.wantStatus(t, push.Push{ID: pushes[row.recipient], Tenant: b.tenant}, row.want)
+			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes p FULL JOIN live l ON l.push_id = p.id
+				WHERE (p.status IN ('scheduled', 'sending')) <> (l.push_id IS NOT NULL) OR (p.send_at, p.attempts) <> (l.send_at, l.attempts) OR p.claim_token IS DISTINCT FROM l.token`); n > 0 {
+				t.Errorf("of %d pushes the two forms differ", n)
+			}
+		})
+	}
+}
+
 // TestMigrate_LiveBack: the way back, from each step. The release before finds what waits and what is under way, and no push
 // is lost or sent again.
 func TestMigrate_LiveBack(t *testing.T) {
