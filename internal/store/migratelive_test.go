@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"os"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -183,6 +184,56 @@ func TestMigrate_LiveFill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMigrate_LiveMillion: the table live is filled from a million pushes that wait and a million that have ended, while both
+// releases go on. It is skipped unless SENDQUOTA_MILLION is set, since it takes a minute or two.
+func TestMigrate_LiveMillion(t *testing.T) {
+	if os.Getenv("SENDQUOTA_MILLION") == "" {
+		t.Skip("SENDQUOTA_MILLION is not set")
+	}
+	b := setupBeside(t, 60)
+	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, ('x' || encode(substr(sha256(uuid_send($1) || convert_to(r, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint, r,
+			'log', json_build_object('body', repeat('x', 200)), at, at, at, at + interval '1 day', CASE WHEN i % 2 = 0 THEN 'scheduled' ELSE 'canceled' END
+		FROM generate_series(1, 2000000) i, LATERAL (SELECT 'many-' || i % 100000 AS r, date_trunc('second', now()) + interval '1 day' + i * interval '1 second' AS at) p`, b.tenant)
+	b.exec(t, `VACUUM ANALYZE pushes`)
+	worst, base := time.Duration(0), time.Duration(0)
+	o := b.older(t)
+	timed := func() (longest time.Duration) {
+		for range 50 {
+			began := time.Now()
+			at := began.UTC().Truncate(time.Second).Add(time.Hour)
+			if _, err := o.book(t.Context(), "timed", at, at.Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, time.Since(began))
+		}
+		return longest
+	}
+	did, stop := b.start(t, "older", o, 2)
+	did(100)
+	base = timed()
+	began := time.Now()
+	m := migrate(t.Context(), b.url, store.MigrateConfig{})
+	for !m.ended() {
+		worst = max(worst, timed())
+	}
+	if m.err != nil {
+		t.Fatal(m.err)
+	}
+	t.Logf("filled after %s; the longest booking took %s, and %s before", time.Since(began), worst, base)
+	b.newer(t)
+	stop()
+	if n := ask[int](t, b.db, bothForms); n > 0 {
+		t.Errorf("of %d pushes the two forms differ", n)
+	}
+	began = time.Now()
+	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("contracted after %s", time.Since(began))
+	b.audit(t, nil)
 }
 
 // TestMigrate_LiveBack: the way back, from each step. The release before finds what waits and what is under way, and no push
