@@ -37,10 +37,11 @@ ALTER TABLE pushes
 -- the columns gen, claim_token, lease_until and more_due of pushes, with a row in sends for the attempt under way; the newer
 -- one the table live, with the column plan of pushes. The triggers write what a statement changes into the other form as
 -- well, in its transaction. So both forms always say the same, and what two programs want of one push is settled by the lock
--- of its row. A statement that changes plan is of the newer release.
+-- of its row. A statement that changes plan is of the newer release. The functions may do more than the programs' role, which may
+-- not know of the other form yet.
 
 -- +goose StatementBegin
-CREATE FUNCTION older_booked() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION older_booked() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     IF NEW.status = 'scheduled' THEN
         INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, bulk, push_id, tenant_id, channel)
@@ -52,7 +53,7 @@ END $$;
 
 -- +goose StatementBegin
 -- A push that is not in live yet is put there by the next migration, which then finds the row as it is written here.
-CREATE FUNCTION pushes_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION pushes_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     IF NEW.plan <> OLD.plan THEN
         NEW.gen := OLD.gen + 1;
@@ -83,7 +84,7 @@ END $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
-CREATE FUNCTION newer_claimed() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION newer_claimed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     UPDATE pushes SET status = 'sending', claim_token = NEW.token, lease_until = NEW.next_at, attempts = NEW.attempts, more_due = NEW.more_due,
         updated_at = NEW.started_at
@@ -98,7 +99,7 @@ END $$;
 
 -- +goose StatementBegin
 -- The statement inserts the attempt with its end.
-CREATE FUNCTION newer_finished() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION newer_finished() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     DELETE FROM sends WHERE push_id = OLD.push_id AND attempt = OLD.attempts AND ended_at IS NULL;
     RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;

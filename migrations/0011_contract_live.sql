@@ -1,6 +1,8 @@
 -- +goose Up
 -- contract: the release before reads and writes columns that this drops.
 
+LOCK TABLE pushes, live; -- in the order in which most statements lock them
+
 -- What the two releases told each other by is not needed any more. The functions stay for the way back.
 DROP TRIGGER newer_claimed ON live;
 DROP TRIGGER newer_waits ON live;
@@ -28,7 +30,7 @@ ALTER TABLE pushes
     SET (fillfactor = 75);
 
 -- +goose Down
-LOCK TABLE live IN SHARE ROW EXCLUSIVE MODE;
+LOCK TABLE pushes, live;
 ALTER TABLE pushes
     ADD COLUMN gen bigint NOT NULL DEFAULT 1,
     ADD COLUMN claim_token uuid,
