@@ -11,11 +11,13 @@ DROP TRIGGER older_booked ON pushes;
 DROP TRIGGER pushes_changed ON pushes;
 
 -- +goose StatementBegin
--- Attempts that are under way are in live alone. The attempts of a push are those that have ended.
+-- Attempts that are under way are in live alone. The attempts of a push are those that have ended. The few that are under
+-- way are found by the index sends_open.
 DO $$ BEGIN
-    UPDATE pushes SET status = 'scheduled', attempts = pushes.attempts - 1, claim_token = NULL, lease_until = NULL
-    FROM live WHERE live.phase = 2 AND pushes.id = live.push_id;
-    DELETE FROM sends USING live WHERE live.phase = 2 AND sends.push_id = live.push_id AND sends.ended_at IS NULL;
+    WITH open AS (
+        DELETE FROM sends s USING pushes p WHERE s.ended_at IS NULL AND p.id = s.push_id AND p.status = 'sending' RETURNING p.id
+    )
+    UPDATE pushes p SET status = 'scheduled', attempts = p.attempts - 1, claim_token = NULL, lease_until = NULL FROM open WHERE p.id = open.id;
 END $$;
 -- +goose StatementEnd
 
