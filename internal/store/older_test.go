@@ -139,7 +139,7 @@ func (o older) claim(ctx context.Context, recipient string, lease time.Duration)
 			attempts     int
 			next, now    time.Time
 			expires      time.Time
-			under, later []uuid.UUID
+			under, taken []uuid.UUID
 		)
 		err := tx.QueryRow(ctx, `
 			SELECT id, gen, attempts, next_at, expires_at FROM pushes
@@ -163,7 +163,7 @@ func (o older) claim(ctx context.Context, recipient string, lease time.Duration)
 			token, until, status = nil, nil, push.Expired
 		}
 		rows, _ := tx.Query(ctx, olderClaim, []uuid.UUID{due}, []int64{gen}, []string{string(status)}, []time.Time{next}, []*uuid.UUID{token}, []*time.Time{until}, []bool{false}, now)
-		if later, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID]); len(later) > 0 && token != nil {
+		if taken, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID]); len(taken) > 0 && token != nil {
 			a = attemptOf{due, *token, attempts + 1}
 		}
 		return err
