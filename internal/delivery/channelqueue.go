@@ -76,18 +76,6 @@ func (q *channelQueue) mustWait() bool {
 	return q.speed.Every > 0 || !q.breaker.closed() || q.waiting.len() > 0
 }
 
-// tryPermit begins a permit at once if no recipient has to wait. The permit must be released.
-func (q *channelQueue) tryPermit() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.mustWait() || q.slots.left(q.busy) <= 0 {
-		return false
-	}
-	q.occupy(1)
-	q.unused++
-	return true
-}
-
 // tryOccupy takes a slot for an attempt at once, if no recipient has to wait. The attempt, or its lack, must be counted.
 func (q *channelQueue) tryOccupy() bool {
 	q.mu.Lock()
