@@ -26,7 +26,7 @@ func (l *lab) measureLives(large, small *sendquota, provider providerClient) (on
 			l.pageImages(n > 0)
 			ours, theirs := l.live(large, provider), l.live(small, provider)
 			// As autovacuum does in time: the next round uses the place again.
-			small.exec("VACUUM pushes, sends")
+			small.exec("VACUUM pushes, live, sends")
 			if n == 0 { // the first one warms up
 				one.WAL, bytes = ours.wal/float64(l.backlog), small.sizes()
 				continue
@@ -66,7 +66,7 @@ func (l *lab) live(s *sendquota, provider providerClient) lived {
 	l.eventually("all pushes are delivered and recorded", func() bool {
 		open := true
 		if provider.count() >= l.backlog {
-			s.query("SELECT EXISTS (SELECT FROM sends WHERE ended_at IS NULL)", nil, &open)
+			s.query("SELECT EXISTS (SELECT FROM live WHERE channel = 'push' AND phase = 2)", nil, &open)
 		}
 		return !open
 	})

@@ -33,15 +33,18 @@ func measureUpkeep(l *lab) {
 	s := l.newSendquota(nowhere, upkeepSettings)
 	idle := s.upkeep()
 	s.exec(`
-		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, bulk, status, attempts, claim_token, lease_until)
-		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(uuid_send(t.id) || convert_to('r' || n, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint, 'r' || n,
-			'slow', '{"title":"Winter sale"}', at, at, at, at + interval '1 day', NOT flies, CASE WHEN flies THEN 'sending' ELSE 'scheduled' END, flies::int,
-			CASE WHEN flies THEN gen_random_uuid() END, CASE WHEN flies THEN at + interval '1 hour' END
-		FROM tenants t, generate_series(1, $1::int + $2::int) AS n,
-			LATERAL (SELECT n > $1::int AS flies, date_trunc('second', clock_timestamp()) - n % 60 * interval '1 second' AS at) p`, due, inFlight)
-	s.exec(`
-		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until)
-		SELECT id, 1, tenant_id, recipient_key, recipient, channel, next_at, lease_until FROM pushes WHERE status = 'sending'`)
+		WITH stored AS (
+			INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+			SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(uuid_send(t.id) || convert_to('r' || n, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint, 'r' || n,
+				'slow', '{"title":"Winter sale"}', at, at, at, at + interval '1 day', 'scheduled'
+			FROM tenants t, generate_series(1, $1::int + $2::int) AS n,
+				LATERAL (SELECT date_trunc('second', clock_timestamp()) - n % 60 * interval '1 second' AS at) p
+			RETURNING *
+		)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, started_at, plan, attempts, phase, bulk, push_id, tenant_id, token, channel)
+		SELECT recipient_key, send_at, CASE WHEN flies THEN send_at + interval '1 hour' ELSE send_at END, expires_at, CASE WHEN flies THEN send_at END,
+			plan, flies::int, CASE WHEN flies THEN 2 ELSE 1 END, NOT flies, id, tenant_id, CASE WHEN flies THEN gen_random_uuid() END, channel
+		FROM stored, LATERAL (SELECT substr(recipient, 2)::int > $1::int AS flies) f`, due, inFlight)
 	s.exec("VACUUM ANALYZE")
 	audit, took := s.audit()
 	l.profiled("upkeep", s, func() {

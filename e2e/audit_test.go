@@ -37,6 +37,7 @@ func TestAudit_Corruption(t *testing.T) {
 	if out, said, code := b.audit(); out != "no violations\n" || said != "" || code != 0 {
 		t.Errorf("before: %q, %q, %d", out, said, code)
 	}
+	testenv.Forge(t, b.Database)
 	b.sql(`UPDATE pushes SET send_at = send_at - interval '1 hour' + interval '30 seconds', next_at = send_at WHERE send_at > now() + interval '90 minutes'`)
 
 	out, said, code := b.audit("--json")
@@ -107,6 +108,7 @@ func TestAudit_WorkerMetrics(t *testing.T) {
 		}
 	}
 	b.until("an audit finds nothing", shows(`sendquota_audit_violations{check="recipient-key"} 0`+"\n"))
+	testenv.Forge(t, b.Database)
 	b.sql(`UPDATE pushes SET recipient_key = 1`)
 	b.until("an audit finds the violation", shows(`sendquota_audit_violations{check="recipient-key"} 1`+"\n"))
 	b.until("it says when", shows("sendquota_audit_last_success_timestamp_seconds 1."))

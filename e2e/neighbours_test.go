@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // tenant makes a tenant with a key, and returns the bundle with that key.
@@ -27,6 +28,7 @@ func (b *bundle) tenant(name string) *bundle {
 // bytes. They are due next year, one of a recipient every minute.
 func (b *bundle) stock(tenant, recipient string, pushes, recipients, bytes int) {
 	b.t.Helper()
+	testenv.Forge(b.t, b.Database)
 	b.sql(fmt.Sprintf(`
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms)
 		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint,
@@ -35,7 +37,7 @@ func (b *bundle) stock(tenant, recipient string, pushes, recipients, bytes int) 
 			LATERAL (SELECT CASE WHEN %[3]d = 1 THEN '%[4]s' ELSE '%[4]s-' || n %% %[3]d END AS name) r,
 			LATERAL (SELECT date_trunc('minute', clock_timestamp()) + interval '100 days' + n / %[3]d * interval '1 minute' AS at) at
 		WHERE t.name = '%[5]s'`, bytes, pushes, recipients, recipient, tenant))
-	b.sql("ANALYZE pushes")
+	b.sql("ANALYZE pushes, live")
 }
 
 // peak is the most memory that a program had so far, in MiB, as Linux tells it.

@@ -30,6 +30,7 @@ func (b *bundle) auditor(a *audits, log *slog.Logger) loop.Loop {
 // breakEarly has a push break the guarantee that nothing is sent early.
 func breakEarly(t *testing.T, database string, id uuid.UUID) {
 	t.Helper()
+	testenv.Forge(t, database)
 	testenv.Exec(t, database, `UPDATE pushes SET next_at = send_at - interval '1 minute' WHERE id = $1`, id)
 }
 

@@ -14,8 +14,8 @@ import (
 const oldestSQL = channelsSQL + `
 	SELECT c.name, min(p.next_at)
 	FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
-		SELECT next_at FROM pushes
-		WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at <= statement_timestamp()
+		SELECT next_at FROM live
+		WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 			AND (recipient_key & 255) BETWEEN $2 AND $3
 		ORDER BY next_at LIMIT 1
 	) p
@@ -26,8 +26,8 @@ const oldestSQL = channelsSQL + `
 const momentsSQL = channelsSQL + `
 	SELECT date_bin('100 milliseconds', p.next_at + interval '99999 microseconds', timestamptz '2000-01-01 00:00:00+00') AS at, count(*)
 	FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
-		SELECT next_at FROM pushes
-		WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at >= $4 AND next_at < $5
+		SELECT next_at FROM live
+		WHERE channel = c.name AND phase = k.phase AND next_at >= $4 AND next_at < $5
 			AND (recipient_key & 255) BETWEEN $2 AND $3
 		OFFSET 0
 	) p

@@ -20,6 +20,10 @@ func TestAudit_Bounds(t *testing.T) {
 	ago := func(b *bundle, p push.Push, column string, ago time.Duration) {
 		b.exec(t, `UPDATE pushes SET `+column+` = clock_timestamp() - $2::interval WHERE id = $1`, p.ID, ago)
 	}
+	lapsed := func(b *bundle, p push.Push, ago time.Duration) {
+		b.exec(t, `UPDATE live SET next_at = clock_timestamp() - $2::interval, started_at = clock_timestamp() - $2::interval - interval '1 minute' WHERE push_id = $1`, p.ID, ago)
+		b.exec(t, `UPDATE pushes SET send_at = send_at - interval '1 hour' WHERE id = $1`, p.ID)
+	}
 	for name, row := range map[string]struct {
 		forge func(t *testing.T, b *bundle)
 		want  string
@@ -84,8 +88,8 @@ func TestAudit_Bounds(t *testing.T) {
 			b.inStatus(t, "anna", push.Sending)
 			ago(b, b.booked(t, "anna", -time.Hour), "next_at", 301*s)
 		}, ""},
-		"lost and not reaped":      {func(t *testing.T, b *bundle) { ago(b, b.inStatus(t, "anna", push.Sending), "lease_until", 301*s) }, "lost"},
-		"lost, and not yet reaped": {func(t *testing.T, b *bundle) { ago(b, b.inStatus(t, "anna", push.Sending), "lease_until", 290*s) }, ""},
+		"lost and not reaped":      {func(t *testing.T, b *bundle) { lapsed(b, b.inStatus(t, "anna", push.Sending), 301*s) }, "lost"},
+		"lost, and not yet reaped": {func(t *testing.T, b *bundle) { lapsed(b, b.inStatus(t, "anna", push.Sending), 290*s) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,18 +7,40 @@ const inTime = `s.outcome = 'delivered' AND s.ended_at <> s.lease_until`
 // decisive says that an attempt ended its push, or is under way: the push was not moved since it began.
 const decisive = `(p.status IN ('sending', 'failed') AND s.attempt = p.attempts OR p.status = 'sent' AND ` + inTime + `)`
 
-// underWayQuery looks at all attempts that have not ended, by the index sends_open.
+// shownPushes are pushes as callers see them, with what an attempt under way changes.
+const shownPushes = `(
+			SELECT p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.send_at, p.expires_at, p.possibly_delivered,
+				CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END AS status, coalesce(l.attempts, p.attempts) AS attempts,
+				coalesce(l.started_at, p.updated_at) AS updated_at
+			FROM pushes p ` + itsLive + `
+		)`
+
+// allUnderWay are the rows in live of attempts under way, by the index live_lane.
+const allUnderWay = `(
+			` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
+		)`
+
+// allSends are the attempts that have ended, and those under way. While programs of the release before are at work, these
+// are in both tables.
+const allSends = `(
+			SELECT push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome FROM sends
+			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM ` + allUnderWay + ` l)
+			UNION ALL
+			SELECT l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL, NULL, NULL
+			FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
+		)`
+
+// underWayQuery looks at all attempts that have not ended.
 func (s AuditScope) underWayQuery() auditQuery {
 	return auditQuery{
-		who:   `s.tenant_id, s.recipient, s.push_id`,
-		from:  `sends s JOIN pushes p ON p.id = s.push_id`,
-		where: `s.ended_at IS NULL`,
+		who:   `p.tenant_id, p.recipient, p.id`,
+		from:  allUnderWay + ` l JOIN pushes p ON p.id = l.push_id`,
+		where: `true`,
 		checks: []auditCheck{
-			{"open-attempt", `p.status <> 'sending' OR s.attempt <> p.attempts`,
-				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
-			{"open-attempt", `p.status = 'sending' AND NOT isfinite(p.lease_until)`, `format('attempt %s has a lease that never ends', s.attempt)`},
-			{"lost", `p.status = 'sending' AND least(p.lease_until, s.lease_until) < now() - @grace::interval`,
-				`format('the lease of attempt %s ended at %s, and it was not reaped', s.attempt, least(p.lease_until, s.lease_until))`},
+			{"open-attempt", `(p.status, p.attempts) NOT IN (('scheduled', l.attempts - 1), ('sending', l.attempts))`,
+				`format('attempt %s is under way, and the push is %s after %s attempts', l.attempts, p.status, p.attempts)`},
+			{"lost", `l.next_at < now() - @grace::interval`,
+				`format('the lease of attempt %s ended at %s, and it was not reaped', l.attempts, l.next_at)`},
 		},
 	}
 }
@@ -27,11 +49,13 @@ func (s AuditScope) underWayQuery() auditQuery {
 func (s AuditScope) attemptQuery() auditQuery {
 	return auditQuery{
 		who:   `s.tenant_id, s.recipient, s.push_id`,
-		from:  `sends s LEFT JOIN pushes p ON p.id = s.push_id`,
+		from:  allSends + ` s LEFT JOIN ` + shownPushes + ` p ON p.id = s.push_id`,
 		where: s.startedIn("s", ""),
 		checks: []auditCheck{
 			{"orphan", `(s.tenant_id, s.recipient_key, s.recipient, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.recipient, p.channel)`,
 				`format('attempt %s belongs to %s', s.attempt, CASE WHEN p.id IS NULL THEN 'no push' ELSE 'a push of another tenant, recipient or channel' END)`},
+			{"open-attempt", `s.ended_at IS NULL AND (p.status <> 'sending' OR s.attempt <> p.attempts)`,
+				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},
 			{"attempts", `s.attempt > p.attempts`, `format('attempt %s is recorded, and the push counts %s', s.attempt, p.attempts)`},
 			{"delivered-again", inTime + ` AND (s.attempt < p.attempts OR p.possibly_delivered AND p.status IN ('failed', 'canceled', 'expired')) OR s.outcome = 'delivered' AND p.status = 'scheduled'`,
 				`format('attempt %s was delivered; the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},

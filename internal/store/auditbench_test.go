@@ -15,7 +15,7 @@ import (
 const fillSQL = `
 	INSERT INTO tenants (id, name) SELECT ('00000000-0000-4000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'tenant ' || i FROM generate_series(0, 9) i;
 	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, ttl_ms,
-		status, gen, attempts, possibly_delivered, last_error, created_at, updated_at)
+		status, plan, attempts, possibly_delivered, last_error, created_at, updated_at)
 	SELECT id, tenant, ('x' || encode(substr(sha256(uuid_send(tenant) || convert_to(recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint, recipient,
 		'log', '{"title": "hello", "body": "this is a message of a usual length"}', at, at, at, at + interval '1 day', 86400000,
 		CASE WHEN ahead THEN 'scheduled' WHEN kind = 1 THEN 'canceled' WHEN kind = 2 THEN 'failed' ELSE 'sent' END, 2,

@@ -9,6 +9,7 @@ var Checks = []Check{
 	{"actual-window", "More attempts may have reached a recipient within a window than a rule allows, counted from when the provider had each."},
 	{"overlap", "Two attempts of one recipient were under way at once."},
 	{"overdue", "A push is due, or has expired, for more than five minutes, and still waits."},
+	{"not-live", "A push waits, and the table in which workers look for it does not say so in the same way; or it has ended, and that table says that it waits."},
 	{"lost", "An attempt's lease ended more than five minutes ago, and the attempt was not ended."},
 	{"open-attempt", "An attempt has no end, and is not the one that its push is being sent by; or a push is being sent by none."},
 	{"attempts", "A push counts other attempts than are recorded, or their numbers have gaps."},

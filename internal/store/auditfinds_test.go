@@ -28,11 +28,18 @@ var corruptions = []struct {
 	{"overlap", push.Failed, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, ended_at - interval '1 microsecond', lease_until, NULL, ended_at, outcome, '', '' FROM sends WHERE push_id = $1; UPDATE pushes SET attempts = 2, updated_at = updated_at + interval '1 second' WHERE id = $1`},
 	{"overdue", push.Scheduled, `UPDATE pushes SET send_at = send_at - interval '1 hour', requested_send_at = send_at - interval '1 hour', next_at = now() - interval '301 seconds' WHERE id = $1`},
 	{"overdue", push.Scheduled, `UPDATE pushes SET expires_at = now() - interval '301 seconds', next_at = now() + interval '1 hour' WHERE id = $1`},
-	{"lost", push.Sending, `UPDATE pushes SET lease_until = now() - interval '301 seconds' WHERE id = $1`},
 	{"open-attempt", push.Failed, `UPDATE sends SET ended_at = NULL, outcome = NULL WHERE push_id = $1`},
 	{"open-attempt", push.Scheduled, `UPDATE sends SET ended_at = NULL, outcome = NULL WHERE push_id = $1; UPDATE pushes SET possibly_delivered = false WHERE id = $1`},
-	{"open-attempt", push.Sending, `UPDATE sends SET ended_at = now(), outcome = 'refused' WHERE push_id = $1`},
-	{"open-attempt", push.Sending, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, clock_timestamp(), lease_until, NULL, clock_timestamp(), 'refused', '', '' FROM sends WHERE push_id = $1; UPDATE sends SET started_at = clock_timestamp() WHERE push_id = $1 AND attempt = 1; UPDATE pushes SET attempts = 2 WHERE id = $1`},
+	{"open-attempt", push.Sending, `UPDATE live SET attempts = 2 WHERE push_id = $1`},
+	{"open-attempt", push.Sending, `UPDATE pushes SET status = 'sending' WHERE id = $1`},
+	{"not-live", push.Scheduled, `DELETE FROM live WHERE push_id = $1`},
+	{"not-live", "ahead", `DELETE FROM live WHERE push_id = $1`},
+	{"not-live", "ahead", `UPDATE live SET next_at = next_at + interval '1 second' WHERE push_id = $1`},
+	{"not-live", "ahead", `UPDATE live SET send_at = send_at + interval '1 second' WHERE push_id = $1`},
+	{"not-live", "ahead", `UPDATE live SET expires_at = expires_at + interval '1 second' WHERE push_id = $1`},
+	{"not-live", "ahead", `UPDATE live SET plan = plan + 1 WHERE push_id = $1`},
+	{"not-live", "ahead", `UPDATE live SET channel = 'x' WHERE push_id = $1`},
+	{"not-live", push.Canceled, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, bulk, push_id, tenant_id, channel) SELECT recipient_key, send_at, now(), expires_at, plan, attempts, 0, false, id, tenant_id, channel FROM pushes WHERE id = $1`},
 	{"attempts", push.Failed, `UPDATE pushes SET attempts = 2 WHERE id = $1`},
 	{"attempts", push.Canceled, `UPDATE pushes SET attempts = 1 WHERE id = $1`},
 	{"attempts", push.Expired, `INSERT INTO sends SELECT $1::uuid, 2, tenant_id, recipient_key, recipient, channel, send_at, send_at + interval '1 minute', NULL, send_at, 'refused', '', '' FROM pushes WHERE id = $1; UPDATE pushes SET attempts = 1 WHERE id = $1`},
@@ -47,7 +54,7 @@ var corruptions = []struct {
 	{"after-end", push.Sent, `UPDATE pushes SET status = 'canceled', possibly_delivered = true, updated_at = s.started_at + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id; UPDATE sends SET handed_at = started_at + interval '2 seconds', ended_at = lease_until WHERE push_id = $1`},
 	{"early", push.Sent, `UPDATE pushes SET send_at = date_trunc('second', s.started_at) + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id`},
 	{"early", push.Failed, `UPDATE pushes SET send_at = date_trunc('second', s.started_at) + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id`},
-	{"early", push.Sending, `UPDATE pushes SET send_at = date_trunc('second', s.started_at) + interval '1 second' FROM sends s WHERE id = $1 AND push_id = id`},
+	{"early", push.Sending, `UPDATE pushes SET send_at = date_trunc('second', s.started_at) + interval '1 second' FROM live s WHERE id = $1 AND push_id = id`},
 	{"early", push.Scheduled, `UPDATE pushes SET send_at = date_trunc('second', next_at) + interval '1 second' WHERE id = $1`},
 	{"too-late", push.Sent, `UPDATE pushes SET expires_at = s.started_at FROM sends s WHERE id = $1 AND push_id = id`},
 	{"too-late", push.Failed, `UPDATE pushes SET expires_at = s.started_at FROM sends s WHERE id = $1 AND push_id = id`},
@@ -60,9 +67,8 @@ var corruptions = []struct {
 	{"times", push.Canceled, `UPDATE pushes SET updated_at = created_at - interval '1 second' WHERE id = $1`},
 	{"times", push.Scheduled, `UPDATE pushes SET expires_at = 'infinity' WHERE id = $1`},
 	{"times", push.Scheduled, `UPDATE pushes SET next_at = 'infinity' WHERE id = $1`},
-	{"times", push.Sending, `UPDATE sends SET lease_until = 'infinity' WHERE push_id = $1`},
-	{"open-attempt", push.Sending, `UPDATE pushes SET lease_until = 'infinity' WHERE id = $1`},
-	{"lost", push.Sending, `UPDATE sends SET started_at = now() - interval '401 seconds', lease_until = now() - interval '301 seconds' WHERE push_id = $1; UPDATE pushes SET send_at = send_at - interval '1 hour', requested_send_at = send_at - interval '1 hour' WHERE id = $1`},
+	{"times", push.Sending, `UPDATE live SET next_at = 'infinity' WHERE push_id = $1`},
+	{"lost", push.Sending, `UPDATE live SET started_at = now() - interval '401 seconds', next_at = now() - interval '301 seconds' WHERE push_id = $1; UPDATE pushes SET send_at = send_at - interval '1 hour', requested_send_at = send_at - interval '1 hour' WHERE id = $1`},
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'failed', possibly_delivered = true, last_error = 'x' WHERE id = $1`},
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'canceled', possibly_delivered = true WHERE id = $1`},
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'expired', possibly_delivered = true, last_error = 'x', expires_at = updated_at WHERE id = $1`},
@@ -101,8 +107,8 @@ func TestAudit_FindsCorruption(t *testing.T) {
 			"a worker's own": {Policy: perMinute, Since: began.Add(-time.Hour), Until: began.Add(24 * time.Hour), Alone: true},
 		} {
 			t.Run(fmt.Sprint(i, " ", row.check, " in ", name), func(t *testing.T) {
-				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; COMMIT`)
-				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; DROP TABLE pushes_kept, sends_kept; COMMIT`)
+				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; CREATE TABLE live_kept AS TABLE live; COMMIT`)
+				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends, live; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; TRUNCATE live; INSERT INTO live TABLE live_kept; DROP TABLE pushes_kept, sends_kept, live_kept; COMMIT`)
 				p := pushes[row.status]
 				b.exec(t, strings.ReplaceAll(row.sql, "$1", "'"+p.ID.String()+"'::uuid")) // several statements take no arguments
 				var findings []store.Finding

@@ -32,7 +32,7 @@ func (b *bundle) ready(t testing.TB, p push.Push) {
 // giveUp ends an attempt whose lease has run out, as the reaper does.
 func (b *bundle) giveUp(t testing.TB, c booking.Claim, became push.Status) {
 	t.Helper()
-	b.exec(t, `UPDATE sends SET lease_until = clock_timestamp() WHERE push_id = $1 AND attempt = $2`, c.Push.ID, c.Attempt)
+	b.exec(t, `UPDATE live SET next_at = clock_timestamp() WHERE push_id = $1 AND attempts = $2`, c.Push.ID, c.Attempt)
 	b.finish(t, c, booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: became, Reason: "lost"}})
 }
 

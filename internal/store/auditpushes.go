@@ -1,20 +1,20 @@
 package store
 
-// waitingQuery finds pushes that are due and forgotten, by the index pushes_lane. A push that waits for another
-// attempt of its recipient is not forgotten.
+// waitingQuery finds pushes that are due and forgotten, by the index live_lane. A push that waits for another attempt of
+// its recipient is not forgotten.
 func (s AuditScope) waitingQuery() auditQuery {
 	return auditQuery{
 		who: `p.tenant_id, p.recipient, p.id`,
 		from: `(` + channelsSQL + `
-			SELECT p.tenant_id, p.recipient, p.id, p.recipient_key, p.next_at, p.expires_at
+			SELECT p.tenant_id, p.recipient, p.id, l.recipient_key, l.next_at, l.expires_at
 			FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
-				SELECT * FROM pushes
-				WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at < now() - @grace::interval
+				SELECT * FROM live
+				WHERE channel = c.name AND phase = k.phase AND next_at < now() - @grace::interval
 				OFFSET 0
-			) p
+			) l JOIN pushes p ON p.id = l.push_id
 		) p`,
 		where: `NOT EXISTS (
-			SELECT FROM pushes o WHERE o.recipient_key = p.recipient_key AND o.status = 'sending' AND o.lease_until > now() - @grace::interval)`,
+			SELECT FROM live o WHERE o.recipient_key = ANY (ARRAY[p.recipient_key]) AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
 		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', p.next_at, p.expires_at)`}},
 	}
 }
@@ -26,12 +26,16 @@ const wantedKey = `('x' || encode(substr(sha256(uuid_send(p.tenant_id) || conver
 func (s AuditScope) pushQuery() auditQuery {
 	return auditQuery{
 		who:   `p.tenant_id, p.recipient, p.id`,
-		from:  `pushes p LEFT JOIN tenants t ON t.id = p.tenant_id`,
+		from:  `pushes p LEFT JOIN tenants t ON t.id = p.tenant_id ` + itsLive + ``,
 		where: s.promisedIn("p", ""),
 		checks: []auditCheck{
-			{"overdue", `p.status = 'scheduled' AND p.expires_at < now() - @grace::interval AND p.next_at >= now() - @grace::interval`,
+			{"not-live", `p.status <> 'sending' AND (p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
+				OR l.token IS NULL AND l.next_at <> p.next_at`,
+				`format('it is %s, to be tried at %s (plan %s), and in the table live: %s, to be tried at %s (plan %s)', p.status, p.next_at, p.plan, l.push_id IS NOT NULL, l.next_at, l.plan)`},
+			{"open-attempt", `p.status = 'sending' AND l.token IS NULL`, `'it is said to be sending in the table pushes'`},
+			{"overdue", `p.status = 'scheduled' AND l.token IS NULL AND p.expires_at < now() - @grace::interval AND p.next_at >= now() - @grace::interval`,
 				`format('it expired at %s, and is to be tried at %s', p.expires_at, p.next_at)`},
-			{"early", `p.status = 'scheduled' AND p.next_at < p.send_at`,
+			{"early", `p.status = 'scheduled' AND l.token IS NULL AND p.next_at < p.send_at`,
 				`format('it is to be tried at %s, before its send time, %s', p.next_at, p.send_at)`},
 			{"expired-early", `p.status = 'expired' AND p.updated_at < p.expires_at`,
 				`format('it expired at %s, before its expiry, %s', p.updated_at, p.expires_at)`},
@@ -53,15 +57,13 @@ func (s AuditScope) recordQuery() auditQuery {
 		who: `tenant_id, recipient, id`,
 		from: `(
 			SELECT p.id, p.tenant_id, p.recipient, p.status, p.attempts, p.possibly_delivered, count(s.push_id) AS rows,
-				bool_or(s.outcome = 'delivered') IS TRUE AS delivered, bool_or(s.outcome = 'unknown') IS TRUE AS unknown,
-				count(s.push_id) FILTER (WHERE s.ended_at IS NULL) AS open
+				bool_or(s.outcome = 'delivered') IS TRUE AS delivered, bool_or(s.outcome = 'unknown') IS TRUE AS unknown
 			FROM pushes p LEFT JOIN sends s ON s.push_id = p.id WHERE ` + s.promisedIn("p", "") + `
 			GROUP BY p.id
 		) p`,
 		where: `true`,
 		checks: []auditCheck{
 			{"attempts", `rows <> attempts`, `format('it counts %s attempts, and %s are recorded', attempts, rows)`},
-			{"open-attempt", `status = 'sending' AND open = 0`, `'it is sending, and no attempt is under way'`},
 			{"outcome", `status = 'sent' AND NOT delivered OR status = 'failed' AND rows = 0`,
 				`format('it is %s, and none of %s attempts made it so', status, rows)`},
 			{"possibly-delivered", `possibly_delivered AND NOT unknown AND NOT delivered OR NOT possibly_delivered AND (unknown OR delivered AND status IN ('failed', 'canceled', 'expired'))`,

@@ -50,7 +50,7 @@ func (s AuditScope) promisedQuery() auditQuery {
 		who: `tenant_id, recipient, id`,
 		from: `(
 			SELECT tenant_id, recipient, id, send_at AS at, ` + s.lags(`send_at`) + `
-			FROM pushes WHERE status IN ('scheduled', 'sending', 'sent') AND ` + s.promisedIn("pushes", ` - @reach::interval`) + `
+			FROM pushes WHERE freed = false AND status IN ('scheduled', 'sending', 'sent') AND ` + s.promisedIn("pushes", ` - @reach::interval`) + `
 			WINDOW w AS (` + byRecipient + ` ORDER BY send_at)
 		) p`,
 		where:  `at >= @since::timestamptz`,
@@ -66,7 +66,7 @@ func (s AuditScope) actualQuery() auditQuery {
 		who: `tenant_id, recipient, push_id`,
 		from: `(
 			SELECT tenant_id, recipient, push_id, started_at AS at, ` + s.lags(`coalesce(handed_at, ended_at, started_at)`) + `
-			FROM sends WHERE outcome IS DISTINCT FROM 'refused' AND ` + s.startedIn("sends", ` - @reach::interval`+longAttempt) + `
+			FROM ` + allSends + ` s WHERE outcome IS DISTINCT FROM 'refused' AND ` + s.startedIn("s", ` - @reach::interval`+longAttempt) + `
 			WINDOW w AS (` + byRecipient + ` ORDER BY started_at)
 		) s`,
 		where:  `at >= @since::timestamptz`,
@@ -82,7 +82,7 @@ func (s AuditScope) overlapQuery() auditQuery {
 		from: `(
 			SELECT tenant_id, recipient, push_id, attempt, started_at,
 				max(coalesce(ended_at, 'infinity')) OVER (` + byRecipient + ` ORDER BY started_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-			FROM sends WHERE ` + s.startedIn("sends", longAttempt) + `
+			FROM ` + allSends + ` s WHERE ` + s.startedIn("s", longAttempt) + `
 		) s`,
 		where:  `started_at >= @since::timestamptz`,
 		noWalk: true,

@@ -83,7 +83,7 @@ func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Dec
 		if earlier > 0 {
 			locks = lockSQL // an earlier run may not have ended yet
 		}
-		decider, err := r.start(ctx, c, locks, "")
+		decider, err := r.start(ctx, c, locks, false)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order
 	if err != nil {
 		return nil, err
 	}
-	decider, err := r.start(ctx, c, lockSQL, "")
+	decider, err := r.start(ctx, c, lockSQL, false)
 	if err != nil {
 		return nil, err
 	}

@@ -97,24 +97,36 @@ func (r *bookingRead) addRequest(id uuid.UUID) {
 
 func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
-// start begins a transaction, takes the locks and asks for everything else, in one exchange. The lock clause is for the
-// rows that have one of the ids. The read must be closed.
-func (r *bookingRead) start(ctx context.Context, c *pgxpool.Conn, locks, lockClause string) (*booking.Decider, error) {
+// lockLiveSQL locks the rows in live of pushes that have one of the ids. Under the lock of its recipient a push keeps its
+// send time, by which the row is found.
+const lockLiveSQL = `
+	SELECT FROM unnest($1::uuid[]) AS n (id)
+	CROSS JOIN LATERAL (SELECT id, recipient_key, send_at FROM pushes WHERE id = n.id OFFSET 0) p
+	CROSS JOIN LATERAL (
+		SELECT FROM live WHERE recipient_key = p.recipient_key AND send_at = p.send_at AND push_id = p.id OFFSET 0 FOR UPDATE
+	) l`
+
+// start begins a transaction, takes the locks and asks for everything else, in one exchange. If they are to be changed,
+// the pushes that have one of the ids are locked as well. The read must be closed.
+func (r *bookingRead) start(ctx context.Context, c *pgxpool.Conn, locks string, change bool) (*booking.Decider, error) {
 	b := &pgx.Batch{}
 	if !r.begun {
 		b.Queue(`begin isolation level read committed`)
 		b.Queue(locks, r.locks)
 	}
+	if change {
+		b.Queue(lockLiveSQL, r.ids)
+	}
 	b.Queue(`SELECT clock_timestamp()`)
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.id = ANY ($1::uuid[]) `+lockClause, r.ids)
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p WHERE p.idempotency_id = ANY ($1::uuid[])`, r.requests)
+	b.Queue(`SELECT `+pushColumns+` FROM pushes p `+itsLive+` WHERE p.id = ANY ($1::uuid[])`, r.ids)
+	b.Queue(`SELECT `+pushColumns+` FROM pushes p `+itsLive+` WHERE p.idempotency_id = ANY ($1::uuid[])`, r.requests)
 	for from := 0; from < len(r.spans); {
 		n := r.portion(from)
 		b.Queue(bookingsSQL, spanArgs(r.spans[from:from+n])...)
 		from += n
 	}
 	r.results = c.SendBatch(ctx, b)
-	s, err := r.snapshot()
+	s, err := r.snapshot(change)
 	if err != nil {
 		_ = r.results.Close()
 		return nil, err
@@ -123,7 +135,7 @@ func (r *bookingRead) start(ctx context.Context, c *pgxpool.Conn, locks, lockCla
 }
 
 // snapshot reads all but the bookings.
-func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
+func (r *bookingRead) snapshot(change bool) (s booking.Snapshot, err error) {
 	s.Views = r
 	if !r.begun {
 		if _, err := r.results.Exec(); err != nil {
@@ -131,6 +143,11 @@ func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
 		}
 		rows, _ := r.results.Query()
 		if r.locked, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
+			return s, err
+		}
+	}
+	if change {
+		if _, err := r.results.Exec(); err != nil {
 			return s, err
 		}
 	}

@@ -29,6 +29,7 @@ func setup(t testing.TB) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
 	b := &bundle{Store: openURL(t, url, store.Config{}), url: url, db: connect(t, url), watch: connect(t, url), tenant: uuid.New()}
+	testenv.Forge(t, url)
 	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, $2)`, b.tenant, b.tenant.String())
 	return b
 }

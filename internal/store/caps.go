@@ -13,8 +13,8 @@ import (
 func (s *Store) Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error) {
 	return s.count(ctx, tenant, `
 		SELECT count(*) FROM (
-			SELECT FROM pushes WHERE tenant_id::text = $1::uuid::text AND '' || status IN ('scheduled', 'sending') LIMIT $2
-		) p`, most)
+			SELECT FROM live WHERE tenant_id = $1 LIMIT $2
+		) l`, most)
 }
 
 // Recipients counts the recipients of a tenant who have a push that is scheduled, being sent or sent on a day, up to

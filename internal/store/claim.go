@@ -68,7 +68,7 @@ func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks string, orders
 		}
 		state := found.of(o.RecipientKey)
 		claims[i] = state.Decide(o, found.now)
-		w.add(i, claims[i], state)
+		w.add(i, o.RecipientKey, claims[i], state)
 	}
 	failpoint.Hit(failpoint.ClaimLocked)
 	return claims, w.commit(ctx, c, claims)

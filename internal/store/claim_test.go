@@ -149,7 +149,7 @@ func TestClaim_BesideFinish(t *testing.T) {
 	second := b.booked(t, "anna", -time.Second)
 
 	b.exec(t, `BEGIN`)
-	b.exec(t, `UPDATE pushes SET status = 'sent', gen = gen + 1, claim_token = NULL, lease_until = NULL WHERE id = $1`, first.ID)
+	b.exec(t, `UPDATE pushes SET status = 'sent', plan = plan + 1 WHERE id = $1`, first.ID)
 	claims := make(chan booking.Claim, 1)
 	go func() { claims <- b.claim(t, "anna", nil) }()
 	b.waiting(t, 1)

@@ -81,7 +81,7 @@ func TestClaimAll_CallerStops(t *testing.T) {
 	b := setup(t)
 	p := b.booked(t, "anna", 0)
 	b.exec(t, `BEGIN`)
-	b.exec(t, `SELECT FROM pushes WHERE id = $1 FOR UPDATE`, p.ID)
+	b.exec(t, `SELECT FROM live WHERE push_id = $1 FOR UPDATE`, p.ID)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	claims := make(chan []booking.Claim, 1)
@@ -175,7 +175,7 @@ func TestClaimAll_SameRecipients(t *testing.T) {
 			t.Errorf("%s was claimed %d times", id, n)
 		}
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM sends`); n != 200 || len(attempts) != 200 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM live WHERE token IS NOT NULL`); n != 200 || len(attempts) != 200 {
 		t.Errorf("%d attempts of %d pushes", n, len(attempts))
 	}
 	t.Logf("%d claims were made again", waited)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -57,23 +58,20 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks string, o
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(locks, q.keys)
 	b.Queue(`
-		SELECT `+pushColumns+`, k.k, p.allowed
+		SELECT `+pushColumns+`, k.k, l.token, l.next_at, l.allowed
 		FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
 		CROSS JOIN LATERAL (
 			SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
-				SELECT * FROM pushes
-				WHERE recipient_key = k.k AND status = 'scheduled' AND send_at <= statement_timestamp() + $2
+				SELECT * FROM live
+				WHERE recipient_key = k.k AND send_at <= statement_timestamp() + $2
 				OFFSET 0 -- keeps the next line from choosing another index
-			) scheduled
-			WHERE next_at <= statement_timestamp() + $2
+			) l
+			WHERE token IS NOT NULL OR next_at <= statement_timestamp() + $2
 				AND ($5::text[] IS NULL OR channel = ANY ($5) OR channel = k.channel)
-			ORDER BY allowed DESC, greatest(next_at, statement_timestamp()), send_at, id
-			LIMIT 2
-		) p`, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels)
-	b.Queue(`
-		SELECT `+pushColumns+`, k.k, p.claim_token, p.lease_until
-		FROM unnest($1::bigint[]) AS k
-		CROSS JOIN LATERAL (SELECT * FROM pushes WHERE recipient_key = k.k AND status = 'sending' OFFSET 0) p`, q.keys)
+			ORDER BY token, allowed DESC, greatest(next_at, statement_timestamp()), send_at, push_id -- what is under way first
+			LIMIT 3
+		) l
+		CROSS JOIN LATERAL (SELECT * FROM pushes WHERE id = l.push_id OFFSET 0) p`, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels)
 	b.Queue(`
 		SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at
 		FROM unnest($1::bigint[]) AS k
@@ -97,7 +95,7 @@ func readClaimState(res pgx.BatchResults, recipients int) (*claimState, error) {
 	if _, err := res.Exec(); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(pgx.CollectableRow) error{found.readLocked, found.readDue, found.readInFlight, found.readSend} {
+	for _, read := range []func(pgx.CollectableRow) error{found.readLocked, found.readLive, found.readSend} {
 		rows, _ := res.Query()
 		for rows.Next() {
 			if err := read(rows); err != nil {
@@ -119,28 +117,22 @@ func (s *claimState) readLocked(row pgx.CollectableRow) error {
 	return err
 }
 
-func (s *claimState) readDue(row pgx.CollectableRow) error {
+func (s *claimState) readLive(row pgx.CollectableRow) error {
 	var (
 		key     int64
+		token   uuid.UUID
+		next    time.Time
 		allowed bool
 	)
-	p, err := scanPush(row, &key, &allowed)
-	if d := s.of(key); allowed && d.Due.ID == uuid.Nil {
+	p, err := scanPush(row, &key, (*zeronull.UUID)(&token), &next, &allowed)
+	switch d := s.of(key); {
+	case token != uuid.Nil:
+		d.InFlight = append(d.InFlight, booking.InFlight{Push: p, Token: token, LeaseUntil: next})
+	case allowed && d.Due.ID == uuid.Nil:
 		d.Due = p
-	} else {
+	default:
 		d.More = true
 	}
-	return err
-}
-
-func (s *claimState) readInFlight(row pgx.CollectableRow) error {
-	var (
-		key int64
-		f   booking.InFlight
-		err error
-	)
-	f.Push, err = scanPush(row, &key, (*[16]byte)(&f.Token), &f.LeaseUntil)
-	s.of(key).InFlight = append(s.of(key).InFlight, f)
 	return err
 }
 

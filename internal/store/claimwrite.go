@@ -12,85 +12,114 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
-	"github.com/sendquota/sendquota/internal/push"
 )
 
-// claimSQL changes pushes that are still as they were read, and opens an attempt for those that are now being sent.
-const claimSQL = `
+// These statements change what waits and is still as it was read: n names it. All of them take its row in live first, as
+// cancels, moves and finishes do.
+const (
+	asRead = `l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.plan = n.plan AND l.token IS NULL`
+
+	// claimSQL begins attempts. Nothing else is written: pushes and sends hear of an attempt when it ends.
+	claimSQL = `
+	UPDATE live l SET phase = 2, token = n.token, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more
+	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bool[])
+		AS n (recipient_key, send_at, id, plan, lease_until, token, more)
+	WHERE ` + asRead + `
+	RETURNING l.push_id`
+
+	putOffSQL = `
 	WITH changed AS (
-		UPDATE pushes p SET
-			status = n.status, next_at = n.next_at, updated_at = $8, more_due = n.more,
-			gen = p.gen + CASE WHEN n.status = 'sending' THEN 0 ELSE 1 END,
-			attempts = p.attempts + CASE WHEN n.status = 'sending' THEN 1 ELSE 0 END,
-			claim_token = n.token, lease_until = n.lease_until,
-			last_error = CASE WHEN n.status = 'expired' THEN 'it expired before it could be sent' ELSE p.last_error END
-		FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::timestamptz[], $5::uuid[], $6::timestamptz[], $7::bool[])
-			AS n (id, gen, status, next_at, token, lease_until, more)
-		WHERE p.id = n.id AND p.gen = n.gen AND p.status = 'scheduled'
-		RETURNING p.*
-	), opened AS (
-		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until)
-		SELECT id, attempts, tenant_id, recipient_key, recipient, channel, $8, lease_until FROM changed WHERE status = 'sending'
-	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM changed WHERE status = 'expired'))
-	SELECT id FROM changed`
+		UPDATE live l SET next_at = n.next_at, plan = l.plan + 1
+		FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[]) AS n (recipient_key, send_at, id, plan, next_at)
+		WHERE ` + asRead + `
+		RETURNING l.push_id, l.next_at
+	), told AS (
+		UPDATE pushes p SET next_at = changed.next_at, plan = p.plan + 1, updated_at = $6 FROM changed WHERE p.id = changed.push_id
+	)
+	SELECT push_id FROM changed`
+
+	tooLateSQL = `
+	WITH taken AS (
+		DELETE FROM live l
+		USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan)
+		WHERE ` + asRead + `
+		RETURNING l.push_id
+	), ended AS (
+		UPDATE pushes p SET status = 'expired', freed = true, plan = p.plan + 1, updated_at = $5, last_error = 'it expired before it could be sent'
+		FROM taken WHERE p.id = taken.push_id
+		RETURNING p.recipient_key
+	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended))
+	SELECT push_id FROM taken`
+)
 
 // flagSQL tells attempts under way that another push of the recipient waits.
 const flagSQL = `
-	UPDATE pushes p SET more_due = true FROM unnest($1::uuid[]) AS n (id)
-	WHERE p.id = n.id AND p.status = 'sending'
-	RETURNING p.id`
+	UPDATE live l SET more_due = true FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+	WHERE l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NOT NULL
+	RETURNING l.push_id`
 
-// claimWrite gathers what a group of claims changes, one array per column.
-type claimWrite struct {
-	now    time.Time
+// liveRows are rows of live as they were read, one array per column.
+type liveRows struct {
+	keys   []int64
+	sendAt []time.Time
 	ids    [][16]byte
-	gens   []int64
-	states []string
-	nextAt []time.Time
-	tokens []*[16]byte
-	leases []*time.Time
-	more   []bool
-	busy   [][16]byte
-	claims map[uuid.UUID]int // which claim a push or an attempt under way belongs to
+	plans  []int64
+	times  []time.Time // what is to be written: when the lease ends, or when to try next
+}
+
+func (r *liveRows) add(l liveRow) {
+	r.keys, r.sendAt, r.ids = append(r.keys, l.key), append(r.sendAt, l.sendAt), append(r.ids, l.id)
+	r.plans, r.times = append(r.plans, l.plan), append(r.times, l.time)
+}
+
+type liveRow struct {
+	key    int64
+	sendAt time.Time
+	id     uuid.UUID
+	plan   int64
+	time   time.Time
+}
+
+// claimWrite gathers what a group of claims changes.
+type claimWrite struct {
+	now                   time.Time
+	claimed, putOff, late liveRows
+	tokens                [][16]byte
+	more                  []bool
+	busy                  []liveRow         // attempts under way that are told of what waits
+	claims                map[uuid.UUID]int // which claim a push or an attempt under way belongs to
 }
 
 func newClaimWrite(now time.Time) *claimWrite {
 	return &claimWrite{now: now, claims: map[uuid.UUID]int{}}
 }
 
-// add notes what the i-th claim changes.
-func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
-	var (
-		token *[16]byte
-		lease *time.Time
-	)
-	status := push.Scheduled
+// add notes what the i-th claim, for this recipient key, changes.
+func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimState) {
+	row := liveRow{key, c.Push.SendAt, c.Push.ID, c.Push.Gen, c.Push.NextAt}
 	switch c.Outcome {
 	case booking.Nothing:
 		for _, f := range d.InFlight {
 			if d.Due.ID != uuid.Nil {
-				w.busy = append(w.busy, f.Push.ID)
+				w.busy = append(w.busy, liveRow{key: key, sendAt: f.Push.SendAt, id: f.Push.ID})
 				w.claims[f.Push.ID] = i
 			}
 		}
 		return
-	case booking.Wait, booking.Again:
-		return
+	case booking.PutOff:
+		w.putOff.add(row)
 	case booking.TooLate:
-		status = push.Expired
+		w.late.add(row)
 	case booking.Claimed:
 		if c.Repeated {
 			return
 		}
-		status, token, lease = push.Sending, (*[16]byte)(&c.Token), &c.LeaseUntil
+		row.time = c.LeaseUntil
+		w.claimed.add(row)
+		w.tokens, w.more = append(w.tokens, c.Token), append(w.more, d.More)
+	default:
+		return
 	}
-	w.ids = append(w.ids, c.Push.ID)
-	w.gens = append(w.gens, c.Push.Gen)
-	w.states = append(w.states, string(status))
-	w.nextAt = append(w.nextAt, c.Push.NextAt)
-	w.tokens = append(w.tokens, token)
-	w.leases = append(w.leases, lease)
-	w.more = append(w.more, c.Outcome == booking.Claimed && d.More)
 	w.claims[c.Push.ID] = i
 }
 
@@ -98,12 +127,22 @@ func (w *claimWrite) add(i int, c booking.Claim, d *booking.ClaimState) {
 // they overtook become [booking.Again].
 func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
 	b := &pgx.Batch{}
-	if len(w.ids) > 0 {
-		b.Queue(claimSQL, w.ids, w.gens, w.states, w.nextAt, w.tokens, w.leases, w.more, w.now)
+	if r := &w.claimed; len(r.ids) > 0 {
+		b.Queue(claimSQL, r.keys, r.sendAt, r.ids, r.plans, r.times, w.tokens, w.more, w.now)
 	}
 	if len(w.busy) > 0 {
-		slices.SortFunc(w.busy, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }) // as finishes lock them
-		b.Queue(flagSQL, w.busy)
+		slices.SortFunc(w.busy, func(a, b liveRow) int { return bytes.Compare(a.id[:], b.id[:]) }) // as finishes lock them
+		var r liveRows
+		for _, l := range w.busy {
+			r.add(l)
+		}
+		b.Queue(flagSQL, r.keys, r.sendAt, r.ids)
+	}
+	if r := &w.putOff; len(r.ids) > 0 {
+		b.Queue(putOffSQL, r.keys, r.sendAt, r.ids, r.plans, r.times, w.now)
+	}
+	if r := &w.late; len(r.ids) > 0 {
+		b.Queue(tooLateSQL, r.keys, r.sendAt, r.ids, r.plans, w.now)
 	}
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)

@@ -18,20 +18,20 @@ var oldestFirstSQL, newestFirstSQL = dueSQL(""), dueSQL(" DESC")
 // test each row for the other.
 func dueSQL(direction string) string {
 	return `
-	SELECT p.recipient_key, p.tenant_id, c.name, p.next_at, k.bulk
+	SELECT p.recipient_key, p.tenant_id, c.name, p.next_at, k.phase = 1
 	FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::bigint[], $10::bool[]) AS c (name, most, behind_at, behind_key, behind_bulk)
 	CROSS JOIN ` + kinds + `
 	CROSS JOIN LATERAL (
-		SELECT recipient_key, tenant_id, next_at FROM pushes
-		WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND next_at <= statement_timestamp()
-			AND (next_at, recipient_key & 255, recipient_key) > (
-				CASE WHEN k.bulk = c.behind_bulk THEN greatest(c.behind_at, $9) WHEN k.bulk THEN $9 ELSE 'infinity' END,
-				CASE WHEN k.bulk = c.behind_bulk AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key)
+		SELECT recipient_key, tenant_id, next_at FROM live
+		WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
+			AND (next_at, recipient_key & 255, recipient_key >> 8) > (
+				CASE WHEN k.phase = c.behind_bulk::int THEN greatest(c.behind_at, $9) WHEN k.phase = 1 THEN $9 ELSE 'infinity' END,
+				CASE WHEN k.phase = c.behind_bulk::int AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key >> 8)
 			AND (recipient_key & 255) BETWEEN $5 AND $6
 			AND recipient_key NOT IN (SELECT unnest($7::bigint[]))
-		ORDER BY next_at` + direction + `, recipient_key & 255` + direction + `, recipient_key` + direction + ` LIMIT least(c.most, $8::int)
+		ORDER BY next_at` + direction + `, recipient_key & 255` + direction + `, recipient_key >> 8` + direction + ` LIMIT least(c.most, $8::int)
 	) p
-	ORDER BY k.bulk, p.next_at` + direction + `, p.recipient_key & 255, p.recipient_key LIMIT $8::int`
+	ORDER BY k.phase, p.next_at` + direction + `, p.recipient_key & 255, p.recipient_key LIMIT $8::int`
 }
 
 // Due returns pushes that are due in a lane: first those that are not bulk, and of each kind those that have been due

@@ -31,9 +31,14 @@ func (b *bundle) wantDue(t testing.TB, o booking.DueOrder, want int) []booking.D
 // forge stores pushes of as many recipients, due so long ago or ahead, as a large batch would be.
 func (b *bundle) forge(t testing.TB, n int, channel string, bulk bool, ago time.Duration) {
 	t.Helper()
-	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, bulk)
-		SELECT gen_random_uuid(), $1, hashint8extended(hashtext($3::text || $4::bool::text), i), 'r' || i, $3, '{}', at, at, at, at + interval '1 day', $4::bool
-		FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a`,
+	b.exec(t, `WITH p AS (
+			INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
+			SELECT gen_random_uuid(), $1, hashint8extended(hashtext($3::text || $4::bool::text), i), 'r' || i, $3, '{}', at, at, at, at + interval '1 day'
+			FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a
+			RETURNING *
+		)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, $4::bool::int, $4, id, tenant_id, channel FROM p`,
 		b.tenant, n, channel, bulk, ago)
 }
 
@@ -237,7 +242,7 @@ func TestDue_Locked(t *testing.T) {
 	b := setup(t)
 	p := b.booked(t, "anna", 0)
 	b.exec(t, `BEGIN`)
-	b.exec(t, `UPDATE pushes SET status = 'canceled', gen = gen + 1 WHERE id = $1`, p.ID)
+	b.exec(t, `UPDATE pushes SET status = 'canceled', plan = plan + 1 WHERE id = $1`, p.ID)
 	b.wantDue(t, everyDue(10), 1)
 	b.exec(t, `COMMIT`)
 	b.wantDue(t, everyDue(10), 0)

@@ -62,7 +62,7 @@ func TestExpire_Concurrent(t *testing.T) {
 	d.Push.TTL = time.Minute
 	p := book(t, b.Store, nil, d).Push
 	b.exec(t, `BEGIN`)
-	b.exec(t, `UPDATE pushes SET status = 'expired', gen = gen + 1 WHERE id = $1`, p.ID)
+	b.exec(t, `UPDATE pushes SET status = 'expired', plan = plan + 1 WHERE id = $1`, p.ID)
 	if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 0 {
 		t.Errorf("while another one is at it: %+v, %v", ended, err)
 	}
@@ -106,7 +106,7 @@ func TestExpire_ManyAtOnce(t *testing.T) {
 		})
 	}
 	for left := -1; left != 0; {
-		b.exec(t, `UPDATE pushes SET last_error = 'touched' WHERE id IN (SELECT id FROM pushes WHERE status = 'scheduled' ORDER BY random() LIMIT 50)`)
+		b.exec(t, `UPDATE live SET more_due = true WHERE push_id IN (SELECT push_id FROM live ORDER BY random() LIMIT 50)`)
 		left = ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE status = 'scheduled'`)
 	}
 	expiring.Wait()

@@ -108,7 +108,7 @@ func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (pus
 	t.Helper()
 	p := b.booked(t, recipient, 0)
 	c := b.claimed(t, p)
-	b.exec(t, `UPDATE sends SET lease_until = clock_timestamp() WHERE push_id = $1`, p.ID)
+	b.exec(t, `UPDATE live SET next_at = clock_timestamp() WHERE push_id = $1`, p.ID)
 	lost, err := b.Lost(t.Context(), push.Lanes(1), 10)
 	if err != nil || len(lost) != 1 || lost[0].Push.ID != p.ID || lost[0].Token != c.Token || lost[0].Attempt != 1 || lost[0].Left < 23*time.Hour || lost[0].Left > 24*time.Hour {
 		t.Fatalf("lost: %+v, %v", lost, err)

@@ -208,7 +208,8 @@ func TestExpire_Lanes(t *testing.T) {
 	pushes = append(pushes, b.inLanes(t, lanes)...)
 	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp()`)
 	for i, l := range lanes { // in the first and in the last shard of each lane
-		b.exec(t, `UPDATE pushes SET recipient_key = $2, bulk = true, channel = 'fax' WHERE id = $1`, pushes[i].ID, 256+l.First)
+		b.exec(t, `UPDATE pushes SET recipient_key = $2, channel = 'fax' WHERE id = $1`, pushes[i].ID, 256+l.First)
+		b.exec(t, `UPDATE live SET bulk = true, phase = 1 WHERE push_id = $1`, pushes[i].ID)
 		b.exec(t, `UPDATE pushes SET recipient_key = $2 WHERE id = $1`, pushes[4+i].ID, 256+l.Last)
 	}
 	b.Store = openURL(t, b.url, store.Config{Channels: []string{"log"}})
@@ -248,7 +249,7 @@ func TestLost_Lanes(t *testing.T) {
 	for _, p := range pushes {
 		b.claimed(t, p)
 	}
-	b.exec(t, `UPDATE sends SET lease_until = clock_timestamp()`)
+	b.exec(t, `UPDATE live SET next_at = clock_timestamp()`)
 	for want, some := range [][]push.Lane{nil, lanes[1:2], {lanes[3], lanes[1]}, lanes[:3], lanes} {
 		lost, err := b.Lost(t.Context(), some, 10)
 		if err != nil || len(lost) != want {

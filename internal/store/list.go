@@ -37,11 +37,11 @@ func scannedOn(page push.Page) bool {
 	return page.Next != nil && (n == 0 || *page.Next != positionOf(page.Pushes[n-1]))
 }
 
-// listQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found in their order by the tenant's index, or by the
-// recipient's.
+// listQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
+// in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back.
 func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int) pageQuery {
 	q := pageQuery{
-		limit: limit, table: "pushes", columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
+		limit: limit, table: "pushes", join: itsLive, columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
 	arg := func(value any) string {
@@ -61,7 +61,13 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 			fits = append(fits, `p.`+column+` = `+arg(value))
 		}
 	}
-	if f.Recipient == "" && f.Status != "" {
+	switch f.Status {
+	case "":
+	case push.Sending:
+		fits = append(fits, underWay)
+	case push.Scheduled:
+		fits = append(fits, `p.status = `+arg(string(f.Status)), `NOT `+underWay)
+	default:
 		fits = append(fits, `p.status = `+arg(string(f.Status)))
 	}
 	if q.scan = limit + 1; len(fits) > 1 {
@@ -69,22 +75,10 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	}
 	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM pushes p WHERE %s`, strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `))
 	if f.Recipient != "" {
-		found = fmt.Sprintf(`SELECT p.* FROM unnest(%s::text[]) AS s (status) CROSS JOIN LATERAL (
-			%s AND p.recipient_key = %s AND p.recipient = %s AND p.status = s.status ORDER BY p.send_at, p.id LIMIT %d) p`,
-			arg(statuses(f)), found, arg(push.RecipientKey(tenant, f.Recipient)), arg(f.Recipient), q.scan)
+		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
+			%s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,
+			found, arg(push.RecipientKey(tenant, f.Recipient)), arg(f.Recipient), q.scan)
 	}
 	q.scanned = fmt.Sprintf(`%s ORDER BY p.send_at, p.id LIMIT %d`, found, q.scan)
 	return q
-}
-
-// statuses are those that a filter chooses: the recipient's index has the pushes of each in their order.
-func statuses(f push.Filter) []string {
-	if f.Status != "" {
-		return []string{string(f.Status)}
-	}
-	all := make([]string, len(push.Statuses))
-	for i, s := range push.Statuses {
-		all[i] = string(s)
-	}
-	return all
 }

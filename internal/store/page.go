@@ -21,6 +21,7 @@ type pageQuery struct {
 	scan     int    // rows that scanned looks at, at most
 	limit    int    // of items
 	table    string // of the items
+	join     string // a further table of each item; empty: none
 	columns  string // of an item
 	size     string // how many bytes an item has
 	position string // the columns that order the list
@@ -42,9 +43,9 @@ func (q pageQuery) sql() string {
 		FROM (SELECT id FROM scanned p WHERE fits ORDER BY %[5]s LIMIT %[6]d) s JOIN %[7]s p ON p.id = s.id
 	)
 	SELECT %[8]s, last.*, coalesce(p.fitting, 0)
-	FROM last LEFT JOIN page p ON p.bytes_before < %[9]d
+	FROM last LEFT JOIN page p ON p.bytes_before < %[9]d %[10]s
 	ORDER BY %[5]s`,
-		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPageBytes)
+		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPageBytes, q.join)
 }
 
 // collectPage reads the items of a page with scan, and into the fields of last the position of the last row that was

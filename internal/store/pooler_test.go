@@ -253,7 +253,7 @@ func TestPooler_Reads(t *testing.T) {
 		for _, read := range reads(p) { // once, so that the types of its columns are known
 			_ = read(t.Context())
 		}
-		p.exec(t, `BEGIN; LOCK TABLE pushes`)
+		p.exec(t, `BEGIN; LOCK TABLE live, pushes`)
 		for name, read := range reads(p) {
 			t.Log(name)
 			wantCode(t, read(t.Context()), "57014") // query_canceled
@@ -265,8 +265,8 @@ func TestPooler_Reads(t *testing.T) {
 		p.exec(t, `ALTER TABLE pushes RENAME TO pushes_kept;
 			CREATE FUNCTION write() RETURNS bool LANGUAGE sql VOLATILE SECURITY DEFINER AS $$ INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), gen_random_uuid()::text) RETURNING true $$;
 			CREATE VIEW pushes AS SELECT * FROM pushes_kept WHERE write(); GRANT ALL ON pushes TO `+p.role)
-		p.exec(t, `INSERT INTO pushes_kept (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
-			SELECT gen_random_uuid(), $1, 1, 'r', 'log', '{}', s, s, s, s + interval '1 day' FROM (SELECT date_trunc('second', now()) AS s) s`, p.tenant)
+		p.exec(t, `INSERT INTO pushes_kept (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+			SELECT gen_random_uuid(), $1, 1, 'r', 'log', '{}', s, s, s, s + interval '1 day', 'scheduled' FROM (SELECT date_trunc('second', now()) AS s) s`, p.tenant)
 		_, err := p.List(t.Context(), p.tenant, push.Filter{}, push.Position{}, 5)
 		wantCode(t, err, "25006") // read_only_sql_transaction
 		if n := ask[int](t, p.db, `SELECT count(*) FROM tenants`); n != 1 {

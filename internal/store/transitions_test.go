@@ -72,7 +72,7 @@ func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 	t.Helper()
 	c := booking.Claim{Push: p, Attempt: max(1, p.Attempts)}
 	if p.Status == push.Sending {
-		c.Token = ask[[16]byte](t, b.db, `SELECT claim_token FROM pushes WHERE id = $1`, p.ID)
+		c.Token = ask[[16]byte](t, b.db, `SELECT token FROM live WHERE push_id = $1`, p.ID)
 	}
 	return c
 }
@@ -84,8 +84,16 @@ func TestStore_StateMachine(t *testing.T) {
 	b := setup(t)
 	b.exec(t, `CREATE TABLE arrows (before text, after text)`)
 	b.exec(t, `CREATE FUNCTION draw() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-		INSERT INTO arrows VALUES (CASE WHEN TG_OP = 'INSERT' THEN '' ELSE OLD.status END, NEW.status);
+		INSERT INTO arrows VALUES (CASE WHEN TG_OP = 'INSERT' THEN '' WHEN NEW.id IN (SELECT id FROM was_under_way) THEN 'sending' ELSE OLD.status END, NEW.status);
 		RETURN NEW; END $$`)
+	b.exec(t, `CREATE TABLE was_under_way (id uuid)`)
+	b.exec(t, `CREATE FUNCTION draw_attempt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		CASE WHEN TG_OP = 'DELETE' THEN INSERT INTO was_under_way VALUES (OLD.push_id);
+		WHEN OLD.token IS NULL THEN INSERT INTO arrows VALUES ('scheduled', 'sending');
+		ELSE INSERT INTO arrows VALUES ('sending', 'scheduled'); END CASE;
+		RETURN NULL; END $$`)
+	b.exec(t, `CREATE TRIGGER attempted AFTER UPDATE ON live FOR EACH ROW WHEN ((OLD.token IS NULL) <> (NEW.token IS NULL)) EXECUTE FUNCTION draw_attempt()`)
+	b.exec(t, `CREATE TRIGGER ended AFTER DELETE ON live FOR EACH ROW WHEN (OLD.token IS NOT NULL) EXECUTE FUNCTION draw_attempt()`)
 	b.exec(t, `CREATE TRIGGER inserted AFTER INSERT ON pushes FOR EACH ROW EXECUTE FUNCTION draw()`)
 	b.exec(t, `CREATE TRIGGER changed AFTER UPDATE ON pushes FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION draw()`)
 	for _, status := range push.Statuses {

@@ -55,8 +55,10 @@ func (b *bundle) inOrder(t *testing.T, p push.Push, calls []func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), `SELECT FROM pushes p JOIN sends s ON s.push_id = p.id WHERE p.id = $1 FOR UPDATE`, p.ID); err != nil {
-		t.Fatal(err)
+	for _, sql := range []string{`SELECT FROM live WHERE push_id = $1 FOR UPDATE`, `SELECT FROM sends WHERE push_id = $1 FOR UPDATE`} {
+		if _, err := tx.Exec(t.Context(), sql, p.ID); err != nil {
+			t.Fatal(err)
+		}
 	}
 	done := make(chan struct{})
 	for i, call := range calls {

@@ -13,19 +13,23 @@ import (
 
 // expireSQL reads all that is due in the lanes, for all channels, configured or not.
 const expireSQL = channelsSQL + `, late AS MATERIALIZED (
-		SELECT p.id
+		SELECT p.recipient_key, p.send_at, p.push_id
 		FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN unnest($3::bigint[], $4::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
-			SELECT id FROM pushes
-			WHERE ` + isScheduled + ` AND channel = c.name AND bulk = k.bulk AND (recipient_key & 255) BETWEEN l.first AND l.last
+			SELECT recipient_key, send_at, push_id FROM live
+			WHERE channel = c.name AND phase = k.phase AND (recipient_key & 255) BETWEEN l.first AND l.last
 				AND next_at <= statement_timestamp() AND expires_at <= statement_timestamp()
 			ORDER BY next_at LIMIT $2 FOR UPDATE SKIP LOCKED
 		) p
 		LIMIT $2
+	), taken AS (
+		DELETE FROM live l USING late
+		WHERE l.recipient_key = ANY (ARRAY[late.recipient_key]) AND l.send_at = late.send_at AND l.push_id = late.push_id
+		RETURNING l.push_id
 	), ended AS (
-		UPDATE pushes p SET status = 'expired', gen = gen + 1, updated_at = clock_timestamp(),
+		UPDATE pushes p SET status = 'expired', freed = true, plan = plan + 1, updated_at = clock_timestamp(),
 			last_error = concat_ws(': ', 'it expired before it could be sent',
 				CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)
-		FROM late WHERE p.id = late.id
+		FROM taken WHERE p.id = taken.push_id
 		RETURNING p.id, p.tenant_id, p.recipient, p.request_id, p.recipient_key
 	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended))
 	SELECT id, tenant_id, recipient, request_id FROM ended`
@@ -55,8 +59,8 @@ func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, 
 	err = s.readPool.QueryRow(ctx, channelsSQL+`
 		SELECT count(*), coalesce(clock_timestamp() - min(p.next_at), '0')
 		FROM channels c CROSS JOIN `+kinds+` CROSS JOIN LATERAL (
-			SELECT next_at FROM pushes
-			WHERE `+isScheduled+` AND channel = c.name AND bulk = k.bulk AND next_at <= statement_timestamp()
+			SELECT next_at FROM live
+			WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 			OFFSET 0
 		) p`).Scan(&pushes, &oldest)
 	return pushes, oldest, classify(err)
@@ -67,8 +71,8 @@ func (s *Store) Overdue(ctx context.Context) (d time.Duration, err error) {
 	err = s.readPool.QueryRow(ctx, channelsSQL+`
 		SELECT coalesce(clock_timestamp() - min(p.next_at), '0')
 		FROM channels c CROSS JOIN `+kinds+` CROSS JOIN LATERAL (
-			SELECT next_at FROM pushes
-			WHERE `+isScheduled+` AND channel = c.name AND bulk = k.bulk AND next_at <= statement_timestamp()
+			SELECT next_at FROM live
+			WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 			ORDER BY next_at LIMIT 1
 		) p
 		WHERE `+configured, s.cfg.Channels).Scan(&d)
