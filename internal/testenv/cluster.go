@@ -138,7 +138,9 @@ func (c *Cluster) Promote(master int) {
 	c.each(func(node *redis.Client) { ConfigSet(c.T, node, "cluster-node-timeout", "1000") })
 	c.Cleanup(func() {
 		if c.Failed() {
-			c.each(func(node *redis.Client) { c.Logf("%s knows:\n%s", node.Options().Addr, node.ClusterNodes(context.Background()).Val()) })
+			c.each(func(node *redis.Client) {
+				c.Logf("%s knows:\n%s", node.Options().Addr, node.ClusterNodes(context.Background()).Val())
+			})
 		}
 	})
 	replica := c.clients[masters+master]
