@@ -38,7 +38,7 @@ func (r *round) inTurn(ctx context.Context) (now time.Time, err error) {
 // backlog of one tenant does not make another's new pushes late.
 func (r *round) look(ctx context.Context) (now time.Time, err error) {
 	open := r.w.queues.open(r.slots)
-	r.asked, r.short = open, nil
+	r.asked, r.short = slices.Clone(open), nil
 	open = slices.DeleteFunc(open, func(c booking.DueChannel) bool { return slices.Contains(r.full, c.Name) })
 	wanted := r.slots
 	due, now, err := r.w.store.Due(ctx, booking.DueOrder{
