@@ -103,8 +103,13 @@ func TestRedisCluster_Burst(t *testing.T) {
 		}
 	}
 	t.Logf("the last of %d pushes was %s late", pushes, last)
-	if worker.metric("sendquota_polling") != 0 || worker.metric("sendquota_overdue_total") != 0 || worker.metric("sendquota_pace_errors_total") != 0 || !redisIs("ok", b.bundle) {
+	if worker.metric("sendquota_polling") != 0 || worker.metric("sendquota_overdue_total") != 0 || !redisIs("ok", b.bundle) {
 		t.Error("the worker did without Redis")
+	}
+	for line := range strings.Lines(worker.Log()) { // a busy machine may answer late, but no node refuses a script
+		if strings.Contains(line, "do without Redis") && !strings.Contains(line, "context deadline exceeded") {
+			t.Error(line)
+		}
 	}
 	b.wantAudited()
 	kinds := map[string]bool{}
