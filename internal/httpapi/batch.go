@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -68,6 +69,7 @@ func (b *batchForm) readMember(r *reader, i int, _ string, _ *fieldErrors) {
 	if i == cap(b.forms) {
 		b.forms = slices.Grow(b.forms, min(3*i+4, maxMembers)) // forms are large to copy
 	}
+	bulkhead.Yield()
 	b.forms = append(b.forms[:i], form{})
 	f, from := &b.forms[i], r.offset()
 	f.read(r, &pushFields)
@@ -159,6 +161,7 @@ func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) erro
 	v := batchView{Results: make([]resultView, len(members))}
 	replayed := 0
 	for i, m := range members {
+		bulkhead.Yield()
 		if m.Err != nil {
 			v.Refused++
 			if refusal, ok := errors.AsType[*schedule.Refusal](m.Err); ok {

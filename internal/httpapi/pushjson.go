@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
 // appender writes itself as encoding/json would, in a quarter of the time: a fifth of what a batch costs the API would
@@ -28,11 +30,12 @@ func (v batchView) appendJSON(b []byte) []byte {
 
 func (v pageView) appendJSON(b []byte) []byte {
 	b = append(slices.Grow(b, len(v.Pushes)*usualPush), `{"pushes":`...)
-	b = appendAll(b, v.Pushes, func(p **pushView, b []byte) []byte { return (*p).appendJSON(b) })
+	b = appendAll(b, v.Pushes, func(p **pushView, b []byte) []byte { bulkhead.Yield(); return (*p).appendJSON(b) })
 	return append(appendText(b, `,"next_page_token":`, v.NextPageToken), '}')
 }
 
 func (v *resultView) appendJSON(b []byte) []byte {
+	bulkhead.Yield()
 	b = strconv.AppendInt(append(b, `{"index":`...), int64(v.Index), 10)
 	b = strconv.AppendInt(append(b, `,"status":`...), int64(v.Status), 10)
 	if v.Push != nil {

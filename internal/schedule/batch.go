@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -39,6 +40,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	var planned []int
 	faulty := false
 	for i := range members {
+		bulkhead.Yield()
 		m := &members[i]
 		if m.Err != nil {
 			faulty, m.Err = true, badForm{m.Err}
@@ -94,6 +96,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	why := explanations{drafts: order.Drafts}
 	defer why.turn.end()
 	for n, i := range planned {
+		bulkhead.Yield()
 		m := &members[i]
 		if d, v := order.Drafts[n], decisions[n]; v.Outcome == booking.NoPlace {
 			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), d.Push.SendAt, v)

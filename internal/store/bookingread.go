@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -184,6 +185,7 @@ func (r *bookingRead) View(recipient quota.Recipient) *quota.View {
 
 // Done drops the view of a recipient that no other draft is for.
 func (r *bookingRead) Done(recipient quota.Recipient) {
+	bulkhead.Yield()
 	sp := &r.spans[r.at[recipient]]
 	if sp.uses--; sp.uses == 0 && !sp.keep {
 		sp.view = quota.View{}
