@@ -20,19 +20,25 @@ const allUnderWay = `(
 			` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
 		)`
 
+// attemptColumns are those of an attempt. One that is under way stands in live alone.
+const (
+	attemptNames    = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, under_way`
+	attemptColumns  = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, false AS under_way`
+	underWayColumns = `l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL::timestamptz, NULL::timestamptz, NULL::text, true`
+)
+
 // allSends are the attempts that have ended, and those under way.
 const allSends = `(
-			SELECT push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome FROM sends
+			SELECT ` + attemptColumns + ` FROM sends
 			UNION ALL
-			SELECT l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL, NULL, NULL
-			FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
+			SELECT ` + underWayColumns + ` FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
 		)`
 
-// underWayQuery looks at all attempts that have not ended.
-func (s AuditScope) underWayQuery() auditQuery {
+// underWayQuery looks at attempts that have not ended.
+func (c auditCut) underWayQuery() auditQuery {
 	return auditQuery{
 		who:   `p.tenant_id, p.recipient, p.id`,
-		from:  allUnderWay + ` l JOIN pushes p ON p.id = l.push_id`,
+		from:  c.underWay + ` l JOIN pushes p ON p.id = l.push_id`,
 		where: `true`,
 		checks: []auditCheck{
 			{"open-attempt", `p.status <> 'scheduled' OR l.attempts <> p.attempts + 1`,
@@ -44,11 +50,11 @@ func (s AuditScope) underWayQuery() auditQuery {
 }
 
 // attemptQuery holds each attempt to its push.
-func (s AuditScope) attemptQuery() auditQuery {
+func (c auditCut) attemptQuery() auditQuery {
 	return auditQuery{
 		who:   `s.tenant_id, s.recipient, s.push_id`,
-		from:  allSends + ` s LEFT JOIN ` + shownPushes + ` p ON p.id = s.push_id`,
-		where: s.startedIn("s", ""),
+		from:  c.sends.from + ` s LEFT JOIN ` + shownPushes + ` p ON p.id = s.push_id`,
+		where: c.sends.where,
 		checks: []auditCheck{
 			{"orphan", `(s.tenant_id, s.recipient_key, s.recipient, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.recipient, p.channel)`,
 				`format('attempt %s belongs to %s', s.attempt, CASE WHEN p.id IS NULL THEN 'no push' ELSE 'a push of another tenant, recipient or channel' END)`},

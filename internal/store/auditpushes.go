@@ -1,21 +1,22 @@
 package store
 
-// waitingQuery finds pushes that are due and forgotten, by the index live_lane. A push that waits for another attempt of
-// its recipient is not forgotten.
-func (s AuditScope) waitingQuery() auditQuery {
+// allForgotten are the rows in live of pushes that are due for long and still wait, by the index live_lane.
+const allForgotten = `(
+			` + channelsSQL + `
+			SELECT l.* FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
+				SELECT * FROM live WHERE channel = c.name AND phase = k.phase AND next_at < now() - @grace::interval OFFSET 0
+			) l
+		)`
+
+// waitingQuery finds pushes that are due and forgotten. A push that waits for another attempt of its recipient is not
+// forgotten.
+func (c auditCut) waitingQuery() auditQuery {
 	return auditQuery{
-		who: `p.tenant_id, p.recipient, p.id`,
-		from: `(` + channelsSQL + `
-			SELECT p.tenant_id, p.recipient, p.id, l.recipient_key, l.next_at, l.expires_at
-			FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
-				SELECT * FROM live
-				WHERE channel = c.name AND phase = k.phase AND next_at < now() - @grace::interval
-				OFFSET 0
-			) l JOIN pushes p ON p.id = l.push_id
-		) p`,
+		who:  `p.tenant_id, p.recipient, p.id`,
+		from: c.forgotten + ` l JOIN pushes p ON p.id = l.push_id`,
 		where: `NOT EXISTS (
-			SELECT FROM live o WHERE o.recipient_key = ANY (ARRAY[p.recipient_key]) AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
-		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', p.next_at, p.expires_at)`}},
+			SELECT FROM live o WHERE o.recipient_key = ANY (ARRAY[l.recipient_key]) AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
+		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', l.next_at, l.expires_at)`}},
 	}
 }
 
@@ -23,11 +24,11 @@ func (s AuditScope) waitingQuery() auditQuery {
 const wantedKey = `('x' || encode(substr(sha256(uuid_send(p.tenant_id) || convert_to(p.recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint`
 
 // pushQuery looks at pushes by themselves.
-func (s AuditScope) pushQuery() auditQuery {
+func (c auditCut) pushQuery() auditQuery {
 	return auditQuery{
 		who:   `p.tenant_id, p.recipient, p.id`,
 		from:  `pushes p LEFT JOIN tenants t ON t.id = p.tenant_id ` + itsLive + ``,
-		where: s.promisedIn("p", ""),
+		where: c.pushes,
 		checks: []auditCheck{
 			{"not-live", `(p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
 				OR l.token IS NULL AND l.next_at <> p.next_at`,
@@ -51,13 +52,13 @@ func (s AuditScope) pushQuery() auditQuery {
 
 // recordQuery holds the record of each push to all of its attempts. None has a number above the push's count (see
 // attemptQuery), so that as many as that have no gaps.
-func (s AuditScope) recordQuery() auditQuery {
+func (c auditCut) recordQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
 		from: `(
 			SELECT p.id, p.tenant_id, p.recipient, p.status, p.attempts, p.possibly_delivered, count(s.push_id) AS rows,
 				bool_or(s.outcome = 'delivered') IS TRUE AS delivered, bool_or(s.outcome = 'unknown') IS TRUE AS unknown
-			FROM pushes p LEFT JOIN sends s ON s.push_id = p.id WHERE ` + s.promisedIn("p", "") + `
+			FROM pushes p LEFT JOIN sends s ON s.push_id = p.id WHERE ` + c.pushes + `
 			GROUP BY p.id
 		) p`,
 		where: `true`,
@@ -73,16 +74,16 @@ func (s AuditScope) recordQuery() auditQuery {
 }
 
 // requestQuery compares the pushes that one Idempotency-Key made, one with the next.
-func (s AuditScope) requestQuery() auditQuery {
+func (c auditCut) requestQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
 		from: `(
 			SELECT tenant_id, recipient, id, idempotency_id, idempotency_hash,
 				row_number() OVER w > 1 AND (tenant_id, idempotency_hash) IS DISTINCT FROM (lag(tenant_id) OVER w, lag(idempotency_hash) OVER w) AS differs
-			FROM pushes WHERE idempotency_id IS NOT NULL AND ` + s.promisedIn("pushes", "") + `
+			FROM ` + c.requests.from + ` p
 			WINDOW w AS (PARTITION BY idempotency_id ORDER BY created_at, id)
 		) p`,
-		where: `true`,
+		where: c.requests.where,
 		checks: []auditCheck{{"idempotency", `differs OR idempotency_hash IS NULL`,
 			`format('another request made a push under its Idempotency-Key (idempotency_id %s)', idempotency_id)`}},
 	}

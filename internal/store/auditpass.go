@@ -1,0 +1,310 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// AuditPlan says what the workers audit, and how often.
+type AuditPlan struct {
+	Policy quota.Policy
+	Every  time.Duration // a pass begins no earlier after the one before
+	Back   time.Duration // what was to be sent, or was sent, so long ago is audited again while it may change
+	Ahead  time.Duration // what is to be sent so soon is audited
+	Rows   int           // in a chunk at most; 0: 2000
+}
+
+// AuditPass is one pass of the workers' audit: over all that is live, and over the hours of send times that are not closed.
+// An hour is closed when all of its pushes ended so long ago that no worker changes them any more, and the audit found
+// nothing there. It is not read again. How far a pass has come is in the table audit_pass: another worker goes on with it.
+type AuditPass struct {
+	store  *Store
+	worker uuid.UUID
+	plan   AuditPlan
+	state  auditState
+}
+
+// AuditResult is what a pass has found.
+type AuditResult struct {
+	Began, Ended time.Time                // by Postgres' clock
+	Busy         time.Duration            // of this, for how long it read
+	Found        map[string]*AuditFinding // by check
+}
+
+// AuditFinding counts the violations of one check.
+type AuditFinding struct {
+	Violations int
+	Pushes     []uuid.UUID // the first ones
+}
+
+// AuditChunk tells what a chunk was.
+type AuditChunk struct {
+	Rows    int
+	Took    time.Duration
+	TooLong bool // it was given up, and the next one is half as large
+	Skipped bool // even one row takes too long: it was not audited
+}
+
+const (
+	auditLease = time.Minute // a worker that does not go on for so long loses the pass
+	namedFound = 10          // pushes of each check are kept
+
+	// auditSlice is the time of send times that is closed at once.
+	auditSlice = time.Hour
+	// settled is how long after a push has ended no worker changes it, or what it is compared with, any more.
+	settled = longAttempt + auditGrace
+	// gone is by how much older an hour beyond [AuditPlan.Back] must be, to be read again, than when it was read last.
+	gone = 4
+
+	leastStep, mostStep = time.Millisecond, 24 * time.Hour // of times of attempts
+)
+
+// errTooLong says that a chunk would hold its snapshot too long.
+var errTooLong = errors.New("the chunk takes too long")
+
+// auditState is how far a pass is.
+type auditState struct {
+	AuditResult
+	Walk  walk
+	Since time.Time   // earlier hours are closed although there are violations
+	Open  []time.Time // hours that are not to be closed
+}
+
+// walk is where a pass is, and how large its chunks are.
+type walk struct {
+	Through string
+	Rows    int
+	Step    time.Duration // of the walk through attempts
+	Spans   []stretch     // of send times, all that the pass goes through
+	Span    int           // the one that it is in
+
+	Key    int64     `json:",omitempty"` // the last row of live …
+	At     string    `json:",omitempty"` // … as text: it may be infinite
+	ID     uuid.UUID // of that, or of the last push
+	Tenant uuid.UUID
+	From   time.Time // the last push's send time; or where attempts are to be read from
+}
+
+// stretch is a stretch of time.
+type stretch struct{ From, Until time.Time }
+
+// The walks of a pass, in their order. The last two are repeated for each span.
+const throughLive, throughPushes, throughSends = "live", "pushes", "sends"
+
+// enter begins a walk.
+func (w *walk) enter(through string) {
+	w.Through, w.ID, w.Tenant = through, uuid.Nil, uuid.Nil
+	if w.Span < len(w.Spans) {
+		w.From = w.Spans[w.Span].From
+	}
+}
+
+func (w *walk) over() bool { return w.Through != throughLive && w.Span >= len(w.Spans) }
+
+// halve makes chunks smaller, and reports whether it could.
+func (w *walk) halve() bool {
+	if w.Through == throughSends {
+		w.Step /= 2
+		return w.Step >= leastStep
+	}
+	w.Rows /= 2
+	return w.Rows > 0
+}
+
+// ownAuditSQL takes the pass for a worker, unless another one has it, or there is none and the last one is too recent.
+const ownAuditSQL = `
+	UPDATE audit_pass SET owner = $1, owned_until = clock_timestamp() + $2::interval
+	WHERE (owner = $1 OR owned_until <= clock_timestamp())
+		AND (state IS NOT NULL OR last IS NULL OR (last->>'Began')::timestamptz + $3::interval <= clock_timestamp())
+	RETURNING state, clock_timestamp()`
+
+// slicesSQL lists the hours to go through: from the first that was ever looked at, those that are not closed. Beyond
+// the time that is always looked at, one is read again when it has grown older by a part of its age.
+const slicesSQL = `
+	SELECT s FROM generate_series(
+		least($1::timestamptz, (SELECT slice FROM audited ORDER BY slice LIMIT 1)), $2::timestamptz, $3::interval) s
+	LEFT JOIN audited a ON a.slice = s
+	WHERE a.slice IS NULL OR NOT a.closed AND (s >= $1 OR a.looked_at + ($4::timestamptz - s) / $5::int <= $4)
+	ORDER BY s`
+
+// BeginAudit takes the pass of the workers' audit for one of them, or begins one. It returns nil while another worker has
+// it, and when the last one is too recent.
+func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan AuditPlan) (*AuditPass, error) {
+	plan.Rows = cmp.Or(plan.Rows, 2000)
+	p := &AuditPass{store: s, worker: worker, plan: plan}
+	own := false
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var now time.Time
+		state := (*auditState)(nil)
+		err := c.QueryRow(ctx, ownAuditSQL, [16]byte(worker), auditLease, plan.Every).Scan(&state, &now)
+		if own = err == nil; errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil || state != nil {
+			if state != nil {
+				p.state = *state
+			}
+			return err
+		}
+		return p.begin(ctx, c, now)
+	})
+	if err != nil || !own {
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin plans a new pass.
+func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) error {
+	from, until := now.Add(-p.plan.Back).Truncate(auditSlice), now.Add(p.plan.Ahead)
+	rows, _ := c.Query(ctx, slicesSQL, from, until, auditSlice, now, gone)
+	hours, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	if err != nil {
+		return err
+	}
+	w := walk{Through: throughLive, Rows: p.plan.Rows, Step: time.Minute, Key: math.MinInt64, At: "-infinity"}
+	for _, h := range hours {
+		end := h.Add(auditSlice)
+		if end.After(until) {
+			end = until
+		}
+		if n := len(w.Spans); n > 0 && w.Spans[n-1].Until.Equal(h) {
+			w.Spans[n-1].Until = end
+		} else {
+			w.Spans = append(w.Spans, stretch{h, end})
+		}
+	}
+	p.state = auditState{AuditResult: AuditResult{Began: now, Found: map[string]*AuditFinding{}}, Walk: w, Since: from}
+	return nil
+}
+
+// Over reports whether all was audited.
+func (p *AuditPass) Over() bool { return p.state.Walk.over() }
+
+// Result is what was found so far.
+func (p *AuditPass) Result() AuditResult { return p.state.AuditResult }
+
+// Next audits a chunk, and writes down how far the pass is. It tells found, unless that is nil, of each violation. It
+// reports whether the worker still has the pass.
+func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c AuditChunk, own bool, err error) {
+	began, findings := time.Now(), []Finding(nil)
+	state, open := p.state, slices.Clone(p.state.Open)
+	w := state.Walk
+	read, err := p.read(ctx, &w, false, func(f Finding, slice time.Time) {
+		if findings = append(findings, f); !slice.Before(state.Since) {
+			open = append(open, slice)
+		}
+	})
+	switch {
+	case err != nil && (errors.Is(err, errTooLong) || hasCode(err, canceled)) && ctx.Err() == nil:
+		if findings, open, c.TooLong = nil, slices.Clone(p.state.Open), true; state.Walk.halve() {
+			w = state.Walk
+			break
+		}
+		w = p.state.Walk
+		if read, err = p.read(ctx, &w, true, nil); err != nil {
+			return c, true, fmt.Errorf("audit: %w", classify(err))
+		}
+		c.Skipped = true
+		for _, slice := range read.slices {
+			open = append(open, slice)
+		}
+	case err != nil:
+		return c, true, fmt.Errorf("audit: %w", classify(err))
+	default:
+		if c.Rows = read.rows; w.Through != throughSends && time.Since(began) < chunkTime/2 {
+			w.Rows = min(2*w.Rows, p.plan.Rows)
+		}
+		open = append(open, read.open...)
+	}
+	c.Took = time.Since(began)
+	for _, f := range findings {
+		state.add(f)
+		if found != nil {
+			found(f)
+		}
+	}
+	slices.SortFunc(open, time.Time.Compare)
+	state.Walk, state.Open = w, slices.CompactFunc(open, time.Time.Equal)
+	state.Busy += c.Took
+	p.state = state
+	own, err = p.save(ctx)
+	return c, own, err
+}
+
+// add counts a violation.
+func (s *auditState) add(f Finding) {
+	of := s.Found[f.Check]
+	if of == nil {
+		of = &AuditFinding{}
+		s.Found[f.Check] = of
+	}
+	if of.Violations++; len(of.Pushes) < namedFound {
+		of.Pushes = append(of.Pushes, f.Push)
+	}
+}
+
+// save writes down how far the pass is, or that it is over.
+func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
+	err = p.store.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		if p.Over() {
+			own, err = p.end(ctx, c)
+			return err
+		}
+		state, err := json.Marshal(p.state)
+		if err != nil {
+			return err
+		}
+		tag, err := c.Exec(ctx, `UPDATE audit_pass SET state = $2, owned_until = clock_timestamp() + $3::interval WHERE owner = $1`, [16]byte(p.worker), state, auditLease)
+		own = tag.RowsAffected() > 0
+		return err
+	})
+	return own, err
+}
+
+// end closes the hours in which nothing can change any more.
+func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err error) {
+	st := &p.state
+	var hours []time.Time
+	var closed []bool
+	for _, s := range st.Walk.Spans {
+		for h := s.From; !h.Add(auditSlice).After(st.Began); h = h.Add(auditSlice) {
+			if h.Add(auditSlice).After(s.Until) {
+				break
+			}
+			_, open := slices.BinarySearchFunc(st.Open, h, time.Time.Compare)
+			hours, closed = append(hours, h), append(closed, !open && !h.Add(auditSlice+settled).After(st.Began))
+		}
+	}
+	err = c.QueryRow(ctx, `
+		WITH over AS (
+			UPDATE audit_pass SET state = NULL, last = jsonb_set($2::jsonb, '{Ended}', to_jsonb(clock_timestamp())), owned_until = '-infinity' WHERE owner = $1
+			RETURNING (last->>'Ended')::timestamptz AS ended
+		), looked AS (
+			INSERT INTO audited (slice, closed, looked_at)
+			SELECT h, c, $5 FROM over, unnest($3::timestamptz[], $4::bool[]) AS n (h, c)
+			ON CONFLICT (slice) DO UPDATE SET closed = EXCLUDED.closed, looked_at = EXCLUDED.looked_at
+		) SELECT ended FROM over`, [16]byte(p.worker), p.state.AuditResult, hours, closed, st.Began).Scan(&st.Ended)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// LastAudit returns what the pass found that ended last, whichever worker ended it; nil: there was none.
+func (s *Store) LastAudit(ctx context.Context) (last *AuditResult, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT last FROM audit_pass`).Scan(&last)
+	return last, classify(err)
+}
