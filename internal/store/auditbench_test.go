@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -66,12 +67,12 @@ func BenchmarkAudit(b *testing.B) {
 	})
 	for _, c := range []struct {
 		name string
-		plan store.AuditPlan
+		plan booking.AuditPlan
 		warm bool
 	}{
-		{"everything in chunks", store.AuditPlan{Back: 60 * 24 * time.Hour, Ahead: 48 * time.Hour}, false},
-		{"first pass", store.AuditPlan{Back: threeRules.Reach() + 30*time.Minute, Ahead: 24 * time.Hour}, false},
-		{"later pass", store.AuditPlan{Back: threeRules.Reach() + 30*time.Minute, Ahead: 24 * time.Hour}, true},
+		{"everything in chunks", booking.AuditPlan{Back: 60 * 24 * time.Hour, Ahead: 48 * time.Hour}, false},
+		{"first pass", booking.AuditPlan{Back: threeRules.Reach() + 30*time.Minute, Ahead: 24 * time.Hour}, false},
+		{"later pass", booking.AuditPlan{Back: threeRules.Reach() + 30*time.Minute, Ahead: 24 * time.Hour}, true},
 	} {
 		c.plan.Policy = threeRules
 		b.Run(c.name, func(b *testing.B) {

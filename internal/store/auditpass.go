@@ -14,17 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/booking"
 )
-
-// AuditPlan says what the workers audit, and how often.
-type AuditPlan struct {
-	Policy quota.Policy
-	Every  time.Duration // a pass begins no earlier after the one before
-	Back   time.Duration // what was to be sent, or was sent, so long ago is audited again while it may change
-	Ahead  time.Duration // what is to be sent so soon is audited
-	Rows   int           // in a chunk at most; 0: 2000
-}
 
 // AuditPass is one pass of the workers' audit: over all that is live, and over the hours of send times that are not closed.
 // An hour is closed when all of its pushes ended so long ago that no worker changes them any more, and the audit found
@@ -32,29 +23,8 @@ type AuditPlan struct {
 type AuditPass struct {
 	store  *Store
 	worker uuid.UUID
-	plan   AuditPlan
+	plan   booking.AuditPlan
 	state  auditState
-}
-
-// AuditResult is what a pass has found.
-type AuditResult struct {
-	Began, Ended time.Time                // by Postgres' clock
-	Busy         time.Duration            // of this, for how long it read
-	Found        map[string]*AuditFinding // by check
-}
-
-// AuditFinding counts the violations of one check.
-type AuditFinding struct {
-	Violations int
-	Pushes     []uuid.UUID // the first ones
-}
-
-// AuditChunk tells what a chunk was.
-type AuditChunk struct {
-	Rows    int
-	Took    time.Duration
-	TooLong bool // it was given up, and the next one is half as large
-	Skipped bool // even one row takes too long: it was not audited
 }
 
 const (
@@ -65,7 +35,7 @@ const (
 	auditSlice = time.Hour
 	// settled is how long after a push has ended no worker changes it, or what it is compared with, any more.
 	settled = longAttempt + auditGrace
-	// gone is by how much older an hour beyond [AuditPlan.Back] must be, to be read again, than when it was read last.
+	// gone is by how much older an hour beyond [booking.AuditPlan.Back] must be, to be read again, than when it was read last.
 	gone = 4
 
 	leastStep, mostStep = time.Millisecond, 24 * time.Hour // of times of attempts
@@ -76,7 +46,7 @@ var errTooLong = errors.New("the chunk takes too long")
 
 // auditState is how far a pass is.
 type auditState struct {
-	AuditResult
+	booking.AuditResult
 	Walk  walk
 	Since time.Time   // earlier hours are closed although there are violations
 	Open  []time.Time // hours that are not to be closed
@@ -141,7 +111,7 @@ const slicesSQL = `
 
 // BeginAudit takes the pass of the workers' audit for one of them, or begins one. It returns nil while another worker has
 // it, and when the last one is too recent.
-func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan AuditPlan) (*AuditPass, error) {
+func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan) (*AuditPass, error) {
 	plan.Rows = cmp.Or(plan.Rows, 2000)
 	p := &AuditPass{store: s, worker: worker, plan: plan}
 	own := false
@@ -186,7 +156,7 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 			w.Spans = append(w.Spans, stretch{h, end})
 		}
 	}
-	p.state = auditState{AuditResult: AuditResult{Began: now, Found: map[string]*AuditFinding{}}, Walk: w, Since: from}
+	p.state = auditState{AuditResult: booking.AuditResult{Began: now, Found: map[string]*booking.AuditFinding{}}, Walk: w, Since: from}
 	return nil
 }
 
@@ -194,11 +164,11 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 func (p *AuditPass) Over() bool { return p.state.Walk.over() }
 
 // Result is what was found so far.
-func (p *AuditPass) Result() AuditResult { return p.state.AuditResult }
+func (p *AuditPass) Result() booking.AuditResult { return p.state.AuditResult }
 
 // Next audits a chunk, and writes down how far the pass is. It tells found, unless that is nil, of each violation. It
 // reports whether the worker still has the pass.
-func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c AuditChunk, own bool, err error) {
+func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {
 	began, findings := time.Now(), []Finding(nil)
 	state, open := p.state, slices.Clone(p.state.Open)
 	w := state.Walk
@@ -217,9 +187,9 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c AuditChunk
 		if read, err = p.read(ctx, &w, true, nil); err != nil {
 			return c, true, fmt.Errorf("audit: %w", classify(err))
 		}
-		c.Skipped = true
-		for _, slice := range read.slices {
-			open = append(open, slice)
+		c.Skipped = w.ID
+		for id, slice := range read.slices {
+			c.Skipped, open = id, append(open, slice)
 		}
 	case err != nil:
 		return c, true, fmt.Errorf("audit: %w", classify(err))
@@ -248,7 +218,7 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c AuditChunk
 func (s *auditState) add(f Finding) {
 	of := s.Found[f.Check]
 	if of == nil {
-		of = &AuditFinding{}
+		of = &booking.AuditFinding{}
 		s.Found[f.Check] = of
 	}
 	if of.Violations++; len(of.Pushes) < namedFound {
@@ -303,8 +273,39 @@ func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err err
 	return err == nil, err
 }
 
+// RunAudit takes the pass of the workers' audit for one of them, or begins one, and carries it to its end. It reports
+// whether it did: it does not while another worker has the pass, or when the last one is too recent. after is called behind
+// each chunk, without a snapshot; its error ends the run. Another worker, or the next run, goes on from there.
+func (s *Store) RunAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan, after func(booking.AuditChunk) error) (ended bool, err error) {
+	p, err := s.BeginAudit(ctx, worker, plan)
+	if err != nil || p == nil {
+		return false, err
+	}
+	for !p.Over() {
+		chunk, own, err := p.Next(ctx, nil)
+		if err == nil && own {
+			err = after(chunk)
+		}
+		if err != nil {
+			return false, errors.Join(err, p.leave(ctx))
+		}
+		if !own {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// leave lets another worker go on at once.
+func (p *AuditPass) leave(ctx context.Context) error {
+	return p.store.inTx(context.WithoutCancel(ctx), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `UPDATE audit_pass SET owned_until = '-infinity' WHERE owner = $1`, [16]byte(p.worker))
+		return err
+	})
+}
+
 // LastAudit returns what the pass found that ended last, whichever worker ended it; nil: there was none.
-func (s *Store) LastAudit(ctx context.Context) (last *AuditResult, err error) {
+func (s *Store) LastAudit(ctx context.Context) (last *booking.AuditResult, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT last FROM audit_pass`).Scan(&last)
 	return last, classify(err)
 }

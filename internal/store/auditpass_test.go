@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -20,7 +21,7 @@ func (b *bundle) forgetAudits(t testing.TB) {
 // beginAudit takes or begins a pass of an hour back and a day ahead.
 func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, rows int) *store.AuditPass {
 	t.Helper()
-	p, err := b.BeginAudit(t.Context(), uuid.New(), store.AuditPlan{Policy: policy, Back: policy.Reach() + time.Hour, Ahead: 24 * time.Hour, Rows: rows})
+	p, err := b.BeginAudit(t.Context(), uuid.New(), booking.AuditPlan{Policy: policy, Back: policy.Reach() + time.Hour, Ahead: 24 * time.Hour, Rows: rows})
 	if err != nil || p == nil {
 		t.Fatal(p, err)
 	}
@@ -32,7 +33,7 @@ func finishAudit(t testing.TB, p *store.AuditPass) (all []store.Finding) {
 	t.Helper()
 	for !p.Over() {
 		c, own, err := p.Next(t.Context(), func(f store.Finding) { all = append(all, f) })
-		if err != nil || !own || c.Skipped {
+		if err != nil || !own || c.Skipped != uuid.Nil {
 			t.Fatal(c, own, err)
 		}
 	}
