@@ -94,7 +94,7 @@ func (p *AuditPass) pushCut() auditCut {
 	}
 }
 
-// liveQueries and pushQueries are what is asked of a chunk. Attempts and keys are asked for where there are some.
+// liveQueries are what is asked of rows of live.
 func (c auditCut) liveQueries(forgotten, underWay bool) (all []auditQuery) {
 	if forgotten {
 		all = append(all, c.waitingQuery())
@@ -108,13 +108,15 @@ func (c auditCut) liveQueries(forgotten, underWay bool) (all []auditQuery) {
 	return all
 }
 
+// pushQueries are what is asked of pushes. Where none was tried, and none says that it was, no record is compared with
+// attempts.
 func (c auditCut) pushQueries(tried, keyed bool) []auditQuery {
-	all := []auditQuery{c.pushQuery(), c.recordQuery()}
+	all := []auditQuery{c.pushQuery()}
 	if len(c.policy) > 0 {
 		all = append(all, c.promisedQuery())
 	}
 	if tried {
-		all = append(all, c.attemptQuery(), c.overlapQuery())
+		all = append(all, c.recordQuery(), c.attemptQuery(), c.overlapQuery())
 		if len(c.policy) > 0 {
 			all = append(all, c.actualQuery())
 		}
@@ -167,9 +169,10 @@ const tenantsSQL = `
 // pushesSQL reads pushes of tenants in a span, by the index pushes_tenant, one tenant after the other.
 const pushesSQL = `
 	SELECT p.tenant_id, p.send_at, p.id, p.status IN ('scheduled', 'sending') OR p.updated_at > now() - @settled::interval,
-		p.attempts > 0 OR EXISTS (SELECT FROM sends WHERE push_id = p.id), p.idempotency_id IS NOT NULL
+		p.attempts > 0 OR p.possibly_delivered OR p.status NOT IN ('scheduled', 'canceled', 'expired') OR EXISTS (SELECT FROM sends WHERE push_id = p.id),
+		p.idempotency_id IS NOT NULL
 	FROM unnest(@tenants::uuid[]) t (id) CROSS JOIN LATERAL (
-		SELECT tenant_id, send_at, id, status, updated_at, attempts, idempotency_id FROM pushes
+		SELECT tenant_id, send_at, id, status, updated_at, attempts, possibly_delivered, idempotency_id FROM pushes
 		WHERE tenant_id = t.id AND send_at < @until::timestamptz
 			AND (send_at, id) > (CASE WHEN t.id = @tenant::uuid THEN @behind_at::timestamptz ELSE @since::timestamptz END, CASE WHEN t.id = @tenant::uuid THEN @behind_id::uuid ELSE @none::uuid END)
 		ORDER BY send_at, id LIMIT @rows
