@@ -102,7 +102,7 @@ func TestAuditPass_TooLong(t *testing.T) {
 			skipped = c.Skipped
 		}
 	}
-	if found := p.Result().Found["attempts"]; skipped != bad.ID || tooLong != 3 || found == nil || found.Violations != 1 {
+	if found := p.Result().Found["attempts"]; skipped != bad.ID || tooLong < 3 || found == nil || found.Violations != 1 {
 		t.Errorf("%d chunks took too long, %s was left out, want %s; found %+v", tooLong, skipped, bad.ID, p.Result().Found)
 	}
 	if closed := ask[bool](t, b.db, `SELECT closed FROM audited WHERE slice = date_trunc('hour', (SELECT send_at FROM pushes WHERE id = $1))`, bad.ID); closed {
