@@ -17,6 +17,8 @@ var (
 	index       = regexp.MustCompile(`(?i)CREATE (?:UNIQUE )?INDEX\s[^;]*?\sON ` + large)
 	withoutTx   = regexp.MustCompile(`\A-- \+goose NO TRANSACTION\n`)
 	concurrent  = regexp.MustCompile(`(?is)\A\s*CREATE (UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS \w+\s[^;]*;\s*\z`)
+	fill        = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?\nDO \$\$.*\bFOR SHARE\b.*\bCOMMIT;.*?-- \+goose StatementEnd`)
+	analyze     = regexp.MustCompile(`(?i)\A\s*ANALYZE \w+;\s*\z`)
 	dropsIndex  = regexp.MustCompile(`(?is)\A\s*DROP INDEX CONCURRENTLY IF EXISTS \w+;\s*\z`)
 	rewritten   = regexp.MustCompile(`(?im)^\s*(UPDATE|DELETE FROM|VACUUM FULL|CLUSTER) ` + large)
 	altered     = regexp.MustCompile(`(?i)\bALTER TABLE (?:ONLY )?` + large + `([^;]*)`)
@@ -36,8 +38,10 @@ func wrong(text string) (faults []string) {
 	}
 	if withoutTx.MatchString(text) {
 		builds, drops := concurrent.MatchString(up) && dropsIndex.MatchString(down), dropsIndex.MatchString(up) && concurrent.MatchString(down)
-		if !builds && !drops {
-			faults = append(faults, "without a transaction it must be one CREATE INDEX CONCURRENTLY IF NOT EXISTS one way, and one DROP INDEX CONCURRENTLY IF EXISTS the other")
+		fills := fill.MatchString(text) && analyze.MatchString(up)
+		if !builds && !drops && !fills {
+			faults = append(faults, "without a transaction it must be one CREATE INDEX CONCURRENTLY IF NOT EXISTS one way, and one DROP INDEX CONCURRENTLY IF EXISTS the other; "+
+				"or one DO block that fills a table from rows that it locks FOR SHARE, with a COMMIT after each portion, and then an ANALYZE")
 		}
 		return faults
 	}
@@ -98,6 +102,10 @@ func TestWrong(t *testing.T) {
 		up + "ALTER TABLE pushes ADD CONSTRAINT c CHECK (a > 0) NOT VALID;" + down:                                                                            0,
 		alone + up + "-- What for.\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON pushes (a) WHERE b;\n-- +goose Down\nDROP INDEX CONCURRENTLY IF EXISTS i;\n": 0,
 		alone + up + "DROP INDEX CONCURRENTLY IF EXISTS i;\n-- +goose Down\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON pushes (a);\n":                       0,
+
+		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN LOOP INSERT INTO t SELECT FROM pushes FOR SHARE; COMMIT; END LOOP; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down: 0,
+		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN INSERT INTO t SELECT FROM pushes FOR SHARE; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down:                        1,
+		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN INSERT INTO t SELECT FROM pushes; COMMIT; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down:                          1,
 
 		up + "SELECT;": 1,
 		up + "CREATE INDEX i ON pushes (a);" + down:                                                                                             1,

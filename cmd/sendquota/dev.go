@@ -66,7 +66,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 	defer logFile.Close()
 	log := telemetry.NewLog(logFile, cfg.LogLevel)
 
-	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Tell: tell}); err != nil {
+	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Contract: true, Tell: tell}); err != nil {
 		return err
 	}
 	key, err := c.demoKey(ctx, cfg)

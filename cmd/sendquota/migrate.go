@@ -13,6 +13,8 @@ import (
 )
 
 type migrate struct {
+	Contract bool `help:"Also drop what only programs of the release before use: none of them may be at work any more."`
+
 	Wait time.Duration `default:"1m" placeholder:"1m" help:"For how long to try while other sessions hold locks that a migration needs."`
 }
 
@@ -32,7 +34,7 @@ func (c migrate) Run() error {
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	applied, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Wait: c.Wait, Tell: tell})
+	applied, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Wait: c.Wait, Contract: c.Contract, Tell: tell})
 	for _, file := range applied {
 		fmt.Println("applied", file)
 	}

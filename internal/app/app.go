@@ -46,6 +46,8 @@ type App struct {
 	lanes        []push.Lane
 	waker        *queue.Waker
 	health       *health.Checker
+	neighbours   *bulkhead.Neighbours[uuid.UUID]
+	computing    *bulkhead.Computing[uuid.UUID]
 	stopping     atomic.Bool // the program has been told to stop
 }
 
@@ -60,7 +62,8 @@ const (
 // the App after everything has stopped.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
 	metrics := telemetry.NewMetrics()
-	a := &App{cfg: cfg, log: log, metrics: metrics}
+	a := &App{cfg: cfg, log: log, metrics: metrics, neighbours: &bulkhead.Neighbours[uuid.UUID]{}}
+	a.computing = bulkhead.NewComputing(a.neighbours)
 	var err error
 	if a.channels, err = channels(cfg.Channels, log); err != nil {
 		return nil, err
@@ -71,7 +74,8 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
 		Observe: metrics.Grouped, Channels: a.channels.Names(),
-		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
+		Computing: a.computing,
+		MaxConns:  cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	}); err != nil {
 		return nil, errors.Join(err, a.redis.close())
 	}
@@ -115,7 +119,6 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
-	neighbours := &bulkhead.Neighbours[uuid.UUID]{}
 	service := schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
 		Policy:     a.cfg.Policy,
 		Channels:   a.channels.Names(),
@@ -124,7 +127,7 @@ func (a *App) handler() http.Handler {
 		Horizon:    a.cfg.Delivery.Horizon,
 		Caps:       push.Caps(a.cfg.TenantCaps),
 		Check:      a.channels.Check,
-		Neighbours: neighbours,
+		Neighbours: a.neighbours,
 	})
 	return httpapi.New(service, a.store, httpapi.Config{
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
@@ -138,7 +141,8 @@ func (a *App) handler() http.Handler {
 		Stopping:   a.stopping.Load,
 		Metrics:    a.metrics.Handler(),
 		Observe:    a.metrics.Requested,
-		Neighbours: neighbours,
+		Neighbours: a.neighbours,
+		Computing:  a.computing,
 	})
 }
 

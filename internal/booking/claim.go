@@ -59,7 +59,7 @@ type Claim struct {
 type ClaimState struct {
 	Locked   bool            // another transaction has the lock, and nothing else is known
 	Due      push.Push       // the oldest due push that the order allows; without an ID: there is none
-	More     bool            // the order allows another push that is due
+	More     bool            // another push is due, whatever its channel
 	InFlight []InFlight      // the attempts under way
 	Sends    []quota.Booking // what the recipient may have got, at the latest time at which the provider can have had it
 }

@@ -14,10 +14,7 @@ import (
 )
 
 // permit is the right to make one attempt at the channel of a queue. The zero value is no permit.
-type permit struct {
-	queue      *channelQueue
-	anyChannel bool // it may be used at any channel that is not blocked
-}
+type permit struct{ queue *channelQueue }
 
 // release ends the permit: an attempt has used it, or none will.
 func (p *permit) release() {
@@ -27,33 +24,43 @@ func (p *permit) release() {
 	}
 }
 
-// order asks for what may be sent now: at the channel of the permit, or else at those that are not blocked.
-func (w *Worker) order(d booking.Due, p *permit) booking.ClaimOrder {
+// claim claims what may be sent now: at the channel of the permit, or else at all that can take a push. It returns those
+// that can not. The slot of what it has claimed is in use.
+func (w *Worker) claim(ctx context.Context, d booking.Due, p *permit) (c booking.Claim, without []string, err error) {
 	o := booking.ClaimOrder{RecipientKey: d.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
-	if p.queue != nil && !p.anyChannel {
+	var reserved []string
+	if p.queue != nil {
 		o.Channel = p.queue.channel
 	} else {
-		o.Without = w.queues.blocked()
+		reserved, o.Without = w.queues.reserve()
 	}
-	return o
+	if c, err = w.store.Claim(ctx, o); err == nil && c.Outcome == booking.Claimed {
+		w.queues.count(c.Push.Channel, 1)
+	}
+	for _, name := range reserved {
+		w.queues.count(name, -1)
+		w.resume(name)
+	}
+	return c, o.Without, err
 }
 
 // pass makes attempts for a recipient until there is something to wait for, and returns how long.
 func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time.Duration, err error) {
 	for {
 		began := time.Now() // before the lease begins
-		c, err := w.store.Claim(ctx, w.order(d, p))
+		c, without, err := w.claim(ctx, d, p)
 		if err != nil {
 			return 0, fmt.Errorf("claim: %w", err)
 		}
 		switch c.Outcome {
 		case booking.Nothing:
+			w.leaveTo(d, without)
 			return 0, nil
 		case booking.Wait:
+			w.leaveTo(d, without)
 			return c.Wait, nil
 		case booking.Again:
 		case booking.Claimed:
-			w.queues.count(c.Push.Channel, 1)
 			p.release()
 			more, err := w.attempt(ctx, c, began)
 			w.queues.count(c.Push.Channel, -1)
@@ -63,6 +70,14 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 		default:
 			w.ended(ctx, d, c)
 		}
+	}
+}
+
+// leaveTo puts a recipient for whom nothing else can be claimed now into the queues of the channels that were left out. Nobody
+// else would look for what is due there before its lane's owner does.
+func (w *Worker) leaveTo(d booking.Due, without []string) {
+	for _, d.Channel = range without {
+		w.queues.byName[d.Channel].add(d)
 	}
 }
 

@@ -76,18 +76,6 @@ func (q *channelQueue) mustWait() bool {
 	return q.speed.Every > 0 || !q.breaker.closed() || q.waiting.len() > 0
 }
 
-// tryPermit begins a permit at once if no recipient has to wait. The permit must be released.
-func (q *channelQueue) tryPermit() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.mustWait() || q.slots.left(q.busy) <= 0 {
-		return false
-	}
-	q.occupy(1)
-	q.unused++
-	return true
-}
-
 // tryOccupy takes a slot for an attempt at once, if no recipient has to wait. The attempt, or its lack, must be counted.
 func (q *channelQueue) tryOccupy() bool {
 	q.mu.Lock()
@@ -221,9 +209,8 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 			if !pause(ctx, nil, wait) {
 				return
 			}
-			if left, _ := q.room(); left == 0 || n == 0 {
-				continue // the provider went down, the queue is empty, or the pacer gave nothing
-			}
+			left, _ := q.room() // the provider may be down now, the queue empty, or slots in use
+			n = min(n, left)
 		}
 		for range n {
 			q.count(1, 1)

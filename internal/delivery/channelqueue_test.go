@@ -115,19 +115,19 @@ func TestSlots(t *testing.T) {
 	take := func(i, want int) {
 		t.Helper()
 		n := 0
-		for qs[i].tryPermit() {
+		for qs[i].tryOccupy() {
 			n++
 		}
 		if n != want {
 			t.Errorf("channel %d gets %d slots, want %d", i, n, want)
 		}
 	}
-	qs[1].tryPermit()
+	qs[1].tryOccupy()
 	take(0, 34)
 	take(1, 2)
 	take(2, 3)
 	for range 34 {
-		qs[0].count(-1, -1)
+		qs[0].count(-1, 0)
 	}
 	take(2, 31)
 	take(0, 3)

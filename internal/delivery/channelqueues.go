@@ -44,28 +44,26 @@ func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots
 }
 
 // open lists the channels that can take pushes at once, each with how many, up to most: one at least, to learn whether any
-// is due. without are those that can not take most.
-func (qs *channelQueues) open(most int) (channels []booking.DueChannel, without []string) {
+// is due.
+func (qs *channelQueues) open(most int) (channels []booking.DueChannel) {
 	for _, q := range qs.all {
-		n, waits := q.open()
-		if waits || n < most {
-			without = append(without, q.channel)
-		}
-		if !waits {
+		if n, waits := q.open(); !waits {
 			channels = append(channels, booking.DueChannel{Name: q.channel, Most: min(max(n, 1), most)})
 		}
 	}
-	return channels, without
+	return channels
 }
 
-// blocked lists the channels whose pushes can be sent only with a permit out of the queue.
-func (qs *channelQueues) blocked() (channels []string) {
+// reserve takes a slot of each channel that can take a push at once. They must be counted. It lists the other channels, too.
+func (qs *channelQueues) reserve() (reserved, without []string) {
 	for _, q := range qs.all {
-		if q.blocked() {
-			channels = append(channels, q.channel)
+		if q.tryOccupy() {
+			reserved = append(reserved, q.channel)
+		} else {
+			without = append(without, q.channel)
 		}
 	}
-	return channels
+	return reserved, without
 }
 
 // count counts attempts at a channel that begin or end.

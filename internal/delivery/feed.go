@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -63,12 +64,13 @@ func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
 	return nil
 }
 
-// feedWoken puts what has been due in a lane since a time into the queues of the channels in which it has to wait: for a
-// worker that was woken, whether or not it owns the lane.
-func (w *Worker) feedWoken(ctx context.Context, l push.Lane, from time.Time) error {
+// feedWoken puts what has been due in a lane since a time into the queues of channels: for a worker that was woken, whether
+// or not it owns the lane. These are the channels in whose queues it has to wait, or had to when the lane was looked at
+// last: all but those that were asked for then.
+func (w *Worker) feedWoken(ctx context.Context, l push.Lane, from time.Time, asked []booking.DueChannel) error {
 	o := booking.DueOrder{Lane: l, From: from}
 	for _, q := range w.queues.all {
-		if q.takes() {
+		if q.takes() || !slices.ContainsFunc(asked, func(c booking.DueChannel) bool { return c.Name == q.channel }) {
 			o.Channels = append(o.Channels, booking.DueChannel{Name: q.channel, Most: wokenPage})
 			o.Most += wokenPage
 		}

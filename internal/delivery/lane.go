@@ -172,7 +172,7 @@ func (w *Worker) drain(ctx context.Context, l *lane, from time.Time) (now time.T
 			w.resume(q.channel)
 		}
 	}
-	if err = w.feedWoken(ctx, l.Lane, from); err == nil && !r.dry {
+	if err = w.feedWoken(ctx, l.Lane, from, r.asked); err == nil && !r.dry {
 		err = errGoesOn
 	}
 	return now, err

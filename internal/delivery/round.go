@@ -14,11 +14,13 @@ type round struct {
 	w      *Worker
 	lane   *lane
 	from   time.Time
-	newest bool     // this look begins with what became due last
-	passed []int64  // recipients to which nothing can be sent now, or was just sent
-	full   []string // channels that have no slots for what is due
-	slots  int      // that this look may use; it gives back what it does not need
-	dry    bool     // nothing is left to do
+	newest bool                 // this look begins with what became due last
+	passed []int64              // recipients to which nothing can be sent now, or was just sent
+	full   []string             // channels that have no slots for what is due
+	asked  []booking.DueChannel // those that took pushes at once in this look, full or not
+	short  []string             // channels whose slots others took meanwhile
+	slots  int                  // that this look may use; it gives back what it does not need
+	dry    bool                 // nothing is left to do
 }
 
 // inTurn looks while few other lanes claim: so there are more slots for each, and larger transactions.
@@ -35,7 +37,8 @@ func (r *round) inTurn(ctx context.Context) (now time.Time, err error) {
 // look claims as many pushes as there are slots. In a backlog, every other look begins with what became due last: so the
 // backlog of one tenant does not make another's new pushes late.
 func (r *round) look(ctx context.Context) (now time.Time, err error) {
-	open, without := r.w.queues.open(r.slots)
+	open := r.w.queues.open(r.slots)
+	r.asked, r.short = slices.Clone(open), nil
 	open = slices.DeleteFunc(open, func(c booking.DueChannel) bool { return slices.Contains(r.full, c.Name) })
 	wanted := r.slots
 	due, now, err := r.w.store.Due(ctx, booking.DueOrder{
@@ -47,7 +50,7 @@ func (r *round) look(ctx context.Context) (now time.Time, err error) {
 	r.dry = len(due) < wanted
 	found := due
 	if due = r.occupy(slices.Clone(due)); len(due) > 0 {
-		if err := r.claim(ctx, due, without); err != nil {
+		if err := r.claim(ctx, due); err != nil {
 			return now, err
 		}
 	}
@@ -69,7 +72,7 @@ func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due, wanted 
 	for _, c := range open {
 		queue := r.w.queues.byName[c.Name]
 		left, _ := queue.open()
-		if count[c.Name] < c.Most || left > 0 && c.Most == wanted && !r.w.limitsOthers(c.Name, r.lane.Lane) {
+		if !slices.Contains(r.short, c.Name) && (count[c.Name] < c.Most || left > 0 && c.Most == wanted && !r.w.limitsOthers(c.Name, r.lane.Lane)) {
 			continue
 		}
 		r.w.limit(c.Name, r.lane.Lane)
@@ -87,23 +90,23 @@ func (r *round) occupy(due []booking.Due) []booking.Due {
 	taken := due[:0]
 	seen := make(map[int64]bool, len(due))
 	for _, d := range due {
-		if !seen[d.RecipientKey] && r.w.queues.byName[d.Channel].tryOccupy() {
+		switch {
+		case seen[d.RecipientKey]:
+		case r.w.queues.byName[d.Channel].tryOccupy():
 			seen[d.RecipientKey] = true
 			taken = append(taken, d)
+		default:
+			r.short = append(r.short, d.Channel)
 		}
 	}
 	return taken
 }
 
-// claim claims for recipients, and begins the attempts. A push through a channel without enough slots for all is claimed
-// only for a slot of that channel.
-func (r *round) claim(ctx context.Context, due []booking.Due, without []string) error {
+// claim claims for recipients, each for the channel of which it has a slot, and begins the attempts.
+func (r *round) claim(ctx context.Context, due []booking.Due) error {
 	orders := make([]booking.ClaimOrder, len(due))
 	for i, d := range due {
-		orders[i] = booking.ClaimOrder{RecipientKey: d.RecipientKey, Policy: r.w.cfg.Policy, Lease: r.w.cfg.Lease, Without: without}
-		if slices.Contains(without, d.Channel) {
-			orders[i].Channel, orders[i].Without = d.Channel, nil
-		}
+		orders[i] = booking.ClaimOrder{RecipientKey: d.RecipientKey, Policy: r.w.cfg.Policy, Lease: r.w.cfg.Lease, Channel: d.Channel}
 	}
 	began := time.Now() // before the leases begin
 	claims, err := r.w.store.ClaimAll(ctx, orders)
@@ -121,10 +124,7 @@ func (r *round) claim(ctx context.Context, due []booking.Due, without []string) 
 
 // follow does what a claim for a recipient says.
 func (r *round) follow(ctx context.Context, d booking.Due, c booking.Claim, began time.Time) {
-	if c.Outcome == booking.Claimed && c.Push.Channel != d.Channel {
-		r.w.queues.count(c.Push.Channel, 1)
-	}
-	if c.Outcome != booking.Claimed || c.Push.Channel != d.Channel {
+	if c.Outcome != booking.Claimed {
 		r.w.queues.count(d.Channel, -1)
 	}
 	switch c.Outcome {

@@ -100,22 +100,8 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, lo
 	return w
 }
 
-// handle sends what is due for a recipient, one push after another, until nothing is left to do now. A recipient that
-// must wait for less than [booking.Patience], or for its channel, is handled again.
-func (w *Worker) handle(d booking.Due) {
-	p := &permit{}
-	if queue := w.queues.byName[d.Channel]; queue != nil {
-		if !queue.tryPermit() {
-			queue.add(d)
-			return
-		}
-		p = &permit{queue: queue, anyChannel: true}
-		defer p.release()
-	}
-	w.serve(d, p)
-}
-
-// serve does what can be done for a recipient now, in a slot.
+// serve sends what is due for a recipient, one push after another, until nothing is left to do now, in a slot. A recipient
+// that must wait for less than [booking.Patience], or for a channel, is served again.
 func (w *Worker) serve(d booking.Due, p *permit) {
 	w.slots <- struct{}{}
 	pause, err := w.pass(w.work, d, p)
@@ -167,7 +153,7 @@ func (w *Worker) handleDelayed(d booking.Due) {
 	w.mu.Lock()
 	delete(w.delayed, delayKey{d.RecipientKey, d.Channel})
 	w.mu.Unlock()
-	w.handle(d)
+	w.serve(d, &permit{})
 }
 
 // delayedIn lists the recipients of a lane that are delayed.

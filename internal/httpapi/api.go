@@ -28,6 +28,8 @@ type Config struct {
 
 	// Neighbours are told of every tenant whose key comes with a request; nil: each is taken to be alone.
 	Neighbours *bulkhead.Neighbours[uuid.UUID]
+	// Computing has turns at reading large bodies and writing large answers; nil: there is always one.
+	Computing *bulkhead.Computing[uuid.UUID]
 	// Limiter decides about the speed limits of tenants; nil: nobody does, and asking is a 503.
 	Limiter limiter
 	// Callers are the speed limits of callers; none by default.
@@ -49,12 +51,11 @@ type Config struct {
 
 // api serves requests. See [New].
 type api struct {
-	svc       *schedule.Service
-	keys      *keyCache
-	cfg       Config
-	encoders  *encoders
-	memory    memory
-	computing *computing
+	svc      *schedule.Service
+	keys     *keyCache
+	cfg      Config
+	encoders *encoders
+	memory   memory
 
 	router     *chi.Mux
 	huma       huma.API
@@ -80,7 +81,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	a := &api{
 		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), computing: newComputing(cfg.Neighbours), router: chi.NewMux(),
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()
@@ -93,7 +94,12 @@ type call struct {
 	r         *http.Request
 	caller    push.Caller
 	memory    memory
-	computing *computing
+	computing *bulkhead.Computing[uuid.UUID]
+}
+
+// compute does what keeps a processor busy for long, and waits for nothing, when it is the tenant's turn.
+func (c *call) compute(do func() error) error {
+	return c.computing.Do(c.r.Context(), c.caller.Tenant, do)
 }
 
 // handle documents an operation and serves it. An error becomes a problem.
@@ -104,7 +110,7 @@ func (a *api) handle(o *operation, op *huma.Operation) {
 		r, w := humachi.Unwrap(hc)
 		rec := w.(*responseRecorder)
 		rec.route = op.Path
-		c := &call{w: rec, r: r, memory: a.memory, computing: a.computing}
+		c := &call{w: rec, r: r, memory: a.memory, computing: a.cfg.Computing}
 		var err error
 		if o.scope != "" {
 			err = a.admit(rec, c, o.scope)

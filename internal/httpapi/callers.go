@@ -51,7 +51,7 @@ func (a *api) admit(rec *responseRecorder, c *call, scope string) error {
 	caller, err := a.keys.caller(c.r, address, scope)
 	c.caller, rec.tenant, rec.key = caller, caller.Tenant, caller.Key
 	if err == nil {
-		a.computing.neighbours.Seen(caller.Tenant)
+		a.cfg.Neighbours.Seen(caller.Tenant)
 	}
 	if limited {
 		if tooFast := a.limit(c, true, address(), caller.Key); tooFast != nil {

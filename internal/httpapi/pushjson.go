@@ -39,7 +39,7 @@ func (v *resultView) appendJSON(b []byte) []byte {
 		b = v.Push.appendJSON(append(b, `,"push":`...))
 	}
 	if v.Problem != nil {
-		b = appendAny(append(b, `,"problem":`...), v.Problem)
+		b = appendValue(append(b, `,"problem":`...), v.Problem)
 	}
 	if v.Replayed {
 		b = append(b, `,"replayed":true`...)
@@ -71,7 +71,7 @@ func (v *pushView) appendJSON(b []byte) []byte {
 	if len(v.Sends) == 0 {
 		b = append(b, `[]`...)
 	} else {
-		b = appendAny(b, v.Sends)
+		b = appendValue(b, v.Sends)
 	}
 	if v.Quota != nil {
 		b = appendAll(append(b, `,"quota":`...), v.Quota, (*usageView).appendJSON)
@@ -86,6 +86,32 @@ func (v *usageView) appendJSON(b []byte) []byte {
 	b = strconv.AppendInt(append(b, `,"used":`...), int64(v.Used), 10)
 	b = strconv.AppendInt(append(b, `,"remaining":`...), int64(v.Remaining), 10)
 	return append(b, '}')
+}
+
+func (p *quotaProblem) appendJSON(b []byte) []byte {
+	b = appendText(b, `{"type":`, p.Type)
+	b = appendText(b, `,"title":`, p.Title)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(p.Status), 10)
+	b = appendSome(b, `,"detail":`, p.Detail)
+	b = appendAll(append(b, `,"violations":`...), p.Violations, (*violationView).appendJSON)
+	b = appendMaybe(b, `,"next_available_at":`, p.NextAvailableAt)
+	return append(appendMaybe(b, `,"previous_available_at":`, p.PreviousAvailableAt), '}')
+}
+
+func (v *violationView) appendJSON(b []byte) []byte {
+	b = appendText(b, `{"rule":`, v.Rule)
+	b = strconv.AppendInt(append(b, `,"limit":`...), int64(v.Limit), 10)
+	b = strconv.AppendFloat(append(b, `,"window_seconds":`...), v.WindowSeconds, 'f', -1, 64)
+	b = appendAll(append(b, `,"conflicts":`...), v.Conflicts, (*conflictView).appendJSON)
+	if v.Omitted != 0 {
+		b = strconv.AppendInt(append(b, `,"conflicts_omitted":`...), int64(v.Omitted), 10)
+	}
+	return append(b, '}')
+}
+
+func (v *conflictView) appendJSON(b []byte) []byte {
+	b = appendText(b, `{"id":`, v.ID)
+	return append(appendText(b, `,"send_at":`, v.SendAt), '}')
 }
 
 func appendAll[T any](b []byte, all []T, one func(*T, []byte) []byte) []byte {
@@ -112,6 +138,14 @@ func appendSome(b []byte, name, text string) []byte {
 	return appendText(b, name, text)
 }
 
+// appendMaybe writes null for what is not there.
+func appendMaybe(b []byte, name string, text *string) []byte {
+	if text == nil {
+		return append(append(b, name...), `null`...)
+	}
+	return appendText(b, name, *text)
+}
+
 // appendRaw writes an object without the spaces between its parts. It was read as JSON before.
 func appendRaw(b []byte, name string, object json.RawMessage) []byte {
 	b = append(b, name...)
@@ -133,8 +167,11 @@ func appendRaw(b []byte, name string, object json.RawMessage) []byte {
 	return append(b, object[from:]...)
 }
 
-// appendAny writes what is rare, or short.
-func appendAny(b []byte, v any) []byte {
+// appendValue writes what writes itself, and else what is rare, or short.
+func appendValue(b []byte, v any) []byte {
+	if a, ok := v.(appender); ok {
+		return a.appendJSON(b)
+	}
 	text := bytes.NewBuffer(b)
 	e := json.NewEncoder(text)
 	e.SetEscapeHTML(false)

@@ -42,18 +42,34 @@ func TestAppendJSON(t *testing.T) {
 		}
 		return v
 	})
+	aRefusal := rapid.Custom(func(t *rapid.T) *quotaProblem {
+		p := &quotaProblem{
+			Problem:    Problem{Type: text.Draw(t, "type"), Title: text.Draw(t, "title"), Status: 409, Detail: text.Draw(t, "detail")},
+			Violations: make([]violationView, rapid.IntRange(0, 2).Draw(t, "violations")), NextAvailableAt: some(t, "next"), PreviousAvailableAt: some(t, "previous"),
+		}
+		for i := range p.Violations {
+			p.Violations[i] = violationView{
+				Rule: text.Draw(t, "rule"), Limit: i, WindowSeconds: 0.5, Conflicts: make([]conflictView, rapid.IntRange(0, 2).Draw(t, "conflicts")),
+				Omitted: rapid.IntRange(0, 1).Draw(t, "omitted"),
+			}
+			for j := range p.Violations[i].Conflicts {
+				p.Violations[i].Conflicts[j] = conflictView{ID: text.Draw(t, "id"), SendAt: text.Draw(t, "send_at")}
+			}
+		}
+		return p
+	})
 	result := rapid.Custom(func(t *rapid.T) resultView {
 		v := resultView{Index: rapid.Int().Draw(t, "index"), Status: rapid.Int().Draw(t, "code"), Replayed: rapid.Bool().Draw(t, "replayed")}
 		if rapid.Bool().Draw(t, "booked") {
 			v.Push = aPush.Draw(t, "push")
-		} else {
+		} else if v.Problem = aRefusal.Draw(t, "refusal"); rapid.Bool().Draw(t, "faulty") {
 			v.Problem = &Problem{Title: text.Draw(t, "title"), Status: 409}
 		}
 		return v
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		for _, v := range []appender{
-			aPush.Draw(t, "push"),
+			aPush.Draw(t, "push"), aRefusal.Draw(t, "refusal"),
 			pageView{Pushes: rapid.SliceOfN(aPush, 0, 3).Draw(t, "pushes"), NextPageToken: text.Draw(t, "token")},
 			batchView{Accepted: rapid.Int().Draw(t, "accepted"), Refused: 1, Results: rapid.SliceOfN(result, 0, 3).Draw(t, "results")},
 		} {

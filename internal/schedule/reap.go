@@ -21,8 +21,9 @@ type reapStore interface {
 }
 
 // NewReaper returns a loop that ends attempts in this worker's lanes whose lease ran out, because their worker died or
-// hung: their outcome is unknown. It looks at every interval, or more rarely while very many are under way. retry says how a channel tries again, and lost is told of each attempt that was
-// ended. To reap is a finish like any other: a worker that was only slow, and finishes first, wins.
+// hung: their outcome is unknown. It looks at every interval, which takes one short search however many are under way.
+// retry says how a channel tries again, and lost is told of each attempt that was ended. To reap is a finish like any
+// other: a worker that was only slow, and finishes first, wins.
 func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
 	reap := func(ctx context.Context, l booking.Lost) error {
 		failpoint.Hit(failpoint.ReapFound)
@@ -42,19 +43,14 @@ func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *
 		}
 		return nil
 	}
-	var spare sparing
 	return loop.Loop{Name: "reap", Interval: interval, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
-		var attempts []booking.Lost
-		full, err = spare.look(func() (bool, error) {
-			attempts, err = st.Lost(ctx, lanes.Lanes(), portion)
-			return len(attempts) == portion, err
-		})
+		attempts, err := st.Lost(ctx, lanes.Lanes(), portion)
 		errs := make([]error, len(attempts))
 		var reaping sync.WaitGroup
 		for i, l := range attempts {
 			reaping.Go(func() { errs[i] = reap(ctx, l) })
 		}
 		reaping.Wait()
-		return full, errors.Join(append(errs, err)...)
+		return len(attempts) == portion, errors.Join(append(errs, err)...)
 	}}
 }

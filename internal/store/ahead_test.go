@@ -43,10 +43,11 @@ func moments(due []time.Time, from, until time.Time) []push.Moment {
 // plan moves the scheduled pushes to times from the clock on, some of them whole tenths of a second, and returns them.
 func (b *bundle) plan(t testing.TB, where string, from, to time.Duration) (at []time.Time) {
 	t.Helper()
+	where = `status = 'scheduled' AND EXISTS (SELECT FROM live WHERE push_id = id AND token IS NULL) AND ` + where
 	b.exec(t, `UPDATE pushes SET next_at = date_trunc('second', clock_timestamp()) + $1::interval
-		+ random() * ($2::interval - $1::interval) WHERE status = 'scheduled' AND `+where, from, to)
-	b.exec(t, `UPDATE pushes SET next_at = date_bin('0.1 seconds', next_at, '2000-01-01Z') WHERE recipient_key % 3 = 0 AND status = 'scheduled' AND `+where)
-	rows, _ := b.db.Query(t.Context(), `SELECT next_at FROM pushes WHERE status = 'scheduled' AND `+where)
+		+ random() * ($2::interval - $1::interval) WHERE `+where, from, to)
+	b.exec(t, `UPDATE pushes SET next_at = date_bin('0.1 seconds', next_at, '2000-01-01Z') WHERE recipient_key % 3 = 0 AND `+where)
+	rows, _ := b.db.Query(t.Context(), `SELECT next_at FROM pushes WHERE `+where)
 	for rows.Next() {
 		var next time.Time
 		if err := rows.Scan(&next); err != nil {

@@ -144,12 +144,28 @@ func TestBook_DryRunInGroup(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestBook_SharedPlaces: a tenant that is alone fills transactions with single pushes, and has few places in each while
-// another tenant books.
-func TestBook_SharedPlaces(t *testing.T) {
+// TestBook_Places: a tenant that is alone fills transactions with single pushes, and has few places in each while another
+// tenant books: among those of others, and among its own for a recipient with very many bookings.
+func TestBook_Places(t *testing.T) {
 	t.Parallel()
-	g := gather(t)
+	for name, recipient := range map[string]func() string{"many recipients": uuid.NewString, "one with many bookings": func() string { return "hot" }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := gather(t)
+			g.fill(t, "hot", booking.Crowd+1, time.Now().Truncate(time.Second), time.Minute)
+			testBookPlaces(t, g, recipient)
+		})
+	}
+}
+
+func testBookPlaces(t *testing.T, g *gathering, recipient func() string) {
+	t.Helper()
 	calm := uuid.New()
+	bookLoud := func() {
+		if _, err := g.Book(t.Context(), booking.Order{Drafts: []booking.Draft{draft(g.tenant, recipient(), time.Hour)}, Policy: threeRules}); err != nil {
+			t.Error(err)
+		}
+	}
 	largest := func(beside bool) int {
 		g.mu.Lock()
 		g.sizes = nil
@@ -158,9 +174,9 @@ func TestBook_SharedPlaces(t *testing.T) {
 		for i := range 200 {
 			if beside && i%20 == 0 {
 				book(t, g.Store, threeRules, draft(calm, uuid.NewString(), time.Hour))
-				book(t, g.Store, threeRules, draft(g.tenant, uuid.NewString(), time.Hour))
+				bookLoud()
 			}
-			loud.Go(func() { book(t, g.Store, threeRules, draft(g.tenant, uuid.NewString(), time.Hour)) })
+			loud.Go(bookLoud)
 		}
 		loud.Wait()
 		g.mu.Lock()

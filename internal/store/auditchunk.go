@@ -78,12 +78,12 @@ func (p *AuditPass) pushCut() auditCut {
 				SELECT b.*, b.id ` + ours + ` AS looked
 				FROM (
 					SELECT recipient_key AS key, min(send_at) AS first, max(send_at) AS last FROM pushes
-					WHERE id = ANY (@pushes::uuid[]) AND freed = false AND status IN ('scheduled', 'sent') GROUP BY recipient_key
+					WHERE id = ANY (@pushes::uuid[]) AND freed = false AND status IN ('scheduled', 'sending', 'sent') GROUP BY recipient_key
 				) r
 				CROSS JOIN LATERAL (
 					SELECT id, tenant_id, recipient_key, recipient, send_at FROM pushes
 					WHERE recipient_key = r.key AND freed = false AND send_at >= r.first - @reach::interval AND send_at <= r.last
-						AND status IN ('scheduled', 'sent')
+						AND status IN ('scheduled', 'sending', 'sent')
 					OFFSET 0
 				) b
 			)`, `looked`},

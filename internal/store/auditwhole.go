@@ -91,7 +91,7 @@ func (s AuditScope) cut() auditCut {
 		sends:     auditRows{allSends, s.started("s", "")},
 		around:    auditRows{`(SELECT * FROM ` + allSends + ` s WHERE ` + s.started("s", back) + `)`, `started_at >= @since::timestamptz`},
 		bookings: auditRows{`(
-				SELECT * FROM pushes WHERE freed = false AND status IN ('scheduled', 'sent') AND ` + s.promised("pushes", ` - @reach::interval`) + `
+				SELECT * FROM pushes WHERE freed = false AND status IN ('scheduled', 'sending', 'sent') AND ` + s.promised("pushes", ` - @reach::interval`) + `
 			)`, `at >= @since::timestamptz`},
 		requests: auditRows{`(SELECT * FROM pushes WHERE idempotency_id IS NOT NULL AND ` + s.promised("pushes", "") + `)`, `true`},
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -33,41 +35,47 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 	}
 	o := order{Order: bo}
 	s.neighbours.Seen(o.Tenant())
-	if len(o.Drafts) > 1 || s.crowds.knows(o.Drafts[0].Recipient()) {
+	if len(o.Drafts) > 1 {
 		return s.ownBookings.book(o)
 	}
-	decisions, err := s.bookBesideOthers(ctx, o)
-	if err == nil && decisions == nil {
+	if !s.crowds.knows(o.Drafts[0].Recipient()) {
+		decisions, err := s.bookSingle(ctx, o, s.bookPlaces, s.bookGroup.Do)
+		if err != nil || decisions != nil {
+			return decisions, err
+		}
 		o.mayExist = true
-		return s.ownBookings.book(o)
 	}
-	return decisions, err
+	return s.bookSingle(ctx, o, s.ownPlaces, s.ownBookings.book)
 }
 
-// How many single pushes of one tenant are booked at a time: alone, and beside other tenants. Each of a transaction's
-// pushes keeps the processors busy, Postgres' and ours, for those of others that wait for it.
+// How many single pushes of one tenant are booked at a time: alone, and beside other tenants. All of a transaction's
+// pushes are decided one after the other and answered at the same moment: they keep the processors busy, Postgres' and
+// ours, for what others do meanwhile.
 const (
-	sharedAlone  = 512
-	sharedBeside = 16
+	singlesAlone  = 512
+	singlesBeside = 16
 )
 
-// bookBesideOthers books a single draft in a transaction that tenants share. It has no decisions if that can not be.
-func (s *Store) bookBesideOthers(ctx context.Context, o order) ([]booking.Decision, error) {
+// bookSingle books a single draft in a place among those of its tenant.
+func (s *Store) bookSingle(
+	ctx context.Context, o order, places *bulkhead.Bulkhead[uuid.UUID], book func(order) ([]booking.Decision, error),
+) ([]booking.Decision, error) {
 	weight := int64(1)
 	if s.neighbours.Several() {
-		weight = sharedAlone / sharedBeside
+		weight = singlesAlone / singlesBeside
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	place, err := s.bookPlaces.Acquire(ctx, o.Tenant(), weight)
+	place, err := places.Acquire(ctx, o.Tenant(), weight)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
 	defer place.Release()
-	return s.bookGroup.Do(o)
+	return book(o)
 }
 
-// bookShared books single drafts of several tenants in one transaction. Those that can not share it get no decisions.
+// bookShared books single drafts of several tenants in one transaction. Those that can not share it, because they would
+// have to wait for a lock or read many bookings, get no decisions.
 func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
@@ -127,11 +135,17 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order
 		return nil, err
 	}
 	decisions := make([][]booking.Decision, len(orders))
-	for i, o := range orders {
-		decisions[i] = decider.Book(o.Order)
-	}
+	noTurn := s.cfg.Computing.Do(ctx, orders[0].Tenant(), func() error {
+		for i, o := range orders {
+			decisions[i] = decider.Book(o.Order)
+		}
+		return nil
+	})
 	if err := r.close(); err != nil {
 		return nil, err
+	}
+	if noTurn != nil {
+		return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, noTurn)
 	}
 	for _, recipient := range r.crowded {
 		s.crowds.put(recipient, crowd{})

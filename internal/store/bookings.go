@@ -26,7 +26,7 @@ type span struct {
 
 func (s *span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
 
-// statusNow is the state of a booking p.
+// statusNow is the state of a booking p. In the table, too, it is sending while programs of the release before are at work.
 const statusNow = `CASE WHEN p.status = 'scheduled' AND p.send_at <= statement_timestamp() AND ` + underWay + ` THEN 'sending' ELSE p.status END`
 
 // bookingsSQL reads the bookings of many recipients.
@@ -36,7 +36,7 @@ const bookingsSQL = `
 		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, most, i)
 	CROSS JOIN LATERAL (
 		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM pushes
-		WHERE recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sent')
+		WHERE recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sending', 'sent')
 			AND send_at > q.since AND send_at < q.until
 		LIMIT q.most -- also keeps the next line from choosing another index
 	) p
@@ -116,7 +116,7 @@ const inOrderSQL = `
 	SELECT p.id, p.send_at, ` + statusNow + `
 	FROM (
 		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM pushes
-		WHERE recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sent') AND send_at > $4 AND send_at < $5
+		WHERE recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
 		ORDER BY send_at LIMIT $6
 	) p
 	WHERE p.tenant_id = $2 AND p.recipient = $3

@@ -56,11 +56,15 @@ func TestClaim_ByChannel(t *testing.T) {
 	if c = b.order(t, booking.ClaimOrder{Channel: "mail"}); c.Outcome != booking.Claimed || c.Push.ID != mail.ID {
 		t.Fatalf("%+v", c)
 	}
-	b.finish(t, c, sent)
+	if more := b.finish(t, c, sent); !more {
+		t.Error("the push through a channel that was not asked for is forgotten")
+	}
 	if c = b.order(t, booking.ClaimOrder{}); c.Outcome != booking.Claimed || c.Push.ID != sms.ID {
 		t.Fatalf("%+v", c)
 	}
-	b.finish(t, c, sent)
+	if more := b.finish(t, c, sent); more {
+		t.Error("nothing is due any more")
+	}
 	b.audit(t, nil)
 }
 

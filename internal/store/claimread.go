@@ -58,17 +58,17 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks string, o
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(locks, q.keys)
 	b.Queue(`
-		SELECT `+pushColumns+`, k.k, l.token, l.next_at
+		SELECT `+pushColumns+`, k.k, l.token, l.next_at, l.allowed
 		FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
 		CROSS JOIN LATERAL (
-			SELECT * FROM (
+			SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
 				SELECT * FROM live
 				WHERE recipient_key = k.k AND send_at <= statement_timestamp() + $2
 				OFFSET 0 -- keeps the next line from choosing another index
 			) l
 			WHERE token IS NOT NULL OR next_at <= statement_timestamp() + $2
-				AND CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) AND ($5::text[] IS NULL OR channel = ANY ($5)) ELSE channel = k.channel END
-			ORDER BY token, greatest(next_at, statement_timestamp()), send_at, push_id -- what is under way first
+				AND ($5::text[] IS NULL OR channel = ANY ($5) OR channel = k.channel)
+			ORDER BY token, allowed DESC, greatest(next_at, statement_timestamp()), send_at, push_id -- what is under way first
 			LIMIT 3
 		) l
 		CROSS JOIN LATERAL (SELECT * FROM pushes WHERE id = l.push_id OFFSET 0) p`, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels)
@@ -119,15 +119,16 @@ func (s *claimState) readLocked(row pgx.CollectableRow) error {
 
 func (s *claimState) readLive(row pgx.CollectableRow) error {
 	var (
-		key   int64
-		token uuid.UUID
-		next  time.Time
+		key     int64
+		token   uuid.UUID
+		next    time.Time
+		allowed bool
 	)
-	p, err := scanPush(row, &key, (*zeronull.UUID)(&token), &next)
+	p, err := scanPush(row, &key, (*zeronull.UUID)(&token), &next, &allowed)
 	switch d := s.of(key); {
 	case token != uuid.Nil:
 		d.InFlight = append(d.InFlight, booking.InFlight{Push: p, Token: token, LeaseUntil: next})
-	case d.Due.ID == uuid.Nil:
+	case allowed && d.Due.ID == uuid.Nil:
 		d.Due = p
 	default:
 		d.More = true

@@ -18,9 +18,9 @@ const insertSQL = `
 			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk)
 	)
 	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-		requested_send_at, send_at, next_at, expires_at, ttl_ms, status, idempotency_id, idempotency_hash, request_id, created_at, updated_at)
+		requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at)
 	SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json,
-		requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', idempotency_id, idempotency_hash, request_id, created_at, created_at
+		requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at
 	FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
 		$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[])
 		AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,

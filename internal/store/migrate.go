@@ -22,6 +22,9 @@ type MigrateConfig struct {
 	Wait time.Duration
 	// Tell gets a line for everything that a migration waits for; nil: the lines are dropped.
 	Tell func(line string)
+	// Contract also applies the migrations that drop what only programs of the release before use. None of these may be at
+	// work any more. A database that has no pushes, and that no program is connected to, is contracted without it.
+	Contract bool
 	// Files are the migrations; nil: those of sendquota.
 	Files fs.FS
 }
@@ -29,6 +32,9 @@ type MigrateConfig struct {
 // ErrPooled: a migration can not go through a pooler, because it holds a lock of its session.
 var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBouncer, and migrations need a connection to Postgres itself; " +
 	"run: DATABASE_URL=postgres://…, the one of Postgres, sendquota migrate")
+
+// errContract: the next migration is one that contracts the schema, and was not asked for.
+var errContract = errors.New("it drops what programs of the release before use")
 
 // lockTime bounds the wait for a lock in one try of a migration that runs in a transaction. All that wants to write to
 // the table queues up behind it: so the wait is short, and then others have a turn.
@@ -77,6 +83,9 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 		result, err := turn.migrate(ctx, provider)
 		switch {
 		case errors.Is(err, goose.ErrNoNextVersion):
+			return applied, nil
+		case errors.Is(err, errContract):
+			cfg.Tell(turn.file + " and what follows are left: they drop what programs of the release before use. When none of these is at work any more, run: sendquota migrate --contract")
 			return applied, nil
 		case err != nil:
 			return applied, fmt.Errorf("migrate: %w", err)

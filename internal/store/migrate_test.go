@@ -230,7 +230,7 @@ func TestMigrate_Together(t *testing.T) {
 	dying, kill := context.WithCancel(t.Context())
 	defer kill()
 	all = append(all, migrate(dying, url, cfg))
-	eventually(t, "the first builds an index", func() bool { return all[0].says("0009_pushes_bookings.sql: waits for") })
+	eventually(t, "the first builds an index", func() bool { return all[0].says("0008_pushes_lane.sql: waits for") })
 	for range 3 {
 		all = append(all, migrate(t.Context(), url, cfg))
 	}

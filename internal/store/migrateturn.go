@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/sendquota/sendquota/migrations"
 )
 
 // migrationTurn is one migrator's turn to work on a database. It is goose's session locker: goose calls it before it
@@ -67,6 +70,10 @@ func (t *migrationTurn) SessionUnlock(ctx context.Context, c *sql.Conn) error {
 	return err
 }
 
+// unusedQuery reports whether no program can have been at work in the database, and none is connected.
+const unusedQuery = `SELECT NOT EXISTS (SELECT FROM pushes)
+	AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota')`
+
 // prepare sets how long the next migration may wait for a lock, removes what an earlier try of it left behind, and
 // begins to watch what it waits for.
 //
@@ -76,6 +83,12 @@ func (t *migrationTurn) prepare(ctx context.Context, c *sql.Conn) error {
 	text, err := t.next(ctx, c)
 	if err != nil || text == "" {
 		return err
+	}
+	if migrations.Contracts(text) && !t.cfg.Contract {
+		var unused bool
+		if err := c.QueryRowContext(ctx, unusedQuery).Scan(&unused); err != nil || !unused {
+			return cmp.Or(err, errContract)
+		}
 	}
 	if t.began.IsZero() {
 		t.began = time.Now()

@@ -60,7 +60,7 @@ func readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (push.Push, 
 	b := &pgx.Batch{}
 	b.Queue(`SELECT `+pushColumns+` FROM pushes p `+itsLive+` WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
 	b.Queue(`
-		SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM sends WHERE push_id = $1
+		SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM sends WHERE push_id = $1 AND ended_at IS NOT NULL
 		UNION ALL
 		SELECT l.attempts, l.started_at, NULL, NULL, '', '' FROM pushes p `+itsLive+` WHERE p.id = $1 AND l.token IS NOT NULL
 		ORDER BY 1`, [16]byte(id))

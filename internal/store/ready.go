@@ -35,12 +35,12 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes"}
+var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
-	if known, applied, err := versions(ctx, c); err != nil {
+	if applied, err := version(ctx, c); err != nil {
 		return err
-	} else if applied < known {
+	} else if known := migrations.Needed(); applied < known {
 		return &UnreadyError{"not_migrated", fmt.Sprintf("it has migration %d, and this program needs %d; run: sendquota migrate", applied, known)}
 	}
 	var may, reads bool
@@ -59,25 +59,25 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// versions are the number of the newest migration that this program knows, and of the newest one that the database has.
-func versions(ctx context.Context, c *pgx.Conn) (known, applied int64, err error) {
+// version is the number of the newest migration that the database has.
+func version(ctx context.Context, c *pgx.Conn) (int64, error) {
 	var newest pgtype.Int8
-	err = c.QueryRow(ctx, `SELECT max(version_id) FROM goose_db_version WHERE is_applied`).Scan(&newest)
+	err := c.QueryRow(ctx, `SELECT max(version_id) FROM goose_db_version WHERE is_applied`).Scan(&newest)
 	switch {
 	case hasCode(err, undefinedTable):
-		return migrations.Newest(), 0, nil
+		return 0, nil
 	case hasCode(err, mayNot): // a role with few privileges: its tables will tell
-		return migrations.Newest(), migrations.Newest(), nil
+		return migrations.Newest(), nil
 	}
-	return migrations.Newest(), newest.Int64, classify(err)
+	return newest.Int64, classify(err)
 }
 
 // Newer says that a database has migrations which this program does not know, or nothing. Such a program runs on it all
 // the same: see docs/operations.md.
 func (s *Store) Newer(ctx context.Context) (warning string, err error) {
 	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
-		known, applied, err := versions(ctx, c.Conn())
-		if applied > known {
+		applied, err := version(ctx, c.Conn())
+		if known := migrations.Newest(); applied > known {
 			warning = fmt.Sprintf("the database is newer than this program: it has migration %d, and the program knows up to %d", applied, known)
 		}
 		return err

@@ -34,7 +34,8 @@ type Store struct {
 	installation installation
 	cfg          Config
 	bookGroup    *groupcommit.Group[order, []booking.Decision] // of single pushes
-	bookPlaces   *bulkhead.Bulkhead[uuid.UUID]                 // in bookGroup
+	bookPlaces   *bulkhead.Bulkhead[uuid.UUID]                 // of single pushes in bookGroup
+	ownPlaces    *bulkhead.Bulkhead[uuid.UUID]                 // of single pushes in ownBookings
 	neighbours   bulkhead.Neighbours[uuid.UUID]
 	ownBookings  *ownBookings
 	crowds       crowds
@@ -52,6 +53,9 @@ type Config struct {
 
 	// Channels are those that can be sent through. Pushes for others wait until they expire; nil: all can be sent.
 	Channels []string
+
+	// Computing has turns at deciding orders of one tenant; nil: there is always one.
+	Computing *bulkhead.Computing[uuid.UUID]
 
 	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.
 	Observe func(kind string, size int)
@@ -81,7 +85,8 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	s.bookGroup = &groupcommit.Group[order, []booking.Decision]{
 		Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
 	}
-	s.bookPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, sharedAlone)
+	s.bookPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
+	s.ownPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
 	s.ownBookings = newOwnBookings(s)
 	s.claimGroup = &groupcommit.Group[booking.ClaimOrder, booking.Claim]{
 		Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim"),

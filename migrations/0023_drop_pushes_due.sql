@@ -1,4 +1,5 @@
 -- +goose NO TRANSACTION
+-- contract: the release before reads this index.
 -- +goose Up
 
 -- What is due is found in live.

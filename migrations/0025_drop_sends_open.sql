@@ -1,4 +1,5 @@
 -- +goose NO TRANSACTION
+-- contract: the release before reads this index.
 -- +goose Up
 
 -- Attempts under way are in live.

@@ -1,4 +1,5 @@
 -- +goose NO TRANSACTION
+-- contract: the release before would read along it.
 -- +goose Up
 
 -- A recipient's bookings around a time, apart from the pushes that gave their places back: those can be very many. That a
