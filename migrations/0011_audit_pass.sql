@@ -12,9 +12,10 @@ INSERT INTO audit_pass DEFAULT VALUES;
 
 -- The hours of send times that the workers' audit has read. A closed one is not read again.
 CREATE TABLE audited (
-    slice     timestamptz PRIMARY KEY, -- when the hour began
-    closed    bool NOT NULL,           -- nothing in it can change any more, and it was found clean
-    looked_at timestamptz NOT NULL
+    slice      timestamptz PRIMARY KEY, -- when the hour began
+    closed     bool NOT NULL,           -- nothing in it can change any more, and it was found clean
+    looked_at  timestamptz NOT NULL,
+    changed_at timestamptz NOT NULL DEFAULT '-infinity' -- when an attempt that began in it was changed long after its end
 );
 
 -- +goose Down

@@ -1,11 +1,14 @@
 package store
 
 import (
+	"cmp"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -26,12 +29,18 @@ const auditGrace = 5 * time.Minute
 // shorter.
 const longAttempt = time.Hour
 
+// forever is how long pushes and attempts are kept that nothing removes: the longest duration there is, 292 years.
+const forever = time.Duration(math.MaxInt64)
+
 // back is how far before an attempt others of its recipient can matter to it.
 const back = ` - @reach::interval - @long::interval`
 
 // auditArgs are the arguments that all queries of an audit may name.
-func auditArgs(policy quota.Policy) pgx.NamedArgs {
-	args := pgx.NamedArgs{"grace": auditGrace, "long": longAttempt, "reach": policy.Reach()}
+func auditArgs(policy quota.Policy, kept booking.Kept) pgx.NamedArgs {
+	args := pgx.NamedArgs{
+		"grace": auditGrace, "long": longAttempt, "reach": policy.Reach(),
+		"keep_pushes": cmp.Or(kept.Pushes, forever), "keep_sends": cmp.Or(kept.Sends, forever),
+	}
 	ruleArgs(args, policy)
 	return args
 }

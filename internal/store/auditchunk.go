@@ -2,312 +2,298 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
-// A chunk of the workers' audit is a few thousand rows of one of three walks, read in a snapshot of its own:
-//
-//   - through live: what is forgotten, and attempts under way;
-//   - through the pushes of some time, tenant by tenant: each with all that was recorded of its attempts;
-//   - through the attempts of some time: those without a push, or of a push that the walk before does not come to.
-//
-// What a row is compared with is read whole, whichever chunk that is in: the bookings and attempts of its recipient as far
-// back as a window reaches, and the pushes of its Idempotency-Key. So a chunk of one row finds what an audit of everything
-// finds of that row.
-
-// chunkTime is for how long a chunk may hold its snapshot: one statement of it, and all before the last one.
-const chunkTime = 2 * time.Second
-
-// chunkSettings add to those of all connections: what leads to one index path there does so here.
-var chunkSettings = `SET LOCAL statement_timeout = ` + milliseconds(chunkTime) + `; SET LOCAL work_mem = '64MB'; SET LOCAL max_parallel_workers_per_gather = 0`
-
-// liveChunk are the rows of live in a chunk, behind one and up to another in the order of the primary key.
-const liveChunk = `(SELECT * FROM live
-				WHERE (recipient_key, send_at, push_id) > (@behind_key::bigint, @behind_at::text::timestamptz, @behind_id::uuid)
-					AND (recipient_key, send_at, push_id) <= (@key::bigint, @at::text::timestamptz, @id::uuid))`
+// A chunk of the workers' audit is all that belongs to the recipients in a range of keys, in some time: their pushes, their
+// attempts and their rows in live, read once each in a snapshot of its own. So what is compared with each other is nearly
+// always in one chunk, however small that is, and the queries ask of it what they ask of whole tables. The few rows of other
+// keys or times that they need are read one by one.
 
 const (
-	forgottenChunk = `(SELECT * FROM ` + liveChunk + ` l WHERE phase < 2 AND next_at < now() - @grace::interval)`
-	underWayChunk  = `(SELECT * FROM ` + liveChunk + ` l WHERE phase = 2)`
-
-	// sendsUnderWay and sendsEnded are the attempts that a chunk looks at.
-	sendsUnderWay = `(SELECT * FROM (
-				SELECT ` + underWayColumns + ` FROM ` + underWayChunk + ` l LEFT JOIN pushes p ON p.id = l.push_id
-			) s (` + attemptNames + `))`
-	sendsEnded = `(SELECT ` + attemptColumns + ` FROM sends WHERE push_id = ANY (@pushes::uuid[]))`
+	// chunkTime is for how long a chunk may hold its snapshot, and chunkAim for how long it is to hold it.
+	chunkTime, chunkAim = 3 * time.Second, 300 * time.Millisecond
+	// firstStep is how many keys the first chunk of a pass has: a 4096th of all. mostStep is how many one can have: half of them.
+	firstStep, mostStep uint64 = 1 << 52, 1 << 63
 )
 
-// around are the attempts of the recipients of some attempts, as far back as they can matter to these. looked is true of
-// those that the chunk looks at. It stands in the list of columns, where Postgres looks it up in a hash table.
-func around(sends, looked string) auditRows {
-	return auditRows{`(
-				SELECT s.*, ` + looked + ` AS looked
-				FROM (SELECT recipient_key AS key, min(started_at) AS first, max(started_at) AS last FROM ` + sends + ` s GROUP BY recipient_key) r
-				CROSS JOIN LATERAL (
-					SELECT ` + attemptColumns + ` FROM sends
-					WHERE recipient_key = r.key AND started_at >= r.first` + back + ` AND started_at <= r.last
-					UNION ALL
-					SELECT ` + underWayColumns + ` FROM live l LEFT JOIN pushes p ON p.id = l.push_id
-					WHERE l.recipient_key = ANY (ARRAY[r.key]) AND l.token IS NOT NULL
-						AND l.started_at >= r.first` + back + ` AND l.started_at <= r.last
-				) s
-			)`, `looked`}
-}
+// chunkSettings are for one statement over some ten thousand rows. A plan is made for each chunk, and joins by hashes
+// whatever the statistics say: rows are looked up one by one only where a lateral join leaves no other way.
+var chunkSettings = `SET LOCAL statement_timeout = ` + milliseconds(chunkTime) + `; SET LOCAL work_mem = '64MB'; SET LOCAL max_parallel_workers_per_gather = 0;
+	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off`
 
-// liveCut looks at rows of live.
-func (p *AuditPass) liveCut() auditCut {
+// hourOf is when the hour of a time began.
+func hourOf(column string) string { return `date_bin('1 hour', ` + column + `, '2000-01-01Z')` }
+
+const (
+	ownColumns = `id, tenant_id, recipient_key, recipient, channel, requested_send_at, send_at, next_at, expires_at, status, freed, plan, attempts,
+			possibly_delivered, last_error, idempotency_id, idempotency_hash, created_at, updated_at`
+	inKeys   = `recipient_key BETWEEN @key::bigint AND @last::bigint`
+	overdue  = `(phase < 2 AND next_at < now() - @grace::interval)`
+	itsChunk = ` LEFT JOIN near_live l ON l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id`
+)
+
+// chunkRows are the rows of a chunk:
+//
+//   - near_live: its rows in live
+//   - own: its pushes that are looked at, and before them those that hold places within a window
+//   - recorded: its attempts that are looked at (fresh), and those before them within a window
+//   - elsewhere: attempts of pushes that are looked at which are not among these: a push that was moved has earlier ones
+//   - others: pushes of attempts and rows in live which are not among own
+//   - attempts: all attempts, each once; near are those that have all within a window beside them
+//
+// Each is looked at in one stretch of time of a pass: what is under way or forgotten, in the latest; an attempt, in that in
+// which it began, or else in that of its push.
+var chunkRows = `
+	WITH near_live AS MATERIALIZED (
+		SELECT * FROM live WHERE ` + inKeys + ` AND send_at < @until::timestamptz AND (@latest::bool OR send_at >= @booked_since::timestamptz)
+		UNION ALL
+		SELECT * FROM live WHERE ` + inKeys + ` AND recipient_key = ANY (@ahead::bigint[]) AND send_at >= @until::timestamptz AND @latest::bool
+	), own AS MATERIALIZED (
+		SELECT ` + ownColumns + `, send_at >= @since::timestamptz AND (@solid::bool OR ` + hourOf(`send_at`) + ` = ANY (@hours::timestamptz[])) AS looked
+		FROM pushes
+		WHERE ` + inKeys + ` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND (send_at >= @since::timestamptz OR freed = false)
+	), own_tenants AS MATERIALIZED (
+		SELECT t.id FROM (SELECT DISTINCT tenant_id FROM own WHERE looked) p
+		CROSS JOIN LATERAL (SELECT id FROM tenants WHERE id = p.tenant_id OFFSET 0) t
+	), recorded AS MATERIALIZED (
+		SELECT ` + attemptColumns + `, started_at >= @since::timestamptz AND (@solid::bool OR @latest::bool AND started_at >= @until::timestamptz
+				OR ` + hourOf(`started_at`) + ` = ANY (@hours::timestamptz[])) AS fresh
+		FROM sends
+		WHERE ` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz
+	), elsewhere AS MATERIALIZED (
+		SELECT s.*, false AS fresh
+		FROM (
+			SELECT p.id FROM own p LEFT JOIN (SELECT push_id, count(*) AS rows, max(attempt) AS last FROM recorded GROUP BY push_id) s ON s.push_id = p.id
+			WHERE p.looked AND (coalesce(s.rows, 0), coalesce(s.last, 0)) IS DISTINCT FROM (p.attempts, p.attempts)
+		) p
+		CROSS JOIN LATERAL (
+			SELECT ` + attemptColumns + ` FROM sends
+			WHERE push_id = p.id AND NOT (` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz) OFFSET 0
+		) s
+	), others AS MATERIALIZED (
+		SELECT p.*
+		FROM (
+			SELECT push_id, max(send_at) AS send_at FROM (
+				SELECT push_id, NULL::timestamptz AS send_at FROM recorded WHERE fresh
+				UNION ALL SELECT push_id, send_at FROM near_live WHERE phase = 2 OR ` + overdue + `
+			) n GROUP BY push_id
+		) n
+		LEFT JOIN own ON own.id = n.push_id
+		CROSS JOIN LATERAL (
+			SELECT ` + ownColumns + `, false AS looked FROM pushes WHERE id = n.push_id AND send_at = n.send_at
+			UNION ALL
+			SELECT ` + ownColumns + `, false FROM pushes WHERE id = n.push_id AND send_at IS DISTINCT FROM n.send_at
+			LIMIT 1 -- the second one is looked for if there is no first one
+		) p
+		WHERE own.id IS NULL
+	), known AS MATERIALIZED (
+		TABLE own UNION ALL TABLE others
+	), shown AS MATERIALIZED (
+		SELECT ` + shownColumns + ` FROM own p ` + itsChunk + `
+		UNION ALL
+		SELECT ` + shownColumns + ` FROM others p LEFT JOIN LATERAL (
+			SELECT * FROM live WHERE recipient_key = p.recipient_key AND send_at = p.send_at AND push_id = p.id OFFSET 0
+		) l ON true
+	), attempts AS MATERIALIZED (
+		SELECT s.*, CASE WHEN p.looked THEN p.send_at ELSE s.started_at END AS filed_at,
+			s.fresh OR coalesce(p.looked, false) AND ` + hourOf(`s.started_at`) + ` <> ALL (@all_hours::timestamptz[]) AS looked
+		FROM (
+			SELECT * FROM (SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere) s
+			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM near_live WHERE phase = 2)
+			UNION ALL
+			SELECT ` + underWayColumns + `, true, true FROM near_live l LEFT JOIN known p ON p.id = l.push_id WHERE l.phase = 2 AND @latest::bool
+		) s
+		LEFT JOIN known p ON p.id = s.push_id
+	), requests AS MATERIALIZED (
+		SELECT r.*, coalesce(p.looked, false) AS looked
+		FROM (SELECT DISTINCT idempotency_id FROM own WHERE looked AND idempotency_id IS NOT NULL) k
+		CROSS JOIN LATERAL (
+			SELECT id, tenant_id, recipient, send_at, idempotency_id, idempotency_hash, created_at FROM pushes
+			WHERE idempotency_id = k.idempotency_id OFFSET 0
+		) r
+		LEFT JOIN own p ON p.id = r.id
+	)`
+
+// chunkSum tells of each hour of send times, and of none, how many rows were read, and whether something can still change.
+var chunkSum = `
+	SELECT NULL, NULL, NULL, NULL, CASE WHEN bool_or(status IN ('scheduled', 'sending') OR updated_at > now() - @settled::interval) THEN 'open' END,
+		` + hourOf(`send_at`) + `, count(*)
+	FROM own WHERE looked GROUP BY 6
+	UNION ALL
+	SELECT NULL, NULL, NULL, NULL, NULL, NULL, (SELECT count(*) FROM recorded WHERE fresh) + (SELECT count(*) FROM near_live WHERE @latest::bool)`
+
+// cut looks at the rows of a chunk.
+func (p *AuditPass) cut() auditCut {
 	return auditCut{
-		policy: p.plan.Policy, forgotten: forgottenChunk, underWay: underWayChunk, sends: auditRows{sendsUnderWay, `true`},
-		around: around(sendsUnderWay, `s.under_way AND s.push_id IN (SELECT push_id FROM `+underWayChunk+` l)`),
+		policy:    p.plan.Policy,
+		forgotten: `(SELECT * FROM near_live WHERE ` + overdue + ` AND @latest::bool)`,
+		underWay:  `(SELECT * FROM near_live WHERE phase = 2 AND @latest::bool)`,
+		busy:      `EXISTS (SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = 2 AND o.next_at - now() > - @grace::interval)`,
+		pushes:    auditRows{`own`, `p.looked`},
+		known:     `known`,
+		shown:     `shown`,
+		tenants:   `own_tenants`,
+		itsLive:   itsChunk,
+		records:   `(TABLE recorded UNION ALL TABLE elsewhere)`,
+		sends:     auditRows{`attempts`, `s.looked`},
+		sendAt:    `s.filed_at`,
+		around:    auditRows{`(SELECT * FROM attempts WHERE near)`, `fresh`},
+		bookings:  auditRows{`(SELECT * FROM own WHERE freed = false AND status IN ('scheduled', 'sending', 'sent'))`, `looked`},
+		requests:  auditRows{`requests`, `looked`},
 	}
 }
 
-// pushCut looks at pushes by their ids, and at their attempts that have ended.
-func (p *AuditPass) pushCut() auditCut {
-	const ours = `IN (SELECT unnest(@pushes::uuid[]))`
-	return auditCut{
-		policy: p.plan.Policy,
-		pushes: `p.id = ANY (@pushes::uuid[])`,
-		sends:  auditRows{sendsEnded, `true`},
-		around: around(sendsEnded, `NOT s.under_way AND s.push_id `+ours),
-		bookings: auditRows{`(
-				SELECT b.*, b.id ` + ours + ` AS looked
-				FROM (
-					SELECT recipient_key AS key, min(send_at) AS first, max(send_at) AS last FROM pushes
-					WHERE id = ANY (@pushes::uuid[]) AND freed = false AND status IN ('scheduled', 'sending', 'sent') GROUP BY recipient_key
-				) r
-				CROSS JOIN LATERAL (
-					SELECT id, tenant_id, recipient_key, recipient, send_at FROM pushes
-					WHERE recipient_key = r.key AND freed = false AND send_at >= r.first - @reach::interval AND send_at <= r.last
-						AND status IN ('scheduled', 'sending', 'sent')
-					OFFSET 0
-				) b
-			)`, `looked`},
-		requests: auditRows{`(
-				SELECT * FROM pushes
-				WHERE idempotency_id = ANY (SELECT idempotency_id FROM pushes WHERE id = ANY (@pushes::uuid[]) AND idempotency_id IS NOT NULL)
-			)`, `id = ANY (@pushes::uuid[])`},
+// sql asks everything of a chunk.
+func (p *AuditPass) sql() string {
+	sql := chunkRows
+	for _, q := range p.cut().queries() {
+		sql += `SELECT *, NULL::bigint FROM (` + q.sql() + `) found (name, tenant_id, recipient, push_id, detail, at) UNION ALL `
 	}
+	return sql + chunkSum
 }
 
-// liveQueries are what is asked of rows of live.
-func (c auditCut) liveQueries(forgotten, underWay bool) (all []auditQuery) {
-	if forgotten {
-		all = append(all, c.waitingQuery())
-	}
-	if underWay {
-		all = append(all, c.underWayQuery(), c.attemptQuery(), c.overlapQuery())
-		if len(c.policy) > 0 {
-			all = append(all, c.actualQuery())
-		}
-	}
-	return all
-}
-
-// pushQueries are what is asked of pushes. Where none was tried, and none says that it was, no record is compared with
-// attempts.
-func (c auditCut) pushQueries(tried, keyed bool) []auditQuery {
-	all := []auditQuery{c.pushQuery()}
-	if len(c.policy) > 0 {
-		all = append(all, c.promisedQuery())
-	}
-	if tried {
-		all = append(all, c.recordQuery(), c.attemptQuery(), c.overlapQuery())
-		if len(c.policy) > 0 {
-			all = append(all, c.actualQuery())
-		}
-	}
-	if keyed {
-		all = append(all, c.requestQuery())
-	}
-	return all
-}
-
-// chunk is the rows of one snapshot.
+// chunk is what was read in one snapshot.
 type chunk struct {
-	args    pgx.NamedArgs
-	queries []auditQuery
-	rows    int
-	slices  map[uuid.UUID]time.Time // the hour of each push: see [AuditPass]
-	open    []time.Time             // hours in which something can still change
+	rows int
+	open []time.Time // hours in which something can still change
 }
 
-// pickLive picks the next rows of live, and moves the walk behind them.
-func (p *AuditPass) pickLive(ctx context.Context, tx pgx.Tx, w *walk) (c chunk, err error) {
-	c.args = pgx.NamedArgs{"behind_key": w.Key, "behind_at": w.At, "behind_id": [16]byte(w.ID), "grace": auditGrace, "rows": w.Rows}
-	rows, _ := tx.Query(ctx, `
-		SELECT recipient_key, send_at::text, push_id, phase < 2 AND next_at < now() - @grace::interval, phase = 2 FROM live
-		WHERE (recipient_key, send_at, push_id) > (@behind_key::bigint, @behind_at::text::timestamptz, @behind_id::uuid)
-		ORDER BY recipient_key, send_at, push_id LIMIT @rows`, c.args)
-	var isForgotten, isUnderWay, forgotten, underWay bool
-	tag, err := pgx.ForEachRow(rows, []any{&w.Key, &w.At, (*[16]byte)(&w.ID), &isForgotten, &isUnderWay}, func() error {
-		forgotten, underWay = forgotten || isForgotten, underWay || isUnderWay
-		return nil
-	})
-	c.rows = int(tag.RowsAffected())
-	c.args["key"], c.args["at"], c.args["id"] = w.Key, w.At, [16]byte(w.ID)
-	if c.queries = p.liveCut().liveQueries(forgotten, underWay); c.rows < w.Rows {
-		w.enter(throughPushes)
-	}
-	return c, err
-}
+// aheadSQL finds what is under way, or was due long ago, before its time comes to be looked at.
+const aheadSQL = `
+	SELECT l.recipient_key FROM ` + allUnderWay + ` l WHERE l.send_at >= @until
+	UNION
+	SELECT l.recipient_key FROM ` + allForgotten + ` l WHERE l.send_at >= @until
+	LIMIT 1000`
 
-// tenantsAtOnce bounds the tenants of a chunk: most may have nothing in a span.
-const tenantsAtOnce = 1000
-
-// tenantsSQL lists tenants that have pushes, by one search each.
-const tenantsSQL = `
-	WITH RECURSIVE t (id) AS (
-		(SELECT tenant_id FROM pushes WHERE tenant_id >= @tenant::uuid ORDER BY tenant_id LIMIT 1)
-		UNION ALL SELECT (SELECT tenant_id FROM pushes WHERE tenant_id > t.id ORDER BY tenant_id LIMIT 1) FROM t WHERE t.id IS NOT NULL
-	) SELECT id FROM t WHERE id IS NOT NULL LIMIT @tenants_at_once`
-
-// pushesSQL reads pushes of tenants in a span, by the index pushes_tenant, one tenant after the other.
-const pushesSQL = `
-	SELECT p.tenant_id, p.send_at, p.id, p.status IN ('scheduled', 'sending') OR p.updated_at > now() - @settled::interval,
-		p.attempts > 0 OR p.possibly_delivered OR p.status NOT IN ('scheduled', 'canceled', 'expired') OR EXISTS (SELECT FROM sends WHERE push_id = p.id),
-		p.idempotency_id IS NOT NULL
-	FROM unnest(@tenants::uuid[]) t (id) CROSS JOIN LATERAL (
-		SELECT tenant_id, send_at, id, status, updated_at, attempts, possibly_delivered, idempotency_id FROM pushes
-		WHERE tenant_id = t.id AND send_at < @until::timestamptz
-			AND (send_at, id) > (CASE WHEN t.id = @tenant::uuid THEN @behind_at::timestamptz ELSE @since::timestamptz END, CASE WHEN t.id = @tenant::uuid THEN @behind_id::uuid ELSE @none::uuid END)
-		ORDER BY send_at, id LIMIT @rows
-	) p LIMIT @rows`
-
-// pickPushes picks the next pushes of a span, and moves the walk behind them.
-func (p *AuditPass) pickPushes(ctx context.Context, tx pgx.Tx, w *walk) (c chunk, err error) {
-	span := w.Spans[w.Span]
-	args := pgx.NamedArgs{"tenant": [16]byte(w.Tenant), "tenants_at_once": tenantsAtOnce, "behind_at": w.From, "behind_id": [16]byte(w.ID),
-		"none": [16]byte{}, "since": span.From, "until": span.Until, "rows": w.Rows, "settled": settled}
-	rows, _ := tx.Query(ctx, tenantsSQL, args)
-	tenants, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-	if err != nil {
-		return c, err
-	}
-	args["tenants"] = tenants
-	c.slices = map[uuid.UUID]time.Time{}
-	var (
-		id                    uuid.UUID
-		ids                   [][16]byte
-		at                    time.Time
-		open, isTried, hasKey bool
-		tried, keyed          bool
-	)
-	rows, _ = tx.Query(ctx, pushesSQL, args)
-	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&w.Tenant), &at, (*[16]byte)(&id), &open, &isTried, &hasKey}, func() error {
-		slice := at.Truncate(auditSlice)
-		if ids, c.slices[id] = append(ids, id), slice; open {
-			c.open = append(c.open, slice)
+// read reads the next chunk, and moves the walk behind it.
+func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.Time)) (c chunk, err error) {
+	err = p.snapshot(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if !w.Begun {
+			rows, _ := tx.Query(ctx, aheadSQL, pgx.NamedArgs{"grace": auditGrace, "until": w.Spans[len(w.Spans)-1].Until})
+			w.Ahead, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+			w.Begun = true
+			return err
 		}
-		tried, keyed = tried || isTried, keyed || hasKey
-		w.From, w.ID = at, id
-		return nil
+		rows, _ := tx.Query(ctx, p.sql(), p.args(*w))
+		var (
+			f                         Finding
+			check, recipient, details *string
+			tenant, push              *[16]byte
+			at                        *time.Time
+			n                         *int
+		)
+		_, err := pgx.ForEachRow(rows, []any{&check, &tenant, &recipient, &push, &details, &at, &n}, func() error {
+			switch {
+			case check != nil:
+				f = Finding{Check: *check, Tenant: *tenant, Recipient: *recipient, Push: *push, Detail: *details}
+				slice := time.Time{}
+				if at != nil {
+					slice = at.Truncate(auditSlice)
+				}
+				found(f, slice)
+			default:
+				if c.rows += *n; details != nil {
+					c.open = append(c.open, at.Truncate(auditSlice))
+				}
+			}
+			return nil
+		})
+		w.pass(p.last(*w))
+		return err
 	})
-	c.rows, c.args = len(ids), pgx.NamedArgs{"pushes": ids}
-	if c.rows > 0 {
-		c.queries = p.pushCut().pushQueries(tried, keyed)
-	}
-	switch {
-	case c.rows == w.Rows: // there may be more
-	case len(tenants) == tenantsAtOnce:
-		w.Tenant, w.From, w.ID = tenants[len(tenants)-1], span.Until, uuid.Nil
-	default:
-		w.enter(throughSends)
-	}
 	return c, err
 }
 
-// pickSends picks pushes that the walk through pushes does not come to, by their attempts of the next while, and moves the
-// walk behind it. One with several such attempts is looked at with its last one. An attempt without a push counts as one.
-func (p *AuditPass) pickSends(ctx context.Context, tx pgx.Tx, w *walk) (c chunk, err error) {
-	span := w.Spans[w.Span]
-	until := w.From.Add(w.Step)
-	if until.After(span.Until) {
-		until = span.Until
-	}
-	froms, untils := make([]time.Time, len(w.Spans)), make([]time.Time, len(w.Spans))
-	for i, s := range w.Spans {
-		froms[i], untils[i] = s.From, s.Until
-	}
-	// The plan is made for these times: sends_started is the way for a short while, and a long one ends in a time-out.
-	if _, err := tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_custom_plan`); err != nil {
-		return c, err
-	}
-	var ids [][16]byte
-	err = tx.QueryRow(ctx, `
-		SELECT count(*), coalesce(array_agg(DISTINCT s.push_id) FILTER (WHERE
-			(p.id IS NULL OR NOT EXISTS (SELECT FROM unnest(@froms::timestamptz[], @untils::timestamptz[]) span (a, b) WHERE p.send_at >= a AND p.send_at < b))
-			AND NOT EXISTS (SELECT FROM sends n WHERE n.push_id = s.push_id AND n.started_at >= @until)), '{}')
-		FROM sends s LEFT JOIN pushes p ON p.id = s.push_id
-		WHERE s.started_at >= @since AND s.started_at < @until`,
-		pgx.NamedArgs{"froms": froms, "untils": untils, "since": w.From, "until": until}).Scan(&c.rows, &ids)
-	if err != nil {
-		return c, err
-	}
-	if _, err := tx.Exec(ctx, `SET LOCAL plan_cache_mode = force_generic_plan`); err != nil {
-		return c, err
-	}
-	c.args, c.slices = pgx.NamedArgs{"pushes": ids}, map[uuid.UUID]time.Time{}
-	for _, id := range ids {
-		c.slices[id] = w.From.Truncate(auditSlice)
-	}
-	if len(ids) > 0 {
-		c.queries = p.pushCut().pushQueries(true, true)
-	}
-	switch {
-	case c.rows > w.Rows:
-		w.Step = max(w.Step/2, leastStep)
-	case c.rows <= w.Rows/2:
-		w.Step = min(2*w.Step, mostStep)
-	}
-	if w.From = until; !until.Before(span.Until) {
-		w.Span++
-		w.enter(throughPushes)
-	}
-	return c, nil
-}
-
-// read picks the rows of a chunk, and asks all queries of them, unless it is only to move the walk behind them.
-func (p *AuditPass) read(ctx context.Context, w *walk, only bool, found func(Finding, time.Time)) (c chunk, err error) {
+// snapshot reads in a transaction that lasts as long as a chunk may.
+func (p *AuditPass) snapshot(ctx context.Context, read func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*chunkTime) // for a connection that does not answer
 	defer cancel()
-	err = pgx.BeginTxFunc(ctx, p.store.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, p.store.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, chunkSettings); err != nil {
 			return err
 		}
-		began := time.Now()
-		if c, err = p.pick(ctx, tx, w); err != nil || only {
-			return err
-		}
-		args := auditArgs(p.plan.Policy)
-		for name, value := range c.args {
-			args[name] = value
-		}
-		for _, q := range c.queries {
-			if time.Since(began) > chunkTime {
-				return errTooLong
-			}
-			if err := q.run(ctx, tx, args, func(f Finding) { found(f, c.slices[f.Push]) }); err != nil {
-				return err
-			}
-		}
-		return nil
+		return read(ctx, tx)
 	})
-	return c, err
 }
 
-func (p *AuditPass) pick(ctx context.Context, tx pgx.Tx, w *walk) (chunk, error) {
-	switch w.Through {
-	case throughLive:
-		return p.pickLive(ctx, tx, w)
-	case throughPushes:
-		return p.pickPushes(ctx, tx, w)
-	case throughSends:
-		return p.pickSends(ctx, tx, w)
+// args are the arguments of the next chunk.
+func (p *AuditPass) args(w walk) pgx.NamedArgs {
+	args := auditArgs(p.plan.Policy, p.plan.Kept)
+	spans := w.stretch()
+	since, until, latest := spans[0].Since, spans[len(spans)-1].Until, w.latest()
+	begunUntil := until
+	if latest {
+		begunUntil = farAhead
 	}
-	return chunk{}, fmt.Errorf("audit: no walk through %q", w.Through)
+	for name, value := range map[string]any{
+		"key": w.Key, "last": p.last(w), "since": since, "until": until, "latest": latest,
+		"booked_since": since.Add(-p.plan.Policy.Reach()), "begun_since": since.Add(-p.plan.Policy.Reach() - longAttempt), "begun_until": begunUntil,
+		"solid": len(spans) == 1, "hours": hours(spans), "all_hours": hours(w.Spans), "ahead": w.Ahead, "settled": settled,
+	} {
+		args[name] = value
+	}
+	return args
+}
+
+// farAhead is later than any attempt.
+var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// hours lists when the hours of some stretches begin.
+func hours(spans []stretch) (all []time.Time) {
+	for _, s := range spans {
+		for h := s.Since; h.Before(s.Until); h = h.Add(auditSlice) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// last is the last key of the next chunk.
+func (p *AuditPass) last(w walk) int64 {
+	last := int64(math.MaxInt64)
+	if left := uint64(math.MaxInt64) - uint64(w.Key); w.Step-1 < left { // both wrap around in the same way
+		last = w.Key + int64(w.Step-1)
+	}
+	if i, found := slices.BinarySearch(p.cuts, w.Key); found && i+1 < len(p.cuts) {
+		i++
+		last = min(last, p.cuts[i]-1)
+	} else if !found && i < len(p.cuts) {
+		last = min(last, p.cuts[i]-1)
+	}
+	return last
+}
+
+// endsSQL finds the first and the last recipient with something in a range, and a push of the first.
+const endsSQL = `
+	SELECT min(first), max(last) FROM (
+		SELECT (SELECT recipient_key FROM pushes WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM pushes WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
+		UNION ALL
+		SELECT (SELECT recipient_key FROM sends WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM sends WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
+		UNION ALL
+		SELECT (SELECT recipient_key FROM live WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM live WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
+	) ends (first, last)`
+
+// narrow makes a chunk that took too long smaller: about a quarter of it. It returns false if there is only one recipient in
+// it, and a push of that one.
+func (p *AuditPass) narrow(ctx context.Context, w *walk) (ok bool, of uuid.UUID, err error) {
+	err = p.snapshot(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var first, last *int64
+		args := pgx.NamedArgs{"key": w.Key, "last": p.last(*w)}
+		if err := tx.QueryRow(ctx, endsSQL, args).Scan(&first, &last); err != nil || first == nil {
+			return err
+		}
+		if ok = *first < *last; ok {
+			w.Step = uint64(*first) + (uint64(*last)-uint64(*first))/4 - uint64(w.Key) + 1
+			return nil
+		}
+		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT id FROM pushes WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM sends WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM live WHERE recipient_key = $1 LIMIT 1))`, *first).Scan((*[16]byte)(&of))
+		return err
+	})
+	return ok, of, err
 }

@@ -29,12 +29,9 @@ func (b *bundle) sentAgo(t testing.TB, recipient string, ago time.Duration) push
 }
 
 // pass makes a whole pass of a day back and ahead, and returns what it found and how many pushes and attempts it read.
-func (b *bundle) pass(t testing.TB, rows int) (found []store.Finding, read int) {
+func (b *bundle) pass(t testing.TB, recipients int) (found []store.Finding, read int) {
 	t.Helper()
-	p, err := b.BeginAudit(t.Context(), uuid.New(), booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: 24 * time.Hour, Rows: rows})
-	if err != nil || p == nil {
-		t.Fatal(p, err)
-	}
+	p := b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: 24 * time.Hour}, recipients)
 	for !p.Over() {
 		c, own, err := p.Next(t.Context(), func(f store.Finding) { found = append(found, f) })
 		if err != nil || !own || c.TooLong {
@@ -135,7 +132,7 @@ func TestAuditPass_Resume(t *testing.T) {
 		b.exec(t, `UPDATE pushes SET next_at = send_at - interval '1 second' WHERE id = $1`, p.ID)
 		want[p.ID] = 1
 	}
-	plan := booking.AuditPlan{Policy: perMinute, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour, Rows: 4}
+	plan := booking.AuditPlan{Policy: perMinute, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
 	got, passes, before := map[uuid.UUID]int{}, 0, ""
 	var p *store.AuditPass
 	for over := false; !over; passes++ {
@@ -147,6 +144,7 @@ func TestAuditPass_Resume(t *testing.T) {
 		if other, err := b.BeginAudit(t.Context(), uuid.New(), plan); err != nil || other != nil {
 			t.Fatalf("another worker audits beside it: %v, %v", other, err)
 		}
+		b.cut(t, p, 4)
 		if _, own, err := p.Next(t.Context(), func(f store.Finding) { got[f.Push]++ }); err != nil || !own {
 			t.Fatal(own, err)
 		}
@@ -253,15 +251,12 @@ func TestAuditChunks_AsWhole(t *testing.T) {
 				t.Fatal(len(whole), err)
 			}
 			want := sorted(whole)
-			for _, rows := range []int{1, 2, 7, 100, 5000} {
+			for _, recipients := range []int{1, 2, 7, 1000, 0} {
 				b.forgetAudits(t)
-				p, err := b.BeginAudit(t.Context(), uuid.New(), booking.AuditPlan{Policy: perMinute, Back: 5 * time.Hour, Ahead: 24 * time.Hour, Rows: rows})
-				if err != nil || p == nil {
-					t.Fatal(p, err)
-				}
+				p := b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 5 * time.Hour, Ahead: 24 * time.Hour}, recipients)
 				got := sorted(finishAudit(t, p))
 				if !slices.Equal(got, want) {
-					t.Errorf("chunks of %d: missing %q; too many %q", rows, without(want, got), without(got, want))
+					t.Errorf("chunks of %d: missing %q; too many %q", recipients, without(want, got), without(got, want))
 				}
 			}
 		})

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,14 +16,16 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// AuditPass is one pass of the workers' audit: over all that is live, and over the hours of send times that are not closed.
-// An hour is closed when all of its pushes ended so long ago that no worker changes them any more, and the audit found
-// nothing there. It is not read again. How far a pass has come is in the table audit_pass: another worker goes on with it.
+// AuditPass is one pass of the workers' audit: over all that is under way or forgotten, and over the hours of send times that
+// are not closed. An hour is closed when all of its pushes ended so long ago that no worker changes them any more, and the
+// audit found nothing there. It is not read again, unless an answer comes later still. How far a pass has come is in the
+// table audit_pass: another worker goes on with it.
 type AuditPass struct {
 	store  *Store
 	worker uuid.UUID
 	plan   booking.AuditPlan
 	state  auditState
+	cuts   []int64 // keys at which chunks begin in any case; for tests
 }
 
 const (
@@ -37,12 +38,9 @@ const (
 	settled = longAttempt + auditGrace
 	// gone is by how much older an hour beyond [booking.AuditPlan.Back] must be, to be read again, than when it was read last.
 	gone = 4
-
-	leastStep, mostStep = time.Millisecond, 24 * time.Hour // of times of attempts
+	// apart is how far two hours are from each other to be read one after the other, and not at once.
+	apart = 24 * time.Hour
 )
-
-// errTooLong says that a chunk would hold its snapshot too long.
-var errTooLong = errors.New("the chunk takes too long")
 
 // auditState is how far a pass is.
 type auditState struct {
@@ -52,46 +50,41 @@ type auditState struct {
 	Open  []time.Time // hours that are not to be closed
 }
 
-// walk is where a pass is, and how large its chunks are.
+// walk is where a pass is, and how large its chunks are. It goes through all recipients by their keys, once for each
+// stretch of time, the latest first.
 type walk struct {
-	Through string
-	Rows    int
-	Step    time.Duration // of the walk through attempts
-	Spans   []stretch     // of send times, all that the pass goes through
-	Span    int           // the one that it is in
-
-	Key    int64     `json:",omitempty"` // the last row of live …
-	At     string    `json:",omitempty"` // … as text: it may be infinite
-	ID     uuid.UUID // of that, or of the last push
-	Tenant uuid.UUID
-	From   time.Time // the last push's send time; or where attempts are to be read from
+	Spans []stretch // of send times, all that the pass goes through
+	Left  int       // how many of these are not read yet; those of a stretch are read at once
+	Begun bool      // Ahead is known
+	Ahead []int64   `json:",omitempty"` // keys of recipients for whom something is under way, or forgotten, before its time
+	Key   int64     // the first of the next chunk
+	Step  uint64    // how many keys that has
 }
 
 // stretch is a stretch of time.
-type stretch struct{ From, Until time.Time }
+type stretch struct{ Since, Until time.Time }
 
-// The walks of a pass, in their order. The last two are repeated for each span.
-const throughLive, throughPushes, throughSends = "live", "pushes", "sends"
+// stretch returns the spans that are read at once.
+func (w walk) stretch() []stretch {
+	first := w.Left - 1
+	for first > 0 && w.Spans[first].Since.Sub(w.Spans[first-1].Until) < apart {
+		first--
+	}
+	return w.Spans[first:w.Left]
+}
 
-// enter begins a walk.
-func (w *walk) enter(through string) {
-	w.Through, w.ID, w.Tenant = through, uuid.Nil, uuid.Nil
-	if w.Span < len(w.Spans) {
-		w.From = w.Spans[w.Span].From
+// latest reports whether the walk is in the latest stretch.
+func (w walk) latest() bool { return w.Left == len(w.Spans) }
+
+// pass moves the walk behind a key.
+func (w *walk) pass(last int64) {
+	if w.Key = last + 1; last == math.MaxInt64 {
+		w.Key = math.MinInt64
+		w.Left -= len(w.stretch())
 	}
 }
 
-func (w *walk) over() bool { return w.Through != throughLive && w.Span >= len(w.Spans) }
-
-// halve makes chunks smaller, and reports whether it could.
-func (w *walk) halve() bool {
-	if w.Through == throughSends {
-		w.Step /= 2
-		return w.Step >= leastStep
-	}
-	w.Rows /= 2
-	return w.Rows > 0
-}
+func (w walk) over() bool { return w.Left == 0 }
 
 // ownAuditSQL takes the pass for a worker, unless another one has it, or there is none and the last one is too recent.
 const ownAuditSQL = `
@@ -101,18 +94,21 @@ const ownAuditSQL = `
 	RETURNING state, clock_timestamp()`
 
 // slicesSQL lists the hours to go through: from the first that was ever looked at, those that are not closed. Beyond
-// the time that is always looked at, one is read again when it has grown older by a part of its age.
+// the time that is always looked at, one is read again when it has grown older by a part of its age. An answer that came
+// late matters to its hour and to all later ones: see lateSQL. A minute is more than its transaction lasts.
 const slicesSQL = `
-	SELECT s FROM generate_series(
-		least($1::timestamptz, (SELECT slice FROM audited ORDER BY slice LIMIT 1)), $2::timestamptz, $3::interval) s
-	LEFT JOIN audited a ON a.slice = s
-	WHERE a.slice IS NULL OR NOT a.closed AND (s >= $1 OR a.looked_at + ($4::timestamptz - s) / $5::int <= $4)
+	SELECT s FROM (
+		SELECT s, a.*, max(a.changed_at) OVER (ORDER BY s) AS changed
+		FROM generate_series(least($1::timestamptz, (SELECT slice FROM audited ORDER BY slice LIMIT 1)), $2::timestamptz, $3::interval) s
+		LEFT JOIN audited a ON a.slice = s
+	) a
+	WHERE slice IS NULL OR NOT closed AND (s >= $1 OR looked_at + ($4::timestamptz - s) / $5::int <= $4)
+		OR changed > looked_at - interval '1 minute'
 	ORDER BY s`
 
 // BeginAudit takes the pass of the workers' audit for one of them, or begins one. It returns nil while another worker has
 // it, and when the last one is too recent.
 func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan) (*AuditPass, error) {
-	plan.Rows = cmp.Or(plan.Rows, 2000)
 	p := &AuditPass{store: s, worker: worker, plan: plan}
 	own := false
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -144,7 +140,7 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 	if err != nil {
 		return err
 	}
-	w := walk{Through: throughLive, Rows: p.plan.Rows, Step: time.Minute, Key: math.MinInt64, At: "-infinity"}
+	w := walk{Key: math.MinInt64, Step: firstStep}
 	for _, h := range hours {
 		end := h.Add(auditSlice)
 		if end.After(until) {
@@ -156,6 +152,7 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 			w.Spans = append(w.Spans, stretch{h, end})
 		}
 	}
+	w.Left = len(w.Spans)
 	p.state = auditState{AuditResult: booking.AuditResult{Began: now, Found: map[string]*booking.AuditFinding{}}, Walk: w, Since: from}
 	return nil
 }
@@ -172,34 +169,33 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 	began, findings := time.Now(), []Finding(nil)
 	state, open := p.state, slices.Clone(p.state.Open)
 	w := state.Walk
-	read, err := p.read(ctx, &w, false, func(f Finding, slice time.Time) {
+	read, err := p.read(ctx, &w, func(f Finding, slice time.Time) {
 		if findings = append(findings, f); !slice.Before(state.Since) {
 			open = append(open, slice)
 		}
 	})
+	c.Took = time.Since(began)
 	switch {
-	case err != nil && (errors.Is(err, errTooLong) || hasCode(err, canceled)) && ctx.Err() == nil:
-		if findings, open, c.TooLong = nil, slices.Clone(p.state.Open), true; state.Walk.halve() {
-			w = state.Walk
-			break
-		}
+	case err != nil && hasCode(err, canceled) && ctx.Err() == nil:
+		findings, open, c.TooLong = nil, slices.Clone(p.state.Open), true
 		w = p.state.Walk
-		if read, err = p.read(ctx, &w, true, nil); err != nil {
+		if err := p.tooLong(ctx, &w, &c, &open); err != nil {
 			return c, true, fmt.Errorf("audit: %w", classify(err))
-		}
-		c.Skipped = w.ID
-		for id, slice := range read.slices {
-			c.Skipped, open = id, append(open, slice)
 		}
 	case err != nil:
 		return c, true, fmt.Errorf("audit: %w", classify(err))
 	default:
-		if c.Rows = read.rows; w.Through != throughSends && time.Since(began) < chunkTime/2 {
-			w.Rows = min(2*w.Rows, p.plan.Rows)
-		}
+		c.Rows = read.rows
 		open = append(open, read.open...)
+		switch {
+		case c.Took < chunkAim/8:
+			w.Step = 4 * min(w.Step, mostStep/4)
+		case c.Took < chunkAim/2:
+			w.Step = 2 * min(w.Step, mostStep/2)
+		case c.Took > chunkAim:
+			w.Step = max(1, w.Step/2)
+		}
 	}
-	c.Took = time.Since(began)
 	for _, f := range findings {
 		state.add(f)
 		if found != nil {
@@ -212,6 +208,23 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 	p.state = state
 	own, err = p.save(ctx)
 	return c, own, err
+}
+
+// tooLong has the next chunk be smaller, or leaves out the only recipient of this one.
+func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk, open *[]time.Time) error {
+	if !w.Begun { // nobody knows what is ahead: it is looked at when its time comes
+		w.Begun = true
+		return nil
+	}
+	smaller, of, err := p.narrow(ctx, w)
+	if err != nil || smaller {
+		return err
+	}
+	if c.Skipped = of; of != uuid.Nil {
+		*open = append(*open, hours(w.stretch())...)
+	}
+	w.pass(p.last(*w))
+	return nil
 }
 
 // add counts a violation.
@@ -250,7 +263,7 @@ func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err err
 	var hours []time.Time
 	var closed []bool
 	for _, s := range st.Walk.Spans {
-		for h := s.From; !h.Add(auditSlice).After(st.Began); h = h.Add(auditSlice) {
+		for h := s.Since; !h.Add(auditSlice).After(st.Began); h = h.Add(auditSlice) {
 			if h.Add(auditSlice).After(s.Until) {
 				break
 			}

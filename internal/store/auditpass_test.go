@@ -18,14 +18,33 @@ func (b *bundle) forgetAudits(t testing.TB) {
 	b.exec(t, `UPDATE audit_pass SET owner = NULL, owned_until = '-infinity', state = NULL, last = NULL`)
 }
 
-// beginAudit takes or begins a pass of an hour back and a day ahead.
-func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, rows int) *store.AuditPass {
+// beginAudit takes or begins a pass of an hour back and a day ahead, in chunks of so many recipients; 0: as they come.
+func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, recipients int) *store.AuditPass {
 	t.Helper()
-	p, err := b.BeginAudit(t.Context(), uuid.New(), booking.AuditPlan{Policy: policy, Back: policy.Reach() + time.Hour, Ahead: 24 * time.Hour, Rows: rows})
+	return b.beginPlan(t, booking.AuditPlan{Policy: policy, Back: policy.Reach() + time.Hour, Ahead: 24 * time.Hour}, recipients)
+}
+
+// beginPlan takes or begins a pass, in chunks of so many recipients; 0: as they come.
+func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int) *store.AuditPass {
+	t.Helper()
+	p, err := b.BeginAudit(t.Context(), uuid.New(), plan)
 	if err != nil || p == nil {
 		t.Fatal(p, err)
 	}
+	b.cut(t, p, recipients)
 	return p
+}
+
+// cut has a pass read so many recipients in each chunk.
+func (b *bundle) cut(t testing.TB, p *store.AuditPass, recipients int) {
+	t.Helper()
+	if recipients > 0 {
+		p.CutAt(ask[[]int64](t, b.db, `
+			SELECT coalesce(array_agg(k ORDER BY k) FILTER (WHERE (i - 1) % $1 = 0), '{}') FROM (
+				SELECT k, row_number() OVER (ORDER BY k) AS i
+				FROM (SELECT recipient_key FROM pushes UNION SELECT recipient_key FROM sends UNION SELECT recipient_key FROM live) keys (k)
+			) keys`, recipients))
+	}
 }
 
 // finishAudit carries a pass to its end, and returns what it finds.
@@ -40,9 +59,9 @@ func finishAudit(t testing.TB, p *store.AuditPass) (all []store.Finding) {
 	return all
 }
 
-// auditInChunks makes a first pass, with chunks of so many rows.
-func (b *bundle) auditInChunks(t testing.TB, policy quota.Policy, rows int) []store.Finding {
+// auditInChunks makes a first pass, with chunks of so many recipients.
+func (b *bundle) auditInChunks(t testing.TB, policy quota.Policy, recipients int) []store.Finding {
 	t.Helper()
 	b.forgetAudits(t)
-	return finishAudit(t, b.beginAudit(t, policy, rows))
+	return finishAudit(t, b.beginAudit(t, policy, recipients))
 }

@@ -12,10 +12,10 @@ const allForgotten = `(
 // forgotten.
 func (c auditCut) waitingQuery() auditQuery {
 	return auditQuery{
-		who:  `p.tenant_id, p.recipient, p.id`,
-		from: c.forgotten + ` l JOIN pushes p ON p.id = l.push_id`,
-		where: `NOT EXISTS (
-			SELECT FROM live o WHERE o.recipient_key = ANY (ARRAY[l.recipient_key]) AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
+		who:    `p.tenant_id, p.recipient, p.id`,
+		at:     `p.send_at`,
+		from:   c.forgotten + ` l JOIN ` + c.known + ` p ON p.id = l.push_id`,
+		where:  `NOT ` + c.busy,
 		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', l.next_at, l.expires_at)`}},
 	}
 }
@@ -27,8 +27,9 @@ const wantedKey = `('x' || encode(substr(sha256(uuid_send(p.tenant_id) || conver
 func (c auditCut) pushQuery() auditQuery {
 	return auditQuery{
 		who:   `p.tenant_id, p.recipient, p.id`,
-		from:  `pushes p LEFT JOIN tenants t ON t.id = p.tenant_id ` + itsLive + ``,
-		where: c.pushes,
+		at:    `p.send_at`,
+		from:  c.pushes.from + ` p LEFT JOIN ` + c.tenants + ` t ON t.id = p.tenant_id ` + c.itsLive,
+		where: c.pushes.where,
 		checks: []auditCheck{
 			{"not-live", `p.status <> 'sending' AND (p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
 				OR l.token IS NULL AND l.next_at <> p.next_at`,
@@ -52,22 +53,30 @@ func (c auditCut) pushQuery() auditQuery {
 }
 
 // recordQuery holds the record of each push to all of its attempts. None has a number above the push's count (see
-// attemptQuery), so that as many as that have no gaps.
+// attemptQuery), so that as many as that have no gaps. What began before [Kept] attempts may be gone: the first attempts of a
+// push that was made before then, and all of one that ended before then.
 func (c auditCut) recordQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
+		at:  `send_at`,
 		from: `(
-			SELECT p.id, p.tenant_id, p.recipient, p.status, p.attempts, p.possibly_delivered, count(s.push_id) AS rows,
-				bool_or(s.outcome = 'delivered') IS TRUE AS delivered, bool_or(s.outcome = 'unknown') IS TRUE AS unknown
-			FROM pushes p LEFT JOIN sends s ON s.push_id = p.id WHERE ` + c.pushes + `
-			GROUP BY p.id
+			SELECT *, made AND rows < attempts AND (rows = 0 AND ended OR first = attempts - rows + 1) AS gone
+			FROM (
+				SELECT p.id, p.tenant_id, p.recipient, p.send_at, p.status, p.attempts, p.possibly_delivered,
+					count(s.push_id) AS rows, min(s.attempt) AS first,
+					bool_or(s.outcome = 'delivered') IS TRUE AS delivered, bool_or(s.outcome = 'unknown') IS TRUE AS unknown,
+					p.created_at < now() - @keep_sends::interval AS made,
+					p.status = 'scheduled' OR p.updated_at < now() - @keep_sends::interval + interval '1 day' AS ended
+				FROM ` + c.pushes.from + ` p LEFT JOIN ` + c.records + ` s ON s.push_id = p.id WHERE ` + c.pushes.where + `
+				GROUP BY p.id, p.tenant_id, p.recipient, p.send_at, p.status, p.attempts, p.possibly_delivered, p.created_at, p.updated_at
+			) p
 		) p`,
 		where: `true`,
 		checks: []auditCheck{
-			{"attempts", `rows <> attempts`, `format('it counts %s attempts, and %s are recorded', attempts, rows)`},
-			{"outcome", `status = 'sent' AND NOT delivered OR status = 'failed' AND rows = 0`,
+			{"attempts", `rows <> attempts AND NOT gone`, `format('it counts %s attempts, and %s are recorded', attempts, rows)`},
+			{"outcome", `(status = 'sent' AND NOT delivered OR status = 'failed' AND rows = 0) AND NOT (gone AND ended)`,
 				`format('it is %s, and none of %s attempts made it so', status, rows)`},
-			{"possibly-delivered", `possibly_delivered AND NOT unknown AND NOT delivered OR NOT possibly_delivered AND (unknown OR delivered AND status IN ('failed', 'canceled', 'expired'))`,
+			{"possibly-delivered", `possibly_delivered AND NOT unknown AND NOT delivered AND NOT gone OR NOT possibly_delivered AND (unknown OR delivered AND status IN ('failed', 'canceled', 'expired'))`,
 				`format('it is %s, possibly_delivered is %s; an attempt of it was delivered: %s, is unknown: %s', status, possibly_delivered, delivered, unknown)`},
 		},
 	}
@@ -77,8 +86,9 @@ func (c auditCut) recordQuery() auditQuery {
 func (c auditCut) requestQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
+		at:  `send_at`,
 		from: `(
-			SELECT tenant_id, recipient, id, idempotency_id, idempotency_hash,
+			SELECT *,
 				row_number() OVER w > 1 AND (tenant_id, idempotency_hash) IS DISTINCT FROM (lag(tenant_id) OVER w, lag(idempotency_hash) OVER w) AS differs
 			FROM ` + c.requests.from + ` p
 			WINDOW w AS (PARTITION BY idempotency_id ORDER BY created_at, id)

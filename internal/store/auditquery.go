@@ -13,6 +13,7 @@ import (
 // auditQuery reads rows once, for several checks.
 type auditQuery struct {
 	who    string // the tenant, the recipient and the push of a row
+	at     string // a time in the hour of whose audit a violation is found
 	from   string // all that follows FROM, but for the conditions
 	where  string // which rows are looked at
 	checks []auditCheck
@@ -34,7 +35,7 @@ func (q auditQuery) sql() string {
 		each = append(each, "('"+c.name+"', ("+c.broken+"), "+c.detail+")")
 	}
 	return `
-		SELECT f.name, ` + q.who + `, f.detail
+		SELECT f.name, ` + q.who + `, f.detail, ` + q.at + `
 		FROM ` + q.from + `
 		CROSS JOIN LATERAL (VALUES
 			` + strings.Join(each, ",\n\t\t\t") + `
@@ -58,7 +59,7 @@ func (q auditQuery) names() []string {
 func (q auditQuery) run(ctx context.Context, tx pgx.Tx, args pgx.NamedArgs, found func(Finding)) error {
 	rows, _ := tx.Query(ctx, q.sql(), args)
 	var f Finding
-	_, err := pgx.ForEachRow(rows, []any{&f.Check, (*[16]byte)(&f.Tenant), &f.Recipient, (*[16]byte)(&f.Push), &f.Detail}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&f.Check, (*[16]byte)(&f.Tenant), &f.Recipient, (*[16]byte)(&f.Push), &f.Detail, nil}, func() error {
 		found(f)
 		return nil
 	})
@@ -68,13 +69,20 @@ func (q auditQuery) run(ctx context.Context, tx pgx.Tx, args pgx.NamedArgs, foun
 	return nil
 }
 
-// auditCut says in SQL which rows the queries of an audit look at.
+// auditCut says in SQL which rows the queries of an audit look at, and where they find those that they compare them with.
 type auditCut struct {
 	policy    quota.Policy
 	forgotten string    // rows l of live that wait, and were due long ago
 	underWay  string    // rows l of live of attempts under way
-	pushes    string    // a condition on pushes p
+	busy      string    // a condition on a row l of live: the recipient has an attempt under way, o
+	pushes    auditRows // pushes p
+	known     string    // pushes that rows of live and attempts belong to
+	shown     string    // the same, as callers see them
+	tenants   string    // those of pushes
+	itsLive   string    // joins a push p with its row l in live
+	records   string    // attempts of pushes, as they are in sends
 	sends     auditRows // attempts s
+	sendAt    string    // a time in the hour of whose audit an attempt s is looked at
 	around    auditRows // attempts s with those of their recipients so long before as can matter
 	bookings  auditRows // pushes p that hold places, with those of their recipients so long before as can matter
 	requests  auditRows // pushes p with an Idempotency-Key, with those that they are compared with

@@ -85,7 +85,7 @@ func TestAuditPass_TooLong(t *testing.T) {
 	b.exec(t, `UPDATE pushes SET tenant_id = $1, recipient_key = ('x' || encode(substr(sha256(uuid_send($1) || convert_to(recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint WHERE id <> $2`, other, bad.ID)
 	b.exec(t, `UPDATE sends SET tenant_id = p.tenant_id, recipient_key = p.recipient_key FROM pushes p WHERE p.id = push_id`)
 
-	p, err := b.BeginAudit(t.Context(), uuid.New(), booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: time.Hour, Rows: 4})
+	p, err := b.BeginAudit(t.Context(), uuid.New(), booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: time.Hour})
 	if err != nil || p == nil {
 		t.Fatal(p, err)
 	}

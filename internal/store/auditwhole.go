@@ -15,6 +15,7 @@ import (
 type AuditScope struct {
 	Policy quota.Policy
 	Since  time.Time // what was to be sent, or was sent, before is left out; zero: nothing is
+	Kept   booking.Kept
 }
 
 // AuditStep tells that a part of an audit is done.
@@ -87,9 +88,17 @@ func (s AuditScope) cut() auditCut {
 		policy:    s.Policy,
 		forgotten: allForgotten,
 		underWay:  allUnderWay,
-		pushes:    s.promised("p", ""),
-		sends:     auditRows{allSends, s.started("s", "")},
-		around:    auditRows{`(SELECT * FROM ` + allSends + ` s WHERE ` + s.started("s", back) + `)`, `started_at >= @since::timestamptz`},
+		busy: `EXISTS (
+			SELECT FROM live o WHERE o.recipient_key = ANY (ARRAY[l.recipient_key]) AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
+		pushes:  auditRows{`pushes`, s.promised("p", "")},
+		known:   `pushes`,
+		shown:   `(SELECT ` + shownColumns + ` FROM pushes p ` + itsLive + `)`,
+		tenants: `tenants`,
+		itsLive: itsLive,
+		records: `sends`,
+		sends:   auditRows{allSends, s.started("s", "")},
+		sendAt:  `s.started_at`,
+		around:  auditRows{`(SELECT * FROM ` + allSends + ` s WHERE ` + s.started("s", back) + `)`, `started_at >= @since::timestamptz`},
 		bookings: auditRows{`(
 				SELECT * FROM pushes WHERE freed = false AND status IN ('scheduled', 'sending', 'sent') AND ` + s.promised("pushes", ` - @reach::interval`) + `
 			)`, `at >= @since::timestamptz`},
@@ -103,7 +112,7 @@ func (s AuditScope) cut() auditCut {
 // The tenants that have pushes lead to those of some time by the index pushes_tenant, if they are few enough for that
 // to be the shorter way.
 func (s AuditScope) args(ctx context.Context, tx pgx.Tx) (pgx.NamedArgs, error) {
-	args := auditArgs(s.Policy)
+	args := auditArgs(s.Policy, s.Kept)
 	args["since"], args["until"] = s.Since, booking.EndOfTime
 	if !s.Since.IsZero() {
 		rows, _ := tx.Query(ctx, `

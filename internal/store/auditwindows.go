@@ -49,6 +49,7 @@ func (c auditCut) windowChecks(name, what string) []auditCheck {
 func (c auditCut) promisedQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
+		at:  `at`,
 		from: `(
 			SELECT *, send_at AS at, ` + c.lags(`send_at`) + `
 			FROM ` + c.bookings.from + ` p
@@ -65,6 +66,7 @@ func (c auditCut) promisedQuery() auditQuery {
 func (c auditCut) actualQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, push_id`,
+		at:  `at`,
 		from: `(
 			SELECT *, started_at AS at, ` + c.lags(`coalesce(handed_at, ended_at, started_at)`) + `
 			FROM ` + c.around.from + ` s WHERE outcome IS DISTINCT FROM 'refused'
@@ -80,6 +82,7 @@ func (c auditCut) actualQuery() auditQuery {
 func (c auditCut) overlapQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, push_id`,
+		at:  `started_at`,
 		from: `(
 			SELECT *, max(coalesce(ended_at, 'infinity')) OVER (` + byAttempt + ` ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
 			FROM ` + c.around.from + ` s
