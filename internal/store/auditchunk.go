@@ -79,19 +79,18 @@ var chunkRows = `
 	), others AS MATERIALIZED (
 		SELECT p.*
 		FROM (
-			SELECT push_id, max(send_at) AS send_at FROM (
-				SELECT push_id, NULL::timestamptz AS send_at FROM recorded WHERE fresh
+			SELECT push_id, max(at) AS send_at FROM (
+				SELECT push_id, NULL::timestamptz AS at FROM recorded WHERE fresh
 				UNION ALL SELECT push_id, send_at FROM near_live WHERE phase = 2 OR ` + overdue + `
-			) n GROUP BY push_id
+			) n LEFT JOIN own ON own.id = n.push_id
+			WHERE own.id IS NULL GROUP BY push_id
 		) n
-		LEFT JOIN own ON own.id = n.push_id
 		CROSS JOIN LATERAL (
 			SELECT ` + ownColumns + `, false AS looked FROM pushes WHERE id = n.push_id AND send_at = n.send_at
 			UNION ALL
 			SELECT ` + ownColumns + `, false FROM pushes WHERE id = n.push_id AND send_at IS DISTINCT FROM n.send_at
 			LIMIT 1 -- the second one is looked for if there is no first one
 		) p
-		WHERE own.id IS NULL
 	), known AS MATERIALIZED (
 		TABLE own UNION ALL TABLE others
 	), shown AS MATERIALIZED (

@@ -102,12 +102,12 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	found := map[string]bool{}
 	for i, row := range corruptions {
 		for name, audit := range map[string]func() ([]store.Finding, error){
-			"everything":         func() ([]store.Finding, error) { return b.Audit(t.Context(), perMinute, time.Time{}) },
-			"an hour":            func() ([]store.Finding, error) { return b.Audit(t.Context(), perMinute, began.Add(-time.Hour)) },
-			"chunks of one":      func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 1), nil },
-			"chunks of two":      func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 2), nil },
-			"chunks of all":      func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 1000), nil },
-			"chunks by time":     func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 0), nil },
+			"everything":     func() ([]store.Finding, error) { return b.Audit(t.Context(), perMinute, time.Time{}) },
+			"an hour":        func() ([]store.Finding, error) { return b.Audit(t.Context(), perMinute, began.Add(-time.Hour)) },
+			"chunks of one":  func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 1), nil },
+			"chunks of two":  func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 2), nil },
+			"chunks of all":  func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 1000), nil },
+			"chunks by time": func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 0), nil },
 		} {
 			t.Run(fmt.Sprint(i, " ", row.check, " in ", name), func(t *testing.T) {
 				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; CREATE TABLE live_kept AS TABLE live; COMMIT`)

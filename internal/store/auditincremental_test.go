@@ -106,6 +106,120 @@ func TestAuditPass_LateAttempt(t *testing.T) {
 	}
 }
 
+// TestAuditPass_LateAnswer: an answer that comes when the hours of its attempt and of a later one are closed has them read
+// again.
+func TestAuditPass_LateAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	late := b.booked(t, "anna", 0)
+	c := b.claimed(t, late)
+	b.giveUp(t, c, push.Scheduled)
+	b.cancel(t, late)
+	b.exec(t, `UPDATE pushes SET send_at = date_trunc('second', now() - interval '10 hours'), created_at = now() - interval '11 hours', updated_at = now() - interval '10 hours' + interval '2 minutes' WHERE id = $1`, late.ID)
+	b.exec(t, `UPDATE sends SET started_at = p.send_at, ended_at = p.send_at + interval '1 minute', lease_until = p.send_at + interval '1 minute' FROM pushes p WHERE p.id = push_id`)
+	next := b.sentAgo(t, "anna", 8*time.Hour)
+	for i, want := range []int{4, 0, 0} {
+		if found, read := b.pass(t, 0); len(found) != 0 || read != want {
+			t.Fatalf("pass %d: %d rows, want %d; %+v", i, read, want, found)
+		}
+	}
+	f := sent
+	f.Handed = 2*time.Hour - 30*time.Second // when the push was canceled, and half a minute before the next one
+	b.finish(t, c, f)
+	found, _ := b.pass(t, 0)
+	checks := map[string]uuid.UUID{}
+	for _, f := range found {
+		checks[f.Check] = f.Push
+	}
+	if len(found) != 2 || checks["after-end"] != late.ID || checks["actual-window"] != next.ID {
+		t.Errorf("found %+v", found)
+	}
+	b.exec(t, `UPDATE sends SET handed_at = ended_at WHERE push_id = $1`, late.ID)
+	b.exec(t, `UPDATE pushes SET updated_at = updated_at + interval '2 minutes' WHERE id = $1`, late.ID)
+	b.exec(t, `UPDATE audited SET changed_at = changed_at - interval '2 minutes'`) // as if the answer had come then
+	for i, want := range []int{4, 0} {
+		if found, read := b.pass(t, 0); len(found) != 0 || read != want {
+			t.Errorf("mended, pass %d: %d rows, want %d; %+v", i, read, want, found)
+		}
+	}
+}
+
+// TestAudit_Kept: what retention has removed is no violation, and what it can not have removed is one.
+func TestAudit_Kept(t *testing.T) {
+	t.Parallel()
+	kept := booking.Kept{Pushes: 50 * time.Hour, Sends: 60 * time.Hour}
+	for name, row := range map[string]struct {
+		ago   time.Duration
+		forge string
+		want  string
+	}{
+		"a push is gone, and its attempt is kept":   {51 * time.Hour, `DELETE FROM pushes WHERE id = $1`, ""},
+		"a push is gone that has to be there":       {49 * time.Hour, `DELETE FROM pushes WHERE id = $1`, "orphan"},
+		"an attempt is gone, and its push is kept":  {61 * time.Hour, `DELETE FROM sends WHERE push_id = $1`, ""},
+		"an attempt is gone that has to be there":   {35 * time.Hour, `DELETE FROM sends WHERE push_id = $1`, "attempts outcome"},
+		"a recipient differs, long ago":             {70 * time.Hour, `UPDATE sends SET channel = 'x' WHERE push_id = $1`, "orphan"},
+		"a push was made long ago, and first tried": {35 * time.Hour, `UPDATE pushes SET created_at = now() - interval '61 hours', attempts = 3 WHERE id = $1; UPDATE sends SET attempt = 3 WHERE push_id = $1`, ""},
+		"a push was made in time, and first tried":  {35 * time.Hour, `UPDATE pushes SET attempts = 3 WHERE id = $1; UPDATE sends SET attempt = 3 WHERE push_id = $1`, "attempts"},
+		"an attempt in the middle is gone":          {35 * time.Hour, `UPDATE pushes SET created_at = now() - interval '61 hours', attempts = 3 WHERE id = $1; INSERT INTO sends SELECT push_id, 3, tenant_id, recipient_key, recipient, channel, started_at - interval '1 hour', lease_until, NULL, started_at - interval '1 hour', 'refused', '', '' FROM sends WHERE push_id = $1; UPDATE sends SET attempt = attempt + 7 WHERE push_id = $1; UPDATE sends SET attempt = CASE attempt WHEN 8 THEN 3 ELSE 1 END WHERE push_id = $1`, "attempts"},
+		"the last attempt is gone":                  {35 * time.Hour, `UPDATE pushes SET created_at = now() - interval '61 hours' WHERE id = $1; DELETE FROM sends WHERE push_id = $1`, "attempts outcome"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			p := b.sentAgo(t, "anna", row.ago)
+			b.exec(t, strings.ReplaceAll(row.forge, "$1", "'"+p.ID.String()+"'::uuid"))
+			var whole []store.Finding
+			if err := b.AuditEach(t.Context(), store.AuditScope{Policy: perMinute, Kept: kept}, func(f store.Finding) { whole = append(whole, f) }, nil); err != nil {
+				t.Fatal(err)
+			}
+			chunks := finishAudit(t, b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Kept: kept, Back: 100 * time.Hour, Ahead: time.Hour}, 0))
+			for way, found := range map[string][]store.Finding{"whole": whole, "chunks": chunks} {
+				var checks []string
+				for _, f := range found {
+					checks = append(checks, f.Check)
+				}
+				if slices.Sort(checks); strings.Join(checks, " ") != row.want {
+					t.Errorf("%s: found %+v, want %q", way, found, row.want)
+				}
+			}
+		})
+	}
+}
+
+// TestAuditPass_Apart: a pass reads hours that are far apart one after the other. It finds each violation once, also that of
+// a push of the one which was tried in the other.
+func TestAuditPass_Apart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	old := b.sentAgo(t, "anna", 100*time.Hour)
+	b.exec(t, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, now() - interval '1 minute', now(), NULL, now() - interval '1 minute', 'refused', '', '' FROM sends WHERE push_id = $1`, old.ID)
+	counted := b.sentAgo(t, "bert", 100*time.Hour)
+	b.exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, counted.ID)
+	b.exec(t, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, now() - interval '1 minute', now(), NULL, now() - interval '1 minute', 'refused', '', '' FROM sends WHERE push_id = $1`, counted.ID)
+	now := b.sentAgo(t, "anna", time.Minute+30*time.Second)
+	b.inStatus(t, "clara", push.Sending)
+	far := b.booked(t, "dora", 48*time.Hour)
+	b.exec(t, `UPDATE live SET phase = 2, token = gen_random_uuid(), started_at = now() - interval '20 minutes', attempts = 1, next_at = now() - interval '10 minutes' WHERE push_id = $1`, far.ID)
+	between := b.sentAgo(t, "anna", 50*time.Hour)
+	b.exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, between.ID) // it is closed all the same
+	whole, err := b.Audit(t.Context(), perMinute, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sortedFindings(slices.DeleteFunc(whole, func(f store.Finding) bool { return f.Push == between.ID }))
+	for _, recipients := range []int{1, 1000} {
+		b.forgetAudits(t)
+		b.exec(t, `INSERT INTO audited (slice, closed, looked_at)
+			SELECT h, h BETWEEN now() - interval '99 hours' AND now() - interval '26 hours', now() - interval '99 hours'
+			FROM generate_series(date_trunc('hour', now()) - interval '101 hours', now(), '1 hour') h`)
+		got := sortedFindings(finishAudit(t, b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: 24 * time.Hour}, recipients)))
+		if !slices.Equal(got, want) || len(got) < 6 {
+			t.Errorf("chunks of %d: missing %q; too many %q; %d", recipients, without(want, got), without(got, want), len(got))
+		}
+	}
+	_ = now
+}
+
 // TestAuditPass_Gap: what was to be sent while no worker ran for days is audited when one is back.
 func TestAuditPass_Gap(t *testing.T) {
 	t.Parallel()
@@ -238,29 +352,31 @@ func TestAuditChunks_AsWhole(t *testing.T) {
 				id := ask[uuid.UUID](t, b.db, `SELECT id FROM pushes ORDER BY id OFFSET $1 LIMIT 1`, r.IntN(250))
 				b.exec(t, strings.ReplaceAll(forgeries[r.IntN(len(forgeries))], "$1", "'"+id.String()+"'::uuid"))
 			}
-			sorted := func(all []store.Finding) []string {
-				lines := make([]string, len(all))
-				for i, f := range all {
-					lines[i] = fmt.Sprintf("%+v", f)
-				}
-				slices.SortFunc(lines, cmp.Compare)
-				return lines
-			}
 			whole, err := b.Audit(t.Context(), perMinute, time.Time{})
 			if err != nil || len(whole) < 20 {
 				t.Fatal(len(whole), err)
 			}
-			want := sorted(whole)
+			want := sortedFindings(whole)
 			for _, recipients := range []int{1, 2, 7, 1000, 0} {
 				b.forgetAudits(t)
 				p := b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 5 * time.Hour, Ahead: 24 * time.Hour}, recipients)
-				got := sorted(finishAudit(t, p))
+				got := sortedFindings(finishAudit(t, p))
 				if !slices.Equal(got, want) {
 					t.Errorf("chunks of %d: missing %q; too many %q", recipients, without(want, got), without(got, want))
 				}
 			}
 		})
 	}
+}
+
+// sortedFindings are lines to be compared.
+func sortedFindings(all []store.Finding) []string {
+	lines := make([]string, len(all))
+	for i, f := range all {
+		lines[i] = fmt.Sprintf("%+v", f)
+	}
+	slices.SortFunc(lines, cmp.Compare)
+	return lines
 }
 
 // without returns what is in a and not in b.

@@ -63,12 +63,14 @@ func (c auditCut) recordQuery() auditQuery {
 			SELECT *, made AND rows < attempts AND (rows = 0 AND ended OR first = attempts - rows + 1) AS gone
 			FROM (
 				SELECT p.id, p.tenant_id, p.recipient, p.send_at, p.status, p.attempts, p.possibly_delivered,
-					count(s.push_id) AS rows, min(s.attempt) AS first,
-					bool_or(s.outcome = 'delivered') IS TRUE AS delivered, bool_or(s.outcome = 'unknown') IS TRUE AS unknown,
+					coalesce(s.rows, 0) AS rows, s.first, coalesce(s.delivered, false) AS delivered, coalesce(s.unknown, false) AS unknown,
 					p.created_at < now() - @keep_sends::interval AS made,
 					p.status = 'scheduled' OR p.updated_at < now() - @keep_sends::interval + interval '1 day' AS ended
-				FROM ` + c.pushes.from + ` p LEFT JOIN ` + c.records + ` s ON s.push_id = p.id WHERE ` + c.pushes.where + `
-				GROUP BY p.id, p.tenant_id, p.recipient, p.send_at, p.status, p.attempts, p.possibly_delivered, p.created_at, p.updated_at
+				FROM ` + c.pushes.from + ` p LEFT JOIN (
+					SELECT push_id, count(*) AS rows, min(attempt) AS first,
+						bool_or(outcome = 'delivered') IS TRUE AS delivered, bool_or(outcome = 'unknown') IS TRUE AS unknown
+					FROM ` + c.records + ` s GROUP BY push_id
+				) s ON s.push_id = p.id WHERE ` + c.pushes.where + `
 			) p
 		) p`,
 		where: `true`,

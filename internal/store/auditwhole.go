@@ -95,7 +95,7 @@ func (s AuditScope) cut() auditCut {
 		shown:   `(SELECT ` + shownColumns + ` FROM pushes p ` + itsLive + `)`,
 		tenants: `tenants`,
 		itsLive: itsLive,
-		records: `sends`,
+		records: s.records(),
 		sends:   auditRows{allSends, s.started("s", "")},
 		sendAt:  `s.started_at`,
 		around:  auditRows{`(SELECT * FROM ` + allSends + ` s WHERE ` + s.started("s", back) + `)`, `started_at >= @since::timestamptz`},
@@ -135,6 +135,14 @@ func (s AuditScope) promised(table, before string) string {
 		return "true"
 	}
 	return table + `.tenant_id = ANY (@tenants::uuid[]) AND ` + table + `.send_at >= @since::timestamptz` + before + ` AND ` + table + `.send_at < @until::timestamptz`
+}
+
+// records are at least the attempts of what was to be sent in the scope.
+func (s AuditScope) records() string {
+	if s.Since.IsZero() {
+		return "sends"
+	}
+	return `(SELECT * FROM sends WHERE push_id IN (SELECT id FROM pushes WHERE ` + s.promised("pushes", "") + `))`
 }
 
 // started is the condition on attempts for what was sent in the scope, or so long before.
