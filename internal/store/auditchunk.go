@@ -43,39 +43,27 @@ const (
 //   - near_live: its rows in live
 //   - own: its pushes that are looked at, and before them those that hold places within a window
 //   - recorded: its attempts that are looked at (fresh), and those before them within a window
-//   - elsewhere: attempts of pushes that are looked at which are not among these: a push that was moved has earlier ones
 //   - others: pushes of attempts and rows in live which are not among own
+//   - touched: pushes of attempts that are looked at which the pass does not come to otherwise
+//   - elsewhere: attempts of pushes that are looked at which are not among recorded: a push that was moved has earlier ones
 //   - attempts: all attempts, each once; near are those that have all within a window beside them
 //
 // Each is looked at in one stretch of time of a pass: what is under way or forgotten, in the latest; an attempt, in that in
 // which it began, or else in that of its push.
 var chunkRows = `
 	WITH near_live AS MATERIALIZED (
-		SELECT * FROM live WHERE ` + inKeys + ` AND send_at < @until::timestamptz AND (@latest::bool OR send_at >= @booked_since::timestamptz)
+		SELECT * FROM live WHERE ` + inKeys + ` AND send_at < @until::timestamptz
 		UNION ALL
 		SELECT * FROM live WHERE ` + inKeys + ` AND recipient_key = ANY (@ahead::bigint[]) AND send_at >= @until::timestamptz AND @latest::bool
 	), own AS MATERIALIZED (
 		SELECT ` + ownColumns + `, send_at >= @since::timestamptz AND (@solid::bool OR ` + hourOf(`send_at`) + ` = ANY (@hours::timestamptz[])) AS looked
 		FROM pushes
 		WHERE ` + inKeys + ` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND (send_at >= @since::timestamptz OR freed = false)
-	), own_tenants AS MATERIALIZED (
-		SELECT t.id FROM (SELECT DISTINCT tenant_id FROM own WHERE looked) p
-		CROSS JOIN LATERAL (SELECT id FROM tenants WHERE id = p.tenant_id OFFSET 0) t
 	), recorded AS MATERIALIZED (
 		SELECT ` + attemptColumns + `, started_at >= @since::timestamptz AND (@solid::bool OR @latest::bool AND started_at >= @until::timestamptz
 				OR ` + hourOf(`started_at`) + ` = ANY (@hours::timestamptz[])) AS fresh
 		FROM sends
 		WHERE ` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz
-	), elsewhere AS MATERIALIZED (
-		SELECT s.*, false AS fresh
-		FROM (
-			SELECT p.id FROM own p LEFT JOIN (SELECT push_id, count(*) AS rows, max(attempt) AS last FROM recorded GROUP BY push_id) s ON s.push_id = p.id
-			WHERE p.looked AND (coalesce(s.rows, 0), coalesce(s.last, 0)) IS DISTINCT FROM (p.attempts, p.attempts)
-		) p
-		CROSS JOIN LATERAL (
-			SELECT ` + attemptColumns + ` FROM sends
-			WHERE push_id = p.id AND NOT (` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz) OFFSET 0
-		) s
 	), others AS MATERIALIZED (
 		SELECT p.*
 		FROM (
@@ -93,6 +81,25 @@ var chunkRows = `
 		) p
 	), known AS MATERIALIZED (
 		TABLE own UNION ALL TABLE others
+	), touched AS MATERIALIZED (
+		SELECT * FROM known
+		WHERE NOT looked AND ` + inKeys + ` AND NOT (send_at < @end::timestamptz AND ` + hourOf(`send_at`) + ` = ANY (@all_hours::timestamptz[]))
+			AND id IN (SELECT push_id FROM recorded WHERE fresh)
+	), own_tenants AS MATERIALIZED (
+		SELECT t.id FROM (SELECT tenant_id FROM own WHERE looked UNION SELECT tenant_id FROM touched) p
+		CROSS JOIN LATERAL (SELECT id FROM tenants WHERE id = p.tenant_id OFFSET 0) t
+	), elsewhere AS MATERIALIZED (
+		SELECT s.*, false AS fresh
+		FROM (
+			SELECT p.id FROM own p LEFT JOIN (SELECT push_id, count(*) AS rows, max(attempt) AS last FROM recorded GROUP BY push_id) s ON s.push_id = p.id
+			WHERE p.looked AND (NOT @latest::bool OR (coalesce(s.rows, 0), coalesce(s.last, 0)) IS DISTINCT FROM (p.attempts, p.attempts))
+			UNION ALL
+			SELECT id FROM touched
+		) p
+		CROSS JOIN LATERAL (
+			SELECT ` + attemptColumns + ` FROM sends
+			WHERE push_id = p.id AND NOT (` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz) OFFSET 0
+		) s
 	), shown AS MATERIALIZED (
 		SELECT ` + shownColumns + ` FROM own p ` + itsChunk + `
 		UNION ALL
@@ -101,7 +108,7 @@ var chunkRows = `
 		) l ON true
 	), attempts AS MATERIALIZED (
 		SELECT s.*, CASE WHEN p.looked THEN p.send_at ELSE s.started_at END AS filed_at,
-			s.fresh OR coalesce(p.looked, false) AND ` + hourOf(`s.started_at`) + ` <> ALL (@all_hours::timestamptz[]) AS looked
+			s.fresh OR (coalesce(p.looked, false) OR s.push_id IN (SELECT id FROM touched)) AND ` + hourOf(`s.started_at`) + ` <> ALL (@all_hours::timestamptz[]) AS looked
 		FROM (
 			SELECT * FROM (SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere) s
 			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM near_live WHERE phase = 2)
@@ -134,7 +141,7 @@ func (p *AuditPass) cut() auditCut {
 		forgotten: `(SELECT * FROM near_live WHERE ` + overdue + ` AND @latest::bool)`,
 		underWay:  `(SELECT * FROM near_live WHERE phase = 2 AND @latest::bool)`,
 		busy:      `EXISTS (SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = 2 AND o.next_at - now() > - @grace::interval)`,
-		pushes:    auditRows{`own`, `p.looked`},
+		pushes:    auditRows{`(SELECT * FROM own WHERE looked UNION ALL TABLE touched)`, `true`},
 		known:     `known`,
 		shown:     `shown`,
 		tenants:   `own_tenants`,
@@ -233,7 +240,7 @@ func (p *AuditPass) args(w walk) pgx.NamedArgs {
 	for name, value := range map[string]any{
 		"key": w.Key, "last": p.last(w), "since": since, "until": until, "latest": latest,
 		"booked_since": since.Add(-p.plan.Policy.Reach()), "begun_since": since.Add(-p.plan.Policy.Reach() - longAttempt), "begun_until": begunUntil,
-		"solid": len(spans) == 1, "hours": hours(spans), "all_hours": hours(w.Spans), "ahead": w.Ahead, "settled": settled,
+		"solid": len(spans) == 1, "hours": hours(spans), "end": w.Spans[len(w.Spans)-1].Until, "all_hours": hours(w.Spans), "ahead": w.Ahead, "settled": settled,
 	} {
 		args[name] = value
 	}

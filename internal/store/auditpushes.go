@@ -60,7 +60,7 @@ func (c auditCut) recordQuery() auditQuery {
 		who: `tenant_id, recipient, id`,
 		at:  `send_at`,
 		from: `(
-			SELECT *, made AND rows < attempts AND (rows = 0 AND ended OR first = attempts - rows + 1) AS gone
+			SELECT *, made AND rows < attempts AND CASE WHEN rows = 0 THEN ended ELSE first = attempts - rows + 1 END AS gone
 			FROM (
 				SELECT p.id, p.tenant_id, p.recipient, p.send_at, p.status, p.attempts, p.possibly_delivered,
 					coalesce(s.rows, 0) AS rows, s.first, coalesce(s.delivered, false) AS delivered, coalesce(s.unknown, false) AS unknown,
