@@ -43,7 +43,7 @@ const (
 //   - near_live: its rows in live
 //   - own: its pushes that are looked at, and before them those that hold places within a window
 //   - recorded: its attempts that are looked at (fresh), and those before them within a window
-//   - others: pushes of attempts and rows in live which are not among own
+//   - ours: those of own that attempts and rows in live belong to; others: those that are not among own; known: both
 //   - touched: pushes of attempts that are looked at which the pass does not come to otherwise
 //   - elsewhere: attempts of pushes that are looked at which are not among recorded: a push that was moved has earlier ones
 //   - attempts: all attempts, each once; near are those that have all within a window beside them
@@ -64,14 +64,18 @@ var chunkRows = `
 				OR ` + hourOf(`started_at`) + ` = ANY (@hours::timestamptz[])) AS fresh
 		FROM sends
 		WHERE ` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz
+	), needed AS MATERIALIZED (
+		SELECT push_id, max(at) AS send_at FROM (
+			SELECT push_id, NULL::timestamptz AS at FROM recorded
+			UNION ALL SELECT push_id, send_at FROM near_live WHERE phase = 2 OR ` + overdue + `
+		) n GROUP BY push_id
+	), ours AS MATERIALIZED (
+		SELECT own.* FROM needed n JOIN own ON own.id = n.push_id
 	), others AS MATERIALIZED (
 		SELECT p.*
 		FROM (
-			SELECT push_id, max(at) AS send_at FROM (
-				SELECT push_id, NULL::timestamptz AS at FROM recorded WHERE fresh
-				UNION ALL SELECT push_id, send_at FROM near_live WHERE phase = 2 OR ` + overdue + `
-			) n LEFT JOIN own ON own.id = n.push_id
-			WHERE own.id IS NULL GROUP BY push_id
+			SELECT n.* FROM needed n LEFT JOIN ours ON ours.id = n.push_id
+			WHERE ours.id IS NULL AND (n.send_at IS NOT NULL OR n.push_id IN (SELECT push_id FROM recorded WHERE fresh))
 		) n
 		CROSS JOIN LATERAL (
 			SELECT ` + ownColumns + `, false AS looked FROM pushes WHERE id = n.push_id AND send_at = n.send_at
@@ -80,7 +84,7 @@ var chunkRows = `
 			LIMIT 1 -- the second one is looked for if there is no first one
 		) p
 	), known AS MATERIALIZED (
-		TABLE own UNION ALL TABLE others
+		TABLE ours UNION ALL TABLE others
 	), touched AS MATERIALIZED (
 		SELECT * FROM known
 		WHERE NOT looked AND ` + inKeys + ` AND NOT (send_at < @end::timestamptz AND ` + hourOf(`send_at`) + ` = ANY (@all_hours::timestamptz[]))
@@ -101,7 +105,7 @@ var chunkRows = `
 			WHERE push_id = p.id AND NOT (` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz) OFFSET 0
 		) s
 	), shown AS MATERIALIZED (
-		SELECT ` + shownColumns + ` FROM own p ` + itsChunk + `
+		SELECT ` + shownColumns + ` FROM ours p ` + itsChunk + `
 		UNION ALL
 		SELECT ` + shownColumns + ` FROM others p LEFT JOIN LATERAL (
 			SELECT * FROM live WHERE recipient_key = p.recipient_key AND send_at = p.send_at AND push_id = p.id OFFSET 0
