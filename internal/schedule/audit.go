@@ -59,7 +59,7 @@ func (a *auditor) pass(ctx context.Context) (full bool, err error) {
 	ended, err := a.store.RunAudit(ctx, a.worker, plan, func(c booking.AuditChunk) error {
 		switch {
 		case c.Skipped != uuid.Nil:
-			a.log.ErrorContext(ctx, "the audit left out a push, because to look at it takes too long", "push", c.Skipped, "took", c.Took.String())
+			a.log.ErrorContext(ctx, "the audit left out a recipient, who takes too long; a push of theirs", "push", c.Skipped, "took", c.Took.String())
 		case c.TooLong:
 			a.log.WarnContext(ctx, "a chunk of the audit takes too long; it goes on with a smaller one", "took", c.Took.String())
 		}
