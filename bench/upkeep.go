@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -96,11 +97,14 @@ func (s *sendquota) audit() (percent, time.Duration) {
 	s.l.check(err)
 	defer st.Close()
 	before, began := s.l.cpu(), time.Now()
-	since, until := began.Add(-defaultPolicy.Reach()-2*auditInterval), began.Add(24*time.Hour)
-	_, err = st.AuditAlone(s.l.Context(), defaultPolicy, since, until, func(check string, push uuid.UUID) {
-		s.l.report.fault("upkeep: the audit found %s, %s", check, push)
-	})
+	plan := booking.AuditPlan{Policy: defaultPolicy, Back: defaultPolicy.Reach() + 2*auditInterval, Ahead: 24 * time.Hour}
+	_, err = st.RunAudit(s.l.Context(), uuid.New(), plan, func(booking.AuditChunk) error { return nil })
 	s.l.check(err)
+	found, err := st.LastAudit(s.l.Context())
+	s.l.check(err)
+	for check, f := range found.Found {
+		s.l.report.fault("upkeep: the audit found %s, %v", check, f.Pushes)
+	}
 	u := s.l.cpu().since(before)
 	u["worker"] = u["load"] // this process made it
 	return percentOf(u, auditInterval), time.Since(began)

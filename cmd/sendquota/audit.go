@@ -58,8 +58,7 @@ func (c audit) Run() error {
 		if cfg.File == "" {
 			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: the windows of the default policy are tested")
 		}
-		_, err := st.AuditEach(ctx, store.AuditScope{Policy: cfg.Policy, Since: c.Since.Time}, report.add, steps.done)
-		return err
+		return st.AuditEach(ctx, store.AuditScope{Policy: cfg.Policy, Since: c.Since.Time}, report.add, steps.done)
 	})
 	if err != nil {
 		return exitStatus{err, 2}

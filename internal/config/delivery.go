@@ -19,7 +19,7 @@ type Delivery struct {
 	ArmLease      time.Duration // how long a push may be due although the queue was told of it
 	RedisPatience time.Duration // how long Redis may be away before workers ask Postgres what is due
 
-	AuditInterval time.Duration // how often each worker audits what was sent recently; 0: never
+	AuditInterval time.Duration // how often the workers, all together, audit what was sent recently; 0: never
 }
 
 func (d *Delivery) settings(t *strictyaml.Table) {
@@ -37,5 +37,5 @@ func (d *Delivery) settings(t *strictyaml.Table) {
 	t.Duration("horizon", "90s", "how long before its time a wake-up for a push is put into a queue, 1s or more", &d.Horizon, time.Second, forever)
 	t.Duration("arm_lease", "60s", "how long a push may be due before a worker looks for it without a wake-up, 1s or more", &d.ArmLease, time.Second, forever)
 	t.Duration("redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1s or more", &d.RedisPatience, time.Second, forever)
-	t.Duration("audit_interval", "15m", "how often each worker audits what was sent recently; 0s: never", &d.AuditInterval, 0, forever)
+	t.Duration("audit_interval", "15m", "how often the workers, all together, audit what was sent recently; 0s: never", &d.AuditInterval, 0, forever)
 }

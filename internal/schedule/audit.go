@@ -8,14 +8,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// auditStore looks for broken guarantees among what was sent, or is to be sent, between two times, and reports whether
-// it ran: two audits never run at the same time.
+// auditStore looks for broken guarantees in chunks. One worker at a time carries a pass to its end, or goes on where another
+// one left it.
 type auditStore interface {
-	AuditAlone(ctx context.Context, policy quota.Policy, since, until time.Time, found func(check string, push uuid.UUID)) (ran bool, err error)
+	RunAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan, after func(booking.AuditChunk) error) (ended bool, err error)
+	LastAudit(ctx context.Context) (*booking.AuditResult, error)
 	CheckNames() []string // of all checks, those that find nothing included
 }
 
@@ -25,36 +27,102 @@ type AuditorConfig struct {
 	Interval time.Duration // above 0
 }
 
-// named is how many pushes the log names for each check.
-const named = 10
-
-// NewAuditor returns a loop that looks for broken guarantees in what was sent recently, or is to be sent soon. Every
-// worker runs one; two never look at the same time. The first pass comes after a random part of the interval, so that
-// workers that start together do not meet. What the last passes have looked at is looked at again, as far back as a
-// window reaches.
+// NewAuditor returns a loop that looks for broken guarantees in what was sent recently, or is to be sent soon. Every worker
+// runs one; all of them together make one pass in about an interval. What a pass has found clean, and what nothing can
+// change any more, is not looked at again; what waits, is under way, was sent a short time ago or is to be sent within a day
+// is looked at in every pass.
 //
-// audited is told how many violations each check has found, those without any included, and how long the audit took.
-// now is the clock, usually time.Now.
-func NewAuditor(st auditStore, log *slog.Logger, audited func(violations map[string]int, took time.Duration), now func() time.Time, cfg AuditorConfig) loop.Loop {
-	return loop.Loop{Name: "audit", Interval: cfg.Interval, Log: log, Delay: rand.N(cfg.Interval), Pass: func(ctx context.Context) (full bool, err error) {
-		began := now()
-		violations, pushes := map[string]int{}, map[string][]uuid.UUID{}
-		for _, check := range st.CheckNames() {
-			violations[check] = 0
+// audited is told how many violations each check found in the last pass, those without any included, how long the pass
+// took and when it ended, whichever worker made it. now is the clock, usually time.Now.
+func NewAuditor(st auditStore, log *slog.Logger, audited func(violations map[string]int, took time.Duration, ended time.Time), now func() time.Time, cfg AuditorConfig) loop.Loop {
+	a := &auditor{store: st, log: log, audited: audited, now: now, worker: uuid.New(), cfg: cfg}
+	return loop.Loop{Name: "audit", Interval: cfg.Interval, Log: log, Delay: rand.N(cfg.Interval), Pass: a.pass}
+}
+
+type auditor struct {
+	store   auditStore
+	log     *slog.Logger
+	audited func(violations map[string]int, took time.Duration, ended time.Time)
+	now     func() time.Time
+	worker  uuid.UUID
+	cfg     AuditorConfig
+	told    time.Time // when the pass ended that was told of last
+}
+
+func (a *auditor) pass(ctx context.Context) (full bool, err error) {
+	last, err := a.store.LastAudit(ctx)
+	if err != nil {
+		return false, err
+	}
+	pace := newAuditPace(a.now, a.cfg.Interval, last)
+	plan := booking.AuditPlan{Policy: a.cfg.Policy, Every: pace.spread, Back: a.cfg.Policy.Reach() + 2*a.cfg.Interval, Ahead: 24 * time.Hour}
+	ended, err := a.store.RunAudit(ctx, a.worker, plan, func(c booking.AuditChunk) error {
+		switch {
+		case c.Skipped != uuid.Nil:
+			a.log.ErrorContext(ctx, "the audit left out a recipient, who takes too long; a push of theirs", "push", c.Skipped, "took", c.Took.String())
+		case c.TooLong:
+			a.log.WarnContext(ctx, "a chunk of the audit takes too long; it goes on with a smaller one", "took", c.Took.String())
 		}
-		since, until := began.Add(-cfg.Policy.Reach()-2*cfg.Interval), began.Add(24*time.Hour)
-		ran, err := st.AuditAlone(ctx, cfg.Policy, since, until, func(check string, id uuid.UUID) {
-			if violations[check]++; violations[check] <= named {
-				pushes[check] = append(pushes[check], id)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pace.pause(c.Took)):
+			return nil
+		}
+	})
+	if err != nil {
+		return false, err
+	}
+	if last, err = a.store.LastAudit(ctx); err == nil && last != nil && last.Ended.After(a.told) {
+		a.tell(ctx, *last, ended)
+	}
+	return false, err
+}
+
+// tell tells what the last pass has found. The worker that ended it logs that.
+func (a *auditor) tell(ctx context.Context, last booking.AuditResult, log bool) {
+	a.told = last.Ended
+	violations := map[string]int{}
+	for _, check := range a.store.CheckNames() {
+		violations[check] = 0
+		if found := last.Found[check]; found != nil {
+			violations[check] = found.Violations
+			if log {
+				a.log.ErrorContext(ctx, "the audit found a guarantee broken", "check", check, "violations", found.Violations, "pushes", found.Pushes)
 			}
-		})
-		if err != nil || !ran {
-			return false, err
 		}
-		for check, some := range pushes {
-			log.ErrorContext(ctx, "the audit found a guarantee broken", "check", check, "violations", violations[check], "pushes", some)
-		}
-		audited(violations, now().Sub(began))
-		return false, nil
-	}}
+	}
+	a.audited(violations, last.Ended.Sub(last.Began), last.Ended)
+}
+
+// auditPace spreads the chunks of a pass over most of an interval, so that they are an even load. It goes by how long the
+// last pass read. A pass that reads for a fiftieth of that time, or for less, is over earlier.
+type auditPace struct {
+	now    func() time.Time
+	spread time.Duration // a pass is over after that
+	end    time.Time
+	factor float64 // a pause is so many times as long as what was read
+}
+
+// The bounds of a pause.
+const (
+	gapOfAudit   = gapOfLook - 1
+	longestPause = 20 * time.Second // so that no other worker takes the pass meanwhile
+)
+
+func newAuditPace(now func() time.Time, interval time.Duration, last *booking.AuditResult) auditPace {
+	p := auditPace{now: now, spread: interval * 3 / 4, factor: gapOfAudit}
+	if last != nil && last.Busy > 0 {
+		p.factor = max(1, min(gapOfAudit, float64(p.spread)/float64(last.Busy)-1))
+	}
+	p.end = now().Add(p.spread)
+	return p
+}
+
+// pause is how long to wait behind a chunk. A pass that is late waits as long as it reads.
+func (p auditPace) pause(took time.Duration) time.Duration {
+	if p.now().After(p.end) {
+		return took
+	}
+	return min(longestPause, time.Duration(p.factor*float64(took)))
 }

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -20,11 +22,11 @@ import (
 type audits []map[string]int
 
 func (b *bundle) auditor(a *audits, log *slog.Logger) loop.Loop {
-	return schedule.NewAuditor(b.store, log, func(violations map[string]int, took time.Duration) {
+	return schedule.NewAuditor(b.store, log, func(violations map[string]int, took time.Duration, _ time.Time) {
 		if took > 0 {
 			*a = append(*a, violations)
 		}
-	}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: 15 * time.Minute})
+	}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: time.Millisecond})
 }
 
 // breakEarly has a push break the guarantee that nothing is sent early.
@@ -66,25 +68,92 @@ func TestAuditor_Pass(t *testing.T) {
 	}
 }
 
-// TestAuditor_OneAtATime: an auditor that finds another at work tells nothing.
+// TestAuditor_OneAtATime: an auditor that finds another at work makes no pass. When that one has ended, it tells what was
+// found, and leaves it to the other to log it.
 func TestAuditor_OneAtATime(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
 	b := s.open(t, threeRules)
 	breakEarly(t, s.postgres, b.submit(t, time.Hour).ID)
-	var told audits
-	a, beside := b.auditor(&told, quiet), 0
-	ran, err := b.store.AuditAlone(t.Context(), threeRules, began, began.Add(24*time.Hour), func(string, uuid.UUID) {
-		beside++
+	var (
+		told audits
+		log  bytes.Buffer
+	)
+	a, beside := b.auditor(&told, slog.New(slog.NewTextHandler(&log, nil))), 0
+	plan := booking.AuditPlan{Policy: threeRules, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
+	ended, err := b.store.RunAudit(t.Context(), uuid.New(), plan, func(booking.AuditChunk) error {
+		if beside++; beside > 1 {
+			return nil
+		}
 		if _, err := a.Pass(t.Context()); err != nil || len(told) != 0 {
 			t.Errorf("beside another: %v, %v", told, err)
 		}
+		return nil
 	})
-	if !ran || err != nil || beside == 0 {
-		t.Fatal(ran, err, beside)
+	if !ended || err != nil || beside == 0 {
+		t.Fatal(ended, err, beside)
+	}
+	testenv.Exec(t, s.postgres, `UPDATE audit_pass SET owner = gen_random_uuid(), owned_until = now() + interval '1 hour'`) // of a third one
+	if _, err := a.Pass(t.Context()); err != nil || len(told) != 1 || told[0]["early"] != 1 || log.Len() > 0 {
+		t.Errorf("behind it: %v, %v, %s", told, err, &log)
 	}
 	if _, err := a.Pass(t.Context()); err != nil || len(told) != 1 {
-		t.Errorf("alone: %v, %v", told, err)
+		t.Errorf("told twice: %v, %v", told, err)
+	}
+}
+
+// TestAuditor_Stopped: a worker that is stopped leaves its pass to another at once.
+func TestAuditor_Stopped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stop := errors.New("stopped")
+	plan := booking.AuditPlan{Policy: threeRules, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
+	chunks := func(after error) (n int) {
+		ended, err := b.store.RunAudit(t.Context(), uuid.New(), plan, func(booking.AuditChunk) error { n++; return after })
+		if ended != (after == nil) || !errors.Is(err, after) {
+			t.Fatal(ended, err)
+		}
+		return n
+	}
+	if first := chunks(stop); first != 1 {
+		t.Errorf("%d chunks before the stop", first)
+	}
+	before, err := b.store.LastAudit(t.Context())
+	if err != nil || before != nil {
+		t.Fatal(before, err)
+	}
+	rest := chunks(nil)
+	if after, err := b.store.LastAudit(t.Context()); err != nil || after == nil || rest == 0 {
+		t.Fatal(after, err, rest)
+	}
+}
+
+// TestAuditPace: what a pass reads is spread over three quarters of an interval by how long the last one read, and takes a
+// fiftieth of the time at most while that is enough.
+func TestAuditPace(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		last  *booking.AuditResult
+		late  bool
+		pause time.Duration
+	}{
+		"the first":      {nil, false, 490 * time.Millisecond},
+		"little to read": {&booking.AuditResult{Busy: time.Second}, false, 490 * time.Millisecond},
+		"much to read":   {&booking.AuditResult{Busy: 45 * time.Second}, false, 140 * time.Millisecond},
+		"more than fits": {&booking.AuditResult{Busy: time.Hour}, false, 10 * time.Millisecond},
+		"late":           {nil, true, 10 * time.Millisecond},
+	} {
+		now := began
+		pace := schedule.NewAuditPace(func() time.Time { return now }, 15*time.Minute, row.last)
+		if row.late {
+			now = now.Add(12 * time.Minute)
+		}
+		if got := pace(10 * time.Millisecond); got != row.pause {
+			t.Errorf("%s: a pause of %s, want %s", name, got, row.pause)
+		}
+		if got := pace(time.Hour); !row.late && got > 20*time.Second {
+			t.Errorf("%s: another worker takes the pass in a pause of %s", name, got)
+		}
 	}
 }
 
@@ -96,7 +165,7 @@ func TestAuditor_Intervals(t *testing.T) {
 	defer stop()
 	n := 0
 	for _, interval := range []time.Duration{time.Millisecond, time.Hour} {
-		a := schedule.NewAuditor(b.store, quiet, func(map[string]int, time.Duration) {
+		a := schedule.NewAuditor(b.store, quiet, func(map[string]int, time.Duration, time.Time) {
 			if n++; n == 3 {
 				stop()
 			}

@@ -7,34 +7,38 @@ const inTime = `s.outcome = 'delivered' AND s.ended_at <> s.lease_until`
 // decisive says that an attempt ended its push, or is under way: the push was not moved since it began.
 const decisive = `(p.status IN ('sending', 'failed') AND s.attempt = p.attempts OR p.status = 'sent' AND ` + inTime + `)`
 
-// shownPushes are pushes as callers see them, with what an attempt under way changes.
-const shownPushes = `(
-			SELECT p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.send_at, p.expires_at, p.possibly_delivered,
+// shownColumns are those of a push p as callers see it, with what an attempt l under way changes.
+const shownColumns = `p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.send_at, p.expires_at, p.possibly_delivered,
 				CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END AS status, coalesce(l.attempts, p.attempts) AS attempts,
-				coalesce(l.started_at, p.updated_at) AS updated_at
-			FROM pushes p ` + itsLive + `
-		)`
+				coalesce(l.started_at, p.updated_at) AS updated_at`
 
 // allUnderWay are the rows in live of attempts under way, by the index live_lane.
 const allUnderWay = `(
 			` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
 		)`
 
+// attemptColumns are those of an attempt. One that is under way stands in live alone.
+const (
+	attemptNames    = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, under_way`
+	attemptColumns  = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, false AS under_way`
+	underWayColumns = `l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL::timestamptz, NULL::timestamptz, NULL::text, true`
+)
+
 // allSends are the attempts that have ended, and those under way. While programs of the release before are at work, these
 // are in both tables.
 const allSends = `(
-			SELECT push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome FROM sends
+			SELECT ` + attemptColumns + ` FROM sends
 			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM ` + allUnderWay + ` l)
 			UNION ALL
-			SELECT l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL, NULL, NULL
-			FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
+			SELECT ` + underWayColumns + ` FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
 		)`
 
-// underWayQuery looks at all attempts that have not ended.
-func (s AuditScope) underWayQuery() auditQuery {
+// underWayQuery looks at attempts that have not ended.
+func (c auditCut) underWayQuery() auditQuery {
 	return auditQuery{
 		who:   `p.tenant_id, p.recipient, p.id`,
-		from:  allUnderWay + ` l JOIN pushes p ON p.id = l.push_id`,
+		at:    `p.send_at`,
+		from:  c.underWay + ` l JOIN ` + c.known + ` p ON p.id = l.push_id`,
 		where: `true`,
 		checks: []auditCheck{
 			{"open-attempt", `(p.status, p.attempts) NOT IN (('scheduled', l.attempts - 1), ('sending', l.attempts))`,
@@ -45,14 +49,16 @@ func (s AuditScope) underWayQuery() auditQuery {
 	}
 }
 
-// attemptQuery holds each attempt to its push.
-func (s AuditScope) attemptQuery() auditQuery {
+// attemptQuery holds each attempt to its push. Those that ended before [Kept] pushes may be without one.
+func (c auditCut) attemptQuery() auditQuery {
 	return auditQuery{
 		who:   `s.tenant_id, s.recipient, s.push_id`,
-		from:  allSends + ` s LEFT JOIN ` + shownPushes + ` p ON p.id = s.push_id`,
-		where: s.startedIn("s", ""),
+		at:    c.sendAt,
+		from:  c.sends.from + ` s LEFT JOIN ` + c.shown + ` p ON p.id = s.push_id`,
+		where: c.sends.where,
 		checks: []auditCheck{
-			{"orphan", `(s.tenant_id, s.recipient_key, s.recipient, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.recipient, p.channel)`,
+			{"orphan", `(s.tenant_id, s.recipient_key, s.recipient, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.recipient, p.channel)
+				AND (p.id IS NOT NULL OR s.ended_at >= now() - @keep_pushes::interval IS NOT FALSE)`,
 				`format('attempt %s belongs to %s', s.attempt, CASE WHEN p.id IS NULL THEN 'no push' ELSE 'a push of another tenant, recipient or channel' END)`},
 			{"open-attempt", `s.ended_at IS NULL AND (p.status <> 'sending' OR s.attempt <> p.attempts)`,
 				`format('attempt %s has no end, and the push is %s after %s attempts', s.attempt, p.status, p.attempts)`},

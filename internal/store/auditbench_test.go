@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -38,8 +41,9 @@ const fillSQL = `
 	) attempts ORDER BY began;
 	VACUUM ANALYZE`
 
-// BenchmarkAudit audits three million pushes, or SENDQUOTA_AUDIT_ROWS, with as many attempts: all of them, and as
-// workers do. With -v it says what each step takes.
+// BenchmarkAudit audits three million pushes, or SENDQUOTA_AUDIT_ROWS, with as many attempts: all of them in one snapshot,
+// and as workers do, a day back and a day ahead, when nothing is closed yet and when all is that can be. With -v it says
+// what each step takes.
 func BenchmarkAudit(b *testing.B) {
 	rows := 3_000_000
 	if n, err := strconv.Atoi(os.Getenv("SENDQUOTA_AUDIT_ROWS")); err == nil {
@@ -49,21 +53,55 @@ func BenchmarkAudit(b *testing.B) {
 	for _, sql := range strings.Split(strings.ReplaceAll(fillSQL, "@rows", strconv.Itoa(rows)), ";\n") {
 		bundle.exec(b, sql)
 	}
-	recent := time.Now().Add(-threeRules.Reach() - 30*time.Minute)
-	for name, scope := range map[string]store.AuditScope{
-		"everything": {Policy: threeRules},
-		"recent":     {Policy: threeRules, Since: recent, Until: time.Now().Add(24 * time.Hour), Alone: true},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				_, err := bundle.AuditEach(b.Context(), scope, func(f store.Finding) { b.Fatalf("%+v", f) }, func(s store.AuditStep) {
-					b.Logf("%8s %s", s.Took.Round(time.Millisecond), strings.Join(s.Checks, ", "))
-				})
-				if err != nil {
-					b.Fatal(err)
-				}
+	clean := func(f store.Finding) { b.Fatalf("%+v", f) }
+	b.Run("everything", func(b *testing.B) {
+		for b.Loop() {
+			err := bundle.AuditEach(b.Context(), store.AuditScope{Policy: threeRules}, clean, func(s store.AuditStep) {
+				b.Logf("%8s %s", s.Took.Round(time.Millisecond), strings.Join(s.Checks, ", "))
+			})
+			if err != nil {
+				b.Fatal(err)
 			}
-			b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "pushes/s")
+		}
+		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)*1e6/float64(rows), "s/1M-pushes")
+	})
+	for _, c := range []struct {
+		name string
+		plan booking.AuditPlan
+		warm bool
+	}{
+		{"everything in chunks", booking.AuditPlan{Back: 60 * 24 * time.Hour, Ahead: 48 * time.Hour}, false},
+		{"first pass", booking.AuditPlan{Back: threeRules.Reach() + 30*time.Minute, Ahead: 24 * time.Hour}, false},
+		{"later pass", booking.AuditPlan{Back: threeRules.Reach() + 30*time.Minute, Ahead: 24 * time.Hour}, true},
+	} {
+		c.plan.Policy = threeRules
+		b.Run(c.name, func(b *testing.B) {
+			pass := func() (read, chunks int, longest time.Duration) {
+				p, err := bundle.BeginAudit(b.Context(), uuid.New(), c.plan)
+				if err != nil || p == nil {
+					b.Fatal(p, err)
+				}
+				for !p.Over() {
+					chunk, _, err := p.Next(b.Context(), clean)
+					if err != nil {
+						b.Fatal(err)
+					}
+					read, chunks, longest = read+chunk.Rows, chunks+1, max(longest, chunk.Took)
+				}
+				return read, chunks, longest
+			}
+			bundle.forgetAudits(b)
+			if c.warm {
+				pass()
+			}
+			for b.Loop() {
+				if !c.warm {
+					bundle.forgetAudits(b)
+				}
+				read, chunks, longest := pass()
+				b.Logf("%d rows in %d chunks, the longest %s", read, chunks, longest.Round(time.Millisecond))
+				b.ReportMetric(float64(read), "rows/op")
+			}
 		})
 	}
 }

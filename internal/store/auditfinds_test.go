@@ -101,20 +101,22 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	b.audit(t, perMinute)
 	found := map[string]bool{}
 	for i, row := range corruptions {
-		for name, scope := range map[string]store.AuditScope{
-			"everything":     {Policy: perMinute},
-			"an hour":        {Policy: perMinute, Since: began.Add(-time.Hour)},
-			"a worker's own": {Policy: perMinute, Since: began.Add(-time.Hour), Until: began.Add(24 * time.Hour), Alone: true},
+		for name, audit := range map[string]func() ([]store.Finding, error){
+			"everything":     func() ([]store.Finding, error) { return b.Audit(t.Context(), perMinute, time.Time{}) },
+			"an hour":        func() ([]store.Finding, error) { return b.Audit(t.Context(), perMinute, began.Add(-time.Hour)) },
+			"chunks of one":  func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 1), nil },
+			"chunks of two":  func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 2), nil },
+			"chunks of all":  func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 1000), nil },
+			"chunks by time": func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 0), nil },
 		} {
 			t.Run(fmt.Sprint(i, " ", row.check, " in ", name), func(t *testing.T) {
 				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; CREATE TABLE live_kept AS TABLE live; COMMIT`)
 				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends, live; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; TRUNCATE live; INSERT INTO live TABLE live_kept; DROP TABLE pushes_kept, sends_kept, live_kept; COMMIT`)
 				p := pushes[row.status]
 				b.exec(t, strings.ReplaceAll(row.sql, "$1", "'"+p.ID.String()+"'::uuid")) // several statements take no arguments
-				var findings []store.Finding
-				ran, err := b.AuditEach(t.Context(), scope, func(f store.Finding) { findings = append(findings, f) }, nil)
-				if err != nil || !ran {
-					t.Fatal(ran, err)
+				findings, err := audit()
+				if err != nil {
+					t.Fatal(err)
 				}
 				for _, f := range findings {
 					if f.Check != row.check || f.Push != p.ID || f.Tenant == uuid.Nil || f.Recipient == "" || f.Detail == "" {

@@ -2,16 +2,18 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // auditQuery reads rows once, for several checks.
 type auditQuery struct {
 	who    string // the tenant, the recipient and the push of a row
+	at     string // a time in the hour of whose audit a violation is found
 	from   string // all that follows FROM, but for the conditions
 	where  string // which rows are looked at
 	checks []auditCheck
@@ -33,7 +35,7 @@ func (q auditQuery) sql() string {
 		each = append(each, "('"+c.name+"', ("+c.broken+"), "+c.detail+")")
 	}
 	return `
-		SELECT f.name, ` + q.who + `, f.detail
+		SELECT f.name, ` + q.who + `, f.detail, ` + q.at + `
 		FROM ` + q.from + `
 		CROSS JOIN LATERAL (VALUES
 			` + strings.Join(each, ",\n\t\t\t") + `
@@ -55,74 +57,36 @@ func (q auditQuery) names() []string {
 
 // run tells found of all findings.
 func (q auditQuery) run(ctx context.Context, tx pgx.Tx, args pgx.NamedArgs, found func(Finding)) error {
-	walk := "on"
-	if q.noWalk {
-		walk = "off"
-	}
-	if _, err := tx.Exec(ctx, `SET LOCAL enable_indexscan = `+walk); err != nil {
-		return err
-	}
 	rows, _ := tx.Query(ctx, q.sql(), args)
 	var f Finding
-	_, err := pgx.ForEachRow(rows, []any{&f.Check, (*[16]byte)(&f.Tenant), &f.Recipient, (*[16]byte)(&f.Push), &f.Detail}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&f.Check, (*[16]byte)(&f.Tenant), &f.Recipient, (*[16]byte)(&f.Push), &f.Detail, nil}, func() error {
 		found(f)
 		return nil
 	})
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.checks[0].name, err)
+	}
+	return nil
 }
 
-// whole reports whether the audit leaves nothing out.
-func (s AuditScope) whole() bool { return s.Since.IsZero() && s.Until.IsZero() }
-
-// queries are all that the audit asks, in this order.
-func (s AuditScope) queries() []auditQuery {
-	all := []auditQuery{
-		s.waitingQuery(), s.underWayQuery(), s.pushQuery(), s.attemptQuery(), s.recordQuery(), s.overlapQuery(), s.requestQuery(),
-	}
-	if len(s.Policy) > 0 {
-		all = append(all, s.promisedQuery(), s.actualQuery())
-	}
-	return all
+// auditCut says in SQL which rows the queries of an audit look at, and where they find those that they compare them with.
+type auditCut struct {
+	policy    quota.Policy
+	forgotten string    // rows l of live that wait, and were due long ago
+	underWay  string    // rows l of live of attempts under way
+	busy      string    // a condition on a row l of live: the recipient has an attempt under way, o
+	pushes    auditRows // pushes p
+	known     string    // pushes that rows of live and attempts belong to
+	shown     string    // the same, as callers see them
+	tenants   string    // those of pushes
+	itsLive   string    // joins a push p with its row l in live
+	records   string    // attempts of pushes, as they are in sends
+	sends     auditRows // attempts s
+	sendAt    string    // a time in the hour of whose audit an attempt s is looked at
+	around    auditRows // attempts s with those of their recipients so long before as can matter
+	bookings  auditRows // pushes p that hold places, with those of their recipients so long before as can matter
+	requests  auditRows // pushes p with an Idempotency-Key, with those that they are compared with
 }
 
-// args are the arguments that queries may name. Times count from the beginning of the transaction, which is about that
-// of the snapshot.
-//
-// The tenants that have pushes lead to those of some time by the index pushes_tenant, if they are few enough for that
-// to be the shorter way.
-func (s AuditScope) args(ctx context.Context, tx pgx.Tx) (pgx.NamedArgs, error) {
-	args := pgx.NamedArgs{"grace": auditGrace, "since": s.Since, "until": s.Until, "reach": s.Policy.Reach()}
-	if s.Until.IsZero() {
-		args["until"] = booking.EndOfTime
-	}
-	if !s.whole() {
-		rows, _ := tx.Query(ctx, `
-			WITH RECURSIVE t (id) AS (
-				(SELECT tenant_id FROM pushes ORDER BY tenant_id LIMIT 1)
-				UNION ALL SELECT (SELECT tenant_id FROM pushes WHERE tenant_id > t.id ORDER BY tenant_id LIMIT 1) FROM t WHERE t.id IS NOT NULL
-			) SELECT id FROM t WHERE id IS NOT NULL`)
-		tenants, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-		if err != nil {
-			return nil, err
-		}
-		args["tenants"] = tenants
-	}
-	s.ruleArgs(args)
-	return args, nil
-}
-
-// promisedIn is the condition on the table pushes for what was to be sent in the scope, or so long before.
-func (s AuditScope) promisedIn(table, before string) string {
-	if s.whole() {
-		return "true"
-	}
-	return table + `.tenant_id = ANY (@tenants::uuid[]) AND ` + table + `.send_at >= @since::timestamptz` + before + ` AND ` + table + `.send_at < @until::timestamptz`
-}
-
-// startedIn is the condition on the table sends for what was sent in the scope, or so long before.
-func (s AuditScope) startedIn(table, before string) string {
-	if s.Since.IsZero() {
-		return "true"
-	}
-	return table + `.started_at >= @since::timestamptz` + before
-}
+// auditRows are rows to read, and a condition for those of them that are looked at.
+type auditRows struct{ from, where string }

@@ -349,7 +349,7 @@ func TestMigrate_Beside(t *testing.T) {
 	b := setupBeside(t, 60)
 	before, stopBefore := b.start(t, "older", b.older(t), 3)
 	before(1000)
-	if applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil || len(applied) != 2 {
+	if applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil || len(applied) != 3 {
 		t.Fatalf("applied %v, %v", applied, err)
 	}
 	now, stopNow := b.start(t, "newer", b.newer(t), 3)
@@ -360,6 +360,9 @@ func TestMigrate_Beside(t *testing.T) {
 			t.Fatalf("of %d pushes the two forms differ", n)
 		}
 		b.audit(t, nil)
+		if found := finishAudit(t, b.beginAudit(t, nil, 0)); len(found) > 0 {
+			t.Errorf("in chunks: %+v", found)
+		}
 	}
 	stopBefore()
 	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {

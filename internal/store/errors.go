@@ -26,6 +26,7 @@ const (
 
 	undefinedTable, undefinedColumn, undefinedFunction = "42P01", "42703", "42883"
 	mayNot                                             = "42501"
+	canceled                                           = "57014" // by a time-out, or by hand
 )
 
 // passing are errors after which the same transaction, run again at once, may succeed: the connection broke, the server

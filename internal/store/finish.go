@@ -61,15 +61,19 @@ const finishSQL = `
 
 // lateSQL records that attempts which were given up for lost were delivered, and ends their pushes if they wait. It stands
 // alone: finishSQL may have waited for the statement that gave them up, and then does not see the rows which that has
-// written.
-const lateSQL = `
+// written. The audit looks at their hours again.
+var lateSQL = `
 	WITH recorded AS (
 		UPDATE sends s SET
 			handed_at = CASE WHEN n.handed_us > 0 THEN least(s.started_at + n.handed_us * interval '1 microsecond', clock_timestamp()) END,
 			outcome = 'delivered', provider_message_id = n.provider_message_id, error = n.error
 		FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (id, attempt, provider_message_id, error, handed_us)
 		WHERE s.push_id = n.id AND s.attempt = n.attempt
-		RETURNING s.push_id, s.recipient_key
+		RETURNING s.push_id, s.recipient_key, s.started_at
+	), changed AS (
+		INSERT INTO audited (slice, closed, looked_at, changed_at)
+		SELECT DISTINCT ` + hourOf(`started_at`) + `, false, '-infinity'::timestamptz, statement_timestamp() FROM recorded ORDER BY 1
+		ON CONFLICT (slice) DO UPDATE SET changed_at = EXCLUDED.changed_at
 	), taken AS (
 		DELETE FROM live l USING recorded r WHERE l.recipient_key = ANY (ARRAY[r.recipient_key]) AND l.push_id = r.push_id AND l.token IS NULL
 		RETURNING l.push_id

@@ -35,7 +35,7 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes"}
+var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
 	if applied, err := version(ctx, c); err != nil {

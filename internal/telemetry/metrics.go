@@ -81,11 +81,11 @@ func NewMetrics() *Metrics {
 		notified: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_webhook_deliveries_total",
 			Help: "Attempts to tell a webhook an event by outcome (delivered, failed and to be repeated, given_up)."}, []string{"outcome"}),
 		violations: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
-			Help: "Broken guarantees that this worker's last audit found, by check."}, []string{"check"}),
+			Help: "Broken guarantees that the workers' last audit found, by check."}, []string{"check"}),
 		lastAudit: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_last_success_timestamp_seconds",
-			Help: "When this worker last made an audit, whatever it found."}, nil),
+			Help: "When the workers' last audit ended, whatever it found."}, nil),
 		auditDuration: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
-			Help: "How long this worker's last audit took."}, nil),
+			Help: "How long the workers' last audit took, with its pauses."}, nil),
 	}
 	b := build.Read()
 	auto.NewGaugeFunc(prometheus.GaugeOpts{Name: "sendquota_build_info", Help: "Always 1; the labels name the program's version.",
@@ -138,11 +138,11 @@ func (m *Metrics) Grouped(kind string, size int) {
 // Notified counts an attempt to tell a webhook an event.
 func (m *Metrics) Notified(outcome string) { m.notified.WithLabelValues(outcome).Inc() }
 
-// Audited records what an audit that has just ended found, by check.
-func (m *Metrics) Audited(violations map[string]int, took time.Duration) {
+// Audited records what the last audit found, by check, and when it ended.
+func (m *Metrics) Audited(violations map[string]int, took time.Duration, ended time.Time) {
 	for check, n := range violations {
 		m.violations.WithLabelValues(check).Set(float64(n))
 	}
 	m.auditDuration.WithLabelValues().Set(took.Seconds())
-	m.lastAudit.WithLabelValues().SetToCurrentTime()
+	m.lastAudit.WithLabelValues().Set(float64(ended.UnixMilli()) / 1000)
 }

@@ -1,0 +1,12 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
+)
+
+// NewAuditPace returns how long to wait behind chunks.
+func NewAuditPace(now func() time.Time, interval time.Duration, last *booking.AuditResult) func(took time.Duration) time.Duration {
+	return newAuditPace(now, interval, last).pause
+}

@@ -1,0 +1,324 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+)
+
+// AuditPass is one pass of the workers' audit: over all that is under way or forgotten, and over the hours of send times that
+// are not closed. An hour is closed when all of its pushes ended so long ago that no worker changes them any more, and the
+// audit found nothing there. It is not read again, unless an answer comes later still. How far a pass has come is in the
+// table audit_pass: another worker goes on with it.
+type AuditPass struct {
+	store  *Store
+	worker uuid.UUID
+	plan   booking.AuditPlan
+	state  auditState
+	cuts   []int64 // keys at which chunks begin in any case; for tests
+}
+
+const (
+	auditLease = time.Minute // a worker that does not go on for so long loses the pass
+	namedFound = 10          // pushes of each check are kept
+
+	// auditSlice is the time of send times that is closed at once.
+	auditSlice = time.Hour
+	// settled is how long after a push has ended no worker changes it, or what it is compared with, any more.
+	settled = longAttempt + auditGrace
+	// gone is by how much older an hour beyond [booking.AuditPlan.Back] must be, to be read again, than when it was read last.
+	gone = 4
+	// apart is how far two hours are from each other to be read one after the other, and not at once.
+	apart = 24 * time.Hour
+)
+
+// auditState is how far a pass is.
+type auditState struct {
+	booking.AuditResult
+	Walk  walk
+	Since time.Time   // earlier hours are closed although there are violations
+	Open  []time.Time // hours that are not to be closed
+}
+
+// walk is where a pass is, and how large its chunks are. It goes through all recipients by their keys, once for each
+// stretch of time, the latest first.
+type walk struct {
+	Spans []stretch // of send times, all that the pass goes through
+	Left  int       // how many of these are not read yet; those of a stretch are read at once
+	Begun bool      // Ahead is known
+	Ahead []int64   `json:",omitempty"` // keys of recipients for whom something is under way, or forgotten, before its time
+	Key   int64     // the first of the next chunk
+	Step  uint64    // how many keys that has
+}
+
+// stretch is a stretch of time.
+type stretch struct{ Since, Until time.Time }
+
+// stretch returns the spans that are read at once.
+func (w walk) stretch() []stretch {
+	first := w.Left - 1
+	for first > 0 && w.Spans[first].Since.Sub(w.Spans[first-1].Until) < apart {
+		first--
+	}
+	return w.Spans[first:w.Left]
+}
+
+// latest reports whether the walk is in the latest stretch.
+func (w walk) latest() bool { return w.Left == len(w.Spans) }
+
+// pass moves the walk behind a key.
+func (w *walk) pass(last int64) {
+	if w.Key = last + 1; last == math.MaxInt64 {
+		w.Key = math.MinInt64
+		w.Left -= len(w.stretch())
+	}
+}
+
+func (w walk) over() bool { return w.Left == 0 }
+
+// ownAuditSQL takes the pass for a worker, unless another one has it, or there is none and the last one is too recent.
+const ownAuditSQL = `
+	UPDATE audit_pass SET owner = $1, owned_until = clock_timestamp() + $2::interval
+	WHERE (owner = $1 OR owned_until <= clock_timestamp())
+		AND (state IS NOT NULL OR last IS NULL OR (last->>'Began')::timestamptz + $3::interval <= clock_timestamp())
+	RETURNING state, clock_timestamp()`
+
+// slicesSQL lists the hours to go through: from the first that was ever looked at, those that are not closed. Beyond
+// the time that is always looked at, one is read again when it has grown older by a part of its age. An answer that came
+// late matters to its hour and to all later ones: see lateSQL. A minute is more than its transaction lasts.
+const slicesSQL = `
+	SELECT s FROM (
+		SELECT s, a.*, max(a.changed_at) OVER (ORDER BY s) AS changed
+		FROM generate_series(least($1::timestamptz, (SELECT slice FROM audited ORDER BY slice LIMIT 1)), $2::timestamptz, $3::interval) s
+		LEFT JOIN audited a ON a.slice = s
+	) a
+	WHERE slice IS NULL OR NOT closed AND (s >= $1 OR looked_at + ($4::timestamptz - s) / $5::int <= $4)
+		OR changed > looked_at - interval '1 minute'
+	ORDER BY s`
+
+// BeginAudit takes the pass of the workers' audit for one of them, or begins one. It returns nil while another worker has
+// it, and when the last one is too recent.
+func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan) (*AuditPass, error) {
+	p := &AuditPass{store: s, worker: worker, plan: plan}
+	own := false
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var now time.Time
+		state := (*auditState)(nil)
+		err := c.QueryRow(ctx, ownAuditSQL, [16]byte(worker), auditLease, plan.Every).Scan(&state, &now)
+		if own = err == nil; errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil || state != nil {
+			if state != nil {
+				p.state = *state
+			}
+			return err
+		}
+		return p.begin(ctx, c, now)
+	})
+	if err != nil || !own {
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin plans a new pass.
+func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) error {
+	from, until := now.Add(-p.plan.Back).Truncate(auditSlice), now.Add(p.plan.Ahead)
+	rows, _ := c.Query(ctx, slicesSQL, from, until, auditSlice, now, gone)
+	hours, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	if err != nil {
+		return err
+	}
+	w := walk{Key: math.MinInt64, Step: firstStep}
+	for _, h := range hours {
+		end := h.Add(auditSlice)
+		if end.After(until) {
+			end = until
+		}
+		if n := len(w.Spans); n > 0 && w.Spans[n-1].Until.Equal(h) {
+			w.Spans[n-1].Until = end
+		} else {
+			w.Spans = append(w.Spans, stretch{h, end})
+		}
+	}
+	w.Left = len(w.Spans)
+	p.state = auditState{AuditResult: booking.AuditResult{Began: now, Found: map[string]*booking.AuditFinding{}}, Walk: w, Since: from}
+	return nil
+}
+
+// Over reports whether all was audited.
+func (p *AuditPass) Over() bool { return p.state.Walk.over() }
+
+// Result is what was found so far.
+func (p *AuditPass) Result() booking.AuditResult { return p.state.AuditResult }
+
+// Next audits a chunk, and writes down how far the pass is. It tells found, unless that is nil, of each violation. It
+// reports whether the worker still has the pass.
+func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {
+	began, findings := time.Now(), []Finding(nil)
+	state, open := p.state, slices.Clone(p.state.Open)
+	w := state.Walk
+	read, err := p.read(ctx, &w, func(f Finding, slice time.Time) {
+		if findings = append(findings, f); !slice.Before(state.Since) {
+			open = append(open, slice)
+		}
+	})
+	c.Took = time.Since(began)
+	switch {
+	case err != nil && hasCode(err, canceled) && ctx.Err() == nil:
+		findings, open, c.TooLong = nil, slices.Clone(p.state.Open), true
+		w = p.state.Walk
+		if err := p.tooLong(ctx, &w, &c, &open); err != nil {
+			return c, true, fmt.Errorf("audit: %w", classify(err))
+		}
+	case err != nil:
+		return c, true, fmt.Errorf("audit: %w", classify(err))
+	default:
+		c.Rows = read.rows
+		open = append(open, read.open...)
+		switch {
+		case c.Took < chunkAim/8:
+			w.Step = 4 * min(w.Step, mostStep/4)
+		case c.Took < chunkAim/2:
+			w.Step = 2 * min(w.Step, mostStep/2)
+		case c.Took > chunkAim:
+			w.Step = max(1, w.Step/2)
+		}
+	}
+	for _, f := range findings {
+		state.add(f)
+		if found != nil {
+			found(f)
+		}
+	}
+	slices.SortFunc(open, time.Time.Compare)
+	state.Walk, state.Open = w, slices.CompactFunc(open, time.Time.Equal)
+	state.Busy += c.Took
+	p.state = state
+	own, err = p.save(ctx)
+	return c, own, err
+}
+
+// tooLong has the next chunk be smaller, or leaves out the only recipient of this one.
+func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk, open *[]time.Time) error {
+	if !w.Begun { // nobody knows what is ahead: it is looked at when its time comes
+		w.Begun = true
+		return nil
+	}
+	smaller, of, err := p.narrow(ctx, w)
+	if err != nil || smaller {
+		return err
+	}
+	if c.Skipped = of; of != uuid.Nil {
+		*open = append(*open, hours(w.stretch())...)
+	}
+	w.pass(p.last(*w))
+	return nil
+}
+
+// add counts a violation.
+func (s *auditState) add(f Finding) {
+	of := s.Found[f.Check]
+	if of == nil {
+		of = &booking.AuditFinding{}
+		s.Found[f.Check] = of
+	}
+	if of.Violations++; len(of.Pushes) < namedFound {
+		of.Pushes = append(of.Pushes, f.Push)
+	}
+}
+
+// save writes down how far the pass is, or that it is over.
+func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
+	err = p.store.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		if p.Over() {
+			own, err = p.end(ctx, c)
+			return err
+		}
+		state, err := json.Marshal(p.state)
+		if err != nil {
+			return err
+		}
+		tag, err := c.Exec(ctx, `UPDATE audit_pass SET state = $2, owned_until = clock_timestamp() + $3::interval WHERE owner = $1`, [16]byte(p.worker), state, auditLease)
+		own = tag.RowsAffected() > 0
+		return err
+	})
+	return own, err
+}
+
+// end closes the hours in which nothing can change any more.
+func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err error) {
+	st := &p.state
+	var hours []time.Time
+	var closed []bool
+	for _, s := range st.Walk.Spans {
+		for h := s.Since; !h.Add(auditSlice).After(st.Began); h = h.Add(auditSlice) {
+			if h.Add(auditSlice).After(s.Until) {
+				break
+			}
+			_, open := slices.BinarySearchFunc(st.Open, h, time.Time.Compare)
+			hours, closed = append(hours, h), append(closed, !open && !h.Add(auditSlice+settled).After(st.Began))
+		}
+	}
+	err = c.QueryRow(ctx, `
+		WITH over AS (
+			UPDATE audit_pass SET state = NULL, last = jsonb_set($2::jsonb, '{Ended}', to_jsonb(clock_timestamp())), owned_until = '-infinity' WHERE owner = $1
+			RETURNING (last->>'Ended')::timestamptz AS ended
+		), looked AS (
+			INSERT INTO audited (slice, closed, looked_at)
+			SELECT h, c, $5 FROM over, unnest($3::timestamptz[], $4::bool[]) AS n (h, c)
+			ON CONFLICT (slice) DO UPDATE SET closed = EXCLUDED.closed, looked_at = EXCLUDED.looked_at
+		) SELECT ended FROM over`, [16]byte(p.worker), p.state.AuditResult, hours, closed, st.Began).Scan(&st.Ended)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RunAudit takes the pass of the workers' audit for one of them, or begins one, and carries it to its end. It reports
+// whether it did: it does not while another worker has the pass, or when the last one is too recent. after is called behind
+// each chunk, without a snapshot; its error ends the run. Another worker, or the next run, goes on from there.
+func (s *Store) RunAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan, after func(booking.AuditChunk) error) (ended bool, err error) {
+	p, err := s.BeginAudit(ctx, worker, plan)
+	if err != nil || p == nil {
+		return false, err
+	}
+	for !p.Over() {
+		chunk, own, err := p.Next(ctx, nil)
+		if err == nil && own {
+			err = after(chunk)
+		}
+		if err != nil {
+			return false, errors.Join(err, p.leave(ctx))
+		}
+		if !own {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// leave lets another worker go on at once.
+func (p *AuditPass) leave(ctx context.Context) error {
+	return p.store.inTx(context.WithoutCancel(ctx), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `UPDATE audit_pass SET owned_until = '-infinity' WHERE owner = $1`, [16]byte(p.worker))
+		return err
+	})
+}
+
+// LastAudit returns what the pass found that ended last, whichever worker ended it; nil: there was none.
+func (s *Store) LastAudit(ctx context.Context) (last *booking.AuditResult, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT last FROM audit_pass`).Scan(&last)
+	return last, classify(err)
+}
