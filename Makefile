@@ -27,6 +27,7 @@ build: ## Build bin/api, bin/worker and bin/sendquota
 .PHONY: test
 test: ## Run all tests, on real Postgres and Redis of their own
 	$(GO) test $(RACE) -timeout 10m ./...
+	$(GO) test $(RACE) -timeout 10m ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256 # the shape of a database that is spread over servers
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s

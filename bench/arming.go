@@ -22,12 +22,12 @@ func measureArming(l *lab) {
 	first := time.Now().Add(30*time.Second + time.Duration(pushes)*100*time.Microsecond).Truncate(time.Second)
 	s.exec(`
 		WITH stored AS (
-		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
-		SELECT gen_random_uuid(), gen_random_uuid(), ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint, 'r' || n, 'push', '{}', at, at, at, at + interval '1 hour', 'scheduled'
+		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, shard)
+		SELECT gen_random_uuid(), gen_random_uuid(), ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint, 'r' || n, 'push', '{}', at, at, at, at + interval '1 hour', 'scheduled', ('x' || substr(md5(n::text), 15, 2))::bit(8)::int
 		FROM (SELECT n, $2::timestamptz + n % 40 * interval '1 second' AS at FROM generate_series(1, $1) AS n) p RETURNING *
 		)
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel)
-		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel FROM stored`, pushes, first)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel, shard FROM stored`, pushes, first)
 	s.exec("VACUUM ANALYZE pushes, live")
 	testenv.Say("  %s pushes are stored, %s ahead", count(float64(pushes)), time.Until(first).Round(time.Second))
 	testenv.Sleep(l, time.Until(first.Add(-45*time.Second)))

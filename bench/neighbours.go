@@ -126,16 +126,17 @@ func (l *lab) newNeighbours() (*sendquota, []storm) {
 func (s *sendquota) stock() []string {
 	const fill = `
 		WITH stored AS (
-		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms, status)
-		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint,
-			r.name, 'push', 'newsletter', '{"title":"Winter sale"}', at.at, at.at, at.at, at.at + interval '1 day', 86400000, 'scheduled'
+		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms, status, shard)
+		SELECT p.*, p.key & 255 FROM (
+		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint AS key,
+			r.name, 'push', 'newsletter', '{"title":"Winter sale"}'::json, at.at, at.at, at.at, at.at + interval '1 day', 86400000, 'scheduled'
 		FROM tenants t, generate_series(0, $1::int - 1) AS n,
 			LATERAL (SELECT CASE WHEN $2 = 1 THEN 'hot' ELSE 'many-' || n % $2::int END AS name) r,
 			LATERAL (SELECT date_trunc('minute', clock_timestamp()) + interval '3 days' + n / $2::int * interval '90 seconds' AS at) at
-		WHERE t.name = 'loud' RETURNING *
+		WHERE t.name = 'loud') p RETURNING *
 		)
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel)
-		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel FROM stored`
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel, shard FROM stored`
 	s.exec(fill, 200_000, 20_000)
 	s.exec(fill, 100_000, 1)
 	s.exec("VACUUM ANALYZE")

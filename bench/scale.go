@@ -39,26 +39,28 @@ func measureScale(l *lab) {
 // have passed, one in a hundred each has failed, was canceled, or has expired; the others were sent. One in ten goes
 // through the channel sms, and one in a thousand through rare. One in ten thousand is of the category rare.
 func (s *sendquota) fill(rows int) {
+	s.exec(`SELECT make_partitions(parent, now() - interval '5 weeks', now() + interval '5 weeks') FROM unnest('{pushes, sends}'::text[]) parent`)
 	s.exec(`
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms,
-			status, freed, plan, attempts, last_error, created_at, updated_at)
+			status, freed, plan, attempts, last_error, created_at, updated_at, shard)
+		SELECT p.*, p.key & 255 FROM (
 		SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || substr(h, 1, 3) || '8' || substr(h, 4, 15))::uuid, t.id,
-			('x' || substr(encode(sha256(uuid_send(t.id) || convert_to(recipient, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint, recipient,
+			('x' || substr(encode(sha256(uuid_send(t.id) || convert_to(recipient, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint AS key, recipient,
 			CASE WHEN n % 1000 = 500 THEN 'rare' WHEN n % 10 = 0 THEN 'sms' ELSE 'push' END, CASE WHEN n % 10000 = 5000 THEN 'rare' ELSE 'marketing' END,
-			'{"title":"Winter sale","body":"Everything must go, until Sunday.","data":{"campaign":"winter","page":"/sale"}}', at, at, at, at + interval '1 hour', 3600000,
+			'{"title":"Winter sale","body":"Everything must go, until Sunday.","data":{"campaign":"winter","page":"/sale"}}'::json, at, at, at, at + interval '1 hour', 3600000,
 			status, status NOT IN ('scheduled', 'sent'), CASE status WHEN 'scheduled' THEN 1 ELSE 3 END, (status IN ('sent', 'failed'))::int, CASE WHEN status IN ('failed', 'expired') THEN 'the reason' ELSE '' END, at - interval '1 hour',
 			CASE status WHEN 'expired' THEN at + interval '1 hour' ELSE at END
 		FROM tenants t, generate_series(0, $1::int - 1) AS n,
 			LATERAL (SELECT md5(n::text) AS h, 'user-' || lpad((n::bigint * 7919 % ($1::int / 10))::text, 10, '0') AS recipient,
 				date_trunc('second', clock_timestamp()) + interval '60 days' * (n::float8 / $1::int - 0.5) + CASE WHEN n >= $1::int / 2 THEN interval '2 days' ELSE interval '-2 hours' END AS exact) x,
-			LATERAL (SELECT date_trunc('second', exact) AS at, CASE WHEN n >= $1::int / 2 THEN 'scheduled' WHEN n % 100 = 1 THEN 'failed' WHEN n % 100 = 2 THEN 'canceled' WHEN n % 100 = 3 THEN 'expired' ELSE 'sent' END AS status) y`, rows)
+			LATERAL (SELECT date_trunc('second', exact) AS at, CASE WHEN n >= $1::int / 2 THEN 'scheduled' WHEN n % 100 = 1 THEN 'failed' WHEN n % 100 = 2 THEN 'canceled' WHEN n % 100 = 3 THEN 'expired' ELSE 'sent' END AS status) y) p`, rows)
 	s.exec(`
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel)
-		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel FROM pushes WHERE status = 'scheduled'`)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel, shard FROM pushes WHERE status = 'scheduled'`)
 	s.exec(`
-		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome)
+		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, shard)
 		SELECT id, 1, tenant_id, recipient_key, recipient, channel, send_at, send_at + interval '1 minute', CASE status WHEN 'sent' THEN send_at + interval '5 ms' END,
-			send_at + interval '20 ms', CASE status WHEN 'sent' THEN 'delivered' ELSE 'refused' END
+			send_at + interval '20 ms', CASE status WHEN 'sent' THEN 'delivered' ELSE 'refused' END, shard
 		FROM pushes WHERE status IN ('sent', 'failed')`)
 	s.exec("VACUUM ANALYZE")
 }

@@ -35,16 +35,17 @@ func measureUpkeep(l *lab) {
 	idle := s.upkeep()
 	s.exec(`
 		WITH stored AS (
-			INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
-			SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(uuid_send(t.id) || convert_to('r' || n, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint, 'r' || n,
-				'slow', '{"title":"Winter sale"}', at, at, at, at + interval '1 day', 'scheduled'
+			INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, shard)
+			SELECT p.*, p.key & 255 FROM (
+			SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(uuid_send(t.id) || convert_to('r' || n, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint AS key, 'r' || n,
+				'slow', '{"title":"Winter sale"}'::json, at, at, at, at + interval '1 day', 'scheduled'
 			FROM tenants t, generate_series(1, $1::int + $2::int) AS n,
-				LATERAL (SELECT date_trunc('second', clock_timestamp()) - n % 60 * interval '1 second' AS at) p
+				LATERAL (SELECT date_trunc('second', clock_timestamp()) - n % 60 * interval '1 second' AS at) a) p
 			RETURNING *
 		)
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, started_at, plan, attempts, phase, bulk, push_id, tenant_id, token, channel)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, started_at, plan, attempts, phase, bulk, push_id, tenant_id, token, channel, shard)
 		SELECT recipient_key, send_at, CASE WHEN flies THEN send_at + interval '1 hour' ELSE send_at END, expires_at, CASE WHEN flies THEN send_at END,
-			plan, flies::int, CASE WHEN flies THEN 2 ELSE 1 END, NOT flies, id, tenant_id, CASE WHEN flies THEN gen_random_uuid() END, channel
+			plan, flies::int, CASE WHEN flies THEN 2 ELSE 1 END, NOT flies, id, tenant_id, CASE WHEN flies THEN gen_random_uuid() END, channel, shard
 		FROM stored, LATERAL (SELECT substr(recipient, 2)::int > $1::int AS flies) f`, due, inFlight)
 	s.exec("VACUUM ANALYZE")
 	audit, took := s.audit()

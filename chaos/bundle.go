@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
@@ -33,6 +35,9 @@ type rule struct {
 	window time.Duration
 }
 
+// The two shapes in which the programs share the work: transactions about a range of shards, and about one shard each.
+const fewLanes, everyShard = 4, push.Shards
+
 // config is what a bundle is made from.
 type config struct {
 	name            string
@@ -42,6 +47,7 @@ type config struct {
 	lease           time.Duration // and two fifths of it are the channels' time-out
 	armLease        time.Duration
 	ttl             time.Duration
+	lanes           int // into which the programs divide all recipients
 	apis            int
 	behaviour       string // of the provider, see provider.go
 }
@@ -65,9 +71,9 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 }
 
 // setupSmall is a bundle with short windows, in the servers that are shared.
-func (l *lab) setupSmall(t testenv.T, name string) *bundle {
+func (l *lab) setupSmall(t testenv.T, name string, lanes int) *bundle {
 	return l.setup(t, config{
-		name: name, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
+		name: name, lanes: lanes, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
 		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1,
 	})
 }
@@ -84,8 +90,8 @@ func (c config) yaml(provider string) string {
 channels:
   push: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
   once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
-delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: 0s}
-`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl)
+delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: 0s, lanes: %[6]d}
+`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl, cmp.Or(c.lanes, fewLanes))
 	return text.String()
 }
 

@@ -8,10 +8,10 @@
 //	make chaos DURATION=10m    a longer storm
 //	make chaos SEED=42         the choices of an earlier run again
 //
-// It has four parts. The sweep kills or freezes a process at every named point.
+// It has five parts. The sweep kills or freezes a process at every named point.
 // The mutants are programs that lack a gate, and must be caught. The backlog is what an
 // outage of the workers leaves behind. The storm breaks everything in turn
-// under load. Everything stays on loopback. It exits with 1 if a guarantee was
+// under load; another one does where each shard is a lane. Everything stays on loopback. It exits with 1 if a guarantee was
 // broken, or if a fault that belongs to the run was never met.
 package main
 
@@ -42,7 +42,7 @@ type part struct {
 	run  func(t testenv.T, l *lab)
 }
 
-var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"backlog", backlog}, {"storm", storm}}
+var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"backlog", backlog}, {"storm", storm("storm", fewLanes)}, {"shards", storm("shards", everyShard)}}
 
 // scarce is how short a storm may be and still be expected to meet everything.
 const scarce = time.Minute

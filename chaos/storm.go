@@ -18,29 +18,31 @@ const stormLease = 2 * time.Second
 
 // storm breaks everything in turn under load, and checks what is left when all
 // has settled.
-func storm(t testenv.T, l *lab) {
-	postgres, redis := testenv.OwnPostgres(t), testenv.OwnRedis(t)
-	toPostgres, databaseURL := testenv.Proxy(t, postgres.URL)
-	toRedis, redisURL := testenv.Proxy(t, redis.URL)
-	b := l.setup(t, config{
-		name: "storm", database: postgres.URL, redis: redis.URL, env: []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL},
-		rules: []rule{{1, 2 * time.Second}, {3, 10 * time.Second}, {6, 40 * time.Second}},
-		lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, behaviour: "badly",
-	})
-	apis, workers := b.startAll()
-	rng := rand.New(rand.NewPCG(l.seed, 0))
-	tracks := [][]fault{
-		redisFaults(b, redis, toRedis), postgresFaults(postgres, toPostgres, l.duration >= 5*time.Minute),
-		processFaults(apis, workers, stormLease, rng), outerFaults(b),
+func storm(name string, lanes int) func(t testenv.T, l *lab) {
+	return func(t testenv.T, l *lab) {
+		postgres, redis := testenv.OwnPostgres(t), testenv.OwnRedis(t)
+		toPostgres, databaseURL := testenv.Proxy(t, postgres.URL)
+		toRedis, redisURL := testenv.Proxy(t, redis.URL)
+		b := l.setup(t, config{
+			name: name, lanes: lanes, database: postgres.URL, redis: redis.URL, env: []string{"DATABASE_URL=" + databaseURL, "REDIS_URL=" + redisURL},
+			rules: []rule{{1, 2 * time.Second}, {3, 10 * time.Second}, {6, 40 * time.Second}},
+			lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, behaviour: "badly",
+		})
+		apis, workers := b.startAll()
+		rng := rand.New(rand.NewPCG(l.seed, 0))
+		tracks := [][]fault{
+			redisFaults(b, redis, toRedis), postgresFaults(postgres, toPostgres, l.duration >= 5*time.Minute),
+			processFaults(apis, workers, stormLease, rng), outerFaults(b),
+		}
+		began := time.Now()
+		l.blow(b, tracks, rng.Uint64())
+		testenv.Check(t, t.Context().Err())
+		testenv.Say("the %s part is over after %s; waiting until all has settled", name, time.Since(began).Round(time.Second))
+		calm := time.Now()
+		b.settle(calm.Add(time.Hour), 90*time.Second)
+		l.report.measured("%s: everything had settled %s after the last fault", name, time.Since(calm).Round(100*time.Millisecond))
+		l.conclude(b, tracks)
 	}
-	began := time.Now()
-	l.blow(b, tracks, rng.Uint64())
-	testenv.Check(t, t.Context().Err())
-	testenv.Say("the storm is over after %s; waiting until all has settled", time.Since(began).Round(time.Second))
-	calm := time.Now()
-	b.settle(calm.Add(time.Hour), 90*time.Second)
-	l.report.measured("storm: everything had settled %s after the last fault", time.Since(calm).Round(100*time.Millisecond))
-	l.conclude(b, tracks)
 }
 
 // startAll starts two APIs and three workers. The clock of one worker is three
@@ -90,7 +92,7 @@ func (l *lab) follow(ctx context.Context, track []fault, rng *rand.Rand) {
 // conclude checks the guarantees, and that the storm has met its faults and events.
 func (l *lab) conclude(b *bundle, tracks [][]fault) {
 	j := b.check()
-	l.report.record("storm", j)
+	l.report.record(b.name, j)
 	l.report.sometimes("operations checked for linearizability", j.ordered)
 	if l.duration >= scarce {
 		for _, track := range tracks {
@@ -129,17 +131,17 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.meet("pushes expired", number(rows, func(p row) bool { return p.Status == "expired" }))
 	r.meet("callers who never learned", number(f.ops, func(o op) bool { return !o.known() }))
 	if n := b.history.counted("503 without Retry-After"); n > 0 {
-		r.violate("storm: %d answers 503 did not say when to try again", n)
+		r.violate("%s: %d answers 503 did not say when to try again", b.name, n)
 	}
 	if n := b.history.counted("500"); n > 0 {
-		r.violate("storm: %d answers 500", n)
+		r.violate("%s: %d answers 500", b.name, n)
 	}
 	var lateness []time.Duration
 	for id, all := range f.sends {
 		lateness = append(lateness, all[0].Started.Sub(f.rows[id].SendAt))
 	}
 	at := func(q float64) time.Duration { return testenv.Quantile(lateness, q).Round(time.Millisecond) }
-	r.measured("storm: first attempts began p50 %s, p90 %s, p99 %s, at most %s after their second", at(.5), at(.9), at(.99), at(1))
+	r.measured("%s: first attempts began p50 %s, p90 %s, p99 %s, at most %s after their second", b.name, at(.5), at(.9), at(.99), at(1))
 }
 
 // number counts the elements for which a condition holds.

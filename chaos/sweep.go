@@ -18,9 +18,14 @@ type crash struct {
 	how   string // kill or stop
 	point failpoint.Point
 	hit   int
+	lanes int
 }
 
 func (c crash) String() string { return fmt.Sprintf("%s@%s:%d", c.how, c.point, c.hit) }
+
+func (c crash) name() string {
+	return fmt.Sprintf("sweep-%d-%s", c.lanes, strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
+}
 
 // atOnce is how many cases run at the same time: they mostly wait.
 const atOnce = 6
@@ -31,9 +36,9 @@ func sweep(t testenv.T, l *lab) {
 	var crashes []crash
 	for _, p := range failpoint.Points {
 		for hit := 1; hit <= l.hits; hit++ {
-			crashes = append(crashes, crash{"kill", p, hit})
+			crashes = append(crashes, crash{"kill", p, hit, fewLanes})
 		}
-		crashes = append(crashes, crash{"stop", p, 1})
+		crashes = append(crashes, crash{"stop", p, 1, fewLanes}, crash{"kill", p, 1, everyShard}, crash{"stop", p, 1, everyShard})
 	}
 	var (
 		g   errgroup.Group
@@ -45,7 +50,7 @@ func sweep(t testenv.T, l *lab) {
 		g.Go(func() error {
 			reached := false
 			if err := testenv.Run(t.Context(), func(t testenv.T) { reached = l.crash(t, c) }); err != nil {
-				t.Errorf("%s: %w", c, err)
+				t.Errorf("%s: %w", c.name(), err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -76,7 +81,7 @@ func ofAPI(p failpoint.Point) bool {
 
 // crash runs one case, and returns whether the point was reached.
 func (l *lab) crash(t testenv.T, c crash) (reached bool) {
-	b := l.setupSmall(t, "sweep-"+strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
+	b := l.setupSmall(t, c.name(), c.lanes)
 	plan := []string{c.String()}
 	var apiPlan, workerPlan []string
 	switch {

@@ -29,6 +29,7 @@ func (b *bundle) tenant(name string) *bundle {
 func (b *bundle) stock(tenant, recipient string, pushes, recipients, bytes int) {
 	b.t.Helper()
 	testenv.Forge(b.t, b.Database)
+	b.sql(`SELECT make_partitions('pushes', now() + interval '100 days', now() + interval '200 days')`)
 	b.sql(fmt.Sprintf(`
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms)
 		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint,

@@ -51,8 +51,9 @@ func served(t *testing.T) (metrics []string) {
 		QueueSizes: func() (map[string]int, error) { return map[string]int{"pending": 0}, nil },
 		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
 		Postgres:   fine, Redis: fine,
-		Polling:  func() bool { return false },
-		Channels: func(each func(string, int, time.Duration)) { each("sms", 0, 0) },
+		Polling:    func() bool { return false },
+		Partitions: func(each func(string, time.Time, time.Time)) { each("pushes", time.Time{}, time.Time{}) },
+		Channels:   func(each func(string, int, time.Duration)) { each("sms", 0, 0) },
 	})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

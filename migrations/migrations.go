@@ -6,6 +6,7 @@ import (
 	"embed"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,10 +17,10 @@ import (
 var FS embed.FS
 
 // Newest returns the number of the newest migration.
-func Newest() int64 { return newest(func(string) bool { return true }) }
+func Newest() int64 { return slices.Max(numbers(func(string) bool { return true })) }
 
-// Needed returns the number of the newest migration that programs need. Those that contract the schema may follow it.
-func Needed() int64 { return newest(func(text string) bool { return !Contracts(text) }) }
+// Needed returns the numbers of the migrations that programs need, in order. Those that contract the schema may follow.
+func Needed() []int64 { return numbers(func(text string) bool { return !Contracts(text) }) }
 
 var contract = regexp.MustCompile(`(?m)^-- contract: `)
 
@@ -27,15 +28,15 @@ var contract = regexp.MustCompile(`(?m)^-- contract: `)
 // any more. The line that says so begins with "-- contract:".
 func Contracts(text string) bool { return contract.MatchString(text) }
 
-// newest returns the number of the newest migration of a kind.
-func newest(is func(text string) bool) (newest int64) {
+// numbers returns the numbers of the migrations of a kind, in order.
+func numbers(is func(text string) bool) (numbers []int64) {
 	names, _ := fs.Glob(FS, "*.sql") // the pattern is valid
 	for _, name := range names {
 		text, _ := fs.ReadFile(FS, name) // it is there
 		number, _, _ := strings.Cut(name, "_")
 		if n, _ := strconv.ParseInt(number, 10, 64); is(string(text)) { // a test holds the names to their form
-			newest = max(newest, n)
+			numbers = append(numbers, n)
 		}
 	}
-	return newest
+	return numbers
 }

@@ -17,7 +17,9 @@ var (
 	index       = regexp.MustCompile(`(?i)CREATE (?:UNIQUE )?INDEX\s[^;]*?\sON ` + large)
 	withoutTx   = regexp.MustCompile(`\A-- \+goose NO TRANSACTION\n`)
 	concurrent  = regexp.MustCompile(`(?is)\A\s*CREATE (UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS \w+\s[^;]*;\s*\z`)
-	fill        = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?\nDO \$\$.*\bFOR SHARE\b.*\bCOMMIT;.*?-- \+goose StatementEnd`)
+	fill        = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?\nDO \$\$.*\bFOR (?:SHARE|UPDATE)\b.*\bCOMMIT;.*?-- \+goose StatementEnd`)
+	copies      = regexp.MustCompile(`(?is)\A\s*CALL copy_beside\([^;]*\);\s*ANALYZE \w+_beside;\s*\z`)
+	nothing     = regexp.MustCompile(`(?is)\A\s*SELECT;\s*\z`)
 	analyze     = regexp.MustCompile(`(?i)\A\s*ANALYZE \w+;\s*\z`)
 	dropsIndex  = regexp.MustCompile(`(?is)\A\s*DROP INDEX CONCURRENTLY IF EXISTS \w+;\s*\z`)
 	rewritten   = regexp.MustCompile(`(?im)^\s*(UPDATE|DELETE FROM|VACUUM FULL|CLUSTER) ` + large)
@@ -39,9 +41,11 @@ func wrong(text string) (faults []string) {
 	if withoutTx.MatchString(text) {
 		builds, drops := concurrent.MatchString(up) && dropsIndex.MatchString(down), dropsIndex.MatchString(up) && concurrent.MatchString(down)
 		fills := fill.MatchString(text) && analyze.MatchString(up)
-		if !builds && !drops && !fills {
+		copied := copies.MatchString(up) && nothing.MatchString(down) || nothing.MatchString(up) && copies.MatchString(down)
+		if !builds && !drops && !fills && !copied {
 			faults = append(faults, "without a transaction it must be one CREATE INDEX CONCURRENTLY IF NOT EXISTS one way, and one DROP INDEX CONCURRENTLY IF EXISTS the other; "+
-				"or one DO block that fills a table from rows that it locks FOR SHARE, with a COMMIT after each portion, and then an ANALYZE")
+				"or one DO block that fills a table from rows that it locks FOR SHARE or FOR UPDATE, with a COMMIT after each portion, and then an ANALYZE; "+
+				"or one call of copy_beside and an ANALYZE one way, and nothing the other")
 		}
 		return faults
 	}
@@ -106,6 +110,11 @@ func TestWrong(t *testing.T) {
 		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN LOOP INSERT INTO t SELECT FROM pushes FOR SHARE; COMMIT; END LOOP; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down: 0,
 		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN INSERT INTO t SELECT FROM pushes FOR SHARE; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down:                        1,
 		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN INSERT INTO t SELECT FROM pushes; COMMIT; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down:                          1,
+
+		alone + up + "CALL copy_beside('a', 'b', 'c');\nANALYZE a_beside;" + down:                                                0,
+		alone + up + "SELECT;\n-- +goose Down\nCALL copy_beside('a', 'b', 'c');\nANALYZE a_beside;":                              0,
+		alone + up + "CALL copy_beside('a', 'b', 'c');" + down:                                                                   1,
+		alone + up + "CALL copy_beside('a', 'b', 'c');\nANALYZE a_beside;\n-- +goose Down\nDROP INDEX CONCURRENTLY IF EXISTS i;": 1,
 
 		up + "SELECT;": 1,
 		up + "CREATE INDEX i ON pushes (a);" + down:                                                                                             1,

@@ -74,8 +74,8 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
 		Observe: metrics.Grouped, Channels: a.channels.Names(),
-		Computing: a.computing,
-		MaxConns:  cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
+		Computing: a.computing, Lanes: cfg.Delivery.Lanes,
+		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	}); err != nil {
 		return nil, errors.Join(err, a.redis.close())
 	}
@@ -100,11 +100,13 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	return a, nil
 }
 
-// Close arms what was not armed yet, if the queue takes it, and closes the connections.
+// Close arms what was not armed yet, if the queue takes it, tells the cache what it was not told yet, and closes the
+// connections.
 func (a *App) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = a.waker.Flush(ctx) // else the owners of the lanes find it
+	_ = a.cache.Flush(ctx) // else it errs until it expires
 	a.store.Close()
 	return a.redis.close()
 }
@@ -148,7 +150,7 @@ func (a *App) handler() http.Handler {
 
 // gauges are those of every program.
 func (a *App) gauges() telemetry.Gauges {
-	return telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works}
+	return telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
 }
 
 // RunAPI serves the API on the configured address until ctx ends, and then for as long as HTTP.Drain says; requests

@@ -36,14 +36,19 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
+	audits := schedule.AuditorConfig{Policy: a.cfg.Policy, Interval: d.AuditInterval}
+	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
+	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)
 	serveQueue := func(ctx context.Context) error {
-		return a.queue.Serve(ctx, queue.ServerConfig{Concurrency: max(wakeUpHandlers, 2*len(a.lanes)), Drain: d.Lease, Log: a.log}, deliverer.Handle)
+		return a.queue.Serve(ctx, queue.ServerConfig{
+			Concurrency: max(wakeUpHandlers, 2*len(a.lanes)), Drain: d.Lease, Workers: owner.Workers, Log: a.log,
+		}, deliverer.Handle)
 	}
 	loops = []func(context.Context) error{
-		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, serveQueue,
+		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, serveQueue,
 	}
 	if d.AuditInterval > 0 {
-		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, schedule.AuditorConfig{Policy: a.cfg.Policy, Interval: d.AuditInterval})
+		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)
 		loops = append(loops, auditor.Run)
 	}
 	gauges = a.gauges()

@@ -135,7 +135,7 @@ func TestDecider_FixedExpiry(t *testing.T) {
 func TestDecider_Idempotency(t *testing.T) {
 	request, other := uuid.New(), uuid.New()
 	with := func(p push.Push, request uuid.UUID, body string) push.Push {
-		p.IdempotencyID, p.IdempotencyHash = request, []byte(body)
+		p.IdempotencyID, p.IdempotencyHash, p.RequestMember = request, []byte(body), p.ID
 		return p
 	}
 	const booked, replayed, reused = booking.Booked, booking.Replayed, booking.KeyReused
@@ -169,10 +169,11 @@ func TestDecider_Idempotency(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := setup(t)
-			b.existing[0] = with(b.hold("bert", hour)[0], request, "b")
+			first := with(b.hold("bert", hour)[0], request, "b")
+			b.keyed = []booking.Keyed{{Key: request, Member: first.RequestMember, Hash: first.IdempotencyHash, Tenant: first.Tenant, ID: first.ID}}
 			decider := b.decider()
 			o := booking.Order{Policy: onePerMinute}
-			for _, p := range row.drafts(b, b.existing[0]) {
+			for _, p := range row.drafts(b, first) {
 				o.Drafts = append(o.Drafts, booking.Draft{Push: p})
 			}
 			decisions := decider.Book(o)

@@ -24,6 +24,7 @@ type bundle struct {
 	views
 	tenant   uuid.UUID
 	existing []push.Push
+	keyed    []booking.Keyed
 }
 
 // views are all bookings of all recipients.
@@ -42,7 +43,7 @@ func setup(testing.TB) *bundle { return &bundle{views: views{}, tenant: uuid.New
 
 // decider decides by the snapshot.
 func (b *bundle) decider() *booking.Decider {
-	return booking.NewDecider(booking.Snapshot{Now: noon, Views: b, Existing: b.existing})
+	return booking.NewDecider(booking.Snapshot{Now: noon, Views: b, Existing: b.existing, Keyed: b.keyed})
 }
 
 // push is one for a recipient, so long after noon.

@@ -55,6 +55,14 @@ type Claim struct {
 	Repeated   bool          // an earlier run of the transaction has committed it: nothing is to be written
 }
 
+// Attempted names the attempt that a claim has begun.
+func (c Claim) Attempted() Attempt {
+	return Attempt{
+		Push: c.Push.ID, RecipientKey: push.RecipientKey(c.Push.Tenant, c.Push.Recipient), SendAt: c.Push.SendAt,
+		Token: c.Token, Number: c.Attempt, StartedAt: c.StartedAt,
+	}
+}
+
 // ClaimState is what is known of a recipient under its lock when it is claimed for.
 type ClaimState struct {
 	Locked   bool            // another transaction has the lock, and nothing else is known

@@ -144,9 +144,10 @@ func TestLost_Finish(t *testing.T) {
 		"the channel does not repeat what may have been delivered": {never, 1, hour, push.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lost := booking.Lost{Push: setup(t).push("anna", 0), Token: uuid.New(), Attempt: row.attempt, Left: row.left}
+			of := setup(t).push("anna", 0)
+			lost := booking.Lost{Attempt: booking.Attempt{Push: of.ID, Token: uuid.New(), Number: row.attempt}, Of: of, Left: row.left}
 			f := lost.Finish(row.retry)
-			if f.Push != lost.Push.ID || f.Token != lost.Token || f.Attempt != row.attempt || !f.Reaped || f.Outcome != push.Unknown || f.Error == "" {
+			if f.Attempt != lost.Attempt || !f.Reaped || f.Outcome != push.Unknown || f.Error == "" {
 				t.Errorf("%+v", f)
 			}
 			if f.Resolution.Status != row.want || f.Resolution.Reason == "" {

@@ -2,6 +2,7 @@ package booking
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ type Decider struct {
 	now      time.Time
 	views    Views
 	existing map[uuid.UUID]push.Push
-	requests map[uuid.UUID][]byte // of Idempotency-Keys, by their ids: the hash of the request that bore each
+	requests map[uuid.UUID]*request // that bore an Idempotency-Key, by the ids of the keys
 	refusals map[quota.Recipient]*quota.Decider
 }
 
@@ -32,7 +33,22 @@ type Grant struct {
 type Snapshot struct {
 	Now      time.Time
 	Views    Views
-	Existing []push.Push // that have the id or the Idempotency-Key of a draft
+	Existing []push.Push // that have the id of a draft
+	Keyed    []Keyed     // of the Idempotency-Keys of drafts
+}
+
+// Keyed is a push that a request with an Idempotency-Key has made. The push itself may be gone.
+type Keyed struct {
+	Key, Member uuid.UUID // as a push has them
+	Hash        []byte
+	Tenant, ID  uuid.UUID // of the push
+}
+
+// request is what is known of a request with an Idempotency-Key.
+type request struct {
+	tenant uuid.UUID
+	hash   []byte
+	made   map[uuid.UUID]uuid.UUID // the ids of pushes, by members
 }
 
 // Views holds what is known of recipients. A view shows at least [Order.Around] of every draft for its recipient.
@@ -45,18 +61,31 @@ type Views interface {
 
 // NewDecider returns a decider that begins with what the snapshot shows.
 func NewDecider(s Snapshot) *Decider {
-	x := &Decider{now: s.Now, views: s.Views, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: map[uuid.UUID][]byte{}}
+	x := &Decider{now: s.Now, views: s.Views, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
 	for _, p := range s.Existing {
-		x.know(p)
+		x.existing[p.ID] = p
+	}
+	for _, k := range s.Keyed {
+		x.know(k)
 	}
 	return x
 }
 
-// know notes a push that exists, for drafts that ask for it again.
-func (x *Decider) know(p push.Push) {
-	x.existing[p.ID] = p
-	if p.IdempotencyID != uuid.Nil {
-		x.requests[p.IdempotencyID] = p.IdempotencyHash
+// know notes what an Idempotency-Key has made, for drafts that ask for it again.
+func (x *Decider) know(k Keyed) {
+	r := x.requests[k.Key]
+	if r == nil {
+		r = &request{k.Tenant, k.Hash, map[uuid.UUID]uuid.UUID{}}
+		x.requests[k.Key] = r
+	}
+	r.made[k.Member] = k.ID
+}
+
+// forget takes back what know has noted.
+func (x *Decider) forget(k Keyed) {
+	r := x.requests[k.Key]
+	if delete(r.made, k.Member); len(r.made) == 0 {
+		delete(x.requests, k.Key)
 	}
 }
 
@@ -65,10 +94,13 @@ func (x *Decider) Book(o Order) []Decision {
 	before := len(x.Granted)
 	x.refusals = nil
 	decisions := make([]Decision, len(o.Drafts))
+	if x.Granted == nil || len(o.Drafts) > 1 {
+		x.Granted = slices.Grow(x.Granted, len(o.Drafts)) // grants are large to copy
+	}
 	usage := o.CapUsage.clone()
-	for i, d := range o.Drafts {
-		v := &decisions[i]
-		*v = x.book(d, o, usage)
+	for i := range o.Drafts {
+		d, v := &o.Drafts[i], &decisions[i]
+		*v = x.book(*d, o, usage)
 		if v.Outcome == NoPlace && !v.Complete {
 			v.Granted = bookingsFor(d.Recipient(), x.Granted[before:])
 		}
@@ -83,15 +115,17 @@ func (x *Decider) Book(o Order) []Decision {
 // book decides one draft: a request that was seen before, its send time, a later free time, or none.
 func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 	p, view := d.Push, x.views.View(d.Recipient())
-	if hash, ok := x.requests[p.IdempotencyID]; ok && !bytes.Equal(hash, p.IdempotencyHash) {
-		return Decision{Outcome: KeyReused}
+	if r := x.requests[p.IdempotencyID]; r != nil {
+		if r.tenant != p.Tenant || !bytes.Equal(r.hash, p.IdempotencyHash) {
+			return Decision{Outcome: KeyReused}
+		}
+		if id, made := r.made[p.RequestMember]; made {
+			return Decision{Outcome: Replayed, Push: push.Push{ID: id, Tenant: r.tenant}}
+		}
 	}
 	if old, ok := x.existing[p.ID]; ok {
-		switch {
-		case old.Tenant != p.Tenant:
+		if old.Tenant != p.Tenant {
 			return Decision{Outcome: KeyReused}
-		case p.IdempotencyID != uuid.Nil:
-			return Decision{Outcome: Replayed, Push: old}
 		}
 		return booked(old, d, o, view) // a run of the transaction committed it, and its reply was lost
 	}
@@ -145,7 +179,7 @@ func (x *Decider) grant(p push.Push, d Draft, o Order, view *quota.View, newReci
 	view.Timeline = view.Insert(quota.Booking{ID: p.ID, At: p.SendAt})
 	x.changed(d.Recipient())
 	if p.IdempotencyID != uuid.Nil { // another order may ask for it again
-		x.know(p)
+		x.know(keyedOf(p))
 	}
 	v := booked(p, d, o, view)
 	v.NewRecipientOfDay = newRecipient
@@ -200,13 +234,15 @@ func (x *Decider) takeBack(before int) {
 		view := x.views.View(r)
 		view.Timeline = view.Remove(quota.Booking{ID: g.Push.ID, At: g.Push.SendAt})
 		x.changed(r)
-		delete(x.existing, g.Push.ID)
-		delete(x.requests, g.Push.IdempotencyID)
-	}
-	for _, p := range x.existing { // a part of the order may have been there before
-		x.know(p)
+		if g.Push.IdempotencyID != uuid.Nil {
+			x.forget(keyedOf(g.Push))
+		}
 	}
 	x.Granted = x.Granted[:before]
+}
+
+func keyedOf(p push.Push) Keyed {
+	return Keyed{p.IdempotencyID, p.RequestMember, p.IdempotencyHash, p.Tenant, p.ID}
 }
 
 // bookingsFor returns the bookings of one recipient among the grants.

@@ -10,9 +10,7 @@ import (
 
 // Finish says how an attempt ended and what becomes of its push.
 type Finish struct {
-	Push              uuid.UUID
-	Token             uuid.UUID // of the claim
-	Attempt           int
+	Attempt
 	Outcome           push.Outcome
 	ProviderMessageID string
 	Error             string
@@ -21,20 +19,29 @@ type Finish struct {
 	Resolution        push.Resolution
 }
 
+// Attempt names an attempt, and says where its push and what belongs to it are found.
+type Attempt struct {
+	Push         uuid.UUID
+	RecipientKey int64
+	SendAt       time.Time // of the push
+	Token        uuid.UUID // of the claim
+	Number       int       // 1, 2, …
+	StartedAt    time.Time
+}
+
 // Lost is an attempt whose lease ran out.
 type Lost struct {
-	Push    push.Push
-	Token   uuid.UUID
-	Attempt int
-	Left    time.Duration // until the push expires
+	Attempt
+	Of   push.Push
+	Left time.Duration // until the push expires
 }
 
 // Finish says that the outcome of a lost attempt is unknown, and what becomes of the push.
 func (l Lost) Finish(retry push.Retry) Finish {
 	const reason = "the attempt was lost: its worker did not report before the lease ended"
 	return Finish{
-		Push: l.Push.ID, Token: l.Token, Attempt: l.Attempt, Outcome: push.Unknown, Error: reason, Reaped: true,
-		Resolution: retry.After(push.Attempt{Number: l.Attempt, Outcome: push.Unknown, Error: reason}, l.Left, l.Push.ID[:]),
+		Attempt: l.Attempt, Outcome: push.Unknown, Error: reason, Reaped: true,
+		Resolution: retry.After(push.Attempt{Number: l.Number, Outcome: push.Unknown, Error: reason}, l.Left, l.Push[:]),
 	}
 }
 

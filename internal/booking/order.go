@@ -36,6 +36,7 @@ const (
 	NoPlace   Outcome = iota // its send time is not free in the quota
 	Booked                   // it is a new push
 	Replayed                 // this Idempotency-Key made the push before
+	Gone                     // this Idempotency-Key made a push before that is not kept any more
 	KeyReused                // this Idempotency-Key made a push from another request
 	OverCap                  // the quota has a free time for it, but a cap of the tenant has no room
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked

@@ -48,6 +48,7 @@ type Config struct {
 	Redis      Redis
 	Delivery   Delivery
 	Webhooks   Webhooks
+	Retention  Retention
 }
 
 // Load reads the settings of the two services, api and worker, which need both DATABASE_URL and REDIS_URL. It takes the
@@ -104,7 +105,9 @@ func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("redis", "{}", "connections to Redis", c.Redis.settings)
 	t.Section("delivery", "{}", "how workers deliver", c.Delivery.settings)
 	t.Section("webhooks", "{}", "how tenants are told what becomes of their pushes", c.Webhooks.settings)
+	t.Section("retention", "{}", "how long what has ended is kept", c.Retention.settings)
 	t.Check(c.checkChannels)
+	t.Check(c.checkRetention)
 }
 
 // checkChannels holds an attempt to half a lease, so that its outcome can be recorded before the lease ends. A default

@@ -53,6 +53,7 @@ delivery:
   audit_interval: 0s
   horizon: 1s
 webhooks: {max_per_tenant: 0, timeout: 100ms, disable_after: 1h, retention: 48h, allow_private_addresses: true}
+retention: {pushes: 0, sends: 8760h}
 `
 
 func TestFile(t *testing.T) {
@@ -85,7 +86,8 @@ func TestFile(t *testing.T) {
 			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Lanes: 4, Queues: 64, Horizon: time.Second,
 			ArmLease: 2 * time.Second, RedisPatience: time.Minute,
 		},
-		Webhooks: Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
+		Webhooks:  Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
+		Retention: Retention{Sends: 8760 * time.Hour},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -224,6 +226,10 @@ delivery:
 		{"timeout beyond half a lease", "delivery: {lease: 1m1s}\nchannels:\n  a: {type: log, timeout: 30.5s}\n  b: {type: log,\n      timeout: 31s}\n", []string{
 			`5: channels.b.timeout: "31s": must be at most half of delivery.lease, which is 1m1s`,
 		}},
+		{"retention below the longest window", "policy: {rules: [{name: a, limit: 1, window: 1h}, {name: b, limit: 1, window: 24h}]}\nretention: {pushes: 23h59m, sends: 1ns}\n", []string{
+			`2: retention.pushes: "23h59m": must be at least the longest window of the policy, which is 24h, or 0`,
+			`2: retention.sends: "1ns": must be at least the longest window of the policy, which is 24h, or 0`,
+		}},
 		{"API limits that can not be kept, or are there twice", `api_limits:
   per_key: [{algorithm: token_bucket, limit: 5, per: 1s}, {algorithm: token_bucket, limit: 5, per: 1s, burst: 5}]
   per_ip: [{algorithm: token_bucket, limit: 5, per: 1s},
@@ -269,6 +275,14 @@ delivery:
 				t.Error("a secret in the errors")
 			}
 		})
+	}
+}
+
+// TestRetention_DefaultCoversWindows: where nothing is said, the longest window is kept.
+func TestRetention_DefaultCoversWindows(t *testing.T) {
+	c, errs := read("policy: {rules: [{name: a, limit: 1, window: 8760h}]}")
+	if want := (Retention{Pushes: 8760 * time.Hour, Sends: 9600 * time.Hour}); errs != nil || c.Retention != want {
+		t.Errorf("%+v, errors %v", c.Retention, errs)
 	}
 }
 

@@ -103,7 +103,7 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	failpoint.Hit(failpoint.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
 	f := booking.Finish{
-		Push: c.Push.ID, Token: c.Token, Attempt: c.Attempt, Outcome: result.Outcome,
+		Attempt: c.Attempted(), Outcome: result.Outcome,
 		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Handed: handed(result, began),
 		Resolution: retry.After(push.Attempt{
 			Number: c.Attempt, Outcome: result.Outcome, Final: result.Final, RetryAfter: result.RetryAfter, Error: result.Error,

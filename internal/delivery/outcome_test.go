@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // The provider's answer decides what becomes of the push and of its place in the cache.
@@ -38,8 +39,8 @@ func TestWorker_Outcomes(t *testing.T) {
 			p := d.book(t, "anna", "log", thisSecond().Add(-time.Second))
 			anna := quota.Recipient{Tenant: d.tenant, ID: "anna"}
 			place := quota.Booking{ID: p.ID, At: p.SendAt}
-			d.cache.Reserve(anna, place, policy)
-			d.cache.Fill(anna, p.ID, []quota.Booking{place})
+			d.cache.Fill(anna, []quota.Booking{place})
+			testenv.Check(t, d.cache.Flush(t.Context()))
 
 			d.handle(t)
 			got := d.read(t, p.ID)

@@ -21,6 +21,8 @@ type Group[Req, Res any] struct {
 	Weight func(Req) int
 	// MaxWeight of the requests run together; 0: no bound. A heavier request runs alone.
 	MaxWeight int
+	// MaxWaiting is the weight of the requests that may wait for Go to take one more; 0: no bound.
+	MaxWaiting int
 	// Parallel is how many groups run at the same time; 0: one.
 	Parallel int
 	// Pause is taken after every group, so that the next one is larger. It costs a lone call nothing, and one under
@@ -33,7 +35,9 @@ type Group[Req, Res any] struct {
 
 	mu      sync.Mutex
 	waiting []*call[Req, Res]
+	weighs  int // what waits; counted if MaxWaiting is set
 	running int
+	idle    chan struct{} // closed when nothing runs any more; nil: nobody waits for that
 }
 
 type call[Req, Res any] struct {
@@ -56,10 +60,61 @@ func (g *Group[Req, Res]) Do(req Req) (Res, error) {
 		return c.res, c.err
 	}
 	c.done = make(chan struct{})
-	g.waiting = append(g.waiting, c)
+	g.wait(c)
 	g.mu.Unlock()
 	<-c.done
 	return c.res, c.err
+}
+
+// Go has req run together with others, behind its caller's back, in the order of the calls to Go if groups are not
+// parallel. The first one waits for a Pause, too. It reports whether there was room for req.
+func (g *Group[Req, Res]) Go(req Req) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.MaxWaiting > 0 && g.weighs >= g.MaxWaiting {
+		return false
+	}
+	g.wait(&call[Req, Res]{req: req})
+	if g.running < max(1, g.Parallel) {
+		g.running++
+		go g.work()
+	}
+	return true
+}
+
+func (g *Group[Req, Res]) wait(c *call[Req, Res]) {
+	g.waiting = append(g.waiting, c)
+	if g.MaxWaiting > 0 {
+		g.weighs += g.weight(c.req)
+	}
+}
+
+// Flush waits until nothing runs or waits. The error is that of ctx.
+func (g *Group[Req, Res]) Flush(ctx context.Context) error {
+	g.mu.Lock()
+	if g.running == 0 {
+		g.mu.Unlock()
+		return nil
+	}
+	if g.idle == nil {
+		g.idle = make(chan struct{})
+	}
+	idle := g.idle
+	g.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// end is called when one group fewer runs.
+func (g *Group[Req, Res]) end() {
+	if g.running--; g.running == 0 && g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
 }
 
 // handOver leaves those who wait to a worker, after a caller ran a group itself.
@@ -69,7 +124,7 @@ func (g *Group[Req, Res]) handOver() {
 	if g.Pause > 0 || len(g.waiting) > 0 {
 		go g.work()
 	} else {
-		g.running--
+		g.end()
 	}
 }
 
@@ -97,10 +152,15 @@ func (g *Group[Req, Res]) next() []*call[Req, Res] {
 		}
 	}
 	if n == 0 {
-		g.running--
+		g.end()
 		return nil
 	}
 	calls := g.waiting[:n:n]
+	if g.MaxWaiting > 0 {
+		for _, c := range calls {
+			g.weighs -= g.weight(c.req)
+		}
+	}
 	g.waiting = g.waiting[n:]
 	return calls
 }

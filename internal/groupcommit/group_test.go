@@ -322,3 +322,38 @@ func TestGroup_Crowd(t *testing.T) {
 		t.Errorf("%d requests in %d groups", requests.Load(), groups.Load())
 	}
 }
+
+// TestGroup_Go: nobody waits for what is run behind the callers' backs; it gathers, keeps its order, and is refused when
+// too much waits.
+func TestGroup_Go(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := setup()
+		w.Pause, w.MaxWeight, w.MaxWaiting = time.Second, 3, 5
+		for req := range 7 {
+			if room := w.Go(req); room != (req < 5) {
+				t.Errorf("request %d: room %v", req, room)
+			}
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := w.Flush(soon); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("flushed what has not begun: %v", err)
+		}
+		close(w.proceed)
+		if err := w.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !w.Go(7) {
+			t.Error("no room, although nothing waits")
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([][]int{{0, 1, 2}, {3, 4}, {7}}, w.begun); diff != "" {
+			t.Error(diff)
+		}
+		if err := w.Flush(t.Context()); err != nil {
+			t.Errorf("nothing runs: %v", err)
+		}
+	})
+}

@@ -75,9 +75,8 @@ func (a *api) finish(rec *responseRecorder) {
 	}
 	e := rec.answer
 	rec.memory.Shrink(int64(len(e.text)))
-	h := rec.Header()
-	h.Set("Content-Type", rec.answerType)
-	h.Set("Content-Length", strconv.Itoa(len(e.text)))
+	rec.setHeader("Content-Type", rec.answerType)
+	rec.setHeader("Content-Length", strconv.Itoa(len(e.text)))
 	rec.WriteHeader(rec.answerStatus)
 	_, _ = rec.Write(e.text) // a caller that went away needs no answer
 	a.encoders.put(e)

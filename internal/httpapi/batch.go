@@ -37,7 +37,7 @@ type resultView struct {
 
 // TransformSchema says which problems a member may have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
-	among := []kind{invalidRequest, quotaExceeded, tenantCap, batchRefused}
+	among := []kind{invalidRequest, quotaExceeded, tenantCap, pushGone, batchRefused}
 	problem := (&spec{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
 	problem.Description = schema.Properties["problem"].Description
 	schema.Properties["problem"] = problem

@@ -110,7 +110,7 @@ func exampleRecipient() any {
 func exampleSlots() any {
 	b := quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}
 	return slotsView{
-		Blocked:  blockedViews(quota.Policy{exampleRule()}.Blocked(quota.NewTimeline([]quota.Booking{b}))),
+		Blocked:  blockedViews(quota.Policy{exampleRule()}.Blocked(quota.NewTimeline([]quota.Booking{b}), b.At, b.At.Add(time.Second))),
 		Bookings: []bookingView{{ID: exampleID, SendAt: stamp(b.At), Status: string(push.Scheduled)}},
 	}
 }
@@ -142,6 +142,8 @@ func exampleProblem(k kind) problemer {
 		return quotaProblemOf(exampleRefusal())
 	case tenantCap:
 		return capProblemOf(&booking.Capped{Cap: booking.PendingPushes, Limit: 10_000, Used: 10_000})
+	case pushGone:
+		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(exampleID)})
 	case notCancelable, notReschedulable:
 		p := k.because("the push is sent and can not be changed any more")
 		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}

@@ -32,6 +32,21 @@ type responseRecorder struct {
 	about  int         // how many these are
 
 	stopping func() bool // see Config
+
+	room [4]string // for values of headers
+	used int
+}
+
+// setHeader sets a header, whose name is in the canonical form, without memory for each.
+func (rec *responseRecorder) setHeader(name, value string) {
+	if rec.used == len(rec.room) {
+		rec.Header()[name] = []string{value}
+		return
+	}
+	at := rec.used
+	rec.used++
+	rec.room[at] = value
+	rec.Header()[name] = rec.room[at : at+1 : at+1]
 }
 
 // WriteHeader notes the status, and tells the caller to leave if the program is about to stop.
@@ -73,7 +88,7 @@ const unmatched = "unmatched"
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.cfg.Now()
 	rec := &responseRecorder{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
-	w.Header().Set("X-Request-Id", rec.id)
+	rec.setHeader("X-Request-Id", rec.id)
 	harden(w.Header(), r.URL.Path)
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)
 	defer cancel()
@@ -127,10 +142,10 @@ func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
 	if !a.cfg.Log.Enabled(r.Context(), level) {
 		return
 	}
-	attrs := []slog.Attr{
+	attrs := append(make([]slog.Attr, 0, 9),
 		slog.String("method", method), slog.String("route", rec.route), slog.Int("status", rec.status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", rec.id),
-	}
+	)
 	if rec.tenant != uuid.Nil {
 		attrs = append(attrs, slog.String("tenant", rec.tenant.String()), slog.String("key", rec.key.String()))
 	}

@@ -176,7 +176,7 @@ func recipientID() *huma.Param {
 }
 
 func idempotencyKey() *huma.Param {
-	return param("header", "Idempotency-Key", "Makes the request safe to repeat: the same key and body get the same answer; the same key with another body is refused.",
+	return param("header", "Idempotency-Key", "Makes the request safe to repeat for 30 days: the same key and body get the same answer; the same key with another body is refused.",
 		"order-1234-reminder", textSchema(1, 255))
 }
 

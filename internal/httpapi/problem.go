@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
@@ -35,6 +37,7 @@ var (
 	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended."}
 	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push does not wait for its send time any more."}
 	keyReused        = kind{"idempotency-key-reused", 422, "Idempotency-Key reused", "The Idempotency-Key was used for another request."}
+	pushGone         = kind{"push-gone", 410, "Push gone", "The Idempotency-Key made a push in the last 30 days that has ended and is not kept any more. push_id names it; nothing was booked."}
 	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push found a place, but another one did not."}
 	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has the maximum number of webhooks; delete one first."}
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
@@ -49,7 +52,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, tenantCap, notCancelable,
-		notReschedulable, keyReused, batchRefused, tooManyWebhooks, webhookDisabled, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -96,6 +99,15 @@ type pushProblem struct {
 	Push *pushView `json:"push" doc:"The push as it stands."`
 }
 
+type goneProblem struct {
+	Problem
+	PushID uuid.UUID `json:"push_id" format:"uuid" doc:"The push that the first request made."`
+}
+
+func goneProblemOf(gone *push.GoneError) *goneProblem {
+	return &goneProblem{pushGone.because("an earlier request with this Idempotency-Key was accepted; its push has ended and is not kept any more"), gone.ID}
+}
+
 func (k kind) because(detail string) Problem {
 	return Problem{Type: "urn:sendquota:problem:" + k.Name, Title: k.Title, Status: k.Status, Detail: detail}
 }
@@ -128,6 +140,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		other   *refusal
 		about   *aboutPush
 		full    *bulkhead.FullError
+		gone    *push.GoneError
 	)
 	errors.As(err, &about)
 	switch {
@@ -143,6 +156,8 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return quotaProblemOf(noPlace), true
 	case errors.As(err, &capped):
 		return capProblemOf(capped), true
+	case errors.As(err, &gone):
+		return goneProblemOf(gone), true
 	case errors.As(err, &other):
 		p := other.kind.because(other.detail)
 		p.header = other.header

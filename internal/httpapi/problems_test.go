@@ -96,11 +96,12 @@ func TestProblem_PostgresDown(t *testing.T) {
 func TestProblem_NotCancelable(t *testing.T) {
 	b := setup(t)
 	testenv.Forge(t, b.url)
+	testenv.Exec(t, b.url, `SELECT make_partitions('sends', '2026-01-01', '2026-01-01')`)
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
 	testenv.Exec(t, b.url, `
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome, provider_message_id)
 		SELECT id, 1, tenant_id, recipient_key, recipient, channel, '2026-01-01 00:00:00.5Z', '2026-01-01 00:01Z', '2026-01-01 00:00:01Z', 'unknown', 'm-1' FROM pushes`)
-	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'sent', attempts = 1, possibly_delivered = true, last_error = 'timeout'`)
+	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'sent', attempts = 1, attempted_at = '2026-01-01 00:00:00.5Z', possibly_delivered = true, last_error = 'timeout'`)
 	r := b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 409, "not-cancelable")
 	if r.at(t, "push", "id") != id || r.at(t, "push", "status") != "sent" || r.at(t, "push", "possibly_delivered") != true || r.at(t, "push", "last_error") != "timeout" {
 		t.Errorf("%s", r.text)
@@ -188,5 +189,34 @@ func TestObserve_Timeout(t *testing.T) {
 	want := "/v1/pushes GET Service Unavailable, /v1/pushes/{id} GET Unauthorized, unmatched GET Not Found"
 	if got := strings.Join(seen, ", "); got != want {
 		t.Errorf("observed %s, want %s", got, want)
+	}
+}
+
+// TestProblem_PushGone: a request is repeated whose push is not kept any more. It is told so, and nothing is booked; also when
+// its send time has come meanwhile. In a batch each push has its own answer, unless it is atomic.
+func TestProblem_PushGone(t *testing.T) {
+	b := setup(t)
+	one, two, three := pushBody("user-1", b.in(time.Hour), ""), pushBody("user-2", b.in(time.Hour), ""), pushBody("user-3", b.in(time.Hour), "")
+	batch := `{"pushes":[` + two + `,` + three + `]}`
+	atomic := `{"atomic":true,"pushes":[` + pushBody("user-4", b.in(time.Hour), "") + `,` + pushBody("user-5", b.in(time.Hour), "") + `]}`
+	id := b.send("POST", "/v1/pushes", one, "Idempotency-Key", "one").must(t, 201).at(t, "id")
+	first := b.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", "batch").must(t, 200)
+	b.send("POST", "/v1/pushes/batch", atomic, "Idempotency-Key", "atomic").must(t, 200)
+	testenv.Exec(t, b.url, `WITH gone AS (DELETE FROM pushes WHERE recipient IN ('user-1', 'user-2', 'user-4') RETURNING id) DELETE FROM live WHERE push_id IN (SELECT id FROM gone)`)
+	for _, later := range []time.Duration{0, 2 * time.Hour} {
+		b.advance(later)
+		if r := b.send("POST", "/v1/pushes", one, "Idempotency-Key", "one").must(t, 410, "push-gone"); r.at(t, "push_id") != id {
+			t.Errorf("%s", r.text)
+		}
+		b.send("POST", "/v1/pushes", two, "Idempotency-Key", "one").must(t, 422, "idempotency-key-reused")
+		r := b.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", "batch").must(t, 200)
+		if r.at(t, "results", 0, "problem", "status") != 410.0 || r.at(t, "results", 0, "problem", "push_id") != first.at(t, "results", 0, "push", "id") ||
+			r.at(t, "results", 1, "push", "id") != first.at(t, "results", 1, "push", "id") {
+			t.Errorf("%s", r.text)
+		}
+		b.send("POST", "/v1/pushes/batch", atomic, "Idempotency-Key", "atomic").must(t, 410, "push-gone")
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); n != 2 {
+		t.Errorf("%d pushes", n)
 	}
 }

@@ -18,7 +18,7 @@ type appender interface {
 }
 
 // usualPush is how many bytes most pushes take in an answer.
-const usualPush = 768
+const usualPush = 1024
 
 func (v batchView) appendJSON(b []byte) []byte {
 	b = slices.Grow(b, len(v.Results)*usualPush)

@@ -47,17 +47,17 @@ func (a *api) pushRoutes(s *spec) []operation {
 		summary: "Submit a push",
 		description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
 			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
-			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same push.",
+			"With an Idempotency-Key the request can be repeated safely for 30 days: the same key and body get the same push.",
 		params: append(submitParams.parameters(s), idempotencyKey()), body: pushFields.body(s, exampleRequest()),
 		status: http.StatusCreated, answer: "The push is booked.", example: examplePush(push.Scheduled), finish: booked,
-		problems: []kind{quotaExceeded, tenantCap, keyReused},
+		problems: []kind{quotaExceeded, tenantCap, keyReused, pushGone},
 	}, {
 		id: "submit-batch", method: http.MethodPost, path: batchPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.batch,
 		summary: "Submit up to 1000 pushes",
 		description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
 			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
 		params: append(submitParams.parameters(s), idempotencyKey()), body: batchFields.body(s, exampleBatchRequest()),
-		status: http.StatusOK, answer: "What became of each push.", example: exampleBatch(), finish: s.bookedBatch, problems: []kind{keyReused},
+		status: http.StatusOK, answer: "What became of each push.", example: exampleBatch(), finish: s.bookedBatch, problems: []kind{keyReused, pushGone},
 	}, {
 		id: "list-pushes", method: http.MethodGet, path: submitPath, tag: tagPushes, scope: push.ScopeRead, serve: a.list,
 		summary: "List pushes",

@@ -18,15 +18,15 @@ func (a *api) submit(c *call) error {
 	if err != nil {
 		return f.explain("body", err)
 	}
-	h := c.w.Header()
+	view := bookedView(res)
 	if !options.ValidateOnly {
 		c.note(res.Push.ID)
-		h.Set("Location", submitPath+"/"+res.Push.ID.String())
+		c.w.setHeader("Location", submitPath+"/"+view.ID)
 	}
 	if res.Replayed {
-		h.Set("Idempotency-Replayed", "true")
+		c.w.setHeader("Idempotency-Replayed", "true")
 	}
-	return a.answer(c.w, http.StatusCreated, bookedView(res))
+	return a.answer(c.w, http.StatusCreated, view)
 }
 
 // readSubmit reads a submit, and refuses one with faults of form.

@@ -108,7 +108,7 @@ func (b *bundle) send(p push.Push) {
 	if err != nil || c.Outcome != booking.Claimed {
 		b.t.Fatalf("%+v, %v", c, err)
 	}
-	_, err = b.Finish(b.t.Context(), booking.Finish{Push: p.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
+	_, err = b.Finish(b.t.Context(), booking.Finish{Attempt: c.Attempted(), Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

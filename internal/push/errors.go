@@ -3,6 +3,8 @@ package push
 import (
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // What callers of the store and of the services above it can tell apart.
@@ -23,6 +25,16 @@ var (
 	// ErrWebhookOff: the webhook is switched off, so that nothing is sent to it.
 	ErrWebhookOff = errors.New("the webhook is switched off")
 )
+
+// GoneError: the Idempotency-Key has made a push that is not kept any more.
+type GoneError struct {
+	ID uuid.UUID // of the push
+}
+
+// Error says so.
+func (e *GoneError) Error() string {
+	return "the request was accepted before; its push is not kept any more"
+}
 
 // ComeAgain says that a wake-up has to come again: it came before its time by Postgres' clock, because the queue's clock
 // is ahead, or this worker is closing.

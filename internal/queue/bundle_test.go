@@ -78,10 +78,16 @@ func sizes(t testing.TB, q *queue.Queue) map[string]int {
 // serve handles wake-ups until the test ends, or until stop is called.
 func serve(t testing.TB, q *queue.Queue, handle func(context.Context, push.WakeUp) error) (stop func()) {
 	t.Helper()
+	return serveAmong(t, nil, q, handle)
+}
+
+// serveAmong is a worker that takes itself for one of so many.
+func serveAmong(t testing.TB, workers func() int, q *queue.Queue, handle func(context.Context, push.WakeUp) error) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- q.Serve(ctx, queue.ServerConfig{Concurrency: concurrency, Drain: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}, handle)
+		done <- q.Serve(ctx, queue.ServerConfig{Concurrency: concurrency, Drain: 10 * time.Second, Workers: workers, Log: slog.New(slog.DiscardHandler)}, handle)
 	}()
 	stopped := false
 	stop = func() {

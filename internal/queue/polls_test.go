@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,103 @@ func TestServe_Polls(t *testing.T) {
 	})
 	if scheduled := calls(t, rdb, "zrangebyscore"); scheduled == 0 || scheduled > pending {
 		t.Errorf("the worker looked %d times for pending wake-ups, and %d times for scheduled ones and those to be tried again", pending, scheduled)
+	}
+}
+
+// TestServe_PollsOfFleet: the more workers there are, the less often each of them looks, so that an idle Redis runs less
+// than proportionally more scripts; and yet a wake-up is found no later.
+func TestServe_PollsOfFleet(t *testing.T) {
+	t.Parallel()
+	var why string
+	for range 5 { // other programs on the machine can delay one of the fleets
+		if why = comparedFleets(t); why == "" {
+			return
+		}
+		t.Log(why)
+	}
+	t.Error(why)
+}
+
+// comparedFleets says what is wrong with the numbers of fleets of 1, 4 and 10 workers.
+func comparedFleets(t *testing.T) string {
+	scripts, delays := map[int]float64{}, map[int]time.Duration{}
+	for _, workers := range []int{1, 4, 10} {
+		rdb := client(t, testenv.OwnRedis(t).URL)
+		q := queue.New(rdb, 1, nil)
+		handled := make(chan struct{}, 1)
+		var stops []func()
+		for range workers {
+			stops = append(stops, serveAmong(t, func() int { return workers }, q, func(context.Context, push.WakeUp) error {
+				handled <- struct{}{}
+				return nil
+			}))
+		}
+		testenv.Until(t, 10*time.Millisecond, "all have begun", func() bool { return begun(t, rdb) == workers })
+		before, began := calls(t, rdb, "evalsha"), time.Now()
+		time.Sleep(4 * time.Second)
+		scripts[workers] = float64(calls(t, rdb, "evalsha")-before) / time.Since(began).Seconds()
+		const wakeUps = 30
+		for i := range wakeUps {
+			time.Sleep(time.Duration(i*7%50) * time.Millisecond) // at any moment between two looks
+			armed := time.Now()
+			testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: armed, Part: i}}))
+			<-handled
+			delays[workers] += time.Since(armed) / wakeUps
+		}
+		for _, stop := range stops {
+			stop()
+		}
+	}
+	t.Logf("scripts a second: %v; from the arming to the handler: %v", scripts, delays)
+	if scripts[4] > 3*scripts[1] || scripts[10] > 5*scripts[1] || scripts[10] < scripts[1] {
+		return fmt.Sprintf("1, 4 and 10 workers run %.0f, %.0f and %.0f scripts a second", scripts[1], scripts[4], scripts[10])
+	}
+	if most := delays[1] + 25*time.Millisecond; delays[4] > most || delays[10] > most {
+		return fmt.Sprintf("a wake-up waits for %s with one worker, %s with four and %s with ten", delays[1], delays[4], delays[10])
+	}
+	return ""
+}
+
+// begun is how many workers have said that they are there.
+func begun(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	n, err := rdb.ZCard(t.Context(), "asynq:servers").Result()
+	testenv.Check(t, err)
+	return int(n)
+}
+
+// TestServe_FleetGrows: a worker that learns that there are others looks less often from then on, and handles what it has
+// begun to its end, once.
+func TestServe_FleetGrows(t *testing.T) {
+	t.Parallel()
+	rdb := client(t, testenv.OwnRedis(t).URL)
+	q := queue.New(rdb, 1, nil)
+	var workers, handled atomic.Int64
+	workers.Store(1)
+	proceed := make(chan struct{})
+	serveAmong(t, func() int { return int(workers.Load()) }, q, func(_ context.Context, w push.WakeUp) error {
+		if w.Part == 0 {
+			<-proceed
+		}
+		handled.Add(1)
+		return nil
+	})
+	testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: time.Now()}}))
+	rate := func() float64 {
+		before, began := calls(t, rdb, "evalsha"), time.Now()
+		time.Sleep(2 * time.Second)
+		return float64(calls(t, rdb, "evalsha")-before) / time.Since(began).Seconds()
+	}
+	alone := rate()
+	workers.Store(100)
+	testenv.Until(t, 50*time.Millisecond, "it looks less often", func() bool { return rate() < alone/3 })
+	testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: time.Now(), Part: 1}}))
+	testenv.Until(t, 50*time.Millisecond, "the new wake-up is handled", func() bool { return handled.Load() == 1 })
+	close(proceed)
+	testenv.Until(t, 50*time.Millisecond, "the old wake-up is handled", func() bool { return handled.Load() == 2 })
+	empty(t, q)
+	if n := handled.Load(); n != 2 {
+		t.Errorf("2 wake-ups were handled %d times", n)
 	}
 }
 

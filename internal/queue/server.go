@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -16,16 +18,29 @@ import (
 type ServerConfig struct {
 	Concurrency int           // wake-ups handled at the same time
 	Drain       time.Duration // how long running handlers may take when the server stops
+	Workers     func() int    // how many workers there are, roughly; nil: one
 	Log         *slog.Logger
 }
 
-// How often every worker looks for wake-ups, with one script for each queue and look, and two for scheduled ones. A push is
-// to leave within 300 ms of its second; asynq's defaults are 1 s and 5 s. Wake-ups are scheduled for a second before their
-// time, so that they are pending in time although they are looked for less often.
+// How often a worker looks for wake-ups while it is the only one, with one script for each queue and look, and two for
+// scheduled ones. A push is to leave within 300 ms of its second; asynq's defaults are 1 s and 5 s. Wake-ups are scheduled
+// for a second before their time, so that they are pending in time although they are looked for less often.
 const (
 	lookPending   = 50 * time.Millisecond
 	lookScheduled = ahead / 5
 )
+
+// Workers look at different moments, so that several find a wake-up sooner than one. So each of them looks less often,
+// by the root of their number: all together ask more as the fleet grows, but less than in proportion, and still find it
+// sooner. At the most a wake-up is forwarded, and then found by the last of them, within the second that it is ahead.
+const (
+	sparsestPending   = 8
+	sparsestScheduled = 3
+	workersPeriod     = 2 * time.Second // how often a worker asks how many there are
+)
+
+// sparseness is by how much less often each of so many workers looks than one.
+func sparseness(workers int) int { return max(1, int(math.Sqrt(float64(workers)))) }
 
 // Serve calls handle for the wake-ups whose time has come, until ctx ends; it then waits for running handlers. A
 // handler that fails is called again a little later, as often as it takes. It is told to stop after ten minutes, and
@@ -38,16 +53,43 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	server := q.newServer(cfg)
+	sparse := func() int {
+		if cfg.Workers == nil {
+			return 1
+		}
+		return sparseness(cfg.Workers())
+	}
+	now := sparse()
+	server := q.newServer(cfg, now)
 	if err := server.Start(handler(handle)); err != nil {
 		return fmt.Errorf("serve queue: %w", err)
 	}
-	<-ctx.Done()
-	server.Shutdown()
-	return nil
+	var stopping sync.WaitGroup
+	defer stopping.Wait()
+	defer func() { stopping.Go(server.Shutdown) }()
+	tick := time.NewTicker(workersPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		then := sparse()
+		if then == now {
+			continue
+		}
+		next := q.newServer(cfg, then) // asynq fixes the intervals of a server
+		if err := next.Start(handler(handle)); err != nil {
+			return fmt.Errorf("serve queue: %w", err)
+		}
+		stopping.Go(server.Shutdown)
+		server, now = next, then
+	}
 }
 
-func (q *Queue) newServer(cfg ServerConfig) *asynq.Server {
+// newServer returns a server of one of several workers, each of which looks so many times less often.
+func (q *Queue) newServer(cfg ServerConfig, sparse int) *asynq.Server {
 	weights := map[string]int{}
 	for _, name := range q.names() {
 		weights[name] = 1
@@ -55,8 +97,9 @@ func (q *Queue) newServer(cfg ServerConfig) *asynq.Server {
 	return asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
 		Concurrency:              cfg.Concurrency,
 		Queues:                   weights,
-		TaskCheckInterval:        lookPending,
-		DelayedTaskCheckInterval: lookScheduled,
+		TaskCheckInterval:        lookPending * time.Duration(min(sparse, sparsestPending)),
+		DelayedTaskCheckInterval: lookScheduled * time.Duration(min(sparse, sparsestScheduled)),
+		JanitorInterval:          time.Hour, // it removes completed tasks, of which none are kept
 		RetryDelayFunc:           again,
 		IsFailure:                func(err error) bool { return !errors.As(err, new(push.ComeAgain)) },
 		ShutdownTimeout:          cfg.Drain,

@@ -5,35 +5,47 @@ import (
 	"time"
 )
 
-// Interval is a stretch of time in which Rule has no place left because of Bookings. It is open at both ends; a zero
-// From or Until means without end.
+// Interval is a stretch of time in which Rule has no place left because of Bookings. A zero From or Until means without
+// end. Until is never a part of it. From is one only if FromClosed: periods begin with a blocked instant, and what a
+// rolling window blocks is open at both ends.
 type Interval struct {
 	From, Until time.Time
+	FromClosed  bool
 	Rule        Rule
 	Bookings    []Booking
 }
 
 // Covers reports whether t lies inside the interval.
 func (i Interval) Covers(t time.Time) bool {
-	return (i.From.IsZero() || t.After(i.From)) && (i.Until.IsZero() || t.Before(i.Until))
+	return (i.From.IsZero() || t.After(i.From) || i.FromClosed && t.Equal(i.From)) && (i.Until.IsZero() || t.Before(i.Until))
 }
 
-// Blocked returns the intervals in which nothing can be booked beside the bookings of a timeline, sorted by their
-// beginning. They may overlap.
-func (p Policy) Blocked(line Timeline) []Interval {
+// touches reports whether a time of [from, until) lies inside the interval.
+func (i Interval) touches(from, until time.Time) bool {
+	return (i.From.IsZero() || i.From.Before(until)) && (i.Until.IsZero() || i.Until.After(from))
+}
+
+// Blocked returns the intervals, as far as they touch [from, until), in which nothing can be booked beside the bookings
+// of a timeline. They are sorted by their beginning, and may overlap.
+func (p Policy) Blocked(line Timeline, from, until time.Time) []Interval {
 	var blocked []Interval
-	bookings := line.Bookings()
-	for _, r := range p {
-		if r.Limit == 0 {
-			blocked = append(blocked, Interval{Rule: r})
+	all := line.Bookings()
+	for i := range p {
+		r := &p[i]
+		counted, bookings := line.counted(r.Counts), all
+		if r.Counts != nil {
+			bookings = counted.Bookings()
 		}
-		for run := range line.runs(r) {
-			if line.full(r, run) {
-				full := bookings[run : run+r.Limit]
-				blocked = append(blocked, Interval{From: full[r.Limit-1].At.Add(-r.Window), Until: full[0].At.Add(r.Window), Rule: r, Bookings: full})
-			}
+		switch {
+		case r.always():
+			blocked = append(blocked, Interval{Rule: *r})
+		case r.Periods == nil:
+			blocked = append(blocked, r.blockedByRuns(counted, bookings)...)
+		default:
+			blocked = append(blocked, r.blockedPeriods(counted, bookings, from, until)...)
 		}
 	}
+	blocked = slices.DeleteFunc(blocked, func(i Interval) bool { return !i.touches(from, until) })
 	slices.SortStableFunc(blocked, func(a, b Interval) int { return a.From.Compare(b.From) })
 	return blocked
 }

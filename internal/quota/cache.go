@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -18,7 +19,13 @@ import (
 //
 // The cache is disposable. A recipient's bookings are loaded when one of them is booked, and expire ten minutes
 // later, used or not. So every error in the cache ends by itself. While Redis does not answer, everything is [Cold].
-type Cache struct{ redis *redisscript.Runner }
+//
+// What a submit has found out is told behind its caller's back: Fill, Add, Drop, Skip and Forget return at once, gather, and
+// share an exchange with Redis. If Redis is too slow for them, some are left out.
+type Cache struct {
+	redis *redisscript.Runner
+	later groupcommit.Group[redisscript.Call, struct{}]
+}
 
 // Recipient is the owner of bookings: the tenant and the tenant's own id.
 type Recipient struct {
@@ -42,41 +49,60 @@ func (s State) String() string { return [...]string{"cold", "free", "blocked"}[s
 // CacheAnswer is the answer of [Cache.Reserve].
 type CacheAnswer struct {
 	State State
-	Fill  bool // after the decision, call [Cache.Fill]
+	Fill  bool // the recipient is not loaded: after the decision, call [Cache.Fill]
 }
 
 const (
-	ttl       = 10 * time.Minute // how long a recipient stays loaded
-	fillerTTL = 30 * time.Second // how long a filler may take
+	ttl     = 10 * time.Minute           // how long a recipient stays loaded
+	memory  = 5 * time.Second            // for how long a change is kept for those who load a recipient; longer than a booking takes
+	gather  = 5 * time.Millisecond       // what is told later waits so long for more
+	waiting = 50 * redisscript.MaxWeight // of what is told later: 100 ms of Redis
 )
 
 // Every script can run twice with the same outcome, since the client repeats a call whose reply was lost.
 var (
 	//go:embed lua/reserve.lua
 	reserveLua string
-	//go:embed lua/fill.lua
-	fillLua string
+	//go:embed lua/merge.lua
+	mergeLua string
 	//go:embed lua/change.lua
 	changeLua string
 	//go:embed lua/skip.lua
 	skipLua string
+	//go:embed lua/forget.lua
+	forgetLua string
 
 	reserveScript = redisscript.NewScript(reserveLua)
-	fillScript    = redisscript.NewScript(fillLua)
+	mergeScript   = redisscript.NewScript(mergeLua)
 	changeScript  = redisscript.NewScript(changeLua)
 	skipScript    = redisscript.NewScript(skipLua)
+	forgetScript  = redisscript.NewScript(forgetLua)
 )
 
 // NewCache returns a cache that uses rdb, which the caller closes.
 func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
-	return &Cache{redis: redisscript.New(rdb, "quota cache", cfg)}
+	c := &Cache{redis: redisscript.New(rdb, "quota cache", cfg)}
+	c.later = groupcommit.Group[redisscript.Call, struct{}]{
+		Weight:     func(call redisscript.Call) int { return call.Weight },
+		MaxWeight:  redisscript.MaxWeight,
+		MaxWaiting: waiting,
+		Pause:      gather,
+		Run: func(ctx context.Context, calls []redisscript.Call) ([]struct{}, error) {
+			_, err := c.redis.RunAll(ctx, calls...)
+			return make([]struct{}, len(calls)), err
+		},
+	}
+	return c
 }
 
 // Reserve books b in the cache if the cache knows the recipient and the policy allows it. It never fails: a cache
 // that can not answer is Cold.
 func (c *Cache) Reserve(r Recipient, b Booking, p Policy) CacheAnswer {
-	args, near := append(make([]any, 0, 16), b.ID.String(), b.At.UnixMilli(), fillerTTL.Milliseconds()), 0
+	args, near := append(make([]any, 0, 16), b.ID.String(), b.At.UnixMilli()), 0
 	for _, rule := range p {
+		if rule.Periods != nil || rule.Counts != nil {
+			continue // the script knows nothing of them, and Postgres decides
+		}
 		args = append(args, rule.Limit, rule.Window.Milliseconds())
 		near = min(near+rule.Limit, redisscript.MaxWeight)
 	}
@@ -100,40 +126,49 @@ func cacheAnswer(reply []int64) CacheAnswer {
 	return CacheAnswer{}
 }
 
-// Fill loads the recipient's bookings after a Reserve of the push id answered with Fill, unless they have changed
-// since. Only bookings that are too old to matter may be missing.
-func (c *Cache) Fill(r Recipient, id uuid.UUID, bookings []Booking) {
-	args := append(make([]any, 0, 2+2*len(bookings)), id.String(), ttl.Milliseconds())
+// Fill loads the recipient with its bookings as Postgres had them a moment ago. Only those that are too old to matter may
+// be missing. What the cache was told since then holds.
+func (c *Cache) Fill(r Recipient, bookings []Booking) { c.merge(r, ttl, bookings...) }
+
+// Add tells the cache that Postgres has booked b, unless that has changed since.
+func (c *Cache) Add(r Recipient, b Booking) { c.merge(r, 0, b) }
+
+func (c *Cache) merge(r Recipient, ttl time.Duration, bookings ...Booking) {
+	args := append(make([]any, 0, 1+2*len(bookings)), ttl.Milliseconds())
 	for _, b := range bookings {
 		args = append(args, b.At.UnixMilli(), b.ID.String())
 	}
-	c.run(r, fillScript, len(bookings), args...)
+	c.tell(r, mergeScript, 20+len(bookings), args...)
+}
+
+// Drop gives back what Reserve booked for a push that there is not. Unlike Release it returns at once.
+func (c *Cache) Drop(r Recipient, id uuid.UUID) {
+	c.tell(r, changeScript, 20, id.String(), "-inf", memory.Milliseconds())
 }
 
 // Skip notes that the recipient has too many bookings for the cache, so that nothing tries to load them for a while.
-func (c *Cache) Skip(r Recipient) { c.run(r, skipScript, 0, ttl.Milliseconds()) }
-
-// Hold tells the cache that Postgres has booked b, or moved a push there.
-func (c *Cache) Hold(r Recipient, b Booking) {
-	c.run(r, changeScript, 0, b.ID.String(), b.At.UnixMilli())
-}
-
-// Release tells the cache that a push has given its place back.
-func (c *Cache) Release(r Recipient, id uuid.UUID) { c.run(r, changeScript, 0, id.String()) }
+func (c *Cache) Skip(r Recipient) { c.tell(r, skipScript, 20, ttl.Milliseconds()) }
 
 // Forget drops what the cache knows of recipients, because Postgres said otherwise, could not be asked, or has booked
 // many at once.
 func (c *Cache) Forget(rs ...Recipient) {
-	prefix, err := c.redis.Prefix()
-	if err != nil {
-		return
+	for _, r := range rs {
+		c.tell(r, forgetScript, 2)
 	}
-	_ = c.redis.Pipeline(context.Background(), func(ctx context.Context, pipe redis.Pipeliner) {
-		for _, r := range rs {
-			pipe.Del(ctx, keys(prefix, r)...)
-		}
-	})
 }
+
+// Hold tells the cache that Postgres has moved the push to b.
+func (c *Cache) Hold(r Recipient, b Booking) {
+	c.run(r, changeScript, 0, b.ID.String(), b.At.UnixMilli(), memory.Milliseconds())
+}
+
+// Release tells the cache that a push has given its place back.
+func (c *Cache) Release(r Recipient, id uuid.UUID) {
+	c.run(r, changeScript, 0, id.String(), "-inf", memory.Milliseconds())
+}
+
+// Flush waits until everything is told that was to be told later. The error is that of ctx.
+func (c *Cache) Flush(ctx context.Context) error { return c.later.Flush(ctx) }
 
 // run runs a script that looks at so many bookings at most. It returns nothing if that fails.
 func (c *Cache) run(r Recipient, script *redisscript.Script, bookings int, args ...any) []int64 {
@@ -147,9 +182,20 @@ func (c *Cache) run(r Recipient, script *redisscript.Script, bookings int, args 
 	return answer
 }
 
-// keys share a hash tag, hence a cluster slot. They are of fixed size and hold nothing that names a person.
+// tell runs a script later.
+func (c *Cache) tell(r Recipient, script *redisscript.Script, weight int, args ...any) {
+	prefix, err := c.redis.Prefix()
+	if err != nil {
+		return
+	}
+	call := script.Call(keys(prefix, r), args...)
+	call.Weight = weight
+	c.later.Go(call)
+}
+
+// keys are those of a recipient, in one cluster slot. They are of fixed size and hold nothing that names a person.
 func keys(prefix string, r Recipient) []string {
 	h := sha256.Sum256([]byte(r.ID))
 	tag := prefix + "{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"
-	return []string{tag + ":bookings", tag + ":filler"}
+	return []string{tag + ":bookings"}
 }

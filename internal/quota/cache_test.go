@@ -37,22 +37,32 @@ func anybody() quota.Recipient { return quota.Recipient{Tenant: uuid.New(), ID: 
 // load makes a recipient warm.
 func load(t testing.TB, l *quota.Cache, r quota.Recipient, bookings ...quota.Booking) {
 	t.Helper()
-	filler := quota.Booking{ID: uuid.New(), At: noon}
-	if res := l.Reserve(r, filler, nil); res.State != quota.Cold || !res.Fill {
+	if res := l.Reserve(r, quota.Booking{ID: uuid.New(), At: noon}, nil); res.State != quota.Cold || !res.Fill {
 		t.Fatalf("reserve while cold: %+v", res)
 	}
-	l.Fill(r, filler.ID, bookings)
+	l.Fill(r, bookings)
+	flush(t, l)
 }
 
-// loaded reports whether the recipient is warm, and if so, holds id.
+// flush waits until the cache was told everything.
+func flush(t testing.TB, l *quota.Cache) {
+	t.Helper()
+	testenv.Check(t, l.Flush(t.Context()))
+}
+
+// loaded lists the places that the cache holds, and reports whether the recipient is warm.
 func loaded(t testing.TB, rdb *redis.Client) (ids []string, ok bool) {
 	t.Helper()
 	keys := rdb.Keys(context.Background(), "*:bookings").Val()
 	if len(keys) == 0 {
 		return nil, false
 	}
-	members := rdb.ZRange(context.Background(), keys[0], 0, -1).Val()
-	return slices.DeleteFunc(members, func(m string) bool { return m == "loaded" }), true
+	members := rdb.ZRangeArgs(context.Background(), redis.ZRangeArgs{Key: keys[0], Start: "(-inf", Stop: "+inf", ByScore: true}).Val()
+	if slices.Contains(members, "crowded") {
+		return nil, false
+	}
+	ok = slices.Contains(members, "loaded")
+	return slices.DeleteFunc(members, func(m string) bool { return m == "loaded" }), ok
 }
 
 // TestCache_Story follows a recipient who may get one push per minute.
@@ -71,7 +81,8 @@ func TestCache_Story(t *testing.T) {
 
 	// Nothing is known. Postgres books the first push, and tells all it has.
 	reserve(first, quota.Cold, true)
-	l.Fill(anna, first.ID, []quota.Booking{first})
+	l.Fill(anna, []quota.Booking{first})
+	flush(t, l)
 
 	// The second finds no place.
 	reserve(second, quota.Blocked, false)
@@ -94,6 +105,7 @@ func TestCache_Story(t *testing.T) {
 
 	// Postgres disagrees: all is forgotten.
 	l.Forget(anna)
+	flush(t, l)
 	reserve(booking(4, noon.Add(time.Hour)), quota.Cold, true)
 }
 
@@ -135,12 +147,12 @@ func TestCache_Keys(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)
 	tenant := uuid.New()
-	shape := regexp.MustCompile(`^(sq:\{` + tenant.String() + `:[A-Za-z0-9_-]{22}\}):(bookings|filler)$`)
+	shape := regexp.MustCompile(`^(sq:\{` + tenant.String() + `:[A-Za-z0-9_-]{22}\}):bookings$`)
 	for _, id := range []string{"a", "anna@example.com", strings.Repeat("long", 32), "{}:*"} {
 		r := quota.Recipient{Tenant: tenant, ID: id}
 		load(t, l, r, booking(1, noon))
 		l.Release(r, booking(1, noon).ID)
-		l.Reserve(quota.Recipient{Tenant: tenant, ID: id + "!"}, booking(1, noon), nil) // leaves a filler
+		l.Release(quota.Recipient{Tenant: tenant, ID: id + "!"}, booking(1, noon).ID) // cold
 	}
 	keys := rdb.Keys(t.Context(), "*").Val()
 	if len(keys) != 8 {
@@ -159,10 +171,15 @@ func TestCache_Expiry(t *testing.T) {
 	l, rdb := newCache(t)
 	anna := anybody()
 	l.Reserve(anna, booking(1, noon), nil)
-	if ttl := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "*:filler").Val()[0]).Val(); ttl <= 0 || ttl > 30*time.Second {
-		t.Errorf("a filler may take %s", ttl)
+	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("a question left %d keys", n)
 	}
-	l.Fill(anna, booking(1, noon).ID, []quota.Booking{booking(1, noon)})
+	l.Release(anna, booking(2, noon).ID)
+	if ttl := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "*").Val()[0]).Val(); ttl <= 0 || ttl > 5*time.Second {
+		t.Errorf("a change is kept for %s", ttl)
+	}
+	l.Fill(anna, []quota.Booking{booking(1, noon)})
+	flush(t, l)
 	key := rdb.Keys(t.Context(), "*").Val()[0]
 	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 9*time.Minute || ttl > 10*time.Minute {
 		t.Errorf("the cache lives for %s", ttl)
@@ -172,6 +189,9 @@ func TestCache_Expiry(t *testing.T) {
 	l.Reserve(anna, booking(3, noon.Add(time.Hour)), per(1, time.Minute))
 	l.Hold(anna, booking(1, noon.Add(2*time.Hour)))
 	l.Release(anna, booking(2, noon).ID)
+	l.Add(anna, booking(4, noon))
+	l.Fill(anna, []quota.Booking{booking(5, noon)})
+	flush(t, l)
 	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("after some use it lives for %s", ttl)
 	}

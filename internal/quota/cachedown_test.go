@@ -88,10 +88,12 @@ func TestCache_WithoutRedis(t *testing.T) {
 			for range 100 { // Redis is left alone
 				o.want(t, o.anna, quota.Cold, false, 1)
 			}
-			o.Fill(o.anna, uuid.New(), nil)
+			o.Fill(o.anna, nil)
+			o.Add(o.anna, booking(2, noon))
 			o.Hold(o.anna, booking(2, noon))
 			o.Release(o.anna, booking(1, noon).ID)
 			o.Forget(o.anna)
+			flush(t, o.Cache)
 			o.pass(time.Second - 1)
 			o.want(t, anybody(), quota.Cold, false, 1)
 			o.pass(1)
@@ -137,6 +139,7 @@ func TestCache_ScriptFlush(t *testing.T) {
 		wg.Go(func() { o.Release(o.anna, uuid.New()) })
 	}
 	wg.Wait()
+	flush(t, o.Cache)
 	o.want(t, o.anna, quota.Blocked, false, 0)
 
 	if err := rdb.FlushAll(t.Context()).Err(); err != nil {

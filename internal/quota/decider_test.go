@@ -16,7 +16,7 @@ func TestDecider_AgreesWithPolicy(t *testing.T) {
 	t.Parallel()
 	remembered := 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 0).Draw(t, "calendar")
+		c := scopedCalendars(grain, 0).Draw(t, "calendar")
 		now := noon.Add(-span).Add(moments(time.Second).Draw(t, "now").Sub(noon))
 		v := quota.View{Timeline: quota.NewTimeline(c.bookings)}
 		x := quota.Decider{Policy: c.policy, Now: now}

@@ -11,6 +11,8 @@
 //
 // # Blocked intervals
 //
+// Everything that can be in the way is a blocked interval; one sort for each kind of rule.
+//
 // Take any N consecutive bookings a … b with b−a < W. One more booking t makes them N+1 in less than W exactly if t
 // lies in the open interval (b−W, a+W). All these intervals of all rules together are the times at which nothing can
 // be booked. The decision, its explanation, the next and the previous free time and the picture of a recipient's
@@ -27,6 +29,25 @@
 // So 10:45 is refused; the next free time is 11:00 sharp, the previous one 09:20 sharp. Two shortcuts would both be
 // wrong: counting only (t−W, t] ignores later bookings (09:30 would pass), and counting all of (t−W, t+W) refuses
 // what is legal (11:00, which sees 10:20 and 11:30).
+//
+// # Calendars and quiet hours
+//
+// A rule over [Periods] of limit N holds if no period contains more than N bookings. A period that has them is blocked,
+// as a half-open interval: with its first instant, and up to its end. A full day blocks its midnight, and not the next
+// one. Quiet hours are periods without places.
+//
+//	3 per day in Berlin, full on the 25th of October, which has 25 hours
+//
+//	     00:00 +02:00   ●   ●            ●    00:00 +01:00
+//	──────────[▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒)──────────
+//
+// # Scopes
+//
+// A [Scope] leaves out bookings before any of this begins: the arithmetic is the same over what is left. So places that
+// are reserved for a category are a second rule: it counts the others, and has that many places less. Which rules judge
+// a push is for whoever makes its [Policy].
+//
+// # Old violations
 //
 // Only runs that t would belong to are looked at. Bookings that break a rule already, because its limit was lowered,
 // block the times around them and nothing else.

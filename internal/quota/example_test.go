@@ -34,7 +34,7 @@ func ExamplePolicy_Decide() {
 func ExamplePolicy_Blocked() {
 	policy := quota.Policy{{Name: "per-minute", Limit: 1, Window: time.Minute}}
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
-	for _, i := range policy.Blocked(quota.NewTimeline([]quota.Booking{{ID: uuid.New(), At: noon}})) {
+	for _, i := range policy.Blocked(quota.NewTimeline([]quota.Booking{{ID: uuid.New(), At: noon}}), noon.Add(-time.Hour), noon.Add(time.Hour)) {
 		fmt.Println(i.Rule.Name, "blocks from", i.From.Format(time.TimeOnly), "until", i.Until.Format(time.TimeOnly))
 	}
 	// Output:

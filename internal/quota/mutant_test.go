@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -89,9 +91,58 @@ func runs(blocks func(r quota.Rule, a, b, t time.Time) bool, off int) ruleTest {
 	}
 }
 
+// scopedMutants are wrong tests of rules with periods, scopes and reserved places.
+var scopedMutants = map[string]ruleTest{
+	"all bookings count": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		r.Counts = nil
+		return oracleBroken(r, bookings, t)
+	},
+	"a channel or a category suffices": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		if s := r.Counts; s != nil && s.Channels != nil && s.Categories != nil {
+			bookings = slices.DeleteFunc(slices.Clone(bookings), func(b quota.Booking) bool {
+				return !slices.Contains(s.Channels, b.Kind.Channel) && !slices.Contains(s.Categories, b.Kind.Category)
+			})
+			r.Counts = nil
+		}
+		return oracleBroken(r, bookings, t)
+	},
+	"whom places are kept for uses them up": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		if r.Counts != nil {
+			r.Counts = &quota.Scope{Channels: r.Counts.Channels, Categories: r.Counts.Categories}
+		}
+		return oracleBroken(r, bookings, t)
+	},
+	"no places are kept": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		r.Reserved = 0
+		return oracleBroken(r, bookings, t)
+	},
+	"kept places are added": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		r.Reserved = -r.Reserved
+		return oracleBroken(r, bookings, t)
+	},
+	"a period is a window": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		if b, ok := r.Periods.(beats); ok && !r.Quiet {
+			r.Window, r.Periods = b.Every, nil
+		}
+		return oracleBroken(r, bookings, t)
+	},
+	"a period blocks the first instant of the next": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return oracleBroken(r, bookings, t) || r.Periods != nil && oracleBroken(r, bookings, t.Add(-grain/2))
+	},
+	"a period does not block its first instant": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return oracleBroken(r, bookings, t) && (r.Periods == nil || !r.Quiet || oracleBroken(r, bookings, t.Add(-grain)))
+	},
+	"quiet hours block nothing": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return !r.Quiet && oracleBroken(r, bookings, t)
+	},
+	"quiet hours block the day": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+		return r.Quiet || oracleBroken(r, bookings, t)
+	},
+}
+
 // counterexample looks for a calendar on which v and the oracle disagree. The calendars are those of the properties.
-func counterexample(v ruleTest) (calendar, time.Time, bool) {
-	cases, times := calendars(grain, 0), moments(grain)
+func counterexample(v ruleTest, cases *rapid.Generator[calendar]) (calendar, time.Time, bool) {
+	times := moments(grain)
 	for seed := range 3000 {
 		c, at := cases.Example(seed), times.Example(seed)
 		if slices.ContainsFunc(c.policy, func(r quota.Rule) bool { return v(r, c.bookings, at) != oracleBroken(r, c.bookings, at) }) {
@@ -105,28 +156,34 @@ func counterexample(v ruleTest) (calendar, time.Time, bool) {
 // the oracle, and the right one does not.
 func TestMutants(t *testing.T) {
 	t.Parallel()
-	right := map[string]ruleTest{
-		"the runs of this file": runs(blocks, 0),
-		"Violations": func(r quota.Rule, bookings []quota.Booking, at time.Time) bool {
-			return len(quota.Policy{r}.Violations(quota.NewTimeline(bookings), at)) > 0
-		},
+	violations := func(r quota.Rule, bookings []quota.Booking, at time.Time) bool {
+		return len(quota.Policy{r}.Violations(quota.NewTimeline(bookings), at)) > 0
 	}
-	for name, v := range right {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if c, at, found := counterexample(v); found {
-				t.Errorf("is wrong: %v at %s", c, at.Sub(noon))
-			}
-		})
-	}
-	for name, v := range mutants {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, at, found := counterexample(v)
-			if !found {
-				t.Fatal("no counterexample: the properties would let it pass")
-			}
-			t.Logf("caught by %v at %s", c, at.Sub(noon))
-		})
+	for _, row := range []struct {
+		cases   *rapid.Generator[calendar]
+		right   map[string]ruleTest
+		mutants map[string]ruleTest
+	}{
+		{calendars(grain, 0), map[string]ruleTest{"the runs of this file": runs(blocks, 0), "Violations": violations}, mutants},
+		{scopedCalendars(grain, 0), map[string]ruleTest{"Violations of scoped rules": violations}, scopedMutants},
+	} {
+		for name, v := range row.right {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				if c, at, found := counterexample(v, row.cases); found {
+					t.Errorf("is wrong: %v at %s", c, at.Sub(noon))
+				}
+			})
+		}
+		for name, v := range row.mutants {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c, at, found := counterexample(v, row.cases)
+				if !found {
+					t.Fatal("no counterexample: the properties would let it pass")
+				}
+				t.Logf("caught by %v at %s", c, at.Sub(noon))
+			})
+		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // The oracle knows nothing of runs and intervals. It slides a window over every grain of time and counts. All times and
-// windows that the generators make are multiples of a grain, so that no window is missed.
+// windows that the generators make are multiples of a grain, so that no window is missed. Of a rule with periods, it
+// counts what lies in the same one.
 const grain = time.Second / 2
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -35,23 +36,82 @@ func inside(bookings []quota.Booking, from time.Time, length time.Duration) []qu
 	return in
 }
 
+// beats are periods for tests: of every so long, counted from noon, the part from one offset until before another.
+type beats struct{ Every, From, Until time.Duration }
+
+// number says which of all beats t lies in.
+func (b beats) number(t time.Time) (n int, inside bool) {
+	since := t.Sub(noon) + 1000*b.Every
+	in := since % b.Every
+	return int(since / b.Every), b.From <= in && in < b.Until
+}
+
+func (b beats) Around(t time.Time) (from, until time.Time, inside bool) {
+	n, inside := b.number(t)
+	begin := noon.Add(time.Duration(n-1000) * b.Every)
+	switch {
+	case inside:
+		return begin.Add(b.From), begin.Add(b.Until), true
+	case t.Before(begin.Add(b.From)):
+		return begin, begin.Add(b.From), false
+	}
+	return begin.Add(b.Until), begin.Add(b.Every), false
+}
+
+func (b beats) Longest() time.Duration { return b.Until - b.From }
+
+// inPeriod returns the bookings in the period of t.
+func inPeriod(periods beats, bookings []quota.Booking, t time.Time) []quota.Booking {
+	n, _ := periods.number(t)
+	return slices.DeleteFunc(slices.Clone(bookings), func(b quota.Booking) bool {
+		other, inside := periods.number(b.At)
+		return !inside || other != n
+	})
+}
+
+// counted returns the bookings that a rule counts.
+func counted(r quota.Rule, bookings []quota.Booking) []quota.Booking {
+	return slices.DeleteFunc(slices.Clone(bookings), func(b quota.Booking) bool {
+		s := r.Counts
+		return s != nil && (s.Channels != nil && !slices.Contains(s.Channels, b.Kind.Channel) ||
+			s.Categories != nil && !slices.Contains(s.Categories, b.Kind.Category) || slices.Contains(s.Without, b.Kind.Category))
+	})
+}
+
 // oracleUsed counts the bookings in the fullest window around t.
 func oracleUsed(r quota.Rule, bookings []quota.Booking, t time.Time) int {
 	most := 0
+	bookings = counted(r, bookings)
+	if r.Periods != nil {
+		return len(inPeriod(r.Periods.(beats), bookings, t))
+	}
 	windows(t, r.Window, func(from time.Time) { most = max(most, len(inside(bookings, from, r.Window))) })
 	return most
 }
 
 // oracleBroken reports whether one more booking at t overfills a window.
 func oracleBroken(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
-	return oracleUsed(r, bookings, t)+1 > r.Limit
+	if r.Periods != nil {
+		if _, inside := r.Periods.(beats).number(t); !inside {
+			return false
+		}
+	}
+	return oracleUsed(r, bookings, t)+1 > r.Limit-r.Reserved
 }
 
 // oracleConflicts returns what lies in the windows that t would overfill.
 func oracleConflicts(r quota.Rule, bookings []quota.Booking, t time.Time) []uuid.UUID {
 	var ids []uuid.UUID
+	places := r.Limit - r.Reserved
+	bookings = counted(r, bookings)
+	if r.Periods != nil && places > 0 {
+		for _, b := range inPeriod(r.Periods.(beats), bookings, t) {
+			ids = append(ids, b.ID)
+		}
+		return ids
+	}
 	windows(t, r.Window, func(from time.Time) {
-		if in := inside(bookings, from, r.Window); r.Limit > 0 && len(in) >= r.Limit {
+		if in := inside(bookings, from, r.Window); places > 0 && len(in) >= places {
 			for _, b := range in {
 				if !slices.Contains(ids, b.ID) {
 					ids = append(ids, b.ID)
@@ -75,11 +135,11 @@ type calendar struct {
 func (c calendar) String() string {
 	s := ""
 	for _, r := range c.policy {
-		s += fmt.Sprintf("%d per %s, ", r.Limit, r.Window)
+		s += fmt.Sprintf("%d−%d per %s %v of %+v, ", r.Limit, r.Reserved, r.Window, r.Periods, r.Counts)
 	}
 	s += "booked"
 	for _, b := range c.bookings {
-		s += fmt.Sprintf(" %+v", b.At.Sub(noon))
+		s += fmt.Sprintf(" %+v%v", b.At.Sub(noon), b.Kind)
 	}
 	return s
 }
@@ -119,15 +179,67 @@ func policies(leastLimit int) *rapid.Generator[quota.Policy] {
 // calendars draws a policy and bookings, of which half keep to the policy and half are whatever an earlier policy may
 // have allowed.
 func calendars(unit time.Duration, leastLimit int) *rapid.Generator[calendar] {
+	return calendarsOf(policies(leastLimit), rapid.Just(quota.Kind{}), unit)
+}
+
+// scopedCalendars draws calendars of scoped policies.
+func scopedCalendars(unit time.Duration, leastLimit int) *rapid.Generator[calendar] {
+	return rapid.OneOf(calendars(unit, leastLimit), calendarsOf(scopedPolicies(leastLimit), kinds(), unit))
+}
+
+func calendarsOf(policies *rapid.Generator[quota.Policy], kinds *rapid.Generator[quota.Kind], unit time.Duration) *rapid.Generator[calendar] {
 	return rapid.Custom(func(t *rapid.T) calendar {
-		c := calendar{policy: policies(leastLimit).Draw(t, "policy")}
+		c := calendar{policy: policies.Draw(t, "policy")}
 		legal := rapid.Bool().Draw(t, "legal")
 		for i, at := range rapid.SliceOfN(moments(unit), 0, 10).Draw(t, "times") {
 			if !legal || oracleFree(c.policy, c.bookings, at) {
-				c.bookings = insert(c.bookings, booking(i, at))
+				b := booking(i, at)
+				b.Kind = kinds.Draw(t, "kind")
+				c.bookings = insert(c.bookings, b)
 			}
 		}
 		return c
+	})
+}
+
+// kinds draws from few, so that bookings have some in common.
+func kinds() *rapid.Generator[quota.Kind] {
+	return rapid.SampledFrom([]quota.Kind{{}, {Channel: "sms"}, {Category: "news"}, {Channel: "sms", Category: "news"}, {Channel: "email", Category: "offers"}})
+}
+
+// scopedPolicies draws rules with periods, scopes and reserved places, and quiet hours that leave ten seconds free.
+func scopedPolicies(leastLimit int) *rapid.Generator[quota.Policy] {
+	someOf := func(names ...string) *rapid.Generator[[]string] {
+		return rapid.OneOf(rapid.Just[[]string](nil), rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 2, rapid.ID[string]))
+	}
+	seconds := func(least, most int) *rapid.Generator[time.Duration] {
+		return rapid.Map(rapid.IntRange(least, most), func(n int) time.Duration { return time.Duration(n) * time.Second })
+	}
+	return rapid.Custom(func(t *rapid.T) quota.Policy {
+		var all quota.Policy
+		for _, r := range policies(leastLimit).Draw(t, "rules") {
+			if rapid.Bool().Draw(t, "periodic") {
+				every := seconds(5, 25).Draw(t, "every")
+				r.Window, r.Periods = 0, beats{Every: every, Until: every}
+			}
+			scope := quota.Scope{Channels: someOf("sms", "email").Draw(t, "channels"), Categories: someOf("news", "offers", "").Draw(t, "categories")}
+			if rapid.Bool().Draw(t, "scoped") {
+				r.Counts = &scope
+			}
+			all = append(all, r)
+			if r.Limit > leastLimit && rapid.Bool().Draw(t, "reserves") {
+				scope.Without = []string{rapid.SampledFrom([]string{"news", "offers"}).Draw(t, "for")}
+				r.Counts, r.Reserved = &scope, rapid.IntRange(1, r.Limit-leastLimit).Draw(t, "reserved")
+				all = append(all, r)
+			}
+		}
+		if rapid.Bool().Draw(t, "quiet") {
+			every := seconds(15, 40).Draw(t, "every")
+			from := seconds(0, int(every/time.Second)-11).Draw(t, "from")
+			night := beats{Every: every, From: from, Until: from + seconds(1, int((every-from)/time.Second)-10).Draw(t, "length")}
+			all = append(all, quota.Rule{Name: "night", Periods: night, Quiet: true})
+		}
+		return all
 	})
 }
 

@@ -14,12 +14,16 @@ import (
 func TestViolations_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 0).Draw(t, "calendar")
+		c := scopedCalendars(grain, 0).Draw(t, "calendar")
 		at := moments(grain).Draw(t, "at")
 		violations := c.policy.Violations(quota.NewTimeline(c.bookings), at)
-		for _, r := range c.policy {
+		for n, r := range c.policy {
 			i := slices.IndexFunc(violations, func(v quota.Violation) bool { return v.Rule == r })
-			if broken := oracleBroken(r, c.bookings, at); broken != (i >= 0) {
+			broken := oracleBroken(r, c.bookings, at)
+			if r.Reserved > 0 && oracleBroken(c.policy[n-1], c.bookings, at) {
+				broken = false // the rule is named already
+			}
+			if broken != (i >= 0) {
 				t.Fatalf("%s at %s (%v): the oracle says broken %v", r.Name, at.Sub(noon), c, broken)
 			}
 			if i >= 0 && !sameIDs(violations[i].Conflicts, oracleConflicts(r, c.bookings, at)) {
@@ -48,8 +52,8 @@ func sameIDs(bookings []quota.Booking, ids []uuid.UUID) bool {
 func TestBlocked_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 0).Draw(t, "calendar")
-		blocked := c.policy.Blocked(quota.NewTimeline(c.bookings))
+		c := scopedCalendars(grain, 0).Draw(t, "calendar")
+		blocked := c.policy.Blocked(quota.NewTimeline(c.bookings), noon.Add(-span), noon.Add(2*span))
 		if !slices.IsSortedFunc(blocked, func(a, b quota.Interval) int { return a.From.Compare(b.From) }) {
 			t.Fatalf("not sorted: %v", blocked)
 		}
@@ -66,7 +70,7 @@ func TestBlocked_Oracle(t *testing.T) {
 func TestFreeTimes_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 1).Draw(t, "calendar")
+		c := scopedCalendars(grain, 1).Draw(t, "calendar")
 		step := rapid.SampledFrom([]time.Duration{grain, time.Second, 5 * time.Second}).Draw(t, "step")
 		asked := moments(grain).Draw(t, "asked")
 		up := asked.Add(step - 1).Truncate(step)
@@ -90,33 +94,49 @@ func TestFreeTimes_Oracle(t *testing.T) {
 func TestFreeTimes_AnyStep(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 1).Draw(t, "calendar")
+		c := scopedCalendars(grain, 1).Draw(t, "calendar")
 		asked := moments(grain).Draw(t, "asked")
 		onGrain, _ := c.policy.Next(quota.NewTimeline(c.bookings), asked, grain)
 		if next, ok := c.policy.Next(quota.NewTimeline(c.bookings), asked, 0); !ok || !next.Equal(onGrain) {
 			t.Fatalf("%v: next after %s is %s (%v), want %s", c, asked.Sub(noon), next.Sub(noon), ok, onGrain.Sub(noon))
 		}
 		onGrain, _ = c.policy.Previous(quota.NewTimeline(c.bookings), asked, grain)
-		if previous, ok := c.policy.Previous(quota.NewTimeline(c.bookings), asked, 0); !ok || !previous.Equal(onGrain) {
+		// A period blocks its first instant too: the last one before it is on no grain.
+		previous, ok := c.policy.Previous(quota.NewTimeline(c.bookings), asked, 0)
+		if !ok || !previous.Equal(onGrain) && (!previous.Equal(onGrain.Add(grain-1)) || !periodic(c.policy)) {
 			t.Fatalf("%v: previous before %s is %s (%v), want %s", c, asked.Sub(noon), previous.Sub(noon), ok, onGrain.Sub(noon))
 		}
 	})
 }
 
+func periodic(p quota.Policy) bool {
+	return slices.ContainsFunc(p, func(r quota.Rule) bool { return r.Periods != nil })
+}
+
 func TestUsage_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 0).Draw(t, "calendar")
+		c := scopedCalendars(grain, 0).Draw(t, "calendar")
 		at := moments(grain).Draw(t, "at")
-		for i, u := range c.policy.Usage(quota.NewTimeline(c.bookings), at) {
-			r := c.policy[i]
+		var want []quota.Usage
+		for _, r := range c.policy {
 			used := oracleUsed(r, c.bookings, at)
-			if u != (quota.Usage{Rule: r, Used: used, Remaining: max(0, r.Limit-used)}) {
-				t.Fatalf("%v at %s: %+v, the oracle counts %d", c, at.Sub(noon), u, used)
+			remaining, n := max(0, r.Limit-r.Reserved-used), len(want)
+			switch {
+			case r.Quiet:
+			case r.Reserved > 0:
+				want[n-1].Remaining = min(want[n-1].Remaining, remaining)
+			default:
+				want = append(want, quota.Usage{Rule: r, Used: used, Remaining: remaining})
 			}
-			if (u.Remaining == 0) != oracleBroken(r, c.bookings, at) {
-				t.Fatalf("%v at %s: %d remain of %s", c, at.Sub(noon), u.Remaining, r.Name)
-			}
+		}
+		usage := c.policy.Usage(quota.NewTimeline(c.bookings), at)
+		if !slices.Equal(usage, want) {
+			t.Fatalf("%v at %s: %+v, want %+v", c, at.Sub(noon), usage, want)
+		}
+		none := slices.ContainsFunc(usage, func(u quota.Usage) bool { return u.Remaining == 0 })
+		if broken := slices.ContainsFunc(c.policy, func(r quota.Rule) bool { return !r.Quiet && oracleBroken(r, c.bookings, at) }); none != broken {
+			t.Fatalf("%v at %s: %+v", c, at.Sub(noon), usage)
 		}
 	})
 }
@@ -131,6 +151,31 @@ func TestTimeline_Insert(t *testing.T) {
 		}
 		if len(bookings) != len(times) || !slices.IsSortedFunc(bookings, earlierFirst) {
 			t.Fatalf("%v", bookings)
+		}
+	})
+}
+
+// TestTimeline_Kinds books and gives back, and finds each booking with its kind.
+func TestTimeline_Kinds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var line quota.Timeline
+		held := map[uuid.UUID]quota.Booking{}
+		for i := range rapid.IntRange(0, 30).Draw(t, "steps") {
+			if all := line.Bookings(); len(all) > 0 && rapid.IntRange(0, 2).Draw(t, "removes") == 0 {
+				b := rapid.SampledFrom(all).Draw(t, "booking")
+				line = line.Remove(b)
+				delete(held, b.ID)
+				continue
+			}
+			b := booking(i, moments(10*time.Second).Draw(t, "at"))
+			b.Kind = kinds().Draw(t, "kind")
+			line = line.Insert(b)
+			held[b.ID] = b
+		}
+		all := line.Bookings()
+		if len(all) != len(held) || slices.ContainsFunc(all, func(b quota.Booking) bool { return held[b.ID].Kind != b.Kind || !held[b.ID].At.Equal(b.At) }) {
+			t.Fatalf("%v, want %v", all, held)
 		}
 	})
 }

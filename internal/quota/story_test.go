@@ -17,7 +17,7 @@ func TestPolicy_Story(t *testing.T) {
 
 	// 10:00 and 10:20 block (09:20, 11:00); 10:20 and 11:30 block nothing.
 	want := []quota.Interval{{From: at(t, "09:20"), Until: at(t, "11:00"), Rule: p[0], Bookings: bookings[:2]}}
-	if diff := cmp.Diff(want, p.Blocked(quota.NewTimeline(bookings))); diff != "" {
+	if diff := cmp.Diff(want, p.Blocked(quota.NewTimeline(bookings), at(t, "00:00"), at(t, "+00:00"))); diff != "" {
 		t.Fatal(diff)
 	}
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 	"time"
+	"unique"
 
 	"github.com/google/uuid"
 )
@@ -15,6 +16,7 @@ import (
 type Timeline struct {
 	at     []time.Duration // since the origin
 	ids    []uuid.UUID
+	kinds  []unique.Handle[Kind] // nil: all are of no kind
 	origin time.Time
 }
 
@@ -27,6 +29,16 @@ func NewTimeline(bookings []Booking) Timeline {
 	l.origin, l.at, l.ids = bookings[0].At, make([]time.Duration, len(bookings)), make([]uuid.UUID, len(bookings))
 	for i := range bookings {
 		l.at[i], l.ids[i] = l.offset(bookings[i].At), bookings[i].ID
+	}
+	if slices.ContainsFunc(bookings, func(b Booking) bool { return b.Kind != Kind{} }) {
+		l.kinds = make([]unique.Handle[Kind], len(bookings))
+		for i := range bookings {
+			if i > 0 && bookings[i].Kind == bookings[i-1].Kind {
+				l.kinds[i] = l.kinds[i-1]
+			} else {
+				l.kinds[i] = unique.Make(bookings[i].Kind)
+			}
+		}
 	}
 	return l
 }
@@ -47,6 +59,9 @@ func (l Timeline) Bookings() []Booking {
 	for i := range bookings {
 		bookings[i] = Booking{ID: l.ids[i], At: l.origin.Add(l.at[i])}
 	}
+	for i, kind := range l.kinds {
+		bookings[i].Kind = kind.Value()
+	}
 	return bookings
 }
 
@@ -58,6 +73,12 @@ func (l Timeline) Insert(b Booking) Timeline {
 	}
 	at := l.offset(b.At)
 	i := sort.Search(len(l.at), func(i int) bool { return l.at[i] > at })
+	if l.kinds == nil && b.Kind != (Kind{}) {
+		l.kinds = slices.Repeat([]unique.Handle[Kind]{unique.Make(Kind{})}, len(l.at))
+	}
+	if l.kinds != nil {
+		l.kinds = slices.Insert(l.kinds, i, unique.Make(b.Kind))
+	}
 	l.at, l.ids = slices.Insert(l.at, i, at), slices.Insert(l.ids, i, b.ID)
 	return l
 }
@@ -68,6 +89,9 @@ func (l Timeline) Remove(b Booking) Timeline {
 	for i := l.before(b.At); i < len(l.at) && l.at[i] == at; i++ {
 		if l.ids[i] == b.ID {
 			l.at, l.ids = slices.Delete(l.at, i, i+1), slices.Delete(l.ids, i, i+1)
+			if l.kinds != nil {
+				l.kinds = slices.Delete(l.kinds, i, i+1)
+			}
 			break
 		}
 	}
@@ -80,16 +104,6 @@ func (l Timeline) Has(from, until time.Time) bool { return l.before(from) < l.be
 // Before returns the bookings before a time.
 func (l Timeline) Before(t time.Time) Timeline { return l.part(0, l.before(t)) }
 
-// A run of a rule is Limit consecutive bookings, named by the index of the first. A run that is shorter than the
-// window is full: it blocks the open interval between its bounds. From one run to the next neither bound goes back,
-// so that a sweep over time passes each run once.
-
-// near returns the bookings that share a window of the rule with t. A run that blocks t lies among them, and each run
-// among them that is full does.
-func (l Timeline) near(r Rule, t time.Time) Timeline {
-	return l.between(t.Add(-r.Window), t.Add(r.Window))
-}
-
 // between returns the bookings after one time and before another.
 func (l Timeline) between(after, before time.Time) Timeline {
 	from := l.offset(after)
@@ -99,7 +113,64 @@ func (l Timeline) between(after, before time.Time) Timeline {
 
 // part is the bookings with some indexes.
 func (l Timeline) part(low, high int) Timeline {
-	return Timeline{l.at[low:high:high], l.ids[low:high:high], l.origin}
+	part := Timeline{at: l.at[low:high:high], ids: l.ids[low:high:high], origin: l.origin}
+	if l.kinds != nil {
+		part.kinds = l.kinds[low:high:high]
+	}
+	return part
+}
+
+// counted returns the bookings that a scope counts.
+func (l Timeline) counted(s *Scope) Timeline {
+	switch {
+	case s == nil || len(l.at) == 0:
+		return l
+	case l.kinds == nil:
+		if s.Has(Kind{}) {
+			return l
+		}
+		return l.part(0, 0)
+	}
+	c := Timeline{origin: l.origin}
+	for i, kind := range l.kinds {
+		if s.Has(kind.Value()) {
+			c.at, c.ids, c.kinds = append(c.at, l.at[i]), append(c.ids, l.ids[i]), append(c.kinds, kind)
+		}
+	}
+	return c
+}
+
+// around returns the indexes of the bookings that are nearer to a time than a window.
+func (l *Timeline) around(now, window time.Duration) (low, high int) {
+	low = sort.Search(len(l.at), func(i int) bool { return now-l.at[i] < window })
+	high = low + sort.Search(len(l.at)-low, func(i int) bool { return l.at[low+i]-now >= window })
+	return low, high
+}
+
+// within returns the indexes of the bookings in [from, until).
+func (l *Timeline) within(from, until time.Duration) (low, high int) {
+	low = before(l.at, from)
+	return low, low + before(l.at[low:], until)
+}
+
+// times returns the times of those of a part that a scope counts.
+func (l *Timeline) times(low, high int, s *Scope) []time.Duration {
+	switch {
+	case s == nil:
+		return l.at[low:high]
+	case l.kinds == nil:
+		if s.Has(Kind{}) {
+			return l.at[low:high]
+		}
+		return nil
+	}
+	at := make([]time.Duration, 0, high-low)
+	for i, kind := range l.kinds[low:high] {
+		if s.Has(kind.Value()) {
+			at = append(at, l.at[low+i])
+		}
+	}
+	return at
 }
 
 // nearest returns the indexes of at most so many bookings, those nearest to t.
@@ -117,42 +188,9 @@ func (l Timeline) nearest(t time.Time, most int) (low, high int) {
 }
 
 // before counts the bookings before t.
-func (l Timeline) before(t time.Time) int {
-	until := l.offset(t)
-	return sort.Search(len(l.at), func(i int) bool { return l.at[i] >= until })
-}
+func (l Timeline) before(t time.Time) int { return before(l.at, l.offset(t)) }
 
-// runs is how many runs of a rule there are. A rule of limit 0 has none: it always blocks.
-func (l Timeline) runs(r Rule) int {
-	if r.Limit == 0 {
-		return 0
-	}
-	return max(0, len(l.at)-r.Limit+1)
-}
-
-// full reports whether a run leaves no place.
-func (l Timeline) full(r Rule, run int) bool { return l.at[run+r.Limit-1]-l.at[run] < r.Window }
-
-// bounds are those of the interval that a run blocks if it is full.
-func (l Timeline) bounds(r Rule, run int) (from, until time.Duration) {
-	return l.at[run+r.Limit-1] - r.Window, l.at[run] + r.Window
-}
-
-// firstFull returns the first run that is full, or -1.
-func (l Timeline) firstFull(r Rule) int {
-	for run := range l.runs(r) {
-		if l.full(r, run) {
-			return run
-		}
-	}
-	return -1
-}
-
-// lastFull returns the last run that is full, or -1.
-func (l Timeline) lastFull(r Rule) int {
-	run := l.runs(r) - 1
-	for run >= 0 && !l.full(r, run) {
-		run--
-	}
-	return run
+// before counts the times before another one.
+func before(at []time.Duration, until time.Duration) int {
+	return sort.Search(len(at), func(i int) bool { return at[i] >= until })
 }

@@ -28,7 +28,7 @@ func TestDecide_CompleteViews(t *testing.T) {
 	t.Parallel()
 	complete, incomplete := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 0).Draw(t, "calendar")
+		c := scopedCalendars(grain, 0).Draw(t, "calendar")
 		asked := moments(time.Second).Draw(t, "asked")
 		now := noon.Add(-span).Add(moments(time.Second).Draw(t, "now").Sub(noon))
 		all, ok := c.policy.Decide(quota.View{Timeline: quota.NewTimeline(c.bookings)}, asked, now)
@@ -59,7 +59,7 @@ func TestDecide_CompleteViews(t *testing.T) {
 func TestDecide_WideningEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(time.Second, 1).Draw(t, "calendar")
+		c := scopedCalendars(time.Second, 1).Draw(t, "calendar")
 		asked := moments(time.Second).Draw(t, "asked")
 		now := noon.Add(-span)
 		for times := 1; ; times *= 2 {
@@ -79,7 +79,7 @@ func TestDecide_WideningEnds(t *testing.T) {
 func TestAround_SufficesForTheDecision(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 0).Draw(t, "calendar")
+		c := scopedCalendars(grain, 0).Draw(t, "calendar")
 		asked := moments(grain).Draw(t, "asked")
 		around := c.policy.Around(asked, 1)
 		part := c.policy.Violations(cut(c.bookings, around.From, around.Until).Timeline, asked)
@@ -93,7 +93,7 @@ func TestAround_SufficesForTheDecision(t *testing.T) {
 func TestDecide_WholeSecondsAhead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := calendars(grain, 1).Draw(t, "calendar")
+		c := scopedCalendars(grain, 1).Draw(t, "calendar")
 		asked, now := moments(time.Second).Draw(t, "asked"), moments(time.Second).Draw(t, "now")
 		d, _ := c.policy.Decide(quota.View{Timeline: quota.NewTimeline(c.bookings)}, asked, now)
 		if d.Allowed() {

@@ -25,6 +25,7 @@ type auditStore interface {
 type AuditorConfig struct {
 	Policy   quota.Policy
 	Interval time.Duration // above 0
+	Kept     booking.Kept  // what ended longer ago may be gone
 }
 
 // NewAuditor returns a loop that looks for broken guarantees in what was sent recently, or is to be sent soon. Every worker
@@ -55,7 +56,7 @@ func (a *auditor) pass(ctx context.Context) (full bool, err error) {
 		return false, err
 	}
 	pace := newAuditPace(a.now, a.cfg.Interval, last)
-	plan := booking.AuditPlan{Policy: a.cfg.Policy, Every: pace.spread, Back: a.cfg.Policy.Reach() + 2*a.cfg.Interval, Ahead: 24 * time.Hour}
+	plan := booking.AuditPlan{Policy: a.cfg.Policy, Every: pace.spread, Back: a.cfg.Policy.Reach() + 2*a.cfg.Interval, Ahead: 24 * time.Hour, Kept: a.cfg.Kept}
 	ended, err := a.store.RunAudit(ctx, a.worker, plan, func(c booking.AuditChunk) error {
 		switch {
 		case c.Skipped != uuid.Nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -13,7 +12,6 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // badForm is a member's error that its caller had found before.
@@ -33,11 +31,14 @@ type Member struct {
 }
 
 // SubmitBatch books many pushes in one transaction. Each conflicts with those before it. If atomic, all are booked or
-// none. It fills the members' Result or Err. It fails, and books nothing, if Postgres could not be reached or a
-// member's id was used by another request: [push.ErrKeyReused].
+// none. It fills the members' Result or Err. It fails, and books nothing, if Postgres could not be reached; if its
+// Idempotency-Key was used by another request: [push.ErrKeyReused]; or if it is atomic, and was accepted before, and not all of
+// its pushes are kept any more: [*push.GoneError].
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
 	order := booking.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly}
-	var planned []int
+	order.Drafts = make([]booking.Draft, 0, len(members)) // they are large to copy
+	planned := make([]int, 0, len(members))
+	first := replay{Service: s, tenant: tenant, o: o}
 	faulty := false
 	for i := range members {
 		bulkhead.Yield()
@@ -48,7 +49,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		}
 		d, err := s.plan(tenant, m.Request)
 		if err != nil {
-			m.Result, m.Err = s.replay(ctx, tenant, o, strconv.Itoa(i), err)
+			m.Result, m.Err = first.answer(ctx, strconv.Itoa(i), err)
 			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {
 				return m.Err
 			}
@@ -66,52 +67,60 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		}
 	}
 	if atomic {
+		for _, m := range members {
+			if gone, ok := errors.AsType[*push.GoneError](m.Err); ok { // all were accepted once
+				return gone
+			}
+		}
 		refuseOthers(members)
 	}
-	for _, m := range members {
-		s.observe(o, m.Err)
+	for i := range members {
+		s.observe(o, members[i].Err)
 	}
 	return nil
 }
 
 // bookMembers books what was planned. Batches pass the cache by: it would decide members by others that may themselves
-// be refused. Afterwards it forgets the recipients, which is cheaper than to tell it everything.
+// be refused. Afterwards it forgets the recipients that it may know, which is cheaper than to tell it everything.
 func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order booking.Order, planned []int, caps push.OwnCaps) error {
 	decisions, err := s.book(ctx, tenant, caps, order)
 	failpoint.Hit(failpoint.BatchCommitted)
 	if !order.DryRun {
-		recipients := make([]quota.Recipient, len(order.Drafts))
-		for i, d := range order.Drafts {
-			recipients[i] = d.Recipient()
+		for i := range order.Drafts {
+			if who := order.Drafts[i].Recipient(); s.recent.known(push.RecipientKey(tenant, who.ID)) {
+				s.cache.Forget(who)
+			}
 		}
-		s.cache.Forget(recipients...)
 	}
 	if err != nil {
 		return fmt.Errorf("book batch: %w", err)
 	}
-	if slices.ContainsFunc(decisions, func(v booking.Decision) bool { return v.Outcome == booking.KeyReused }) {
-		return push.ErrKeyReused
+	for i := range decisions {
+		if decisions[i].Outcome == booking.KeyReused {
+			return push.ErrKeyReused
+		}
 	}
-	var booked []push.Push
 	why := explanations{drafts: order.Drafts}
 	defer why.turn.end()
 	for n, i := range planned {
 		bulkhead.Yield()
 		m := &members[i]
-		if d, v := order.Drafts[n], decisions[n]; v.Outcome == booking.NoPlace {
-			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), d.Push.SendAt, v)
+		if d, v := &order.Drafts[n], &decisions[n]; v.Outcome == booking.NoPlace {
+			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), d.Push.SendAt, *v)
 		} else {
 			m.Result, m.Err = s.result(ctx, d, v)
 		}
 		if errors.Is(m.Err, push.ErrUnavailable) {
 			return m.Err
 		}
-		if m.Err == nil && !m.Result.Replayed {
-			booked = append(booked, m.Result.Push)
-		}
 	}
-	if !order.DryRun && !(order.Atomic && anyFailed(members)) {
-		s.wake(booked...)
+	if order.DryRun || order.Atomic && anyFailed(members) {
+		return nil
+	}
+	for _, i := range planned {
+		if m := &members[i]; m.Err == nil && !m.Result.Replayed {
+			s.wake(&m.Result.Push)
+		}
 	}
 	return nil
 }
@@ -129,5 +138,10 @@ func refuseOthers(members []Member) {
 }
 
 func anyFailed(members []Member) bool {
-	return slices.ContainsFunc(members, func(m Member) bool { return m.Err != nil })
+	for i := range members {
+		if members[i].Err != nil {
+			return true
+		}
+	}
+	return false
 }

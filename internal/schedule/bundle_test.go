@@ -76,6 +76,7 @@ func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 		cfg = redisscript.Config{Cooldown: time.Hour}
 	}
 	b.cache = quota.NewCache(rdb, cfg)
+	t.Cleanup(func() { _ = b.cache.Flush(context.Background()) })
 	b.Service = b.service(policy)
 	return b
 }

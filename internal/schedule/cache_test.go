@@ -1,12 +1,17 @@
 package schedule_test
 
 import (
+	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // branches opens two bundles of one company: what the second does, the cache
@@ -18,7 +23,14 @@ func branches(t *testing.T) (first, second *bundle) {
 	second.tenant = first.tenant
 	first.submit(t, 10*time.Hour)
 	first.submit(t, 11*time.Hour) // and is warm from here on
+	first.flush(t)
 	return first, second
+}
+
+// flush waits until the cache was told everything.
+func (b *bundle) flush(t testing.TB) {
+	t.Helper()
+	testenv.Check(t, b.cache.Flush(t.Context()))
 }
 
 func (b *bundle) refused(t *testing.T, in time.Duration) {
@@ -33,25 +45,103 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// TestSubmit_FirstOfRecipient: the cache is not asked about a recipient's first push, nor told of it, and at most once
-// about any other, but for the one that loads it.
-func TestSubmit_FirstOfRecipient(t *testing.T) {
+// TestSubmit_OneQuestion counts the scripts that Redis runs for a submit before it is answered, and behind the answer:
+// none for a recipient's first push; none and one for the second, which loads the recipient; one before for every other,
+// booked or refused; none for a batch, but behind the answer one for each recipient that was noted before.
+func TestSubmit_OneQuestion(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	asked := func() (n int) {
-		for _, state := range []string{"cold", "free", "blocked"} {
-			n += b.metrics.of("cache " + state)
+	s := newServers(t)
+	s.redis = testenv.OwnRedis(t).URL // whose commands nobody else adds to
+	b := s.open(t, threeRules)
+	counter := testenv.RedisClient(t, s.redis)
+	scripts := func() (n int) {
+		stats, err := counter.Info(t.Context(), "commandstats").Result()
+		testenv.Check(t, err)
+		for _, command := range []string{"eval", "evalsha"} {
+			if _, after, ok := strings.Cut(stats, "cmdstat_"+command+":calls="); ok {
+				calls, _, _ := strings.Cut(after, ",")
+				more, err := strconv.Atoi(calls)
+				testenv.Check(t, err)
+				n += more
+			}
 		}
 		return n
 	}
-	for i, want := range []int{0, 1, 2, 3} {
-		b.submit(t, time.Duration(10+i)*time.Hour)
-		if got := asked(); got != want {
-			t.Errorf("after %d submits the cache was asked %d times, want %d", i+1, got, want)
+	asked := func() int {
+		return b.metrics.of("cache cold") + b.metrics.of("cache free") + b.metrics.of("cache blocked")
+	}
+	b.cache.Reserve(quota.Recipient{Tenant: b.tenant, ID: "nobody"}, quota.Booking{}, nil) // Redis knows the scripts from here on
+	b.cache.Fill(quota.Recipient{Tenant: b.tenant, ID: "nobody"}, nil)
+	b.cache.Add(quota.Recipient{Tenant: b.tenant, ID: "nobody"}, quota.Booking{})
+	b.cache.Forget(quota.Recipient{Tenant: b.tenant, ID: "nobody"})
+	b.flush(t)
+	submit := func(in time.Duration, o schedule.Options) func() error {
+		return func() error {
+			_, err := b.Submit(t.Context(), b.tenant, request(in), o)
+			return err
 		}
 	}
+	deferred := func() error {
+		r := request(3 * time.Hour)
+		r.Defer = true
+		_, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{})
+		return err
+	}
+	batch := func() error {
+		members := []schedule.Member{{Request: request(4 * time.Hour)}, {Request: request(5 * time.Hour)}}
+		members[1].Request.Recipient = "bert"
+		err := b.SubmitBatch(t.Context(), b.tenant, members, false, schedule.Options{})
+		return errors.Join(err, members[0].Err, members[1].Err)
+	}
+	keyed := schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")}
+	for _, row := range []struct {
+		name          string
+		call          func() error
+		refused       bool
+		before, after int
+	}{
+		{"the first", submit(10*time.Hour, schedule.Options{}), false, 0, 0},
+		{"the second", submit(11*time.Hour, schedule.Options{}), false, 0, 1},
+		{"the third", submit(12*time.Hour, schedule.Options{}), false, 1, 0},
+		{"a refused one", submit(12*time.Hour, schedule.Options{}), true, 1, 0},
+		{"one that only validates", submit(13*time.Hour, schedule.Options{ValidateOnly: true}), false, 0, 0},
+		{"with a key", submit(13*time.Hour, keyed), false, 1, 0},
+		{"the same again", submit(13*time.Hour, keyed), false, 1, 0},
+		{"a deferred one", deferred, false, 0, 1},
+		{"a batch for one that is known and one that is not", batch, false, 0, 1},
+		{"after the batch", submit(14*time.Hour, schedule.Options{}), false, 1, 1},
+		{"and again", submit(15*time.Hour, schedule.Options{}), false, 1, 0},
+	} {
+		scriptsBefore, askedBefore := scripts(), asked()
+		if err := row.call(); isRefusal(err) != row.refused || err != nil && !row.refused {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		before := asked() - askedBefore
+		b.flush(t)
+		if after := scripts() - scriptsBefore - before; before != row.before || after != row.after {
+			t.Errorf("%s: %d scripts before the answer and %d behind it, want %d and %d", row.name, before, after, row.before, row.after)
+		}
+	}
+}
+
+// TestSubmit_DoesNotWaitForCache: what the cache is told while Redis hangs delays no answer.
+func TestSubmit_DoesNotWaitForCache(t *testing.T) {
+	t.Parallel()
+	s, server := newServers(t), testenv.OwnRedis(t)
+	s.redis = server.URL
+	b := s.open(t, threeRules)
+	b.submit(t, 10*time.Hour)
+	testenv.Check(t, server.Pause())
+	b.submit(t, 11*time.Hour) // loads the recipient
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := b.cache.Flush(soon); err == nil {
+		t.Error("the cache was told, although Redis hangs")
+	}
+	testenv.Check(t, server.Resume())
+	b.flush(t)
 	b.refused(t, 10*time.Hour)
-	if b.metrics.of("cache blocked") == 0 {
+	if b.metrics.of("cache blocked") != 1 {
 		t.Error("the cache does not know the first push")
 	}
 }
@@ -62,6 +152,7 @@ func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	first, second := branches(t)
 	second.submit(t, time.Hour)
 	first.refused(t, time.Hour+30*time.Second)
+	first.flush(t)
 	if first.metrics.of("cache free") == 0 {
 		t.Fatal("the cache knew")
 	}
@@ -88,7 +179,9 @@ func TestSubmit_CanceledReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.submit(t, 10*time.Hour)
+	b.submit(t, 11*time.Hour)
 	submit := func() schedule.Result {
+		b.flush(t)
 		res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
 		if err != nil {
 			t.Fatal(err)
@@ -99,8 +192,15 @@ func TestSubmit_CanceledReplay(t *testing.T) {
 	if _, err := b.Cancel(t.Context(), b.tenant, p.ID); err != nil {
 		t.Fatal(err)
 	}
+	b.cache.Forget(quota.Recipient{Tenant: b.tenant, ID: "anna"}) // and how it knows that the push is canceled
+	b.flush(t)
+	b.submit(t, 12*time.Hour)
 	if again := submit(); !again.Replayed || again.Push.Status != push.Canceled {
 		t.Fatalf("%+v", again)
 	}
+	b.flush(t)
 	b.submit(t, time.Hour)
+	if b.metrics.of("cache blocked") != 0 {
+		t.Error("the cache holds a place for it")
+	}
 }

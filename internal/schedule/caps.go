@@ -12,7 +12,11 @@ import (
 // book has an order booked under the tenant's caps. If a conflict would move a push to a
 // day that was not counted, the order comes again with that day counted.
 func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o booking.Order) ([]booking.Decision, error) {
-	caps, days := own.Over(s.cfg.Caps), o.Days()
+	caps := own.Over(s.cfg.Caps)
+	if caps == (push.Caps{}) {
+		return s.store.Book(ctx, o)
+	}
+	days := o.Days()
 	for {
 		decisions, err := s.underCaps(ctx, tenant, caps, days, o, s.store.Book)
 		again := false

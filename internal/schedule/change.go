@@ -66,7 +66,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	failpoint.Hit(failpoint.MoveCommitted)
 	s.caps.forget(tenant, old)
 	s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
-	s.wake(v.Push)
+	s.wake(&v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil
 }

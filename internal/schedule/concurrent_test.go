@@ -50,9 +50,15 @@ func TestSubmit_OneWinner(t *testing.T) {
 	}{
 		"cold":          {s.redis, func(*bundle) {}},
 		"without Redis": {noRedis, func(*bundle) {}},
-		"warm":          {s.redis, func(b *bundle) { b.submit(t, 10*time.Hour) }},
+		"warm": {s.redis, func(b *bundle) {
+			b.submit(t, 10*time.Hour)
+			b.submit(t, 11*time.Hour)
+			b.flush(t)
+		}},
 		"warm and wrong": {s.redis, func(b *bundle) {
 			b.submit(t, 10*time.Hour)
+			b.submit(t, 11*time.Hour)
+			b.flush(t)
 			b.cache.Hold(anna(b.tenant), quota.Booking{ID: uuid.New(), At: began.Add(5 * time.Hour)})
 		}},
 	} {

@@ -16,9 +16,12 @@ import (
 // no owner for as long as the first. What is armed is not late for that; what waits for a paced channel, and what nobody
 // armed, may be.
 const (
-	laneLease   = 5 * time.Second
-	renewPeriod = time.Second
+	laneLease   = 3 * time.Second
+	renewPeriod = 500 * time.Millisecond
 )
+
+// leavePatience is how long a worker that stops waits for Postgres.
+const leavePatience = time.Second
 
 // laneStore keeps who owns which lanes.
 type laneStore interface {
@@ -54,11 +57,25 @@ func (o *Owner) Lanes() []push.Lane {
 	return o.owned
 }
 
+// Workers is how many workers there are, roughly: as many as there are parts like that of this worker. A worker that owns
+// nothing is one of more workers than lanes.
+func (o *Owner) Workers() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.until.IsZero(): // it has not asked yet
+		return 1
+	case len(o.owned) == 0:
+		return 2 * len(o.lanes)
+	}
+	return len(o.lanes) / len(o.owned)
+}
+
 // Run renews the ownership until ctx ends, and then leaves the lanes to other workers.
 func (o *Owner) Run(ctx context.Context) error {
 	_ = loop.Loop{Name: "own lanes", Interval: renewPeriod, Log: o.log, Pass: o.Pass}.Run(ctx) // it never fails
 	o.set(nil, time.Time{})
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewPeriod)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()
 	if err := o.store.LeaveLanes(ctx, o.worker); err != nil {
 		o.log.WarnContext(ctx, "lanes have no owner until the lease ends", "lease", laneLease.String(), "error", err)

@@ -52,11 +52,11 @@ func TestOwner_LosesLanes(t *testing.T) {
 			t.Errorf("owned %v", got)
 		}
 		r.fails.Store(true)
-		time.Sleep(4500 * time.Millisecond)
+		time.Sleep(2250 * time.Millisecond)
 		if got := o.Lanes(); len(got) != 2 {
 			t.Errorf("owned %v while the lease runs", got)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(time.Second)
 		if got := o.Lanes(); len(got) > 0 {
 			t.Errorf("owned %v after the lease", got)
 		}
@@ -112,11 +112,32 @@ func TestOwner_Shares(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+	for i, o := range owners {
+		if n := o.Workers(); n < 2 || n > 3 {
+			t.Errorf("worker %d takes itself for one of %d", i, n)
+		}
+	}
 	stops[1]()
 	for !shared(owners[0], owners[2]) {
 		if time.Now().After(deadline) {
 			t.Fatalf("shared as %v and %v", owners[0].Lanes(), owners[2].Lanes())
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// TestOwner_Workers: a worker estimates by its part of the lanes how many workers there are.
+func TestOwner_Workers(t *testing.T) {
+	t.Parallel()
+	r := &register{}
+	o := schedule.NewOwner(r, push.Lanes(64), quiet)
+	if n := o.Workers(); n != 1 {
+		t.Errorf("before it asked: %d", n)
+	}
+	for owned, want := range map[int]int{64: 1, 32: 2, 22: 2, 16: 4, 7: 9, 6: 10, 1: 64, 0: 128} {
+		r.lanes = push.Lanes(64)[:owned]
+		if _, err := o.Pass(t.Context()); err != nil || o.Workers() != want {
+			t.Errorf("a worker with %d of 64 lanes: one of %d, want %d; %v", owned, o.Workers(), want, err)
+		}
 	}
 }

@@ -27,19 +27,19 @@ type reapStore interface {
 func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
 	reap := func(ctx context.Context, l booking.Lost) error {
 		failpoint.Hit(failpoint.ReapFound)
-		f := l.Finish(retry(l.Push.Channel))
+		f := l.Finish(retry(l.Of.Channel))
 		if _, err := st.Finish(ctx, f); err != nil {
 			return err
 		}
 		failpoint.Hit(failpoint.ReapDone)
 		lost()
-		log.WarnContext(ctx, "attempt lost", "push", l.Push.ID, "request_id", l.Push.RequestID, "attempt", l.Attempt, "status", f.Resolution.Status)
+		log.WarnContext(ctx, "attempt lost", "push", l.Of.ID, "request_id", l.Of.RequestID, "attempt", l.Number, "status", f.Resolution.Status)
 		switch f.Resolution.Status {
 		case push.Failed:
-			cache.Release(quota.Recipient{Tenant: l.Push.Tenant, ID: l.Push.Recipient}, l.Push.ID)
+			cache.Release(quota.Recipient{Tenant: l.Of.Tenant, ID: l.Of.Recipient}, l.Of.ID)
 		case push.Scheduled:
 			in := f.Resolution.Delay
-			wakes.Wake(push.RecipientKey(l.Push.Tenant, l.Push.Recipient), l.Push.ExpiresAt.Add(in-l.Left), in)
+			wakes.Wake(push.RecipientKey(l.Of.Tenant, l.Of.Recipient), l.Of.ExpiresAt.Add(in-l.Left), in)
 		}
 		return nil
 	}

@@ -6,38 +6,53 @@ import (
 )
 
 // recent remembers recipients for whom this process was asked to book something not long ago. A recipient's first push
-// is hardly ever refused, so the cache is asked only from the second one on.
+// is hardly ever refused, so the cache is told of a recipient with the second one, and asked from the third one on.
 type recent struct {
 	now func() time.Time
 
 	mu           sync.Mutex
-	newer, older map[int64]struct{} // recipient keys
-	since        time.Time          // when newer was begun
-	most         int                // recipients in each of the two
+	newer, older map[int64]times // by recipient key
+	since        time.Time       // when newer was begun
+	most         int             // recipients in each of the two
 }
 
+// times says how often a recipient was noted lately.
+type times int8
+
+const (
+	never times = iota
+	once
+	often
+)
+
 // The two halves take some 20 MB at most, for all tenants together: a tenant with very many recipients pushes out those
-// of others. A recipient that is forgotten costs no more than one refusal that Postgres decides without the cache.
+// of others. A recipient that is forgotten costs no more than two refusals that Postgres decides without the cache.
 const (
 	recentRecipients = 250_000
 	recentTime       = 10 * time.Minute // as long as the cache keeps a recipient's bookings
 )
 
 func newRecent(now func() time.Time) *recent {
-	return &recent{now: now, newer: map[int64]struct{}{}, most: recentRecipients}
+	return &recent{now: now, newer: map[int64]times{}, most: recentRecipients}
 }
 
-// seen notes a recipient, and reports whether it was noted before.
-func (r *recent) seen(key int64) bool {
+// note notes a recipient, and says how often it was noted before.
+func (r *recent) note(key int64) times {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); len(r.newer) >= r.most || now.Sub(r.since) >= recentTime {
-		r.newer, r.older, r.since = map[int64]struct{}{}, r.newer, now
+		r.newer, r.older, r.since = map[int64]times{}, r.newer, now
 	}
-	if _, known := r.newer[key]; known {
-		return true
-	}
-	r.newer[key] = struct{}{}
-	_, known := r.older[key]
-	return known
+	before := r.times(key)
+	r.newer[key] = min(before+1, often)
+	return before
 }
+
+// known reports whether a recipient was noted.
+func (r *recent) known(key int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.times(key) != never
+}
+
+func (r *recent) times(key int64) times { return max(r.newer[key], r.older[key]) }

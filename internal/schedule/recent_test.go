@@ -11,28 +11,30 @@ func TestRecent_Bounds(t *testing.T) {
 	now := time.Now()
 	r := newRecent(func() time.Time { return now })
 	r.most = 100
-	if r.seen(1) || !r.seen(1) {
-		t.Fatal("known before, or forgotten at once")
+	for i, want := range []times{never, once, often, often} {
+		if got := r.note(1); got != want {
+			t.Fatalf("noted %d times, it is known as %d", i, got)
+		}
 	}
 	for range 3 {
 		now = now.Add(recentTime)
-		if !r.seen(1) {
+		if r.note(1) != often {
 			t.Fatal("one that comes again and again is forgotten")
 		}
 	}
-	if now = now.Add(recentTime); r.seen(2) {
-		t.Fatal("known before")
+	if now = now.Add(recentTime); r.note(2) != never || !r.known(2) || !r.known(1) || r.known(3) {
+		t.Fatal("what is known is not what was noted")
 	}
-	if now = now.Add(recentTime); r.seen(1) {
+	if now = now.Add(recentTime); r.note(1) != never {
 		t.Error("remembered for ever")
 	}
 	for key := range int64(1000) {
-		r.seen(key)
+		r.note(key)
 		if kept := len(r.newer) + len(r.older); kept > 2*r.most {
 			t.Fatalf("%d recipients are kept", kept)
 		}
 	}
-	if !r.seen(999) || r.seen(500) {
+	if r.note(999) == never || r.note(500) != never {
 		t.Error("the last one is forgotten, or one long before it is not")
 	}
 }

@@ -13,21 +13,57 @@ import (
 )
 
 // replay answers a request that is invalid by now but may repeat one that was accepted while its send time still lay
-// ahead: with the push that the first one made, or with the error invalid.
-func (s *Service) replay(ctx context.Context, tenant uuid.UUID, o Options, member string, invalid error) (Result, error) {
-	if o.IdempotencyKey == "" {
+// ahead.
+type replay struct {
+	*Service
+	tenant uuid.UUID
+	o      Options
+
+	asked bool
+	made  map[uuid.UUID]booking.Keyed // by their members
+	other bool                        // another request has made them
+}
+
+// answer returns the push that the first request made of a member, or the error invalid.
+func (r *replay) answer(ctx context.Context, member string, invalid error) (Result, error) {
+	if r.o.IdempotencyKey == "" {
 		return Result{}, invalid
 	}
-	p := push.Push{Tenant: tenant}
-	identify(&p, o, member)
-	old, err := s.store.Push(ctx, tenant, p.ID)
+	p := push.Push{Tenant: r.tenant}
+	identify(&p, r.o, member)
+	if err := r.ask(ctx, p.IdempotencyID); err != nil {
+		return Result{}, fmt.Errorf("look for the first request: %w", err)
+	}
+	k, ok := r.made[p.RequestMember]
+	switch {
+	case r.other:
+		return Result{}, push.ErrKeyReused
+	case !ok:
+		return Result{}, invalid
+	}
+	old, err := r.store.Push(ctx, r.tenant, k.ID)
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		return Result{}, invalid
+		return Result{}, &push.GoneError{ID: k.ID}
 	case err != nil:
-		return Result{}, fmt.Errorf("look for the first request: %w", err)
-	case !bytes.Equal(old.IdempotencyHash, o.RequestHash):
-		return Result{}, push.ErrKeyReused
+		return Result{}, fmt.Errorf("read what the first request made: %w", err)
 	}
-	return s.result(ctx, booking.Draft{Push: old}, booking.Decision{Outcome: booking.Replayed, Push: old})
+	return r.result(ctx, &booking.Draft{Push: old}, &booking.Decision{Outcome: booking.Replayed, Push: old})
+}
+
+// ask asks once what the key has made.
+func (r *replay) ask(ctx context.Context, key uuid.UUID) error {
+	if r.asked {
+		return nil
+	}
+	all, err := r.store.Keyed(ctx, r.tenant, key)
+	if err != nil {
+		return err
+	}
+	r.asked, r.made = true, make(map[uuid.UUID]booking.Keyed, len(all))
+	for _, k := range all {
+		r.made[k.Member] = k
+		r.other = r.other || !bytes.Equal(k.Hash, r.o.RequestHash)
+	}
+	return nil
 }

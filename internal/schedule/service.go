@@ -53,6 +53,7 @@ type pushStore interface {
 	bookingReader
 	usageStore
 	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
 }
 
@@ -93,15 +94,14 @@ func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metric
 // Channels lists the names of the channels, the default first.
 func (s *Service) Channels() []string { return s.cfg.Channels }
 
-// wake has workers look at the lanes of pushes when they become due. Those that are due beyond
-// the horizon are counted by the lanes' owners in time.
-func (s *Service) wake(pushes ...push.Push) {
-	for i := range pushes {
-		if p := &pushes[i]; p.Status == push.Scheduled {
-			if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon+margin {
-				s.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
-			}
-		}
+// wake has workers look at the lane of a push when it becomes due. One that is due beyond the horizon is counted by the
+// lane's owner in time.
+func (s *Service) wake(p *push.Push) {
+	if p.Status != push.Scheduled {
+		return
+	}
+	if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon+margin {
+		s.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
 	}
 }
 

@@ -35,12 +35,10 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
-	blocked := s.cfg.Policy.Blocked(timelineOf(held, nil))
+	blocked := s.cfg.Policy.Blocked(timelineOf(held, nil), from, until)
 	slots := Slots{
 		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
-		Blocked: slices.DeleteFunc(blocked, func(i quota.Interval) bool {
-			return !i.From.IsZero() && !i.From.Before(until) || !i.Until.IsZero() && !i.Until.After(from)
-		}),
+		Blocked:  blocked,
 	}
 	if len(slots.Blocked) > maxSlots {
 		slots.Blocked = joined(slots.Blocked)
@@ -97,7 +95,9 @@ func joined(blocked []quota.Interval) []quota.Interval {
 	last := map[string]int{} // of each rule, in all
 	for _, i := range blocked {
 		if n, ok := last[i.Rule.Name]; ok && i.From.Before(all[n].Until) {
-			all[n].Until = i.Until
+			if i.Until.After(all[n].Until) {
+				all[n].Until = i.Until
+			}
 			continue
 		}
 		last[i.Rule.Name] = len(all)

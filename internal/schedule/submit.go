@@ -32,8 +32,8 @@ type Result struct {
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
 }
 
-// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused] and
-// [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
+// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
+// [*push.GoneError] and [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
 // be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	res, err := s.submit(ctx, tenant, r, o)
@@ -44,17 +44,26 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	d, err := s.plan(tenant, r)
 	if err != nil {
-		return s.replay(ctx, tenant, o, "", err)
+		return (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 	}
 	identify(&d.Push, o, "")
 	d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
 	who := d.Recipient()
 
-	// Where the cache knows that there is no place, a look at Postgres refuses. A recipient's first request, one that may
-	// be a repetition, or be moved, or that books nothing, is for the decider alone.
-	var answer quota.CacheAnswer
-	known := !o.ValidateOnly && s.recent.seen(push.RecipientKey(tenant, who.ID))
-	if asksCache := known && !r.Defer; asksCache {
+	// Where the cache knows that there is no place, a look at Postgres refuses. It is asked about recipients that this
+	// process believes to be loaded; the second request for one loads it. A request that may be a repetition, or be moved,
+	// or that books nothing, is for the decider alone.
+	var (
+		answer quota.CacheAnswer
+		before times
+	)
+	if !o.ValidateOnly {
+		before = s.recent.note(push.RecipientKey(tenant, who.ID))
+	}
+	switch {
+	case before == once:
+		answer.Fill = true
+	case before == often && !r.Defer:
 		answer = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
 		s.metrics.CacheAnswered(answer.State.String())
 	}
@@ -72,20 +81,20 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.cache.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)
 	}
-	v := decisions[0]
+	v := &decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		if known {
-			s.syncCache(who, d.Push.ID, answer, v)
+		if before != never {
+			s.tellCache(who, d.Push.ID, answer, v)
 		}
 		failpoint.Hit(failpoint.SubmitTold)
-		s.wake(v.Push)
+		s.wake(&v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
 	}
 	if v.Outcome == booking.NoPlace {
-		return Result{}, s.refuse(ctx, who, nil, d.Push.SendAt, v)
+		return Result{}, s.refuse(ctx, who, nil, d.Push.SendAt, *v)
 	}
-	return s.result(ctx, d, v)
+	return s.result(ctx, &d, v)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at this moment, has no place. It returns
@@ -108,35 +117,42 @@ func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at ti
 	return s.refuse(ctx, who, nil, at, booking.Decision{Quota: d, Complete: complete})
 }
 
-// identify gives a push the id of its request, and its own: a new one, or one that follows from the tenant, the
-// Idempotency-Key and, in a batch, the member.
+// identify gives a push an id, that of its request, and what stands for its Idempotency-Key and, in a batch, for the
+// member under it: these follow from the tenant, the key and the member.
 func identify(p *push.Push, o Options, member string) {
-	p.RequestID = o.RequestID
-	if o.IdempotencyKey == "" {
-		p.ID = uuid.Must(uuid.NewV7())
-		return
+	p.ID, p.RequestID = push.NewID(p.SendAt, push.RecipientKey(p.Tenant, p.Recipient)), o.RequestID
+	if o.IdempotencyKey != "" {
+		p.IdempotencyID = uuid.NewHash(sha256.New(), p.Tenant, []byte(o.IdempotencyKey), 8)
+		p.RequestMember = uuid.NewHash(sha256.New(), p.IdempotencyID, []byte(member), 8)
+		p.IdempotencyHash = o.RequestHash
 	}
-	p.IdempotencyID = uuid.NewHash(sha256.New(), p.Tenant, []byte(o.IdempotencyKey), 8)
-	p.ID = uuid.NewHash(sha256.New(), p.IdempotencyID, []byte(member), 8)
-	p.IdempotencyHash = o.RequestHash
 }
 
-// syncCache brings the cache in line with what Postgres has decided.
-func (s *Service) syncCache(who quota.Recipient, id uuid.UUID, answer quota.CacheAnswer, v booking.Decision) {
-	switch booked := v.Outcome == booking.Booked; {
+// tellCache brings the cache in line with what Postgres has decided about the push that the cache was asked about.
+func (s *Service) tellCache(who quota.Recipient, asked uuid.UUID, answer quota.CacheAnswer, v *booking.Decision) {
+	booked := v.Outcome == booking.Booked
+	holds := booked || v.Outcome == booking.Replayed && holdsPlace(v.Push.Status)
+	switch {
 	case answer.Fill && v.Crowded:
 		s.cache.Skip(who)
 	case answer.Fill && (booked || v.Outcome == booking.NoPlace):
-		s.cache.Fill(who, id, v.Bookings)
-	case answer.State == quota.Free && !booked, answer.State == quota.Blocked && booked:
+		s.cache.Fill(who, v.Bookings)
+	case answer.State == quota.Free && v.Outcome == booking.NoPlace, answer.State == quota.Blocked && booked:
 		s.cache.Forget(who) // it was wrong
+	case answer.State == quota.Free && !(holds && v.Push.ID == asked):
+		s.cache.Drop(who, asked)
 	case answer.State == quota.Cold && booked:
-		s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
+		s.cache.Add(who, quota.Booking{ID: v.Push.ID, At: v.Push.SendAt})
 	}
 }
 
+// holdsPlace reports whether a push in this state counts at its send time.
+func holdsPlace(status push.Status) bool {
+	return status == push.Scheduled || status == push.Sending || status == push.Sent
+}
+
 // result turns a decision into an answer, unless that is a refusal by the quota.
-func (s *Service) result(ctx context.Context, d booking.Draft, v booking.Decision) (Result, error) {
+func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decision) (Result, error) {
 	switch v.Outcome {
 	case booking.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
@@ -146,6 +162,8 @@ func (s *Service) result(ctx context.Context, d booking.Draft, v booking.Decisio
 			v.Push, err = s.store.Push(ctx, d.Push.Tenant, v.Push.ID) // with its sends
 		}
 		return Result{Push: v.Push, Usage: usage, Replayed: true}, err
+	case booking.Gone:
+		return Result{}, &push.GoneError{ID: v.Push.ID}
 	case booking.KeyReused:
 		return Result{}, push.ErrKeyReused
 	default:
@@ -158,22 +176,25 @@ func (s *Service) observe(o Options, err error) {
 	if o.ValidateOnly {
 		return
 	}
+	if err == nil {
+		s.metrics.Submitted("accepted", "")
+		return
+	}
 	var (
 		wrong   invalid.FieldErrors
 		refusal *Refusal
 		capped  *booking.Capped
 		form    badForm
+		gone    *push.GoneError
 	)
 	switch {
-	case err == nil:
-		s.metrics.Submitted("accepted", "")
 	case errors.As(err, &refusal):
 		for _, v := range refusal.Violations {
 			s.metrics.Submitted("refused", v.Rule.Name)
 		}
 	case errors.As(err, &capped):
 		s.metrics.Submitted("capped", capped.Cap)
-	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused):
+	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused), errors.As(err, &gone):
 		s.metrics.Submitted("invalid", "")
 	default:
 		s.metrics.Submitted("unavailable", "")

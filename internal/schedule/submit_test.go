@@ -192,7 +192,9 @@ func TestSubmitBatch_Replays(t *testing.T) {
 func TestSubmit_BadMessageReleasesPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.submit(t, 9*time.Hour) // the cache is warm
+	b.submit(t, 9*time.Hour)
+	b.submit(t, 8*time.Hour) // the cache is warm
+	b.flush(t)
 	bad := request(time.Hour)
 	bad.Message = json.RawMessage(`{`)
 	if _, err := b.Submit(t.Context(), b.tenant, bad, schedule.Options{}); err == nil {

@@ -15,7 +15,7 @@ const oldestSQL = channelsSQL + `
 	SELECT c.name, min(p.next_at)
 	FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
 		SELECT next_at FROM live
-		WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
+		WHERE {shard} channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 			AND (recipient_key & 255) BETWEEN $2 AND $3
 		ORDER BY next_at LIMIT 1
 	) p
@@ -27,7 +27,7 @@ const momentsSQL = channelsSQL + `
 	SELECT date_bin('100 milliseconds', p.next_at + interval '99999 microseconds', timestamptz '2000-01-01 00:00:00+00') AS at, count(*)
 	FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
 		SELECT next_at FROM live
-		WHERE channel = c.name AND phase = k.phase AND next_at >= $4 AND next_at < $5
+		WHERE {shard} channel = c.name AND phase = k.phase AND next_at >= $4 AND next_at < $5
 			AND (recipient_key & 255) BETWEEN $2 AND $3
 		OFFSET 0
 	) p
@@ -50,7 +50,7 @@ func (s *Store) Ahead(ctx context.Context, lane push.Lane, from time.Time, horiz
 			from = a.Now
 		}
 		b := &pgx.Batch{}
-		b.Queue(oldestSQL, s.cfg.Channels, lane.First, lane.Last).Query(func(rows pgx.Rows) error {
+		b.Queue(inShard(oldestSQL, "$2::bigint", lane), s.cfg.Channels, lane.First, lane.Last).Query(func(rows pgx.Rows) error {
 			var (
 				channel string
 				at      time.Time
@@ -61,7 +61,7 @@ func (s *Store) Ahead(ctx context.Context, lane push.Lane, from time.Time, horiz
 			})
 			return err
 		})
-		b.Queue(momentsSQL, s.cfg.Channels, lane.First, lane.Last, from, a.Until).Query(func(rows pgx.Rows) error {
+		b.Queue(inShard(momentsSQL, "$2::bigint", lane), s.cfg.Channels, lane.First, lane.Last, from, a.Until).Query(func(rows pgx.Rows) error {
 			var m push.Moment
 			_, err := pgx.ForEachRow(rows, []any{&m.At, &m.Pushes}, func() error {
 				a.Moments = append(a.Moments, m)

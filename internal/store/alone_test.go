@@ -23,7 +23,7 @@ type gathering struct {
 
 func gather(t *testing.T) *gathering {
 	g := &gathering{bundle: setup(t)}
-	g.Store = openURL(t, g.url, store.Config{Observe: func(_ string, size int) {
+	g.Store = openURL(t, g.url, store.Config{Lanes: 1, Observe: func(_ string, size int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.sizes = append(g.sizes, size)
@@ -95,7 +95,7 @@ func TestFinish_BadFinishInGroup(t *testing.T) {
 			p := g.booked(t, recipient, 0)
 			c := g.claimed(t, p)
 			f := sent
-			f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+			f.Attempt = c.Attempted()
 			if wrong {
 				f.ProviderMessageID = "no text: \x00"
 			}

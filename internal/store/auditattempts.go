@@ -13,8 +13,8 @@ const shownColumns = `p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel
 				coalesce(l.started_at, p.updated_at) AS updated_at`
 
 // allUnderWay are the rows in live of attempts under way, by the index live_lane.
-const allUnderWay = `(
-			` + channelsSQL + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
+var allUnderWay = `(
+			` + inAllShards(channelsSQL) + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
 		)`
 
 // attemptColumns are those of an attempt. One that is under way stands in live alone.
@@ -26,7 +26,7 @@ const (
 
 // allSends are the attempts that have ended, and those under way. While programs of the release before are at work, these
 // are in both tables.
-const allSends = `(
+var allSends = `(
 			SELECT ` + attemptColumns + ` FROM sends
 			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM ` + allUnderWay + ` l)
 			UNION ALL

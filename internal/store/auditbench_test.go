@@ -16,6 +16,7 @@ import (
 // fillSQL makes @rows pushes of a tenth as many recipients, nearly all over the last 59 days, and a thousandth for
 // tomorrow: of twenty, one is canceled, one has failed and one was sent at its second attempt.
 const fillSQL = `
+	SELECT make_partitions(parent, now() - interval '60 days', now() + interval '2 days') FROM unnest('{pushes, sends}'::text[]) parent;
 	INSERT INTO tenants (id, name) SELECT ('00000000-0000-4000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'tenant ' || i FROM generate_series(0, 9) i;
 	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, ttl_ms,
 		status, plan, attempts, possibly_delivered, last_error, created_at, updated_at)

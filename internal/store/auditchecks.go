@@ -25,7 +25,7 @@ var Checks = []Check{
 	{"times", "The times of a push or an attempt contradict each other, lie ahead, or never come."},
 	{"recipient-key", "A push is filed under a key that is not its recipient's, so that its bookings are not found."},
 	{"unknown-tenant", "A push belongs to a tenant that does not exist."},
-	{"idempotency", "One Idempotency-Key made pushes from different requests, or for different tenants."},
+	{"idempotency", "One Idempotency-Key made within 30 days pushes from different requests, for different tenants, or one push twice; or it is not known what it has made."},
 }
 
 // CheckNames lists the names of all [Checks].

@@ -24,119 +24,11 @@ const (
 
 // chunkSettings are for one statement over some ten thousand rows. A plan is made for each chunk, and joins by hashes
 // whatever the statistics say: rows are looked up one by one only where a lateral join leaves no other way.
-var chunkSettings = `SET LOCAL statement_timeout = ` + milliseconds(chunkTime) + `; SET LOCAL work_mem = '64MB'; SET LOCAL max_parallel_workers_per_gather = 0;
+const chunkSettings = `SET LOCAL work_mem = '64MB';
 	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off`
 
 // hourOf is when the hour of a time began.
 func hourOf(column string) string { return `date_bin('1 hour', ` + column + `, '2000-01-01Z')` }
-
-const (
-	ownColumns = `id, tenant_id, recipient_key, recipient, channel, requested_send_at, send_at, next_at, expires_at, status, freed, plan, attempts,
-			possibly_delivered, last_error, idempotency_id, idempotency_hash, created_at, updated_at`
-	inKeys   = `recipient_key BETWEEN @key::bigint AND @last::bigint`
-	overdue  = `(phase < 2 AND next_at < now() - @grace::interval)`
-	itsChunk = ` LEFT JOIN near_live l ON l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id`
-)
-
-// chunkRows are the rows of a chunk:
-//
-//   - near_live: its rows in live
-//   - own: its pushes that are looked at, and before them those that hold places within a window
-//   - recorded: its attempts that are looked at (fresh), and those before them within a window
-//   - ours: those of own that attempts and rows in live belong to; others: those that are not among own; known: both
-//   - touched: pushes of attempts that are looked at which the pass does not come to otherwise
-//   - elsewhere: attempts of pushes that are looked at which are not among recorded: a push that was moved has earlier ones
-//   - attempts: all attempts, each once; near are those that have all within a window beside them
-//
-// Each is looked at in one stretch of time of a pass: what is under way or forgotten, in the latest; an attempt, in that in
-// which it began, or else in that of its push.
-var chunkRows = `
-	WITH near_live AS MATERIALIZED (
-		SELECT * FROM live WHERE ` + inKeys + ` AND send_at < @until::timestamptz
-		UNION ALL
-		SELECT * FROM live WHERE ` + inKeys + ` AND recipient_key = ANY (@ahead::bigint[]) AND send_at >= @until::timestamptz AND @latest::bool
-	), own AS MATERIALIZED (
-		SELECT ` + ownColumns + `, send_at >= @since::timestamptz AND (@solid::bool OR ` + hourOf(`send_at`) + ` = ANY (@hours::timestamptz[])) AS looked
-		FROM pushes
-		WHERE ` + inKeys + ` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND (send_at >= @since::timestamptz OR freed = false)
-	), recorded AS MATERIALIZED (
-		SELECT ` + attemptColumns + `, started_at >= @since::timestamptz AND (@solid::bool OR @latest::bool AND started_at >= @until::timestamptz
-				OR ` + hourOf(`started_at`) + ` = ANY (@hours::timestamptz[])) AS fresh
-		FROM sends
-		WHERE ` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz
-	), needed AS MATERIALIZED (
-		SELECT push_id, max(at) AS send_at FROM (
-			SELECT push_id, NULL::timestamptz AS at FROM recorded
-			UNION ALL SELECT push_id, send_at FROM near_live WHERE phase = 2 OR ` + overdue + `
-		) n GROUP BY push_id
-	), ours AS MATERIALIZED (
-		SELECT own.* FROM needed n JOIN own ON own.id = n.push_id
-	), others AS MATERIALIZED (
-		SELECT p.*
-		FROM (
-			SELECT n.* FROM needed n LEFT JOIN ours ON ours.id = n.push_id
-			WHERE ours.id IS NULL AND (n.send_at IS NOT NULL OR n.push_id IN (SELECT push_id FROM recorded WHERE fresh))
-		) n
-		CROSS JOIN LATERAL (
-			SELECT ` + ownColumns + `, false AS looked FROM pushes WHERE id = n.push_id AND send_at = n.send_at
-			UNION ALL
-			SELECT ` + ownColumns + `, false FROM pushes WHERE id = n.push_id AND send_at IS DISTINCT FROM n.send_at
-			LIMIT 1 -- the second one is looked for if there is no first one
-		) p
-	), known AS MATERIALIZED (
-		TABLE ours UNION ALL TABLE others
-	), touched AS MATERIALIZED (
-		SELECT * FROM known
-		WHERE NOT looked AND ` + inKeys + ` AND NOT (send_at < @end::timestamptz AND ` + hourOf(`send_at`) + ` = ANY (@all_hours::timestamptz[]))
-			AND id IN (SELECT push_id FROM recorded WHERE fresh)
-	), own_tenants AS MATERIALIZED (
-		SELECT t.id FROM (SELECT tenant_id FROM own WHERE looked UNION SELECT tenant_id FROM touched) p
-		CROSS JOIN LATERAL (SELECT id FROM tenants WHERE id = p.tenant_id OFFSET 0) t
-	), elsewhere AS MATERIALIZED (
-		SELECT s.*, false AS fresh
-		FROM (
-			SELECT p.id FROM own p LEFT JOIN (SELECT push_id, count(*) AS rows, max(attempt) AS last FROM recorded GROUP BY push_id) s ON s.push_id = p.id
-			WHERE p.looked AND (NOT @latest::bool OR (coalesce(s.rows, 0), coalesce(s.last, 0)) IS DISTINCT FROM (p.attempts, p.attempts))
-			UNION ALL
-			SELECT id FROM touched
-		) p
-		CROSS JOIN LATERAL (
-			SELECT ` + attemptColumns + ` FROM sends
-			WHERE push_id = p.id AND NOT (` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz) OFFSET 0
-		) s
-	), shown AS MATERIALIZED (
-		SELECT ` + shownColumns + ` FROM ours p ` + itsChunk + `
-		UNION ALL
-		SELECT ` + shownColumns + ` FROM others p LEFT JOIN LATERAL (
-			SELECT * FROM live WHERE recipient_key = p.recipient_key AND send_at = p.send_at AND push_id = p.id OFFSET 0
-		) l ON true
-	), attempts AS MATERIALIZED (
-		SELECT s.*, CASE WHEN p.looked THEN p.send_at ELSE s.started_at END AS filed_at,
-			s.fresh OR (coalesce(p.looked, false) OR s.push_id IN (SELECT id FROM touched)) AND ` + hourOf(`s.started_at`) + ` <> ALL (@all_hours::timestamptz[]) AS looked
-		FROM (
-			SELECT * FROM (SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere) s
-			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM near_live WHERE phase = 2)
-			UNION ALL
-			SELECT ` + underWayColumns + `, true, true FROM near_live l LEFT JOIN known p ON p.id = l.push_id WHERE l.phase = 2 AND @latest::bool
-		) s
-		LEFT JOIN known p ON p.id = s.push_id
-	), requests AS MATERIALIZED (
-		SELECT r.*, coalesce(p.looked, false) AS looked
-		FROM (SELECT DISTINCT idempotency_id FROM own WHERE looked AND idempotency_id IS NOT NULL) k
-		CROSS JOIN LATERAL (
-			SELECT id, tenant_id, recipient, send_at, idempotency_id, idempotency_hash, created_at FROM pushes
-			WHERE idempotency_id = k.idempotency_id OFFSET 0
-		) r
-		LEFT JOIN own p ON p.id = r.id
-	)`
-
-// chunkSum tells of each hour of send times, and of none, how many rows were read, and whether something can still change.
-var chunkSum = `
-	SELECT NULL, NULL, NULL, NULL, CASE WHEN bool_or(status IN ('scheduled', 'sending') OR updated_at > now() - @settled::interval) THEN 'open' END,
-		` + hourOf(`send_at`) + `, count(*)
-	FROM own WHERE looked GROUP BY 6
-	UNION ALL
-	SELECT NULL, NULL, NULL, NULL, NULL, NULL, (SELECT count(*) FROM recorded WHERE fresh) + (SELECT count(*) FROM near_live WHERE @latest::bool)`
 
 // cut looks at the rows of a chunk.
 func (p *AuditPass) cut() auditCut {
@@ -155,7 +47,8 @@ func (p *AuditPass) cut() auditCut {
 		sendAt:    `s.filed_at`,
 		around:    auditRows{`(SELECT * FROM attempts WHERE near)`, `fresh`},
 		bookings:  auditRows{`(SELECT * FROM own WHERE freed = false AND status IN ('scheduled', 'sending', 'sent'))`, `looked`},
-		requests:  auditRows{`requests`, `looked`},
+		requests:  `requests`,
+		keyed:     `keyed`,
 	}
 }
 
@@ -170,12 +63,13 @@ func (p *AuditPass) sql() string {
 
 // chunk is what was read in one snapshot.
 type chunk struct {
-	rows int
-	open []time.Time // hours in which something can still change
+	rows    int
+	reading time.Duration // without the time that the plan took, which depends on the partitions and not on the chunk
+	open    []time.Time   // hours in which something can still change
 }
 
 // aheadSQL finds what is under way, or was due long ago, before its time comes to be looked at.
-const aheadSQL = `
+var aheadSQL = `
 	SELECT l.recipient_key FROM ` + allUnderWay + ` l WHERE l.send_at >= @until
 	UNION
 	SELECT l.recipient_key FROM ` + allForgotten + ` l WHERE l.send_at >= @until
@@ -190,6 +84,14 @@ func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.
 			w.Begun = true
 			return err
 		}
+		if p.planning == 0 {
+			began := time.Now()
+			if _, err := tx.Exec(ctx, `EXPLAIN `+p.sql(), p.args(*w)); err != nil {
+				return err
+			}
+			p.planning = time.Since(began)
+		}
+		began := time.Now()
 		rows, _ := tx.Query(ctx, p.sql(), p.args(*w))
 		var (
 			f                         Finding
@@ -215,6 +117,7 @@ func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.
 			return nil
 		})
 		w.pass(p.last(*w))
+		c.reading = time.Since(began) - p.planning
 		return err
 	})
 	return c, err
@@ -225,7 +128,7 @@ func (p *AuditPass) snapshot(ctx context.Context, read func(ctx context.Context,
 	ctx, cancel := context.WithTimeout(ctx, 10*chunkTime) // for a connection that does not answer
 	defer cancel()
 	return pgx.BeginTxFunc(ctx, p.store.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, chunkSettings); err != nil {
+		if _, err := tx.Exec(ctx, chunkSettings+`; SET LOCAL statement_timeout = `+milliseconds(chunkTime+2*p.planning)); err != nil {
 			return err
 		}
 		return read(ctx, tx)

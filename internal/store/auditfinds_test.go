@@ -39,7 +39,7 @@ var corruptions = []struct {
 	{"not-live", "ahead", `UPDATE live SET expires_at = expires_at + interval '1 second' WHERE push_id = $1`},
 	{"not-live", "ahead", `UPDATE live SET plan = plan + 1 WHERE push_id = $1`},
 	{"not-live", "ahead", `UPDATE live SET channel = 'x' WHERE push_id = $1`},
-	{"not-live", push.Canceled, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, bulk, push_id, tenant_id, channel) SELECT recipient_key, send_at, now(), expires_at, plan, attempts, 0, false, id, tenant_id, channel FROM pushes WHERE id = $1`},
+	{"not-live", push.Canceled, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, bulk, push_id, tenant_id, channel, shard) SELECT recipient_key, send_at, now(), expires_at, plan, attempts, 0, false, id, tenant_id, channel, recipient_key & 255 FROM pushes WHERE id = $1`},
 	{"attempts", push.Failed, `UPDATE pushes SET attempts = 2 WHERE id = $1`},
 	{"attempts", push.Canceled, `UPDATE pushes SET attempts = 1 WHERE id = $1`},
 	{"attempts", push.Expired, `INSERT INTO sends SELECT $1::uuid, 2, tenant_id, recipient_key, recipient, channel, send_at, send_at + interval '1 minute', NULL, send_at, 'refused', '', '' FROM pushes WHERE id = $1; UPDATE pushes SET attempts = 1 WHERE id = $1`},
@@ -83,6 +83,12 @@ var corruptions = []struct {
 	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id, idempotency_hash = 'other' FROM pushes o WHERE pushes.id = $1 AND o.recipient = 'keyed'`},
 	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id, idempotency_hash = o.idempotency_hash, tenant_id = t.id, recipient_key = ('x' || encode(substr(sha256(uuid_send(t.id) || convert_to(pushes.recipient, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint FROM pushes o, tenants t WHERE pushes.id = $1 AND o.recipient = 'keyed' AND t.name = 'another'`},
 	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id FROM pushes o WHERE pushes.id = $1 AND o.recipient = 'keyed'`},
+	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = o.idempotency_id, idempotency_hash = o.idempotency_hash FROM pushes o WHERE pushes.id = $1 AND o.recipient = 'keyed'`},
+	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = k.idempotency_id, idempotency_hash = k.hash FROM idempotency k WHERE id = $1; INSERT INTO idempotency SELECT idempotency_id, member, $1::uuid, tenant_id, hash, send_at, created_at + interval '29 days' FROM idempotency`},
+	{"idempotency", push.Canceled, `UPDATE pushes SET idempotency_id = k.idempotency_id, idempotency_hash = 'other' FROM idempotency k WHERE id = $1; INSERT INTO idempotency SELECT idempotency_id, gen_random_uuid(), $1::uuid, tenant_id, 'other', send_at, created_at + interval '29 days' FROM idempotency`},
+	{"idempotency", "keyed", `DELETE FROM idempotency WHERE push_id = $1`},
+	{"idempotency", "keyed", `UPDATE idempotency SET hash = 'other' WHERE push_id = $1`},
+	{"idempotency", "keyed", `UPDATE idempotency SET tenant_id = gen_random_uuid() WHERE push_id = $1`},
 }
 
 // TestAudit_FindsCorruption: the audit finds every kind of corruption by the check for it, and names the push.
@@ -92,9 +98,11 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	if _, _, err := b.CreateTenant(t.Context(), "another"); err != nil {
 		t.Fatal(err)
 	}
-	book(t, b.Store, nil, keyed(b.tenant, "keyed", "k", "request", time.Hour))
 	b.booked(t, "ahead", time.Hour)
-	pushes := map[push.Status]push.Push{"ahead": b.booked(t, "ahead", 2*time.Hour)}
+	pushes := map[push.Status]push.Push{
+		"ahead": b.booked(t, "ahead", 2*time.Hour),
+		"keyed": book(t, b.Store, nil, keyed(b.tenant, "keyed", "k", "request", time.Hour)).Push,
+	}
 	for _, status := range push.Statuses {
 		pushes[status] = b.inStatus(t, string(status), status)
 	}
@@ -110,8 +118,8 @@ func TestAudit_FindsCorruption(t *testing.T) {
 			"chunks by time": func() ([]store.Finding, error) { return b.auditInChunks(t, perMinute, 0), nil },
 		} {
 			t.Run(fmt.Sprint(i, " ", row.check, " in ", name), func(t *testing.T) {
-				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; CREATE TABLE live_kept AS TABLE live; COMMIT`)
-				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends, live; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; TRUNCATE live; INSERT INTO live TABLE live_kept; DROP TABLE pushes_kept, sends_kept, live_kept; COMMIT`)
+				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; CREATE TABLE live_kept AS TABLE live; CREATE TABLE keyed_kept AS TABLE idempotency; COMMIT`)
+				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends, live, idempotency; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; TRUNCATE live; INSERT INTO live TABLE live_kept; INSERT INTO idempotency TABLE keyed_kept; DROP TABLE pushes_kept, sends_kept, live_kept, keyed_kept; COMMIT`)
 				p := pushes[row.status]
 				b.exec(t, strings.ReplaceAll(row.sql, "$1", "'"+p.ID.String()+"'::uuid")) // several statements take no arguments
 				findings, err := audit()

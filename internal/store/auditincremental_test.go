@@ -117,6 +117,7 @@ func TestAuditPass_LateAnswer(t *testing.T) {
 	b.cancel(t, late)
 	b.exec(t, `UPDATE pushes SET send_at = date_trunc('second', now() - interval '10 hours'), created_at = now() - interval '11 hours', updated_at = now() - interval '10 hours' + interval '2 minutes' WHERE id = $1`, late.ID)
 	b.exec(t, `UPDATE sends SET started_at = p.send_at, ended_at = p.send_at + interval '1 minute', lease_until = p.send_at + interval '1 minute' FROM pushes p WHERE p.id = push_id`)
+	c.StartedAt = ask[time.Time](t, b.db, `SELECT started_at FROM sends`)
 	next := b.sentAgo(t, "anna", 8*time.Hour)
 	for i, want := range []int{4, 0, 0} {
 		if found, read := b.pass(t, 0); len(found) != 0 || read != want {

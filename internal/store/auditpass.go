@@ -26,6 +26,8 @@ type AuditPass struct {
 	plan   booking.AuditPlan
 	state  auditState
 	cuts   []int64 // keys at which chunks begin in any case; for tests
+
+	planning time.Duration // what it took to plan for a chunk; 0: no chunk was read yet
 }
 
 const (
@@ -188,11 +190,11 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 		c.Rows = read.rows
 		open = append(open, read.open...)
 		switch {
-		case c.Took < chunkAim/8:
+		case read.reading < chunkAim/8:
 			w.Step = 4 * min(w.Step, mostStep/4)
-		case c.Took < chunkAim/2:
+		case read.reading < chunkAim/2:
 			w.Step = 2 * min(w.Step, mostStep/2)
-		case c.Took > chunkAim:
+		case read.reading > chunkAim:
 			w.Step = max(1, w.Step/2)
 		}
 	}

@@ -1,8 +1,8 @@
 package store
 
 // allForgotten are the rows in live of pushes that are due for long and still wait, by the index live_lane.
-const allForgotten = `(
-			` + channelsSQL + `
+var allForgotten = `(
+			` + inAllShards(channelsSQL) + `
 			SELECT l.* FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
 				SELECT * FROM live WHERE channel = c.name AND phase = k.phase AND next_at < now() - @grace::interval OFFSET 0
 			) l
@@ -87,19 +87,23 @@ func (c auditCut) recordQuery() auditQuery {
 	}
 }
 
-// requestQuery compares the pushes that one Idempotency-Key made, one with the next.
+// requestQuery holds the pushes that bear an Idempotency-Key to what that key has made, and that of one key, one with the
+// next: within 30 days it makes each push once, for one tenant, from one request.
 func (c auditCut) requestQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
 		at:  `send_at`,
 		from: `(
-			SELECT *,
-				row_number() OVER w > 1 AND (tenant_id, idempotency_hash) IS DISTINCT FROM (lag(tenant_id) OVER w, lag(idempotency_hash) OVER w) AS differs
-			FROM ` + c.requests.from + ` p
-			WINDOW w AS (PARTITION BY idempotency_id ORDER BY created_at, id)
+			SELECT p.*, k.push_id IS NOT NULL AS known, (k.idempotency_id, k.tenant_id, k.hash) IS DISTINCT FROM (p.idempotency_id, p.tenant_id, p.idempotency_hash) AS other,
+				lag(k.created_at) OVER one_key > k.created_at - interval '30 days'
+					AND (k.tenant_id, k.hash) IS DISTINCT FROM (lag(k.tenant_id) OVER one_key, lag(k.hash) OVER one_key) AS differs,
+				lag(k.created_at) OVER one_member > k.created_at - interval '30 days' AS again
+			FROM ` + c.keyed + ` k FULL JOIN ` + c.requests + ` p ON p.id = k.push_id
+			WINDOW one_key AS (PARTITION BY k.idempotency_id ORDER BY k.created_at, k.push_id),
+				one_member AS (PARTITION BY k.idempotency_id, k.member ORDER BY k.created_at, k.push_id)
 		) p`,
-		where: c.requests.where,
-		checks: []auditCheck{{"idempotency", `differs OR idempotency_hash IS NULL`,
-			`format('another request made a push under its Idempotency-Key (idempotency_id %s)', idempotency_id)`}},
+		where: `id IS NOT NULL`,
+		checks: []auditCheck{{"idempotency", `CASE WHEN known THEN other OR differs OR again ELSE created_at > now() - interval '30 days' OR idempotency_hash IS NULL END`,
+			`format('its Idempotency-Key (idempotency_id %s) is known: %s, by another request: %s, beside another request: %s, for another push: %s', idempotency_id, known, other, differs, again)`}},
 	}
 }

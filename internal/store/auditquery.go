@@ -85,7 +85,8 @@ type auditCut struct {
 	sendAt    string    // a time in the hour of whose audit an attempt s is looked at
 	around    auditRows // attempts s with those of their recipients so long before as can matter
 	bookings  auditRows // pushes p that hold places, with those of their recipients so long before as can matter
-	requests  auditRows // pushes p with an Idempotency-Key, with those that they are compared with
+	requests  string    // pushes with an Idempotency-Key
+	keyed     string    // rows of idempotency of their keys
 }
 
 // auditRows are rows to read, and a condition for those of them that are looked at.

@@ -69,7 +69,7 @@ func (s *Store) AuditEach(ctx context.Context, scope AuditScope, found func(Find
 const wholeSettings = `
 	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '256MB'; SET LOCAL idle_in_transaction_session_timeout = 0;
 	SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on;
-	SET LOCAL enable_parallel_hash = off`
+	SET LOCAL max_parallel_workers_per_gather = 2; SET LOCAL enable_parallel_hash = off`
 
 // queries are all that an audit asks, in this order.
 func (c auditCut) queries() []auditQuery {
@@ -82,6 +82,9 @@ func (c auditCut) queries() []auditQuery {
 	return all
 }
 
+// itsShard is the shard of a push p of any table.
+const itsShard = `(p.recipient_key & 255)`
+
 // cut has the queries read each table once.
 func (s AuditScope) cut() auditCut {
 	return auditCut{
@@ -92,9 +95,9 @@ func (s AuditScope) cut() auditCut {
 			SELECT FROM live o WHERE o.recipient_key = ANY (ARRAY[l.recipient_key]) AND o.token IS NOT NULL AND o.next_at - now() > - @grace::interval)`,
 		pushes:  auditRows{`pushes`, s.promised("p", "")},
 		known:   `pushes`,
-		shown:   `(SELECT ` + shownColumns + ` FROM pushes p ` + itsLive + `)`,
+		shown:   `(SELECT ` + shownColumns + ` FROM pushes p ` + itsLive(itsShard) + `)`,
 		tenants: `tenants`,
-		itsLive: itsLive,
+		itsLive: itsLive(itsShard),
 		records: s.records(),
 		sends:   auditRows{allSends, s.started("s", "")},
 		sendAt:  `s.started_at`,
@@ -102,7 +105,8 @@ func (s AuditScope) cut() auditCut {
 		bookings: auditRows{`(
 				SELECT * FROM pushes WHERE freed = false AND status IN ('scheduled', 'sending', 'sent') AND ` + s.promised("pushes", ` - @reach::interval`) + `
 			)`, `at >= @since::timestamptz`},
-		requests: auditRows{`(SELECT * FROM pushes WHERE idempotency_id IS NOT NULL AND ` + s.promised("pushes", "") + `)`, `true`},
+		requests: `(SELECT * FROM pushes WHERE idempotency_id IS NOT NULL AND ` + s.promised("pushes", "") + `)`,
+		keyed:    `idempotency`,
 	}
 }
 

@@ -70,7 +70,7 @@ func BenchmarkClaimFinish(b *testing.B) {
 			if err != nil || c.Outcome != booking.Claimed {
 				b.Fatal(err, c)
 			}
-			if _, err := s.Finish(b.Context(), booking.Finish{Push: c.Push.ID, Token: c.Token, Attempt: 1, Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}); err != nil {
+			if _, err := s.Finish(b.Context(), booking.Finish{Attempt: c.Attempted(), Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}); err != nil {
 				b.Fatal(err)
 			}
 		}

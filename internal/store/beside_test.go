@@ -40,7 +40,7 @@ type newer struct {
 
 func (n newer) book(ctx context.Context, recipient string, at, expires time.Time) (uuid.UUID, error) {
 	d := draft(n.tenant, recipient, 0)
-	d.Push.SendAt, d.Push.RequestedSendAt, d.Push.TTL, d.Push.ExpiresAt, d.Push.Bulk = at, at, expires.Sub(at), expires, d.Push.ID[15]%2 == 0
+	d.Push.SendAt, d.Push.RequestedSendAt, d.Push.TTL, d.Push.ExpiresAt, d.Push.Bulk = at, at, expires.Sub(at), expires, d.Push.ID[14]%2 == 0
 	v, err := n.Book(ctx, booking.Order{Drafts: []booking.Draft{d}})
 	if err == nil && v[0].Outcome != booking.Booked {
 		err = fmt.Errorf("%+v", v[0])
@@ -53,11 +53,11 @@ func (n newer) claim(ctx context.Context, recipient string, lease time.Duration)
 	if err != nil || c.Outcome != booking.Claimed {
 		return attemptOf{}, err
 	}
-	return attemptOf{c.Push.ID, c.Token, c.Attempt}, nil
+	return attemptOf{c.Push.ID, c.Token, c.Attempt, c.Attempted()}, nil
 }
 
 func (n newer) finish(ctx context.Context, a attemptOf, outcome push.Outcome, status push.Status, reaped bool) (bool, error) {
-	f := booking.Finish{Push: a.push, Token: a.token, Attempt: a.number, Outcome: outcome, Reaped: reaped, Resolution: push.Resolution{Status: status}}
+	f := booking.Finish{Attempt: a.newer, Outcome: outcome, Reaped: reaped, Resolution: push.Resolution{Status: status}}
 	if status != push.Sent {
 		f.Error, f.Resolution.Reason = "the reason", "the reason"
 	}
@@ -91,7 +91,7 @@ func (n newer) reap(ctx context.Context) error {
 	lost, err := n.Lost(ctx, push.Lanes(1), 100)
 	for _, l := range lost {
 		if err == nil {
-			_, err = n.finish(ctx, attemptOf{l.Push.ID, l.Token, l.Attempt}, push.Unknown, push.Scheduled, true)
+			_, err = n.finish(ctx, attemptOf{l.Push, l.Token, l.Number, l.Attempt}, push.Unknown, push.Scheduled, true)
 		}
 	}
 	return err
@@ -349,7 +349,7 @@ func TestMigrate_Beside(t *testing.T) {
 	b := setupBeside(t, 60)
 	before, stopBefore := b.start(t, "older", b.older(t), 3)
 	before(1000)
-	if applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil || len(applied) != 3 {
+	if applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil || !slices.Contains(applied, "0009_live.sql") {
 		t.Fatalf("applied %v, %v", applied, err)
 	}
 	now, stopNow := b.start(t, "newer", b.newer(t), 3)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
@@ -23,6 +25,11 @@ type order struct {
 
 func (o order) weight() int { return len(o.Drafts) }
 
+// recipientKey is that of the first draft.
+func (o order) recipientKey() int64 { return keyOf(o.Drafts[0]) }
+
+func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
+
 // Book decides an order against all that is committed, and commits what it grants, together with other orders of the
 // moment. It returns a decision for each draft, or [push.ErrUnavailable], after which it is unknown whether the order
 // was booked; the same ids can then be booked again.
@@ -33,19 +40,62 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	o := order{Order: bo}
+	decisions, err := s.book(ctx, order{Order: bo})
+	if err == nil {
+		err = s.readReplayed(ctx, decisions)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decisions, nil
+}
+
+func (s *Store) book(ctx context.Context, o order) ([]booking.Decision, error) {
 	s.neighbours.Seen(o.Tenant())
 	if len(o.Drafts) > 1 {
+		if s.byShard() && !o.whole() {
+			return s.bookParts(o)
+		}
 		return s.ownBookings.book(o)
 	}
 	if !s.crowds.knows(o.Drafts[0].Recipient()) {
-		decisions, err := s.bookSingle(ctx, o, s.bookPlaces, s.bookGroup.Do)
+		decisions, err := s.bookSingle(ctx, o, s.bookPlaces, s.bookGroups.Do)
 		if err != nil || decisions != nil {
 			return decisions, err
 		}
 		o.mayExist = true
 	}
 	return s.bookSingle(ctx, o, s.ownPlaces, s.ownBookings.book)
+}
+
+// whole reports whether the order must be decided in one transaction, whichever shards that touches.
+func (o order) whole() bool {
+	return o.Atomic || o.CapUsage != nil || slices.ContainsFunc(o.Drafts, func(d booking.Draft) bool { return d.Push.IdempotencyID != uuid.Nil })
+}
+
+// bookParts books an order for several recipients in a transaction for each lane.
+func (s *Store) bookParts(o order) ([]booking.Decision, error) {
+	decisions := make([]booking.Decision, len(o.Drafts))
+	var parts errgroup.Group
+	parts.SetLimit(ownTenantTurns)
+	for part := range byLane(o.Drafts, s.cfg.Lanes, keyOf) {
+		parts.Go(func() error {
+			of := o
+			of.Drafts = make([]booking.Draft, len(part))
+			for n, i := range part {
+				of.Drafts[n] = o.Drafts[i]
+			}
+			made, err := s.ownBookings.book(of)
+			if err != nil {
+				return err
+			}
+			for n, i := range part {
+				decisions[i] = made[n]
+			}
+			return nil
+		})
+	}
+	return decisions, parts.Wait()
 }
 
 // How many single pushes of one tenant are booked at a time: alone, and beside other tenants. All of a transaction's
@@ -79,11 +129,8 @@ func (s *Store) bookSingle(
 func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
-		r, locks := newBookingRead(orders, earlier > 0, sharedRows), tryLockSQL
-		if earlier > 0 {
-			locks = lockSQL // an earlier run may not have ended yet
-		}
-		decider, err := r.start(ctx, c, locks, false)
+		r := newBookingRead(orders, earlier > 0, sharedRows, s.layouts.pushes())
+		decider, err := r.start(ctx, s, c, s.locking(earlier == 0), false) // an earlier run may not have ended yet
 		if err != nil {
 			return err
 		}
@@ -96,7 +143,7 @@ func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Dec
 		if err := r.close(); err != nil {
 			return err
 		}
-		return insert(ctx, c, decider.Granted, nil)
+		return insert(ctx, c, decider.Granted, r.pushes, nil)
 	})
 	return decisions, err
 }
@@ -125,12 +172,12 @@ var errCrowded = errors.New("a recipient has many bookings")
 // bookOwnOnce is one run of the transaction. The locks are taken in one statement and the bookings read in a later one:
 // a single statement would read a snapshot from before its wait for the locks.
 func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order, rerun bool) ([][]booking.Decision, error) {
-	r := newBookingRead(orders, rerun, ownRows)
-	crowds, err := s.crowds.prepare(ctx, c, r)
+	r := newBookingRead(orders, rerun, ownRows, s.layouts.pushes())
+	crowds, err := s.crowds.prepare(ctx, c, r, s.locking(false))
 	if err != nil {
 		return nil, err
 	}
-	decider, err := r.start(ctx, c, lockSQL, false)
+	decider, err := r.start(ctx, s, c, s.locking(false), false)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +200,7 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order
 	if len(r.crowded) > 0 {
 		return nil, errCrowded
 	}
-	if err := insert(ctx, c, decider.Granted, crowds); err != nil {
+	if err := insert(ctx, c, decider.Granted, r.pushes, crowds); err != nil {
 		return nil, err
 	}
 	s.crowds.keep(crowds, r)
@@ -161,11 +208,12 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order
 }
 
 // insert stores the granted pushes and commits, in one exchange.
-func insert(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant, crowds *heldCrowds) error {
+func insert(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant, pushes parts, crowds *heldCrowds) error {
 	failpoint.Hit(failpoint.BookLocked)
 	b := &pgx.Batch{}
 	if len(granted) > 0 {
-		b.Queue(insertSQL, insertArgs(granted)...)
+		queueInsert(b, granted, pushes)
+		queueKeyed(b, granted)
 		crowds.queueChanged(b, granted)
 		queueNearLimits(b, granted)
 	}

@@ -16,13 +16,6 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// lockSQL waits for the locks named by sorted keys, until the transaction ends. tryLockSQL takes those that are free.
-// Both return the keys of locks that were not taken.
-const (
-	lockSQL    = `SELECT k FROM unnest($1::bigint[]) AS k WHERE pg_advisory_xact_lock(k) IS NULL`
-	tryLockSQL = `SELECT k FROM unnest($1::bigint[]) AS k WHERE NOT pg_try_advisory_xact_lock(k)`
-)
-
 // How many bookings of one recipient a transaction reads: one that tenants share, and one that a tenant has for itself.
 // A recipient with more is crowded.
 const (
@@ -35,8 +28,8 @@ const (
 const portion = 128
 
 // bookingRead reads what is decided by about a group of orders: the bookings around their send times, one span for each
-// recipient; the pushes that have one of their ids; and those that were made under one of their Idempotency-Keys. It
-// reads the bookings in portions, each when the first of its recipients is needed.
+// recipient; the pushes that have one of their ids; and what their Idempotency-Keys have made. It reads the bookings in
+// portions, each when the first of its recipients is needed.
 type bookingRead struct {
 	locks    []int64
 	at       map[quota.Recipient]int // in spans
@@ -44,19 +37,30 @@ type bookingRead struct {
 	ids      [][16]byte
 	requests [][16]byte
 	reach    time.Duration // of the policies
+	pushes   parts
 
-	begun   bool              // the transaction has begun, and has the locks
-	locked  []int64           // keys whose locks other transactions have
-	crowded []quota.Recipient // of whom not all bookings were read
+	begun     bool              // the transaction has begun, and has the locks
+	lockReads int               // results that tell of locks
+	locked    []int64           // keys whose locks other transactions have
+	crowded   []quota.Recipient // of whom not all bookings were read
+
+	existing []attempted // that have one of the ids
 
 	results pgx.BatchResults
+	asked   []portionRead
 	read    int // spans
 	err     error
 }
 
+// portionRead is a portion that was asked for.
+type portionRead struct {
+	spans int
+	reads []spansIn
+}
+
 // newBookingRead reads at most so many bookings of each recipient; 0: all.
-func newBookingRead(orders []order, rerun bool, most int) *bookingRead {
-	r := &bookingRead{at: map[quota.Recipient]int{}}
+func newBookingRead(orders []order, rerun bool, most int, pushes parts) *bookingRead {
+	r := &bookingRead{at: map[quota.Recipient]int{}, pushes: pushes}
 	for _, o := range orders {
 		r.reach = max(r.reach, o.Policy.Reach())
 		for _, d := range o.Drafts {
@@ -98,67 +102,116 @@ func (r *bookingRead) addRequest(id uuid.UUID) {
 
 func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
-// lockLiveSQL locks the rows in live of pushes that have one of the ids. Under the lock of its recipient a push keeps its
-// send time, by which the row is found.
-const lockLiveSQL = `
-	SELECT FROM unnest($1::uuid[]) AS n (id)
-	CROSS JOIN LATERAL (SELECT id, recipient_key, send_at FROM pushes WHERE id = n.id OFFSET 0) p
-	CROSS JOIN LATERAL (
-		SELECT FROM live WHERE recipient_key = p.recipient_key AND send_at = p.send_at AND push_id = p.id OFFSET 0 FOR UPDATE
-	) l`
+// lockLiveSQL locks the row in live of a push. Under the lock of its recipient a push keeps its send time, by which the
+// row is found.
+const lockLiveSQL = `SELECT FROM live WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND send_at = $2 AND push_id = $3 FOR UPDATE`
 
-// start begins a transaction, takes the locks and asks for everything else, in one exchange. If they are to be changed,
-// the pushes that have one of the ids are locked as well. The read must be closed.
-func (r *bookingRead) start(ctx context.Context, c *pgxpool.Conn, locks string, change bool) (*booking.Decider, error) {
+// start begins a transaction, takes the locks and asks for everything else, in one exchange. If there are ids, the pushes
+// that have them are looked for before; if they are to be changed, they are locked as well. The read must be closed.
+func (r *bookingRead) start(ctx context.Context, s *Store, c *pgxpool.Conn, locks locking, change bool) (*booking.Decider, error) {
+	if len(r.ids) > 0 {
+		if err := r.find(ctx, s, c, locks, change); err != nil {
+			return nil, err
+		}
+	}
 	b := &pgx.Batch{}
 	if !r.begun {
 		b.Queue(`begin isolation level read committed`)
-		b.Queue(locks, r.locks)
-	}
-	if change {
-		b.Queue(lockLiveSQL, r.ids)
+		r.lockReads = len(locks.queue(b, r.locks))
 	}
 	b.Queue(`SELECT clock_timestamp()`)
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p `+itsLive+` WHERE p.id = ANY ($1::uuid[])`, r.ids)
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p `+itsLive+` WHERE p.idempotency_id = ANY ($1::uuid[])`, r.requests)
+	if len(r.requests) > 0 {
+		b.Queue(s.layouts.keyedTables(), r.requests)
+	}
+	if !r.complete() {
+		b.Queue(countSQL)
+	}
 	for from := 0; from < len(r.spans); {
 		n := r.portion(from)
-		b.Queue(bookingsSQL, spanArgs(r.spans[from:from+n])...)
+		spans := r.spans[from : from+n]
+		reads := tablesOf(spans, r.pushes)
+		for _, read := range reads {
+			read.queue(b, spans)
+		}
+		r.asked = append(r.asked, portionRead{n, reads})
 		from += n
 	}
 	r.results = c.SendBatch(ctx, b)
-	s, err := r.snapshot(change)
+	snapshot, err := r.snapshot()
 	if err != nil {
 		_ = r.results.Close()
 		return nil, err
 	}
-	return booking.NewDecider(s), nil
+	return booking.NewDecider(snapshot), nil
+}
+
+// find begins the transaction, takes the locks, and reads the pushes that have one of the ids.
+func (r *bookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks locking, change bool) (err error) {
+	if !r.begun {
+		b := &pgx.Batch{}
+		b.Queue(`begin isolation level read committed`)
+		for _, asked := range locks.queue(b, r.locks) {
+			asked.Query(func(rows pgx.Rows) error {
+				r.locked, err = pgx.AppendRows(r.locked, rows, pgx.RowTo[int64])
+				return err
+			})
+		}
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		r.begun = true
+	}
+	if r.existing, err = s.readPushes(ctx, c, r.ids); err != nil || !change {
+		return err
+	}
+	for _, p := range r.existing {
+		key := push.RecipientKey(p.Tenant, p.Recipient)
+		if _, err := c.Exec(ctx, lockLiveSQL, key, p.SendAt, [16]byte(p.ID), shardsOf(key)); err != nil {
+			return err
+		}
+	}
+	r.existing, err = s.readPushes(ctx, c, r.ids)
+	return err
+}
+
+// complete reports whether all tables that may have bookings are known.
+func (r *bookingRead) complete() bool {
+	return !slices.ContainsFunc(r.spans, func(sp span) bool { return !sp.known && !r.pushes.covers(sp.view.From, sp.view.Until) })
 }
 
 // snapshot reads all but the bookings.
-func (r *bookingRead) snapshot(change bool) (s booking.Snapshot, err error) {
+func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
 	s.Views = r
+	for _, p := range r.existing {
+		s.Existing = append(s.Existing, p.Push)
+	}
 	if !r.begun {
 		if _, err := r.results.Exec(); err != nil {
 			return s, err
 		}
-		rows, _ := r.results.Query()
-		if r.locked, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
-			return s, err
-		}
-	}
-	if change {
-		if _, err := r.results.Exec(); err != nil {
-			return s, err
+		for range r.lockReads {
+			rows, _ := r.results.Query()
+			if r.locked, err = pgx.AppendRows(r.locked, rows, pgx.RowTo[int64]); err != nil {
+				return s, err
+			}
 		}
 	}
 	if err := r.results.QueryRow().Scan(&s.Now); err != nil {
 		return s, err
 	}
-	for range 2 {
+	if len(r.requests) > 0 {
 		rows, _ := r.results.Query()
-		if s.Existing, err = pgx.AppendRows(s.Existing, rows, collectPush); err != nil {
+		if s.Keyed, err = pgx.CollectRows(rows, collectKeyed); err != nil {
 			return s, err
+		}
+	}
+	if !r.complete() {
+		var n int
+		if err := r.results.QueryRow().Scan(&n); err != nil {
+			return s, err
+		}
+		if n != len(r.pushes.begins)+r.pushes.others {
+			return s, errStale
 		}
 	}
 	return s, nil
@@ -204,11 +257,14 @@ func (r *bookingRead) portion(from int) int {
 
 // next reads a portion.
 func (r *bookingRead) next() error {
-	spans := r.spans[r.read : r.read+r.portion(r.read)]
-	rows, _ := r.results.Query()
-	held, err := collectBookings(rows, len(spans))
-	if err != nil {
-		return err
+	asked := r.asked[0]
+	r.asked = r.asked[1:]
+	spans := r.spans[r.read : r.read+asked.spans]
+	held := make([][]booking.Held, len(spans))
+	for _, read := range asked.reads {
+		if err := read.collect(r.results, held); err != nil {
+			return err
+		}
 	}
 	for n := range spans {
 		sp := &spans[n]

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -24,58 +25,87 @@ type span struct {
 	keep      bool // its view outlives the transaction
 }
 
-func (s *span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
+func (s span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
 
 // statusNow is the state of a booking p. In the table, too, it is sending while programs of the release before are at work.
-const statusNow = `CASE WHEN p.status = 'scheduled' AND p.send_at <= statement_timestamp() AND ` + underWay + ` THEN 'sending' ELSE p.status END`
+func statusNow(shard string) string {
+	return `CASE WHEN p.status = 'scheduled' AND p.send_at <= statement_timestamp() AND ` + underWay(shard) + ` THEN 'sending' ELSE p.status END`
+}
 
-// bookingsSQL reads the bookings of many recipients.
-const bookingsSQL = `
-	SELECT q.i, p.id, p.send_at, ` + statusNow + `
+// bookingsSQL reads the bookings of many recipients in one table.
+var bookingsSQL = `
+	SELECT q.i, p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `
 	FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::bigint[])
 		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, most, i)
 	CROSS JOIN LATERAL (
-		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM pushes
-		WHERE recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sending', 'sent')
+		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM {pushes} p
+		WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sending', 'sent')
 			AND send_at > q.since AND send_at < q.until
 		LIMIT q.most -- also keeps the next line from choosing another index
 	) p
 	WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
 	ORDER BY q.i, p.send_at, p.id`
 
-func spanArgs(spans []span) []any {
-	var (
-		keys         = make([]int64, len(spans))
-		tenants      = make([][16]byte, len(spans))
-		recipients   = make([]string, len(spans))
-		since, until = make([]time.Time, len(spans)), make([]time.Time, len(spans))
-		most         = make([]*int64, len(spans)) // null: all
-	)
+// spansIn are spans of a list that a table has bookings of.
+type spansIn struct {
+	table string
+	spans []int
+}
+
+// tablesOf says which tables have bookings of which spans, in the order of time.
+func tablesOf(spans []span, pushes parts) (reads []spansIn) {
+	at := map[string]int{}
 	for i, sp := range spans {
+		if sp.known {
+			continue
+		}
+		for _, table := range pushes.between(sp.view.From, sp.view.Until) {
+			n, known := at[table]
+			if !known {
+				n, at[table] = len(reads), len(reads)
+				reads = append(reads, spansIn{table: table})
+			}
+			reads[n].spans = append(reads[n].spans, i)
+		}
+	}
+	slices.SortFunc(reads, func(a, b spansIn) int { return cmp.Compare(a.table, b.table) })
+	return reads
+}
+
+// queue asks for the bookings.
+func (r spansIn) queue(b *pgx.Batch, spans []span) {
+	n := len(r.spans)
+	var (
+		keys         = make([]int64, n)
+		tenants      = make([][16]byte, n)
+		recipients   = make([]string, n)
+		since, until = make([]time.Time, n), make([]time.Time, n)
+		most         = make([]*int64, n) // null: all
+	)
+	for i, at := range r.spans {
+		sp := spans[at]
 		keys[i], tenants[i], recipients[i] = sp.key(), sp.recipient.Tenant, sp.recipient.ID
 		since[i], until[i] = sp.view.From, sp.view.Until
-		switch {
-		case sp.known:
-			most[i] = new(int64)
-		case sp.most > 0:
+		if sp.most > 0 {
 			most[i] = new(int64(sp.most) + 1)
 		}
 	}
-	return []any{keys, tenants, recipients, since, until, most}
+	b.Queue(in(bookingsSQL, "{pushes}", r.table), keys, tenants, recipients, since, until, most, shardsOf(keys...))
 }
 
-// collectBookings returns the bookings of each of so many spans.
-func collectBookings(rows pgx.Rows, spans int) ([][]booking.Held, error) {
-	held := make([][]booking.Held, spans)
+// collect adds the bookings to those of each span.
+func (r spansIn) collect(res pgx.BatchResults, held [][]booking.Held) error {
+	rows, _ := res.Query()
 	var (
 		i int
 		b booking.Held
 	)
 	_, err := pgx.ForEachRow(rows, []any{&i, (*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
-		held[i-1] = append(held[i-1], b)
+		at := r.spans[i-1]
+		held[at] = append(held[at], b)
 		return nil
 	})
-	return held, err
+	return err
 }
 
 func bookingsOf(held []booking.Held) []quota.Booking {
@@ -96,27 +126,35 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
 		return nil, false, err
 	}
-	held, err := s.glanceGroup.Do(span{recipient: r, view: quota.View{From: from, Until: until}, most: sharedRows})
+	held, err := s.glanceGroups.Do(span{recipient: r, view: quota.View{From: from, Until: until}, most: sharedRows})
 	return held, err == nil && len(held) <= sharedRows, err
 }
 
 func (s *Store) glanceTogether(ctx context.Context, spans []span) ([][]booking.Held, error) {
 	var held [][]booking.Held
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		rows, _ := c.Query(ctx, bookingsSQL, spanArgs(spans)...)
+		reads := tablesOf(spans, s.layouts.pushes())
+		b := &pgx.Batch{}
+		for _, r := range reads {
+			r.queue(b, spans)
+		}
+		res := c.SendBatch(ctx, b)
+		held = make([][]booking.Held, len(spans))
 		var err error
-		held, err = collectBookings(rows, len(spans))
-		return err
+		for _, r := range reads {
+			err = cmp.Or(err, r.collect(res, held))
+		}
+		return cmp.Or(res.Close(), err)
 	})
 	return held, err
 }
 
-// inOrderSQL reads bookings of one recipient, the first of them by time, as the index has them.
-const inOrderSQL = `
-	SELECT p.id, p.send_at, ` + statusNow + `
+// inOrderSQL reads bookings of one recipient in one table, the first of them by time, as the index has them.
+var inOrderSQL = `
+	SELECT p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `
 	FROM (
-		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM pushes
-		WHERE recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
+		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM {pushes} p
+		WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
 		ORDER BY send_at LIMIT $6
 	) p
 	WHERE p.tenant_id = $2 AND p.recipient = $3
@@ -155,12 +193,22 @@ func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until tim
 func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time.Time, most int, start func(), add func(*booking.Held)) error {
 	return s.read(ctx, r.Tenant, func(ctx context.Context, c reader) error {
 		start()
-		rows, _ := c.Query(ctx, inOrderSQL, push.RecipientKey(r.Tenant, r.ID), [16]byte(r.Tenant), r.ID, from, until, most+1)
-		var b booking.Held
-		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
-			add(&b)
-			return nil
-		})
-		return err
+		if err := s.certain(ctx, c, from, until); err != nil {
+			return err
+		}
+		left, key := most+1, push.RecipientKey(r.Tenant, r.ID)
+		for _, table := range s.layouts.pushes().between(from, until) {
+			rows, _ := c.Query(ctx, in(inOrderSQL, "{pushes}", table), key, [16]byte(r.Tenant), r.ID, from, until, left, shardsOf(key))
+			var b booking.Held
+			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
+				add(&b)
+				left--
+				return nil
+			})
+			if err != nil || left == 0 {
+				return err
+			}
+		}
+		return nil
 	})
 }

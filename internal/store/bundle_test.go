@@ -129,7 +129,7 @@ var (
 // finish ends a claimed attempt in one of these ways.
 func (b *bundle) finish(t testing.TB, c booking.Claim, f booking.Finish) (more bool) {
 	t.Helper()
-	f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+	f.Attempt = c.Attempted()
 	more, err := b.Finish(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)

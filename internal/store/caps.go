@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -20,19 +21,26 @@ func (s *Store) Pending(ctx context.Context, tenant uuid.UUID, most int) (int, e
 // Recipients counts the recipients of a tenant who have a push that is scheduled, being sent or sent on a day, up to
 // most. It reads all pushes of that day.
 func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day booking.Day, most int) (int, error) {
+	begin, end := day.Begin(), (day + 1).Begin()
 	return s.count(ctx, tenant, `
 		SELECT count(*) FROM (
 			SELECT DISTINCT recipient_key FROM (
-				SELECT recipient_key, status FROM pushes WHERE tenant_id = $1 AND send_at >= $3 AND send_at < $4
+				SELECT recipient_key, status FROM {pushes} p WHERE tenant_id = $1 AND send_at >= $3 AND send_at < $4
 				OFFSET 0 -- keeps the next line from choosing another index
 			) p
 			WHERE status IN ('scheduled', 'sending', 'sent') LIMIT $2
-		) r`, most, day.Begin(), (day + 1).Begin())
+		) r`, most, begin, end)
 }
 
-func (s *Store) count(ctx context.Context, tenant uuid.UUID, sql string, args ...any) (n int, err error) {
+// count runs a statement with the tenant as its first argument. What it counts in pushes is between the last two.
+func (s *Store) count(ctx context.Context, tenant uuid.UUID, sql string, most int, between ...time.Time) (n int, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, sql, append([]any{[16]byte(tenant)}, args...)...)
+		args := []any{[16]byte(tenant), most}
+		if len(between) > 0 {
+			sql = in(sql, "{pushes}", s.layouts.pushes().all(between[0], between[1].Add(-1))...)
+			args = append(args, between[0], between[1])
+		}
+		rows, _ := c.Query(ctx, sql, args...)
 		n, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
 		return err
 	})

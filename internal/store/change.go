@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -15,16 +16,13 @@ import (
 
 // cancelSQL takes the row in live first, as all do that change a push: so a claim has it, or the cancel. A move that is
 // committed meanwhile hides the row from the statement, which then changes nothing and is run again.
-const cancelSQL = `
+var cancelSQL = tells(`
 	WITH taken AS (
-		DELETE FROM live l USING pushes p
-		WHERE p.id = $1 AND p.tenant_id = $2
-			AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NULL
-		RETURNING l.push_id
+		DELETE FROM live WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NULL RETURNING push_id
 	), canceled AS (
-		UPDATE pushes p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = clock_timestamp()
-		FROM taken WHERE p.id = taken.push_id RETURNING p.recipient_key
-	)` + fewerSQL + `(SELECT recipient_key FROM canceled)`
+		UPDATE {pushes} p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = statement_timestamp()
+		FROM taken WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
+	){told}`+fewerSQL+`(SELECT recipient_key FROM canceled)`, `canceled`, becomes(push.Canceled))
 
 // cancelTries is how often a cancel is run. Each move, or attempt that ends, can cost it one.
 const cancelTries = 20
@@ -33,15 +31,18 @@ const cancelTries = 20
 // comes with [push.ErrNotCancelable], or there is none: [push.ErrNotFound].
 func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		pushes := s.layouts.pushes()
 		for range cancelTries {
-			if _, err = c.Exec(ctx, cancelSQL, [16]byte(id), [16]byte(tenant)); err != nil {
+			if p, err = s.readPush(ctx, c, tenant, id); err != nil || p.Status != push.Scheduled {
 				return err
 			}
-			if p, err = readPush(ctx, c, tenant, id); err != nil || p.Status != push.Scheduled {
+			sql, key := cancelSQL.sql(pushes.at(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
+			if _, err = c.Exec(ctx, sql, [16]byte(id), key, p.SendAt, shardsOf(key)); err != nil {
 				return err
 			}
 		}
-		return nil
+		p, err = s.readPush(ctx, c, tenant, id)
+		return err
 	})
 	if err == nil && p.Status != push.Canceled {
 		err = push.ErrNotCancelable
@@ -54,8 +55,8 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		r := newBookingRead([]order{{o, true}}, true, 0)
-		decider, err := r.start(ctx, c, lockSQL, true)
+		r := newBookingRead([]order{{o, true}}, true, 0, s.layouts.pushes())
+		decider, err := r.start(ctx, s, c, s.locking(false), true)
 		if err != nil {
 			return err
 		}
@@ -64,21 +65,52 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 			return err
 		}
 		failpoint.Hit(failpoint.MoveLocked)
-		return writeMove(ctx, c, decider.Granted)
+		return writeMove(ctx, c, r, decider.Granted)
 	})
 	return v, err
 }
 
-func writeMove(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant) error {
+// movedColumns are those of pushes that a move leaves as they are, in front of the others.
+const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, ttl_ms, status, freed, attempts, attempted_at,
+	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at`
+
+// moveSQL moves a push within its table. carrySQL moves it to the one that holds the new send time.
+var (
+	moveSQL = tells(`
+	WITH moved AS (
+		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp()
+		WHERE {p.shard} = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
+	){told}
+	SELECT`, `moved`, scheduled)
+	carrySQL = tells(`
+	WITH gone AS (
+		DELETE FROM {left} p WHERE {p.shard} = ANY ($6::smallint[]) AND id = $1 RETURNING `+movedColumns+`
+	), moved AS (
+		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, updated_at)
+		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, statement_timestamp() FROM gone
+		RETURNING p.id{whole}
+	){told}
+	SELECT`, `moved`, scheduled)
+)
+
+func writeMove(ctx context.Context, c *pgxpool.Conn, r *bookingRead, granted []booking.Grant) error {
 	b := &pgx.Batch{}
 	for _, g := range granted {
+		before := r.existing[0]
+		old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
 		b.Queue(`
-			UPDATE live SET send_at = $2, next_at = $2, expires_at = $3, plan = $4, bulk = $5, phase = $5::bool::int
-			WHERE recipient_key = (SELECT recipient_key FROM pushes WHERE id = $1) AND push_id = $1`,
-			[16]byte(g.Push.ID), g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk)
-		b.Queue(`
-			UPDATE pushes SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = clock_timestamp()
-			WHERE id = $1`, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen)
+			UPDATE live SET send_at = $3, next_at = $3, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int
+			WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
+			[16]byte(g.Push.ID), key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
+		table, to := r.pushes.at(old), r.pushes.at(g.Push.SendAt)
+		sql := moveSQL.sql(table)
+		switch {
+		case table != to:
+			sql = strings.ReplaceAll(carrySQL.sql(to), "{left}", table)
+		case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
+			sql = in(moveSQL.whole, "{pushes}", table) // nothing to tell
+		}
+		b.Queue(sql, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, shardsOf(key))
 		(*heldCrowds)(nil).queueChanged(b, granted)
 		queueNearLimits(b, granted)
 	}

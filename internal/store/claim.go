@@ -18,10 +18,10 @@ func (s *Store) Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim,
 		return booking.Claim{}, err
 	}
 	o.Token = uuid.New()
-	return s.claimGroup.Do(o)
+	return s.claimGroups.Do(o)
 }
 
-// ClaimAll is Claim for different recipients in one transaction, which waits for no lock: where another transaction has
+// ClaimAll is Claim for different recipients in one transaction for each lane, which waits for no lock: where another transaction has
 // a recipient's, the claim says [booking.Wait]. There is one claim for each order, in the same order.
 func (s *Store) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
 	if err := ctx.Err(); err != nil || len(orders) == 0 {
@@ -35,32 +35,50 @@ func (s *Store) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]bo
 		observe(len(orders))
 	}
 	// A caller that is told to stop must not leave behind claims that it knows nothing of.
-	return s.claimTogether(context.WithoutCancel(ctx), orders)
+	ctx = context.WithoutCancel(ctx)
+	claims, any := make([]booking.Claim, len(orders)), false
+	for part := range byLane(orders, s.cfg.Lanes, claimKey) {
+		of := make([]booking.ClaimOrder, len(part))
+		for n, i := range part {
+			of[n] = orders[i]
+		}
+		made, err := s.claimTogether(ctx, of)
+		switch {
+		case err == nil:
+			any = true
+		case !any:
+			return nil, err
+		default: // what other lanes have claimed is not to be lost
+			made = slices.Repeat([]booking.Claim{{Outcome: booking.Again}}, len(part))
+		}
+		for n, i := range part {
+			claims[i] = made[n]
+		}
+	}
+	return claims, nil
 }
+
+func claimKey(o booking.ClaimOrder) int64 { return o.RecipientKey }
 
 func (s *Store) claimTogether(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
 	var claims []booking.Claim
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
-		locks := tryLockSQL
-		if earlier > 0 {
-			locks = lockSQL // an earlier run may not have ended yet
-		}
 		var err error
-		claims, err = s.claim(ctx, c, locks, orders)
+		claims, err = s.claim(ctx, c, s.locking(earlier == 0), orders) // an earlier run may not have ended yet
 		return err
 	})
 	return claims, err
 }
 
 // claim is one run of the transaction.
-func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks string, orders []booking.ClaimOrder) ([]booking.Claim, error) {
+func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks locking, orders []booking.ClaimOrder) ([]booking.Claim, error) {
 	first := firstOrders(orders)
 	found, err := s.readClaims(ctx, c, locks, orders, first)
 	if err != nil {
 		return nil, err
 	}
 	claims := make([]booking.Claim, len(orders))
-	w := newClaimWrite(found.now)
+	w := newClaimWrite(found.now, s.layouts.pushes(), s)
 	for i, o := range orders {
 		if earlier := first[o.RecipientKey]; earlier < i {
 			claims[i] = o.Behind(orders[earlier], found.now)

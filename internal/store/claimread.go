@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -20,6 +21,9 @@ type claimState struct {
 	now        time.Time
 	recipients map[int64]*booking.ClaimState
 }
+
+// clockMargin is by how much Postgres' clock may change against ours between two looks at it.
+const clockMargin = time.Minute
 
 // longestLease is how long other workers' leases may be, or those of this one before its settings were changed: an
 // attempt counts from its end, but is found by its beginning.
@@ -50,104 +54,180 @@ func newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead
 	return q
 }
 
+// claimLiveSQL reads what is due and what is under way. What is under way comes first.
+const claimLiveSQL = `
+	SELECT k.k, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed
+	FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
+	CROSS JOIN LATERAL (
+		SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
+			SELECT * FROM live
+			WHERE shard = ANY ($6::smallint[]) AND recipient_key = k.k AND send_at <= statement_timestamp() + $2
+			OFFSET 0 -- keeps the next line from choosing another index
+		) l
+		WHERE token IS NOT NULL OR next_at <= statement_timestamp() + $2
+			AND ($5::text[] IS NULL OR channel = ANY ($5) OR channel = k.channel)
+		ORDER BY token, allowed DESC, greatest(next_at, statement_timestamp()), send_at, push_id
+		LIMIT 3
+	) l`
+
+// bodiesSQL reads the pushes of rows of live that were read before.
+const bodiesSQL = `
+	SELECT ` + pushColumns + `, l.i
+	FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[]) AS l (push_id, token, attempts, started_at, i)
+	CROSS JOIN LATERAL (SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($6::smallint[]) AND id = l.push_id OFFSET 0) p`
+
+// recentSendsSQL reads what was sent to recipients.
+const recentSendsSQL = `
+	SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at
+	FROM unnest($1::bigint[]) AS k
+	CROSS JOIN LATERAL (
+		SELECT tenant_id, recipient, push_id, handed_at, ended_at FROM {sends} s
+		WHERE {s.shard} = ANY ($3::smallint[]) AND recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
+		OFFSET 0
+	) s
+	ORDER BY k.k, at`
+
+// sendFound is a send that a claim found.
+type sendFound struct {
+	key       int64
+	tenant    uuid.UUID
+	recipient string
+	quota.Booking
+}
+
+// liveFound is a row of live that a claim found.
+type liveFound struct {
+	key     int64
+	id      uuid.UUID
+	sendAt  time.Time
+	token   uuid.UUID // Nil: it waits
+	number  int       // of attempts
+	started *time.Time
+	next    time.Time
+	allowed bool
+	push    push.Push
+}
+
 // readClaims takes the recipients' locks and reads, in later statements, what is due, what is under way and what was
-// sent. It should not wait for a lock: other recipients' pushes would have to wait as well.
-func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks string, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
+// sent, and then the pushes themselves. It should not wait for a lock: other recipients' pushes would have to wait as well.
+func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
 	q := newClaimRead(orders, first)
+	found := &claimState{recipients: make(map[int64]*booking.ClaimState, len(q.keys))}
+	var (
+		live  []liveFound
+		sends []sendFound
+	)
+	shards := shardsOf(q.keys...)
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
-	b.Queue(locks, q.keys)
-	b.Queue(`
-		SELECT `+pushColumns+`, k.k, l.token, l.next_at, l.allowed
-		FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
-		CROSS JOIN LATERAL (
-			SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
-				SELECT * FROM live
-				WHERE recipient_key = k.k AND send_at <= statement_timestamp() + $2
-				OFFSET 0 -- keeps the next line from choosing another index
-			) l
-			WHERE token IS NOT NULL OR next_at <= statement_timestamp() + $2
-				AND ($5::text[] IS NULL OR channel = ANY ($5) OR channel = k.channel)
-			ORDER BY token, allowed DESC, greatest(next_at, statement_timestamp()), send_at, push_id -- what is under way first
-			LIMIT 3
-		) l
-		CROSS JOIN LATERAL (SELECT * FROM pushes WHERE id = l.push_id OFFSET 0) p`, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels)
-	b.Queue(`
-		SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at
-		FROM unnest($1::bigint[]) AS k
-		CROSS JOIN LATERAL (
-			SELECT tenant_id, recipient, push_id, handed_at, ended_at FROM sends
-			WHERE recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
-			OFFSET 0
-		) s
-		ORDER BY k.k, at`, q.keys, q.reach)
-	b.Queue(`SELECT clock_timestamp()`) // last: an attempt that was seen to have ended did so before the next begins
-	res := c.SendBatch(ctx, b)
-	found, err := readClaimState(res, len(q.keys))
-	if closeErr := res.Close(); err == nil {
-		err = closeErr
+	for _, asked := range locks.queue(b, q.keys) {
+		asked.Query(func(rows pgx.Rows) error {
+			var key int64
+			_, err := pgx.ForEachRow(rows, []any{&key}, func() error {
+				found.of(key).Locked = true
+				return nil
+			})
+			return err
+		})
 	}
-	return found, err
-}
-
-func readClaimState(res pgx.BatchResults, recipients int) (*claimState, error) {
-	found := &claimState{recipients: make(map[int64]*booking.ClaimState, recipients)}
-	if _, err := res.Exec(); err != nil {
+	b.Queue(claimLiveSQL, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels, shards).Query(func(rows pgx.Rows) (err error) {
+		live, err = pgx.CollectRows(rows, scanLive)
+		return err
+	})
+	since, until := s.recently(q.reach)
+	b.Queue(in(recentSendsSQL, "{sends}", s.layouts.sends().all(since, until)...), q.keys, q.reach, shards).Query(func(rows pgx.Rows) (err error) {
+		sends, err = pgx.CollectRows(rows, scanSend)
+		return err
+	})
+	// Last: an attempt that was seen to have ended did so before the next begins.
+	b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&found.now) })
+	if err := c.SendBatch(ctx, b).Close(); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(pgx.CollectableRow) error{found.readLocked, found.readLive, found.readSend} {
-		rows, _ := res.Query()
-		for rows.Next() {
-			if err := read(rows); err != nil {
-				rows.Close()
-				return nil, err
-			}
-		}
-		if err := rows.Err(); err != nil {
-			return nil, err
+	s.ahead.Store(int64(time.Until(found.now)))
+	if found.now.Add(-q.reach).Before(since) || found.now.After(until) {
+		return nil, errStale
+	}
+	if err := s.readBodies(ctx, c, live); err != nil {
+		return nil, err
+	}
+	for _, l := range live {
+		found.add(l)
+	}
+	for _, send := range sends {
+		if d := found.of(send.key); d.Due.Tenant == send.tenant && d.Due.Recipient == send.recipient {
+			d.Sends = append(d.Sends, send.Booking)
 		}
 	}
-	return found, res.QueryRow().Scan(&found.now)
+	return found, nil
 }
 
-func (s *claimState) readLocked(row pgx.CollectableRow) error {
-	var key int64
-	err := row.Scan(&key)
-	s.of(key).Locked = true
-	return err
+// recently are times between which lies what is now less than so long ago, by Postgres' clock, as far as that is known.
+func (s *Store) recently(reach time.Duration) (since, until time.Time) {
+	now := time.Now().Add(time.Duration(s.ahead.Load()))
+	return now.Add(-reach - clockMargin), now.Add(clockMargin)
 }
 
-func (s *claimState) readLive(row pgx.CollectableRow) error {
-	var (
-		key     int64
-		token   uuid.UUID
-		next    time.Time
-		allowed bool
-	)
-	p, err := scanPush(row, &key, (*zeronull.UUID)(&token), &next, &allowed)
-	switch d := s.of(key); {
-	case token != uuid.Nil:
-		d.InFlight = append(d.InFlight, booking.InFlight{Push: p, Token: token, LeaseUntil: next})
-	case allowed && d.Due.ID == uuid.Nil:
-		d.Due = p
+func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
+	err = row.Scan(&l.key, (*[16]byte)(&l.id), &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed)
+	return l, err
+}
+
+// readBodies reads the pushes of rows of live.
+func (s *Store) readBodies(ctx context.Context, c batcher, live []liveFound) error {
+	pushes, b := s.layouts.pushes(), &pgx.Batch{}
+	for table, rows := range byTable(live, func(l liveFound) string { return pushes.at(l.sendAt) }) {
+		var (
+			ids      [][16]byte
+			keys     []int64
+			tokens   []*[16]byte
+			attempts []int32
+			started  []*time.Time
+			at       []int32
+		)
+		for _, i := range rows {
+			l := &live[i]
+			keys = append(keys, l.key)
+			ids, attempts, started, at = append(ids, l.id), append(attempts, int32(l.number)), append(started, l.started), append(at, int32(i))
+			var token *[16]byte
+			if l.token != uuid.Nil {
+				token = (*[16]byte)(&l.token)
+			}
+			tokens = append(tokens, token)
+		}
+		b.Queue(in(bodiesSQL, "{pushes}", table), ids, tokens, attempts, started, at, shardsOf(keys...)).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var i int
+				p, err := scanPush(rows, &i)
+				if err != nil {
+					return err
+				}
+				live[i].push = p
+			}
+			return rows.Err()
+		})
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return c.SendBatch(ctx, b).Close()
+}
+
+func (s *claimState) add(l liveFound) {
+	switch d := s.of(l.key); {
+	case l.push.ID == uuid.Nil: // it was ended and moved meanwhile
+	case l.token != uuid.Nil:
+		d.InFlight = append(d.InFlight, booking.InFlight{Push: l.push, Token: l.token, LeaseUntil: l.next})
+	case l.allowed && d.Due.ID == uuid.Nil:
+		d.Due = l.push
 	default:
 		d.More = true
 	}
-	return err
 }
 
-func (s *claimState) readSend(row pgx.CollectableRow) error {
-	var (
-		key       int64
-		tenant    uuid.UUID
-		recipient string
-		b         quota.Booking
-	)
-	err := row.Scan(&key, (*[16]byte)(&tenant), &recipient, (*[16]byte)(&b.ID), &b.At)
-	if d := s.of(key); d.Due.Tenant == tenant && d.Due.Recipient == recipient {
-		d.Sends = append(d.Sends, b)
-	}
-	return err
+func scanSend(row pgx.CollectableRow) (f sendFound, err error) {
+	err = row.Scan(&f.key, (*[16]byte)(&f.tenant), &f.recipient, (*[16]byte)(&f.ID), &f.At)
+	return f, err
 }
 
 func (s *claimState) of(key int64) *booking.ClaimState {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // These statements change what waits and is still as it was read: n names it. All of them take its row in live first, as
@@ -24,39 +25,59 @@ const (
 	UPDATE live l SET phase = 2, token = n.token, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more
 	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bool[])
 		AS n (recipient_key, send_at, id, plan, lease_until, token, more)
-	WHERE ` + asRead + `
+	WHERE l.shard = ANY ($9::smallint[]) AND ` + asRead + `
 	RETURNING l.push_id`
 
-	putOffSQL = `
+	putOff = `
 	WITH changed AS (
 		UPDATE live l SET next_at = n.next_at, plan = l.plan + 1
 		FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[]) AS n (recipient_key, send_at, id, plan, next_at)
-		WHERE ` + asRead + `
+		WHERE l.shard = ANY ($7::smallint[]) AND ` + asRead + `
 		RETURNING l.push_id, l.next_at
-	), told AS (
-		UPDATE pushes p SET next_at = changed.next_at, plan = p.plan + 1, updated_at = $6 FROM changed WHERE p.id = changed.push_id
-	)
+	), put_off AS (
+		UPDATE {pushes} p SET next_at = changed.next_at, plan = p.plan + 1, updated_at = $6 FROM changed
+		WHERE {p.shard} = ANY ($7::smallint[]) AND p.id = changed.push_id
+		RETURNING p.id{whole}
+	){told}
 	SELECT push_id FROM changed`
 
-	tooLateSQL = `
+	tooLate = `
 	WITH taken AS (
 		DELETE FROM live l
 		USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan)
-		WHERE ` + asRead + `
+		WHERE l.shard = ANY ($6::smallint[]) AND ` + asRead + `
 		RETURNING l.push_id
 	), ended AS (
-		UPDATE pushes p SET status = 'expired', freed = true, plan = p.plan + 1, updated_at = $5, last_error = 'it expired before it could be sent'
-		FROM taken WHERE p.id = taken.push_id
-		RETURNING p.recipient_key
-	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended))
+		UPDATE {pushes} p SET status = 'expired', freed = true, plan = p.plan + 1, updated_at = $5, last_error = 'it expired before it could be sent'
+		FROM taken WHERE {p.shard} = ANY ($6::smallint[]) AND p.id = taken.push_id
+		RETURNING p.recipient_key{whole}
+	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended)){told}
 	SELECT push_id FROM taken`
+)
+
+var (
+	putOffSQL  = tells(putOff, `put_off`, deferred)
+	tooLateSQL = tells(tooLate, `ended`, becomes(push.Expired))
 )
 
 // flagSQL tells attempts under way that another push of the recipient waits.
 const flagSQL = `
 	UPDATE live l SET more_due = true FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
-	WHERE l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NOT NULL
+	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id
+		AND l.token IS NOT NULL
 	RETURNING l.push_id`
+
+// inTables queues a statement of claims, putOffs or expiries for each table of pushes that it concerns.
+func (w *claimWrite) inTables(b *pgx.Batch, r *liveRows, sql telling, args func(r *liveRows) []any) {
+	for table, rows := range byTable(r.sendAt, w.pushes.at) {
+		part := &liveRows{}
+		for _, i := range rows {
+			part.keys, part.sendAt, part.ids = append(part.keys, r.keys[i]), append(part.sendAt, r.sendAt[i]), append(part.ids, r.ids[i])
+			part.plans, part.times = append(part.plans, r.plans[i]), append(part.times, r.times[i])
+		}
+		b.Queue(w.store.joiningOf(sql).sql(table), args(part)...)
+	}
+}
 
 // liveRows are rows of live as they were read, one array per column.
 type liveRows struct {
@@ -83,6 +104,8 @@ type liveRow struct {
 // claimWrite gathers what a group of claims changes.
 type claimWrite struct {
 	now                   time.Time
+	pushes                parts
+	store                 *Store
 	claimed, putOff, late liveRows
 	tokens                [][16]byte
 	more                  []bool
@@ -90,8 +113,8 @@ type claimWrite struct {
 	claims                map[uuid.UUID]int // which claim a push or an attempt under way belongs to
 }
 
-func newClaimWrite(now time.Time) *claimWrite {
-	return &claimWrite{now: now, claims: map[uuid.UUID]int{}}
+func newClaimWrite(now time.Time, pushes parts, s *Store) *claimWrite {
+	return &claimWrite{now: now, pushes: pushes, store: s, claims: map[uuid.UUID]int{}}
 }
 
 // add notes what the i-th claim, for this recipient key, changes.
@@ -128,7 +151,7 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
 	b := &pgx.Batch{}
 	if r := &w.claimed; len(r.ids) > 0 {
-		b.Queue(claimSQL, r.keys, r.sendAt, r.ids, r.plans, r.times, w.tokens, w.more, w.now)
+		b.Queue(w.store.joining(claimSQL), r.keys, r.sendAt, r.ids, r.plans, r.times, w.tokens, w.more, w.now, shardsOf(r.keys...))
 	}
 	if len(w.busy) > 0 {
 		slices.SortFunc(w.busy, func(a, b liveRow) int { return bytes.Compare(a.id[:], b.id[:]) }) // as finishes lock them
@@ -136,14 +159,12 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 		for _, l := range w.busy {
 			r.add(l)
 		}
-		b.Queue(flagSQL, r.keys, r.sendAt, r.ids)
+		b.Queue(w.store.joining(flagSQL), r.keys, r.sendAt, r.ids, shardsOf(r.keys...))
 	}
-	if r := &w.putOff; len(r.ids) > 0 {
-		b.Queue(putOffSQL, r.keys, r.sendAt, r.ids, r.plans, r.times, w.now)
-	}
-	if r := &w.late; len(r.ids) > 0 {
-		b.Queue(tooLateSQL, r.keys, r.sendAt, r.ids, r.plans, w.now)
-	}
+	w.inTables(b, &w.putOff, putOffSQL, func(r *liveRows) []any {
+		return []any{r.keys, r.sendAt, r.ids, r.plans, r.times, w.now, shardsOf(r.keys...)}
+	})
+	w.inTables(b, &w.late, tooLateSQL, func(r *liveRows) []any { return []any{r.keys, r.sendAt, r.ids, r.plans, w.now, shardsOf(r.keys...)} })
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)
 	failpoint.Hit(failpoint.ClaimCommitting)

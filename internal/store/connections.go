@@ -24,10 +24,10 @@ import (
 var startup = map[string]string{"timezone": "UTC", "application_name": "sendquota"}
 
 // planner are the settings of all transactions. Every statement here is served by an index. A plan cached while a table
-// was small, or never analyzed, must not scan it later.
+// was small, or never analyzed, must not scan it later. Nor is one worth a start of parallel workers.
 var planner = map[string]string{
 	"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
-	"plan_cache_mode": "force_generic_plan", "jit": "off",
+	"plan_cache_mode": "force_generic_plan", "jit": "off", "max_parallel_workers_per_gather": "0",
 }
 
 // idleLimit is the setting of Postgres for how long a transaction may stand still before its locks are taken away from
@@ -43,6 +43,9 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, route *route,
 	}
 	pc.MaxConns, pc.MinConns = int32(most), int32(least)
 	settings := maps.Clone(planner)
+	if cfg.Lanes == push.Shards {
+		settings["plan_cache_mode"] = "force_custom_plan" // for the server that has the shard
+	}
 	// A program that is frozen, or cut off, must not keep its locks.
 	settings[idleLimit] = cmp.Or(pc.ConnConfig.RuntimeParams[idleLimit], milliseconds(2*cfg.Timeout))
 	maps.Copy(pc.ConnConfig.RuntimeParams, startup)
@@ -87,8 +90,9 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // work uses a connection. It is told how often it ran before.
 type work func(ctx context.Context, c *pgxpool.Conn, earlier int) error
 
-// inTx runs work in a transaction of its own and, if Postgres says or means "try again", runs it again from the start.
-// work must therefore find its own rows if an earlier run was committed after all.
+// inTx runs work on a connection and, if Postgres says or means "try again", runs it again from the start. Each statement
+// is a transaction of its own unless work begins one; what work leaves open when it fails is rolled back. work must find
+// its own rows if an earlier run was committed after all.
 func (s *Store) inTx(ctx context.Context, work work) error { return s.repeat(ctx, s.pool, work) }
 
 // change is inTx for a request of one tenant. A tenant has a part of the connections for them.
@@ -167,15 +171,25 @@ func (s *Store) within(ctx context.Context, part *part, tenant uuid.UUID, do fun
 func (s *Store) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	for earlier := 0; ; earlier++ {
-		err := onConn(ctx, pool, func(c *pgxpool.Conn) error { return work(ctx, c, earlier) })
-		if err == nil || earlier == 4 || !again(err) {
+	for earlier, tries := 0, 0; ; earlier++ {
+		err := onConn(ctx, pool, func(c *pgxpool.Conn) error {
+			if err := s.layouts.fresh(ctx, c); err != nil {
+				return err
+			}
+			return work(ctx, c, earlier)
+		})
+		made, parted := s.makePart(ctx, err)
+		if made > 0 {
+			continue // the rows of one transaction may lack several
+		}
+		if err == nil || tries == 4 || !s.layouts.mend(err) && !parted && !again(err) {
 			return classify(err)
 		}
 		select {
 		case <-ctx.Done():
 			return classify(err)
-		case <-time.After(20 * time.Millisecond << (2 * earlier)):
+		case <-time.After(20 * time.Millisecond << (2 * tries)):
+			tries++
 		}
 	}
 }

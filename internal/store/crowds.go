@@ -99,7 +99,7 @@ type heldCrowds struct {
 // prepare gets the crowded recipients of a read ready: it begins the transaction and takes the locks, and where there
 // are only a few of them, has the bookings that are kept used, or all bookings read. Without crowded recipients it does
 // nothing.
-func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (*heldCrowds, error) {
+func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead, locks locking) (*heldCrowds, error) {
 	var held heldCrowds
 	for i := range r.spans {
 		if sp := &r.spans[i]; s.knows(sp.recipient) {
@@ -110,7 +110,7 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (
 	if len(held.spans) == 0 || len(held.spans) > crowdsAtOnce {
 		return nil, nil
 	}
-	if err := held.read(ctx, c, r); err != nil {
+	if err := held.read(ctx, c, r, locks); err != nil {
 		return nil, err
 	}
 	r.begun = true
@@ -128,14 +128,14 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead) (
 }
 
 // read begins the transaction, takes the locks and reads the versions.
-func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead) error {
+func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead, locks locking) error {
 	keys := make([]int64, len(h.spans))
 	for n, i := range h.spans {
 		keys[n] = r.spans[i].key()
 	}
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
-	b.Queue(lockSQL, r.locks)
+	locks.queue(b, r.locks)
 	b.Queue(`INSERT INTO crowds (recipient_key) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING`, keys)
 	h.versions, h.changed = map[int64]uuid.UUID{}, map[int64]bool{}
 	b.Queue(`SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[])`, keys).Query(func(rows pgx.Rows) error {

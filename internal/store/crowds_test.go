@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -221,6 +222,39 @@ func TestBook_LongTransactionsPerTenant(t *testing.T) {
 		book(t, b.Store, threeRules, draft(calm, "calm", time.Duration(10+i)*time.Hour))
 		if n := ask[int](t, b.db, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); n != 3 {
 			t.Errorf("%d transactions wait, want two of the tenant that was alone, and one of the other", n)
+		}
+	}
+}
+
+// TestCrowd_NoParallelWorkers: a server that holds parallel plans for cheap makes none for the programs. Starting a
+// worker takes longer than a submit for a crowd.
+func TestCrowd_NoParallelWorkers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, cost := range []string{"parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size", "min_parallel_index_scan_size"} {
+		b.exec(t, fmt.Sprintf(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %%I SET %s = 0', current_database()); END $$`, cost))
+	}
+	st := openURL(t, b.url, store.Config{})
+	b.fill(t, "anna", 2000, began.Add(time.Hour), 2*time.Second)
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 100 {
+			v := book(t, st, crowdPolicy, draft(b.tenant, "anna", 3*time.Hour+time.Duration(i)*time.Second))
+			if _, err := st.Push(t.Context(), b.tenant, v.Push.ID); v.Outcome == booking.Booked && err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for {
+		if n := ask[int](t, b.watch, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'parallel worker'`); n > 0 {
+			t.Errorf("%d parallel workers", n)
+		}
+		select {
+		case <-done:
+			return
+		default:
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestClaim_ConnectionsCut(t *testing.T) {
 					attempts[c.Push.ID]++
 					mu.Unlock()
 					f := sent
-					f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+					f.Attempt = c.Attempted()
 					for _, err = b.Finish(t.Context(), f); errors.Is(err, push.ErrUnavailable); {
 						_, err = b.Finish(t.Context(), f)
 					}

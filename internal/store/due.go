@@ -23,7 +23,7 @@ func dueSQL(direction string) string {
 	CROSS JOIN ` + kinds + `
 	CROSS JOIN LATERAL (
 		SELECT recipient_key, tenant_id, next_at FROM live
-		WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
+		WHERE {shard} channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 			AND (next_at, recipient_key & 255, recipient_key >> 8) > (
 				CASE WHEN k.phase = c.behind_bulk::int THEN greatest(c.behind_at, $9) WHEN k.phase = 1 THEN $9 ELSE 'infinity' END,
 				CASE WHEN k.phase = c.behind_bulk::int AND c.behind_at >= $9 THEN c.behind_key & 255 ELSE -1 END, c.behind_key >> 8)
@@ -45,7 +45,7 @@ func (s *Store) Due(ctx context.Context, o booking.DueOrder) (due []booking.Due,
 	if o.Newest {
 		sql = newestFirstSQL
 	}
-	b.Queue(sql, dueArgs(o)...)
+	b.Queue(inShard(sql, "$5::bigint", o.Lane), dueArgs(o)...)
 	b.Queue(`SELECT clock_timestamp()`)
 	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		res := c.SendBatch(ctx, b)

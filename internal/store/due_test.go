@@ -37,8 +37,8 @@ func (b *bundle) forge(t testing.TB, n int, channel string, bulk bool, ago time.
 			FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a
 			RETURNING *
 		)
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel)
-		SELECT recipient_key, send_at, next_at, expires_at, plan, $4::bool::int, $4, id, tenant_id, channel FROM p`,
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, $4::bool::int, $4, id, tenant_id, channel, recipient_key & 255 FROM p`,
 		b.tenant, n, channel, bulk, ago)
 }
 
@@ -194,7 +194,7 @@ func TestDue_Most(t *testing.T) {
 func TestDue_Without(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.forge(t, 50, "log", false, time.Minute)
+	b.forge(t, 50, "log", false, time.Hour)
 	b.booked(t, "anna", -time.Second)
 	o := everyDue(50)
 	for _, d := range b.wantDue(t, o, 50) {

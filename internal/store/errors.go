@@ -26,6 +26,8 @@ const (
 
 	undefinedTable, undefinedColumn, undefinedFunction = "42P01", "42703", "42883"
 	mayNot                                             = "42501"
+	outOfLocks                                         = "53200" // a statement that names a partitioned table locks all of it
+	checkViolation                                     = "23514" // also: there is no partition for a row
 	canceled                                           = "57014" // by a time-out, or by hand
 )
 
@@ -61,6 +63,8 @@ func classify(err error) error {
 		return push.ErrNotFound
 	case hasCode(err, undefinedTable, undefinedColumn, undefinedFunction):
 		return fmt.Errorf("%w: the database lacks a migration; run: sendquota migrate: %w", push.ErrUnavailable, err)
+	case errors.Is(err, errStale):
+		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	case err != nil && (again(err) || hasCode(err, trouble...) || errors.Is(err, context.DeadlineExceeded)):
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}

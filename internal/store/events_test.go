@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,12 +134,12 @@ func TestEvents_NoneWithoutChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.exec(t, `BEGIN`)
-	b.exec(t, `UPDATE pushes SET status = 'canceled' WHERE id = $1`, p.ID)
-	if n := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`); n != before+1 {
-		t.Errorf("within the transaction %d events, want %d", n, before+1)
+	b.exec(t, `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'there is an event: %', NEW.event; END $$`)
+	b.exec(t, `CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON webhook_deliveries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail()`)
+	if _, err := b.Cancel(t.Context(), b.tenant, p.ID); err == nil || !strings.Contains(err.Error(), "there is an event: push.canceled") {
+		t.Errorf("canceled: %v", err)
 	}
-	b.exec(t, `ROLLBACK`)
+	b.wantStatus(t, p, push.Scheduled)
 	if n := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`); n != before {
 		t.Errorf("%d events, want %d", n, before)
 	}

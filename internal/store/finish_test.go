@@ -110,7 +110,7 @@ func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (pus
 	c := b.claimed(t, p)
 	b.exec(t, `UPDATE live SET next_at = clock_timestamp() WHERE push_id = $1`, p.ID)
 	lost, err := b.Lost(t.Context(), push.Lanes(1), 10)
-	if err != nil || len(lost) != 1 || lost[0].Push.ID != p.ID || lost[0].Token != c.Token || lost[0].Attempt != 1 || lost[0].Left < 23*time.Hour || lost[0].Left > 24*time.Hour {
+	if err != nil || len(lost) != 1 || lost[0].Push != p.ID || lost[0].Token != c.Token || lost[0].Number != 1 || lost[0].Left < 23*time.Hour || lost[0].Left > 24*time.Hour {
 		t.Fatalf("lost: %+v, %v", lost, err)
 	}
 	b.finish(t, c, booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: status, Reason: "lost"}})

@@ -1,5 +1,11 @@
 package store
 
+import (
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
 // The index live_lane is (channel, phase, next_at, shard, rest of the recipient key). A statement finds what it needs
 // there if it names a channel and a phase, best one of kinds. It compares with statement_timestamp(), because
 // clock_timestamp() is volatile: every row would be looked at.
@@ -12,14 +18,27 @@ package store
 const kinds = `(VALUES (0::smallint), (1::smallint)) AS k (phase)`
 
 // channelsSQL begins a statement with the table channels (name): those of pushes that have not ended. It finds each with
-// one search, from its last push back: the first entries of an index are the ones that ended pushes leave behind.
+// one search, from its last push back: the first entries of an index are the ones that ended pushes leave behind. {shard}
+// stands for a condition: see [inShard].
 const channelsSQL = `
 	WITH RECURSIVE walk (name) AS (
-		(SELECT channel FROM live ORDER BY channel DESC LIMIT 1)
+		(SELECT channel FROM live WHERE {shard} true ORDER BY channel DESC LIMIT 1)
 		UNION ALL
-		SELECT (SELECT channel FROM live WHERE channel < walk.name ORDER BY channel DESC LIMIT 1)
+		SELECT (SELECT channel FROM live WHERE {shard} channel < walk.name ORDER BY channel DESC LIMIT 1)
 		FROM walk WHERE name IS NOT NULL
 	), channels (name) AS (SELECT name FROM walk WHERE name IS NOT NULL)`
 
 // configured is the condition on a channel c that it can be sent through, if [Config.Channels] is the first argument.
 const configured = `($1::text[] IS NULL OR c.name = ANY ($1))`
+
+// inShard writes down the shard where {shard} stands in a statement about lanes, if they are one shard: an expression of it. Several
+// are found by the index alone, which has what the expression recipient_key & 255 makes of the key.
+func inShard(sql, shard string, lanes ...push.Lane) string {
+	if len(lanes) == 1 && lanes[0].First == lanes[0].Last {
+		return strings.ReplaceAll(sql, "{shard}", "shard = ("+shard+")::smallint AND")
+	}
+	return inAllShards(sql)
+}
+
+// inAllShards has a statement look through all of them.
+func inAllShards(sql string) string { return strings.ReplaceAll(sql, "{shard}", "") }

@@ -63,8 +63,8 @@ func (s *Store) LeaveLanes(ctx context.Context, worker uuid.UUID) error {
 	})
 }
 
-// shardsOf lists the shards of lanes.
-func shardsOf(lanes []push.Lane) (shards []int64) {
+// shardsIn lists the shards of lanes.
+func shardsIn(lanes []push.Lane) (shards []int64) {
 	for _, l := range lanes {
 		for s := l.First; s <= l.Last; s++ {
 			shards = append(shards, int64(s))
@@ -73,9 +73,19 @@ func shardsOf(lanes []push.Lane) (shards []int64) {
 	return shards
 }
 
+// shardsOf lists the shards of recipients, each once.
+func shardsOf(recipientKeys ...int64) []int16 {
+	shards := make([]int16, len(recipientKeys))
+	for i, key := range recipientKeys {
+		shards[i] = int16(push.Shard(key))
+	}
+	slices.Sort(shards)
+	return slices.Compact(shards)
+}
+
 // rangesOf returns the first and the last shard of each range of the lanes' shards, as few as there can be.
 func rangesOf(lanes []push.Lane) (firsts, lasts []int64) {
-	shards := shardsOf(lanes)
+	shards := shardsIn(lanes)
 	slices.Sort(shards)
 	for _, s := range slices.Compact(shards) {
 		if n := len(lasts); n > 0 && lasts[n-1] == s-1 {

@@ -256,7 +256,7 @@ func TestLost_Lanes(t *testing.T) {
 			t.Errorf("in %v: %+v, %v", some, lost, err)
 		}
 		for _, l := range lost {
-			if !slices.Contains(some, push.LaneOf(lanes, push.RecipientKey(b.tenant, l.Push.Recipient))) {
+			if !slices.Contains(some, push.LaneOf(lanes, push.RecipientKey(b.tenant, l.Of.Recipient))) {
 				t.Errorf("in %v: %+v", some, l)
 			}
 		}

@@ -3,30 +3,96 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
+
+// tablesAtOnce is how many tables one statement of a list looks through. A list of years needs several statements, and none
+// takes locks of all.
+const tablesAtOnce = 8
 
 // List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends. It returns
 // fewer where they are large, or where few pushes fit the filter: then too the list goes on at Next.
 func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (page push.Page, err error) {
+	from, until := f.From, f.Until
+	if after.SendAt.After(from) {
+		from = after.SendAt
+	}
+	if until.IsZero() {
+		until = booking.EndOfTime
+	}
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		if page, err = readList(ctx, c, listQuery(f, tenant, after, limit, 10*limit)); err == nil && scannedOn(page) {
-			page, err = readList(ctx, c, listQuery(f, tenant, after, limit, maxScanned))
+		if err := s.certain(ctx, c, from, until); err != nil {
+			return err
 		}
-		return err
+		page = push.Page{}
+		scanned, bytes := 0, 0
+		for tables := range slices.Chunk(s.layouts.pushes().between(from, until), tablesAtOnce) {
+			left := limit - len(page.Pushes)
+			part, n, err := readList(ctx, c, f, tenant, after, max(left, 1), max(maxScanned-scanned, limit+1), tables)
+			if err != nil {
+				return err
+			}
+			if left == 0 && len(part.Pushes) > 0 { // the page ends with its tables, and is not the last one
+				page.Next = new(positionOf(page.Pushes[limit-1]))
+				return nil
+			}
+			page.Pushes, page.Next = append(page.Pushes, part.Pushes...), part.Next
+			for _, p := range part.Pushes {
+				bytes += sizeOf(p)
+			}
+			scanned += n
+			if n := len(page.Pushes); page.Next == nil && bytes >= maxPageBytes {
+				page.Next = new(positionOf(page.Pushes[n-1]))
+			}
+			if page.Next != nil {
+				return nil
+			}
+		}
+		return nil
 	})
 	return page, err
 }
 
-func readList(ctx context.Context, c reader, q pageQuery) (page push.Page, err error) {
-	var last push.Position
-	rows, _ := c.Query(ctx, q.sql(), q.args...)
-	page.Pushes, page.Next, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
-	return page, err
+// sizeOf is how many bytes of a page a push takes.
+func sizeOf(p push.Push) int { return len(p.Message) + len(p.Metadata) + 500 }
+
+// readList reads the page in some tables. It looks at most pushes, and at few where that does.
+func readList(
+	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string,
+) (page push.Page, scanned int, err error) {
+	read := func(most int) error {
+		var last push.Position
+		q := listQuery(f, tenant, after, limit, most, tables)
+		rows, _ := c.Query(ctx, q.sql(), q.args...)
+		page.Pushes, page.Next, scanned, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
+		return err
+	}
+	if err := read(min(most, 10*limit)); err == nil && scannedOn(page) {
+		return page, scanned, read(most)
+	}
+	return page, scanned, err
+}
+
+// certain fails if there may be tables between two times that are not known.
+func (s *Store) certain(ctx context.Context, c reader, from, until time.Time) error {
+	pushes := s.layouts.pushes()
+	if pushes.covers(from, until) {
+		return nil
+	}
+	rows, _ := c.Query(ctx, countSQL)
+	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
+	if err == nil && n != len(pushes.begins)+pushes.others {
+		err = errStale
+	}
+	return err
 }
 
 func positionOf(p push.Push) push.Position { return push.Position{SendAt: p.SendAt, ID: p.ID} }
@@ -39,9 +105,10 @@ func scannedOn(page push.Page) bool {
 
 // listQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
 // in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back.
-func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int) pageQuery {
+func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pageQuery {
+	table, shard := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
 	q := pageQuery{
-		limit: limit, table: "pushes", join: itsLive, columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
+		limit: limit, table: table, join: itsLive(shard), columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
 	arg := func(value any) string {
@@ -64,16 +131,16 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	switch f.Status {
 	case "":
 	case push.Sending:
-		fits = append(fits, underWay)
+		fits = append(fits, underWay(shard))
 	case push.Scheduled:
-		fits = append(fits, `p.status = `+arg(string(f.Status)), `NOT `+underWay)
+		fits = append(fits, `p.status = `+arg(string(f.Status)), `NOT `+underWay(shard))
 	default:
 		fits = append(fits, `p.status = `+arg(string(f.Status)))
 	}
 	if q.scan = limit + 1; len(fits) > 1 {
 		q.scan = min(most, maxScanned)
 	}
-	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM pushes p WHERE %s`, strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `))
+	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM %s p WHERE %s`, strings.Join(fits, ` AND `), table, strings.Join(bounds, ` AND `))
 	if f.Recipient != "" {
 		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
 			%s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,

@@ -43,7 +43,7 @@ const (
 	lockPause = 2 * time.Second
 )
 
-// Migrate applies the migrations that the database still lacks, one by one, and returns the names of their files; of
+// Migrate applies the migrations that the database still lacks, one by one, the lowest first, and returns the names of their files; of
 // those that were applied also if a later one fails. A Postgres session lock lets several callers run it at once: one
 // works, the others wait and find nothing left to do. Through a pooler it does nothing: [ErrPooled].
 func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applied []string, err error) {
@@ -74,7 +74,7 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	defer db.Close()
 
 	turn := &migrationTurn{cfg: cfg, pool: pool}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Files, goose.WithSessionLocker(turn))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Files, goose.WithSessionLocker(turn), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}

@@ -107,15 +107,16 @@ func (t *migrationTurn) prepare(ctx context.Context, c *sql.Conn) error {
 	return t.removeUnfinished(ctx, c, text)
 }
 
-// next returns the migration that goose will apply; empty: none. The table is there: goose makes it before it asks for
+// next returns the migration that goose will apply; empty: none. A database whose schema was contracted may lack one with a lower
+// number, that came with a later version and expands it. The table is there: goose makes it before it asks for
 // a turn.
 func (t *migrationTurn) next(ctx context.Context, c *sql.Conn) (text string, err error) {
-	var version int64
-	if err := c.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM goose_db_version`).Scan(&version); err != nil {
-		return "", err
-	}
 	for _, s := range t.sources { // in their order
-		if s.Version > version {
+		var applied bool
+		if err := c.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM goose_db_version WHERE version_id = $1 AND is_applied)`, s.Version).Scan(&applied); err != nil {
+			return "", err
+		}
+		if !applied {
 			t.file = s.Path
 			content, err := fs.ReadFile(t.cfg.Files, s.Path)
 			up, _, _ := strings.Cut(string(content), "-- +goose Down")

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -101,6 +102,7 @@ const (
 type attemptOf struct {
 	push, token uuid.UUID
 	number      int
+	newer       booking.Attempt // as programs of this release name it
 }
 
 // inTx runs work in a transaction, again if it met another one.
@@ -164,7 +166,7 @@ func (o older) claim(ctx context.Context, recipient string, lease time.Duration)
 		}
 		rows, _ := tx.Query(ctx, olderClaim, []uuid.UUID{due}, []int64{gen}, []string{string(status)}, []time.Time{next}, []*uuid.UUID{token}, []*time.Time{until}, []bool{false}, now)
 		if taken, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID]); len(taken) > 0 && token != nil {
-			a = attemptOf{due, *token, attempts + 1}
+			a = attemptOf{push: due, token: *token, number: attempts + 1}
 		}
 		return err
 	})

@@ -128,7 +128,7 @@ func TestBook_KeepsAllFields(t *testing.T) {
 	got := b.read(t, v.Push)
 	got.CreatedAt, got.UpdatedAt = v.Push.CreatedAt, v.Push.UpdatedAt
 	want := v.Push
-	want.Sends = []push.Send{}
+	want.Sends, want.RequestMember = []push.Send{}, [16]byte{}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

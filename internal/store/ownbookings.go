@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,10 +21,17 @@ import (
 type ownBookings struct {
 	run     func(ctx context.Context, orders []order) ([][]booking.Decision, error)
 	observe func(int)
+	lanes   int
 	turns   *bulkhead.Bulkhead[uuid.UUID]
 
 	mu     sync.Mutex
-	groups map[uuid.UUID]*ownGroup
+	groups map[ownKey]*ownGroup
+}
+
+// ownKey names what shares transactions: orders of a tenant and a lane. Those for several lanes are of none: -1.
+type ownKey struct {
+	tenant uuid.UUID
+	lane   int
 }
 
 type ownGroup struct {
@@ -40,7 +48,7 @@ const (
 
 func newOwnBookings(s *Store) *ownBookings {
 	return &ownBookings{
-		observe: s.observe("batch"), turns: bulkhead.New[uuid.UUID](ownTurns, ownTenantTurns), groups: map[uuid.UUID]*ownGroup{},
+		observe: s.observe("batch"), lanes: s.cfg.Lanes, turns: bulkhead.New[uuid.UUID](ownTurns, ownTenantTurns), groups: map[ownKey]*ownGroup{},
 		run: func(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 			defer cancel()
@@ -54,16 +62,25 @@ func newOwnBookings(s *Store) *ownBookings {
 	}
 }
 
+// lane is the number of the lane that all drafts are for; -1: they are for several.
+func (o *ownBookings) lane(ord order) int {
+	lane := laneOf(ord.recipientKey(), o.lanes)
+	if o.lanes > 1 && slices.ContainsFunc(ord.Drafts, func(d booking.Draft) bool { return laneOf(keyOf(d), o.lanes) != lane }) {
+		return -1
+	}
+	return lane
+}
+
 // book books an order together with others of its tenant.
 func (o *ownBookings) book(ord order) ([]booking.Decision, error) {
-	tenant := ord.Tenant()
+	key := ownKey{ord.Tenant(), o.lane(ord)}
 	o.mu.Lock()
-	g := o.groups[tenant]
+	g := o.groups[key]
 	if g == nil {
 		g = &ownGroup{Group: groupcommit.Group[order, []booking.Decision]{
 			Run: o.run, Weight: order.weight, MaxWeight: 1000, Parallel: ownTenantTurns, Alone: maybeOne, Observe: o.observe,
 		}}
-		o.groups[tenant] = g
+		o.groups[key] = g
 	}
 	g.users++
 	o.mu.Unlock()
@@ -71,7 +88,7 @@ func (o *ownBookings) book(ord order) ([]booking.Decision, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if g.users--; g.users == 0 {
-			delete(o.groups, tenant)
+			delete(o.groups, key)
 		}
 	}()
 	return g.Do(ord)

@@ -51,9 +51,9 @@ func (q pageQuery) sql() string {
 // collectPage reads the items of a page with scan, and into the fields of last the position of the last row that was
 // scanned. The next page begins behind the last item, whose position is then put into last, or else behind that row;
 // or the list ends.
-func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, err error) {
+func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, scanned int, err error) {
 	defer rows.Close()
-	var scanned, fitting int
+	var fitting int
 	rest := append(append([]any{&scanned}, fields...), &fitting)
 	for rows.Next() {
 		if rows.RawValues()[0] == nil { // there is no item
@@ -64,7 +64,7 @@ func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, po
 			items = append(items, item)
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, 0, err
 		}
 	}
 	items = items[:min(len(items), q.limit)]
@@ -74,5 +74,5 @@ func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, po
 	case scanned < q.scan:
 		last = nil
 	}
-	return items, last, rows.Err()
+	return items, last, scanned, rows.Err()
 }

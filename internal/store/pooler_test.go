@@ -108,7 +108,7 @@ func (p *pooled) deliver(ctx context.Context, due push.Push) error {
 			return fmt.Errorf("%w: claimed %d, %s of %s", errUnexpected, c.Outcome, c.Push.ID, due.ID)
 		}
 		f := sent
-		f.Push, f.Token, f.Attempt = c.Push.ID, c.Token, c.Attempt
+		f.Attempt = c.Attempted()
 		if _, err = p.Finish(ctx, f); err != nil {
 			return fmt.Errorf("finish: %w", err)
 		}
@@ -144,7 +144,7 @@ func (p *pooled) look(ctx context.Context, done push.Push) error {
 var poolers = map[string][]string{
 	"refuses": nil,
 	"ignores": {"ignore_startup_parameters = sendquota.direct,default_transaction_read_only,statement_timeout,idle_in_transaction_session_timeout," +
-		"enable_seqscan,enable_hashjoin,enable_mergejoin,plan_cache_mode,jit"},
+		"enable_seqscan,enable_hashjoin,enable_mergejoin,plan_cache_mode,jit,max_parallel_workers_per_gather"},
 }
 
 // TestPooler_Transactions: through a PgBouncer that has four connections for sixteen, whose transactions move between
@@ -154,7 +154,7 @@ func TestPooler_Transactions(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{}, settings...)
+			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
 			hook := p.hook(t, push.Events...)
 			var (
 				all      sync.WaitGroup
@@ -195,13 +195,13 @@ func TestPooler_Settings(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{}, settings...)
+			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
 			p.booked(t, "anna", time.Hour)
 			later := testenv.PgBouncer(t, p.service, poolerConnections) // its connections begin after the role has its settings
 			db := connect(t, later.URL+"&default_query_exec_mode=exec")
 			for name, want := range map[string]string{
 				"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",
-				"plan_cache_mode": "force_generic_plan", "idle_in_transaction_session_timeout": "10s",
+				"plan_cache_mode": "force_generic_plan", "max_parallel_workers_per_gather": "0", "idle_in_transaction_session_timeout": "10s",
 			} {
 				if got := ask[string](t, db, `SELECT current_setting($1)`, name); got != want {
 					t.Errorf("%s is %s, want %s", name, got, want)
@@ -218,7 +218,7 @@ func TestPooler_Statements(t *testing.T) {
 	p := setupPooled(t, store.Config{})
 	p.exec(t, `CREATE TABLE names (name text PRIMARY KEY);
 		CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO names SELECT name FROM pg_prepared_statements ON CONFLICT DO NOTHING; RETURN NULL; END $$;
-		CREATE TRIGGER note AFTER INSERT ON pushes EXECUTE FUNCTION note()`)
+		CREATE TRIGGER note AFTER INSERT ON live EXECUTE FUNCTION note()`)
 	for i := range 3 {
 		p.booked(t, fmt.Sprint("r", i), time.Hour)
 	}
@@ -265,8 +265,8 @@ func TestPooler_Reads(t *testing.T) {
 		p.exec(t, `ALTER TABLE pushes RENAME TO pushes_kept;
 			CREATE FUNCTION write() RETURNS bool LANGUAGE sql VOLATILE SECURITY DEFINER AS $$ INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), gen_random_uuid()::text) RETURNING true $$;
 			CREATE VIEW pushes AS SELECT * FROM pushes_kept WHERE write(); GRANT ALL ON pushes TO `+p.role)
-		p.exec(t, `INSERT INTO pushes_kept (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
-			SELECT gen_random_uuid(), $1, 1, 'r', 'log', '{}', s, s, s, s + interval '1 day', 'scheduled' FROM (SELECT date_trunc('second', now()) AS s) s`, p.tenant)
+		p.exec(t, `INSERT INTO pushes_kept (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, shard)
+			SELECT gen_random_uuid(), $1, 1, 'r', 'log', '{}', s, s, s, s + interval '1 day', 'scheduled', 1 FROM (SELECT date_trunc('second', now()) AS s) s`, p.tenant)
 		_, err := p.List(t.Context(), p.tenant, push.Filter{}, push.Position{}, 5)
 		wantCode(t, err, "25006") // read_only_sql_transaction
 		if n := ask[int](t, p.db, `SELECT count(*) FROM tenants`); n != 1 {
@@ -370,7 +370,7 @@ func TestStore_StatementsLost(t *testing.T) {
 			b.exec(t, `CREATE TABLE names (name text PRIMARY KEY);
 				CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO names SELECT name FROM pg_prepared_statements ON CONFLICT DO NOTHING; RETURN NULL; END $$;
 				CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE s text; BEGIN `+spoil+`; RETURN NULL; END $$;
-				CREATE TRIGGER note AFTER INSERT ON pushes EXECUTE FUNCTION note();
+				CREATE TRIGGER note AFTER INSERT ON live EXECUTE FUNCTION note();
 				CREATE TRIGGER spoil AFTER INSERT ON tenants EXECUTE FUNCTION spoil()`)
 			b.booked(t, "anna", time.Hour)
 			if n := ask[int](t, b.db, `SELECT count(*) FROM names WHERE name LIKE 'stmtcache%'`); n < 5 {

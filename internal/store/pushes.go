@@ -19,11 +19,17 @@ const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.ad
 	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at)`
 
 // itsLive joins a push with its row in live. There is none if the push has ended.
-const itsLive = `LEFT JOIN live l ON l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id`
+// Its shard equals an expression.
+func itsLive(shard string) string {
+	return `LEFT JOIN live l ON l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id`
+}
 
 // underWay says of a push p that an attempt is.
-const underWay = `EXISTS (
-	SELECT FROM live l WHERE l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NOT NULL)`
+func underWay(shard string) string {
+	return `EXISTS (
+	SELECT FROM live l WHERE l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at
+		AND l.push_id = p.id AND l.token IS NOT NULL)`
+}
 
 // scanPush reads one row of [pushColumns], and what follows them into more.
 func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
@@ -40,12 +46,10 @@ func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 	return p, err
 }
 
-func collectPush(row pgx.CollectableRow) (push.Push, error) { return scanPush(row) }
-
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
 func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		p, err = readPush(ctx, c, tenant, id)
+		p, err = s.readPush(ctx, c, tenant, id)
 		return err
 	})
 	return p, err
@@ -56,25 +60,127 @@ type batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-func readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (push.Push, error) {
+// byIDSQL reads pushes, and when the first attempt of each began. byHintSQL reads those in the shards of recipients that
+// their ids name.
+var (
+	byIDSQL   = byIDsSQL("{p.shard}") + `p.id = ANY ($1::uuid[])`
+	byHintSQL = byIDsSQL(`ANY ($2::smallint[])`) + `{p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+)
+
+func byIDsSQL(shard string) string {
+	return `SELECT ` + pushColumns + `, coalesce(p.attempted_at, p.created_at) FROM {pushes} p ` + itsLive(shard) + ` WHERE `
+}
+
+// attempted is a push with the time at which its first attempt began, or the time before that at which it was made.
+type attempted struct {
+	push.Push
+	since time.Time
+}
+
+// readPushes reads the pushes that have one of the ids. An id tells where its push was booked first. One that is not there
+// any more is looked for in all tables, by few readers at a time: that takes a lock of each.
+func (s *Store) readPushes(ctx context.Context, c batcher, ids [][16]byte) ([]attempted, error) {
+	var (
+		pushes = s.layouts.pushes()
+		tables []string
+		hinted = map[string][][16]byte{}
+		left   = make(map[uuid.UUID]bool, len(ids))
+	)
+	for _, id := range ids {
+		left[id] = true
+		tables = pushes.between(push.WeekOf(id), push.WeekOf(id))
+		for _, table := range tables {
+			hinted[table] = append(hinted[table], id)
+		}
+	}
 	b := &pgx.Batch{}
-	b.Queue(`SELECT `+pushColumns+` FROM pushes p `+itsLive+` WHERE p.id = $1 AND p.tenant_id = $2`, [16]byte(id), [16]byte(tenant))
-	b.Queue(`
-		SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM sends WHERE push_id = $1 AND ended_at IS NOT NULL
-		UNION ALL
-		SELECT l.attempts, l.started_at, NULL, NULL, '', '' FROM pushes p `+itsLive+` WHERE p.id = $1 AND l.token IS NOT NULL
-		ORDER BY 1`, [16]byte(id))
+	if !pushes.divided() {
+		b.Queue(in(byIDSQL, "{pushes}", pushes.parent), ids)
+		return collectPushes(ctx, c, b)
+	}
+	for table, ids := range hinted {
+		b.Queue(in(byHintSQL, "{pushes}", table), ids, hintedShards(ids))
+	}
+	found, err := collectPushes(ctx, c, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range found {
+		delete(left, p.ID)
+	}
+	if len(left) == 0 {
+		return found, nil
+	}
+	if err := s.walks.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.walks.Release(1)
+	b = &pgx.Batch{}
+	ids = ids[:0:0]
+	for id := range left {
+		ids = append(ids, id)
+	}
+	b.Queue(in(byIDSQL, "{pushes}", pushes.parent), ids)
+	elsewhere, err := collectPushes(ctx, c, b)
+	return append(found, elsewhere...), err
+}
+
+// hintedShards lists the shards that ids name.
+func hintedShards(ids [][16]byte) []int16 {
+	keys := make([]int64, len(ids))
+	for i, id := range ids {
+		keys[i] = int64(push.ShardOf(id))
+	}
+	return shardsOf(keys...)
+}
+
+func collectPushes(ctx context.Context, c batcher, b *pgx.Batch) (pushes []attempted, err error) {
 	res := c.SendBatch(ctx, b)
 	defer res.Close()
+	for range b.Len() {
+		rows, _ := res.Query()
+		pushes, err = pgx.AppendRows(pushes, rows, func(row pgx.CollectableRow) (p attempted, err error) {
+			p.Push, err = scanPush(row, &p.since)
+			return p, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pushes, nil
+}
 
-	rows, _ := res.Query()
-	p, err := pgx.CollectExactlyOneRow(rows, collectPush)
+// sendsSQL reads the attempts of a push that have ended.
+const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM {sends} s
+	WHERE {s.shard} = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
+
+func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (push.Push, error) {
+	found, err := s.readPushes(ctx, c, [][16]byte{id})
 	if err != nil {
 		return push.Push{}, err
 	}
-	rows, _ = res.Query()
-	p.Sends, err = pgx.CollectRows(rows, collectSend)
-	return p, err
+	if len(found) == 0 || found[0].Tenant != tenant {
+		return push.Push{}, push.ErrNotFound
+	}
+	p, ended := found[0], found[0].Attempts
+	p.Sends = []push.Send{}
+	if p.Status == push.Sending {
+		ended--
+	}
+	if tables := s.layouts.sends().all(p.since, p.UpdatedAt); ended > 0 {
+		b := &pgx.Batch{}
+		b.Queue(in(sendsSQL, "{sends}", tables...), [16]byte(id), shardsOf(push.RecipientKey(tenant, p.Recipient)))
+		res := c.SendBatch(ctx, b)
+		defer res.Close()
+		rows, _ := res.Query()
+		if p.Sends, err = pgx.CollectRows(rows, collectSend); err != nil {
+			return push.Push{}, err
+		}
+	}
+	if n := len(p.Sends); p.Status == push.Sending && (n == 0 || p.Sends[n-1].Attempt < p.Attempts) {
+		p.Sends = append(p.Sends, push.Send{Attempt: p.Attempts, StartedAt: p.UpdatedAt})
+	}
+	return p.Push, nil
 }
 
 func collectSend(row pgx.CollectableRow) (push.Send, error) {

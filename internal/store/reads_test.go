@@ -85,8 +85,13 @@ func TestList_BeginsAtFrom(t *testing.T) {
 			t.Errorf("%d pushes, %v", len(page.Pushes), err)
 		}
 	}
-	const pages = `SELECT idx_blks_read + idx_blks_hit FROM pg_statio_user_indexes WHERE indexrelname = 'pushes_tenant'`
-	if n := b.counted(t, store.Config{}, pages, list); n > 20 {
+	const pages = `SELECT (sum(idx_blks_read) + sum(idx_blks_hit))::bigint FROM pg_statio_user_indexes WHERE indexrelname ~ 'tenant' AND relname ~ '^pushes'`
+	planned := b.counted(t, store.Config{}, pages, list) // plans look at each index once
+	n := b.counted(t, store.Config{}, pages, func() {
+		list()
+		list()
+	}) - planned
+	if tables := ask[int](t, b.db, `SELECT count(*) FROM pg_partition_tree('pushes') WHERE isleaf`); n > 20+3*tables {
 		t.Errorf("%d pages of the index were read", n)
 	}
 }
@@ -110,9 +115,11 @@ func TestList_ReadsFew(t *testing.T) {
 	}
 }
 
-// rowsRead says how many rows a new store reads for some work, in tables or from indexes.
+// rowsRead says how many rows a new store reads for some work, in tables or from indexes. Where each shard is a lane, a look for
+// each of them passes by what is due in all.
 func (b *bundle) rowsRead(t testing.TB, cfg store.Config, work func()) int {
 	t.Helper()
+	cfg.Lanes = 4
 	return b.counted(t, cfg, `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables) FROM pg_stat_user_indexes`, work)
 }
 
@@ -176,7 +183,11 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.exec(t, `ALTER TABLE pushes SET (autovacuum_enabled = off)`)
+			b.exec(t, `DO $$ DECLARE t regclass; BEGIN
+				FOR t IN SELECT relid FROM pg_partition_tree('pushes') WHERE isleaf UNION SELECT 'pushes'::regclass WHERE NOT EXISTS (SELECT FROM pg_partition_tree('pushes')) LOOP
+					EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', t);
+				END LOOP;
+			END $$`)
 			b.exec(t, `ALTER TABLE live SET (autovacuum_enabled = off)`)
 			if before != nil {
 				before(b)

@@ -35,18 +35,19 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited"}
+var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
-	if applied, err := version(ctx, c); err != nil {
+	if lacks, err := lacking(ctx, c); err != nil {
 		return err
-	} else if known := migrations.Needed(); applied < known {
-		return &UnreadyError{"not_migrated", fmt.Sprintf("it has migration %d, and this program needs %d; run: sendquota migrate", applied, known)}
+	} else if lacks > 0 {
+		return &UnreadyError{"not_migrated", fmt.Sprintf("it lacks migration %d, which this program needs; run: sendquota migrate", lacks)}
 	}
 	var may, reads bool
 	err := c.QueryRow(ctx, `
 		SELECT current_setting('transaction_read_only')::bool, coalesce(bool_and(
-			has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'UPDATE')), false) AND has_table_privilege('live', 'DELETE')
+			has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'UPDATE')), false)
+			AND has_table_privilege('live', 'DELETE') AND has_table_privilege('pushes', 'DELETE')
 		FROM unnest($1::text[]) AS t`, written).Scan(&reads, &may)
 	switch {
 	case err != nil:
@@ -57,6 +58,21 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 		return &UnreadyError{"not_writable", "the role that DATABASE_URL names may not write to all tables"}
 	}
 	return nil
+}
+
+// lacking is the number of the first migration that this program needs and the database does not have; 0: there is none.
+func lacking(ctx context.Context, c *pgx.Conn) (lacks int64, err error) {
+	needed := migrations.Needed()
+	err = c.QueryRow(ctx, `
+		SELECT coalesce(min(n), 0) FROM unnest($1::bigint[]) AS n
+		WHERE NOT EXISTS (SELECT FROM goose_db_version WHERE version_id = n AND is_applied)`, needed).Scan(&lacks)
+	switch {
+	case hasCode(err, undefinedTable):
+		return needed[0], nil
+	case hasCode(err, mayNot): // a role with few privileges: its tables will tell
+		return 0, nil
+	}
+	return lacks, classify(err)
 }
 
 // version is the number of the newest migration that the database has.

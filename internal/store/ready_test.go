@@ -40,10 +40,12 @@ func TestReady(t *testing.T) {
 		t.Errorf("a migrated database: %s", got)
 	}
 	b.exec(t, `CREATE TEMP TABLE kept AS SELECT * FROM goose_db_version`)
-	b.exec(t, `DELETE FROM goose_db_version WHERE version_id >= $1`, migrations.Needed())
+	needed := migrations.Needed()
+	b.exec(t, `DELETE FROM goose_db_version WHERE version_id = $1`, needed[len(needed)/2])
 	if got := stateOf(t, fresh()); got != "not_migrated" {
 		t.Errorf("a migration is missing: %s", got)
 	}
+	b.exec(t, `DELETE FROM goose_db_version; INSERT INTO goose_db_version (version_id, is_applied) SELECT version_id, is_applied FROM kept ORDER BY id`)
 	b.exec(t, `INSERT INTO goose_db_version (version_id, is_applied) SELECT version_id + 7, true FROM kept ORDER BY version_id DESC LIMIT 1`)
 	if got := stateOf(t, fresh()); got != "ok" {
 		t.Errorf("a newer database: %s", got)

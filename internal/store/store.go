@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
@@ -24,6 +26,9 @@ const (
 	bookPause    = 2 * time.Millisecond
 )
 
+// mostWalks is how many statements at a time look through all partitions. Each takes some hundred of a server's locks.
+const mostWalks = 2
+
 // Store is the service's view of Postgres. It is safe for concurrent use.
 type Store struct {
 	route        route         // of both pools
@@ -33,15 +38,18 @@ type Store struct {
 	changes      *part // of pool, for single changes
 	installation installation
 	cfg          Config
-	bookGroup    *groupcommit.Group[order, []booking.Decision] // of single pushes
-	bookPlaces   *bulkhead.Bulkhead[uuid.UUID]                 // of single pushes in bookGroup
-	ownPlaces    *bulkhead.Bulkhead[uuid.UUID]                 // of single pushes in ownBookings
+	bookGroups   laneGroups[order, []booking.Decision] // of single pushes
+	bookPlaces   *bulkhead.Bulkhead[uuid.UUID]         // of single pushes in bookGroups
+	ownPlaces    *bulkhead.Bulkhead[uuid.UUID]         // of single pushes in ownBookings
 	neighbours   bulkhead.Neighbours[uuid.UUID]
 	ownBookings  *ownBookings
 	crowds       crowds
-	claimGroup   *groupcommit.Group[booking.ClaimOrder, booking.Claim]
-	finishGroup  *groupcommit.Group[booking.Finish, bool]
-	glanceGroup  *groupcommit.Group[span, []booking.Held]
+	layouts      layouts             // of pushes and sends
+	ahead        atomic.Int64        // by how many nanoseconds Postgres' clock was ahead of ours
+	walks        *semaphore.Weighted // through all partitions
+	claimGroups  laneGroups[booking.ClaimOrder, booking.Claim]
+	finishGroups laneGroups[booking.Finish, bool]
+	glanceGroups laneGroups[span, []booking.Held]
 }
 
 // Config bounds the store. Zero values mean the defaults.
@@ -50,6 +58,7 @@ type Config struct {
 	ReadConns   int           // for what tenants read; 8
 	Timeout     time.Duration // for one transaction, waiting for a connection included; 5 s
 	ReadTimeout time.Duration // for one statement that only reads, by Postgres; 3 s
+	Lanes       int           // as many as divide all recipients: a transaction touches one of them; 1
 
 	// Channels are those that can be sent through. Pushes for others wait until they expire; nil: all can be sent.
 	Channels []string
@@ -62,7 +71,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.MaxConns, c.ReadConns = cmp.Or(c.MaxConns, 16), cmp.Or(c.ReadConns, 8)
+	c.MaxConns, c.ReadConns, c.Lanes = cmp.Or(c.MaxConns, 16), cmp.Or(c.ReadConns, 8), cmp.Or(c.Lanes, 1)
 	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, 5*time.Second), cmp.Or(c.ReadTimeout, 3*time.Second)
 	return c
 }
@@ -80,23 +89,24 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		s.pool.Close()
 		return nil, err
 	}
+	s.walks = semaphore.NewWeighted(mostWalks)
 	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
 	s.changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
-	s.bookGroup = &groupcommit.Group[order, []booking.Decision]{
-		Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book"),
-	}
+	s.bookGroups = newLaneGroups(cfg.Lanes, order.recipientKey, func() *groupcommit.Group[order, []booking.Decision] {
+		return &groupcommit.Group[order, []booking.Decision]{Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: maybeOne, Observe: s.observe("book")}
+	})
 	s.bookPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
 	s.ownPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
 	s.ownBookings = newOwnBookings(s)
-	s.claimGroup = &groupcommit.Group[booking.ClaimOrder, booking.Claim]{
-		Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim"),
-	}
-	s.finishGroup = &groupcommit.Group[booking.Finish, bool]{
-		Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish"),
-	}
-	s.glanceGroup = &groupcommit.Group[span, []booking.Held]{
-		Run: s.glanceTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look"),
-	}
+	s.claimGroups = newLaneGroups(cfg.Lanes, claimKey, func() *groupcommit.Group[booking.ClaimOrder, booking.Claim] {
+		return &groupcommit.Group[booking.ClaimOrder, booking.Claim]{Run: s.claimTogether, MaxWeight: 500, Pause: attemptPause, Observe: s.observe("claim")}
+	})
+	s.finishGroups = newLaneGroups(cfg.Lanes, func(f booking.Finish) int64 { return f.RecipientKey }, func() *groupcommit.Group[booking.Finish, bool] {
+		return &groupcommit.Group[booking.Finish, bool]{Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish")}
+	})
+	s.glanceGroups = newLaneGroups(cfg.Lanes, span.key, func() *groupcommit.Group[span, []booking.Held] {
+		return &groupcommit.Group[span, []booking.Held]{Run: s.glanceTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look")}
+	})
 	return s, nil
 }
 

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"flag"
 	"testing"
 	"time"
 
@@ -14,6 +16,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
+// lanes is 256 in a second run of these tests: then each shard is a lane.
+var lanes = flag.Int("lanes", 4, "into how many lanes the stores divide all recipients")
+
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 var threeRules = quota.Policy{
@@ -24,6 +29,7 @@ var threeRules = quota.Policy{
 
 func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 	t.Helper()
+	cfg.Lanes = cmp.Or(cfg.Lanes, *lanes)
 	st, err := store.Open(t.Context(), url, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +46,7 @@ var began = time.Now().UTC().Truncate(time.Second)
 func draft(tenant uuid.UUID, recipient string, in time.Duration) booking.Draft {
 	at := began.Add(in)
 	return booking.Draft{Push: push.Push{
-		ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{"title":"hello"}`),
+		ID: push.NewID(at, push.RecipientKey(tenant, recipient)), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{"title":"hello"}`),
 		RequestedSendAt: at, SendAt: at, TTL: 24 * time.Hour,
 	}}
 }

@@ -70,7 +70,10 @@ var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 // attempt is the claim of the push's running or last attempt.
 func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 	t.Helper()
-	c := booking.Claim{Push: p, Attempt: max(1, p.Attempts)}
+	c := booking.Claim{Push: p, Attempt: max(1, p.Attempts), StartedAt: p.CreatedAt}
+	if n := len(p.Sends); n > 0 {
+		c.StartedAt = p.Sends[n-1].StartedAt
+	}
 	if p.Status == push.Sending {
 		c.Token = ask[[16]byte](t, b.db, `SELECT token FROM live WHERE push_id = $1`, p.ID)
 	}

@@ -34,7 +34,7 @@ func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f pus
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		var last int64
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
-		deliveries, next, err := collectPage(rows, q, &last, []any{&last}, position, scanDelivery)
+		deliveries, next, _, err := collectPage(rows, q, &last, []any{&last}, position, scanDelivery)
 		if page = (push.DeliveryPage{Deliveries: deliveries}); next != nil {
 			page.Next = *next
 		}

@@ -146,6 +146,9 @@ func (t *Table) Duration(name, preset, meaning string, to *time.Duration, least,
 	}
 	scalar(t, name, preset, meaning, to, "a duration "+bounds+", written like 500ms, 90s or 24h", func(n ast.Node) (time.Duration, bool) {
 		s, _ := textOf(n)
+		if i, ok := wholeNumber(n); ok && i == 0 {
+			s = "0" // needs no unit
+		}
 		d, err := time.ParseDuration(s)
 		return d, err == nil && least <= d && d <= most
 	})

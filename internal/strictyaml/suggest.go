@@ -1,6 +1,10 @@
 package strictyaml
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+)
 
 // suggest says which names are allowed in place of an unknown one, and which of them was probably meant.
 func suggest(name string, allowed []string) string {
@@ -15,30 +19,9 @@ func suggest(name string, allowed []string) string {
 func closest(name string, allowed []string) string {
 	best, fewest := "", len(name)
 	for _, a := range allowed {
-		if d := distance(name, a); d < fewest && d <= max(1, len(a)/4) {
+		if d := invalid.Distance(name, a); d < fewest && d <= max(1, len(a)/4) {
 			best, fewest = a, d
 		}
 	}
 	return best
-}
-
-// distance is Levenshtein's: how many bytes must be put in, taken out or replaced to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1) // row[j] is the distance from the part of a read so far to b[:j]
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -17,6 +17,10 @@ type Gauges struct {
 	Redis      func(context.Context) error
 	Polling    func() bool // whether Redis is given up for now; nil in the API
 
+	// Partitions calls each for every table with partitions, with the beginning of the first one and the end of the last one of
+	// those that follow the present one without a gap.
+	Partitions func(each func(table string, begin, end time.Time))
+
 	// Channels calls each for every channel of a worker, with the number of recipients in its queue, and how much
 	// longer it pauses; nil in the API.
 	Channels func(each func(channel string, waiting int, held time.Duration))
@@ -31,6 +35,8 @@ var (
 	awaitedDesc = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
 	offDesc     = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
 	pollingDesc = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
+	partsDesc   = prometheus.NewDesc("sendquota_partitions_oldest_seconds", "How long ago the oldest partition of a table began.", []string{"table"}, nil)
+	aheadDesc   = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "For how long there are partitions of a table, from now on.", []string{"table"}, nil)
 	waitingDesc = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
 	heldDesc    = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
 )
@@ -61,6 +67,12 @@ func (c *gaugeCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	if c.Polling != nil {
 		out <- gauge(pollingDesc, map[bool]float64{true: 1}[c.Polling()])
+	}
+	if c.Partitions != nil {
+		c.Partitions(func(table string, begin, end time.Time) {
+			out <- gauge(partsDesc, c.now().Sub(begin).Seconds(), table)
+			out <- gauge(aheadDesc, end.Sub(c.now()).Seconds(), table)
+		})
 	}
 	if c.Channels != nil {
 		c.Channels(func(channel string, waiting int, held time.Duration) {

@@ -25,6 +25,9 @@ func TestGauges_AskServersRarely(t *testing.T) {
 		Backlog:    func(context.Context) (int, time.Duration, error) { return int(asked.Load()), 0, nil },
 		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
 		QueueSizes: func() (map[string]int, error) { return nil, nil },
+		Partitions: func(each func(string, time.Time, time.Time)) {
+			each("pushes", now.Add(-time.Hour), now.Add(time.Minute))
+		},
 	}}
 	m.registry.MustRegister(c)
 	page := func() string {
@@ -41,6 +44,9 @@ func TestGauges_AskServersRarely(t *testing.T) {
 		t.Errorf("the servers were asked %d times", n)
 	}
 	polling.Store(true)
+	if text := page(); !strings.Contains(text, `sendquota_partitions_oldest_seconds{table="pushes"} 3600`) || !strings.Contains(text, `sendquota_partitions_ahead_seconds{table="pushes"} 60`) {
+		t.Error(text)
+	}
 	if text := page(); !strings.Contains(text, "sendquota_polling 1") || !strings.Contains(text, `sendquota_up{server="postgres"} 1`) {
 		t.Error(text)
 	}

@@ -103,8 +103,21 @@ func (p *postgres) makeTemplate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return migrate(ctx, u)
+	if err := migrate(ctx, u); err != nil {
+		return err
+	}
+	return devstack.Exec(ctx, u, fewPartsSQL)
 }
+
+// fewPartsSQL leaves the partitions that most tests need, since each makes a new database slower, and adds some for what
+// tests forge that was to be sent, or was sent, before now. Programs make others when they need them.
+const fewPartsSQL = `
+	DO $$ DECLARE far text; BEGIN
+		SELECT string_agg(inhrelid::regclass::text, ', ') INTO far FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
+		WHERE inhparent IN (to_regclass('pushes'), to_regclass('sends')) AND right(relname, 8) > to_char(now() + CASE WHEN relname ~ 'pushes' THEN '8 weeks' ELSE '2 days' END::interval, 'YYYYMMDD');
+		EXECUTE 'DROP TABLE ' || far;
+		PERFORM make_partitions('pushes', now() - interval '2 weeks', now()), make_partitions('sends', now() - interval '10 days', now());
+	END $$`
 
 func migrate(ctx context.Context, url string) error {
 	_, err := store.Migrate(ctx, url, store.MigrateConfig{})

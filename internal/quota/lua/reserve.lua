@@ -1,28 +1,25 @@
 -- Books one place in a recipient's cache, if the cache is loaded and every
 -- rule has a place left.
 --
--- KEYS[1]  bookings: ZSET of push id → send time in ms, and the member "loaded"; or only
---          the member "crowded", if there are too many to be kept
--- KEYS[2]  filler: the push id that may fill the bookings, while they are cold
+-- KEYS[1]  bookings: ZSET of push id → send time in ms, -inf if the push has given its place back. It
+--          is complete if it has the member "loaded". The member "crowded" says that there are too
+--          many to be kept.
 -- ARGV[1]  push id
 -- ARGV[2]  send time, ms
--- ARGV[3]  how long a filler may take, ms
--- ARGV[4…] limit and window (ms) of every rule
+-- ARGV[3…] limit and window (ms) of every rule
 --
--- Answers {0} unknown:  not loaded, and not to be filled; or this id holds another time, and
---                       only Postgres knows why.
---         {1} fillable: not loaded; the caller may fill it.
+-- Answers {0} unknown:  not to be loaded; or this id holds another time or has given its place
+--                       back, and only Postgres knows why.
+--         {1} fillable: not loaded; the caller may load it.
 --         {2} free:     booked. Running it again changes nothing.
 --         {3} blocked:  not booked; there seems to be no place.
 
 local unknown, fillable, free, blocked = {0}, {1}, {2}, {3}
-local bookings, filler = KEYS[1], KEYS[2]
+local bookings = KEYS[1]
 local id, t = ARGV[1], tonumber(ARGV[2])
 
 if not redis.call('ZSCORE', bookings, 'loaded') then
-  if redis.call('EXISTS', bookings) == 1 then return unknown end
-  redis.call('SET', filler, id, 'PX', ARGV[3])
-  return fillable
+  return redis.call('ZSCORE', bookings, 'crowded') and unknown or fillable
 end
 
 local held = redis.call('ZSCORE', bookings, id)
@@ -50,7 +47,7 @@ if redis.call('ZCARD', bookings) > most then
   return unknown
 end
 
-for i = 4, #ARGV, 2 do
+for i = 3, #ARGV, 2 do
   if blocks(tonumber(ARGV[i]), tonumber(ARGV[i + 1])) then return blocked end
 end
 

@@ -1,12 +1,12 @@
 -- Notes that a recipient has too many bookings to be kept: every script on them
 -- would take too long.
 --
--- KEYS[1]  bookings, KEYS[2] filler: see reserve.lua
+-- KEYS[1]  bookings: see reserve.lua
 -- ARGV[1]  for how long, ms
 --
 -- Answers {1}.
 
-redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('DEL', KEYS[1])
 redis.call('ZADD', KEYS[1], 0, 'crowded')
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return {1}

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/strictyaml"
+)
+
+// Retention says for how long what has ended is kept. Zero: for ever.
+type Retention struct {
+	Pushes time.Duration // from their end
+	Sends  time.Duration // from when the attempt began
+}
+
+func (r *Retention) settings(t *strictyaml.Table) {
+	t.Duration("pushes", "2160h", "how long a push is kept after its end, at least the longest window of the policy, to which the default gives way; it is gone at the latest a week later; 0: for ever", &r.Pushes, 0, forever)
+	t.Duration("sends", "9600h", "how long an attempt is kept, at least the longest window; it is gone at the latest a day later; 0: for ever", &r.Sends, 0, forever)
+}
+
+// checkRetention holds it to the longest window, within which all that was promised and sent counts.
+func (c *Config) checkRetention(p strictyaml.Place) {
+	longest := c.Policy.Reach()
+	hold := func(name string, kept *time.Duration) {
+		at := p.Child("retention").Child(name)
+		switch {
+		case *kept == 0 || *kept >= longest:
+		case at.Given():
+			at.BadValue("must be at least the longest window of the policy, which is %s, or 0", strictyaml.Short(longest))
+		default:
+			*kept = longest
+		}
+	}
+	hold("pushes", &c.Retention.Pushes)
+	hold("sends", &c.Retention.Sends)
+}

@@ -1,0 +1,46 @@
+package policy
+
+// Document is a policy as a tenant writes it.
+type Document struct {
+	Rules       []Rule              `json:"rules,omitempty"`
+	Categories  map[string]Category `json:"categories,omitempty"`
+	QuietHours  []QuietHours        `json:"quiet_hours,omitempty"`
+	DefaultZone string              `json:"default_zone,omitempty"` // absent: UTC
+}
+
+// Rule allows at most Limit sends in any window, or in each bucket of a calendar.
+type Rule struct {
+	Name   string `json:"name"`
+	Limit  *int   `json:"limit"`            // required: a limit of 0 blocks, and must not be an accident
+	Window string `json:"window,omitempty"` // of a rolling rule, such as 1m
+	Shadow bool   `json:"shadow,omitempty"` // count and report, and enforce nothing
+
+	Per       string `json:"per,omitempty"`        // of a calendar rule: hour, day, week or month
+	WeekStart string `json:"week_start,omitempty"` // absent: monday
+	Zone      string `json:"zone,omitempty"`       // an IANA name, or recipient; absent: the default zone
+
+	Channels   []string `json:"channels,omitempty"`   // absent: all
+	Categories []string `json:"categories,omitempty"` // absent: all
+}
+
+// Category is how the pushes of a category differ from others.
+type Category struct {
+	Bypass  bool           `json:"bypass,omitempty"`  // no rule and no quiet hours refuse them
+	Counts  *bool          `json:"counts,omitempty"`  // false: they take no place from others
+	Reserve map[string]int `json:"reserve,omitempty"` // so many places of a rule are for them alone
+}
+
+// QuietHours are hours of some days in which nothing is sent. Where From is later than Until, they span midnight.
+type QuietHours struct {
+	Name       string   `json:"name"`
+	From       string   `json:"from"`               // such as 22:00; it is quiet
+	Until      string   `json:"until"`              // to 24:00; it is not quiet
+	Days       []string `json:"days,omitempty"`     // on which they begin: mon, tue …; absent: every day
+	Zone       string   `json:"zone,omitempty"`     // as of a rule
+	Channels   []string `json:"channels,omitempty"` // absent: all
+	Categories []string `json:"categories,omitempty"`
+	Action     string   `json:"action,omitempty"` // reject or defer; absent: reject
+}
+
+// OfRecipient is the zone of a rule or of quiet hours that follow each recipient's own.
+const OfRecipient = "recipient"

@@ -1,0 +1,8 @@
+-- Drops what is known of a recipient.
+--
+-- KEYS[1]  bookings: see reserve.lua
+--
+-- Answers {1}.
+
+redis.call('DEL', KEYS[1])
+return {1}

@@ -1,0 +1,63 @@
+package quota
+
+import "time"
+
+// A period of a rule is full if it has as many bookings as the rule has places. Then it is blocked, with its first
+// instant and up to its end. Quiet hours have no places, and are always full.
+//
+// All bookings here are those that the rule counts.
+
+// fullAround returns the period that a time lies in, if it is full.
+func (s *sweep) fullAround(g *grid, at time.Duration) (from, until time.Duration, full bool) {
+	begin, end, inside := s.rule.Periods.Around(g.time(at))
+	from, until = g.offset(begin), g.offset(end)
+	return from, until, inside && before(s.at, until)-before(s.at, from) >= s.rule.places()
+}
+
+// pastPeriods returns the first time of the grid from at on that lies in no full period, or one behind the end.
+func (s *sweep) pastPeriods(g *grid, at, end time.Duration) time.Duration {
+	for at <= end {
+		_, until, full := s.fullAround(g, at)
+		if !full {
+			break
+		}
+		at = g.up(until)
+	}
+	return at
+}
+
+// beforePeriods returns the last time of the grid up to at that lies in no full period, or one before the end.
+func (s *sweep) beforePeriods(g *grid, at, end time.Duration) time.Duration {
+	for at >= end {
+		from, _, full := s.fullAround(g, at)
+		if !full {
+			break
+		}
+		at = g.down(from - 1)
+	}
+	return at
+}
+
+// blockedPeriods returns the full periods that have bookings, or those of quiet hours that touch (from, until).
+func (r *Rule) blockedPeriods(line Timeline, bookings []Booking, from, until time.Time) []Interval {
+	var blocked []Interval
+	if r.Quiet {
+		for t := from; t.Before(until); {
+			begin, end, inside := r.Periods.Around(t)
+			if inside {
+				blocked = append(blocked, Interval{From: begin, Until: end, FromClosed: true, Rule: *r})
+			}
+			t = end
+		}
+		return blocked
+	}
+	for i := 0; i < len(bookings); {
+		begin, end, _ := r.Periods.Around(bookings[i].At)
+		low, high := i, max(i+1, before(line.at, line.offset(end)))
+		if high-low >= r.places() {
+			blocked = append(blocked, Interval{From: begin, Until: end, FromClosed: true, Rule: *r, Bookings: bookings[low:high]})
+		}
+		i = high
+	}
+	return blocked
+}

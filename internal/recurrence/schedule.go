@@ -1,0 +1,141 @@
+package recurrence
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// Schedule is the occurrences of a cron expression in a zone.
+type Schedule struct {
+	zone  *time.Location
+	spec  *cron.SpecSchedule // in UTC: it is asked about what the zone's clocks show
+	every time.Duration      // of @every, which has no spec
+	began time.Time          // from when on every counts
+}
+
+// MinEvery is how often an @every may happen.
+const MinEvery = time.Minute
+
+// maxLength is longer than any expression that somebody would write.
+const maxLength = 256
+
+// Parse reads a cron expression: five fields, with names of months and days; or @hourly, @daily, @weekly, @monthly,
+// @yearly; or @every with a duration of at least a minute, which counts from began. Day of month and weekday together
+// mean either. The error says what is wrong, or that the expression never happens.
+func Parse(expression string, in *time.Location, began time.Time) (*Schedule, error) {
+	expression = strings.TrimSpace(expression)
+	switch {
+	case expression == "" || len(expression) > maxLength:
+		return nil, fmt.Errorf("must be a cron expression of 1 to %d characters", maxLength)
+	case strings.Contains(expression, "TZ="):
+		return nil, errors.New("must not name a zone: that is what time_zone is for")
+	case expression[0] != '@' && len(strings.Fields(expression)) != 5:
+		return nil, errors.New("must have five fields: minute, hour, day of month, month and weekday; nothing happens every second")
+	}
+	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+	parsed, err := parser.Parse(expression)
+	if err != nil {
+		return nil, fmt.Errorf("is not a cron expression: %w", err)
+	}
+	switch of := parsed.(type) {
+	case cron.ConstantDelaySchedule:
+		return everySoOften(expression, in, began)
+	case *cron.SpecSchedule:
+		of.Location = time.UTC
+		s := &Schedule{zone: in, spec: of}
+		if _, ok := s.Next(began); !ok {
+			return nil, errors.New("never happens")
+		}
+		return s, nil
+	}
+	return nil, errors.New("is not a cron expression")
+}
+
+// everySoOften reads an @every. The parser of cron takes what is too short for a second.
+func everySoOften(expression string, in *time.Location, began time.Time) (*Schedule, error) {
+	_, text, _ := strings.Cut(expression, " ")
+	every, err := time.ParseDuration(strings.TrimSpace(text))
+	if err != nil || every < MinEvery || every%time.Second != 0 {
+		return nil, errors.New("@every must be whole seconds, and at least a minute")
+	}
+	return &Schedule{zone: in, every: every, began: began.Truncate(time.Second)}, nil
+}
+
+// Next returns the first occurrence after a time. It is false if there is none.
+func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
+	if s.every > 0 {
+		if after.Before(s.began) {
+			return s.began.Add(s.every), true
+		}
+		return s.began.Add((after.Sub(s.began)/s.every + 1) * s.every), true
+	}
+	local := s.firstLocal(after)
+	for {
+		if local = s.nextLocal(local); local.IsZero() {
+			return next, ok
+		}
+		// From one local time to the next the first instant never goes back, and the others come later.
+		all := s.instants(local)
+		if ok && !all[0].Before(next) {
+			return next, true
+		}
+		for _, at := range all {
+			if at.After(after) && (!ok || at.Before(next)) {
+				next, ok = at, true
+			}
+		}
+	}
+}
+
+// firstLocal returns a local time before all those that happen after a time. Clocks that will soon go back show some
+// again that they have shown before.
+func (s *Schedule) firstLocal(after time.Time) time.Time {
+	first := zone.Shown(after, s.zone)
+	for at := after.In(s.zone); ; {
+		_, until := at.ZoneBounds()
+		if until.IsZero() || until.Sub(after) > zone.Moved {
+			return first.Add(-time.Second)
+		}
+		if local := zone.Shown(until, s.zone); local.Before(first) {
+			first = local
+		}
+		at = until
+	}
+}
+
+// nextLocal returns the next local time that the fields say; zero: there is none. Package cron looks five years ahead,
+// and a leap day can be eight years away.
+func (s *Schedule) nextLocal(local time.Time) time.Time {
+	if next := s.spec.Next(local); !next.IsZero() {
+		return next
+	}
+	return s.spec.Next(local.AddDate(4, 0, 0))
+}
+
+// instants returns when a local time happens.
+func (s *Schedule) instants(local time.Time) []time.Time {
+	const anyHour = 1 << 63 // so package cron notes a *
+	if s.spec.Hour&anyHour != 0 {
+		return zone.Instants(local, s.zone)
+	}
+	return []time.Time{zone.Instant(local, s.zone)}
+}
+
+// Take returns the first n occurrences after a time, or fewer if there are no more.
+func (s *Schedule) Take(after time.Time, n int) []time.Time {
+	var all []time.Time
+	for len(all) < n {
+		next, ok := s.Next(after)
+		if !ok {
+			break
+		}
+		all, after = append(all, next), next
+	}
+	return all
+}

@@ -1,0 +1,43 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestStore_RowsReadAfterEmpty: plans that were made while the statistics said that the partitions are empty, as after a nightly
+// ANALYZE, do not read all that comes later.
+func TestStore_RowsReadAfterEmpty(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `ANALYZE pushes; ANALYZE sends; ANALYZE live`)
+	b.exec(t, `DO $$ DECLARE t regclass; BEGIN
+		FOR t IN SELECT relid FROM pg_partition_tree('pushes') WHERE isleaf UNION SELECT relid FROM pg_partition_tree('sends') WHERE isleaf LOOP
+			EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', t);
+		END LOOP;
+	END $$`)
+	b.exec(t, `ALTER TABLE live SET (autovacuum_enabled = off)`)
+	life := func(i int) {
+		p := b.booked(t, fmt.Sprint("r", i), 0)
+		b.finish(t, b.claimed(t, p), sent)
+		b.read(t, p)
+	}
+	n := b.counted(t, store.Config{Lanes: 4, MaxConns: 1, ReadConns: 4}, `SELECT coalesce(sum(idx_tup_read), 0)::int FROM pg_stat_user_indexes`, func() {
+		life(0) // here the plans are made
+		for i := range 300 {
+			b.exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
+				SELECT gen_random_uuid(), 1, $1, $2, 'x', 'log', now(), now(), now(), 'delivered'`, b.tenant, push.RecipientKey(b.tenant, fmt.Sprint("s", i)))
+			b.booked(t, fmt.Sprint("s", i), time.Hour)
+		}
+		for i := range 20 {
+			life(i + 1)
+		}
+	})
+	if n > 20*30+300*10 {
+		t.Errorf("%d rows were read", n)
+	}
+}

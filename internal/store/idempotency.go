@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// keyTime is for how long it is known what a request with an Idempotency-Key has made. Then the key is free again.
+const keyTime = 30 * 24 * time.Hour
+
+// keyedSQL reads what keys have made.
+const keyedSQL = `
+	SELECT idempotency_id, member, hash, tenant_id, push_id
+	FROM {idempotency} k WHERE idempotency_id = ANY ($1::uuid[]) AND created_at > now() - interval '30 days'`
+
+// keyedTables names the tables in which the keys are that are known now, by clocks that may be apart.
+func (l *layouts) keyedTables() string {
+	now := time.Now()
+	return in(keyedSQL, "{idempotency}", l.last.Load().keys.all(now.Add(-keyTime-clockGap), now.Add(clockGap))...)
+}
+
+// clockGap is by how much our clock and that of Postgres are apart at most.
+const clockGap = time.Hour
+
+func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {
+	return k, row.Scan((*[16]byte)(&k.Key), (*[16]byte)(&k.Member), &k.Hash, (*[16]byte)(&k.Tenant), (*[16]byte)(&k.ID))
+}
+
+// insertKeyedSQL stores what keys have made.
+const insertKeyedSQL = `
+	INSERT INTO idempotency (idempotency_id, member, push_id, tenant_id, hash, send_at, created_at)
+	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[], $7::timestamptz[])`
+
+// queueKeyed stores what the keys of granted pushes have made, if any has one.
+func queueKeyed(b *pgx.Batch, granted []booking.Grant) {
+	var (
+		keys, members, ids, tenants [][16]byte
+		hashes                      [][]byte
+		sendAt, created             []time.Time
+	)
+	for i := range granted {
+		p := &granted[i].Push
+		if p.IdempotencyID == uuid.Nil {
+			continue
+		}
+		keys, members, ids, tenants = append(keys, p.IdempotencyID), append(members, p.RequestMember), append(ids, p.ID), append(tenants, p.Tenant)
+		hashes, sendAt, created = append(hashes, p.IdempotencyHash), append(sendAt, p.SendAt), append(created, p.CreatedAt)
+	}
+	if len(keys) > 0 {
+		b.Queue(insertKeyedSQL, keys, members, ids, tenants, hashes, sendAt, created)
+	}
+}
+
+// Keyed returns what the Idempotency-Key with this id has made.
+func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking.Keyed, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		b := &pgx.Batch{}
+		b.Queue(s.layouts.keyedTables(), [][16]byte{key})
+		res := c.SendBatch(ctx, b)
+		defer res.Close()
+		rows, _ := res.Query()
+		all, err = pgx.CollectRows(rows, collectKeyed)
+		return err
+	})
+	return all, err
+}
+
+// readReplayed reads the pushes that decisions replay. The key of one that is not there any more outlives it.
+func (s *Store) readReplayed(ctx context.Context, decisions []booking.Decision) error {
+	var (
+		tenant uuid.UUID
+		ids    [][16]byte
+	)
+	for _, v := range decisions {
+		if v.Outcome == booking.Replayed {
+			tenant, ids = v.Push.Tenant, append(ids, v.Push.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found := make(map[uuid.UUID]push.Push, len(ids))
+	err := s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		pushes, err := s.readPushes(ctx, c, ids)
+		for _, p := range pushes {
+			found[p.ID] = p.Push
+		}
+		return err
+	})
+	for i := range decisions {
+		if v := &decisions[i]; v.Outcome == booking.Replayed {
+			if p, ok := found[v.Push.ID]; ok {
+				v.Push = p
+			} else {
+				v.Outcome = booking.Gone
+			}
+		}
+	}
+	return err
+}

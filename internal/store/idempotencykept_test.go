@@ -1,0 +1,190 @@
+package store_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestIdempotencyKey_ThirtyDays: a key is known for 30 days, whatever becomes of its push, and is free again then.
+func TestIdempotencyKey_ThirtyDays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	again := func(request string) booking.Decision {
+		t.Helper()
+		return book(t, b.Store, threeRules, keyed(b.tenant, "anna", "k", request, time.Hour))
+	}
+	age := func(to string) {
+		t.Helper()
+		b.exec(t, `SELECT make_partitions('idempotency', now() - interval '40 days', now())`)
+		b.exec(t, `UPDATE idempotency SET created_at = clock_timestamp() - $1::interval`, to)
+	}
+	first := again("body")
+	if first.Outcome != booking.Booked {
+		t.Fatalf("%+v", first)
+	}
+	at := first.Push.SendAt.AddDate(0, 0, 15)
+	to := b.read(t, first.Push)
+	to.SendAt, to.RequestedSendAt = at, at
+	if _, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: to}}, Policy: threeRules}); err != nil {
+		t.Fatal(err)
+	}
+	age("29 days 23 hours 59 minutes")
+	if v := again("body"); v.Outcome != booking.Replayed || v.Push.ID != first.Push.ID || !v.Push.SendAt.Equal(at) || v.Push.IdempotencyID != first.Push.IdempotencyID {
+		t.Errorf("moved to another week: %+v", v)
+	}
+	if v := again("another body"); v.Outcome != booking.KeyReused {
+		t.Errorf("another body: %+v", v)
+	}
+	if _, err := b.Cancel(t.Context(), b.tenant, first.Push.ID); err != nil {
+		t.Fatal(err)
+	}
+	if v := again("body"); v.Outcome != booking.Replayed || v.Push.Status != push.Canceled {
+		t.Errorf("ended: %+v", v)
+	}
+	b.exec(t, `DELETE FROM pushes`)
+	if v := again("body"); v.Outcome != booking.Gone || v.Push.ID != first.Push.ID {
+		t.Errorf("gone: %+v", v)
+	}
+	if v := again("another body"); v.Outcome != booking.KeyReused {
+		t.Errorf("gone, and another body: %+v", v)
+	}
+	b.audit(t, threeRules)
+	age("30 days 1 second")
+	if v := again("another body"); v.Outcome != booking.Booked || v.Push.ID == first.Push.ID {
+		t.Errorf("after 30 days: %+v", v)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM idempotency`); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+	b.audit(t, threeRules)
+}
+
+// TestIdempotencyKey_NoPartition: whoever makes partitions ahead was away for long. A key is booked all the same.
+func TestIdempotencyKey_NoPartition(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `DROP TABLE idempotency`+time.Now().UTC().Truncate(7*24*time.Hour).Format("_20060102"))
+	if v := book(t, b.Store, threeRules, keyed(b.tenant, "anna", "k", "body", time.Hour)); v.Outcome != booking.Booked {
+		t.Fatalf("%+v", v)
+	}
+	if v := book(t, b.Store, threeRules, keyed(b.tenant, "anna", "k", "body", time.Hour)); v.Outcome != booking.Replayed {
+		t.Fatalf("%+v", v)
+	}
+}
+
+// TestIdempotencyKey_Locks: a booking under a key takes locks of the few weeks in which keys are known, and of no others. One
+// without a key takes none.
+func TestIdempotencyKey_Locks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `SELECT make_partitions('idempotency', now() - interval '1 year', now() + interval '1 year')`)
+	for key, most := range map[string]int{"": 0, "k": 12} { // six tables with an index each
+		d := draft(b.tenant, "anna", time.Hour)
+		if key != "" {
+			d = keyed(b.tenant, "bert", key, "body", time.Hour)
+		}
+		b.Store = openURL(t, b.url, store.Config{})
+		b.exec(t, `BEGIN; LOCK TABLE pushes IN SHARE MODE`) // lets others read it
+		done := make(chan booking.Outcome)
+		go func() { done <- book(t, b.Store, threeRules, d).Outcome }()
+		b.waiting(t, 1)
+		n := ask[int](t, b.watch, `
+			SELECT count(DISTINCT l.relation) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a USING (pid)
+			WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND a.application_name = 'sendquota' AND c.relname LIKE 'idempotency%'`)
+		b.exec(t, `COMMIT`)
+		if outcome := <-done; outcome != booking.Booked || n > most || key != "" && n == 0 {
+			t.Errorf("key %q: outcome %d, with locks of %d tables and indexes; at most %d", key, outcome, n, most)
+		}
+	}
+}
+
+// olderKeyed is what the release before inserts under a key: the push's id follows from the key.
+const olderKeyed = `
+	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, address, message,
+		requested_send_at, send_at, next_at, expires_at, ttl_ms, request_id, created_at, updated_at, idempotency_id, idempotency_hash)
+	VALUES ($1, $2, $3, $4, 'log', '', '', '{}', $5, $5, $5, $5::timestamptz + interval '1 hour', 3600000, '', $6, $6, $7, $8)`
+
+// TestMigrate_Keys: what keys have made under the release before is known, also what they make while both are at work; and
+// nothing that this release has made is made again by the one before.
+func TestMigrate_Keys(t *testing.T) {
+	t.Parallel()
+	b := setupBeside(t, 0)
+	at := began.Add(time.Hour)
+	olderID := func(d booking.Draft) uuid.UUID { return d.Push.RequestMember }
+	older := func(d booking.Draft, created time.Time) error {
+		_, err := b.db.Exec(t.Context(), olderKeyed, olderID(d), d.Push.Tenant, push.RecipientKey(d.Push.Tenant, d.Push.Recipient), d.Push.Recipient, at, created,
+			d.Push.IdempotencyID, d.Push.IdempotencyHash)
+		return err
+	}
+	request := func(recipient string) booking.Draft {
+		d := keyed(b.tenant, recipient, recipient, "body", time.Hour)
+		d.Push.RequestMember = uuid.NewHash(sha256.New(), d.Push.IdempotencyID, nil, 8)
+		return d
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(older(request("long ago"), time.Now().AddDate(0, 0, -31)))
+	for i := range 2500 { // more than one portion
+		must(older(request("before "+uuid.NewSHA1(b.tenant, []byte{byte(i), byte(i >> 8)}).String()), time.Now()))
+	}
+	must(older(request("before"), time.Now().AddDate(0, 0, -29)))
+	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Files: before(t, "0014")}); err != nil {
+		t.Fatal(err)
+	}
+	must(older(request("while"), time.Now()))
+	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM idempotency`); n != 2502 {
+		t.Errorf("%d keys", n)
+	}
+	b.newer(t)
+	must(older(request("beside"), time.Now()))
+	check := func() {
+		t.Helper()
+		for _, recipient := range []string{"before", "while", "beside"} {
+			d := request(recipient)
+			if v := book(t, b.Store, nil, d); v.Outcome != booking.Replayed || v.Push.ID != olderID(d) {
+				t.Errorf("%s: %+v", recipient, v)
+			}
+			d.Push.IdempotencyHash = []byte("another body")
+			if v := book(t, b.Store, nil, d); v.Outcome != booking.KeyReused {
+				t.Errorf("%s, another body: %+v", recipient, v)
+			}
+		}
+		b.audit(t, nil)
+	}
+	check()
+	if v := book(t, b.Store, nil, request("newer")); v.Outcome != booking.Booked {
+		t.Fatalf("%+v", v)
+	}
+	// The release before looks for the key, and finds no push with the id that follows from it.
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE idempotency_id = $1 AND idempotency_hash = 'body'`, request("newer").Push.IdempotencyID); n != 1 {
+		t.Errorf("%d pushes", n)
+	}
+	err := older(request("newer"), time.Now())
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); !ok || pgErr.Code != "23505" {
+		t.Errorf("the release before has booked it again: %v", err)
+	}
+	must(older(request("long ago and again"), time.Now()))
+	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE recipient = 'newer'`); n != 1 {
+		t.Errorf("%d pushes", n)
+	}
+}

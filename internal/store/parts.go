@@ -1,0 +1,226 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A plan that is kept locks every partition of the table that it names, each time, whichever it needs: hundreds of locks,
+// of the few thousand that a server has. So a statement names the partitions themselves. Until the schema is contracted, a
+// table has none, and is named instead of them.
+
+// partitioned is a table with partitions of equal length, in UTC. A partition is named after its first day; weeks begin on
+// Mondays.
+type partitioned struct {
+	parent string
+	step   time.Duration
+}
+
+var (
+	weeksOfPushes = partitioned{"pushes", 7 * 24 * time.Hour}      // by send_at
+	daysOfSends   = partitioned{"sends", 24 * time.Hour}           // by started_at
+	weeksOfKeys   = partitioned{"idempotency", 7 * 24 * time.Hour} // by created_at
+)
+
+// begin is when the partition of a time begins. The zero time is a Monday.
+func (p partitioned) begin(at time.Time) time.Time { return at.UTC().Truncate(p.step) }
+
+func (p partitioned) name(begin time.Time) string { return p.parent + begin.Format("_20060102") }
+
+// parts are the partitions that a table had when they were read.
+type parts struct {
+	partitioned
+	begins []time.Time // in order; none: it is a plain table
+	others int         // partitions that were attached by hand, and are found by no name
+}
+
+// errStale: the layout was read before a partition was made that may be needed.
+var errStale = errors.New("the tables have other partitions than were known")
+
+// divided reports whether the table has partitions.
+func (p parts) divided() bool { return len(p.begins) > 0 }
+
+// at is the table that holds what has a time: the parent, if it is not known which it is.
+func (p parts) at(at time.Time) string { return p.all(at, at)[0] }
+
+// between lists the tables that hold what has a time from one to another, in order. It is not certain that there is no other
+// one: see [parts.covers].
+func (p parts) between(from, until time.Time) (tables []string) {
+	if !p.divided() {
+		return []string{p.parent}
+	}
+	first, last := p.begin(from), p.begin(until)
+	for _, begin := range p.begins {
+		if !begin.Before(first) && !begin.After(last) {
+			tables = append(tables, p.name(begin))
+		}
+	}
+	return tables
+}
+
+// covers reports whether all partitions between two times are known. Those before the oldest one were dropped, or will never
+// be made.
+func (p parts) covers(from, until time.Time) bool {
+	if !p.divided() {
+		return true
+	}
+	if oldest := p.begins[0]; from.Before(oldest) {
+		from = oldest
+	}
+	first, last := p.begin(from), p.begin(until)
+	if last.Before(first) {
+		return true
+	}
+	begins := p.begins[sort.Search(len(p.begins), func(i int) bool { return !p.begins[i].Before(first) }):]
+	n := int(last.Sub(first)/p.step) + 1
+	return len(begins) >= n && begins[n-1].Equal(last)
+}
+
+// all lists the tables that hold what has a time from one to another: the parent, if it is not certain which they are.
+func (p parts) all(from, until time.Time) []string {
+	if tables := p.between(from, until); len(tables) > 0 && p.covers(from, until) {
+		return tables
+	}
+	return []string{p.parent}
+}
+
+// byTable puts rows together that are in one table: their indexes, in the order of the tables.
+func byTable[T any](rows []T, table func(T) string) iter.Seq2[string, []int] {
+	found := map[string][]int{}
+	for i, row := range rows {
+		name := table(row)
+		found[name] = append(found[name], i)
+	}
+	return func(yield func(string, []int) bool) {
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			if !yield(name, found[name]) {
+				return
+			}
+		}
+	}
+}
+
+// countSQL counts the partitions of pushes that there are.
+const countSQL = `SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('pushes')`
+
+// layout is how the tables are divided.
+type layout struct {
+	pushes, sends, keys parts
+	read                time.Time
+}
+
+// layoutTime is for how long a layout is believed that no error contradicts, and plainTime for how long one without
+// partitions is: a plain table that became a partitioned one is still right to name, but then a statement locks all of it.
+const (
+	layoutTime = time.Minute
+	plainTime  = time.Second
+)
+
+// layouts keeps the layout that was read last.
+type layouts struct{ last atomic.Pointer[layout] }
+
+func (l *layouts) pushes() parts { return l.last.Load().pushes }
+func (l *layouts) sends() parts  { return l.last.Load().sends }
+
+// fresh reads the layout on a connection that is in no transaction, if it is not known or too old.
+func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
+	if last := l.last.Load(); last != nil {
+		believed := plainTime
+		if last.pushes.divided() && last.sends.divided() {
+			believed = layoutTime
+		}
+		if time.Since(last.read) < believed {
+			return nil
+		}
+	}
+	next := &layout{pushes: parts{partitioned: weeksOfPushes}, sends: parts{partitioned: daysOfSends}, keys: parts{partitioned: weeksOfKeys}, read: time.Now()}
+	rows, _ := c.Query(ctx, `
+		SELECT p.relname, substr(c.relname, length(p.relname) + 2)
+		FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
+		WHERE i.inhparent IN (to_regclass('pushes'), to_regclass('sends'), to_regclass('idempotency'))
+		ORDER BY 1, 2`)
+	var parent, day string
+	_, err := pgx.ForEachRow(rows, []any{&parent, &day}, func() error {
+		p := &next.pushes
+		switch parent {
+		case next.sends.parent:
+			p = &next.sends
+		case next.keys.parent:
+			p = &next.keys
+		}
+		begin, err := time.Parse("20060102", day)
+		if err == nil && begin.Equal(p.begin(begin)) {
+			p.begins = append(p.begins, begin)
+		} else {
+			p.others++
+		}
+		return nil
+	})
+	if err == nil {
+		l.last.Store(next)
+	}
+	return err
+}
+
+// mend has the layout read again after an error that says that it has changed.
+func (l *layouts) mend(err error) (mended bool) {
+	mended = hasCode(err, undefinedTable, outOfLocks) || errors.Is(err, errStale)
+	if mended {
+		l.forget()
+	}
+	return mended
+}
+
+// forget has the layout read again.
+func (l *layouts) forget() {
+	if old := l.last.Load(); old != nil {
+		next := *old
+		next.read = time.Time{}
+		l.last.Store(&next)
+	}
+}
+
+// rowTime finds the time of a row in what Postgres says of it, in whatever language.
+var rowTime = regexp.MustCompile(`\((?:send_at|started_at|created_at)\) = \(([^()]+)\)`)
+
+// makePart makes the partition after an error that says that a row has none: 1, or 0 if another program has made it. Most are
+// made ahead.
+func (s *Store) makePart(ctx context.Context, err error) (made int, parted bool) {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || pgErr.Code != checkViolation || pgErr.ConstraintName != "" {
+		return 0, false
+	}
+	key := rowTime.FindStringSubmatch(pgErr.Detail)
+	if key == nil {
+		return 0, false
+	}
+	defer s.layouts.forget()
+	err = s.pool.QueryRow(ctx, `SELECT make_partitions($1, at, at) FROM (SELECT $2::text::timestamptz AS at) row`, pgErr.TableName, key[1]).Scan(&made)
+	return made, err == nil
+}
+
+// in names tables in a statement: {pushes} or {sends} stand for one of theirs, or for several together. {p.shard} is the shard
+// of a push p, and {s.shard} that of an attempt s. A table that was never divided may not have it in its column.
+func in(sql, what string, tables ...string) string {
+	name, row := tables[0], what[1:2]
+	shard := row + ".shard"
+	if name == what[1:len(what)-1] {
+		shard = "(" + row + ".recipient_key & 255)"
+	}
+	if len(tables) > 1 {
+		name = "(TABLE " + strings.Join(tables, " UNION ALL TABLE ") + ")"
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(sql, what, name), "{"+row+".shard}", shard)
+}

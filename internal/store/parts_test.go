@@ -1,0 +1,353 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+const week = 7 * 24 * time.Hour
+
+// monday is when a week begins, some weeks after this one.
+func monday(weeks int) time.Time {
+	return began.Truncate(week).Add(time.Duration(weeks) * week) // the zero time is a Monday
+}
+
+// at books a push for a time.
+func (b *bundle) at(t testing.TB, st *store.Store, recipient string, at time.Time, policy quota.Policy) booking.Decision {
+	t.Helper()
+	return book(t, st, policy, draft(b.tenant, recipient, at.Sub(began)))
+}
+
+// wantIn wants a push to be in one table, once.
+func (b *bundle) wantIn(t testing.TB, p push.Push, begin time.Time) {
+	t.Helper()
+	got := ask[string](t, b.db, `SELECT coalesce(string_agg(tableoid::regclass::text, ' '), '') FROM pushes WHERE id = $1`, p.ID)
+	if want := begin.Format("pushes_20060102"); got != want {
+		t.Errorf("%s is in %q, want %s", p.ID, got, want)
+	}
+}
+
+// TestParts_Move: a push that is moved to another week is in that one's table alone, is found by its id and by its time, and
+// is told of once for each move. It is sent when it is due.
+func TestParts_Move(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.hook(t)
+	p := b.at(t, b.Store, "anna", monday(1).Add(time.Hour), nil).Push
+	b.wantIn(t, p, monday(1))
+	for _, to := range []time.Time{monday(3), monday(3).Add(time.Hour), monday(2).Add(-time.Second), began} {
+		if err := b.move(b.Store, p, to); err != nil {
+			t.Fatal(err)
+		}
+		p.SendAt = to
+		b.wantIn(t, p, to.Truncate(week))
+		if got := b.read(t, p); !got.SendAt.Equal(to) || got.Message == nil || got.Recipient != "anna" {
+			t.Errorf("%+v", got)
+		}
+		if all, _ := b.listAll(t, push.Filter{From: to, Until: to.Add(time.Second)}, 10); len(all) != 1 || all[0].ID != p.ID {
+			t.Errorf("listed %+v", all)
+		}
+	}
+	b.finish(t, b.claimed(t, p), sent)
+	b.wantStatus(t, p, push.Sent)
+	if diff := cmp.Diff([]string{"push.scheduled", "push.scheduled", "push.scheduled", "push.scheduled", "push.scheduled", "push.sent"}, b.told(t, w, p)); diff != "" {
+		t.Error(diff)
+	}
+	b.audit(t, nil)
+}
+
+// TestParts_Edge: windows go across the edges of weeks.
+func TestParts_Edge(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	edge := monday(2)
+	for _, row := range []struct {
+		at   time.Duration // from the edge
+		want booking.Outcome
+	}{
+		{-20 * time.Second, booking.Booked},
+		{39 * time.Second, booking.NoPlace},
+		{40 * time.Second, booking.Booked},
+		{-79 * time.Second, booking.NoPlace},
+		{0, booking.NoPlace},
+		{-80 * time.Second, booking.Booked},
+	} {
+		if v := b.at(t, b.Store, "anna", edge.Add(row.at), threeRules[:1]); v.Outcome != row.want {
+			t.Errorf("%s from the edge: %v, want %v", row.at, v.Outcome, row.want)
+		}
+	}
+	day := quota.Policy{{Name: "week", Limit: 3, Window: week}}
+	for n := range 4 {
+		v := b.at(t, b.Store, "bert", edge.Add(time.Duration(n-2)*24*time.Hour), day)
+		if (v.Outcome == booking.Booked) != (n < 3) {
+			t.Errorf("number %d of three a week: %v", n+1, v.Outcome)
+		}
+	}
+	b.audit(t, nil)
+}
+
+// TestParts_Missing: where there is no partition for a push or an attempt, it is made. A program that knows only the others
+// counts what is in it.
+func TestParts_Missing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	late := openURL(t, b.url, store.Config{})
+	if _, err := late.Push(t.Context(), b.tenant, uuid.New()); err == nil { // it reads which there are
+		t.Fatal("there is a push")
+	}
+	far := monday(150).Add(50 * time.Hour)
+	p := b.at(t, b.Store, "anna", far, threeRules).Push
+	b.wantIn(t, p, monday(150))
+	if v := b.at(t, late, "anna", far.Add(59*time.Second), threeRules); v.Outcome != booking.NoPlace {
+		t.Errorf("two of one a minute: %v", v.Outcome)
+	}
+	if v := b.at(t, late, "anna", far.Add(60*time.Second), threeRules); v.Outcome != booking.Booked {
+		t.Errorf("the next minute: %v", v.Outcome)
+	}
+	if err := b.move(late, p, monday(170)); err != nil {
+		t.Fatal(err)
+	}
+	b.wantIn(t, p, monday(170))
+	if got, err := b.Push(t.Context(), p.Tenant, p.ID); err != nil || !got.SendAt.Equal(monday(170)) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	var o booking.Order
+	for n := range 12 {
+		o.Drafts = append(o.Drafts, draft(b.tenant, "carl", monday(180+n).Sub(began)))
+	}
+	if all, err := b.Book(t.Context(), o); err != nil || all[11].Outcome != booking.Booked {
+		t.Errorf("twelve weeks at once: %+v, %v", all, err)
+	}
+	rows, _ := b.db.Query(t.Context(), `SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'sends'::regclass`)
+	days, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, `DROP TABLE `+strings.Join(days, ", "))
+	due := b.booked(t, "bert", -time.Second)
+	b.finish(t, b.claimed(t, due), sent)
+	if got := b.read(t, due); got.Status != push.Sent || len(got.Sends) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pg_inherits WHERE inhparent = 'sends'::regclass`); n != 1 {
+		t.Errorf("%d days", n)
+	}
+	b.audit(t, nil)
+}
+
+// TestParts_List: a list goes through all weeks in order, forwards, whatever the size of its pages.
+func TestParts_List(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var want []string
+	for n := range 40 {
+		p := b.at(t, b.Store, fmt.Sprint("r", n%3), monday(1+n*5/4).Add(time.Duration(n)*time.Second), nil).Push
+		want = append(want, p.ID.String())
+	}
+	for _, limit := range []int{1, 3, 7, 39, 40, 100} {
+		for recipient, every := range map[string]int{"": 1, "r1": 3} {
+			all, _ := b.listAll(t, push.Filter{Recipient: recipient}, limit)
+			var got, some []string
+			for _, p := range all {
+				got = append(got, p.ID.String())
+			}
+			for n := every / 3; n < len(want); n += every {
+				some = append(some, want[n])
+			}
+			if diff := cmp.Diff(some, got); diff != "" {
+				t.Errorf("recipient %q, pages of %d: %s", recipient, limit, diff)
+			}
+		}
+	}
+}
+
+// TestParts_Ids: a push is found by its id, whether that tells its week, tells another one, or tells nothing.
+func TestParts_Ids(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := monday(4).Add(time.Hour)
+	for name, id := range map[string]uuid.UUID{
+		"its week":       push.NewID(at, 1),
+		"another":        push.NewID(at.Add(-2*week), 1),
+		"no week at all": push.NewID(at.Add(1000*week), 1),
+		"random":         uuid.New(),
+	} {
+		d := draft(b.tenant, name, at.Sub(began))
+		d.Push.ID = id
+		p := book(t, b.Store, nil, d).Push
+		b.wantIn(t, p, monday(4))
+		if got := b.read(t, p); got.Recipient != name {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if err := b.move(b.Store, p, at.Add(week)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := b.Cancel(t.Context(), b.tenant, id); err != nil || got.Status != push.Canceled {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// TestParts_Midnight: a claim counts the sends of the days before.
+func TestParts_Midnight(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		window time.Duration
+		want   booking.ClaimOutcome
+	}{{72 * time.Hour, booking.PutOff}, {24 * time.Hour, booking.Claimed}} {
+		b := setup(t)
+		p := b.booked(t, "anna", -time.Second)
+		b.attempted(t, b.tenant, "anna", push.Delivered, 50*time.Hour, 50*time.Hour)
+		if c := b.claim(t, "anna", quota.Policy{{Name: "rule", Limit: 1, Window: row.window}}); c.Outcome != row.want {
+			t.Errorf("one in %s, after one 50 hours ago: %v, want %v", row.window, c.Outcome, row.want)
+		} else if row.want == booking.Claimed {
+			b.finish(t, c, sent)
+			if got := b.read(t, p); len(got.Sends) != 1 {
+				t.Errorf("%+v", got)
+			}
+		}
+	}
+}
+
+// TestParts_Locks: with a hundred partitions, what the service does to a push locks those that it needs, and no other one.
+func TestParts_Locks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.hook(t)
+	warm := func(name string, do func()) { do() }
+	steps := func(run func(name string, do func())) {
+		var p push.Push
+		name := uuid.NewString()
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		run("book", func() { p = b.at(t, b.Store, name, began, threeRules).Push })
+		run("book, refused", func() { b.at(t, b.Store, name, began.Add(time.Second), threeRules) })
+		run("read by its id", func() { b.read(t, p) })
+		run("look", func() {
+			_, _, err := b.Glance(t.Context(), quota.Recipient{Tenant: b.tenant, ID: name}, began.Add(-24*time.Hour), began.Add(24*time.Hour))
+			check(err)
+		})
+		run("list", func() {
+			_, err := b.List(t.Context(), b.tenant, push.Filter{From: began.Add(-24 * time.Hour), Until: began.Add(24 * time.Hour)}, push.Position{}, 10)
+			check(err)
+		})
+		run("count caps", func() {
+			_, err := b.Recipients(t.Context(), b.tenant, booking.DayOf(began), 10)
+			check(err)
+		})
+		run("move", func() { check(b.move(b.Store, p, began.Add(-time.Second))) })
+		run("claim and finish", func() { b.finish(t, b.claim(t, name, threeRules), tryAgain) })
+		run("claim and finish again", func() { b.finish(t, b.claim(t, name, nil), sent) })
+		run("cancel", func() {
+			q := b.at(t, b.Store, name, began.Add(time.Hour), nil).Push
+			_, err := b.Cancel(t.Context(), b.tenant, q.ID)
+			check(err)
+		})
+		run("expire", func() {
+			d := draft(b.tenant, name, -2*time.Hour)
+			d.Push.TTL = time.Hour
+			q := book(t, b.Store, nil, d).Push
+			_, err := b.Expire(t.Context(), push.Lanes(1), 10)
+			check(err)
+			b.wantStatus(t, q, push.Expired)
+		})
+		run("events", func() {
+			want := []string{"push.scheduled", "push.scheduled", "push.deferred", "push.sent"}
+			if diff := cmp.Diff(want, b.told(t, w, p)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	b.exec(t, `SELECT make_partitions('pushes', now() - interval '40 weeks', now() + interval '40 weeks'), make_partitions('sends', now() - interval '20 days', now() + interval '10 days')`)
+	steps(warm)
+	near := []string{began.Add(-week).Truncate(week).Format("pushes_20060102"), began.Truncate(week).Format("pushes_20060102"), began.Add(week).Truncate(week).Format("pushes_20060102")}
+	for day := -3; day <= 1; day++ {
+		near = append(near, began.AddDate(0, 0, day).Format("sends_20060102"))
+	}
+	rows, _ := b.db.Query(t.Context(), `SELECT relname FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent IN ('pushes'::regclass, 'sends'::regclass)`)
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(tables) < 100 {
+		t.Fatal(len(tables), err)
+	}
+	tables = slices.DeleteFunc(tables, func(name string) bool { return slices.Contains(near, name) })
+	watch := connect(t, b.url)
+	for _, name := range []string{"fresh plans", "kept plans"} {
+		if name == "fresh plans" {
+			b.Store = openURL(t, b.url, store.Config{})
+		}
+		t.Run(name, func(t *testing.T) {
+			if name == "fresh plans" {
+				if _, err := b.Push(t.Context(), b.tenant, uuid.New()); err == nil { // the layout is read
+					t.Fatal("there is a push")
+				}
+			}
+			b.exec(t, `BEGIN; LOCK TABLE `+strings.Join(tables, ", "))
+			defer b.exec(t, `ROLLBACK`)
+			steps(func(what string, do func()) {
+				ctx, stop := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				all.Go(func() { // what waits for one of the others fails after some seconds; this says for which
+					for ctx.Err() == nil {
+						var waits string
+						err := watch.QueryRow(t.Context(), `SELECT coalesce(min(format('%s: %s', l.relation::regclass, left(regexp_replace(a.query, '\s+', ' ', 'g'), 200))), '')
+							FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND a.datname = current_database()`).Scan(&waits)
+						if err != nil || waits != "" {
+							t.Errorf("%s waits for %s (%v)", what, waits, err)
+							return
+						}
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+				do()
+				stop()
+				all.Wait()
+			})
+		})
+	}
+}
+
+// TestParts_KeptPlan: why statements name partitions. A plan that is kept locks all partitions and their indexes, also if it
+// is for rows of one.
+func TestParts_KeptPlan(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `SELECT make_partitions('pushes', now() - interval '50 weeks', now() + interval '49 weeks')`)
+	b.exec(t, `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off`)
+	locks := func(table string) (n int, took time.Duration) {
+		t.Helper()
+		b.exec(t, fmt.Sprintf(`PREPARE %[1]s_read (uuid, timestamptz) AS SELECT status FROM %[1]s WHERE id = $1 AND send_at = $2`, table))
+		read := fmt.Sprintf(`EXECUTE %s_read ('%s', '%s')`, table, uuid.New(), began.Format(time.RFC3339))
+		b.exec(t, `BEGIN; `+read)
+		n = ask[int](t, b.db, `SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation' AND relation::regclass::text ~ '^pushes'`)
+		b.exec(t, `COMMIT`)
+		from := time.Now()
+		for range 200 {
+			b.exec(t, read)
+		}
+		return n, time.Since(from) / 200
+	}
+	whole, wholeTime := locks("pushes")
+	part, partTime := locks(began.Truncate(week).Format("pushes_20060102"))
+	t.Logf("a kept plan that names the table takes %d locks and %s, one that names a partition takes %d locks and %s", whole, wholeTime, part, partTime)
+	if whole < 400 || part > 5 {
+		t.Errorf("%d locks and %d", whole, part)
+	}
+}
