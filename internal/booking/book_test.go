@@ -193,7 +193,7 @@ func TestDecider_Idempotency(t *testing.T) {
 // first run would have.
 func TestDecider_LostReply(t *testing.T) {
 	b := setup(t)
-	o := booking.Order{Drafts: []booking.Draft{{Push: b.push("anna", 0), Since: noon.Add(-hour)}}, Policy: onePerMinute}
+	o := booking.Order{Drafts: []booking.Draft{{Push: b.push("anna", 0), Show: true}}, Policy: onePerMinute}
 	first := b.decider()
 	want := first.Book(o)
 	b.existing = []push.Push{first.Granted[0].Push}
@@ -282,7 +282,7 @@ func TestDecider_Granted(t *testing.T) {
 	}
 }
 
-// TestDecider_Bookings: a draft with Since is told all bookings, its own included, whether it is booked or refused,
+// TestDecider_Bookings: a draft with Show is told all bookings, its own included, whether it is booked or refused,
 // unless there are more than a crowd.
 func TestDecider_Bookings(t *testing.T) {
 	for _, row := range []struct {
@@ -306,7 +306,7 @@ func TestDecider_Bookings(t *testing.T) {
 			}
 			d := booking.Draft{Push: b.push("anna", row.in)}
 			if row.since {
-				d.Since = noon.Add(-hour)
+				d.Show = true
 			}
 			got := b.decider().Book(booking.Order{Drafts: []booking.Draft{d}, Policy: onePerMinute})[0]
 			if len(got.Bookings) != row.shown || got.Crowded != row.wantCrowded {
@@ -323,24 +323,40 @@ func TestOrder_Around(t *testing.T) {
 	for _, row := range []struct {
 		name          string
 		usage         *booking.CapUsage
-		latest, since time.Time
+		latest, last  time.Time
+		policy        booking.Terms // nil: two per hour
+		decided       time.Time
 		from, until   time.Time
 	}{
 		{name: "twice the reach of the rules", from: noon.Add(-2 * hour), until: noon.Add(2 * hour)},
 		{name: "and behind the latest time", latest: noon.Add(5 * hour), from: noon.Add(-2 * hour), until: noon.Add(6 * hour)},
 		{name: "and the whole day", usage: days, from: midnight.Add(-1), until: midnight.Add(24 * hour)},
 		{name: "and all days on which it may land", usage: days, latest: midnight.Add(30 * hour), from: midnight.Add(-1), until: midnight.Add(48 * hour)},
-		{name: "and everything that is to be shown", since: noon.Add(-9 * hour), from: noon.Add(-9 * hour), until: booking.EndOfTime},
+		{name: "and everything that matters from now on, if it is to be shown", decided: noon.Add(-9 * hour),
+			from: noon.Add(-10*hour - 2*time.Minute), until: booking.EndOfTime},
+		{name: "without quiet hours nothing moves by itself", last: noon.Add(5 * hour), from: noon.Add(-2 * hour), until: noon.Add(2 * hour)},
+		{name: "as far as quiet hours may move it", last: noon.Add(5 * hour), policy: append(twoPerHour[:1:1], quota.Rule{Quiet: true, Defers: true, Periods: noHours{}}),
+			from: noon.Add(-2 * hour), until: noon.Add(6 * hour)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			d := booking.Draft{Push: setup(t).push("anna", 0), Latest: row.latest, Since: row.since}
-			v := booking.Order{Policy: twoPerHour, CapUsage: row.usage}.Around(d)
+			d := booking.Draft{Push: setup(t).push("anna", 0), Latest: row.latest, Last: row.last, Show: !row.decided.IsZero()}
+			terms := row.policy
+			if terms == nil {
+				terms = twoPerHour
+			}
+			v := booking.Order{CapUsage: row.usage, Now: row.decided}.Around(terms, d)
 			if !v.From.Equal(row.from) || !v.Until.Equal(row.until) {
 				t.Errorf("from %s until %s, want %s and %s", v.From, v.Until, row.from, row.until)
 			}
 		})
 	}
 }
+
+// noHours are quiet hours that never come.
+type noHours struct{}
+
+func (noHours) Around(t time.Time) (from, until time.Time, inside bool) { return t, t.Add(hour), false }
+func (noHours) Longest() time.Duration                                { return 0 }
 
 // TestNearLimit: four fifths of the limit of a rule are used.
 func TestNearLimit(t *testing.T) {

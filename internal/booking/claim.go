@@ -11,8 +11,8 @@ import (
 
 // ClaimOrder asks for the oldest due push of a recipient.
 type ClaimOrder struct {
-	RecipientKey int64 // see [push.RecipientKey]
-	Policy       quota.Policy
+	RecipientKey int64         // see [push.RecipientKey]
+	Policy       Terms         // of a tenant without a policy of its own
 	Lease        time.Duration // how long the attempt may take before it counts as lost
 
 	Channel string   // of the push; empty: any channel, but for those of Without
@@ -34,12 +34,13 @@ type ClaimOutcome int
 
 // The outcomes of a claim.
 const (
-	Nothing ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
-	Claimed                     // the push is the caller's to send, until LeaseUntil
-	Wait                        // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
-	PutOff                      // the push was put off to NextAt, because of the recipient's actual sends; others may be due
-	TooLate                     // the push had expired, and is ended now; others may be due
-	Again                       // the push was changed meanwhile, or another claim came first: claim again
+	Nothing  ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
+	Claimed                      // the push is the caller's to send, until LeaseUntil
+	Wait                         // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
+	PutOff                       // the push was put off to NextAt, because of the recipient's actual sends; others may be due
+	Unwanted                     // the recipient does not want the push any more, and it is canceled now; others may be due
+	TooLate                      // the push had expired, and is ended now; others may be due
+	Again                        // the push was changed meanwhile, or another claim came first: claim again
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -70,6 +71,8 @@ type ClaimState struct {
 	More     bool            // another push is due, whatever its channel
 	InFlight []InFlight      // the attempts under way
 	Sends    []quota.Booking // what the recipient may have got, at the latest time at which the provider can have had it
+	Terms    Terms           // of the tenant, if it has its own; else the order has them
+	Person   Person
 }
 
 // InFlight is an attempt under way.
@@ -98,8 +101,14 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		return c
 	}
 	c.Push = s.Due
-	wait := max(c.Push.NextAt.Sub(now), s.gate(o.Policy, now).Sub(now))
+	if c.Push.To == "" {
+		c.Push.To = s.Person.Addresses[c.Push.Channel]
+	}
+	kind := KindOf(&c.Push)
+	wait := max(c.Push.NextAt.Sub(now), s.gate(s.terms(o).For(s.Person.Person, kind), now).Sub(now))
 	switch {
+	case s.Person.OptOuts.Of(kind).Any():
+		c.Outcome = Unwanted
 	case !now.Before(c.Push.ExpiresAt):
 		c.Outcome = TooLate
 	case wait > Patience:
@@ -111,6 +120,14 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		c.StartedAt, c.LeaseUntil = now, now.Add(o.Lease)
 	}
 	return c
+}
+
+// terms are those of the tenant.
+func (s *ClaimState) terms(o ClaimOrder) Terms {
+	if s.Terms != nil {
+		return s.Terms
+	}
+	return o.Policy
 }
 
 // gate returns when the due push may be sent: at the first time from now on at which the actual sends leave room for

@@ -18,10 +18,15 @@ type Decider struct {
 
 	now      time.Time
 	views    Views
+	terms    map[uuid.UUID]Terms
+	people   map[quota.Recipient]Person
 	existing map[uuid.UUID]push.Push
 	requests map[uuid.UUID]*request // that bore an Idempotency-Key, by the ids of the keys
-	refusals map[quota.Recipient]*quota.Decider
+	refusals map[quota.Recipient]refusals
 }
+
+// refusals decide why pushes to one recipient are refused, by their kinds.
+type refusals map[quota.Kind]*quota.Decider
 
 // Grant is a push to be stored, new or moved.
 type Grant struct {
@@ -35,6 +40,9 @@ type Snapshot struct {
 	Views    Views
 	Existing []push.Push // that have the id of a draft
 	Keyed    []Keyed     // of the Idempotency-Keys of drafts
+
+	Terms  map[uuid.UUID]Terms        // of tenants with a policy of their own
+	People map[quota.Recipient]Person // of whom anything is known
 }
 
 // Keyed is a push that a request with an Idempotency-Key has made. The push itself may be gone.
@@ -61,7 +69,7 @@ type Views interface {
 
 // NewDecider returns a decider that begins with what the snapshot shows.
 func NewDecider(s Snapshot) *Decider {
-	x := &Decider{now: s.Now, views: s.Views, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
+	x := &Decider{now: s.Now, views: s.Views, terms: s.Terms, people: s.People, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
 	for _, p := range s.Existing {
 		x.existing[p.ID] = p
 	}
@@ -89,6 +97,19 @@ func (x *Decider) forget(k Keyed) {
 	}
 }
 
+// standing returns the terms under which a draft is decided.
+func (x *Decider) standing(o *Order, who quota.Recipient) Standing {
+	s := Standing{Terms: x.terms[who.Tenant], Person: x.people[who]}
+	switch {
+	case s.Terms != nil:
+	case o.Policy != nil:
+		s.Terms = o.Policy
+	default:
+		s.Terms = quota.Policy(nil)
+	}
+	return s
+}
+
 // Book decides all drafts of an order. Where [Order.Books] says so, nothing stays booked.
 func (x *Decider) Book(o Order) []Decision {
 	before := len(x.Granted)
@@ -100,9 +121,10 @@ func (x *Decider) Book(o Order) []Decision {
 	usage := o.CapUsage.clone()
 	for i := range o.Drafts {
 		d, v := &o.Drafts[i], &decisions[i]
-		*v = x.book(*d, o, usage)
+		of := x.standing(&o, d.Recipient())
+		*v = x.book(*d, o, of, usage)
 		if v.Outcome == NoPlace && !v.Complete {
-			v.Granted = bookingsFor(d.Recipient(), x.Granted[before:])
+			v.Granted = bookingsFor(of.Terms, d.Recipient(), x.Granted[before:])
 		}
 		x.views.Done(d.Recipient())
 	}
@@ -113,7 +135,7 @@ func (x *Decider) Book(o Order) []Decision {
 }
 
 // book decides one draft: a request that was seen before, its send time, a later free time, or none.
-func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
+func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision {
 	p, view := d.Push, x.views.View(d.Recipient())
 	if r := x.requests[p.IdempotencyID]; r != nil {
 		if r.tenant != p.Tenant || !bytes.Equal(r.hash, p.IdempotencyHash) {
@@ -127,11 +149,18 @@ func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 		if old.Tenant != p.Tenant {
 			return Decision{Outcome: KeyReused}
 		}
-		return booked(old, d, o, view) // a run of the transaction committed it, and its reply was lost
+		return booked(old, d, of.Policy(KindOf(&p)), view) // a run of the transaction committed it, and its reply was lost
 	}
-	at, free := o.freeTime(d, view)
+	if unwanted := of.Person.OptOuts.Of(KindOf(&p)); unwanted.Any() {
+		return Decision{Outcome: OptedOut, OptOuts: unwanted}
+	}
+	if d.NeedsAddress && p.To == "" && of.Person.Addresses[p.Channel] == "" {
+		return Decision{Outcome: NoAddress}
+	}
+	policy := of.Policy(KindOf(&p))
+	at, free := d.freeTime(policy, view)
 	if !free {
-		return x.refused(d, o, view)
+		return x.refused(d, o, policy, view)
 	}
 	p.SendAt = at
 	newRecipient := usage.newRecipientOfDay(view, at)
@@ -139,7 +168,7 @@ func (x *Decider) book(d Draft, o Order, usage *CapUsage) Decision {
 		return Decision{Outcome: outcome, Capped: capped}
 	}
 	p.CreatedAt, p.Gen = x.now, 1
-	return x.grant(p, d, o, view, newRecipient)
+	return x.grant(p, d, of.Terms, policy, view, newRecipient)
 }
 
 // Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
@@ -153,10 +182,15 @@ func (x *Decider) Move(o Order) (Decision, error) {
 	case p.Status != push.Scheduled:
 		return Decision{Push: p}, push.ErrNotReschedulable
 	}
-	view, to := x.views.View(d.Recipient()), d.Push.SendAt
+	view, of := x.views.View(d.Recipient()), x.standing(&o, d.Recipient())
 	view.Timeline = view.Remove(quota.Booking{ID: p.ID, At: p.SendAt})
-	if !o.Policy.Allows(view.Timeline, to) {
-		v := x.refused(d, o, view)
+	if unwanted := of.Person.OptOuts.Of(KindOf(&p)); unwanted.Any() {
+		return Decision{Outcome: OptedOut, Push: p, OptOuts: unwanted}, nil
+	}
+	policy := of.Policy(KindOf(&p))
+	to, free := d.freeTime(policy, view)
+	if !free {
+		v := x.refused(d, o, policy, view)
 		v.Push = p
 		return v, nil
 	}
@@ -167,42 +201,48 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		}
 	}
 	p.SendAt, p.RequestedSendAt, p.Bulk, p.Gen = to, d.Push.RequestedSendAt, d.Push.Bulk, p.Gen+1
-	return x.grant(p, d, o, view, newRecipient), nil
+	return x.grant(p, d, of.Terms, policy, view, newRecipient), nil
 }
 
 // grant books a push that waits for its send time from now on.
-func (x *Decider) grant(p push.Push, d Draft, o Order, view *quota.View, newRecipient bool) Decision {
+func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, view *quota.View, newRecipient bool) Decision {
 	p.NextAt, p.Status, p.UpdatedAt = p.SendAt, push.Scheduled, x.now
 	if p.TTL > 0 {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
 	}
-	view.Timeline = view.Insert(quota.Booking{ID: p.ID, At: p.SendAt})
+	view.Timeline = view.Insert(bookingOf(terms, &p))
 	x.changed(d.Recipient())
 	if p.IdempotencyID != uuid.Nil { // another order may ask for it again
 		x.know(keyedOf(p))
 	}
-	v := booked(p, d, o, view)
+	v := booked(p, d, policy, view)
 	v.NewRecipientOfDay = newRecipient
 	x.Granted = append(x.Granted, Grant{p, v.Usage})
 	return v
 }
 
 // booked tells of a push that is among the bookings of its recipient.
-func booked(p push.Push, d Draft, o Order, view *quota.View) Decision {
-	v := Decision{Outcome: Booked, Push: p, Usage: o.Policy.Usage(view.Timeline, p.SendAt)}
+func booked(p push.Push, d Draft, policy quota.Policy, view *quota.View) Decision {
+	v := Decision{Outcome: Booked, Push: p, Usage: policy.Usage(view.Timeline, p.SendAt)}
 	v.show(view, d)
 	return v
 }
 
 // refused says why the quota has no free time for a draft.
-func (x *Decider) refused(d Draft, o Order, view *quota.View) Decision {
-	if x.refusals == nil {
-		x.refusals = map[quota.Recipient]*quota.Decider{}
+func (x *Decider) refused(d Draft, o Order, policy quota.Policy, view *quota.View) Decision {
+	of := x.refusals[d.Recipient()]
+	if of == nil {
+		if x.refusals == nil {
+			x.refusals = map[quota.Recipient]refusals{}
+		}
+		of = refusals{}
+		x.refusals[d.Recipient()] = of
 	}
-	decider := x.refusals[d.Recipient()]
+	kind := KindOf(&d.Push)
+	decider := of[kind]
 	if decider == nil {
-		decider = &quota.Decider{Policy: o.Policy, Now: o.Now}
-		x.refusals[d.Recipient()] = decider
+		decider = &quota.Decider{Policy: policy, Now: o.Now}
+		of[kind] = decider
 	}
 	v := Decision{Outcome: NoPlace}
 	v.Quota, v.Complete = decider.Decide(*view, d.Push.SendAt)
@@ -212,7 +252,7 @@ func (x *Decider) refused(d Draft, o Order, view *quota.View) Decision {
 
 // show has the decision show the recipient's bookings, if the draft asks for them.
 func (v *Decision) show(view *quota.View, d Draft) {
-	if d.Since.IsZero() {
+	if !d.Show {
 		return
 	}
 	if v.Crowded = view.Len() > Crowd; !v.Crowded {
@@ -222,7 +262,7 @@ func (v *Decision) show(view *quota.View, d Draft) {
 
 // changed says that a recipient has other bookings now.
 func (x *Decider) changed(r quota.Recipient) {
-	if decider := x.refusals[r]; decider != nil {
+	for _, decider := range x.refusals[r] {
 		decider.Changed()
 	}
 }
@@ -246,11 +286,11 @@ func keyedOf(p push.Push) Keyed {
 }
 
 // bookingsFor returns the bookings of one recipient among the grants.
-func bookingsFor(r quota.Recipient, granted []Grant) []quota.Booking {
+func bookingsFor(t Terms, r quota.Recipient, granted []Grant) []quota.Booking {
 	var bookings []quota.Booking
 	for i := range granted {
 		if p := &granted[i].Push; p.Recipient == r.ID && p.Tenant == r.Tenant {
-			bookings = append(bookings, quota.Booking{ID: p.ID, At: p.SendAt})
+			bookings = append(bookings, bookingOf(t, p))
 		}
 	}
 	return bookings

@@ -13,7 +13,7 @@ import (
 // booked before it.
 type Order struct {
 	Drafts []Draft
-	Policy quota.Policy
+	Policy Terms     // of a tenant without a policy of its own; the snapshot has those of others
 	Atomic bool      // book all drafts or none
 	DryRun bool      // decide, but book nothing
 	Now    time.Time // free times before it are not offered for a refused draft
@@ -25,7 +25,11 @@ type Order struct {
 type Draft struct {
 	Push   push.Push
 	Latest time.Time // a conflict moves the push to the next free time up to this one; zero: a conflict refuses it
-	Since  time.Time // the decision shows all bookings of the recipient from this time on; zero: it shows none
+	Last   time.Time // quiet hours that defer move the push up to this one; zero: they refuse it
+	Show   bool      // the decision shows all bookings of the recipient that matter to what is sent from now on
+
+	// NeedsAddress is for a channel that sends to an address: without one in the push, the recipient must have one.
+	NeedsAddress bool
 }
 
 // Outcome is what became of a draft.
@@ -39,6 +43,8 @@ const (
 	Gone                     // this Idempotency-Key made a push before that is not kept any more
 	KeyReused                // this Idempotency-Key made a push from another request
 	OverCap                  // the quota has a free time for it, but a cap of the tenant has no room
+	OptedOut                 // the recipient does not want it
+	NoAddress                // neither the push nor the recipient has an address for its channel
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
 )
 
@@ -49,8 +55,9 @@ type Decision struct {
 	Usage             []quota.Usage // of Booked: how full each rule is around the push
 	NewRecipientOfDay bool          // of Booked: it is the recipient's only push on its day
 	Capped            *Capped       // of OverCap and Uncounted
+	OptOuts           OptOuts       // of OptedOut: those that it would go against
 
-	// Bookings are, for a draft with Since that was booked or refused, all bookings of the recipient from then on.
+	// Bookings are, for a draft with Show that was booked or refused, all bookings of the recipient that matter.
 	// Crowded says that there are more than Crowd, and that they are left out.
 	Bookings []quota.Booking
 	Crowded  bool
@@ -93,16 +100,18 @@ func (o Order) Books(decisions []Decision) bool {
 		switch decisions[i].Outcome {
 		case KeyReused, Uncounted:
 			return false
-		case NoPlace, OverCap:
+		case NoPlace, OverCap, OptedOut, NoAddress:
 			all = false
 		}
 	}
 	return !o.DryRun && (all || !o.Atomic)
 }
 
-// Around returns the empty view that has to be filled with bookings before a draft of the order can be decided.
-func (o Order) Around(d Draft) quota.View {
-	v := o.Policy.Around(d.Push.SendAt, 2)
+// Around returns the empty view that has to be filled with bookings before a draft of the order can be decided under
+// some terms.
+func (o Order) Around(t Terms, d Draft) quota.View {
+	reach := t.Reach()
+	v := quota.Around(d.Push.SendAt, reach, 2)
 	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
 		last := d.Push.SendAt
 		if d.Latest.After(last) {
@@ -111,28 +120,38 @@ func (o Order) Around(d Draft) quota.View {
 		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
 	if !d.Latest.IsZero() {
-		v.Widen(v.From, d.Latest.Add(o.Policy.Reach()))
+		v.Widen(v.From, d.Latest.Add(reach))
 	}
-	if !d.Since.IsZero() {
-		v.Widen(d.Since, EndOfTime)
+	if !d.Last.IsZero() && t.MayDefer() {
+		v.Widen(v.From, d.Last.Add(reach))
+	}
+	if d.Show {
+		v.Widen(o.Now.Add(-reach-showMargin), EndOfTime)
 	}
 	return v
 }
 
+// showMargin is for the difference between clocks.
+const showMargin = 2 * time.Minute
+
 // EndOfTime is later than any send time.
 var EndOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// freeTime returns a free time for the draft: its send time or, if the draft may be moved, the next free time up to
-// Latest.
-func (o Order) freeTime(d Draft, view *quota.View) (at time.Time, free bool) {
-	if o.Policy.Allows(view.Timeline, d.Push.SendAt) {
+// freeTime returns a free time for the draft: its send time or, if the draft may be moved, the next free time up to the
+// latest one.
+func (d Draft) freeTime(policy quota.Policy, view *quota.View) (at time.Time, free bool) {
+	if policy.Allows(view.Timeline, d.Push.SendAt) {
 		return d.Push.SendAt, true
 	}
-	if d.Latest.IsZero() {
+	latest := d.Latest
+	if latest.IsZero() && policy.Defers(d.Push.SendAt) {
+		latest = d.Last
+	}
+	if latest.IsZero() {
 		return time.Time{}, false
 	}
-	next, ok := o.Policy.Next(view.Timeline, d.Push.SendAt, quota.Second)
-	return next, ok && !next.After(d.Latest)
+	next, ok := policy.Next(view.Timeline, d.Push.SendAt, quota.Second)
+	return next, ok && !next.After(latest)
 }
 
 // NearLimit reports whether at least four fifths of the limit of a rule are used. A rule with a limit of one would be

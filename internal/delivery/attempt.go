@@ -81,9 +81,14 @@ func (w *Worker) leaveTo(d booking.Due, without []string) {
 	}
 }
 
-// ended tells of a push that was put off, or expired, instead of being sent.
+// ended tells of a push that was put off, or ended, instead of being sent.
 func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
-	if c.Outcome == booking.TooLate {
+	switch c.Outcome {
+	case booking.Unwanted:
+		w.log.InfoContext(ctx, "push canceled: its recipient has opted out", "push", c.Push.ID, "request_id", c.Push.RequestID)
+		w.forgetBooking(c.Push)
+		return
+	case booking.TooLate:
 		w.log.InfoContext(ctx, "push expired", "push", c.Push.ID, "request_id", c.Push.RequestID)
 		w.forgetBooking(c.Push)
 		return

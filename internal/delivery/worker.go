@@ -48,7 +48,7 @@ type Worker struct {
 
 // Config is what a Worker has to know.
 type Config struct {
-	Policy      quota.Policy
+	Policy      booking.Terms      // of tenants without a policy of their own
 	Lease       time.Duration      // how long an attempt may take before it counts as lost
 	Concurrency int                // attempts at the same time
 	Pacer       pacer              // nil: this is the only worker, and no channel's speed is limited

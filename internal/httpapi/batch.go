@@ -37,7 +37,7 @@ type resultView struct {
 
 // TransformSchema says which problems a member may have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
-	among := []kind{invalidRequest, quotaExceeded, tenantCap, pushGone, batchRefused}
+	among := []kind{invalidRequest, quotaExceeded, quietHours, optedOut, tenantCap, pushGone, batchRefused}
 	problem := (&spec{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
 	problem.Description = schema.Properties["problem"].Description
 	schema.Properties["problem"] = problem
@@ -113,7 +113,7 @@ func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err erro
 	if err != nil {
 		return b, o, err
 	}
-	if err := a.checkBatch(&b, &bad); err != nil {
+	if err := a.checkBatch(c, &b, &bad); err != nil {
 		return b, o, err
 	}
 	if o.IdempotencyKey != "" {
@@ -126,7 +126,7 @@ func place(i int) string { return item("body.pushes", i) }
 
 // checkBatch refuses a batch as a whole, if its envelope is faulty, or if it is atomic and any member is. Where other
 // faults are answered anyway, those of all members go along.
-func (a *api) checkBatch(b *batchForm, bad *fieldErrors) error {
+func (a *api) checkBatch(c *call, b *batchForm, bad *fieldErrors) error {
 	refused := len(bad.list)+len(b.list) > 0
 	for i := range b.forms {
 		refused = refused || b.atomic && len(b.forms[i].list) > 0
@@ -135,7 +135,7 @@ func (a *api) checkBatch(b *batchForm, bad *fieldErrors) error {
 	for i := range b.forms {
 		f := &b.forms[i]
 		if refused || len(f.list) > 0 {
-			f.complete(a.svc)
+			f.complete(a.validator(c))
 		}
 		if refused {
 			bad.addAll(place(i), f.fieldErrors)
@@ -202,6 +202,11 @@ func (e *refusedBatch) problem() problemer {
 		switch r.Problem.(type) {
 		case *quotaProblem:
 			without, kind = without+1, quotaExceeded
+		case *optOutProblem:
+			without++
+			if kind == tenantCap {
+				kind = optedOut
+			}
 		case *capProblem:
 			without++
 		}

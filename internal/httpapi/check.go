@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"net/http"
+
+	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 // checkFields is a quota check: what a quota depends on.
@@ -16,6 +18,7 @@ var checkFields = table[form]{schemaName: "Question", fields: []field[form]{
 type checkView struct {
 	Allowed             bool            `json:"allowed"`
 	Violations          []violationView `json:"violations"`
+	OptedOut            *optOutsView    `json:"opted_out,omitempty" doc:"The opt-outs that the push would go against; only if there are any."`
 	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none."`
 	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
 }
@@ -33,7 +36,15 @@ func (a *api) check(c *call) error {
 		return f.explain("body", err)
 	}
 	return a.answer(c.w, http.StatusOK, checkView{
-		Allowed: found.Allowed(), Violations: violationViews(found.Violations),
+		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), OptedOut: optedOutOf(found),
 		NextAvailableAt: maybe(found.Next), PreviousAvailableAt: maybe(found.Previous),
 	})
+}
+
+// optedOutOf shows the opt-outs that a push would go against; nil: there are none.
+func optedOutOf(found *schedule.Answer) *optOutsView {
+	if !found.OptedOut.Any() {
+		return nil
+	}
+	return optOutsViewOf(found.OptedOut)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // The documentation's examples are made by the code that makes the answers.
@@ -59,7 +60,7 @@ func examplePush(status push.Status) *pushView {
 	}
 	v := viewOf(p)
 	if status == push.Scheduled {
-		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1, Remaining: 0}})
+		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1, Remaining: 0}}, p.SendAt)
 	}
 	return v
 }
@@ -77,9 +78,18 @@ func exampleRefusal() *schedule.Refusal {
 	}}
 }
 
+// exampleQuietRefusal is for a push at half past two, in a night from 22:00 until 08:00.
+func exampleQuietRefusal() *schedule.Refusal {
+	at := exampleTime(0).Truncate(24 * time.Hour).Add(150 * time.Minute)
+	night := quota.Rule{Name: "night", Quiet: true, Periods: zone.Hours{Zone: time.UTC, Days: zone.EveryDay, From: 22 * time.Hour, Until: 8 * time.Hour}}
+	return &schedule.Refusal{Recipient: "user-42", SendAt: at, Decision: quota.Decision{
+		Violations: []quota.Violation{{Rule: night}}, Next: at.Truncate(24 * time.Hour).Add(8 * time.Hour), Previous: at.Truncate(24 * time.Hour).Add(-2*time.Hour - time.Second),
+	}}
+}
+
 func exampleCheck() any {
 	r := exampleRefusal()
-	return checkView{Violations: violationViews(r.Violations), NextAvailableAt: maybe(r.Next), PreviousAvailableAt: maybe(r.Previous)}
+	return checkView{Violations: violationViews(r.Violations, r.SendAt), NextAvailableAt: maybe(r.Next), PreviousAvailableAt: maybe(r.Previous)}
 }
 
 func exampleResults() []resultView {
@@ -103,7 +113,7 @@ func exampleBatchProblem() any {
 func exampleRecipient() any {
 	next := exampleTime(time.Minute)
 	return recipientView{
-		Recipient: "user-42", At: stamp(exampleTime(0)), Rules: usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1}}), NextAvailableAt: maybe(next),
+		Recipient: "user-42", At: stamp(exampleTime(0)), Rules: usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1}}, exampleTime(0)), NextAvailableAt: maybe(next),
 	}
 }
 
@@ -142,6 +152,10 @@ func exampleProblem(k kind) problemer {
 		return quotaProblemOf(exampleRefusal())
 	case tenantCap:
 		return capProblemOf(&booking.Capped{Cap: booking.PendingPushes, Limit: 10_000, Used: 10_000})
+	case quietHours:
+		return quotaProblemOf(exampleQuietRefusal())
+	case optedOut:
+		return optOutProblemOf(&schedule.OptedOut{Recipient: "user-42", OptOuts: booking.OptOuts{Channels: []string{"sms"}}})
 	case pushGone:
 		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(exampleID)})
 	case notCancelable, notReschedulable:

@@ -24,15 +24,18 @@ func (f *form) read(r *reader, of *table[form]) {
 }
 
 // validator finds what is wrong with a request beyond its form.
-type validator interface {
-	Validate(schedule.Request) invalid.FieldErrors
+type validator func(schedule.Request) invalid.FieldErrors
+
+// validator is that of a caller.
+func (a *api) validator(c *call) validator {
+	return func(r schedule.Request) invalid.FieldErrors { return a.svc.Validate(c.r.Context(), c.caller.Tenant, r) }
 }
 
 // complete adds what the schedule finds wrong with the fields that could be read, to a form that is not submitted
 // because of other errors.
-func (f *form) complete(v validator) {
+func (f *form) complete(validate validator) {
 	if f.text != nil {
-		f.blame(v.Validate(f.Request))
+		f.blame(validate(f.Request))
 	}
 }
 

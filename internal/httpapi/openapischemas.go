@@ -46,7 +46,7 @@ func (s *spec) complete(doc *huma.OpenAPI) {
 // tellProblemsApart gives each schema of problems the types that it is for, so that no problem fits two of them.
 // Problem itself is for all others, also those that there will be.
 func (s *spec) tellProblemsApart() {
-	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, tenantCap.because("").Type}}
+	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, optedOut.because("").Type, tenantCap.because("").Type}}
 	plain := s.schema(Problem{}).Ref
 	var special []any
 	for _, k := range kinds() {

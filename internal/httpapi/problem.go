@@ -33,6 +33,8 @@ var (
 	notFound         = kind{"not-found", 404, "Not found", "The resource does not exist, or belongs to another tenant."}
 	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path does not support this method; Allow lists the methods that it supports."}
 	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient has no place left at that send time. Repeating the request does not help; another send time does."}
+	quietHours       = kind{"quiet-hours", 409, "Quiet hours", "The send time lies in quiet hours of the recipient. Where a rule has no place left either, the problem is quota-exceeded, and violations names both."}
+	optedOut         = kind{"opted-out", 409, "Opted out", "The recipient does not want pushes on this channel, of this category, or at all; opted_out says which."}
 	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's limit of pending pushes, or of recipients on a day. detail says what to do."}
 	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended."}
 	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push does not wait for its send time any more."}
@@ -51,7 +53,7 @@ var (
 // kinds lists all problems.
 func kinds() []kind {
 	return []kind{
-		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, tenantCap, notCancelable,
+		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
 		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
@@ -132,15 +134,16 @@ func (e *aboutPush) Unwrap() error { return e.error }
 // problemOf turns an error into an answer. It is false if nobody foresaw the error: then its text is for the log only.
 func problemOf(err error) (p problemer, foreseen bool) {
 	var (
-		bad     *badRequest
-		batch   *refusedBatch
-		wrong   invalid.FieldErrors
-		noPlace *schedule.Refusal
-		capped  *booking.Capped
-		other   *refusal
-		about   *aboutPush
-		full    *bulkhead.FullError
-		gone    *push.GoneError
+		bad      *badRequest
+		batch    *refusedBatch
+		wrong    invalid.FieldErrors
+		noPlace  *schedule.Refusal
+		capped   *booking.Capped
+		unwanted *schedule.OptedOut
+		other    *refusal
+		about    *aboutPush
+		full     *bulkhead.FullError
+		gone     *push.GoneError
 	)
 	errors.As(err, &about)
 	switch {
@@ -154,6 +157,8 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return all.problem(), true
 	case errors.As(err, &noPlace):
 		return quotaProblemOf(noPlace), true
+	case errors.As(err, &unwanted):
+		return optOutProblemOf(unwanted), true
 	case errors.As(err, &capped):
 		return capProblemOf(capped), true
 	case errors.As(err, &gone):

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -65,8 +66,8 @@ func (*sendView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 type usageView struct {
 	Rule          string  `json:"rule"`
 	Limit         int     `json:"limit"`
-	WindowSeconds float64 `json:"window_seconds"`
-	Used          int     `json:"used" doc:"The sends in the fullest window that contains the time."`
+	WindowSeconds float64 `json:"window_seconds" doc:"How long the window is; of a rule with per, the period that the time lies in."`
+	Used          int     `json:"used" doc:"The sends that the rule counts in the fullest window that contains the time, or in its period."`
 	Remaining     int     `json:"remaining"`
 }
 
@@ -97,13 +98,13 @@ func viewOf(p push.Push) *pushView {
 // bookedView is a push with the quota that it has a place in.
 func bookedView(r schedule.Result) *pushView {
 	v := viewOf(r.Push)
-	v.Quota = usageViews(r.Usage)
+	v.Quota = usageViews(r.Usage, r.Push.SendAt)
 	return v
 }
 
-func usageViews(usage []quota.Usage) []usageView {
+func usageViews(usage []quota.Usage, at time.Time) []usageView {
 	return viewsOf(usage, func(u quota.Usage) usageView {
-		return usageView{Rule: u.Rule.Name, Limit: u.Rule.Limit, WindowSeconds: u.Rule.Window.Seconds(), Used: u.Used, Remaining: u.Remaining}
+		return usageView{Rule: u.Rule.Name, Limit: u.Rule.Limit, WindowSeconds: windowSeconds(u.Rule, at), Used: u.Used, Remaining: u.Remaining}
 	})
 }
 

@@ -1,6 +1,10 @@
 package httpapi
 
 import (
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -9,8 +13,8 @@ import (
 type violationView struct {
 	Rule          string         `json:"rule"`
 	Limit         int            `json:"limit"`
-	WindowSeconds float64        `json:"window_seconds"`
-	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0 has none."`
+	WindowSeconds float64        `json:"window_seconds" doc:"How long the window is; of a rule with per, and of quiet hours, the period that the time lies in."`
+	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0, and quiet hours, have none."`
 	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
 }
 
@@ -36,15 +40,49 @@ func fewConflicts(r *schedule.Refusal, most int) {
 }
 
 func quotaProblemOf(r *schedule.Refusal) *quotaProblem {
+	kind := quietHours
+	if slices.ContainsFunc(r.Violations, func(v quota.Violation) bool { return !v.Rule.Quiet }) {
+		kind = quotaExceeded
+	}
 	return &quotaProblem{
-		Problem: quotaExceeded.because(r.Error()), Violations: violationViews(r.Violations),
+		Problem: kind.because(r.Error()), Violations: violationViews(r.Violations, r.SendAt),
 		NextAvailableAt: maybe(r.Next), PreviousAvailableAt: maybe(r.Previous),
 	}
 }
 
-func violationViews(violations []quota.Violation) []violationView {
+// optOutsView is what a recipient does not want of a push.
+type optOutsView struct {
+	All        bool     `json:"all,omitempty" doc:"The recipient has opted out of everything."`
+	Channels   []string `json:"channels"`
+	Categories []string `json:"categories"`
+}
+
+func optOutsViewOf(o booking.OptOuts) *optOutsView {
+	return &optOutsView{All: o.All, Channels: append([]string{}, o.Channels...), Categories: append([]string{}, o.Categories...)}
+}
+
+// optOutProblem is the answer to a push that its recipient does not want.
+type optOutProblem struct {
+	Problem
+	OptedOut optOutsView `json:"opted_out" doc:"The opt-outs that the push would go against."`
+}
+
+func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {
+	return &optOutProblem{Problem: optedOut.because(o.Error()), OptedOut: *optOutsViewOf(o.OptOuts)}
+}
+
+// windowSeconds is how long the window of a rule is, or the period that a time lies in.
+func windowSeconds(r quota.Rule, at time.Time) float64 {
+	if r.Periods == nil {
+		return r.Window.Seconds()
+	}
+	from, until, _ := r.Periods.Around(at)
+	return until.Sub(from).Seconds()
+}
+
+func violationViews(violations []quota.Violation, at time.Time) []violationView {
 	return viewsOf(violations, func(v quota.Violation) violationView {
 		conflicts := viewsOf(v.Conflicts, func(b quota.Booking) conflictView { return conflictView{ID: b.ID.String(), SendAt: stamp(b.At)} })
-		return violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: v.Rule.Window.Seconds(), Conflicts: conflicts, Omitted: v.Omitted}
+		return violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: windowSeconds(v.Rule, at), Conflicts: conflicts, Omitted: v.Omitted}
 	})
 }

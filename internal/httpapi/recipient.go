@@ -24,13 +24,13 @@ type recipientView struct {
 // quotaQuery is the send, or the stretch of time, that a question is about.
 type quotaQuery struct {
 	at, from, until time.Time // zero: absent
-	channel         string
+	kind            quota.Kind
 }
 
 var (
-	ofChannel = field[quotaQuery]{"channel", optional, text(func(q *quotaQuery, s string) { q.channel = s }, 0, maxChannel),
-		"The channel of the intended send.", "push"}
-	ofCategory = field[quotaQuery]{"category", optional, text(func(*quotaQuery, string) {}, 0, maxCategory), "The category of the intended send.", "marketing"}
+	ofChannel = field[quotaQuery]{"channel", optional, text(func(q *quotaQuery, s string) { q.kind.Channel = s }, 0, maxChannel),
+		"The channel of the intended send. Default: the first one.", "push"}
+	ofCategory = field[quotaQuery]{"category", optional, text(func(q *quotaQuery, s string) { q.kind.Category = s }, 0, maxCategory), "The category of the intended send.", "marketing"}
 )
 
 var quotaParams = table[quotaQuery]{fields: []field[quotaQuery]{
@@ -52,17 +52,17 @@ func (a *api) recipientQuota(c *call) error {
 		q   quotaQuery
 	)
 	quotaParams.readQuery(c.r, &q, &bad)
-	who := a.subject(c, q.channel, &bad)
+	who := a.subject(c, q.kind.Channel, &bad)
 	at := ceilSecond(cmp.Or(q.at, a.cfg.Now()))
 	if err := bad.err(); err != nil {
 		return err
 	}
-	usage, d, err := a.svc.Quota(c.r.Context(), who, at)
+	usage, d, err := a.svc.Quota(c.r.Context(), who, q.kind, at)
 	if err != nil {
 		return err
 	}
 	return a.answer(c.w, http.StatusOK, recipientView{
-		Recipient: who.ID, At: stamp(at), Rules: usageViews(usage), Allowed: d.Allowed(), NextAvailableAt: maybe(d.Next),
+		Recipient: who.ID, At: stamp(at), Rules: usageViews(usage, at), Allowed: d.Allowed(), NextAvailableAt: maybe(d.Next),
 	})
 }
 
@@ -88,16 +88,18 @@ const (
 
 // slotsView is the picture of a recipient's time.
 type slotsView struct {
-	Blocked  []blockedView `json:"blocked" doc:"The times at which nothing can be booked. The intervals are open at both ends: a send exactly at from or until is allowed, unless another interval covers it."`
+	Blocked  []blockedView `json:"blocked" doc:"The times at which nothing can be booked. A send exactly at from is allowed where from_open is true, and one exactly at until always is, unless another interval covers it."`
 	Bookings []bookingView `json:"bookings"`
 	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is complete."`
 }
 
 // blockedView is a stretch of time without a place.
 type blockedView struct {
-	From  *string  `json:"from" format:"date-time" nullable:"true" doc:"null: without beginning."`
-	Until *string  `json:"until" format:"date-time" nullable:"true" doc:"null: without end."`
-	Rules []string `json:"rules" doc:"The rules that have no place left."`
+	From      *string  `json:"from" format:"date-time" nullable:"true" doc:"null: without beginning."`
+	Until     *string  `json:"until" format:"date-time" nullable:"true" doc:"null: without end."`
+	FromOpen  bool     `json:"from_open" doc:"A send exactly at from is allowed by this interval."`
+	UntilOpen bool     `json:"until_open" doc:"A send exactly at until is allowed by this interval. It always is."`
+	Rules     []string `json:"rules" doc:"The rules that have no place left."`
 }
 
 // bookingView is a place that is taken.
@@ -113,7 +115,7 @@ func (a *api) slots(c *call) error {
 		q   quotaQuery
 	)
 	slotsParams.readQuery(c.r, &q, &bad)
-	who := a.subject(c, q.channel, &bad)
+	who := a.subject(c, q.kind.Channel, &bad)
 	from := cmp.Or(q.from, ceilSecond(a.cfg.Now()))
 	until := cmp.Or(q.until, from.Add(defaultSpan))
 	if len(bad.list) == 0 {
@@ -131,7 +133,7 @@ func (a *api) slots(c *call) error {
 	if err := c.reserve(slotsBytes); err != nil {
 		return err
 	}
-	slots, err := a.svc.Slots(c.r.Context(), who, from, until)
+	slots, err := a.svc.Slots(c.r.Context(), who, q.kind, from, until)
 	if err != nil {
 		return err
 	}
@@ -145,15 +147,18 @@ func (a *api) slots(c *call) error {
 
 // blockedViews merges intervals of the same bounds into one.
 func blockedViews(blocked []quota.Interval) []blockedView {
-	type bounds struct{ from, until time.Time }
+	type bounds struct {
+		from, until time.Time
+		closed      bool
+	}
 	at := map[bounds]int{}
 	views := []blockedView{}
 	for _, b := range blocked {
-		i, known := at[bounds{b.From, b.Until}]
+		i, known := at[bounds{b.From, b.Until, b.FromClosed}]
 		if !known {
 			i = len(views)
-			at[bounds{b.From, b.Until}] = i
-			views = append(views, blockedView{From: maybe(b.From), Until: maybe(b.Until)})
+			at[bounds{b.From, b.Until, b.FromClosed}] = i
+			views = append(views, blockedView{From: maybe(b.From), Until: maybe(b.Until), FromOpen: !b.FromClosed, UntilOpen: true})
 		}
 		if !slices.Contains(views[i].Rules, b.Rule.Name) {
 			views[i].Rules = append(views[i].Rules, b.Rule.Name)

@@ -50,7 +50,7 @@ func (a *api) pushRoutes(s *spec) []operation {
 			"With an Idempotency-Key the request can be repeated safely for 30 days: the same key and body get the same push.",
 		params: append(submitParams.parameters(s), idempotencyKey()), body: pushFields.body(s, exampleRequest()),
 		status: http.StatusCreated, answer: "The push is booked.", example: examplePush(push.Scheduled), finish: booked,
-		problems: []kind{quotaExceeded, tenantCap, keyReused, pushGone},
+		problems: []kind{quotaExceeded, quietHours, optedOut, tenantCap, keyReused, pushGone},
 	}, {
 		id: "submit-batch", method: http.MethodPost, path: batchPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.batch,
 		summary: "Submit up to 1000 pushes",
@@ -82,7 +82,7 @@ func (a *api) pushRoutes(s *spec) []operation {
 			"by the caller moves along.",
 		params: []*huma.Param{pushID()}, body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
 		status: http.StatusOK, answer: "The push at its new time.", example: examplePush(push.Scheduled),
-		problems: []kind{notFound, quotaExceeded, tenantCap, notReschedulable},
+		problems: []kind{notFound, quotaExceeded, quietHours, optedOut, tenantCap, notReschedulable},
 	}}
 }
 

@@ -8,6 +8,18 @@ type Document struct {
 	DefaultZone string              `json:"default_zone,omitempty"` // absent: UTC
 }
 
+// ChannelNames returns all channels that the document names, and at least one.
+func (d Document) ChannelNames() []string {
+	names := []string{""}
+	for _, r := range d.Rules {
+		names = append(names, r.Channels...)
+	}
+	for _, q := range d.QuietHours {
+		names = append(names, q.Channels...)
+	}
+	return names
+}
+
 // Rule allows at most Limit sends in any window, or in each bucket of a calendar.
 type Rule struct {
 	Name   string `json:"name"`

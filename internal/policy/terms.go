@@ -42,11 +42,8 @@ type quiet struct {
 	hours  *zone.Hours // whose zone is the recipient's; nil: they are the same in all zones
 }
 
-// Person is what the terms ask about a recipient. The zero Person has nothing of their own.
-type Person struct {
-	Zone   *time.Location // nil: the default zone
-	Limits map[string]int // by the names of rules, in the place of the rule's limit
-}
+// Person is what the terms ask about a recipient.
+type Person = quota.Person
 
 // DefaultZone returns the zone of what names none.
 func (t *Terms) DefaultZone() *time.Location { return t.zone }
@@ -57,6 +54,11 @@ func (t *Terms) Reach() time.Duration { return t.reach }
 // Plain reports whether the same rules hold for every push to everybody without limits of their own. Then nobody asks
 // what kind bookings are of.
 func (t *Terms) Plain() bool { return t.plain != nil }
+
+// MayDefer reports whether there are quiet hours out of which pushes move by themselves.
+func (t *Terms) MayDefer() bool {
+	return slices.ContainsFunc(t.quiet, func(q quiet) bool { return q.Defers })
+}
 
 // For returns the rules and the quiet hours that hold for pushes of a kind to a person. It must not be changed.
 func (t *Terms) For(p Person, k quota.Kind) quota.Policy {

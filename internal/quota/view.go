@@ -22,10 +22,14 @@ const longest = 100 * 365 * 24 * time.Hour
 
 // Around returns the empty view that reaches far enough around t to decide about t, and times further out the larger
 // it is: 1 suffices for the decision itself.
-func (p Policy) Around(t time.Time, times int) View {
-	reach := longest
-	if p.Reach() < longest/time.Duration(times) {
-		reach = p.Reach() * time.Duration(times)
+func (p Policy) Around(t time.Time, times int) View { return Around(t, p.Reach(), times) }
+
+// Around is [Policy.Around] of a policy that reaches so far.
+func Around(t time.Time, reach time.Duration, times int) View {
+	if reach < longest/time.Duration(times) {
+		reach *= time.Duration(times)
+	} else {
+		reach = longest
 	}
 	return View{From: t.Add(-reach), Until: t.Add(reach)}
 }

@@ -47,7 +47,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
-		d, err := s.plan(tenant, m.Request)
+		d, err := s.plan(ctx, tenant, m.Request)
 		if err != nil {
 			m.Result, m.Err = first.answer(ctx, strconv.Itoa(i), err)
 			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {
@@ -106,7 +106,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 		bulkhead.Yield()
 		m := &members[i]
 		if d, v := &order.Drafts[n], &decisions[n]; v.Outcome == booking.NoPlace {
-			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), d.Push.SendAt, *v)
+			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), booking.KindOf(&d.Push), d.Push.SendAt, *v)
 		} else {
 			m.Result, m.Err = s.result(ctx, d, v)
 		}

@@ -60,12 +60,14 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	switch v.Outcome {
 	case booking.OverCap:
 		return Result{Push: v.Push}, v.Capped
+	case booking.OptedOut:
+		return Result{Push: v.Push}, &OptedOut{Recipient: p.Recipient, OptOuts: v.OptOuts}
 	case booking.NoPlace:
-		return Result{Push: v.Push}, s.refuse(ctx, who, map[uuid.UUID]bool{id: true}, p.SendAt, v)
+		return Result{Push: v.Push}, s.refuse(ctx, &p, map[uuid.UUID]bool{id: true}, v)
 	}
 	failpoint.Hit(failpoint.MoveCommitted)
 	s.caps.forget(tenant, old)
-	s.cache.Hold(who, quota.Booking{ID: id, At: v.Push.SendAt})
+	s.cache.Hold(who, s.bookingOf(&v.Push))
 	s.wake(&v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil
@@ -74,7 +76,11 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 // move is a move of a push under caps.
 func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (d booking.Decision, err error) {
 	p.Bulk = s.shares.bulk(p.Tenant, p.SendAt)
-	o := booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: s.cfg.Policy, Now: s.now()}
+	latest := s.now().UTC().Add(s.cfg.MaxHorizon).Truncate(quota.Second)
+	if p.TTL == 0 {
+		latest = earliest(latest, p.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
+	}
+	o := booking.Order{Drafts: []booking.Draft{{Push: p, Last: latest}}, Policy: s.cfg.Policy, Now: s.now()}
 	_, err = s.underCaps(ctx, p.Tenant, caps, o.Days(), o, func(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
 		d, err = s.store.Reschedule(ctx, o)
 		return []booking.Decision{d}, err

@@ -1,12 +1,14 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -21,31 +23,40 @@ func (s *Service) List(ctx context.Context, tenant uuid.UUID, f push.Filter, aft
 	return s.store.List(ctx, tenant, f, after, limit)
 }
 
+// Answer says whether a push could be booked.
+type Answer struct {
+	Refusal
+	OptedOut booking.OptOuts // those that it would go against
+}
+
+// Allowed reports whether it could.
+func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any() }
+
 // Check says whether a push could be booked now for the request's recipient and send time, as Submit would decide. IT
 // BOOKS NOTHING.
-func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Refusal, error) {
-	d, err := s.planFor(tenant, r, nil) // a question has no address and no message
+func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
+	d, err := s.planFor(ctx, tenant, r, nil) // a question has no address and no message
 	if err != nil {
 		return nil, err
 	}
-	who := quota.Recipient{Tenant: tenant, ID: r.Recipient}
-	x := newReading(who, nil)
+	x, kind := newReading(d.Recipient(), nil), booking.KindOf(&d.Push)
 	defer x.turn.end()
-	decision, err := s.decide(ctx, x, d.Push.SendAt, 2)
+	decision, err := s.decide(ctx, x, kind, d.Push.SendAt, 2)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	return &Refusal{Recipient: who.ID, SendAt: d.Push.SendAt, Decision: decision}, nil
+	return &Answer{Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind)}, nil
 }
 
-// Quota says how full every rule is for a recipient around a time, and whether one more send would be allowed then. IT
-// BOOKS NOTHING.
-func (s *Service) Quota(ctx context.Context, r quota.Recipient, at time.Time) ([]quota.Usage, quota.Decision, error) {
+// Quota says how full every rule for pushes of a kind is for a recipient around a time, and whether one more send would be
+// allowed then. No channel: the default one. IT BOOKS NOTHING.
+func (s *Service) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind, at time.Time) ([]quota.Usage, *Answer, error) {
 	x := newReading(r, nil)
 	defer x.turn.end()
-	d, err := s.decide(ctx, x, at, 2)
+	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
+	d, err := s.decide(ctx, x, kind, at, 2)
 	if err != nil {
-		return nil, d, fmt.Errorf("recipient quota: %w", err)
+		return nil, nil, fmt.Errorf("recipient quota: %w", err)
 	}
-	return s.cfg.Policy.Usage(x.view.Timeline, at), d, nil
+	return x.of.Policy(kind).Usage(x.view.Timeline, at), &Answer{Refusal{Recipient: r.ID, SendAt: at, Decision: d}, x.of.Person.OptOuts.Of(kind)}, nil
 }

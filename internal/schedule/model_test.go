@@ -218,7 +218,7 @@ func (m *model) move(t *rapid.T) {
 
 func (m *model) look(t *rapid.T) {
 	anna, at := quota.Recipient{Tenant: m.tenant, ID: "anna"}, began.Add(moments.Draw(t, "at"))
-	usage, d, err := m.bundle(t).Quota(t.Context(), anna, at)
+	usage, d, err := m.bundle(t).Quota(t.Context(), anna, quota.Kind{}, at)
 	if err != nil || d.Allowed() != m.held.free(m.policy, at) {
 		t.Fatalf("%v at %s: %+v, %v", m, at.Sub(began), d, err)
 	}
@@ -230,7 +230,7 @@ func (m *model) look(t *rapid.T) {
 	m.wantDecision(t, m.held, at, refusal.Decision)
 
 	until := at.Add(30 * time.Second)
-	slots, err := m.bundle(t).Slots(t.Context(), anna, at, until)
+	slots, err := m.bundle(t).Slots(t.Context(), anna, quota.Kind{}, at, until)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -29,14 +31,74 @@ func (r *Refusal) Error() string {
 }
 
 func reason(v quota.Violation, at time.Time) string {
-	if v.Rule.Limit == 0 {
+	switch {
+	case v.Rule.Quiet:
+		_, until, _ := v.Rule.Periods.Around(at)
+		return fmt.Sprintf("is in quiet hours until %s (%s)", until.UTC().Format(time.RFC3339), v.Rule.Name)
+	case v.Rule.Limit == 0:
 		return fmt.Sprintf("may not be sent anything (rule %s has limit 0)", v.Rule.Name)
 	}
 	sends := "sends"
 	if v.Rule.Limit == 1 {
 		sends = "send"
 	}
-	return fmt.Sprintf("already has %d %s within %s of %s (rule %s)", v.Rule.Limit, sends, v.Rule.Window, at.Format(time.RFC3339), v.Rule.Name)
+	has := fmt.Sprintf("already has %d %s", max(0, v.Rule.Limit-v.Rule.Reserved), sends)
+	if v.Rule.Reserved > 0 {
+		has += fmt.Sprintf(", and %d more of %d are reserved,", v.Rule.Reserved, v.Rule.Limit)
+	}
+	if v.Rule.Periods != nil {
+		from, until, _ := v.Rule.Periods.Around(at)
+		return fmt.Sprintf("%s from %s until %s (rule %s)", has, from.Format(time.RFC3339), until.Format(time.RFC3339), v.Rule.Name)
+	}
+	return fmt.Sprintf("%s within %s of %s (rule %s)", has, v.Rule.Window, at.Format(time.RFC3339), v.Rule.Name)
+}
+
+// OptedOut is a push that its recipient does not want.
+type OptedOut struct {
+	Recipient string
+	booking.OptOuts
+}
+
+// Error says it in one sentence.
+func (o *OptedOut) Error() string {
+	of := make([]string, 0, 2)
+	for _, c := range o.Channels {
+		of = append(of, "the channel "+c)
+	}
+	for _, c := range o.Categories {
+		of = append(of, "the category "+c)
+	}
+	if o.All {
+		of = []string{"all pushes"}
+	}
+	return o.Recipient + " has opted out of " + strings.Join(of, " and of ")
+}
+
+// noAddress says that a push has no address, and its recipient none for the channel.
+func (s *Service) noAddress(p *push.Push) error {
+	to, _ := withoutAddress(s.cfg.Check(p.Channel, "", p.Message))
+	return to.Err()
+}
+
+// withoutAddress takes what is wrong with an address apart from what else is wrong.
+func withoutAddress(bad invalid.FieldErrors) (to, others invalid.FieldErrors) {
+	for _, e := range bad {
+		if e.Field == "to" {
+			to = append(to, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return to, others
+}
+
+// bookingOf is the booking of a push, as the cache of its recipient has it.
+func (s *Service) bookingOf(p *push.Push) quota.Booking {
+	b := quota.Booking{ID: p.ID, At: p.SendAt}
+	if !s.terms(p.Tenant).Plain() {
+		b.Kind = booking.KindOf(p)
+	}
+	return b
 }
 
 // reading is what was read of a recipient to answer about its quota. It is read once for several answers.
@@ -45,10 +107,12 @@ type reading struct {
 	without map[uuid.UUID]bool // pushes that are no obstacle: one that is to be moved, members of a batch
 	booked  []quota.Booking    // but for these members, which were booked before the refused one, and may have been taken back since
 
-	view    quota.View
-	cut     bool // there are too many bookings to read more
-	decider *quota.Decider
-	turn    *turn
+	view     quota.View
+	of       booking.Standing
+	known    bool // the view and the terms are
+	cut      bool // there are too many bookings to read more
+	deciders map[quota.Kind]*quota.Decider
+	turn     *turn
 }
 
 // newReading returns an empty reading. The caller ends its turn.
@@ -57,19 +121,19 @@ func newReading(who quota.Recipient, without map[uuid.UUID]bool) *reading {
 }
 
 // refuse explains why a single push was refused.
-func (s *Service) refuse(ctx context.Context, who quota.Recipient, without map[uuid.UUID]bool, at time.Time, v booking.Decision) error {
-	x := newReading(who, without)
+func (s *Service) refuse(ctx context.Context, p *push.Push, without map[uuid.UUID]bool, v booking.Decision) error {
+	x := newReading(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, without)
 	defer x.turn.end()
-	return s.refusal(ctx, x, at, v)
+	return s.refusal(ctx, x, booking.KindOf(p), p.SendAt, v)
 }
 
 // refusal explains why a draft was refused. What Postgres has said under the lock stands. If it did not look far enough
 // for the free times, it is asked again.
-func (s *Service) refusal(ctx context.Context, x *reading, at time.Time, v booking.Decision) error {
+func (s *Service) refusal(ctx context.Context, x *reading, kind quota.Kind, at time.Time, v booking.Decision) error {
 	d := v.Quota
 	if !v.Complete {
 		x.add(v.Granted)
-		wide, err := s.decide(ctx, x, at, 8)
+		wide, err := s.decide(ctx, x, kind, at, 8)
 		if err != nil {
 			return fmt.Errorf("explain refusal: %w", err)
 		}
@@ -82,32 +146,56 @@ func (s *Service) refusal(ctx context.Context, x *reading, at time.Time, v booki
 func (x *reading) add(booked []quota.Booking) {
 	for _, b := range booked[len(x.booked):] {
 		x.booked = append(x.booked, b)
-		if x.decider != nil {
+		if x.known {
 			x.view.Timeline = x.view.Insert(b)
-			x.decider.Changed()
+			for _, decider := range x.deciders {
+				decider.Changed()
+			}
 		}
 	}
 }
 
-// decide decides about a time by what lies so many times the policy's reach around it, or further, until that is
-// enough.
-func (s *Service) decide(ctx context.Context, x *reading, at time.Time, times int) (quota.Decision, error) {
+// decide decides about a push of a kind at a time, by what lies so many times the policy's reach around it, or further,
+// until that is enough.
+func (s *Service) decide(ctx context.Context, x *reading, kind quota.Kind, at time.Time, times int) (quota.Decision, error) {
 	for ; ; times *= 8 {
-		if x.decider == nil || !x.view.Shows(at, s.cfg.Policy.Reach()) {
-			if err := s.look(ctx, x, s.cfg.Policy.Around(at, times)); err != nil {
+		if !x.known || !x.view.Shows(at, x.of.Terms.Reach()) {
+			if err := s.look(ctx, x, at, times); err != nil {
 				return quota.Decision{}, err
 			}
 		}
-		d, complete := x.decider.Decide(x.view, at)
+		d, complete := x.decider(kind, s.now()).Decide(x.view, at)
 		if complete || x.cut {
 			return d, nil
 		}
-		x.decider = nil
+		x.known = false
 	}
 }
 
-// look reads a view, together with what was read before.
-func (s *Service) look(ctx context.Context, x *reading, view quota.View) error {
+// decider decides about pushes of a kind.
+func (x *reading) decider(kind quota.Kind, now time.Time) *quota.Decider {
+	decider := x.deciders[kind]
+	if decider == nil {
+		if x.deciders == nil {
+			x.deciders = map[quota.Kind]*quota.Decider{}
+		}
+		decider = &quota.Decider{Policy: x.of.Policy(kind), Now: now}
+		x.deciders[kind] = decider
+	}
+	return decider
+}
+
+// look reads what lies so many times the policy's reach around a time, together with what was read before.
+func (s *Service) look(ctx context.Context, x *reading, at time.Time, times int) error {
+	reach := s.terms(x.who.Tenant).Reach()
+	if err := s.lookAt(ctx, x, quota.Around(at, reach, times)); err != nil || x.of.Terms.Reach() <= reach {
+		return err
+	}
+	return s.lookAt(ctx, x, quota.Around(at, x.of.Terms.Reach(), times)) // the policy has changed
+}
+
+// lookAt reads a view, together with what was read before.
+func (s *Service) lookAt(ctx context.Context, x *reading, view quota.View) error {
 	if x.view.From.Before(view.From) && !x.view.From.IsZero() {
 		view.From = x.view.From
 	}
@@ -123,13 +211,13 @@ func (s *Service) look(ctx context.Context, x *reading, view quota.View) error {
 	for _, b := range x.booked {
 		view.Timeline = view.Insert(b)
 	}
-	x.view, x.decider = view, &quota.Decider{Policy: s.cfg.Policy, Now: s.now()}
+	x.view, x.known, x.deciders = view, true, nil
 	return nil
 }
 
 // timeline reads a recipient's bookings: together with others if they are few, as they nearly always are.
 func (s *Service) timeline(ctx context.Context, x *reading, from, until time.Time) (line quota.Timeline, complete time.Time, err error) {
-	held, all, err := s.store.Glance(ctx, x.who, from, until)
+	held, of, all, err := s.store.Glance(ctx, x.who, s.cfg.Policy, from, until)
 	if err != nil {
 		return line, until, err
 	}
@@ -137,8 +225,12 @@ func (s *Service) timeline(ctx context.Context, x *reading, from, until time.Tim
 		if err := x.turn.take(ctx, s.crowds, x.who.Tenant); err != nil {
 			return line, until, err
 		}
-		return s.store.Timeline(ctx, x.who, from, until, x.without)
+		if x.of, err = s.store.Standing(ctx, x.who, s.cfg.Policy); err != nil {
+			return line, until, err
+		}
+		return s.store.Timeline(ctx, x.who, from, until, x.without, !x.of.Terms.Plain())
 	}
+	x.of = of
 	return timelineOf(held, x.without), until, nil
 }
 
@@ -153,14 +245,14 @@ func timelineOf(held []booking.Held, without map[uuid.UUID]bool) quota.Timeline 
 	return quota.NewTimeline(bookings)
 }
 
-// usage says how full every rule is around a time.
-func (s *Service) usage(ctx context.Context, r quota.Recipient, at time.Time) ([]quota.Usage, error) {
-	x := newReading(r, nil)
+// usage says how full every rule is around a push.
+func (s *Service) usage(ctx context.Context, p *push.Push) ([]quota.Usage, error) {
+	x := newReading(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, nil)
 	defer x.turn.end()
-	if err := s.look(ctx, x, s.cfg.Policy.Around(at, 1)); err != nil {
+	if err := s.look(ctx, x, p.SendAt, 1); err != nil {
 		return nil, err
 	}
-	return s.cfg.Policy.Usage(x.view.Timeline, at), nil
+	return x.of.Policy(booking.KindOf(p)).Usage(x.view.Timeline, p.SendAt), nil
 }
 
 // explanations are kept while a batch is answered. As long as nothing is refused there are none.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -28,28 +29,35 @@ type Request struct {
 
 // Validate says all that Submit would find wrong with a request before it reads or books anything. Callers that found
 // other errors report them together with these.
-func (s *Service) Validate(r Request) invalid.FieldErrors {
+func (s *Service) Validate(ctx context.Context, tenant uuid.UUID, r Request) invalid.FieldErrors {
 	var bad invalid.FieldErrors
-	_, err := s.plan(uuid.Nil, r)
+	_, err := s.plan(ctx, tenant, r)
 	errors.As(err, &bad)
 	return bad
 }
 
 // plan turns a request into a draft, or says all that is wrong with it.
-func (s *Service) plan(tenant uuid.UUID, r Request) (booking.Draft, error) {
-	return s.planFor(tenant, r, s.cfg.Check)
+func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
+	return s.planFor(ctx, tenant, r, s.cfg.Check)
 }
 
 // planFor is plan with another check of what the provider would refuse, or nil.
-func (s *Service) planFor(tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors) (booking.Draft, error) {
+func (s *Service) planFor(
+	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors,
+) (booking.Draft, error) {
 	now := s.now().UTC()
 	var bad invalid.FieldErrors
 	p := push.Push{
 		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, &bad), Category: r.Category, To: r.To,
 		Message: r.Message, Metadata: r.Metadata, ExpiresAt: r.ExpiresAt,
 	}
+	var noAddress invalid.FieldErrors // of a push that may go to its recipient's
 	if check != nil {
-		bad = append(bad, check(p.Channel, p.To, p.Message)...)
+		faults := check(p.Channel, p.To, p.Message)
+		if p.To == "" {
+			noAddress, faults = withoutAddress(faults)
+		}
+		bad = append(bad, faults...)
 	}
 	p.SendAt = s.sendTime(r.SendAt, now, &bad)
 	p.RequestedSendAt = p.SendAt
@@ -60,7 +68,7 @@ func (s *Service) planFor(tenant uuid.UUID, r Request, check func(channel, to st
 		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	d := booking.Draft{Push: p}
+	d := booking.Draft{Push: p, Last: latest, NeedsAddress: len(noAddress) > 0}
 	if r.Defer {
 		d.Latest = latest
 		if !r.Latest.IsZero() {
@@ -68,6 +76,15 @@ func (s *Service) planFor(tenant uuid.UUID, r Request, check func(channel, to st
 			if d.Latest.Before(p.SendAt) {
 				bad.Add("latest", stamp(r.Latest), "must not be before send_at, %s", stamp(p.SendAt))
 			}
+		}
+	}
+	if len(bad) > 0 && len(noAddress) > 0 { // all that is wrong is said at once; if nothing else is, the decider looks
+		of, err := s.store.Standing(ctx, d.Recipient(), s.cfg.Policy)
+		if err != nil {
+			return d, err
+		}
+		if of.Person.Addresses[p.Channel] == "" {
+			bad = append(noAddress, bad...)
 		}
 	}
 	return d, bad.Err()

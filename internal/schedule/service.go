@@ -32,7 +32,7 @@ type Service struct {
 
 // Config is what a Service has to know.
 type Config struct {
-	Policy     quota.Policy
+	Policy     booking.Terms // of tenants without a policy of their own
 	Channels   []string      // the first is the default
 	DefaultTTL time.Duration // how long after its send time a push expires
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
@@ -65,11 +65,14 @@ type booker interface {
 }
 
 // bookingReader reads the bookings of a recipient strictly between two times, without a lock: a few together with
-// others (Glance), the first ones until there are too many (Bookings), or all but some (Timeline).
+// others (Glance), the first ones until there are too many (Bookings), or all but some (Timeline). It also knows under which
+// terms they stand.
 type bookingReader interface {
-	Glance(ctx context.Context, r quota.Recipient, from, until time.Time) (held []booking.Held, all bool, err error)
-	Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []booking.Held, complete time.Time, err error)
-	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool) (line quota.Timeline, complete time.Time, err error)
+	Terms(tenant uuid.UUID, file booking.Terms) booking.Terms
+	Standing(ctx context.Context, r quota.Recipient, file booking.Terms) (booking.Standing, error)
+	Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) (held []booking.Held, of booking.Standing, all bool, err error)
+	Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool) (held []booking.Held, complete time.Time, err error)
+	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool) (line quota.Timeline, complete time.Time, err error)
 }
 
 // waker has the lane of a recipient looked at when something becomes due, which is in so long. It does not wait.
@@ -93,6 +96,9 @@ func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metric
 
 // Channels lists the names of the channels, the default first.
 func (s *Service) Channels() []string { return s.cfg.Channels }
+
+// terms are those of a tenant as they were seen last.
+func (s *Service) terms(tenant uuid.UUID) booking.Terms { return s.store.Terms(tenant, s.cfg.Policy) }
 
 // wake has workers look at the lane of a push when it becomes due. One that is due beyond the horizon is counted by the
 // lane's owner in time.

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,22 +21,28 @@ type Slots struct {
 // maxSlots is about how many bookings, and how many blocked intervals, a picture shows.
 const maxSlots = 10_000
 
-// Slots returns a recipient's bookings in [from, until], and the intervals that overlap it in which nothing can be
-// booked.
-func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time.Time) (Slots, error) {
-	reach, turn := s.cfg.Policy.Reach(), &turn{}
+// Slots returns a recipient's bookings in [from, until], and the intervals that overlap it in which nothing of a kind can
+// be booked. No channel: the default one.
+func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
+	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
+	reach, turn := s.terms(r.Tenant).Reach(), &turn{}
 	defer turn.end()
-	held, few, err := s.store.Glance(ctx, r, from.Add(-reach), until.Add(reach))
+	held, of, few, err := s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
+	if err == nil && few && of.Terms.Reach() > reach { // the policy has changed
+		reach = of.Terms.Reach()
+		held, of, few, err = s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
+	}
 	complete := until.Add(reach)
 	if err == nil && !few {
 		if err = turn.take(ctx, s.crowds, r.Tenant); err == nil {
-			held, complete, err = s.manyBookings(ctx, r, from, until)
+			of, held, complete, err = s.manyBookings(ctx, r, from, until)
 		}
 	}
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
-	blocked := s.cfg.Policy.Blocked(timelineOf(held, nil), from, until)
+	reach = of.Terms.Reach()
+	blocked := of.Policy(kind).Blocked(timelineOf(held, nil), from, until)
 	slots := Slots{
 		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
 		Blocked:  blocked,
@@ -48,16 +55,20 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, from, until time
 }
 
 // manyBookings reads what a picture shows and, by their reach, what matters to it: no further than it can go.
-func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (held []booking.Held, complete time.Time, err error) {
-	_, shown, err := s.store.Bookings(ctx, r, from.Add(-quota.Second), until, maxSlots+1)
+func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (of booking.Standing, held []booking.Held, complete time.Time, err error) {
+	if of, err = s.store.Standing(ctx, r, s.cfg.Policy); err != nil {
+		return of, nil, until, err
+	}
+	_, shown, err := s.store.Bookings(ctx, r, from.Add(-quota.Second), until, maxSlots+1, false)
 	if err != nil {
-		return nil, until, err
+		return of, nil, until, err
 	}
 	if first := from.Add(quota.Second); shown.Before(first) { // every picture shows a second
 		shown = first
 	}
-	reach := s.cfg.Policy.Reach()
-	return s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), booking.MaxRead)
+	reach := of.Terms.Reach()
+	held, complete, err = s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), booking.MaxRead, !of.Terms.Plain())
+	return of, held, complete, err
 }
 
 // end ends a picture where it becomes too large, or where it is not known any more; but a second after its beginning at

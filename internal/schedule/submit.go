@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -33,7 +32,7 @@ type Result struct {
 }
 
 // Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
-// [*push.GoneError] and [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
+// [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
 // be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	res, err := s.submit(ctx, tenant, r, o)
@@ -42,7 +41,7 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 }
 
 func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
-	d, err := s.plan(tenant, r)
+	d, err := s.plan(ctx, tenant, r)
 	if err != nil {
 		return (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 	}
@@ -64,18 +63,16 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	case before == once:
 		answer.Fill = true
 	case before == often && !r.Defer:
-		answer = s.cache.Reserve(who, quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}, s.cfg.Policy)
+		answer = s.reserve(&d)
 		s.metrics.CacheAnswered(answer.State.String())
 	}
 	if answer.State == quota.Blocked && o.IdempotencyKey == "" {
-		if err := s.confirmRefusal(ctx, who, d.Push.SendAt); err != nil {
+		if err := s.confirmRefusal(ctx, &d); err != nil {
 			return Result{}, err
 		}
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
-	if answer.Fill {
-		d.Since = s.now().Add(-s.cfg.Policy.Reach() - 2*time.Minute)
-	}
+	d.Show = answer.Fill
 	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly})
 	if err != nil {
 		s.cache.Forget(who)
@@ -92,29 +89,46 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		failpoint.Hit(failpoint.SubmitArmed)
 	}
 	if v.Outcome == booking.NoPlace {
-		return Result{}, s.refuse(ctx, who, nil, d.Push.SendAt, *v)
+		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}
 	return s.result(ctx, &d, v)
+}
+
+// reserve asks the cache for a place. A push that quiet hours may move is for the decider alone.
+func (s *Service) reserve(d *booking.Draft) quota.CacheAnswer {
+	terms, kind := s.terms(d.Push.Tenant), booking.KindOf(&d.Push)
+	policy := terms.For(quota.Person{}, kind)
+	if policy.Defers(d.Push.SendAt) {
+		return quota.CacheAnswer{}
+	}
+	b := quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}
+	if !terms.Plain() {
+		b.Kind = kind
+	}
+	return s.cache.Reserve(d.Recipient(), b, policy)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at this moment, has no place. It returns
 // nil if there is one after all, for the cache was wrong; or if this is not known without reading much, for the
 // transaction to say.
-func (s *Service) confirmRefusal(ctx context.Context, who quota.Recipient, at time.Time) error {
-	around := s.cfg.Policy.Around(at, 2)
-	held, all, err := s.store.Glance(ctx, who, around.From, around.Until)
+func (s *Service) confirmRefusal(ctx context.Context, d *booking.Draft) error {
+	who, at, terms := d.Recipient(), d.Push.SendAt, s.terms(d.Push.Tenant)
+	around := quota.Around(at, terms.Reach(), 2)
+	held, of, all, err := s.store.Glance(ctx, who, s.cfg.Policy, around.From, around.Until)
 	if err != nil {
 		return fmt.Errorf("confirm refusal: %w", err)
 	}
-	if !all {
+	kind := booking.KindOf(&d.Push)
+	if !all || of.Terms.Reach() > terms.Reach() || of.Person.OptOuts.Of(kind).Any() {
 		return nil
 	}
 	around.Timeline = timelineOf(held, nil)
-	d, complete := s.cfg.Policy.Decide(around, at, s.now())
-	if d.Allowed() {
+	policy := of.Policy(kind)
+	decision, complete := policy.Decide(around, at, s.now())
+	if decision.Allowed() || policy.Defers(at) {
 		return nil
 	}
-	return s.refuse(ctx, who, nil, at, booking.Decision{Quota: d, Complete: complete})
+	return s.refuse(ctx, &d.Push, nil, booking.Decision{Quota: decision, Complete: complete})
 }
 
 // identify gives a push an id, that of its request, and what stands for its Idempotency-Key and, in a batch, for the
@@ -142,7 +156,7 @@ func (s *Service) tellCache(who quota.Recipient, asked uuid.UUID, answer quota.C
 	case answer.State == quota.Free && !(holds && v.Push.ID == asked):
 		s.cache.Drop(who, asked)
 	case answer.State == quota.Cold && booked:
-		s.cache.Add(who, quota.Booking{ID: v.Push.ID, At: v.Push.SendAt})
+		s.cache.Add(who, s.bookingOf(&v.Push))
 	}
 }
 
@@ -157,7 +171,7 @@ func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decis
 	case booking.Booked:
 		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case booking.Replayed:
-		usage, err := s.usage(ctx, d.Recipient(), v.Push.SendAt)
+		usage, err := s.usage(ctx, &v.Push)
 		if err == nil && v.Push.Attempts > 0 {
 			v.Push, err = s.store.Push(ctx, d.Push.Tenant, v.Push.ID) // with its sends
 		}
@@ -166,6 +180,10 @@ func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decis
 		return Result{}, &push.GoneError{ID: v.Push.ID}
 	case booking.KeyReused:
 		return Result{}, push.ErrKeyReused
+	case booking.OptedOut:
+		return Result{}, &OptedOut{Recipient: d.Push.Recipient, OptOuts: v.OptOuts}
+	case booking.NoAddress:
+		return Result{}, s.noAddress(&d.Push)
 	default:
 		return Result{}, v.Capped
 	}
@@ -186,12 +204,16 @@ func (s *Service) observe(o Options, err error) {
 		capped  *booking.Capped
 		form    badForm
 		gone    *push.GoneError
+
+		unwanted *OptedOut
 	)
 	switch {
 	case errors.As(err, &refusal):
 		for _, v := range refusal.Violations {
 			s.metrics.Submitted("refused", v.Rule.Name)
 		}
+	case errors.As(err, &unwanted):
+		s.metrics.Submitted("refused", booking.OptedOutReason)
 	case errors.As(err, &capped):
 		s.metrics.Submitted("capped", capped.Cap)
 	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused), errors.As(err, &gone):

@@ -129,7 +129,7 @@ func (s *Store) bookSingle(
 func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
-		r := newBookingRead(orders, earlier > 0, sharedRows, s.layouts.pushes())
+		r := s.newBookingRead(orders, earlier > 0, sharedRows)
 		decider, err := r.start(ctx, s, c, s.locking(earlier == 0), false) // an earlier run may not have ended yet
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ var errCrowded = errors.New("a recipient has many bookings")
 // bookOwnOnce is one run of the transaction. The locks are taken in one statement and the bookings read in a later one:
 // a single statement would read a snapshot from before its wait for the locks.
 func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order, rerun bool) ([][]booking.Decision, error) {
-	r := newBookingRead(orders, rerun, ownRows, s.layouts.pushes())
+	r := s.newBookingRead(orders, rerun, ownRows)
 	crowds, err := s.crowds.prepare(ctx, c, r, s.locking(false))
 	if err != nil {
 		return nil, err

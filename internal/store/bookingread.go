@@ -38,6 +38,8 @@ type bookingRead struct {
 	requests [][16]byte
 	reach    time.Duration // of the policies
 	pushes   parts
+	terms    termsRead
+	people   peopleRead
 
 	begun     bool              // the transaction has begun, and has the locks
 	lockReads int               // results that tell of locks
@@ -59,12 +61,16 @@ type portionRead struct {
 }
 
 // newBookingRead reads at most so many bookings of each recipient; 0: all.
-func newBookingRead(orders []order, rerun bool, most int, pushes parts) *bookingRead {
-	r := &bookingRead{at: map[quota.Recipient]int{}, pushes: pushes}
+func (s *Store) newBookingRead(orders []order, rerun bool, most int) *bookingRead {
+	r := &bookingRead{at: map[quota.Recipient]int{}, pushes: s.layouts.pushes()}
 	for _, o := range orders {
-		r.reach = max(r.reach, o.Policy.Reach())
+		known := r.terms.use(&s.terms, o.Tenant())
+		terms := known.or(o.Policy)
+		r.reach = max(r.reach, terms.Reach())
 		for _, d := range o.Drafts {
-			r.add(d.Recipient(), o.Around(d), most)
+			if r.add(d.Recipient(), o.Around(terms, d), most, !terms.Plain()) && known.described {
+				r.people.add(o.Tenant(), keyOf(d))
+			}
 			if rerun || o.mayExist {
 				r.ids = append(r.ids, d.Push.ID)
 			}
@@ -79,16 +85,17 @@ func newBookingRead(orders []order, rerun bool, most int, pushes parts) *booking
 	return r
 }
 
-// add adds a recipient's span, or widens it.
-func (r *bookingRead) add(recipient quota.Recipient, v quota.View, most int) {
+// add adds a recipient's span, or widens it. It reports whether it is the first of this recipient.
+func (r *bookingRead) add(recipient quota.Recipient, v quota.View, most int, kinds bool) bool {
 	i, known := r.at[recipient]
 	if !known {
 		r.at[recipient] = len(r.spans)
-		r.spans = append(r.spans, span{recipient: recipient, view: v, most: most, uses: 1})
-		return
+		r.spans = append(r.spans, span{recipient: recipient, view: v, most: most, kinds: kinds, uses: 1})
+		return true
 	}
 	r.spans[i].uses++
 	r.spans[i].view.Widen(v.From, v.Until)
+	return false
 }
 
 // addRequest asks for what an Idempotency-Key has made before, under a lock of its own. The members of a batch have the
@@ -120,6 +127,10 @@ func (r *bookingRead) start(ctx context.Context, s *Store, c *pgxpool.Conn, lock
 		r.lockReads = len(locks.queue(b, r.locks))
 	}
 	b.Queue(`SELECT clock_timestamp()`)
+	r.terms.queue(b)
+	if len(r.people.keys) > 0 {
+		r.people.queue(b)
+	}
 	if len(r.requests) > 0 {
 		b.Queue(s.layouts.keyedTables(), r.requests)
 	}
@@ -199,6 +210,9 @@ func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
 	if err := r.results.QueryRow().Scan(&s.Now); err != nil {
 		return s, err
 	}
+	if s.Terms, s.People, err = r.standings(); err != nil {
+		return s, err
+	}
 	if len(r.requests) > 0 {
 		rows, _ := r.results.Query()
 		if s.Keyed, err = pgx.CollectRows(rows, collectKeyed); err != nil {
@@ -215,6 +229,21 @@ func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
 		}
 	}
 	return s, nil
+}
+
+// standings reads the terms and what is known of the recipients.
+func (r *bookingRead) standings() (map[uuid.UUID]booking.Terms, map[quota.Recipient]booking.Person, error) {
+	rows, _ := r.results.Query()
+	if err := r.terms.collect(rows); err != nil {
+		return nil, nil, err
+	}
+	if len(r.people.keys) > 0 {
+		rows, _ := r.results.Query()
+		if err := r.people.collect(rows); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.terms.own(), r.people.found, r.terms.check()
 }
 
 // shareable reports whether a draft can be decided in a transaction that tenants share: no other transaction has a lock
@@ -262,7 +291,7 @@ func (r *bookingRead) next() error {
 	spans := r.spans[r.read : r.read+asked.spans]
 	held := make([][]booking.Held, len(spans))
 	for _, read := range asked.reads {
-		if err := read.collect(r.results, held); err != nil {
+		if err := read.collect(r.results, spans, held); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +21,11 @@ type span struct {
 	recipient quota.Recipient
 	view      quota.View // without bookings until they are read
 	most      int
-	uses      int  // how many drafts need its view, which is dropped when none needs it any more
-	known     bool // nothing has to be read
-	keep      bool // its view outlives the transaction
+	kinds     bool          // what sort of push each booking is of is read, too
+	file      booking.Terms // of a tenant without a policy of its own; only a glance has it
+	uses      int           // how many drafts need its view, which is dropped when none needs it any more
+	known     bool          // nothing has to be read
+	keep      bool          // its view outlives the transaction
 }
 
 func (s span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
@@ -34,11 +37,11 @@ func statusNow(shard string) string {
 
 // bookingsSQL reads the bookings of many recipients in one table.
 var bookingsSQL = `
-	SELECT q.i, p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `
+	SELECT q.i, p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `{kinds}
 	FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::bigint[])
 		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, most, i)
 	CROSS JOIN LATERAL (
-		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM {pushes} p
+		SELECT id, send_at, status, tenant_id, recipient_key, recipient, channel, category FROM {pushes} p
 		WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sending', 'sent')
 			AND send_at > q.since AND send_at < q.until
 		LIMIT q.most -- also keeps the next line from choosing another index
@@ -46,10 +49,20 @@ var bookingsSQL = `
 	WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
 	ORDER BY q.i, p.send_at, p.id`
 
+// withKinds has a statement that reads bookings read the kinds of their pushes, too.
+func withKinds(sql string, kinds bool) string {
+	columns := ""
+	if kinds {
+		columns = ", p.channel, p.category"
+	}
+	return strings.Replace(sql, "{kinds}", columns, 1)
+}
+
 // spansIn are spans of a list that a table has bookings of.
 type spansIn struct {
 	table string
 	spans []int
+	kinds bool // of any of them
 }
 
 // tablesOf says which tables have bookings of which spans, in the order of time.
@@ -65,6 +78,7 @@ func tablesOf(spans []span, pushes parts) (reads []spansIn) {
 				n, at[table] = len(reads), len(reads)
 				reads = append(reads, spansIn{table: table})
 			}
+			reads[n].kinds = reads[n].kinds || sp.kinds
 			reads[n].spans = append(reads[n].spans, i)
 		}
 	}
@@ -90,18 +104,26 @@ func (r spansIn) queue(b *pgx.Batch, spans []span) {
 			most[i] = new(int64(sp.most) + 1)
 		}
 	}
-	b.Queue(in(bookingsSQL, "{pushes}", r.table), keys, tenants, recipients, since, until, most, shardsOf(keys...))
+	b.Queue(in(withKinds(bookingsSQL, r.kinds), "{pushes}", r.table), keys, tenants, recipients, since, until, most, shardsOf(keys...))
 }
 
 // collect adds the bookings to those of each span.
-func (r spansIn) collect(res pgx.BatchResults, held [][]booking.Held) error {
+func (r spansIn) collect(res pgx.BatchResults, spans []span, held [][]booking.Held) error {
 	rows, _ := res.Query()
 	var (
-		i int
-		b booking.Held
+		i    int
+		b    booking.Held
+		kind quota.Kind
 	)
-	_, err := pgx.ForEachRow(rows, []any{&i, (*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
+	columns := []any{&i, (*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}
+	if r.kinds {
+		columns = append(columns, &kind.Channel, &kind.Category)
+	}
+	_, err := pgx.ForEachRow(rows, columns, func() error {
 		at := r.spans[i-1]
+		if b.Kind = (quota.Kind{}); spans[at].kinds {
+			b.Kind = kind
+		}
 		held[at] = append(held[at], b)
 		return nil
 	})
@@ -119,41 +141,72 @@ func bookingsOf(held []booking.Held) []quota.Booking {
 	return bookings
 }
 
-// Glance returns the places that a recipient holds strictly between from and until, by time. It sees what was committed
-// when it was asked, takes no lock, and works together with others of the moment. It is false if there are so many that
-// others would have to wait; see [Store.Bookings].
-func (s *Store) Glance(ctx context.Context, r quota.Recipient, from, until time.Time) ([]booking.Held, bool, error) {
+// Glance returns the places that a recipient holds strictly between from and until, by time, and the terms that go with
+// them; file is those of a tenant without a policy of its own. It sees what was committed when it was asked, takes no
+// lock, and works together with others of the moment. It is false if there are so many that others would have to wait;
+// see [Store.Standing] and [Store.Bookings].
+func (s *Store) Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) ([]booking.Held, booking.Standing, bool, error) {
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
-		return nil, false, err
+		return nil, booking.Standing{}, false, err
 	}
-	held, err := s.glanceGroups.Do(span{recipient: r, view: quota.View{From: from, Until: until}, most: sharedRows})
-	return held, err == nil && len(held) <= sharedRows, err
+	g, err := s.glanceGroups.Do(span{recipient: r, view: quota.View{From: from, Until: until}, most: sharedRows, file: file})
+	return g.held, g.of, err == nil && len(g.held) <= sharedRows, err
 }
 
-func (s *Store) glanceTogether(ctx context.Context, spans []span) ([][]booking.Held, error) {
-	var held [][]booking.Held
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+// glance is what is seen of a recipient.
+type glance struct {
+	held []booking.Held
+	of   booking.Standing
+}
+
+func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var (
+			terms  termsRead
+			people peopleRead
+		)
+		seen = make([]glance, len(spans))
+		for i := range spans {
+			sp := &spans[i]
+			known := terms.use(&s.terms, sp.recipient.Tenant)
+			seen[i].of.Terms = known.or(sp.file)
+			if sp.kinds = !seen[i].of.Terms.Plain(); known.described {
+				people.add(sp.recipient.Tenant, sp.key())
+			}
+		}
 		reads := tablesOf(spans, s.layouts.pushes())
 		b := &pgx.Batch{}
+		terms.queue(b)
+		if len(people.keys) > 0 {
+			people.queue(b)
+		}
 		for _, r := range reads {
 			r.queue(b, spans)
 		}
 		res := c.SendBatch(ctx, b)
-		held = make([][]booking.Held, len(spans))
-		var err error
-		for _, r := range reads {
-			err = cmp.Or(err, r.collect(res, held))
+		rows, _ := res.Query()
+		err := terms.collect(rows)
+		if len(people.keys) > 0 {
+			rows, _ := res.Query()
+			err = cmp.Or(err, people.collect(rows))
 		}
-		return cmp.Or(res.Close(), err)
+		held := make([][]booking.Held, len(spans))
+		for _, r := range reads {
+			err = cmp.Or(err, r.collect(res, spans, held))
+		}
+		for i := range spans {
+			seen[i].held, seen[i].of.Person = held[i], people.found[spans[i].recipient]
+		}
+		return cmp.Or(res.Close(), err, terms.check())
 	})
-	return held, err
+	return seen, err
 }
 
 // inOrderSQL reads bookings of one recipient in one table, the first of them by time, as the index has them.
 var inOrderSQL = `
-	SELECT p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `
+	SELECT p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `{kinds}
 	FROM (
-		SELECT id, send_at, status, tenant_id, recipient_key, recipient FROM {pushes} p
+		SELECT id, send_at, status, tenant_id, recipient_key, recipient, channel, category FROM {pushes} p
 		WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
 		ORDER BY send_at LIMIT $6
 	) p
@@ -162,9 +215,11 @@ var inOrderSQL = `
 
 // Bookings returns the places that a recipient holds strictly between from and until, by time. It sees what was
 // committed when it was asked, and takes no lock. If there are more than most, it returns the first of them, and the
-// time before which they are complete; otherwise that is until.
-func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int) (held []booking.Held, complete time.Time, err error) {
-	err = s.inOrder(ctx, r, from, until, most, func() { held = nil }, func(b *booking.Held) { held = append(held, *b) })
+// time before which they are complete; otherwise that is until. With kinds, it says of what kind each is.
+func (s *Store) Bookings(
+	ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool,
+) (held []booking.Held, complete time.Time, err error) {
+	err = s.inOrder(ctx, r, from, until, most, kinds, func() { held = nil }, func(b *booking.Held) { held = append(held, *b) })
 	if complete = until; len(held) > most {
 		complete = held[most].At
 		held = slices.DeleteFunc(held, func(b booking.Held) bool { return !b.At.Before(complete) })
@@ -173,9 +228,11 @@ func (s *Store) Bookings(ctx context.Context, r quota.Recipient, from, until tim
 }
 
 // Timeline is [Store.Bookings] of at most [booking.MaxRead], without some pushes. It takes a third of the memory.
-func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool) (line quota.Timeline, complete time.Time, err error) {
+func (s *Store) Timeline(
+	ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool,
+) (line quota.Timeline, complete time.Time, err error) {
 	read := 0
-	err = s.inOrder(ctx, r, from, until, booking.MaxRead, func() { read, line = 0, quota.Timeline{} }, func(b *booking.Held) {
+	err = s.inOrder(ctx, r, from, until, booking.MaxRead, kinds, func() { read, line = 0, quota.Timeline{} }, func(b *booking.Held) {
 		if read++; read > booking.MaxRead {
 			complete = b.At
 		}
@@ -190,7 +247,9 @@ func (s *Store) Timeline(ctx context.Context, r quota.Recipient, from, until tim
 }
 
 // inOrder hands the first bookings to add, one more than most of them. It begins again after start.
-func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time.Time, most int, start func(), add func(*booking.Held)) error {
+func (s *Store) inOrder(
+	ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool, start func(), add func(*booking.Held),
+) error {
 	return s.read(ctx, r.Tenant, func(ctx context.Context, c reader) error {
 		start()
 		if err := s.certain(ctx, c, from, until); err != nil {
@@ -198,9 +257,13 @@ func (s *Store) inOrder(ctx context.Context, r quota.Recipient, from, until time
 		}
 		left, key := most+1, push.RecipientKey(r.Tenant, r.ID)
 		for _, table := range s.layouts.pushes().between(from, until) {
-			rows, _ := c.Query(ctx, in(inOrderSQL, "{pushes}", table), key, [16]byte(r.Tenant), r.ID, from, until, left, shardsOf(key))
+			rows, _ := c.Query(ctx, in(withKinds(inOrderSQL, kinds), "{pushes}", table), key, [16]byte(r.Tenant), r.ID, from, until, left, shardsOf(key))
 			var b booking.Held
-			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}, func() error {
+			columns := []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}
+			if kinds {
+				columns = append(columns, &b.Kind.Channel, &b.Kind.Category)
+			}
+			_, err := pgx.ForEachRow(rows, columns, func() error {
 				add(&b)
 				left--
 				return nil

@@ -55,7 +55,7 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		r := newBookingRead([]order{{o, true}}, true, 0, s.layouts.pushes())
+		r := s.newBookingRead([]order{{o, true}}, true, 0)
 		decider, err := r.start(ctx, s, c, s.locking(false), true)
 		if err != nil {
 			return err

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,16 +37,19 @@ type claimRead struct {
 	channels []string      // one for each key
 	without  []string      // of any order
 	reach    time.Duration // how far back sends count
+	kinds    bool          // what kinds they were of is asked
 }
 
-func newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead) {
+func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead) {
 	q.keys = slices.Sorted(maps.Keys(first))
 	for _, key := range q.keys {
 		q.channels = append(q.channels, orders[first[key]].Channel)
 	}
 	q.without = []string{}
+	reach, kinds := s.terms.all()
+	q.kinds = kinds
 	for _, o := range orders {
-		q.reach = max(q.reach, o.Policy.Reach()+max(o.Lease, longestLease))
+		q.reach, q.kinds = max(q.reach, max(reach, o.Policy.Reach())+max(o.Lease, longestLease)), q.kinds || !o.Policy.Plain()
 		for _, c := range o.Without {
 			if !slices.Contains(q.without, c) {
 				q.without = append(q.without, c)
@@ -56,7 +61,7 @@ func newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead
 
 // claimLiveSQL reads what is due and what is under way. What is under way comes first.
 const claimLiveSQL = `
-	SELECT k.k, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed
+	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed
 	FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
 	CROSS JOIN LATERAL (
 		SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
@@ -78,14 +83,23 @@ const bodiesSQL = `
 
 // recentSendsSQL reads what was sent to recipients.
 const recentSendsSQL = `
-	SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at
+	SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at{kinds}
 	FROM unnest($1::bigint[]) AS k
 	CROSS JOIN LATERAL (
-		SELECT tenant_id, recipient, push_id, handed_at, ended_at FROM {sends} s
+		SELECT tenant_id, recipient, push_id, handed_at, ended_at{columns} FROM {sends} s
 		WHERE {s.shard} = ANY ($3::smallint[]) AND recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
 		OFFSET 0
 	) s
 	ORDER BY k.k, at`
+
+// recentSends is recentSendsSQL, which reads also the kinds of the sends.
+func recentSends(kinds bool) string {
+	of, columns := "", ""
+	if kinds {
+		of, columns = ", s.channel, s.category", ", channel, category"
+	}
+	return strings.NewReplacer("{kinds}", of, "{columns}", columns).Replace(recentSendsSQL)
+}
 
 // sendFound is a send that a claim found.
 type sendFound struct {
@@ -98,6 +112,7 @@ type sendFound struct {
 // liveFound is a row of live that a claim found.
 type liveFound struct {
 	key     int64
+	tenant  uuid.UUID
 	id      uuid.UUID
 	sendAt  time.Time
 	token   uuid.UUID // Nil: it waits
@@ -111,7 +126,7 @@ type liveFound struct {
 // readClaims takes the recipients' locks and reads, in later statements, what is due, what is under way and what was
 // sent, and then the pushes themselves. It should not wait for a lock: other recipients' pushes would have to wait as well.
 func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
-	q := newClaimRead(orders, first)
+	q := s.newClaimRead(orders, first)
 	found := &claimState{recipients: make(map[int64]*booking.ClaimState, len(q.keys))}
 	var (
 		live  []liveFound
@@ -135,8 +150,8 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 		return err
 	})
 	since, until := s.recently(q.reach)
-	b.Queue(in(recentSendsSQL, "{sends}", s.layouts.sends().all(since, until)...), q.keys, q.reach, shards).Query(func(rows pgx.Rows) (err error) {
-		sends, err = pgx.CollectRows(rows, scanSend)
+	b.Queue(in(recentSends(q.kinds), "{sends}", s.layouts.sends().all(since, until)...), q.keys, q.reach, shards).Query(func(rows pgx.Rows) (err error) {
+		sends, err = pgx.CollectRows(rows, scanSend(q.kinds))
 		return err
 	})
 	// Last: an attempt that was seen to have ended did so before the next begins.
@@ -148,11 +163,33 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 	if found.now.Add(-q.reach).Before(since) || found.now.After(until) {
 		return nil, errStale
 	}
-	if err := s.readBodies(ctx, c, live); err != nil {
+	if len(live) == 0 {
+		return found, nil
+	}
+	var (
+		terms  termsRead
+		people peopleRead
+	)
+	for _, l := range live {
+		if terms.use(&s.terms, l.tenant).described {
+			people.add(l.tenant, l.key)
+		}
+	}
+	b = &pgx.Batch{}
+	terms.queue(b).Query(terms.collect)
+	if len(people.keys) > 0 {
+		people.queue(b).Query(people.collect)
+	}
+	if err := cmp.Or(s.readBodies(ctx, c, live, b), terms.check()); err != nil {
 		return nil, err
 	}
 	for _, l := range live {
 		found.add(l)
+	}
+	for _, d := range found.recipients {
+		if d.Due.ID != uuid.Nil {
+			d.Terms, d.Person = terms.used[d.Due.Tenant].terms, people.found[quota.Recipient{Tenant: d.Due.Tenant, ID: d.Due.Recipient}]
+		}
 	}
 	for _, send := range sends {
 		if d := found.of(send.key); d.Due.Tenant == send.tenant && d.Due.Recipient == send.recipient {
@@ -169,13 +206,13 @@ func (s *Store) recently(reach time.Duration) (since, until time.Time) {
 }
 
 func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
-	err = row.Scan(&l.key, (*[16]byte)(&l.id), &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed)
+	err = row.Scan(&l.key, (*[16]byte)(&l.tenant), (*[16]byte)(&l.id), &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed)
 	return l, err
 }
 
-// readBodies reads the pushes of rows of live.
-func (s *Store) readBodies(ctx context.Context, c batcher, live []liveFound) error {
-	pushes, b := s.layouts.pushes(), &pgx.Batch{}
+// readBodies reads the pushes of rows of live, and what else the batch asks for.
+func (s *Store) readBodies(ctx context.Context, c batcher, live []liveFound, b *pgx.Batch) error {
+	pushes := s.layouts.pushes()
 	for table, rows := range byTable(live, func(l liveFound) string { return pushes.at(l.sendAt) }) {
 		var (
 			ids      [][16]byte
@@ -225,9 +262,14 @@ func (s *claimState) add(l liveFound) {
 	}
 }
 
-func scanSend(row pgx.CollectableRow) (f sendFound, err error) {
-	err = row.Scan(&f.key, (*[16]byte)(&f.tenant), &f.recipient, (*[16]byte)(&f.ID), &f.At)
-	return f, err
+func scanSend(kinds bool) pgx.RowToFunc[sendFound] {
+	return func(row pgx.CollectableRow) (f sendFound, err error) {
+		columns := []any{&f.key, (*[16]byte)(&f.tenant), &f.recipient, (*[16]byte)(&f.ID), &f.At}
+		if kinds {
+			columns = append(columns, &f.Kind.Channel, &f.Kind.Category)
+		}
+		return f, row.Scan(columns...)
+	}
 }
 
 func (s *claimState) of(key int64) *booking.ClaimState {

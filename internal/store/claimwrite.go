@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,14 +42,15 @@ const (
 	){told}
 	SELECT push_id FROM changed`
 
-	tooLate = `
+	// overSQL ends what is not sent any more, as the status and for the reason that it names.
+	over = `
 	WITH taken AS (
 		DELETE FROM live l
 		USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan)
 		WHERE l.shard = ANY ($6::smallint[]) AND ` + asRead + `
 		RETURNING l.push_id
 	), ended AS (
-		UPDATE {pushes} p SET status = 'expired', freed = true, plan = p.plan + 1, updated_at = $5, last_error = 'it expired before it could be sent'
+		UPDATE {pushes} p SET status = '{status}', freed = true, plan = p.plan + 1, updated_at = $5, last_error = '{reason}'
 		FROM taken WHERE {p.shard} = ANY ($6::smallint[]) AND p.id = taken.push_id
 		RETURNING p.recipient_key{whole}
 	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended)){told}
@@ -56,9 +58,14 @@ const (
 )
 
 var (
-	putOffSQL  = tells(putOff, `put_off`, deferred)
-	tooLateSQL = tells(tooLate, `ended`, becomes(push.Expired))
+	putOffSQL   = tells(putOff, `put_off`, deferred)
+	tooLateSQL  = overSQL(push.Expired, "it expired before it could be sent")
+	unwantedSQL = overSQL(push.Canceled, booking.OptedOutReason)
 )
+
+func overSQL(status push.Status, reason string) telling {
+	return tells(strings.NewReplacer("{status}", string(status), "{reason}", reason).Replace(over), `ended`, becomes(status))
+}
 
 // flagSQL tells attempts under way that another push of the recipient waits.
 const flagSQL = `
@@ -103,14 +110,17 @@ type liveRow struct {
 
 // claimWrite gathers what a group of claims changes.
 type claimWrite struct {
-	now                   time.Time
-	pushes                parts
-	store                 *Store
-	claimed, putOff, late liveRows
-	tokens                [][16]byte
-	more                  []bool
-	busy                  []liveRow         // attempts under way that are told of what waits
-	claims                map[uuid.UUID]int // which claim a push or an attempt under way belongs to
+	now     time.Time
+	pushes  parts
+	store   *Store
+	claimed liveRows
+	putOff  liveRows
+	late    liveRows
+	refused liveRows // by their recipients
+	tokens  [][16]byte
+	more    []bool
+	busy    []liveRow         // attempts under way that are told of what waits
+	claims  map[uuid.UUID]int // which claim a push or an attempt under way belongs to
 }
 
 func newClaimWrite(now time.Time, pushes parts, s *Store) *claimWrite {
@@ -133,6 +143,8 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 		w.putOff.add(row)
 	case booking.TooLate:
 		w.late.add(row)
+	case booking.Unwanted:
+		w.refused.add(row)
 	case booking.Claimed:
 		if c.Repeated {
 			return
@@ -164,7 +176,9 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	w.inTables(b, &w.putOff, putOffSQL, func(r *liveRows) []any {
 		return []any{r.keys, r.sendAt, r.ids, r.plans, r.times, w.now, shardsOf(r.keys...)}
 	})
-	w.inTables(b, &w.late, tooLateSQL, func(r *liveRows) []any { return []any{r.keys, r.sendAt, r.ids, r.plans, w.now, shardsOf(r.keys...)} })
+	over := func(r *liveRows) []any { return []any{r.keys, r.sendAt, r.ids, r.plans, w.now, shardsOf(r.keys...)} }
+	w.inTables(b, &w.late, tooLateSQL, over)
+	w.inTables(b, &w.refused, unwantedSQL, over)
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)
 	failpoint.Hit(failpoint.ClaimCommitting)

@@ -29,7 +29,7 @@ func TestRecipientKey_Collision(t *testing.T) {
 	if v.Outcome != booking.Booked || v.Usage[2].Used != 1 {
 		t.Errorf("anna is refused for what bert holds: %+v", v)
 	}
-	held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour), booking.MaxRead)
+	held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began.Add(-time.Hour), began.Add(2*time.Hour), booking.MaxRead, false)
 	if err != nil || len(held) != 1 || held[0].ID != v.Push.ID {
 		t.Errorf("anna holds %+v, %v", held, err)
 	}

@@ -182,6 +182,12 @@ func (s *Store) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error
 		if made > 0 {
 			continue // the rows of one transaction may lack several
 		}
+		if other, ok := errors.AsType[*otherTermsError](err); ok && tries < 4 {
+			if err = s.loadTerms(ctx, other.tenants); err == nil {
+				tries++
+				continue
+			}
+		}
 		if err == nil || tries == 4 || !s.layouts.mend(err) && !parted && !again(err) {
 			return classify(err)
 		}

@@ -30,6 +30,7 @@ type crowd struct {
 	until   time.Time // when it is forgotten
 	view    quota.View
 	version uuid.UUID // Nil: no view is kept
+	kinds   bool      // the view has them
 }
 
 const (
@@ -76,14 +77,14 @@ func (s *crowds) drop(r quota.Recipient) {
 
 // take returns the view of a recipient if it was kept with this version. It is the caller's to change then, and not
 // kept any more.
-func (s *crowds) take(r quota.Recipient, version uuid.UUID) (v quota.View, ok bool) {
+func (s *crowds) take(r quota.Recipient, version uuid.UUID, kinds bool) (v quota.View, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.known[r]
 	if c == nil || c.version == uuid.Nil {
 		return v, false
 	}
-	v, ok = c.view, c.version == version
+	v, ok = c.view, c.version == version && c.kinds == kinds
 	s.kept -= v.Len()
 	c.view, c.version = quota.View{}, uuid.Nil
 	return v, ok
@@ -117,7 +118,7 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead, l
 	for _, i := range held.spans {
 		sp := &r.spans[i]
 		sp.keep = true
-		v, ok := s.take(sp.recipient, held.versions[sp.key()])
+		v, ok := s.take(sp.recipient, held.versions[sp.key()], sp.kinds)
 		if sp.known = ok && !v.From.After(sp.view.From) && !v.Until.Before(sp.view.Until); sp.known {
 			sp.view = v
 			continue
@@ -206,7 +207,7 @@ func (s *crowds) keep(h *heldCrowds, r *bookingRead) {
 		case h.changed[sp.key()]:
 			s.put(sp.recipient, crowd{})
 		default:
-			s.put(sp.recipient, crowd{view: view, version: h.versions[sp.key()]})
+			s.put(sp.recipient, crowd{view: view, version: h.versions[sp.key()], kinds: sp.kinds})
 		}
 	}
 }

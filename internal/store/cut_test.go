@@ -185,7 +185,7 @@ func TestStore_WithoutPostgres(t *testing.T) {
 		"push":   func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
 		"list":   func() error { _, err := st.List(ctx, p.Tenant, push.Filter{}, push.Position{}, 1); return err },
 		"bookings": func() error {
-			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, booking.MaxRead)
+			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, booking.MaxRead, false)
 			return err
 		},
 		"claim all": func() error { _, err := st.ClaimAll(ctx, make([]booking.ClaimOrder, 1)); return err },

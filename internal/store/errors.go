@@ -63,10 +63,15 @@ func classify(err error) error {
 		return push.ErrNotFound
 	case hasCode(err, undefinedTable, undefinedColumn, undefinedFunction):
 		return fmt.Errorf("%w: the database lacks a migration; run: sendquota migrate: %w", push.ErrUnavailable, err)
-	case errors.Is(err, errStale):
+	case errors.Is(err, errStale), isOtherTerms(err):
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	case err != nil && (again(err) || hasCode(err, trouble...) || errors.Is(err, context.DeadlineExceeded)):
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
 	return err
+}
+
+func isOtherTerms(err error) bool {
+	_, ok := errors.AsType[*otherTermsError](err)
+	return ok
 }

@@ -14,7 +14,7 @@ import (
 
 // lostSQL walks through the leases that have run out, of each channel.
 const lostSQL = channelsSQL + `
-	SELECT l.recipient_key, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, true
+	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, true
 	FROM channels c CROSS JOIN LATERAL (
 		SELECT * FROM live
 		WHERE {shard} channel = c.name AND phase = 2 AND next_at < statement_timestamp() AND (recipient_key & 255) = ANY ($2::bigint[])
@@ -42,7 +42,7 @@ func (s *Store) lost(ctx context.Context, lanes []push.Lane, limit int) (lost []
 		if err != nil || len(live) == 0 {
 			return err
 		}
-		if err := s.readBodies(ctx, c, live); err != nil {
+		if err := s.readBodies(ctx, c, live, &pgx.Batch{}); err != nil {
 			return err
 		}
 		var now time.Time

@@ -29,7 +29,7 @@ func TestBook_CommitUnknown(t *testing.T) {
 	b, w := setupProxy(t)
 	b.booked(t, "anna", 2*time.Hour)
 	d := draft(b.tenant, "anna", time.Hour)
-	d.Since = time.Now().Add(-time.Hour)
+	d.Show = true
 
 	w.loseNext("COMMIT")
 	v := book(t, b.Store, threeRules, d)

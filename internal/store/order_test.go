@@ -103,13 +103,13 @@ func TestBook_MovedDraft(t *testing.T) {
 	}
 }
 
-// TestBook_Since: a decision shows all bookings from Since on, whatever the policy needs.
-func TestBook_Since(t *testing.T) {
+// TestBook_Show: a decision shows all bookings from now on, whatever the policy needs.
+func TestBook_Show(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	early, far := b.booked(t, "anna", time.Minute), b.booked(t, "anna", 300*24*time.Hour)
 	d := draft(b.tenant, "anna", 10*time.Hour)
-	d.Since = time.Now().Add(-time.Hour)
+	d.Show = true
 	v := book(t, b.Store, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, d)
 	want := []quota.Booking{{ID: early.ID, At: early.SendAt}, {ID: d.Push.ID, At: d.Push.SendAt}, {ID: far.ID, At: far.SendAt}}
 	if diff := cmp.Diff(want, v.Bookings); diff != "" {

@@ -242,7 +242,7 @@ func TestParts_Locks(t *testing.T) {
 		run("book, refused", func() { b.at(t, b.Store, name, began.Add(time.Second), threeRules) })
 		run("read by its id", func() { b.read(t, p) })
 		run("look", func() {
-			_, _, err := b.Glance(t.Context(), quota.Recipient{Tenant: b.tenant, ID: name}, began.Add(-24*time.Hour), began.Add(24*time.Hour))
+			_, _, _, err := b.Glance(t.Context(), quota.Recipient{Tenant: b.tenant, ID: name}, threeRules, began.Add(-24*time.Hour), began.Add(24*time.Hour))
 			check(err)
 		})
 		run("list", func() {

@@ -95,7 +95,7 @@ func TestBook_Concurrent(t *testing.T) {
 	b.audit(t, policy)
 	for i, v := range decisions {
 		p := drafts[i].Push
-		held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour), booking.MaxRead)
+		held, _, err := b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: p.Recipient}, p.SendAt.Add(-time.Hour), p.SendAt.Add(time.Hour), booking.MaxRead, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,7 +126,7 @@ func (p *pooled) look(ctx context.Context, done push.Push) error {
 	if err != nil || len(page.Pushes) != 1 {
 		return cmp.Or(err, fmt.Errorf("%w: listed %d", errUnexpected, len(page.Pushes)))
 	}
-	held, _, err := p.Bookings(ctx, quota.Recipient{Tenant: p.tenant, ID: done.Recipient}, began.Add(-time.Hour), began.Add(24*time.Hour), 100)
+	held, _, err := p.Bookings(ctx, quota.Recipient{Tenant: p.tenant, ID: done.Recipient}, began.Add(-time.Hour), began.Add(24*time.Hour), 100, false)
 	if err != nil || len(held) != 2 {
 		return cmp.Or(err, fmt.Errorf("%w: %d bookings", errUnexpected, len(held)))
 	}

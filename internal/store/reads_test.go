@@ -26,7 +26,7 @@ func TestStore_RowsRead(t *testing.T) {
 		"claim":   func(t *testing.T, b *bundle) { b.claim(t, "anna", threeRules) },
 		"book":    func(t *testing.T, b *bundle) { book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)) },
 		"bookings": func(t *testing.T, b *bundle) {
-			_, _, _ = b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began, began.Add(24*time.Hour), booking.MaxRead)
+			_, _, _ = b.Bookings(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, began, began.Add(24*time.Hour), booking.MaxRead, false)
 		},
 		"pending": func(t *testing.T, b *bundle) {
 			if n, err := b.Pending(t.Context(), b.tenant, 21); err != nil || n != 21 {

@@ -120,10 +120,10 @@ func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	b.ahead(t, lane, time.Time{}, time.Hour)
 
 	r := quota.Recipient{Tenant: b.tenant, ID: recipient}
-	if _, _, err := b.Glance(t.Context(), r, began, began.Add(time.Hour)); err != nil {
+	if _, _, _, err := b.Glance(t.Context(), r, threeRules, began, began.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.Bookings(t.Context(), r, began, began.Add(time.Hour), 10); err != nil {
+	if _, _, err := b.Bookings(t.Context(), r, began, began.Add(time.Hour), 10, true); err != nil {
 		t.Fatal(err)
 	}
 	if p := b.read(t, lost.Push); p.Status != push.Sent || len(p.Sends) != 1 {

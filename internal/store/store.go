@@ -44,12 +44,13 @@ type Store struct {
 	neighbours   bulkhead.Neighbours[uuid.UUID]
 	ownBookings  *ownBookings
 	crowds       crowds
-	layouts      layouts             // of pushes and sends
+	layouts      layouts // of pushes and sends
+	terms        knownTerms
 	ahead        atomic.Int64        // by how many nanoseconds Postgres' clock was ahead of ours
 	walks        *semaphore.Weighted // through all partitions
 	claimGroups  laneGroups[booking.ClaimOrder, booking.Claim]
 	finishGroups laneGroups[booking.Finish, bool]
-	glanceGroups laneGroups[span, []booking.Held]
+	glanceGroups laneGroups[span, glance]
 }
 
 // Config bounds the store. Zero values mean the defaults.
@@ -104,8 +105,8 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	s.finishGroups = newLaneGroups(cfg.Lanes, func(f booking.Finish) int64 { return f.RecipientKey }, func() *groupcommit.Group[booking.Finish, bool] {
 		return &groupcommit.Group[booking.Finish, bool]{Run: s.finishTogether, MaxWeight: 500, Pause: attemptPause, Alone: maybeOne, Observe: s.observe("finish")}
 	})
-	s.glanceGroups = newLaneGroups(cfg.Lanes, span.key, func() *groupcommit.Group[span, []booking.Held] {
-		return &groupcommit.Group[span, []booking.Held]{Run: s.glanceTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look")}
+	s.glanceGroups = newLaneGroups(cfg.Lanes, span.key, func() *groupcommit.Group[span, glance] {
+		return &groupcommit.Group[span, glance]{Run: s.glanceTogether, MaxWeight: 500, Alone: maybeOne, Observe: s.observe("look")}
 	})
 	return s, nil
 }

@@ -54,7 +54,7 @@ func draft(tenant uuid.UUID, recipient string, in time.Duration) booking.Draft {
 // book books one draft and returns its decision.
 func book(t testing.TB, st *store.Store, policy quota.Policy, d booking.Draft) booking.Decision {
 	t.Helper()
-	v, err := st.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
+	v, err := st.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy, Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
