@@ -105,7 +105,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		c.Push.To = s.Person.Addresses[c.Push.Channel]
 	}
 	kind := KindOf(&c.Push)
-	wait := max(c.Push.NextAt.Sub(now), s.gate(s.terms(o).For(s.Person.Person, kind), now).Sub(now))
+	wait := max(c.Push.NextAt.Sub(now), s.gate(OrNone(s.Terms, o.Policy).For(s.Person.Person, kind), now).Sub(now))
 	switch {
 	case s.Person.OptOuts.Of(kind).Any():
 		c.Outcome = Unwanted
@@ -120,14 +120,6 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		c.StartedAt, c.LeaseUntil = now, now.Add(o.Lease)
 	}
 	return c
-}
-
-// terms are those of the tenant.
-func (s *ClaimState) terms(o ClaimOrder) Terms {
-	if s.Terms != nil {
-		return s.Terms
-	}
-	return o.Policy
 }
 
 // gate returns when the due push may be sent: at the first time from now on at which the actual sends leave room for

@@ -99,15 +99,7 @@ func (x *Decider) forget(k Keyed) {
 
 // standing returns the terms under which a draft is decided.
 func (x *Decider) standing(o *Order, who quota.Recipient) Standing {
-	s := Standing{Terms: x.terms[who.Tenant], Person: x.people[who]}
-	switch {
-	case s.Terms != nil:
-	case o.Policy != nil:
-		s.Terms = o.Policy
-	default:
-		s.Terms = quota.Policy(nil)
-	}
-	return s
+	return Standing{Terms: OrNone(x.terms[who.Tenant], o.Policy), Person: x.people[who]}
 }
 
 // Book decides all drafts of an order. Where [Order.Books] says so, nothing stays booked.

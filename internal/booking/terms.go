@@ -21,6 +21,16 @@ type Terms interface {
 	MayDefer() bool
 }
 
+// OrNone returns the first of the terms that there are; if there are none, those that limit nothing.
+func OrNone(all ...Terms) Terms {
+	for _, t := range all {
+		if t != nil {
+			return t
+		}
+	}
+	return quota.Policy(nil)
+}
+
 // Person is what is known of a recipient when a push is decided. Nothing is known of the zero Person, and they take all
 // pushes.
 type Person struct {

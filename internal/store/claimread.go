@@ -49,7 +49,8 @@ func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (
 	reach, kinds := s.terms.all()
 	q.kinds = kinds
 	for _, o := range orders {
-		q.reach, q.kinds = max(q.reach, max(reach, o.Policy.Reach())+max(o.Lease, longestLease)), q.kinds || !o.Policy.Plain()
+		file := booking.OrNone(o.Policy)
+		q.reach, q.kinds = max(q.reach, max(reach, file.Reach())+max(o.Lease, longestLease)), q.kinds || !file.Plain()
 		for _, c := range o.Without {
 			if !slices.Contains(q.without, c) {
 				q.without = append(q.without, c)

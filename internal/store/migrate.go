@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,24 +75,54 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	defer db.Close()
 
 	turn := &migrationTurn{cfg: cfg, pool: pool}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.Files, goose.WithSessionLocker(turn), goose.WithAllowOutofOrder(true))
-	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", err)
+	applied, err = turn.all(ctx, db)
+	if errors.Is(err, errContract) {
+		left := turn.file
+		turn.cfg.Files = expanding{cfg.Files} // one that expands the schema may come behind
+		var more []string
+		if more, err = turn.all(ctx, db); err == nil {
+			cfg.Tell(left + " and others are left: they drop what programs of the release before use. When none of these is at work any more, run: sendquota migrate --contract")
+		}
+		applied = append(applied, more...)
 	}
-	turn.sources = provider.ListSources()
+	if err != nil {
+		return applied, fmt.Errorf("migrate: %w", err)
+	}
+	return applied, nil
+}
+
+// all applies all migrations, or those before the first that contracts the schema and may not be applied.
+func (t *migrationTurn) all(ctx context.Context, db *sql.DB) (applied []string, err error) {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, t.cfg.Files, goose.WithSessionLocker(t), goose.WithAllowOutofOrder(true))
+	if err != nil {
+		return nil, err
+	}
+	t.sources = provider.ListSources()
 	for {
-		result, err := turn.migrate(ctx, provider)
-		switch {
-		case errors.Is(err, goose.ErrNoNextVersion):
-			return applied, nil
-		case errors.Is(err, errContract):
-			cfg.Tell(turn.file + " and what follows are left: they drop what programs of the release before use. When none of these is at work any more, run: sendquota migrate --contract")
-			return applied, nil
-		case err != nil:
-			return applied, fmt.Errorf("migrate: %w", err)
+		result, err := t.migrate(ctx, provider)
+		if err != nil {
+			if errors.Is(err, goose.ErrNoNextVersion) {
+				err = nil
+			}
+			return applied, err
 		}
 		applied = append(applied, result.Source.Path)
 	}
+}
+
+// expanding are those of the migrations that do not contract the schema.
+type expanding struct{ fs.FS }
+
+// Glob is how goose lists them.
+func (e expanding) Glob(pattern string) (names []string, err error) {
+	all, err := fs.Glob(e.FS, pattern)
+	for _, name := range all {
+		text, readErr := fs.ReadFile(e.FS, name)
+		if err = cmp.Or(err, readErr); !migrations.Contracts(string(text)) {
+			names = append(names, name)
+		}
+	}
+	return names, err
 }
 
 // migrate applies the next migration. One that can not have its locks is tried again until the time is over.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -78,4 +79,35 @@ func TestMigrate_LowerNumbers(t *testing.T) {
 		t.Errorf("beside it: %+v", v)
 	}
 	b.audit(t, threeRules)
+}
+
+// TestMigrate_ExpandsBehind: a migration that expands the schema is applied although others before it contract the schema, and
+// are left.
+func TestMigrate_ExpandsBehind(t *testing.T) {
+	t.Parallel()
+	b := setupBeside(t, 1)
+	at := time.Now().UTC().Truncate(time.Second)
+	if _, err := b.older(t).book(t.Context(), "anna", at, at.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{"0999_behind.sql": {Data: []byte("-- +goose Up\nCREATE TABLE behind ();\n-- +goose Down\nDROP TABLE behind;\n")}}
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Files: files})
+	if err != nil || !slices.Contains(applied, "0999_behind.sql") || slices.Contains(applied, "0020_contract_live.sql") {
+		t.Fatalf("applied %v, %v", applied, err)
+	}
+	applied, err = store.Migrate(t.Context(), b.url, store.MigrateConfig{Files: files, Contract: true})
+	if err != nil || !slices.Contains(applied, "0020_contract_live.sql") {
+		t.Fatalf("applied %v, %v", applied, err)
+	}
 }

@@ -26,15 +26,7 @@ type tenantTerms struct {
 }
 
 // or returns the tenant's own terms, or those of all who have none.
-func (t tenantTerms) or(file booking.Terms) booking.Terms {
-	switch {
-	case t.terms != nil:
-		return t.terms
-	case file != nil:
-		return file
-	}
-	return quota.Policy(nil)
-}
+func (t tenantTerms) or(file booking.Terms) booking.Terms { return booking.OrNone(t.terms, file) }
 
 // knownTerms are those of all tenants whose terms this process has seen. The zero value has none.
 type knownTerms struct {

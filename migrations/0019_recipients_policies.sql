@@ -1,7 +1,8 @@
 -- +goose Up
 
 -- What tenants say of recipients. Nothing has to be known of one. The primary key has the shard in front, as every key of
--- a recipient has.
+-- a recipient has. The table of this name that there was has never had a row.
+DROP TABLE recipients;
 CREATE TABLE recipients (
     shard              smallint NOT NULL CHECK (shard = recipient_key & 255),
     tenant_id          uuid NOT NULL REFERENCES tenants,
@@ -48,3 +49,10 @@ ALTER TABLE sends DROP COLUMN category;
 ALTER TABLE tenants DROP COLUMN policy_version, DROP COLUMN described;
 DROP TABLE policies;
 DROP TABLE recipients;
+CREATE TABLE recipients (
+    tenant_id  uuid NOT NULL REFERENCES tenants,
+    recipient  text NOT NULL,
+    time_zone  text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant_id, recipient)
+);
