@@ -38,7 +38,7 @@ func TestSlots(t *testing.T) {
 	b := setup(t,
 		rule("a", 1, time.Minute), rule("b", 1, time.Minute), rule("never", 0, time.Hour))
 	r := b.send("GET", "/v1/recipients/u/slots", "").must(t, 200)
-	if got := fmt.Sprint(r.at(t, "blocked")); got != "[map[from:<nil> rules:[never] until:<nil>]]" {
+	if got := fmt.Sprint(r.at(t, "blocked")); got != "[map[from:<nil> from_open:true rules:[never] until:<nil> until_open:true]]" {
 		t.Errorf("blocked %s", got)
 	}
 	no := b.send("POST", "/v1/pushes", pushBody("u", b.in(time.Hour), "")).must(t, 409, "quota-exceeded")

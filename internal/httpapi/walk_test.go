@@ -72,7 +72,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("quota %s", usage.text)
 	}
 	slots := b.send("GET", "/v1/recipients/user-42/slots?from="+at(-time.Hour)+"&until="+at(time.Hour), "").must(t, 200)
-	if got := fmt.Sprint(slots.at(t, "blocked", 0)); got != fmt.Sprintf("map[from:%s rules:[per-minute] until:%s]", at(-time.Minute), at(time.Minute)) {
+	if got := fmt.Sprint(slots.at(t, "blocked", 0)); got != fmt.Sprintf("map[from:%s from_open:true rules:[per-minute] until:%s until_open:true]", at(-time.Minute), at(time.Minute)) {
 		t.Errorf("blocked %s", got)
 	}
 	if got := slots.at(t, "bookings").([]any); len(got) != 3 || slots.at(t, "bookings", 0, "id") != id || slots.at(t, "bookings", 0, "status") != "scheduled" {
