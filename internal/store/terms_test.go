@@ -1,0 +1,197 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// setPolicy gives the tenant a policy, or takes its own away: "".
+func (b *bundle) setPolicy(t testing.TB, document string) {
+	t.Helper()
+	b.exec(t, `WITH next AS (UPDATE tenants SET policy_version = policy_version + 1 WHERE id = $1 RETURNING id, policy_version)
+		INSERT INTO policies (tenant_id, version, document) SELECT id, policy_version, nullif($2, '')::json FROM next`, b.tenant, document)
+}
+
+// describe says something of a recipient: columns of recipients, as they are set.
+func (b *bundle) describe(t testing.TB, recipient, set string) {
+	t.Helper()
+	b.exec(t, `WITH described AS (UPDATE tenants SET described = true WHERE id = $1)
+		INSERT INTO recipients (shard, tenant_id, recipient_key, recipient) VALUES (($2::bigint & 255)::smallint, $1, $2, $3) ON CONFLICT DO NOTHING`,
+		b.tenant, push.RecipientKey(b.tenant, recipient), recipient)
+	b.exec(t, `UPDATE recipients SET `+set+` WHERE tenant_id = $1 AND recipient = $2`, b.tenant, recipient)
+}
+
+const noRules = `{"rules": []}`
+
+// TestTerms_Book: a policy is in force for all that is booked after it, in every process, until it is taken away.
+func TestTerms_Book(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stores := []*store.Store{b.Store, openURL(t, b.url, store.Config{})}
+	want := func(name string, outcome booking.Outcome) {
+		t.Helper()
+		for i, st := range stores {
+			if v := book(t, st, threeRules, draft(b.tenant, "anna", time.Hour)); v.Outcome != outcome {
+				t.Errorf("%s, store %d: outcome %v, want %v", name, i, v.Outcome, outcome)
+			}
+		}
+	}
+	b.booked(t, "anna", time.Hour)
+	want("the file's policy", booking.NoPlace)
+	b.setPolicy(t, noRules)
+	want("no rules", booking.Booked)
+	b.setPolicy(t, `{"rules": [{"name": "log-day", "limit": 1, "window": "24h", "channels": ["log"]}]}`)
+	want("a rule for this channel", booking.NoPlace)
+	b.setPolicy(t, `{"rules": [{"name": "sms-day", "limit": 1, "window": "24h", "channels": ["sms"]}]}`)
+	want("a rule for another channel", booking.Booked)
+	b.setPolicy(t, "")
+	want("the file's policy again", booking.NoPlace)
+}
+
+// TestTerms_Move: a move is decided by the policy in force, and by a longer reach than that of the one before.
+func TestTerms_Move(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.booked(t, "anna", time.Hour)
+	p := b.booked(t, "anna", 90*time.Hour)
+	b.setPolicy(t, `{"rules": [{"name": "month", "limit": 1, "window": "720h"}]}`)
+	p.SendAt = p.SendAt.Add(time.Hour)
+	v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: threeRules})
+	if err != nil || v.Outcome != booking.NoPlace || v.Quota.Violations[0].Rule.Name != "month" {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestTerms_Glance: a look tells the terms that go with it, and of what kinds the bookings are if they ask for it.
+func TestTerms_Glance(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.booked(t, "anna", time.Hour)
+	who := quota.Recipient{Tenant: b.tenant, ID: "anna"}
+	glance := func() (booking.Held, booking.Standing) {
+		t.Helper()
+		held, of, all, err := b.Glance(t.Context(), who, threeRules, began, began.Add(2*time.Hour))
+		if err != nil || !all || len(held) != 1 {
+			t.Fatalf("%v, %v, %v", held, all, err)
+		}
+		again, err := b.Standing(t.Context(), who, threeRules)
+		if err != nil || again.Terms.Plain() != of.Terms.Plain() || again.Person.OptOuts.All != of.Person.OptOuts.All {
+			t.Errorf("%+v instead of %+v, %v", again, of, err)
+		}
+		return held[0], of
+	}
+	if held, of := glance(); held.Kind != (quota.Kind{}) || !of.Terms.Plain() || of.Terms.Reach() != 24*time.Hour {
+		t.Errorf("%+v, %+v", held, of)
+	}
+	b.setPolicy(t, `{"rules": [{"name": "week", "limit": 9, "per": "week", "channels": ["log"]}]}`)
+	b.describe(t, "anna", `opt_out_all = true`)
+	if held, of := glance(); held.Kind != (quota.Kind{Channel: "log"}) || of.Terms.Plain() || !of.Person.OptOuts.All {
+		t.Errorf("%+v, %+v", held, of)
+	}
+}
+
+// TestPerson_Book: what is known of a recipient decides, beside the policy.
+func TestPerson_Book(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		set  string
+		want booking.Outcome
+	}{
+		"nothing is known":              {`attributes = '{}'`, booking.NoPlace},
+		"opted out of everything":       {`opt_out_all = true`, booking.OptedOut},
+		"opted out of the channel":      {`opt_out_channels = '{sms,log}'`, booking.OptedOut},
+		"opted out of another channel":  {`opt_out_channels = '{sms}'`, booking.NoPlace},
+		"opted out of the category":     {`opt_out_categories = '{news}'`, booking.OptedOut},
+		"opted out of another category": {`opt_out_categories = '{receipts}'`, booking.NoPlace},
+		"limits of their own":           {`limits = '{"per-minute": 2, "none-such": 0}'`, booking.Booked},
+		"a limit of none":               {`limits = '{"per-day": 0}'`, booking.NoPlace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.booked(t, "anna", time.Hour)
+			b.describe(t, "anna", row.set)
+			d := draft(b.tenant, "anna", time.Hour)
+			d.Push.Category = "news"
+			if v := book(t, b.Store, threeRules, d); v.Outcome != row.want {
+				t.Errorf("outcome %v, want %v", v.Outcome, row.want)
+			}
+		})
+	}
+}
+
+// TestPerson_Address: a channel that sends to addresses takes the recipient's, as it is when the push is sent.
+func TestPerson_Address(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := draft(b.tenant, "anna", 0)
+	d.NeedsAddress = true
+	if v := book(t, b.Store, nil, d); v.Outcome != booking.NoAddress {
+		t.Errorf("without one: %v", v.Outcome)
+	}
+	b.describe(t, "anna", `addresses = '{"log": "first"}'`)
+	if v := book(t, b.Store, nil, d); v.Outcome != booking.Booked || v.Push.To != "" {
+		t.Fatalf("%+v", v)
+	}
+	b.describe(t, "anna", `addresses = '{"log": "second"}'`)
+	if c := b.claimed(t, d.Push); c.Push.To != "second" {
+		t.Errorf("sent to %q", c.Push.To)
+	}
+}
+
+// TestClaim_Unwanted: what the recipient has opted out of after it was booked is canceled when it is due.
+func TestClaim_Unwanted(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.booked(t, "anna", 0)
+	b.describe(t, "anna", `opt_out_channels = '{log}'`)
+	if c := b.claim(t, "anna", threeRules); c.Outcome != booking.Unwanted || c.Push.ID != p.ID {
+		t.Fatalf("%+v", c)
+	}
+	if got := b.read(t, p); got.Status != push.Canceled || got.LastError != booking.OptedOutReason || got.Attempts != 0 {
+		t.Errorf("%+v", got)
+	}
+	b.audit(t, nil)
+}
+
+// TestClaim_OwnTerms: the gate tests actual sends by the tenant's own policy.
+func TestClaim_OwnTerms(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		policy, set string
+		want        booking.ClaimOutcome
+	}{
+		"the file's":                       {"", "", booking.PutOff},
+		"no rules":                         {noRules, "", booking.Claimed},
+		"a rule for the category":          {`{"rules": [{"name": "news", "limit": 1, "window": "1h", "categories": ["news"]}]}`, "", booking.PutOff},
+		"a rule for another category":      {`{"rules": [{"name": "other", "limit": 0, "window": "1h", "categories": ["other"]}]}`, "", booking.Claimed},
+		"limits of their own":              {"", `limits = '{"per-minute": 2}'`, booking.Claimed},
+		"quiet hours for another category": {`{"rules": [], "quiet_hours": [{"name": "q", "from": "00:00", "until": "23:59", "categories": ["other"]}]}`, "", booking.Claimed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			for range 2 {
+				d := draft(b.tenant, "anna", 0)
+				d.Push.Category = "news"
+				book(t, b.Store, nil, d)
+			}
+			first := b.claim(t, "anna", nil)
+			b.finish(t, first, sent)
+			if row.policy != "" {
+				b.setPolicy(t, row.policy)
+			}
+			if row.set != "" {
+				b.describe(t, "anna", row.set)
+			}
+			if c := b.claim(t, "anna", threeRules); c.Outcome != row.want {
+				t.Errorf("%+v, want %v", c, row.want)
+			}
+		})
+	}
+}
