@@ -137,6 +137,7 @@ func (s *sendquota) stock() []string {
 		)
 		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
 		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel, shard FROM stored`
+	s.exec(`SELECT make_partitions('pushes', now(), now() + interval '4 months')`)
 	s.exec(fill, 200_000, 20_000)
 	s.exec(fill, 100_000, 1)
 	s.exec("VACUUM ANALYZE")
