@@ -26,6 +26,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"submit", "api", measureSubmit},
 		{"batch", "api", measureBatch},
+		{"policy", "api", measurePolicy},
 		{"refuse", "api", measureRefusals},
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},
