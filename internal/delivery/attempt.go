@@ -98,6 +98,11 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 // Once begun, it is carried to its end even if ctx ends: a stopping worker drains, it does not drop.
 func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
+	return w.record(ctx, c, w.deliver(ctx, c, began), began)
+}
+
+// deliver sends a claimed push, and decides what becomes of it.
+func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) booking.Finish {
 	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := w.send(ctx, c, began)
 	failpoint.Hit(failpoint.SendAnswered)
@@ -116,6 +121,11 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	}
 	w.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "request_id", c.Push.RequestID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
 		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
+	return f
+}
+
+// record writes down what became of a push, and reports whether another one of the recipient waits.
+func (w *Worker) record(ctx context.Context, c booking.Claim, f booking.Finish, began time.Time) (more bool, err error) {
 	if more, err = w.finish(ctx, c, f, began); err != nil {
 		return false, err
 	}
