@@ -94,7 +94,7 @@ type delay struct {
 func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
 		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
-		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, cfg.Concurrency),
+		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, mostRecording*cfg.Concurrency),
 		claiming: make(chan struct{}, mostClaiming),
 		lanes:    map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
 	}
