@@ -43,24 +43,24 @@ func (u *unrecorded) Finish(context.Context, booking.Finish) (more bool, err err
 	return false, nil
 }
 
-// TestWorker_SlotsWhileRecording: an attempt that is recorded leaves its slot to the next one, unless as many as there are
-// slots are recorded already.
+// TestWorker_SlotsWhileRecording: an attempt that is recorded leaves its slot to the next one, unless four times as many as
+// there are slots are recorded already.
 func TestWorker_SlotsWhileRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, p := &unrecorded{record: make(chan struct{})}, &provider{}
-		for key := range int64(5) {
+		for key := range int64(9) {
 			u.due = append(u.due, booking.Due{RecipientKey: key, Channel: "log"})
 		}
 		w := setupStore(t, u, p)
 		handled := make(chan error, 1)
 		go func() { handled <- w.Handle(t.Context(), push.WakeUp{Lane: all}) }()
 		synctest.Wait()
-		if n := len(p.all()); n != 2 {
-			t.Errorf("%d were sent with one slot, while the first is recorded", n)
+		if n := len(p.all()); n != 5 {
+			t.Errorf("%d were sent with one slot, while four are recorded", n)
 		}
 		u.record <- struct{}{}
 		synctest.Wait()
-		if n := len(p.all()); n != 3 {
+		if n := len(p.all()); n != 6 {
 			t.Errorf("%d were sent when the first was recorded", n)
 		}
 		close(u.record)
@@ -68,8 +68,8 @@ func TestWorker_SlotsWhileRecording(t *testing.T) {
 			t.Error(err)
 		}
 		w.Settle()
-		if n := len(p.all()); n != 5 {
-			t.Errorf("%d of 5 were sent", n)
+		if n := len(p.all()); n != 9 {
+			t.Errorf("%d of 9 were sent", n)
 		}
 	})
 }

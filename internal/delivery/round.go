@@ -145,7 +145,7 @@ func (r *round) follow(ctx context.Context, d booking.Due, c booking.Claim, bega
 }
 
 // begin makes an attempt, and whatever follows for the recipient. It uses one slot of the worker and one of the channel
-// until the provider has answered. The slots are free while the attempt is recorded, unless too many others are.
+// until the provider has answered. The slots are free while the attempt is recorded, unless very many others are.
 func (w *Worker) begin(d booking.Due, c booking.Claim, began time.Time) {
 	w.attempts.Go(func() {
 		ctx := context.WithoutCancel(w.work)
