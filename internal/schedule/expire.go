@@ -20,7 +20,7 @@ const portion = 500
 // and its commit takes a while. Now and then it looks at all that is due.
 const (
 	lookBack  = time.Minute + 15*time.Second
-	lookAtAll = 5 * time.Minute
+	lookAtAll = 10 * time.Minute
 )
 
 // expireStore ends up to limit pushes of lanes that could not be sent in time, and says when the first of those that

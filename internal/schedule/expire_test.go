@@ -46,7 +46,7 @@ func (d *due) Expire(context.Context, []push.Lane, int) (ended []booking.Ended, 
 func TestExpirer_LooksAtNew(t *testing.T) {
 	start := time.Now()
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
-	d := &due{expires: map[time.Time]time.Time{at(-100): at(3), at(-3000): at(500), at(9): at(10), at(600): at(601)}}
+	d := &due{expires: map[time.Time]time.Time{at(-100): at(3), at(-3000): at(800), at(9): at(10), at(900): at(901)}}
 	e := expirer{store: d}
 	one, two := push.Lanes(2)[:1], push.Lanes(2)
 	for _, row := range []struct {
@@ -63,12 +63,12 @@ func TestExpirer_LooksAtNew(t *testing.T) {
 		{5, two, 0, []string{"1m16s"}},
 		{10, two, 1, []string{"1m20s", "expire"}},
 		{11, two, 0, []string{"expire", "all"}},
-		{310, two, 0, []string{"6m14s"}},
-		{311, two, 0, []string{"1m16s"}},
-		{312, two, 0, []string{"all"}},
-		{500, two, 1, []string{"4m23s", "expire"}},
-		{501, two, 0, []string{"expire", "all"}},
-		{601, two, 1, []string{"2m55s", "expire"}},
+		{610, two, 0, []string{"11m14s"}},
+		{611, two, 0, []string{"1m16s"}},
+		{612, two, 0, []string{"all"}},
+		{800, two, 1, []string{"4m23s", "expire"}},
+		{801, two, 0, []string{"expire", "all"}},
+		{901, two, 1, []string{"2m55s", "expire"}},
 	} {
 		d.now, d.asked = at(row.at), nil
 		ended, err := e.look(t.Context(), row.lanes)
