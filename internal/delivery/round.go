@@ -144,19 +144,10 @@ func (r *round) follow(ctx context.Context, d booking.Due, c booking.Claim, bega
 	r.passed = append(r.passed, d.RecipientKey)
 }
 
-// begin makes an attempt, and whatever follows for the recipient. It uses one slot of the worker and one of the channel
-// until the provider has answered. The slots are free while the attempt is recorded, unless very many others are.
+// begin makes an attempt in slots that are taken, and whatever follows for the recipient.
 func (w *Worker) begin(d booking.Due, c booking.Claim, began time.Time) {
 	w.attempts.Go(func() {
-		ctx := context.WithoutCancel(w.work)
-		f := w.deliver(ctx, c, began)
-		w.recording <- struct{}{}
-		w.queues.count(c.Push.Channel, -1)
-		w.freeSlots(1)
-		w.resume(c.Push.Channel)
-		more, err := w.record(ctx, c, f, began)
-		<-w.recording
-		if err == nil && more {
+		if more, err := w.attempt(w.work, c, began); err == nil && more {
 			w.serve(d, &permit{})
 		} else {
 			w.settle(d, 0, err)

@@ -102,12 +102,10 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, lo
 	return w
 }
 
-// serve sends what is due for a recipient, one push after another, until nothing is left to do now, in a slot. A recipient
-// that must wait for less than [booking.Patience], or for a channel, is served again.
+// serve sends what is due for a recipient, one push after another, until nothing is left to do now. A recipient that must
+// wait for less than [booking.Patience], or for a channel, is served again.
 func (w *Worker) serve(d booking.Due, p *permit) {
-	w.slots <- struct{}{}
 	pause, err := w.pass(w.work, d, p)
-	w.freeSlots(1)
 	w.settle(d, pause, err)
 	w.resume(d.Channel)
 }
