@@ -22,6 +22,15 @@ const lateLiveSQL = channelsSQL + `
 	) p
 	LIMIT $1`
 
+// nextExpirySQL finds when the first push of the lanes expires that is due, and was not at some time.
+const nextExpirySQL = channelsSQL + `
+	SELECT min(p.expires_at), statement_timestamp()
+	FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN unnest($1::bigint[], $2::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
+		SELECT min(expires_at) AS expires_at FROM live
+		WHERE {shard} channel = c.name AND phase = k.phase AND (recipient_key & 255) BETWEEN l.first AND l.last
+			AND next_at > $3 AND next_at <= statement_timestamp()
+	) p`
+
 // expireSQL ends pushes, but for those that others change at the same time, or have changed since they were found.
 var expireSQL = tells(`
 	WITH late AS MATERIALIZED (
@@ -45,6 +54,31 @@ var expireSQL = tells(`
 		RETURNING p.id, p.tenant_id, p.recipient, p.request_id, p.recipient_key{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
 	SELECT id, tenant_id, recipient, request_id FROM ended`, `ended`, becomes(push.Expired))
+
+// NextExpiry says when the first push for recipients of some lanes expires, or has expired, of those that wait and became due
+// after a time; zero: there is none. now is Postgres' clock before it looked; zero: there are no lanes.
+func (s *Store) NextExpiry(ctx context.Context, lanes []push.Lane, since time.Time) (next, now time.Time, err error) {
+	for lanes := range s.inTurn(lanes) {
+		var (
+			first *time.Time
+			at    time.Time
+		)
+		firsts, lasts := rangesOf(lanes)
+		err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+			return c.QueryRow(ctx, inShard(nextExpirySQL, "($1::bigint[])[1]", lanes...), firsts, lasts, since).Scan(&first, &at)
+		})
+		if err != nil {
+			return next, now, err
+		}
+		if first != nil && (next.IsZero() || first.Before(next)) {
+			next = *first
+		}
+		if now.IsZero() {
+			now = at
+		}
+	}
+	return next, now, nil
+}
 
 // Expire ends up to limit pushes for recipients of some lanes, whose expiry has passed while they waited, and returns
 // them.
