@@ -163,9 +163,9 @@ func TestReserve_Oracle(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"reserve": reserve,
+			"reserve":       reserve,
 			"change policy": changePolicy,
-			"change": changes,
+			"change":        changes,
 			"add": func(t *rapid.T) {
 				b := m.asked(someID.Draw(t, "id"), moments(grain).Draw(t, "at"))
 				if _, held := m.held[b.ID]; held || m.gone[b.ID] || !m.loaded {
