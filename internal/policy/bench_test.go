@@ -62,7 +62,7 @@ func BenchmarkTerms(b *testing.B) {
 	}
 }
 
-func location(b *testing.B, name string) *time.Location {
+func location(b testing.TB, name string) *time.Location {
 	in, err := time.LoadLocation(name)
 	if err != nil {
 		b.Fatal(err)

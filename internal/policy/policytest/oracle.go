@@ -268,9 +268,12 @@ func (s *Scenario) Defers(t time.Time) bool {
 	return defers
 }
 
+// Sees reports whether t is so near to the world that the oracle sees every month of which it is a part.
+func (s *Scenario) Sees(t time.Time) bool { return t.Before(s.Begin.Add(Span + Around - 31*24*time.Hour)) }
+
 // Next returns the first free quarter from t on, of those that the oracle sees.
 func (s *Scenario) Next(t time.Time) (time.Time, bool) {
-	for ; t.Before(s.Begin.Add(Span + Around)); t = t.Add(Grain) {
+	for ; s.Sees(t); t = t.Add(Grain) {
 		if s.Free(t) {
 			return t, true
 		}
