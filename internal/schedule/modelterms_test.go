@@ -377,6 +377,10 @@ func TestService_TermsModel(t *testing.T) {
 			"cancel": m.cancel, "move": m.move, "look": m.look, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,
 		})
 	})
+	findings, err := bundles[0].store.Audit(t.Context(), quota.Policy{{Name: "rule-0", Limit: 2, Window: 2 * time.Hour}}, time.Time{})
+	if err != nil || len(findings) > 0 {
+		t.Errorf("the audit found %+v, %v", findings, err)
+	}
 	for _, state := range []string{"cold", "free", "blocked"} {
 		seen["cache "+state] = bundles[0].metrics.of("cache "+state) + bundles[1].metrics.of("cache "+state)
 	}

@@ -269,7 +269,9 @@ func (s *Scenario) Defers(t time.Time) bool {
 }
 
 // Sees reports whether t is so near to the world that the oracle sees every month of which it is a part.
-func (s *Scenario) Sees(t time.Time) bool { return t.Before(s.Begin.Add(Span + Around - 31*24*time.Hour)) }
+func (s *Scenario) Sees(t time.Time) bool {
+	return t.Before(s.Begin.Add(Span + Around - 31*24*time.Hour))
+}
 
 // Next returns the first free quarter from t on, of those that the oracle sees.
 func (s *Scenario) Next(t time.Time) (time.Time, bool) {
