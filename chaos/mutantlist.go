@@ -20,7 +20,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a submit is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/booking/decider.go", "at, free := o.freeTime(d, view)", "at, free := d.Push.SendAt, true"},
+		{"internal/booking/decider.go", "at, free := d.freeTime(policy, view)", "at, free := d.Push.SendAt, true"},
 	},
 	story:    flushedCache,
 	evidence: []string{"I2 promised", "promised-window"},
@@ -29,7 +29,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a move is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/booking/decider.go", "if !o.Policy.Allows(view.Timeline, to) {", "if false {"},
+		{"internal/booking/decider.go", "to, free := d.freeTime(policy, view)", "to, free := d.Push.SendAt, true"},
 	},
 	story:    crowdedMove,
 	evidence: []string{"I2 promised", "promised-window"},
@@ -56,10 +56,28 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "Postgres does not confirm what the cache refuses",
 	mutations: []mutation{
-		{"internal/schedule/submit.go", "if d.Allowed() {", "if false {"},
+		{"internal/schedule/submit.go", "if decision.Allowed() || policy.Defers(at) {", "if false {"},
 	},
 	story:    deafRedis,
 	evidence: []string{"no order"},
+}, {
+	name:    "terms",
+	program: "api",
+	breaks:  "a booking does not look whether the policy that the process knows is still in force",
+	mutations: []mutation{
+		{"internal/store/terms.go", "found.version != used.version || found.described != used.described {", "found.version < used.version || found.described != used.described {"},
+	},
+	story:    changedPolicy,
+	evidence: []string{"terms"},
+}, {
+	name:    "opt-outs",
+	program: "worker",
+	breaks:  "a claim does not look whether the recipient has opted out",
+	mutations: []mutation{
+		{"internal/booking/claim.go", "case s.Person.OptOuts.Of(kind).Any():", "case false:"},
+	},
+	story:    secondThoughts,
+	evidence: []string{"terms"},
 }, {
 	name:      "rearm-poll",
 	program:   "worker",

@@ -178,12 +178,14 @@ func (t *teams) work(ctx context.Context, rng *rand.Rand) {
 
 // submit submits something for one of the recipients.
 func (t *teams) submit(ctx context.Context, c *caller, rng *rand.Rand, n int) {
-	c.key = t.key
 	at := time.Now().Add(time.Duration(1+rng.IntN(4)) * time.Second).Truncate(time.Second)
-	o := op{
-		Recipient: fmt.Sprint(teamName, rng.IntN(teamMost)), Channel: "push", Category: []string{flash, news, calm}[rng.IntN(3)], At: at.UTC(),
-		Key: fmt.Sprintf("%s%d-%x", teamName, n, rng.Uint64()), Brief: true,
-	}
+	t.ask(ctx, c, fmt.Sprint(teamName, rng.IntN(teamMost)), []string{flash, news, calm}[rng.IntN(3)], fmt.Sprintf("%s%d-%x", teamName, n, rng.Uint64()), at)
+}
+
+// ask submits a push in a category.
+func (t *teams) ask(ctx context.Context, c *caller, recipient, category, key string, at time.Time) {
+	c.key = t.key
+	o := op{Recipient: recipient, Channel: "push", Category: category, At: at.UTC(), Key: key, Brief: true}
 	body := pushBody(o.Recipient, o.Channel, at)
 	body["category"], body["expires_at"] = o.Category, at.Add(20*time.Second).UTC().Format(time.RFC3339)
 	c.book(ctx, o, body)
