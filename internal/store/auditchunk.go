@@ -128,15 +128,18 @@ func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.
 
 // readTerms judges what was promised and sent where rules differ from push to push.
 func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func(Finding, time.Time)) error {
-	reach, some, err := p.store.historicReach(ctx, tx, p.plan.Policy)
-	if err != nil || !some {
-		return err
+	if p.reach == nil { // what a policy of later reaches further is seen by the next pass
+		reach, some, err := p.store.historicReach(ctx, tx, p.plan.Policy)
+		if err != nil || !some {
+			return err
+		}
+		p.reach = &reach
 	}
-	args := p.args(w)
+	reach, args := *p.reach, p.args(w)
 	since := args["since"].(time.Time)
 	args["booked_since"], args["begun_since"] = since.Add(-reach), since.Add(-reach-longAttempt)
 	a := p.store.newTermsAudit(p.plan.Policy, func(f Finding, at time.Time) { found(f, at.Truncate(auditSlice)) })
-	err = a.run(ctx, tx, judgedPromises(`(
+	err := a.run(ctx, tx, judgedPromises(`(
 		SELECT * FROM pushes WHERE `+inKeys+` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND freed = false
 			AND status IN ('scheduled', 'sending', 'sent')
 	)`, `p.send_at >= @since::timestamptz AND `+hourOf(`p.send_at`)+` = ANY (@hours::timestamptz[])`), args, false)
