@@ -203,5 +203,5 @@ func (w *Worker) finish(ctx context.Context, c booking.Claim, f booking.Finish, 
 
 // forgetBooking tells the cache that a push that ended without being sent holds no place any more.
 func (w *Worker) forgetBooking(p push.Push) {
-	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, booking.Of(&p))
 }

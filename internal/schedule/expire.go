@@ -46,7 +46,7 @@ func NewExpirer(st expireStore, lanes owner, cache *quota.Cache, log *slog.Logge
 		})
 		for _, p := range ended {
 			failpoint.Hit(failpoint.ExpireCommitted)
-			cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+			cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, quota.Booking{ID: p.ID, Kind: p.Kind})
 			log.InfoContext(ctx, "push expired", "push", p.ID, "request_id", p.RequestID)
 		}
 		expired(len(ended))

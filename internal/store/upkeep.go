@@ -51,9 +51,9 @@ var expireSQL = tells(`
 			last_error = concat_ws(': ', 'it expired before it could be sent',
 				CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)
 		FROM taken WHERE {p.shard} = ANY ($5::smallint[]) AND p.id = taken.push_id
-		RETURNING p.id, p.tenant_id, p.recipient, p.request_id, p.recipient_key{whole}
+		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
-	SELECT id, tenant_id, recipient, request_id FROM ended`, `ended`, becomes(push.Expired))
+	SELECT id, tenant_id, recipient, channel, category, request_id FROM ended`, `ended`, becomes(push.Expired))
 
 // NextExpiry says when the first push for recipients of some lanes expires, or has expired, of those that wait and became due
 // after a time; zero: there is none. now is Postgres' clock before it looked; zero: there are no lanes.
@@ -113,7 +113,7 @@ func (s *Store) expire(ctx context.Context, lanes []push.Lane, limit int) ([]boo
 			}
 			rows, _ := c.Query(ctx, s.joiningOf(expireSQL).sql(table), s.cfg.Channels, r.keys, r.sendAt, r.ids, shardsOf(r.keys...))
 			ended, err = pgx.AppendRows(ended, rows, func(row pgx.CollectableRow) (e booking.Ended, err error) {
-				err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
+				err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.Kind.Channel, &e.Kind.Category, &e.RequestID)
 				return e, err
 			})
 			if err != nil {
