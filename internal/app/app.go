@@ -122,7 +122,7 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	service := schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
-		Policy:     a.cfg.Policy,
+		Policy:     a.cfg.Policy.Terms(),
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
