@@ -135,6 +135,9 @@ func (a *App) handler() http.Handler {
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),
+		Policies: schedule.NewPolicies(a.store, schedule.PoliciesConfig{
+			File: a.cfg.Policy.Document, Terms: a.cfg.Policy.Terms(), Channels: a.channels.Names(),
+		}),
 		Memory:     requestMemory(),
 		Log:        a.log,
 		Limiter:    a.tenantLimits,

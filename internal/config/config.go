@@ -39,7 +39,7 @@ type Config struct {
 
 	// From the file.
 	Policy     Policy    // of every tenant without one of its own
-	Channels   []Channel    // in the order of the file, at least one; the first is the default
+	Channels   []Channel // in the order of the file, at least one; the first is the default
 	APILimits  APILimits
 	TenantCaps TenantCaps
 	HTTP       HTTP

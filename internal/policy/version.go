@@ -84,3 +84,12 @@ type Conflict struct {
 	SendAt time.Time
 	Rule   string // the first one that forbids it
 }
+
+// ShadowCount is how many pushes a shadow rule would have refused.
+type ShadowCount struct {
+	Rule, Category string
+	WouldRefuse    int
+}
+
+// MaxShadows is how many counts are told at once, at most.
+const MaxShadows = 10_000
