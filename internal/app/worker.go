@@ -39,13 +39,14 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.AuditPolicy(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
 	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)
+	refitter := schedule.NewRefitter(a.store, a.cache, a.waker, a.log, schedule.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon, Horizon: d.Horizon})
 	serveQueue := func(ctx context.Context) error {
 		return a.queue.Serve(ctx, queue.ServerConfig{
 			Concurrency: max(wakeUpHandlers, 2*len(a.lanes)), Drain: d.Lease, Workers: owner.Workers, Log: a.log,
 		}, deliverer.Handle)
 	}
 	loops = []func(context.Context) error{
-		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, serveQueue,
+		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)
