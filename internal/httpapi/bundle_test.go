@@ -44,6 +44,7 @@ type bundle struct {
 	other   string // another tenant's key
 	log     testenv.Buffer
 	metrics submits
+	shadows *schedule.Shadows
 
 	mu    sync.Mutex
 	ahead time.Duration // of the real clock
@@ -106,6 +107,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	if policy == nil {
 		policy = testPolicy()
 	}
+	b.shadows = schedule.NewShadows(b.store, slog.New(slog.DiscardHandler), b.now)
 	webhooks := notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3})
 	b.api = New(b.service(b.store, policy), b.store, Config{
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
@@ -117,7 +119,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
 	return schedule.New(st, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
-		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute})
+		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows})
 }
 
 // newTenant makes a tenant with a key.

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
 )
 
@@ -25,15 +26,8 @@ func (s *Store) Shadows(ctx context.Context, tenant uuid.UUID, from, until time.
 	return all, err
 }
 
-// AddShadow is a count that is to be added, of pushes that were submitted within a minute.
-type AddShadow struct {
-	Tenant uuid.UUID
-	Minute time.Time
-	policy.ShadowCount
-}
-
 // AddShadows adds to the counts. If it fails, it may have.
-func (s *Store) AddShadows(ctx context.Context, counts []AddShadow) error {
+func (s *Store) AddShadows(ctx context.Context, counts []booking.ShadowCount) error {
 	n := len(counts)
 	var (
 		tenants           = make([][16]byte, n)
@@ -42,7 +36,7 @@ func (s *Store) AddShadows(ctx context.Context, counts []AddShadow) error {
 		numbers           = make([]int64, n)
 	)
 	for i, c := range counts {
-		tenants[i], minutes[i], rules[i], categories[i], numbers[i] = c.Tenant, c.Minute.UTC().Truncate(time.Minute), c.Rule, c.Category, int64(c.WouldRefuse)
+		tenants[i], minutes[i], rules[i], categories[i], numbers[i] = c.Tenant, c.Minute.UTC().Truncate(time.Minute), c.Rule, c.Category, int64(c.Pushes)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
