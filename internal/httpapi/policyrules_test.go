@@ -93,7 +93,7 @@ func TestCategories(t *testing.T) {
 		got  []int
 		want string
 	}{
-		{"bypass in quiet hours, and it counts", []int{submit("a", "alarm", minute.Add(-2 * time.Hour)), submit("a", "alarm", minute.Add(-time.Hour)), submit("a", "alarm", minute),
+		{"bypass in quiet hours, and it counts", []int{submit("a", "alarm", minute.Add(-2*time.Hour)), submit("a", "alarm", minute.Add(-time.Hour)), submit("a", "alarm", minute),
 			submit("a", "alarm", minute), submit("a", "receipts", minute)}, "[201 201 201 201 409]"},
 		{"what does not count is judged", []int{submit("b", "note", minute), submit("b", "note", minute), submit("b", "note", minute), submit("b", "note", minute),
 			submit("b", "", minute), submit("b", "note", minute), submit("b", "receipts", minute), submit("b", "receipts", minute), submit("b", "note", minute)},

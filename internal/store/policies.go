@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -187,4 +188,18 @@ func (s *Store) PolicyOperation(ctx context.Context, tenant, id uuid.UUID) (o po
 		return nil
 	})
 	return o, err
+}
+
+// longestReach is how long ago what was sent may matter to the policies that tenants have of their own.
+func (s *Store) longestReach(ctx context.Context) (reach time.Duration, err error) {
+	rows, _ := s.pool.Query(ctx, `SELECT p.document FROM tenants t JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version WHERE p.document IS NOT NULL`)
+	var document []byte
+	_, err = pgx.ForEachRow(rows, []any{&document}, func() error {
+		terms, err := s.compile(document)
+		if err == nil {
+			reach = max(reach, terms.Reach())
+		}
+		return err
+	})
+	return reach, err
 }
