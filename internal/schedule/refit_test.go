@@ -172,7 +172,19 @@ func TestForecast_BruteForce(t *testing.T) {
 // crashing is a store whose worker dies at a call: before Postgres hears of it, or when it has done it.
 type crashing struct {
 	*store.Store
-	left *int
+	left   *int
+	waited chan<- struct{} // is told that the worker waits for others to commit; nil: nobody is
+}
+
+func (c crashing) Deciders(ctx context.Context) ([]string, error) {
+	deciders, err := c.Store.Deciders(ctx)
+	if c.waited != nil && len(deciders) > 0 {
+		select {
+		case c.waited <- struct{}{}:
+		default:
+		}
+	}
+	return deciders, err
 }
 
 var errCrash = errors.New("the worker died")
@@ -209,7 +221,7 @@ func (b *refitBundle) carryOn(t *testing.T, op uuid.UUID, crashes func(worker in
 	t.Helper()
 	for worker := 0; ; worker++ {
 		left := crashes(worker)
-		l := b.refitter(crashing{b.store, &left})
+		l := b.refitter(crashing{b.store, &left, nil})
 		for {
 			full, err := l.Pass(t.Context())
 			if errors.Is(err, errCrash) {
@@ -342,7 +354,7 @@ func TestRefit_Replaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := 4 // settled, a recipient, and in the middle of the next one
-	l := b.refitter(crashing{b.store, &left})
+	l := b.refitter(crashing{b.store, &left, nil})
 	if _, err := l.Pass(t.Context()); !errors.Is(err, errCrash) {
 		t.Fatal(err)
 	}
@@ -381,20 +393,28 @@ func TestRefit_BookedBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
+	done, waited := make(chan error, 1), make(chan struct{}, 1)
 	go func() {
-		defer close(done)
-		b.carryOn(t, op.ID, func(int) int { return 0 })
+		l := b.refitter(crashing{b.store, new(int), waited})
+		full, err := true, error(nil)
+		for full && err == nil {
+			full, err = l.Pass(t.Context())
+		}
+		done <- err
 	}()
-	for testenv.Query[int](t, b.servers.postgres, `SELECT count(*) FROM policy_operations WHERE worker IS NOT NULL`) == 0 {
-		time.Sleep(time.Millisecond)
+	select {
+	case <-waited:
+	case err := <-done:
+		t.Fatalf("operation %s did not wait: %v", op.ID, err)
 	}
 	exec(`INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard)
 		SELECT gen_random_uuid(), tenant_id, $1::bigint, channel, send_at, next_at, expires_at, 1, false, 0, $1::bigint & 255 FROM live`, key)
 	exec(`INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, plan, shard)
 		SELECT push_id, tenant_id, recipient_key, 'late', channel, '{}', send_at, send_at, next_at, expires_at, 'scheduled', plan, shard FROM live WHERE recipient_key = $1`, key)
 	exec(`COMMIT`)
-	<-done
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
 	if n := testenv.Query[int](t, b.servers.postgres, `SELECT count(*) FROM pushes WHERE status = 'canceled'`); n != 2 {
 		t.Errorf("%d of 2 pushes are canceled", n)
 	}
