@@ -241,3 +241,28 @@ func TestPolicy_InForce(t *testing.T) {
 		t.Errorf("after going back to the file: %s", got.text)
 	}
 }
+
+// TestPolicy_Concurrent: of changes that were made for the same version, one is made.
+func TestPolicy_Concurrent(t *testing.T) {
+	b := setup(t)
+	processes := []*bundle{b, b.otherProcess()}
+	for version := range 5 {
+		var (
+			all  sync.WaitGroup
+			mu   sync.Mutex
+			made = map[int]int{}
+		)
+		for i := range 8 {
+			all.Go(func() {
+				got := processes[i%2].send("PUT", "/v1/policy", fmt.Sprintf(`{"rules":[{"name":"rule-%d","limit":1,"window":"1m"}]}`, i), "If-Match", fmt.Sprintf(`"%d"`, version))
+				mu.Lock()
+				defer mu.Unlock()
+				made[got.status]++
+			})
+		}
+		all.Wait()
+		if made[200] != 1 || made[412] != 7 {
+			t.Errorf("version %d: %v", version, made)
+		}
+	}
+}

@@ -250,6 +250,10 @@ func TestRefit(t *testing.T) {
 			t.Parallel()
 			b := setupRefit(t, 7, 4, 200)
 			_, fitted := b.replay(t)
+			hook := push.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com", Events: push.Events}
+			if _, err := b.store.CreateWebhook(t.Context(), hook, "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==", 1); err != nil {
+				t.Fatal(err)
+			}
 			v, op, err := b.policies().Change(t.Context(), b.tenant, policy.Change{Document: refitDocument(), By: "test", Apply: apply})
 			if err != nil || op == nil || op.Version != v.Number || op.Status != policy.Running {
 				t.Fatal(v, op, err)
@@ -286,6 +290,11 @@ func TestRefit(t *testing.T) {
 			}
 			if moved != end.Moved || canceled != end.Canceled || moved+canceled != len(b.booked)-len(fitted) || apply == policy.Reslot && moved == 0 || canceled == 0 {
 				t.Errorf("%d moved, %d canceled; the operation says %d and %d, and %d did not fit", moved, canceled, end.Moved, end.Canceled, len(b.booked)-len(fitted))
+			}
+			for event, want := range map[push.Event]int{push.EventScheduled: moved, push.EventCanceled: canceled} {
+				if got := testenv.Query[int](t, b.servers.postgres, `SELECT count(DISTINCT push_id) FROM webhook_deliveries WHERE event = $1`, string(event)); got != want {
+					t.Errorf("%d events %s, want %d", got, event, want)
+				}
 			}
 			b.booked = after
 			b.wantNextFree(t, fitted)
