@@ -46,6 +46,7 @@ type App struct {
 	lanes        []push.Lane
 	waker        *queue.Waker
 	health       *health.Checker
+	shadows      *schedule.Shadows
 	neighbours   *bulkhead.Neighbours[uuid.UUID]
 	computing    *bulkhead.Computing[uuid.UUID]
 	stopping     atomic.Bool // the program has been told to stop
@@ -92,6 +93,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	a.tenantLimits = ratelimit.New(a.redis.tenantLimits, ratelimit.Config{Config: runner("limits", limiterFailed), Work: tenantLimitsWork, OwnerWork: oneTenantWork})
 	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
+	a.shadows = schedule.NewShadows(a.store, log, time.Now)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
 	a.health = health.New(health.Config{
@@ -107,6 +109,7 @@ func (a *App) Close() error {
 	defer cancel()
 	_ = a.waker.Flush(ctx) // else the owners of the lanes find it
 	_ = a.cache.Flush(ctx) // else it errs until it expires
+	_ = a.shadows.Flush(ctx)
 	a.store.Close()
 	return a.redis.close()
 }
@@ -122,18 +125,22 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	service := schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
-		Policy:     a.cfg.Policy,
+		Policy:     a.cfg.Policy.Terms(),
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
 		Horizon:    a.cfg.Delivery.Horizon,
 		Caps:       push.Caps(a.cfg.TenantCaps),
 		Check:      a.channels.Check,
+		Shadows:    a.shadows,
 		Neighbours: a.neighbours,
 	})
 	return httpapi.New(service, a.store, httpapi.Config{
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
+		}),
+		Policies: schedule.NewPolicies(a.store, schedule.PoliciesConfig{
+			File: a.cfg.Policy.Document, Terms: a.cfg.Policy.Terms(), Channels: a.channels.Names(),
 		}),
 		Memory:     requestMemory(),
 		Log:        a.log,
@@ -163,7 +170,9 @@ func (a *App) RunAPI(ctx context.Context) error {
 func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
-	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.handler(), ready)
+	return runAll(ctx, []func(context.Context) error{a.shadows.Run, func(ctx context.Context) error {
+		return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.handler(), ready)
+	}})
 }
 
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.

@@ -36,6 +36,8 @@ type Config struct {
 	Callers CallerLimits
 	// Webhooks are those of the tenants; only the paths below /v1/webhooks need them.
 	Webhooks *notify.Webhooks
+	// Policies are those of the tenants; only the paths below /v1/policy need them.
+	Policies *schedule.Policies
 
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker
@@ -166,7 +168,7 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
 	}
 	allow := http.Header{}
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if a.router.Match(chi.NewRouteContext(), method, path) {
 			allow.Add("Allow", method)
 		}

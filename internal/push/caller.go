@@ -1,6 +1,7 @@
 package push
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +25,19 @@ const (
 	ScopeQuota  = "quota:read"      // check quotas, see bookings
 	ScopeLimits = "limits:take"     // take from speed limits
 	ScopeHooks  = "webhooks:manage" // make, test and remove webhooks, see and repeat what they were sent
+
+	ScopePolicyRead  = "policy:read"  // see the policy, its versions and what its shadow rules count
+	ScopePolicyWrite = "policy:write" // change the policy; includes policy:read
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
-var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks}
+var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopePolicyRead, ScopePolicyWrite}
+
+// includes are the scopes that another one includes.
+var includes = map[string]string{ScopePolicyRead: ScopePolicyWrite}
+
+// May reports whether the key has a scope, or one that includes it.
+func (c *Caller) May(scope string) bool {
+	wider, ok := includes[scope]
+	return slices.Contains(c.Scopes, scope) || ok && slices.Contains(c.Scopes, wider)
+}
