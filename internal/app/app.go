@@ -25,6 +25,7 @@ import (
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -46,6 +47,8 @@ type App struct {
 	lanes        []push.Lane
 	waker        *queue.Waker
 	health       *health.Checker
+	pushes       *schedule.Service
+	schedules    *recurring.Service
 	neighbours   *bulkhead.Neighbours[uuid.UUID]
 	computing    *bulkhead.Computing[uuid.UUID]
 	stopping     atomic.Bool // the program has been told to stop
@@ -94,6 +97,17 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
+	a.pushes = schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
+		Policy:     a.cfg.Policy,
+		Channels:   a.channels.Names(),
+		DefaultTTL: a.cfg.Delivery.DefaultTTL,
+		MaxHorizon: a.cfg.Delivery.MaxHorizon,
+		Horizon:    a.cfg.Delivery.Horizon,
+		Caps:       push.Caps(a.cfg.TenantCaps),
+		Check:      a.channels.Check,
+		Neighbours: a.neighbours,
+	})
+	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
@@ -121,17 +135,8 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
-	service := schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
-		Policy:     a.cfg.Policy,
-		Channels:   a.channels.Names(),
-		DefaultTTL: a.cfg.Delivery.DefaultTTL,
-		MaxHorizon: a.cfg.Delivery.MaxHorizon,
-		Horizon:    a.cfg.Delivery.Horizon,
-		Caps:       push.Caps(a.cfg.TenantCaps),
-		Check:      a.channels.Check,
-		Neighbours: a.neighbours,
-	})
-	return httpapi.New(service, a.store, httpapi.Config{
+	return httpapi.New(a.pushes, a.store, httpapi.Config{
+		Schedules: a.schedules,
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

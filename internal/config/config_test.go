@@ -46,6 +46,7 @@ func defaults() Config {
 		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Lanes: 4, Queues: 1, Horizon: 90 * time.Second,
 			ArmLease: time.Minute, RedisPatience: 15 * time.Second, AuditInterval: 15 * time.Minute},
 		Webhooks:  Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},
+		Schedules: Schedules{MaxPerTenant: 25000},
 		Retention: Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -36,6 +37,9 @@ type Config struct {
 	Callers CallerLimits
 	// Webhooks are those of the tenants; only the paths below /v1/webhooks need them.
 	Webhooks *notify.Webhooks
+
+	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
+	Schedules *recurring.Service
 
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker

@@ -22,6 +22,7 @@ const (
 	tagQuota      = "Quota"
 	tagLimits     = "Limits"
 	tagWebhooks   = "Webhooks"
+	tagSchedules  = "Schedules"
 	tagOperations = "Operations"
 )
 
@@ -46,6 +47,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
 			{Name: tagQuota, Description: "Read quotas. Nothing here books anything."},
 			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
+			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},

@@ -1,6 +1,8 @@
 package push
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +26,19 @@ const (
 	ScopeQuota  = "quota:read"      // check quotas, see bookings
 	ScopeLimits = "limits:take"     // take from speed limits
 	ScopeHooks  = "webhooks:manage" // make, test and remove webhooks, see and repeat what they were sent
+
+	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
+	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes reading
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
-var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks}
+var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeCampaignsRead, ScopeCampaignsWrite}
+
+// May reports whether the key has a scope, or one that includes it: to write includes to read, except of pushes.
+func (c Caller) May(scope string) bool {
+	if slices.Contains(c.Scopes, scope) {
+		return true
+	}
+	of, read := strings.CutSuffix(scope, ":read")
+	return read && scope != ScopeRead && slices.Contains(c.Scopes, of+":write")
+}
