@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurring"
 )
@@ -50,12 +52,12 @@ func scheduleRows(whole bool) []field[scheduleForm] {
 }
 
 // patternFields is what each push of a schedule is like.
-var patternFields = table[form]{schemaName: "PushPattern", refuse: timeOfPattern, check: checkPattern, fields: patternRows()}
+var patternFields = table[form]{schemaName: "PushPattern", refuse: timeOfPattern, fields: patternRows()}
 
 func patternRows() []field[form] {
 	rows := slices.DeleteFunc(slices.Clone(pushFields.fields), func(f field[form]) bool { return timed(f.name) })
 	return append(rows, field[form]{"expires_after", optional, span(func(f *form, d time.Duration) { f.expiresAfter = d }, time.Second, maxExpiresAfter),
-		"How long after its send time each push expires; instead of expires_at, which is the same time for all of them.", "4h"})
+		"How long after its send time each push expires, if it has not at expires_at, which is the same time for all of them.", "4h"})
 }
 
 // timed tells of a member that says when a push is sent.
@@ -68,12 +70,6 @@ func timeOfPattern(name string, raw []byte, errs *fieldErrors) bool {
 	return timed(name)
 }
 
-func checkPattern(f *form, _ []byte, errs *fieldErrors) {
-	if f.expiresAfter > 0 && !f.ExpiresAt.IsZero() {
-		errs.add("expires_after", "must not stand together with expires_at", nil)
-	}
-}
-
 func patternValue() value[scheduleForm] {
 	return value[scheduleForm]{describe: patternFields.schema, json: func(f *scheduleForm, raw []byte, _ string, _ *fieldErrors) string {
 		f.push = &form{}
@@ -84,8 +80,12 @@ func patternValue() value[scheduleForm] {
 
 // noCampaign is null: there are none yet.
 func noCampaign() value[scheduleForm] {
-	v := scalar(func(*scheduleForm, string) {}, textSchema(0, maxScheduleName), func(string) (string, string) { return "", campaignsLater })
-	return v.orNull(func(*scheduleForm) {})
+	return value[scheduleForm]{describe: described(huma.Schema{}), json: func(_ *scheduleForm, raw []byte, _ string, _ *fieldErrors) string {
+		if string(raw) == "null" {
+			return ""
+		}
+		return campaignsLater
+	}}
 }
 
 const campaignsLater = "must be null: this version has no campaigns; use push"

@@ -17,27 +17,51 @@ const schedulesPath = "/v1/schedules"
 
 // scheduleView is a schedule as the API shows it.
 type scheduleView struct {
-	ID        string          `json:"id" format:"uuid"`
-	Name      string          `json:"name"`
-	Status    string          `json:"status" enum:"active,paused,ended" doc:"ended: nothing will happen any more."`
-	Cron      string          `json:"cron"`
-	TimeZone  string          `json:"time_zone"`
-	Push      json.RawMessage `json:"push" doc:"What each push is like."`
-	Campaign  *string         `json:"campaign" nullable:"true" doc:"Reserved for campaigns: null."`
-	CatchUp   push.CatchUp    `json:"catch_up" enum:"skip,last"`
-	Paused    bool            `json:"paused"`
-	Until     *string         `json:"until" format:"date-time" nullable:"true"`
-	NextAt    *string         `json:"next_at" format:"date-time" nullable:"true" doc:"When it happens next; null while it is paused, and when it has ended."`
-	CreatedAt string          `json:"created_at" format:"date-time"`
-	UpdatedAt string          `json:"updated_at" format:"date-time"`
+	ID        string       `json:"id" format:"uuid"`
+	Name      string       `json:"name"`
+	Status    string       `json:"status" enum:"active,paused,ended" doc:"ended: nothing will happen any more."`
+	Cron      string       `json:"cron"`
+	TimeZone  string       `json:"time_zone"`
+	Push      patternView  `json:"push" doc:"What each push is like."`
+	Campaign  *string      `json:"campaign" nullable:"true" doc:"Reserved for campaigns: null."`
+	CatchUp   push.CatchUp `json:"catch_up" enum:"skip,last"`
+	Paused    bool         `json:"paused"`
+	Until     *string      `json:"until" format:"date-time" nullable:"true"`
+	NextAt    *string      `json:"next_at" format:"date-time" nullable:"true" doc:"When it happens next; null while it is paused, and when it has ended."`
+	CreatedAt string       `json:"created_at" format:"date-time"`
+	UpdatedAt string       `json:"updated_at" format:"date-time"`
 }
 
-// TransformSchema says what a pattern is.
-func (*scheduleView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
-	description := s.Properties["push"].Description
-	s.Properties["push"] = patternFields.schema(&spec{r})
-	s.Properties["push"].Description = description
+// patternView is what each push of a schedule is like. What is absent is as in a submit.
+type patternView struct {
+	Recipient    string          `json:"recipient"`
+	Channel      string          `json:"channel,omitempty"`
+	Category     string          `json:"category,omitempty"`
+	To           string          `json:"to,omitempty"`
+	Message      json.RawMessage `json:"message"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	OnConflict   string          `json:"on_conflict,omitempty" enum:"reject,defer"`
+	Latest       *string         `json:"latest,omitempty" format:"date-time"`
+	ExpiresAt    *string         `json:"expires_at,omitempty" format:"date-time"`
+	ExpiresAfter string          `json:"expires_after,omitempty"`
+}
+
+// TransformSchema says that message and metadata are objects.
+func (*patternView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	return s
+}
+
+func patternViewOf(p *push.Pattern) patternView {
+	v := patternView{
+		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Metadata: p.Metadata, OnConflict: p.OnConflict,
+		Latest: maybe(p.Latest), ExpiresAt: maybe(p.ExpiresAt),
+	}
+	if p.ExpiresAfter > 0 {
+		v.ExpiresAfter = p.ExpiresAfter.String()
+	}
+	return v
 }
 
 type schedulesView struct {
@@ -46,9 +70,8 @@ type schedulesView struct {
 }
 
 func scheduleViewOf(p push.Schedule) scheduleView {
-	pattern, _ := json.Marshal(p.Pattern) // it was read as JSON
 	v := scheduleView{
-		ID: p.ID.String(), Name: p.Name, Status: "active", Cron: p.Cron, TimeZone: p.TimeZone, Push: pattern, CatchUp: p.CatchUp, Paused: p.Paused,
+		ID: p.ID.String(), Name: p.Name, Status: "active", Cron: p.Cron, TimeZone: p.TimeZone, Push: patternViewOf(&p.Pattern), CatchUp: p.CatchUp, Paused: p.Paused,
 		Until: maybe(p.Until), NextAt: maybe(p.NextAt), CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
 	}
 	switch {

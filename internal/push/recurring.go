@@ -2,6 +2,7 @@ package push
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,14 +35,26 @@ type Pattern struct {
 
 	Latest       time.Time `json:"latest,omitzero"`
 	ExpiresAt    time.Time `json:"expires_at,omitzero"`
-	ExpiresAfter Span      `json:"expires_after,omitzero"` // after each push's send time; zero: see ExpiresAt
+	ExpiresAfter Span      `json:"expires_after,omitzero"` // after each push's send time, if that is earlier than ExpiresAt; zero: see there
 }
 
-// Span is a duration that JSON has as a text, such as 4h0m0s.
+// Span is a duration that JSON has as a text, such as 4h.
 type Span time.Duration
 
+// String is the duration without minutes and seconds that are zero.
+func (s Span) String() string {
+	text := time.Duration(s).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // MarshalText writes the span.
-func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+func (s Span) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads a span.
 func (s *Span) UnmarshalText(text []byte) error {

@@ -180,8 +180,8 @@ func requestOf(o *push.Occurrence, now time.Time) schedule.Request {
 	if o.Late <= prompt {
 		r.SendAt, from = o.At, o.At
 	}
-	if p.ExpiresAfter > 0 {
-		r.ExpiresAt = from.Add(time.Duration(p.ExpiresAfter))
+	if at := from.Add(time.Duration(p.ExpiresAfter)); p.ExpiresAfter > 0 && (r.ExpiresAt.IsZero() || at.Before(r.ExpiresAt)) {
+		r.ExpiresAt = at
 	}
 	return r
 }

@@ -42,7 +42,7 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 			QueryRow(func(row pgx.Row) error { return row.Scan(&exists) })
 		b.Queue(`
 			SELECT schedule_id, at, outcome, push_id, reason, rules, detail FROM schedule_runs
-			WHERE schedule_id = $1 AND tenant_id = $2 AND outcome IS NOT NULL AND at < coalesce($3, 'infinity') ORDER BY at DESC LIMIT $4`,
+			WHERE schedule_id = $1 AND tenant_id = $2 AND outcome IS NOT NULL AND at < coalesce($3::timestamptz, 'infinity') ORDER BY at DESC LIMIT $4`,
 			[16]byte(schedule), [16]byte(tenant), zeronull.Timestamptz(before), limit+1).
 			Query(func(rows pgx.Rows) (err error) {
 				runs, err = pgx.CollectRows(rows, collectRun)
