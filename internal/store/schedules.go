@@ -64,7 +64,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 				return push.ErrTooManySchedules
 			}
 			p = start(n.Schedule, now)
-			pattern, err := json.Marshal(p.Pattern)
+			pattern, err := patternText(p.Pattern)
 			if err != nil {
 				return err
 			}
@@ -150,7 +150,9 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change
 				p, runs, again = change(p, now)
 				b := &pgx.Batch{}
 				queueRuns(b, tenant, runs)
-				queueSchedule(b, &p, now)
+				if err := queueSchedule(b, &p, now); err != nil {
+					return err
+				}
 				return tx.SendBatch(ctx, b).Close()
 			})
 		})
@@ -159,13 +161,26 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change
 }
 
 // queueSchedule writes all of a schedule that can change.
-func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) {
-	pattern, _ := json.Marshal(p.Pattern) // it was read as JSON
+func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
+	pattern, err := patternText(p.Pattern)
+	if err != nil {
+		return err
+	}
 	p.UpdatedAt = now
 	b.Queue(`UPDATE schedules SET name = $2, cron = $3, time_zone = $4, push = $5, catch_up = $6, paused = $7, until = $8,
 			began_at = $9, done_at = $10, next_at = $11, updated_at = $12 WHERE id = $1`,
 		[16]byte(p.ID), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
 		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now)
+	return nil
+}
+
+// patternText writes a pattern, in which strings stay as callers wrote them.
+func patternText(p push.Pattern) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(p)
+	return text.Bytes(), err
 }
 
 // DeleteSchedule ends a schedule, and forgets what it sent. Once it has returned without an error, no occurrence is
