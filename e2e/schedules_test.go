@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,5 +79,38 @@ func TestSchedules_Killed(t *testing.T) {
 			})
 			b.wantAudited()
 		})
+	}
+}
+
+// TestSchedules_Tool: the tool lists what there is, and neither recipients nor messages.
+func TestSchedules_Tool(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.StartAPI()
+	b.Tenant("other")
+	for _, more := range []object{{"name": "Monday digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin"}, {"cron": "@daily", "paused": true}} {
+		more["push"] = object{"recipient": "anna", "message": object{"title": "secret title"}}
+		if status, answer := b.call("POST", "/v1/schedules", more); status != http.StatusCreated {
+			t.Fatal(status, answer)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(b.Tool("schedules", "list")), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "ID ") || !strings.Contains(lines[1]+lines[2], "Monday digest") {
+		t.Errorf("%q", lines)
+	}
+	var list struct{ Schedules []object }
+	testenv.Check(t, json.Unmarshal([]byte(b.Tool("schedules", "list", "--tenant", "acme", "--json")), &list))
+	if len(list.Schedules) != 2 || list.Schedules[0]["tenant"] != "acme" || list.Schedules[0]["time_zone"] != "Europe/Berlin" || list.Schedules[0]["next_at"] == nil ||
+		list.Schedules[1]["status"] != "paused" || list.Schedules[1]["next_at"] != nil {
+		t.Errorf("%v", list)
+	}
+	if out := b.Tool("schedules", "list", "--json", "--tenant", "other"); out != `{"schedules":[]}`+"\n" {
+		t.Errorf("%s", out)
+	}
+	if out := b.Tool("schedules", "list", "--json"); strings.Contains(out, "anna") || strings.Contains(out, "secret") {
+		t.Errorf("%s", out)
+	}
+	if o := b.Exec("sendquota", "schedules", "list", "--tenant", "nobody"); o.Status == 0 || !strings.Contains(o.Err, "nobody") {
+		t.Errorf("%+v", o)
 	}
 }

@@ -28,6 +28,9 @@ var commands struct {
 		Rotate rotateKey `cmd:"" help:"Make a key with the tenant and scopes of another one, and print it, this once; both live for a while."`
 		Revoke revokeKey `cmd:"" help:"Have a key refused; succeeds if it is already."`
 	} `cmd:"" help:"API keys."`
+	Schedules struct {
+		List listSchedules `cmd:"" help:"List the schedules with their next times (UTC), also those that have ended: by tenant, then by id. It shows no recipients and no messages."`
+	} `cmd:"" help:"Schedules: pushes that are sent again and again."`
 	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
 	Dev   dev   `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
 }

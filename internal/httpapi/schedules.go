@@ -71,14 +71,11 @@ type schedulesView struct {
 
 func scheduleViewOf(p push.Schedule) scheduleView {
 	v := scheduleView{
-		ID: p.ID.String(), Name: p.Name, Status: "active", Cron: p.Cron, TimeZone: p.TimeZone, Push: patternViewOf(&p.Pattern), CatchUp: p.CatchUp, Paused: p.Paused,
-		Until: maybe(p.Until), NextAt: maybe(p.NextAt), CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
+		ID: p.ID.String(), Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, Push: patternViewOf(&p.Pattern), CatchUp: p.CatchUp, Paused: p.Paused,
+		Until: maybe(p.Until), CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
 	}
-	switch {
-	case p.NextAt.IsZero():
-		v.Status = "ended"
-	case p.Paused:
-		v.Status, v.NextAt = "paused", nil
+	if v.Status == push.ScheduleActive {
+		v.NextAt = maybe(p.NextAt)
 	}
 	return v
 }

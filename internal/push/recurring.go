@@ -23,6 +23,24 @@ type Schedule struct {
 	NextAt time.Time // the first occurrence after Done; zero: there is none
 }
 
+// The states of a schedule.
+const (
+	ScheduleActive = "active"
+	SchedulePaused = "paused" // its occurrences are skipped
+	ScheduleEnded  = "ended"  // there are no more
+)
+
+// Status is the state of the schedule.
+func (p *Schedule) Status() string {
+	switch {
+	case p.NextAt.IsZero():
+		return ScheduleEnded
+	case p.Paused:
+		return SchedulePaused
+	}
+	return ScheduleActive
+}
+
 // Pattern is what each push of a schedule is like, as the API writes it.
 type Pattern struct {
 	Recipient  string          `json:"recipient"`

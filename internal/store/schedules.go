@@ -194,7 +194,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error 
 
 // AllSchedules calls each with the schedules of a tenant, or of all tenants if that is Nil: by tenant and id.
 func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(tenant string, p push.Schedule) error) error {
-	const portion = 500
+	const portion = 100
 	last := push.Schedule{Tenant: tenant}
 	for n := portion; n == portion; {
 		ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
