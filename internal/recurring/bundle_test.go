@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -34,6 +33,8 @@ type bundle struct {
 	store  *store.Store
 	pushes *schedule.Service
 	runner loop.Loop
+	policy quota.Policy
+	cache  *quota.Cache
 	tenant uuid.UUID
 }
 
@@ -59,13 +60,19 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Cleanup(func() { _ = rdb.Close() })
 	cache := quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute})
 	t.Cleanup(func() { _ = cache.Flush(context.Background()) })
-	b.pushes = schedule.New(b.store, cache, nobody{}, quiet, nobody{}, time.Now, schedule.Config{
-		Policy: booking.Terms(quota.Policy(policy)), Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
-	})
+	b.policy, b.cache = policy, cache
+	b.pushes = b.servicesAt(time.Now)
 	b.Service = recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 10_000, Kept: 90 * 24 * time.Hour})
 	b.runner = b.newRunner()
 	b.tenant = b.newTenant()
 	return b
+}
+
+// servicesAt submits pushes by a clock.
+func (b *bundle) servicesAt(now func() time.Time) *schedule.Service {
+	return schedule.New(b.store, b.cache, nobody{}, quiet, nobody{}, now, schedule.Config{
+		Policy: b.policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
+	})
 }
 
 func (b *bundle) newRunner() loop.Loop {

@@ -138,7 +138,7 @@ func (r *runner) submit(ctx context.Context, o *push.Occurrence) push.Run {
 		}
 		return run
 	}
-	res, err := r.pushes.Submit(ctx, p.Tenant, requestOf(o, time.Now()), options)
+	res, err := r.pushes.Submit(ctx, p.Tenant, requestOf(o), options)
 	failpoint.Hit(failpoint.OccurrenceSubmitted)
 	if err == nil {
 		run.Outcome, run.Push = push.RunSubmitted, res.Push.ID
@@ -169,12 +169,12 @@ func latest(o *push.Occurrence) bool {
 	return at.IsZero() || o.Late-at.Sub(o.At) <= grace
 }
 
-// requestOf is the push of an occurrence.
-func requestOf(o *push.Occurrence, now time.Time) schedule.Request {
-	p := &o.Schedule.Pattern
+// requestOf is the push of an occurrence. It is decided by Postgres' clock: this worker's may be wrong.
+func requestOf(o *push.Occurrence) schedule.Request {
+	p, now := &o.Schedule.Pattern, o.At.Add(o.Late)
 	r := schedule.Request{
 		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Metadata: p.Metadata,
-		Defer: p.OnConflict == "defer", Latest: p.Latest, ExpiresAt: p.ExpiresAt,
+		Defer: p.OnConflict == "defer", Latest: p.Latest, ExpiresAt: p.ExpiresAt, Now: now,
 	}
 	from := now
 	if o.Late <= prompt {

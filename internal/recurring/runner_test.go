@@ -44,6 +44,25 @@ func TestRunner_Due(t *testing.T) {
 	}
 }
 
+// TestRunner_WrongClock: it is Postgres' clock that says when something happens, and whether it is late.
+func TestRunner_WrongClock(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
+		b := setup(t, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour})
+		pushes := b.servicesAt(func() time.Time { return time.Now().Add(ahead) })
+		last, deferred := push.CatchUpLast, push.Pattern{Recipient: "anna", OnConflict: "defer", Message: json.RawMessage(`{}`)}
+		p := b.create(recurring.Change{CatchUp: &last, Pattern: &deferred})
+		began := b.age(p.ID, 2*time.Minute+time.Second)
+		passAll(t, recurring.NewRunner(b.store, pushes, quiet, 0))
+		b.want(p, "submitted", "submitted")
+		// The late one and the one that is due: at the present and a day later, or the other way round.
+		all := b.sent(p)
+		if len(all) != 2 || all[0].SendAt.Before(began.Add(2*time.Minute)) || all[0].SendAt.Sub(began) > 3*time.Minute || all[1].SendAt.Sub(all[0].SendAt) != 24*time.Hour {
+			t.Errorf("%s ahead: %+v", ahead, all)
+		}
+	}
+}
+
 // TestRunner_Missed: each occurrence that was missed has a run, and the latest is done if the schedule says so.
 func TestRunner_Missed(t *testing.T) {
 	t.Parallel()
