@@ -100,9 +100,6 @@ const (
 	RunSkipped   RunOutcome = "skipped"   // Reason is missed or paused
 )
 
-// RunOutcomes lists all outcomes.
-var RunOutcomes = []RunOutcome{RunSubmitted, RunRefused, RunSkipped}
-
 // Run is what became of one occurrence of a schedule.
 type Run struct {
 	Schedule uuid.UUID
