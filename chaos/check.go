@@ -48,6 +48,7 @@ func (j *findings) compare() {
 	j.cancelsHold()
 	j.keysHold()
 	j.termsHold()
+	j.occurrencesHold()
 }
 
 // nothingIsLost is I1: every accepted push has ended, and says why.
@@ -72,7 +73,7 @@ func (j *findings) nothingIsLost() {
 }
 
 // nothingIsMadeUp is I5: every push in Postgres was accepted, or its caller had no
-// answer.
+// answer, or it is that of an occurrence.
 func (j *findings) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
 	for _, o := range j.facts.ops {
@@ -82,6 +83,9 @@ func (j *findings) nothingIsMadeUp() {
 		case !o.known():
 			unknown[o.Recipient]++
 		}
+	}
+	for _, r := range j.facts.recurs {
+		known[r.Push] = true
 	}
 	for _, r := range j.facts.rows {
 		if !known[r.ID] && unknown[r.Recipient] == 0 {

@@ -40,6 +40,19 @@ func clean() *findings {
 	return &findings{b: &bundle{config: config{rules: []rule{{1, 2 * time.Second}}}}, facts: f}
 }
 
+// recurring adds two occurrences of a schedule to the facts, and then spoils them.
+func recurring(spoil func(*facts)) func(*facts) {
+	return func(f *facts) {
+		f.schedules = []settledSchedule{{ID: "s", Recipient: "recurring", Due: 2}}
+		for n := range 2 {
+			id, at := fmt.Sprint("s", n), noon.Add(time.Duration(n)*time.Minute)
+			f.rows[id] = row{ID: id, Recipient: "recurring", Channel: "push", Status: "expired", LastError: "it expired", SendAt: at}
+			f.recurs = append(f.recurs, recurs{Schedule: "s", Outcome: "submitted", Push: id, At: at})
+		}
+		spoil(f)
+	}
+}
+
 // TestCheck_EachViolation breaks each guarantee once. The checks must find that, and
 // nothing where nothing is wrong.
 func TestCheck_EachViolation(t *testing.T) {
@@ -80,6 +93,19 @@ func TestCheck_EachViolation(t *testing.T) {
 		{"before the cancel, unsaid", "did not say so", func(f *facts) {
 			f.arrivals = append(f.arrivals, testenv.Arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(-time.Second), Taken: true})
 		}},
+		{"an occurrence", "", recurring(func(*facts) {})},
+		{"an occurrence that was missed", "", recurring(func(f *facts) {
+			f.recurs[1].Push, f.recurs[1].Outcome, f.recurs[1].Reason = "", "skipped", "missed"
+			delete(f.rows, "s1")
+		})},
+		{"an occurrence without an end", "was begun and never ended", recurring(func(f *facts) { f.recurs[1].Outcome = "" })},
+		{"an occurrence without a reason", "does not say why", recurring(func(f *facts) { f.recurs[1].Outcome = "refused" })},
+		{"an occurrence without a record", "I7: schedule s has happened 2 times, and has 1 records", recurring(func(f *facts) { f.recurs = f.recurs[:1]; delete(f.rows, "s1") })},
+		{"an occurrence without its push", "push s1 of schedule s", recurring(func(f *facts) { delete(f.rows, "s1") })},
+		{"an occurrence with two pushes", "I5: push s2", recurring(func(f *facts) { r := f.rows["s1"]; r.ID = "s2"; f.rows["s2"] = r })},
+		{"a push of two occurrences", "that of two occurrences", recurring(func(f *facts) { f.recurs[1].Push = "s0" })},
+		{"an occurrence ahead of its time", "I7: push s1", recurring(func(f *facts) { f.recurs[1].At = f.recurs[1].At.Add(time.Second) })},
+		{"an occurrence that is not sent", "is still scheduled", recurring(func(f *facts) { r := f.rows["s1"]; r.Status = "scheduled"; f.rows["s1"] = r })},
 		{"one key, two pushes", "I6: the key", func(f *facts) { f.ops[1].Key = f.ops[0].Key }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

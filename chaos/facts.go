@@ -31,6 +31,9 @@ type facts struct {
 	rows     map[string]row
 	sends    map[string][]send // by push, in order
 	arrivals []testenv.Arrival
+
+	schedules []settledSchedule
+	recurs    []recurs
 }
 
 func (b *bundle) facts() *facts {
@@ -48,5 +51,6 @@ func (b *bundle) facts() *facts {
 	for _, s := range sends {
 		f.sends[s.Push] = append(f.sends[s.Push], s)
 	}
+	f.readSchedules(b, conn)
 	return f
 }

@@ -92,6 +92,15 @@ var allMutants = []mutant{{
 	mutations: noPolling,
 	story:     frozenRedis,
 	evidence:  []string{"still scheduled"},
+}, {
+	name:    "occurrence",
+	program: "worker",
+	breaks:  "an occurrence that is submitted again is another push",
+	mutations: []mutation{
+		{"internal/recurring/runner.go", "o.Schedule.ID, o.At.Unix())", "o.Schedule.ID, time.Now().UnixNano())"},
+	},
+	story:    dyingSubmit,
+	evidence: []string{"no caller was told"},
 }}
 
 // noRearming arms what becomes due once, however long it has been due since.

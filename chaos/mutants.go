@@ -125,6 +125,13 @@ func slowProvider(b *bundle, c *caller) {
 	b.startWorker(nil)
 }
 
+// dyingSubmit kills the worker between the submit for an occurrence and its record.
+func dyingSubmit(b *bundle, _ *caller) {
+	b.startSchedules(3)
+	b.startWorker([]string{"kill@occurrence.submitted:1"})
+	b.endSchedules(true, 15*time.Second)
+}
+
 // deafRedis gives places back while Redis can not be told, and asks for them
 // when it can be asked: the cache alone would refuse them.
 func deafRedis(b *bundle, c *caller) {

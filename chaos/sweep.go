@@ -27,6 +27,9 @@ func (c crash) name() string {
 	return fmt.Sprintf("sweep-%d-%s", c.lanes, strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
 }
 
+// sweptSchedules is how many schedules become due in a case, one in each second.
+const sweptSchedules = 5
+
 // atOnce is how many cases run at the same time: they mostly wait.
 const atOnce = 6
 
@@ -97,6 +100,9 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 		defer b.thaw(victim, c)()
 	}
 	b.smallWork()
+	if !ofAPI(c.point) {
+		b.startSchedules(sweptSchedules)
+	}
 	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
 		b.flush()
 		testenv.Sleep(t, 3*time.Second)
@@ -106,6 +112,7 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 		victim = worker
 		defer b.thaw(victim, c)()
 	}
+	b.endSchedules(true, 25*time.Second)
 	b.conclude(25 * time.Second)
 	return victim.said("at "+string(c.point)+",") > 0
 }

@@ -33,6 +33,9 @@ var commands struct {
 		Check checkPolicy `cmd:"" help:"Say all that is wrong with a policy in a file. It asks no server. Exit status: 0 nothing, 1 something."`
 		Apply applyPolicy `cmd:"" help:"Put the policy of a file in force for a tenant, or say what that would do."`
 	} `cmd:"" help:"Policies of tenants: rules, categories and quiet hours, for those who keep them in files."`
+	Schedules struct {
+		List listSchedules `cmd:"" help:"List the schedules with their next times (UTC), also those that have ended: by tenant, then by id. It shows no recipients and no messages."`
+	} `cmd:"" help:"Schedules: pushes that are sent again and again."`
 	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
 	Dev   dev   `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
 }

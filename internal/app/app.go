@@ -25,6 +25,7 @@ import (
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -47,6 +48,8 @@ type App struct {
 	waker        *queue.Waker
 	health       *health.Checker
 	shadows      *schedule.Shadows
+	pushes       *schedule.Service
+	schedules    *recurring.Service
 	neighbours   *bulkhead.Neighbours[uuid.UUID]
 	computing    *bulkhead.Computing[uuid.UUID]
 	stopping     atomic.Bool // the program has been told to stop
@@ -96,6 +99,18 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.shadows = schedule.NewShadows(a.store, log, time.Now)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
+	a.pushes = schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
+		Policy:     a.cfg.Policy.Terms(),
+		Channels:   a.channels.Names(),
+		DefaultTTL: a.cfg.Delivery.DefaultTTL,
+		MaxHorizon: a.cfg.Delivery.MaxHorizon,
+		Horizon:    a.cfg.Delivery.Horizon,
+		Caps:       push.Caps(a.cfg.TenantCaps),
+		Check:      a.channels.Check,
+		Shadows:    a.shadows,
+		Neighbours: a.neighbours,
+	})
+	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
@@ -124,18 +139,8 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
-	service := schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
-		Policy:     a.cfg.Policy.Terms(),
-		Channels:   a.channels.Names(),
-		DefaultTTL: a.cfg.Delivery.DefaultTTL,
-		MaxHorizon: a.cfg.Delivery.MaxHorizon,
-		Horizon:    a.cfg.Delivery.Horizon,
-		Caps:       push.Caps(a.cfg.TenantCaps),
-		Check:      a.channels.Check,
-		Shadows:    a.shadows,
-		Neighbours: a.neighbours,
-	})
-	return httpapi.New(service, a.store, httpapi.Config{
+	return httpapi.New(a.pushes, a.store, httpapi.Config{
+		Schedules: a.schedules,
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

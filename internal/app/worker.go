@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
@@ -38,6 +39,8 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
 	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.AuditPolicy(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
+	runner := recurring.NewRunner(a.store, a.pushes, a.log, a.cfg.Retention.Pushes)
+	runsSweeper := recurring.NewSweeper(a.store, a.log, a.cfg.Retention.Pushes)
 	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)
 	refitter := schedule.NewRefitter(a.store, a.cache, a.waker, a.log, schedule.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon, Horizon: d.Horizon})
 	serveQueue := func(ctx context.Context) error {
@@ -47,6 +50,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	}
 	loops = []func(context.Context) error{
 		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
+		runner.Run, runsSweeper.Run,
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)

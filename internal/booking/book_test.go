@@ -321,12 +321,12 @@ func TestOrder_Around(t *testing.T) {
 	days := &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 1}}
 	midnight := noon.Add(-12 * hour)
 	for _, row := range []struct {
-		name          string
-		usage         *booking.CapUsage
-		latest, last  time.Time
-		policy        booking.Terms // nil: two per hour
-		decided       time.Time
-		from, until   time.Time
+		name         string
+		usage        *booking.CapUsage
+		latest, last time.Time
+		policy       booking.Terms // nil: two per hour
+		decided      time.Time
+		from, until  time.Time
 	}{
 		{name: "twice the reach of the rules", from: noon.Add(-2 * hour), until: noon.Add(2 * hour)},
 		{name: "and behind the latest time", latest: noon.Add(5 * hour), from: noon.Add(-2 * hour), until: noon.Add(6 * hour)},
@@ -356,7 +356,7 @@ func TestOrder_Around(t *testing.T) {
 type noHours struct{}
 
 func (noHours) Around(t time.Time) (from, until time.Time, inside bool) { return t, t.Add(hour), false }
-func (noHours) Longest() time.Duration                                { return 0 }
+func (noHours) Longest() time.Duration                                  { return 0 }
 
 // TestNearLimit: four fifths of the limit of a rule are used.
 func TestNearLimit(t *testing.T) {

@@ -47,6 +47,7 @@ type Config struct {
 	Redis      Redis
 	Delivery   Delivery
 	Webhooks   Webhooks
+	Schedules  Schedules
 	Retention  Retention
 }
 
@@ -104,6 +105,7 @@ func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("redis", "{}", "connections to Redis", c.Redis.settings)
 	t.Section("delivery", "{}", "how workers deliver", c.Delivery.settings)
 	t.Section("webhooks", "{}", "how tenants are told what becomes of their pushes", c.Webhooks.settings)
+	t.Section("schedules", "{}", "pushes that are sent again and again", c.Schedules.settings)
 	t.Section("retention", "{}", "how long what has ended is kept", c.Retention.settings)
 	t.Check(c.checkChannels)
 	t.Check(c.checkPolicy)

@@ -53,6 +53,7 @@ delivery:
   audit_interval: 0s
   horizon: 1s
 webhooks: {max_per_tenant: 0, timeout: 100ms, disable_after: 1h, retention: 48h, allow_private_addresses: true}
+schedules: {max_per_tenant: 7}
 retention: {pushes: 0, sends: 8760h}
 `
 
@@ -87,6 +88,7 @@ func TestFile(t *testing.T) {
 			ArmLease: 2 * time.Second, RedisPatience: time.Minute,
 		},
 		Webhooks:  Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
+		Schedules: Schedules{MaxPerTenant: 7},
 		Retention: Retention{Sends: 8760 * time.Hour},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

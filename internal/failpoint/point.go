@@ -37,6 +37,13 @@ const (
 	ReapFound       Point = "reap.found"       //
 	ReapDone        Point = "reap.done"        //
 	ExpireCommitted Point = "expire.committed" // the cache does not know
+
+	OccurrenceLocked    Point = "occurrence.locked"    // of a schedule: decided, under its lock
+	OccurrenceWritten   Point = "occurrence.written"   // not committed
+	OccurrenceBegun     Point = "occurrence.begun"     // on record as begun, and not submitted
+	OccurrenceSubmitted Point = "occurrence.submitted" // and not on record
+	OccurrenceRecorded  Point = "occurrence.recorded"  // written, and not committed
+	OccurrenceDone      Point = "occurrence.done"      //
 )
 
 // Points lists all points.
@@ -45,4 +52,5 @@ var Points = []Point{
 	CancelCommitted, MoveLocked, MoveCommitting, MoveCommitted, PromoteArmed, PromoteDone,
 	ClaimLocked, ClaimCommitting, ClaimCommitted, SendWritten, SendAnswered, FinishWriting, FinishCommitted,
 	ReapFound, ReapDone, ExpireCommitted,
+	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
 }

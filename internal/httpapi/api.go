@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -38,6 +39,9 @@ type Config struct {
 	Webhooks *notify.Webhooks
 	// Policies are those of the tenants; only the paths below /v1/policy need them.
 	Policies *schedule.Policies
+
+	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
+	Schedules *recurring.Service
 
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker

@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -109,8 +110,10 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	}
 	b.shadows = schedule.NewShadows(b.store, slog.New(slog.DiscardHandler), b.now)
 	webhooks := notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3})
-	b.api = New(b.service(b.store, policy), b.store, Config{
-		Log: slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
+	service := b.service(b.store, policy)
+	b.api = New(service, b.store, Config{
+		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
+		Log:       slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
 	_, b.other = b.newTenant("other", push.Scopes...)

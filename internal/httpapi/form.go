@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -13,6 +14,8 @@ import (
 type form struct {
 	schedule.Request
 	fieldErrors
+	expiresAfter time.Duration // of a pattern
+
 	of   *table[form] // by which it was read
 	text []byte       // of the JSON object; nil: it was none
 }

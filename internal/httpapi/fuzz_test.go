@@ -17,6 +17,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -221,7 +222,14 @@ func FuzzAPI(f *testing.F) {
 		{"GET", "/v1/recipients/%2f/slots", "from=x", ""}, {"GET", "/v1/pushes/%zz", "", ""}, {"BREW", "/../v1", "%", "\xff"}, {"POST", "/v1/quota/check", "", `{"recipient":""}`}} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
-	api := New(nothingBooked(f), everything{}, Config{})
+	for _, seed := range [][4]string{
+		{"POST", "/v1/schedules", "", string(exampleNewSchedule().(json.RawMessage))}, {"POST", "/v1/schedules", "", `{"cron":"TZ= ","time_zone":"","push":{"send_at":1},"campaign":1,"until":null}`},
+		{"PATCH", "/v1/schedules/" + exampleID, "", `{"push":[],"cron":"@every"}`}, {"GET", "/v1/schedules/" + exampleID + "/next", "n=-1", ""}, {"GET", "/v1/schedules", "page_token=AAAA", ""},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	service := nothingBooked(f)
+	api := New(service, everything{}, Config{Schedules: recurring.New(noPostgres(f), service, time.Now, recurring.Config{})})
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		r := httptest.NewRequest("GET", "/", strings.NewReader(body))
 		r.Method, r.URL, r.Header = method, &url.URL{Path: path, RawQuery: query}, http.Header{"Authorization": {"Bearer k"}}
@@ -238,14 +246,18 @@ func FuzzAPI(f *testing.F) {
 
 // nothingBooked is a service whose Postgres is not there: what gets so far is answered with 503.
 func nothingBooked(f *testing.F) *schedule.Service {
+	b := &bundle{}
+	b.rdb = deadRedis(f)
+	return b.service(noPostgres(f), testPolicy())
+}
+
+func noPostgres(f *testing.F) *store.Store {
 	st, err := store.Open(f.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: time.Millisecond})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(st.Close)
-	b := &bundle{}
-	b.rdb = deadRedis(f)
-	return b.service(st, testPolicy())
+	return st
 }
 
 func deadRedis(f *testing.F) *redis.Client {

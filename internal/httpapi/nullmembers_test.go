@@ -29,9 +29,14 @@ func TestBody_NullMembers(t *testing.T) {
 			{"name":"b","limit":9,"per":"week","week_start":"monday","zone":"recipient","channels":["sms"],"categories":["c"],"shadow":false}],
 			"categories":{"c":{"bypass":true,"counts":true,"reserve":{"a":1}}},
 			"quiet_hours":[{"name":"q","from":"22:00","until":"08:00","days":["mon"],"zone":"UTC","channels":["sms"],"categories":["c"],"action":"defer"}]}`,
+		"create-schedule": `{"name":"n","cron":"@daily","time_zone":"UTC","campaign":null,"catch_up":"last","paused":true,"until":"LATER",
+			"push":{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
+				"expires_at":"LATER","expires_after":"4h","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}}`,
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
+	more["change-schedule"] = more["create-schedule"]
+	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"r","message":{}}}`).must(t, 201).at(t, "id").(string)
 	bodies, nulls := 0, 0
 	for _, op := range a.operations {
 		if op.RequestBody == nil {
@@ -45,6 +50,9 @@ func TestBody_NullMembers(t *testing.T) {
 		}
 		text = strings.NewReplacer("SOON", b.in(time.Hour), "LATER", b.in(3*time.Hour), "2026-12-01T10:00:00Z", b.in(2*time.Hour)).Replace(text)
 		path := strings.ReplaceAll(op.Path, "{id}", "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01")
+		if strings.HasPrefix(path, "/v1/schedules/") {
+			path = "/v1/schedules/" + schedule
+		}
 		var whole any
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {
 			t.Fatal(err)

@@ -23,6 +23,7 @@ const (
 	tagPolicy     = "Policy"
 	tagLimits     = "Limits"
 	tagWebhooks   = "Webhooks"
+	tagSchedules  = "Schedules"
 	tagOperations = "Operations"
 )
 
@@ -48,6 +49,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagQuota, Description: "Read quotas. Nothing here books anything."},
 			{Name: tagPolicy, Description: "Rules, categories and quiet hours of your own."},
 			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
+			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},

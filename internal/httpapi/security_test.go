@@ -90,6 +90,7 @@ func TestTenants_Isolated(t *testing.T) {
 	delivery := b.send("POST", "/v1/webhooks/"+hook+"/test", "").must(t, 202).at(t, "id").(string)
 
 	change := b.send("PUT", "/v1/policy?apply=reslot", `{"rules":[{"name":"rule-secret-path","limit":1,"window":"1m"}]}`).must(t, 202).at(t, "operation").(string)
+	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","name":"name-secret","push":{"recipient":"anna-secret","message":{}}}`).must(t, 201).at(t, "id").(string)
 
 	bodies := map[string]string{
 		"PUT /v1/policy":                        `{}`,
@@ -101,12 +102,15 @@ func TestTenants_Isolated(t *testing.T) {
 		"POST /v1/limits/reset":                 `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"POST /v1/webhooks":                     `{"url":"https://example.com/other"}`,
 		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + b.in(-time.Hour) + `"}`,
+		"POST /v1/schedules":                    `{"cron":"@daily","push":{"recipient":"anna-secret","message":{}}}`,
+		"PATCH /v1/schedules/" + schedule:       `{"paused":true}`,
 		"PATCH /v1/pushes/" + id:                `{"send_at":"` + b.in(2*time.Hour) + `"}`,
 	}
 	tested := 0
 	for _, r := range routes(t, id) {
 		method, path := r[0], strings.Replace(r[1], "/v1/recipients/"+id, "/v1/recipients/anna-secret", 1)
 		path = strings.Replace(path, "/v1/webhooks/"+id, "/v1/webhooks/"+hook, 1)
+		path = strings.Replace(path, "/v1/schedules/"+id, "/v1/schedules/"+schedule, 1)
 		path = strings.Replace(path, "/deliveries/"+id, "/deliveries/"+delivery, 1)
 		path = strings.Replace(path, "/v1/policy/operations/"+id, "/v1/policy/operations/"+change, 1)
 		if !strings.HasPrefix(path, "/v1/") {
@@ -114,14 +118,14 @@ func TestTenants_Isolated(t *testing.T) {
 		}
 		tested++
 		got := b.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+b.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
-		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasSuffix(path, change) {
+		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasSuffix(path, change) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
 			}
 		} else if got.status/100 != 2 {
 			t.Errorf("%s %s: %d %s", method, path, got.status, got.text) // the tenant's own view, which is empty or new
 		}
-		if strings.Contains(got.text, id) || strings.Contains(got.text, change) || strings.Contains(got.text, hook) || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
+		if strings.Contains(got.text, id) || strings.Contains(got.text, hook) || strings.Contains(got.text, schedule) || strings.Contains(got.text, change) || strings.Contains(got.text, "name-secret") || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
 			t.Errorf("%s %s shows another tenant's: %s", method, path, got.text)
 		}
 	}

@@ -34,6 +34,24 @@ func (v value[T]) or(preset string) value[T] {
 	return v
 }
 
+// orNull is the value, or null, of which absent is told.
+func (v value[T]) orNull(absent func(to *T)) value[T] {
+	describe, plain := v.describe, v
+	v.describe = func(s *spec) *huma.Schema {
+		schema := describe(s)
+		schema.Type = "" // its format is that of a string
+		return schema
+	}
+	v.json = func(to *T, raw []byte, name string, errs *fieldErrors) string {
+		if string(raw) == "null" {
+			absent(to)
+			return ""
+		}
+		return plain.readJSON(raw, to, name, errs)
+	}
+	return v
+}
+
 // readJSON reads a value of JSON, or says what is wrong with it.
 func (v *value[T]) readJSON(raw []byte, to *T, name string, errs *fieldErrors) (wrong string) {
 	switch {

@@ -28,13 +28,18 @@ const (
 
 	ScopePolicyRead  = "policy:read"  // see the policy, its versions and what its shadow rules count
 	ScopePolicyWrite = "policy:write" // change the policy; includes policy:read
+
+	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
+	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes reading
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
-var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopePolicyRead, ScopePolicyWrite}
+var Scopes = []string{
+	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite,
+}
 
 // includes are the scopes that another one includes.
-var includes = map[string]string{ScopePolicyRead: ScopePolicyWrite}
+var includes = map[string]string{ScopePolicyRead: ScopePolicyWrite, ScopeCampaignsRead: ScopeCampaignsWrite}
 
 // May reports whether the key has a scope, or one that includes it.
 func (c *Caller) May(scope string) bool {

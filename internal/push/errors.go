@@ -22,6 +22,8 @@ var (
 	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
 	// ErrTooManyWebhooks: the tenant has as many as it may.
 	ErrTooManyWebhooks = errors.New("the tenant has as many webhooks as it may")
+	// ErrTooManySchedules: the tenant has as many as it may.
+	ErrTooManySchedules = errors.New("the tenant has as many schedules as it may")
 	// ErrWebhookOff: the webhook is switched off, so that nothing is sent to it.
 	ErrWebhookOff = errors.New("the webhook is switched off")
 )

@@ -25,6 +25,16 @@ type Request struct {
 	ExpiresAt time.Time // zero: the default time to live
 	Defer     bool      // a conflict moves it to the next free time
 	Latest    time.Time // but not after this; zero: as late as any push may be
+
+	Now time.Time // by which it is decided, where a better clock than the service's is known; zero: there is none
+}
+
+// clock returns what is now for a request.
+func (s *Service) clock(r *Request) time.Time {
+	if r.Now.IsZero() {
+		return s.now().UTC()
+	}
+	return r.Now.UTC()
 }
 
 // Validate says all that Submit would find wrong with a request before it reads or books anything. Callers that found
@@ -45,7 +55,7 @@ func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (bookin
 func (s *Service) planFor(
 	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors,
 ) (booking.Draft, error) {
-	now := s.now().UTC()
+	now := s.clock(&r)
 	var bad invalid.FieldErrors
 	p := push.Push{
 		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, &bad), Category: r.Category, To: r.To,

@@ -73,7 +73,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
-	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.now(), DryRun: o.ValidateOnly})
+	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.clock(&r), DryRun: o.ValidateOnly})
 	if err != nil {
 		s.cache.Forget(who)
 		return Result{}, fmt.Errorf("book: %w", err)

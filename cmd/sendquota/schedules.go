@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+type listSchedules struct {
+	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
+	JSON   bool    `name:"json" help:"Print one JSON object."`
+}
+
+func (c listSchedules) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		var tenant uuid.UUID // Nil: all
+		if c.Tenant != nil {
+			var err error
+			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
+				return err
+			}
+		}
+		views := []scheduleView{}
+		err := st.AllSchedules(ctx, tenant, func(tenant string, p push.Schedule) error {
+			views = append(views, scheduleViewOf(tenant, &p))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		titles := []string{"ID", "TENANT", "STATUS", "CRON", "TIME ZONE", "NEXT", "UNTIL", "NAME"}
+		return printList(os.Stdout, c.JSON, "schedules", views, titles, func(v scheduleView) []string {
+			return []string{v.ID.String(), v.Tenant, v.Status, v.Cron, v.TimeZone, timeOrDash(v.NextAt), timeOrDash(v.Until), v.Name}
+		})
+	})
+}
+
+// scheduleView shows null for a time that there is not. It names no recipient.
+type scheduleView struct {
+	ID        uuid.UUID    `json:"id"`
+	Tenant    string       `json:"tenant"`
+	Name      string       `json:"name"`
+	Status    string       `json:"status"`
+	Cron      string       `json:"cron"`
+	TimeZone  string       `json:"time_zone"`
+	CatchUp   push.CatchUp `json:"catch_up"`
+	NextAt    *time.Time   `json:"next_at"`
+	Until     *time.Time   `json:"until"`
+	CreatedAt time.Time    `json:"created_at"`
+}
+
+func scheduleViewOf(tenant string, p *push.Schedule) scheduleView {
+	v := scheduleView{
+		ID: p.ID, Tenant: tenant, Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, CatchUp: p.CatchUp,
+		Until: orNil(p.Until), CreatedAt: p.CreatedAt,
+	}
+	if v.Status == push.ScheduleActive {
+		v.NextAt = orNil(p.NextAt)
+	}
+	return v
+}
+
+func orNil(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}

@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurring"
+)
+
+// The bounds of a schedule's texts, in bytes, and of its spans.
+const (
+	maxScheduleName = 128
+	maxCron         = 256
+	maxZone         = 64
+	maxExpiresAfter = 8760 * time.Hour
+)
+
+// scheduleForm is a schedule as a caller asks for it.
+type scheduleForm struct {
+	recurring.Change
+	push *form // nil: there was none
+}
+
+// scheduleFields is the body that makes a schedule, and scheduleChanges the one that changes some of it.
+var (
+	scheduleFields  = table[scheduleForm]{schemaName: "NewSchedule", fields: scheduleRows(required)}
+	scheduleChanges = table[scheduleForm]{schemaName: "ScheduleChange", fields: scheduleRows(optional)}
+)
+
+func scheduleRows(whole bool) []field[scheduleForm] {
+	catchUp, paused := oneOf(func(f *scheduleForm, c push.CatchUp) { f.CatchUp = &c }, push.CatchUpSkip, push.CatchUpLast), boolean(func(f *scheduleForm, p bool) { f.Paused = &p })
+	if whole {
+		catchUp, paused = catchUp.or(string(push.CatchUpSkip)), paused.or("false")
+	}
+	return []field[scheduleForm]{
+		{"name", optional, text(func(f *scheduleForm, s string) { f.Name = &s }, 0, maxScheduleName), "A name of your choice.", "Monday digest"},
+		{"cron", whole, text(func(f *scheduleForm, s string) { f.Cron = &s }, 1, maxCron),
+			"When: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. " +
+				"Day of month and weekday together mean either.", "0 9 * * MON"},
+		{"time_zone", optional, text(func(f *scheduleForm, s string) { f.TimeZone = &s }, 1, maxZone),
+			"The IANA name of the zone on whose clocks the fields are times. Default: the default_zone of the policy, or UTC.", "Europe/Berlin"},
+		{"push", whole, patternValue(), "What each push is like: a push without a send time.", nil},
+		{"campaign", optional, noCampaign(), "Reserved for campaigns, which this version does not have: null.", nil},
+		{"catch_up", optional, catchUp, "What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.", nil},
+		{"paused", optional, paused, "Occurrences are skipped while it is true.", nil},
+		{"until", optional, moment(func(f *scheduleForm, t time.Time) { f.Until = &t }).orNull(func(f *scheduleForm) { f.Until = &time.Time{} }),
+			"Nothing is sent at or after this time; null: for ever.", "2027-06-30T00:00:00Z"},
+	}
+}
+
+// patternFields is what each push of a schedule is like.
+var patternFields = table[form]{schemaName: "PushPattern", refuse: timeOfPattern, fields: patternRows()}
+
+func patternRows() []field[form] {
+	rows := slices.DeleteFunc(slices.Clone(pushFields.fields), func(f field[form]) bool { return timed(f.name) })
+	return append(rows, field[form]{"expires_after", optional, span(func(f *form, d time.Duration) { f.expiresAfter = d }, time.Second, maxExpiresAfter),
+		"How long after its send time each push expires, if it has not at expires_at, which is the same time for all of them.", "4h"})
+}
+
+// timed tells of a member that says when a push is sent.
+func timed(name string) bool { return name == "send_at" || name == "local_time" || name == "time_zone" }
+
+func timeOfPattern(name string, raw []byte, errs *fieldErrors) bool {
+	if timed(name) {
+		errs.addJSON(name, "must not be in a pattern: cron and time_zone of the schedule say when", raw)
+	}
+	return timed(name)
+}
+
+func patternValue() value[scheduleForm] {
+	return value[scheduleForm]{describe: patternFields.schema, json: func(f *scheduleForm, raw []byte, _ string, _ *fieldErrors) string {
+		f.push = &form{}
+		readAgain(raw, func(r *reader) { f.push.read(r, &patternFields) })
+		return ""
+	}}
+}
+
+// noCampaign is null: there are none yet.
+func noCampaign() value[scheduleForm] {
+	return value[scheduleForm]{describe: described(huma.Schema{}), json: func(_ *scheduleForm, raw []byte, _ string, _ *fieldErrors) string {
+		if string(raw) == "null" {
+			return ""
+		}
+		return campaignsLater
+	}}
+}
+
+const campaignsLater = "must be null: this version has no campaigns; use push"
+
+// pattern is the pattern that the form asks for.
+func (f *form) pattern() *push.Pattern {
+	p := &push.Pattern{
+		Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, To: f.To, Message: f.Message, Metadata: f.Metadata,
+		Latest: f.Latest, ExpiresAt: f.ExpiresAt, ExpiresAfter: push.Span(f.expiresAfter),
+	}
+	if f.Defer {
+		p.OnConflict = "defer"
+	}
+	return p
+}
+
+// readSchedule reads the change of a schedule, which is the zero one if it is new. It returns all that is wrong with the
+// form of the request, and then also what else is wrong.
+func (a *api) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, bad *fieldErrors) (recurring.Change, []byte, error) {
+	var (
+		f     scheduleForm
+		found fieldErrors
+	)
+	body, err := c.object(maxBody, bad, func(r *reader) { of.read(r, &f, &found) })
+	if err != nil {
+		return f.Change, nil, err
+	}
+	if f.push != nil {
+		f.push.complete(a.validator(c))
+		found.addAll("push", f.push.fieldErrors)
+		f.Pattern = f.push.pattern()
+	}
+	if len(bad.list)+len(found.list) > 0 {
+		unread := found
+		for _, one := range a.cfg.Schedules.Check(f.Change, old) {
+			if !unread.has(one.Field) {
+				found.add(one.Field, one.Message, one.Value)
+			}
+		}
+	}
+	bad.addAll("body", found)
+	return f.Change, body, bad.err()
+}

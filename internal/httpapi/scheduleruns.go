@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// runView is what became of one occurrence.
+type runView struct {
+	At       string          `json:"at" format:"date-time"`
+	Outcome  push.RunOutcome `json:"outcome" enum:"submitted,refused,skipped"`
+	Push     *string         `json:"push" format:"uuid" nullable:"true" doc:"The push, if it was submitted."`
+	Campaign *string         `json:"campaign" nullable:"true" doc:"Reserved for campaigns: null."`
+	Reason   string          `json:"reason" doc:"Of one that was refused, the name of the problem that a submit would have got, such as quota-exceeded; of one that was skipped, missed or paused."`
+	Rules    []string        `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
+	Detail   string          `json:"detail,omitempty" doc:"What was invalid."`
+}
+
+type runsView struct {
+	Runs          []runView `json:"runs" doc:"The latest first."`
+	NextPageToken string    `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+func runViewOf(r push.Run) runView {
+	v := runView{At: stamp(r.At), Outcome: r.Outcome, Reason: r.Reason, Rules: append([]string{}, r.Rules...), Detail: r.Detail}
+	if r.Push != uuid.Nil {
+		id := r.Push.String()
+		v.Push = &id
+	}
+	return v
+}
+
+var runsParams = table[pageParams]{fields: []field[pageParams]{
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many runs to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
+}}
+
+// listRuns answers with a page of what became of a schedule's occurrences.
+func (a *api) listRuns(c *call) error {
+	var (
+		bad    fieldErrors
+		q      pageParams
+		before int64 // Unix seconds; 0: the end
+	)
+	runsParams.readQuery(c.r, &q, &bad)
+	id := c.pathID("id", &bad)
+	list := func() string { return "runs " + id.String() }
+	readPageToken(q.token, c.caller.Tenant, list, &before, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
+	var from time.Time
+	if before != 0 {
+		from = time.Unix(before, 0).UTC()
+	}
+	page, err := a.cfg.Schedules.Runs(c.r.Context(), c.caller.Tenant, id, from, q.size)
+	if err != nil {
+		return noSuch("schedule", err)
+	}
+	v := runsView{Runs: viewsOf(page.Runs, runViewOf)}
+	if !page.Next.IsZero() {
+		v.NextPageToken = pageToken(page.Next.Unix(), c.caller.Tenant, list())
+	}
+	return a.answer(c.w, http.StatusOK, v)
+}
+
+type nextView struct {
+	Next []string `json:"next" doc:"The next times, the earliest first; fewer than asked for if the schedule ends."`
+}
+
+var nextParams = table[int]{fields: []field[int]{
+	{"n", optional, integer(func(n *int, v int) { *n = v }, 1, 100).or("5"), "How many.", nil},
+}}
+
+// nextTimes answers with the times at which a schedule will happen.
+func (a *api) nextTimes(c *call) error {
+	var (
+		bad fieldErrors
+		n   int
+	)
+	nextParams.readQuery(c.r, &n, &bad)
+	id := c.pathID("id", &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	times, err := a.cfg.Schedules.Next(c.r.Context(), c.caller.Tenant, id, n)
+	if err != nil {
+		return noSuch("schedule", err)
+	}
+	return a.answer(c.w, http.StatusOK, nextView{viewsOf(times, stamp)})
+}
+
+func exampleRuns() any {
+	return runsView{Runs: []runView{
+		runViewOf(push.Run{At: exampleTime(7 * 24 * time.Hour), Outcome: push.RunRefused, Reason: quotaExceeded.Name, Rules: []string{"per-day"}}),
+		runViewOf(push.Run{At: exampleTime(0), Outcome: push.RunSubmitted, Push: uuid.MustParse(exampleOtherID)}),
+	}}
+}

@@ -1,0 +1,213 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurring"
+)
+
+const schedulesPath = "/v1/schedules"
+
+// scheduleView is a schedule as the API shows it.
+type scheduleView struct {
+	ID        string       `json:"id" format:"uuid"`
+	Name      string       `json:"name"`
+	Status    string       `json:"status" enum:"active,paused,ended" doc:"ended: nothing will happen any more."`
+	Cron      string       `json:"cron"`
+	TimeZone  string       `json:"time_zone"`
+	Push      patternView  `json:"push" doc:"What each push is like."`
+	Campaign  *string      `json:"campaign" nullable:"true" doc:"Reserved for campaigns: null."`
+	CatchUp   push.CatchUp `json:"catch_up" enum:"skip,last"`
+	Paused    bool         `json:"paused"`
+	Until     *string      `json:"until" format:"date-time" nullable:"true"`
+	NextAt    *string      `json:"next_at" format:"date-time" nullable:"true" doc:"When it happens next; null while it is paused, and when it has ended."`
+	CreatedAt string       `json:"created_at" format:"date-time"`
+	UpdatedAt string       `json:"updated_at" format:"date-time"`
+}
+
+// patternView is what each push of a schedule is like. What is absent is as in a submit.
+type patternView struct {
+	Recipient    string          `json:"recipient"`
+	Channel      string          `json:"channel,omitempty"`
+	Category     string          `json:"category,omitempty"`
+	To           string          `json:"to,omitempty"`
+	Message      json.RawMessage `json:"message"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	OnConflict   string          `json:"on_conflict,omitempty" enum:"reject,defer"`
+	Latest       *string         `json:"latest,omitempty" format:"date-time"`
+	ExpiresAt    *string         `json:"expires_at,omitempty" format:"date-time"`
+	ExpiresAfter string          `json:"expires_after,omitempty"`
+}
+
+// TransformSchema says that message and metadata are objects.
+func (*patternView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	return s
+}
+
+func patternViewOf(p *push.Pattern) patternView {
+	v := patternView{
+		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Metadata: p.Metadata, OnConflict: p.OnConflict,
+		Latest: maybe(p.Latest), ExpiresAt: maybe(p.ExpiresAt),
+	}
+	if p.ExpiresAfter > 0 {
+		v.ExpiresAfter = p.ExpiresAfter.String()
+	}
+	return v
+}
+
+type schedulesView struct {
+	Schedules     []scheduleView `json:"schedules"`
+	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+func scheduleViewOf(p push.Schedule) scheduleView {
+	v := scheduleView{
+		ID: p.ID.String(), Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, Push: patternViewOf(&p.Pattern), CatchUp: p.CatchUp, Paused: p.Paused,
+		Until: maybe(p.Until), CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
+	}
+	if v.Status == push.ScheduleActive {
+		v.NextAt = maybe(p.NextAt)
+	}
+	return v
+}
+
+func (a *api) createSchedule(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	key := recurring.Key{Text: c.idempotencyKey(&bad)}
+	change, body, err := a.readSchedule(c, &scheduleFields, push.Schedule{}, &bad)
+	if err != nil {
+		return err
+	}
+	if key.Text != "" {
+		key.Hash = requestHash(schedulesPath, body)
+	}
+	p, replayed, err := a.cfg.Schedules.Create(c.r.Context(), c.caller.Tenant, change, key)
+	if err != nil {
+		return noSuch("schedule", err)
+	}
+	if replayed {
+		c.w.setHeader("Idempotency-Replayed", "true")
+	}
+	v := scheduleViewOf(p)
+	c.w.setHeader("Location", schedulesPath+"/"+v.ID)
+	return a.answer(c.w, http.StatusCreated, v)
+}
+
+func (a *api) getSchedule(c *call) error {
+	return a.onSchedule(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := a.cfg.Schedules.Schedule(ctx, tenant, id)
+		return scheduleViewOf(p), err
+	})
+}
+
+func (a *api) deleteSchedule(c *call) error {
+	return a.onSchedule(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, a.cfg.Schedules.DeleteSchedule(ctx, tenant, id)
+	})
+}
+
+// onSchedule serves a request that names a schedule and says nothing else. It answers with what do returns.
+func (a *api) onSchedule(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
+	if err := c.noBody(&bad); err != nil {
+		return err
+	}
+	v, err := do(c.r.Context(), c.caller.Tenant, id)
+	switch {
+	case err != nil:
+		return noSuch("schedule", err)
+	case v == nil:
+		c.w.WriteHeader(status)
+		return nil
+	}
+	return a.answer(c.w, status, v)
+}
+
+func (a *api) changeSchedule(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
+	var old push.Schedule
+	if len(bad.list) == 0 {
+		var err error
+		if old, err = a.cfg.Schedules.Schedule(c.r.Context(), c.caller.Tenant, id); err != nil {
+			return noSuch("schedule", err)
+		}
+	}
+	change, _, err := a.readSchedule(c, &scheduleChanges, old, &bad)
+	if err != nil {
+		return err
+	}
+	p, err := a.cfg.Schedules.Change(c.r.Context(), c.caller.Tenant, id, change)
+	if err != nil {
+		return noSuch("schedule", err)
+	}
+	return a.answer(c.w, http.StatusOK, scheduleViewOf(p))
+}
+
+var schedulesParams = table[pageParams]{fields: []field[pageParams]{
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many schedules to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
+}}
+
+// listSchedules answers with a page of the tenant's schedules.
+func (a *api) listSchedules(c *call) error {
+	var (
+		bad   fieldErrors
+		q     pageParams
+		after uuid.UUID
+		list  = func() string { return "schedules" }
+	)
+	schedulesParams.readQuery(c.r, &q, &bad)
+	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	page, err := a.cfg.Schedules.Schedules(c.r.Context(), c.caller.Tenant, after, q.size)
+	if err != nil {
+		return err
+	}
+	return c.compute(func() error {
+		v := schedulesView{Schedules: viewsOf(page.Schedules, scheduleViewOf)}
+		if page.Next != uuid.Nil {
+			v.NextPageToken = pageToken(page.Next, c.caller.Tenant, list())
+		}
+		return a.answer(c.w, http.StatusOK, v)
+	})
+}
+
+func exampleSchedule() push.Schedule {
+	return push.Schedule{
+		ID: uuid.MustParse(exampleID), Name: "Monday digest", Cron: "0 9 * * MON", TimeZone: "Europe/Berlin", CatchUp: push.CatchUpSkip,
+		Pattern: push.Pattern{
+			Recipient: "user-42", Channel: "email", Message: json.RawMessage(`{"title": "Your week", "body": "Seven new messages."}`), ExpiresAfter: push.Span(4 * time.Hour),
+		},
+		Until: time.Date(2027, 6, 30, 0, 0, 0, 0, time.UTC), NextAt: time.Date(2026, 12, 7, 8, 0, 0, 0, time.UTC), CreatedAt: exampleTime(0), UpdatedAt: exampleTime(0),
+	}
+}
+
+func exampleNewSchedule() any {
+	return json.RawMessage(`{"name": "Monday digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "catch_up": "skip", "paused": false, "until": "2027-06-30T00:00:00Z",
+		"push": {"recipient": "user-42", "channel": "email", "message": {"title": "Your week", "body": "Seven new messages."}, "expires_after": "4h"}}`)
+}

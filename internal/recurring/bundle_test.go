@@ -1,0 +1,183 @@
+package recurring_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/loop"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// bundle is schedules on real servers, and a worker that runs them.
+type bundle struct {
+	*recurring.Service
+	t      *testing.T
+	url    string // of the database
+	store  *store.Store
+	pushes *schedule.Service
+	runner loop.Loop
+	policy quota.Policy
+	cache  *quota.Cache
+	tenant uuid.UUID
+}
+
+type nobody struct{}
+
+func (nobody) Wake(int64, time.Time, time.Duration) {}
+func (nobody) Submitted(string, string)             {}
+func (nobody) CacheAnswered(string)                 {}
+
+func setup(t *testing.T, policy ...quota.Rule) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: testenv.Postgres(t)}
+	var err error
+	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.store.Close)
+	o, err := redis.ParseURL(testenv.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	cache := quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute})
+	t.Cleanup(func() { _ = cache.Flush(context.Background()) })
+	b.policy, b.cache = policy, cache
+	b.pushes = b.servicesAt(time.Now)
+	b.Service = recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 10_000, Kept: 90 * 24 * time.Hour})
+	b.runner = b.newRunner()
+	b.tenant = b.newTenant()
+	return b
+}
+
+// servicesAt submits pushes by a clock.
+func (b *bundle) servicesAt(now func() time.Time) *schedule.Service {
+	return schedule.New(b.store, b.cache, nobody{}, quiet, nobody{}, now, schedule.Config{
+		Policy: b.policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
+	})
+}
+
+func (b *bundle) newRunner() loop.Loop {
+	return recurring.NewRunner(b.store, b.pushes, quiet, 90*24*time.Hour)
+}
+
+func (b *bundle) newTenant() uuid.UUID {
+	b.t.Helper()
+	id, _, err := b.store.CreateTenant(b.t.Context(), uuid.NewString())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return id
+}
+
+// create makes a schedule that happens every minute, for a recipient of its own; change says what else it is.
+func (b *bundle) create(change recurring.Change) push.Schedule {
+	b.t.Helper()
+	return b.createFor(b.tenant, change)
+}
+
+func (b *bundle) createFor(tenant uuid.UUID, change recurring.Change) push.Schedule {
+	b.t.Helper()
+	if change.Cron == nil {
+		change.Cron = new("@every 1m")
+	}
+	if change.Pattern == nil {
+		change.Pattern = &push.Pattern{Recipient: uuid.NewString(), Message: json.RawMessage(`{"title":"hello"}`)}
+	}
+	p, _, err := b.Create(b.t.Context(), tenant, change, recurring.Key{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return p
+}
+
+// age has a schedule have begun so long ago, and nothing have run since: with @every 1m, it happened a minute later for
+// the first time.
+func (b *bundle) age(id uuid.UUID, ago time.Duration) (began time.Time) {
+	b.t.Helper()
+	return testenv.Query[time.Time](b.t, b.url, `
+		UPDATE schedules SET began_at = n.began, done_at = n.began, next_at = n.began + interval '1 minute'
+		FROM (SELECT date_trunc('second', clock_timestamp() - $2::interval) AS began) n WHERE id = $1 RETURNING began_at`, [16]byte(id), ago)
+}
+
+// pass has the worker look once, and as often again as there is more to do.
+func (b *bundle) pass() {
+	b.t.Helper()
+	passAll(b.t, b.runner)
+}
+
+func passAll(t *testing.T, l loop.Loop) {
+	t.Helper()
+	for full := true; full; {
+		var err error
+		if full, err = l.Pass(t.Context()); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// runs lists what became of a schedule's occurrences, the first one first.
+func (b *bundle) runs(p push.Schedule) []push.Run {
+	b.t.Helper()
+	var all []push.Run
+	for before := (time.Time{}); ; {
+		page, err := b.Runs(b.t.Context(), p.Tenant, p.ID, before, 100)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if all, before = append(all, page.Runs...), page.Next; before.IsZero() {
+			slices.Reverse(all)
+			return all
+		}
+	}
+}
+
+// outcomes are those of a schedule's runs, with their reasons.
+func (b *bundle) outcomes(p push.Schedule) []string {
+	b.t.Helper()
+	var all []string
+	for _, r := range b.runs(p) {
+		text := string(r.Outcome)
+		if r.Reason != "" {
+			text += " " + r.Reason
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// sent lists the pushes for the recipient of a schedule, by their send times.
+func (b *bundle) sent(p push.Schedule) []push.Push {
+	b.t.Helper()
+	page, err := b.store.List(b.t.Context(), p.Tenant, push.Filter{Recipient: p.Pattern.Recipient}, push.Position{}, 500)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return page.Pushes
+}
+
+func (b *bundle) want(p push.Schedule, outcomes ...string) {
+	b.t.Helper()
+	if got := b.outcomes(p); !slices.Equal(got, outcomes) {
+		b.t.Errorf("%q, want %q", got, outcomes)
+	}
+}

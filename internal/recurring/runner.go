@@ -1,0 +1,226 @@
+package recurring
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/loop"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+const (
+	// interval is how often a worker looks for what is due, beside the times at which it knows that something is.
+	interval = time.Second
+	// portion is how many schedules are settled, and how many occurrences submitted, in one transaction.
+	portion = 256
+	// prompt is for how long an occurrence is submitted for its own time, and then for the present. A submit for more than a
+	// minute ago would be refused.
+	prompt = 30 * time.Second
+	// patience is for how long an occurrence that was begun is submitted: later, as it was not done while it was due, it
+	// is one that was missed.
+	patience = 10 * time.Minute
+)
+
+// submitter submits pushes.
+type submitter interface {
+	Submit(ctx context.Context, tenant uuid.UUID, r schedule.Request, o schedule.Options) (schedule.Result, error)
+	Made(ctx context.Context, tenant uuid.UUID, o schedule.Options) (id uuid.UUID, made bool, err error)
+}
+
+// runnerStore keeps schedules and their occurrences.
+type runnerStore interface {
+	DueSchedules(ctx context.Context, turn *store.ScheduleTurn, limit int, settle store.Settle) (more bool, next time.Duration, err error)
+	BegunOccurrences(ctx context.Context, turn *store.ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error)
+}
+
+// runner has occurrences happen when they are due.
+type runner struct {
+	store  runnerStore
+	pushes submitter
+	log    *slog.Logger
+	kept   time.Duration
+	turn   store.ScheduleTurn
+	wake   chan struct{}
+	alarm  *time.Timer
+}
+
+// NewRunner returns a loop that submits the pushes of schedules when they are due. Every worker runs one. What became of an
+// occurrence is kept for so long; 0: for ever.
+func NewRunner(st runnerStore, pushes submitter, log *slog.Logger, kept time.Duration) loop.Loop {
+	r := &runner{store: st, pushes: pushes, log: log, kept: kept, wake: make(chan struct{}, 1)}
+	return loop.Loop{Name: "run schedules", Interval: interval, Log: log, Pass: r.pass, Wake: r.wake}
+}
+
+// pass begins what is due, and submits what was begun, by whichever worker.
+func (r *runner) pass(ctx context.Context) (full bool, err error) {
+	moreDue, next, err := r.store.DueSchedules(ctx, &r.turn, portion, r.settle)
+	if err != nil {
+		return false, fmt.Errorf("begin occurrences: %w", err)
+	}
+	if moreDue {
+		failpoint.Hit(failpoint.OccurrenceBegun)
+	}
+	moreBegun, err := r.store.BegunOccurrences(ctx, &r.turn, portion, r.submitAll)
+	if err != nil {
+		return false, fmt.Errorf("submit occurrences: %w", err)
+	}
+	if moreBegun {
+		failpoint.Hit(failpoint.OccurrenceDone)
+	}
+	r.wakeIn(next)
+	return moreDue || moreBegun, nil
+}
+
+// wakeIn has the next pass begin when something becomes due, if that is before the next tick.
+func (r *runner) wakeIn(next time.Duration) {
+	if r.alarm != nil {
+		r.alarm.Stop()
+	}
+	if next > 0 && next < interval {
+		r.alarm = time.AfterFunc(next, func() {
+			select {
+			case r.wake <- struct{}{}:
+			default:
+			}
+		})
+	}
+}
+
+// settle settles a schedule. One whose zone is not known any more, or whose expression can not be read, waits for an hour.
+func (r *runner) settle(p push.Schedule, now time.Time) (push.Schedule, []push.Run) {
+	settled, runs, err := settle(p, now, r.kept)
+	if err != nil {
+		r.log.Error("a schedule can not be read; it is tried again", "schedule", p.ID, "error", err)
+		p.NextAt = now.Add(time.Hour)
+		return p, nil
+	}
+	return settled, runs
+}
+
+// submitAll submits occurrences, all at the same time: the store gathers them.
+func (r *runner) submitAll(ctx context.Context, all []push.Occurrence) []push.Run {
+	runs := make([]push.Run, len(all))
+	var submitting sync.WaitGroup
+	for i := range all {
+		submitting.Go(func() { runs[i] = r.submit(ctx, &all[i]) })
+	}
+	submitting.Wait()
+	return runs
+}
+
+// submit submits an occurrence, and says what became of it. Without an outcome, it is to be submitted again.
+func (r *runner) submit(ctx context.Context, o *push.Occurrence) push.Run {
+	p, run := &o.Schedule, push.Run{Schedule: o.Schedule.ID, At: o.At}
+	options := optionsOf(o)
+	if o.Begun > patience && !(p.CatchUp == push.CatchUpLast && latest(o)) {
+		id, made, err := r.pushes.Made(ctx, p.Tenant, options)
+		switch {
+		case err != nil:
+			r.log.WarnContext(ctx, "occurrence not looked up; it is tried again", "schedule", p.ID, "at", o.At, "error", err)
+		case made:
+			run.Outcome, run.Push = push.RunSubmitted, id
+		default:
+			run.Outcome, run.Reason = push.RunSkipped, missed
+		}
+		return run
+	}
+	res, err := r.pushes.Submit(ctx, p.Tenant, requestOf(o), options)
+	failpoint.Hit(failpoint.OccurrenceSubmitted)
+	if err == nil {
+		run.Outcome, run.Push = push.RunSubmitted, res.Push.ID
+		return run
+	}
+	if refused(&run, err); run.Outcome == "" {
+		r.log.WarnContext(ctx, "occurrence not submitted; it is tried again", "schedule", p.ID, "at", o.At, "error", err)
+	}
+	return run
+}
+
+// optionsOf are the same whoever submits an occurrence. No caller can send such a key.
+func optionsOf(o *push.Occurrence) schedule.Options {
+	key := fmt.Sprintf("\x00schedule %s %d", o.Schedule.ID, o.At.Unix())
+	hash := sha256.Sum256([]byte(key))
+	return schedule.Options{IdempotencyKey: key, RequestHash: hash[:], Caps: o.Caps, RequestID: o.Schedule.ID.String()}
+}
+
+// latest reports whether no later occurrence was missed.
+func latest(o *push.Occurrence) bool {
+	times, err := timetable(&o.Schedule)
+	if err != nil {
+		return false
+	}
+	p := o.Schedule
+	p.Done = o.At
+	at := next(&p, times)
+	return at.IsZero() || o.Late-at.Sub(o.At) <= grace
+}
+
+// requestOf is the push of an occurrence. It is decided by Postgres' clock: this worker's may be wrong.
+func requestOf(o *push.Occurrence) schedule.Request {
+	p, now := &o.Schedule.Pattern, o.At.Add(o.Late)
+	r := schedule.Request{
+		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Metadata: p.Metadata,
+		Defer: p.OnConflict == "defer", Latest: p.Latest, ExpiresAt: p.ExpiresAt, Now: now,
+	}
+	from := now
+	if o.Late <= prompt {
+		r.SendAt, from = o.At, o.At
+	}
+	if at := from.Add(time.Duration(p.ExpiresAfter)); p.ExpiresAfter > 0 && (r.ExpiresAt.IsZero() || at.Before(r.ExpiresAt)) {
+		r.ExpiresAt = at
+	}
+	return r
+}
+
+// refused notes why an occurrence was refused for good, by the names of the API's problems.
+func refused(run *push.Run, err error) {
+	var (
+		noPlace  *schedule.Refusal
+		unwanted *schedule.OptedOut
+		capped   *booking.Capped
+		gone     *push.GoneError
+		wrong    invalid.FieldErrors
+	)
+	switch {
+	case errors.As(err, &noPlace):
+		run.Outcome, run.Reason = push.RunRefused, "quiet-hours"
+		for _, v := range noPlace.Violations {
+			run.Rules = append(run.Rules, v.Rule.Name)
+			if !v.Rule.Quiet {
+				run.Reason = "quota-exceeded"
+			}
+		}
+		slices.Sort(run.Rules)
+	case errors.As(err, &unwanted):
+		run.Outcome, run.Reason = push.RunRefused, booking.OptedOutReason
+	case errors.As(err, &capped):
+		run.Outcome, run.Reason, run.Rules = push.RunRefused, "tenant-cap-exceeded", []string{capped.Cap}
+	case errors.As(err, &gone): // an earlier worker has submitted it, long ago
+		run.Outcome, run.Push = push.RunSubmitted, gone.ID
+	case errors.As(err, &wrong):
+		run.Outcome, run.Reason, run.Detail = push.RunRefused, "invalid-request", detail(wrong)
+	}
+}
+
+// detail says what is wrong, without the values: records hold none of a recipient's.
+func detail(wrong invalid.FieldErrors) string {
+	texts := make([]string, len(wrong))
+	for i, e := range wrong {
+		texts[i] = e.Field + " " + e.Message
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,215 @@
+package recurring
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// Service does what callers ask for. It is safe for concurrent use. Another tenant's schedule is [push.ErrNotFound]
+// everywhere.
+type Service struct {
+	reads
+	store *store.Store
+	zones zones
+	now   func() time.Time
+	cfg   Config
+}
+
+// Config bounds what tenants may have.
+type Config struct {
+	MaxPerTenant int
+	Kept         time.Duration // how long what became of an occurrence is on record; 0: for ever
+}
+
+// reads is the part of the store that the API uses as it is.
+type reads interface {
+	Schedule(ctx context.Context, tenant, id uuid.UUID) (push.Schedule, error)
+	Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (push.SchedulePage, error)
+	Runs(ctx context.Context, tenant, schedule uuid.UUID, before time.Time, limit int) (push.RunPage, error)
+	DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error
+}
+
+// zones knows the zone of what names none.
+type zones interface {
+	DefaultZone(ctx context.Context, tenant uuid.UUID) (string, error)
+}
+
+// New returns the schedules in a store. now is the clock, usually time.Now.
+func New(st *store.Store, z zones, now func() time.Time, cfg Config) *Service {
+	return &Service{reads: st, store: st, zones: z, now: now, cfg: cfg}
+}
+
+// Change is what a caller wants a schedule to be. Of a new one, what is nil has its default; of another one, it stays.
+type Change struct {
+	Name, Cron, TimeZone *string
+	Pattern              *push.Pattern // valid
+	CatchUp              *push.CatchUp
+	Paused               *bool
+	Until                *time.Time // zero: for ever
+}
+
+// on changes all but the times at which a schedule happens.
+func (c Change) on(p push.Schedule) push.Schedule {
+	set(&p.Name, c.Name)
+	set(&p.Cron, c.Cron)
+	set(&p.TimeZone, c.TimeZone)
+	set(&p.Pattern, c.Pattern)
+	set(&p.CatchUp, c.CatchUp)
+	set(&p.Paused, c.Paused)
+	set(&p.Until, c.Until)
+	return p
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Key is the Idempotency-Key of a request; the zero value is none.
+type Key struct {
+	Text string
+	Hash []byte // of the request
+}
+
+// Create makes a schedule, or finds the one that an earlier request with the same key has made. Its errors are
+// [invalid.FieldErrors], [push.ErrTooManySchedules] and [push.ErrKeyReused].
+func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p push.Schedule, found bool, err error) {
+	p = c.on(push.Schedule{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, CatchUp: push.CatchUpSkip})
+	if key.Text != "" {
+		p.ID = uuid.NewHash(sha256.New(), tenant, []byte("schedule "+key.Text), 8)
+	}
+	if c.TimeZone == nil {
+		if p.TimeZone, err = s.zones.DefaultZone(ctx, tenant); err != nil {
+			return p, false, fmt.Errorf("create schedule: %w", err)
+		}
+	}
+	invalid := s.check(c, p).Err()
+	if invalid != nil && key.Text == "" {
+		return p, false, invalid
+	}
+	n := store.NewSchedule{Schedule: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: invalid}
+	return s.store.CreateSchedule(ctx, n, func(p push.Schedule, now time.Time) push.Schedule {
+		p = restart(p, now)
+		if times, err := timetable(&p); err == nil { // it was checked
+			p.NextAt = next(&p, times)
+		}
+		return p
+	})
+}
+
+// Check says all that is wrong with the change of a schedule; the zero schedule is a new one. Callers that found other errors
+// report them together with these.
+func (s *Service) Check(c Change, of push.Schedule) invalid.FieldErrors {
+	of = c.on(of)
+	if of.TimeZone == "" && c.TimeZone == nil {
+		of.TimeZone = "UTC"
+	}
+	return s.check(c, of)
+}
+
+// check looks at what a change brings to a schedule.
+func (s *Service) check(c Change, p push.Schedule) (bad invalid.FieldErrors) {
+	now := s.now().UTC()
+	in, err := zone.Load(p.TimeZone)
+	if err != nil {
+		in = time.UTC
+		if c.TimeZone != nil {
+			bad.Add("time_zone", p.TimeZone, "%v", err)
+		}
+	}
+	if c.Cron != nil || c.TimeZone != nil && len(bad) == 0 {
+		if _, err := recurrence.Parse(p.Cron, in, now); err != nil && p.Cron != "" {
+			bad.Add("cron", p.Cron, "%v", err)
+		}
+	}
+	if c.Until != nil && !c.Until.IsZero() && !c.Until.After(now) {
+		bad.Add("until", c.Until.UTC().Format(time.RFC3339Nano), "must be in the future; it is now %s", now.Truncate(time.Second).Format(time.RFC3339))
+	}
+	return bad
+}
+
+// Change changes a schedule. What was due before keeps to what the schedule was then. Its errors are [invalid.FieldErrors]
+// and [push.ErrNotFound].
+func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (push.Schedule, error) {
+	old, err := s.store.Schedule(ctx, tenant, id)
+	if err != nil {
+		return old, err
+	}
+	if err := s.Check(c, old).Err(); err != nil {
+		return old, err
+	}
+	var broken error
+	p, err := s.store.ChangeSchedule(ctx, tenant, id, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
+		var runs []push.Run
+		broken = nil
+		if c.moves() {
+			p, runs, broken = settle(p, now, s.cfg.Kept)
+			if again := broken == nil && !p.NextAt.IsZero() && !p.NextAt.After(now); again {
+				return p, runs, true
+			}
+		}
+		p, broken = c.apply(p, now)
+		return p, runs, false
+	})
+	return p, errors.Join(err, broken)
+}
+
+// moves reports whether the change can concern when a schedule happens.
+func (c Change) moves() bool {
+	return c.Cron != nil || c.TimeZone != nil || c.Paused != nil || c.Until != nil
+}
+
+// apply changes a schedule of which nothing is due.
+func (c Change) apply(p push.Schedule, now time.Time) (push.Schedule, error) {
+	n := c.on(p)
+	ended := p.NextAt.IsZero() && c.Until != nil
+	if ended || n.Cron != p.Cron || n.TimeZone != p.TimeZone {
+		n.Done = now
+	}
+	if n.Cron != p.Cron {
+		n = restart(n, now)
+	}
+	if !c.moves() {
+		return n, nil
+	}
+	times, err := timetable(&n)
+	if err == nil {
+		n.NextAt = next(&n, times)
+	}
+	return n, err
+}
+
+// Next returns the next n times at which a schedule will happen, if it is not paused then, or fewer if it ends.
+func (s *Service) Next(ctx context.Context, tenant, id uuid.UUID, n int) ([]time.Time, error) {
+	p, err := s.store.Schedule(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	times, err := timetable(&p)
+	if err != nil {
+		return nil, err
+	}
+	after := s.now()
+	if p.Done.After(after) {
+		after = p.Done
+	}
+	all := times.Take(after, n)
+	for i, at := range all {
+		if !p.Until.IsZero() && !at.Before(p.Until) {
+			return all[:i], nil
+		}
+	}
+	return all, nil
+}
