@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -118,6 +119,7 @@ type forecast struct {
 }
 
 func (f *forecast) add(b *booked) {
+	bulkhead.Yield()
 	if f.replay == nil || f.key != b.key || f.recipient != b.recipient {
 		f.key, f.recipient = b.key, b.recipient
 		f.replay = booking.NewReplay(booking.Standing{Terms: f.terms, Person: booking.Person{Person: b.person}})
