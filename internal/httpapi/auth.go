@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -69,7 +68,7 @@ func (k *keyCache) caller(r *http.Request, address func() string, scope string) 
 		return c, denied("the API key is unknown or expired")
 	case err != nil:
 		return c, err
-	case scope != "" && !slices.Contains(c.Scopes, scope):
+	case scope != "" && !push.Allows(c.Scopes, scope):
 		return c, &refusal{kind: forbidden, detail: "the API key lacks the scope " + scope}
 	}
 	return c, nil

@@ -71,6 +71,8 @@ func allowsNull(schemas huma.Registry, s *huma.Schema, place []any) bool {
 		}
 		if name, member := step.(string); !member {
 			s = s.Items
+		} else if more, ok := s.AdditionalProperties.(*huma.Schema); ok && s.Properties[name] == nil && more.Type != "" {
+			s = more
 		} else if s = s.Properties[name]; s == nil {
 			return true // a member of the caller's own
 		}
@@ -78,8 +80,9 @@ func allowsNull(schemas huma.Registry, s *huma.Schema, place []any) bool {
 	return s.Ref == "" && (s.Type == "" || s.Nullable)
 }
 
-// ofSomeLimits are members that are for other algorithms, or for limits about another subject.
-var ofSomeLimits = map[string]bool{"burst": true, "precision": true, "aligned": true, "refill": true}
+// ofSomeLimits are members that are for other algorithms, or for limits about another subject, or that are not given together
+// with send_at.
+var ofSomeLimits = map[string]bool{"local_time": true, "time_zone": true, "burst": true, "precision": true, "aligned": true, "refill": true}
 
 // complete demands that a body has every member that its schema names.
 func complete(t *testing.T, schemas huma.Registry, name string, s *huma.Schema, v any) {

@@ -20,6 +20,7 @@ import (
 const (
 	tagPushes     = "Pushes"
 	tagQuota      = "Quota"
+	tagRecipients = "Recipients"
 	tagLimits     = "Limits"
 	tagWebhooks   = "Webhooks"
 	tagOperations = "Operations"
@@ -45,6 +46,7 @@ func newOpenAPI() *huma.OpenAPI {
 		Tags: []*huma.Tag{
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
 			{Name: tagQuota, Description: "Read quotas. Nothing here books anything."},
+			{Name: tagRecipients, Description: "Say what is known of the people: zones, addresses, opt-outs, limits of their own."},
 			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,7 +25,19 @@ const (
 	ScopeQuota  = "quota:read"      // check quotas, see bookings
 	ScopeLimits = "limits:take"     // take from speed limits
 	ScopeHooks  = "webhooks:manage" // make, test and remove webhooks, see and repeat what they were sent
+
+	ScopeRecipientsRead  = "recipients:read"  // read what is said of recipients, and their timelines
+	ScopeRecipientsWrite = "recipients:write" // describe, import and erase recipients; reading as well
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
-var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks}
+var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite}
+
+// includes has, for a scope, the one that allows the same and more.
+var includes = map[string]string{ScopeRecipientsRead: ScopeRecipientsWrite}
+
+// Allows reports whether a key with these scopes may do what needs one of them.
+func Allows(scopes []string, scope string) bool {
+	more, ok := includes[scope]
+	return slices.Contains(scopes, scope) || ok && slices.Contains(scopes, more)
+}

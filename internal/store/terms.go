@@ -12,7 +12,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -234,20 +233,6 @@ func (r *peopleRead) collect(rows pgx.Rows) error {
 // Standing returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of a
 // recipient. It takes no lock.
 func (s *Store) Standing(ctx context.Context, who quota.Recipient, file booking.Terms) (booking.Standing, error) {
-	var of booking.Standing
-	err := s.read(ctx, who.Tenant, func(ctx context.Context, c reader) error {
-		var terms termsRead
-		t := terms.use(&s.terms, who.Tenant)
-		var people peopleRead
-		people.add(who.Tenant, push.RecipientKey(who.Tenant, who.ID))
-		b := &pgx.Batch{}
-		terms.queue(b).Query(terms.collect)
-		people.queue(b).Query(people.collect)
-		if err := c.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
-		of = booking.Standing{Terms: t.or(file), Person: people.found[who]}
-		return terms.check()
-	})
-	return of, err
+	terms, people, err := s.Standings(ctx, who.Tenant, []string{who.ID}, file)
+	return booking.Standing{Terms: terms, Person: people[who.ID]}, err
 }
