@@ -22,15 +22,26 @@ type Description struct {
 type Described struct {
 	Description
 	Created  bool
-	Canceled int   // pushes that waited, and that the recipient does not want
-	Days     []Day // of these
+	Canceled // those that the recipient does not want
+}
+
+// Erased is what became of a recipient who was forgotten.
+type Erased struct {
+	Rows int // from which something was erased
+	Canceled
+}
+
+// Canceled are pushes that waited, and do not any more.
+type Canceled struct {
+	Pushes int
+	Days   []Day // of their send times
 }
 
 // Cancel notes that a push for a time was canceled.
-func (d *Described) Cancel(at time.Time) {
-	d.Canceled++
-	if day := DayOf(at); !slices.Contains(d.Days, day) {
-		d.Days = append(d.Days, day)
+func (c *Canceled) Cancel(at time.Time) {
+	c.Pushes++
+	if day := DayOf(at); !slices.Contains(c.Days, day) {
+		c.Days = append(c.Days, day)
 	}
 }
 

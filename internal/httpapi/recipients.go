@@ -105,7 +105,7 @@ func (a *api) describe(c *call) error {
 		status = http.StatusCreated
 		c.w.setHeader("Location", recipientsPath+"/"+url.PathEscape(who.ID))
 	}
-	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Canceled})
+	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes})
 }
 
 // checkDescription adds what is wrong with a description beyond its form, of the members whose form is right.
@@ -120,6 +120,27 @@ func (a *api) checkDescription(d booking.Description, found *fieldErrors) {
 			found.add(one.Field, one.Message, value)
 		}
 	}
+}
+
+// erasedView is what became of a recipient who was forgotten.
+type erasedView struct {
+	Canceled int `json:"canceled" doc:"How many scheduled pushes were canceled."`
+	Erased   int `json:"erased" doc:"From how many rows something was erased: the recipient, pushes, attempts and events."`
+}
+
+// erase forgets a recipient.
+func (a *api) erase(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	who := c.recipientID(&bad)
+	if err := c.noBody(&bad); err != nil {
+		return err
+	}
+	erased, err := a.svc.Erase(c.r.Context(), who)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, erasedView{erased.Pushes, erased.Rows})
 }
 
 func (a *api) getDescription(c *call) error {
@@ -203,6 +224,12 @@ func (a *api) recipientRoutes(s *spec) []operation {
 		id: "get-recipient", method: http.MethodGet, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.getDescription,
 		summary: "Read a recipient", description: "Answers with what is known of a recipient.", params: []*huma.Param{recipientID()},
 		status: http.StatusOK, answer: "The recipient.", example: exampleDescription(), problems: []kind{notFound},
+	}, {
+		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.erase,
+		summary: "Forget a recipient",
+		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes can not be read any more. " +
+			"What was sent still counts in the quota of a recipient of this id. Repeat the request if it fails: it goes on.",
+		params: []*huma.Param{recipientID()}, status: http.StatusOK, answer: "Nothing is left.", example: erasedView{2, 14},
 	}}
 }
 

@@ -20,6 +20,7 @@ type recipientStore interface {
 	Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error)
 	Description(ctx context.Context, r quota.Recipient) (booking.Description, error)
 	Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) (all []booking.Description, more bool, err error)
+	Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error)
 }
 
 // Describe stores what a tenant says of some recipients, each of whom it names once, in the place of what it said before. What
@@ -49,6 +50,19 @@ func (s *Service) Description(ctx context.Context, r quota.Recipient) (booking.D
 // are more; with optedOut, of those alone who have opted out in any part.
 func (s *Service) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) ([]booking.Description, bool, error) {
 	return s.store.Descriptions(ctx, tenant, optedOut, after, limit)
+}
+
+// Erase forgets a recipient: see Erase of the package store. If it fails it may have erased a part, and can be called again.
+func (s *Service) Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error) {
+	erased, err := s.store.Erase(ctx, r)
+	s.cache.Forget(r)
+	for _, day := range erased.Days {
+		s.caps.forget(r.Tenant, day)
+	}
+	if err != nil {
+		return erased, fmt.Errorf("erase: %w", err)
+	}
+	return erased, nil
 }
 
 // CheckDescription says all that is wrong with a description whose form was already checked: zones and channels that there are

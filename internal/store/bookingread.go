@@ -182,6 +182,7 @@ func (r *bookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks
 		}
 	}
 	r.existing, err = s.readPushes(ctx, c, r.ids)
+	r.existing = slices.DeleteFunc(r.existing, func(p attempted) bool { return erased(p.Push) })
 	return err
 }
 

@@ -193,7 +193,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 		}
 	}
 	for _, send := range sends {
-		if d := found.of(send.key); d.Due.Tenant == send.tenant && d.Due.Recipient == send.recipient {
+		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // or erased
 			d.Sends = append(d.Sends, send.Booking)
 		}
 	}

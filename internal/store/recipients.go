@@ -118,7 +118,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		err := s.cancelSome(ctx, c, now, waiting, func(recipient string, kind quota.Kind) bool {
+		err := s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(recipient string, kind quota.Kind) bool {
 			i, ok := at[recipient]
 			return ok && all[i].OptOuts.Of(kind).Any()
 		}, func(recipient string, l liveRow) { described[at[recipient]].Cancel(l.sendAt) })
@@ -144,16 +144,16 @@ func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiti
 // cancelledAtOnce is how many pushes one statement cancels.
 const cancelledAtOnce = 2000
 
-// cancelSome cancels, of pushes that wait, those that are to be, in the transaction that has the locks of their recipients. It
-// tells of each that it has canceled.
+// cancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
+// locks of their recipients. It tells of each that it has canceled.
 func (s *Store) cancelSome(
-	ctx context.Context, c *pgxpool.Conn, now time.Time, waiting []liveRow,
+	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, waiting []liveRow,
 	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
 ) error {
 	pushes := s.layouts.pushes()
 	for table, order := range byTable(waiting, func(l liveRow) string { return pushes.at(l.sendAt) }) {
 		for part := range slices.Chunk(order, cancelledAtOnce) {
-			if err := s.cancelIn(ctx, c, now, table, waiting, part, unwanted, canceled); err != nil {
+			if err := s.cancelIn(ctx, c, how, now, table, waiting, part, unwanted, canceled); err != nil {
 				return err
 			}
 		}
@@ -163,7 +163,7 @@ func (s *Store) cancelSome(
 
 // cancelIn is cancelSome for pushes of one table.
 func (s *Store) cancelIn(
-	ctx context.Context, c *pgxpool.Conn, now time.Time, table string, waiting []liveRow, of []int,
+	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, table string, waiting []liveRow, of []int,
 	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
 ) error {
 	rows := make(map[uuid.UUID]liveRow, len(of))
@@ -197,7 +197,7 @@ func (s *Store) cancelIn(
 	for _, l := range chosen {
 		r.add(l)
 	}
-	ended, _ := c.Query(ctx, s.joiningOf(unwantedSQL).sql(table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
+	ended, _ := c.Query(ctx, s.joiningOf(how).sql(table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
 	_, err = pgx.ForEachRow(ended, []any{(*[16]byte)(&id)}, func() error {
 		canceled(whose[id], rows[id])
 		return nil
