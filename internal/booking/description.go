@@ -15,8 +15,26 @@ type Description struct {
 	Limits     map[string]int  // by the names of rules
 	Attributes json.RawMessage // an object; nil: one without members
 
+	Keep Members // that are left as they were
+
 	CreatedAt, UpdatedAt time.Time
 }
+
+// Members are some of the members of a description.
+type Members uint8
+
+// The members of a description.
+const (
+	TimeZone Members = 1 << iota
+	Addresses
+	Wishes // the opt-outs
+	Limits
+	Attributes
+	AllMembers = TimeZone | Addresses | Wishes | Limits | Attributes
+)
+
+// Has reports whether one is among them.
+func (m Members) Has(one Members) bool { return m&one != 0 }
 
 // Described is a description as it was stored.
 type Described struct {

@@ -29,7 +29,7 @@ func TestBody_NullMembers(t *testing.T) {
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
 	bodies, nulls := 0, 0
 	for _, op := range a.operations {
-		if op.RequestBody == nil {
+		if op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
 			continue
 		}
 		bodies++

@@ -98,6 +98,7 @@ func TestTenants_Isolated(t *testing.T) {
 		"POST /v1/limits/reset":                 `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"POST /v1/webhooks":                     `{"url":"https://example.com/other"}`,
 		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + b.in(-time.Hour) + `"}`,
+		"POST /v1/recipients/import":            "recipient,attribute.a\nanna-secret,mine\n",
 		"PUT /v1/recipients/anna-secret":        `{"time_zone":"Asia/Tokyo"}`,
 		"PATCH /v1/pushes/" + id:                `{"send_at":"` + b.in(2*time.Hour) + `"}`,
 	}
@@ -110,7 +111,11 @@ func TestTenants_Isolated(t *testing.T) {
 			continue
 		}
 		tested++
-		got := b.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+b.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
+		headers := []string{"Authorization", "Bearer " + b.other, "Idempotency-Key", "other-" + fmt.Sprint(tested)}
+		if strings.HasSuffix(path, "/import") {
+			headers = append(headers, "Content-Type", "text/csv")
+		}
+		got := b.send(method, path, bodies[method+" "+path], headers...)
 		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)

@@ -178,7 +178,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 		b := &pgx.Batch{}
 		terms.queue(b)
 		if len(people.keys) > 0 {
-			people.queue(b)
+			people.queue(s, b)
 		}
 		for _, r := range reads {
 			r.queue(b, spans)

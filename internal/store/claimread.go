@@ -179,7 +179,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 	b = &pgx.Batch{}
 	terms.queue(b).Query(terms.collect)
 	if len(people.keys) > 0 {
-		people.queue(b).Query(people.collect)
+		people.queue(s, b).Query(people.collect)
 	}
 	if err := cmp.Or(s.readBodies(ctx, c, live, b), terms.check()); err != nil {
 		return nil, err

@@ -20,13 +20,20 @@ import (
 // describedSQL says that something is known of a tenant's recipients. Whoever decides after this is committed looks.
 const describedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND NOT described`
 
-// describeSQL stores descriptions.
+// describeSQL stores descriptions. What is null of one is left as it was.
 const describeSQL = `
 	INSERT INTO recipients AS r (shard, tenant_id, recipient_key, recipient, time_zone, addresses, opt_out_all, opt_out_channels, opt_out_categories, limits, attributes)
-	SELECT n.recipient_key & 255, $1, n.recipient_key, n.recipient, n.time_zone, n.addresses::jsonb, n.opt_out_all,
-		ARRAY(SELECT jsonb_array_elements_text(n.channels::jsonb)), ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)), n.limits::jsonb, n.attributes::jsonb
+	SELECT n.recipient_key & 255, $1, n.recipient_key, n.recipient, coalesce(n.time_zone, old.time_zone, ''), coalesce(n.addresses::jsonb, old.addresses, '{}'),
+		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_all, false) ELSE n.opt_out_all END,
+		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_channels, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.channels::jsonb)) END,
+		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_categories, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)) END,
+		coalesce(n.limits::jsonb, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}')
 	FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[])
 		AS n (recipient_key, recipient, time_zone, addresses, opt_out_all, channels, categories, limits, attributes)
+	LEFT JOIN LATERAL (
+		SELECT * FROM recipients WHERE shard = ANY ($11::smallint[]) AND shard = (n.recipient_key & 255)::smallint AND recipient_key = n.recipient_key
+		OFFSET 0 -- keeps the next line from choosing another index
+	) old ON old.tenant_id = $1 AND old.recipient = n.recipient
 	ON CONFLICT (shard, recipient_key, tenant_id, recipient) DO UPDATE SET
 		time_zone = EXCLUDED.time_zone, addresses = EXCLUDED.addresses, opt_out_all = EXCLUDED.opt_out_all, opt_out_channels = EXCLUDED.opt_out_channels,
 		opt_out_categories = EXCLUDED.opt_out_categories, limits = EXCLUDED.limits, attributes = EXCLUDED.attributes, updated_at = statement_timestamp()
@@ -90,7 +97,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		s.locking(false).queue(b, locks)
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(describedSQL, [16]byte(tenant))
-		b.Queue(describeSQL, append([]any{[16]byte(tenant), keys}, describeArgs(all)...)...).Query(func(rows pgx.Rows) error {
+		b.Queue(s.joining(describeSQL), append(append([]any{[16]byte(tenant), keys}, describeArgs(all)...), shardsOf(keys...))...).Query(func(rows pgx.Rows) error {
 			var (
 				d       booking.Described
 				created bool
@@ -133,7 +140,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 
 // queueWaiting asks for what waits for recipients.
 func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]liveRow) {
-	b.Queue(waitingSQL, keys, [16]byte(tenant), shardsOf(keys...)).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(s.joining(waitingSQL), keys, [16]byte(tenant), shardsOf(keys...)).Query(func(rows pgx.Rows) (err error) {
 		*waiting, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
 			return l, row.Scan(&l.key, &l.sendAt, (*[16]byte)(&l.id), &l.plan)
 		})
@@ -209,25 +216,35 @@ func (s *Store) cancelIn(
 func describeArgs(all []booking.Description) []any {
 	n := len(all)
 	var (
-		ids, zones, addresses, channels, categories, limits, attributes = make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-		everything                                                      = make([]bool, n)
+		ids, everything                                            = make([]string, n), make([]bool, n)
+		zones, addresses, channels, categories, limits, attributes = make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	)
 	for i, d := range all {
-		ids[i], zones[i], everything[i] = d.Recipient, d.TimeZone, d.OptOuts.All
-		addresses[i], limits[i] = asJSON(d.Addresses, `{}`), asJSON(d.Limits, `{}`)
-		channels[i], categories[i] = asJSON(d.OptOuts.Channels, `[]`), asJSON(d.OptOuts.Categories, `[]`)
-		if attributes[i] = string(d.Attributes); d.Attributes == nil {
-			attributes[i] = `{}`
+		ids[i], everything[i] = d.Recipient, d.OptOuts.All
+		if !d.Keep.Has(booking.TimeZone) {
+			zones[i] = &d.TimeZone
+		}
+		if !d.Keep.Has(booking.Addresses) {
+			addresses[i] = asJSON(d.Addresses, `{}`)
+		}
+		if !d.Keep.Has(booking.Wishes) {
+			channels[i], categories[i] = asJSON(d.OptOuts.Channels, `[]`), asJSON(d.OptOuts.Categories, `[]`)
+		}
+		if !d.Keep.Has(booking.Limits) {
+			limits[i] = asJSON(d.Limits, `{}`)
+		}
+		if !d.Keep.Has(booking.Attributes) {
+			attributes[i] = asJSON(d.Attributes, `{}`)
 		}
 	}
 	return []any{ids, zones, addresses, everything, channels, categories, limits, attributes}
 }
 
 // asJSON writes a map or a list, and nothing for one that is nil.
-func asJSON(v any, nothing string) string {
+func asJSON(v any, nothing string) *string {
 	text, err := json.Marshal(v)
 	if err != nil || string(text) == "null" {
-		return nothing
+		return &nothing
 	}
-	return string(text)
+	return new(string(text))
 }

@@ -87,7 +87,7 @@ func (s *Store) Standings(ctx context.Context, tenant uuid.UUID, ids []string, f
 		}
 		b := &pgx.Batch{}
 		terms.queue(b).Query(terms.collect)
-		read.queue(b).Query(read.collect)
+		read.queue(s, b).Query(read.collect)
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}

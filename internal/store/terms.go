@@ -189,7 +189,10 @@ func (s *Store) Terms(tenant uuid.UUID, file booking.Terms) booking.Terms {
 // peopleSQL reads what is known of recipients.
 const peopleSQL = `
 	SELECT r.tenant_id, r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits
-	FROM recipients r WHERE r.shard = ANY ($3::smallint[]) AND r.recipient_key = ANY ($1::bigint[]) AND r.tenant_id = ANY ($2::uuid[])`
+	FROM unnest($1::bigint[]) AS k CROSS JOIN LATERAL (
+		SELECT * FROM recipients WHERE shard = ANY ($3::smallint[]) AND shard = (k & 255)::smallint AND recipient_key = k
+		OFFSET 0 -- keeps the next line from choosing another index
+	) r WHERE r.tenant_id = ANY ($2::uuid[])`
 
 // peopleRead are the recipients that a transaction wants to know more of.
 type peopleRead struct {
@@ -205,8 +208,8 @@ func (r *peopleRead) add(tenant uuid.UUID, key int64) {
 	}
 }
 
-func (r *peopleRead) queue(b *pgx.Batch) *pgx.QueuedQuery {
-	return b.Queue(peopleSQL, r.keys, r.tenants, shardsOf(r.keys...))
+func (r *peopleRead) queue(s *Store, b *pgx.Batch) *pgx.QueuedQuery {
+	return b.Queue(s.joining(peopleSQL), r.keys, r.tenants, shardsOf(r.keys...))
 }
 
 func (r *peopleRead) collect(rows pgx.Rows) error {
