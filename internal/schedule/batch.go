@@ -80,6 +80,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	}
 	for i := range members {
 		s.observe(o, members[i].Err)
+		s.noteRefusal(tenant, members[i].Request, o, members[i].Err)
 	}
 	return nil
 }

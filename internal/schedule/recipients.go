@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -21,6 +22,7 @@ type recipientStore interface {
 	Description(ctx context.Context, r quota.Recipient) (booking.Description, error)
 	Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) (all []booking.Description, more bool, err error)
 	Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error)
+	History(ctx context.Context, r quota.Recipient, from, until time.Time, most int) ([]booking.Past, []booking.Attempted, error)
 }
 
 // Describe stores what a tenant says of some recipients, each of whom it names once, in the place of what it said before. What
@@ -55,7 +57,7 @@ func (s *Service) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut b
 // Erase forgets a recipient: see Erase of the package store. If it fails it may have erased a part, and can be called again.
 func (s *Service) Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error) {
 	erased, err := s.store.Erase(ctx, r)
-	s.cache.Forget(r)
+	_ = s.cache.Erase(ctx, r) // what it still has names nobody, and expires
 	for _, day := range erased.Days {
 		s.caps.forget(r.Tenant, day)
 	}
