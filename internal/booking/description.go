@@ -55,6 +55,16 @@ type Canceled struct {
 	Days   []Day // of their send times
 }
 
+// Add adds others.
+func (c *Canceled) Add(others Canceled) {
+	c.Pushes += others.Pushes
+	for _, day := range others.Days {
+		if !slices.Contains(c.Days, day) {
+			c.Days = append(c.Days, day)
+		}
+	}
+}
+
 // Cancel notes that a push for a time was canceled.
 func (c *Canceled) Cancel(at time.Time) {
 	c.Pushes++

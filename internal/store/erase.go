@@ -145,7 +145,7 @@ func (e *erasure) waiting(ctx context.Context) error {
 				return err
 			}
 			done = n < erasedAtOnce
-			err := e.cancelSome(ctx, c, eraseWaitingSQL, now, found, func(recipient string, _ quota.Kind) bool { return recipient == e.who.ID }, func(_ string, l liveRow) {
+			_, err := e.cancelSome(ctx, c, eraseWaitingSQL, now, found, func(recipient string, _ quota.Kind) bool { return recipient == e.who.ID }, func(_ string, l liveRow) {
 				canceled = append(canceled, l.sendAt)
 			})
 			if err != nil {

@@ -58,13 +58,23 @@ func (s *Store) Describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		for n, i := range order {
 			these[n] = all[i]
 		}
-		done, err := s.describe(ctx, tenant, these)
-		for n, i := range order {
-			if err == nil {
-				described[i] = done[n]
+		for first, more := true, true; more; first = false {
+			var (
+				done []booking.Described
+				err  error
+			)
+			if done, more, err = s.describe(ctx, tenant, these); err != nil {
+				return err
+			}
+			for n, i := range order {
+				if first {
+					described[i] = done[n]
+				} else {
+					described[i].Add(done[n].Canceled)
+				}
 			}
 		}
-		return err
+		return nil
 	}
 	if !s.byShard() || len(all) == 1 {
 		order := make([]int, len(all))
@@ -81,8 +91,9 @@ func (s *Store) Describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 	return described, parts.Wait()
 }
 
-// describe is Describe in one transaction.
-func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) (described []booking.Described, err error) {
+// describe is Describe in one transaction. It reports whether there are more to be canceled than one can bear: then it is to be
+// called again. Until then none of them is sent, since claims look at the opt-outs.
+func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) (described []booking.Described, more bool, err error) {
 	keys := make([]int64, len(all))
 	at := make(map[string]int, len(all))
 	for i, d := range all {
@@ -125,7 +136,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		err := s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(recipient string, kind quota.Kind) bool {
+		more, err = s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(recipient string, kind quota.Kind) bool {
 			i, ok := at[recipient]
 			return ok && all[i].OptOuts.Of(kind).Any()
 		}, func(recipient string, l liveRow) { described[at[recipient]].Cancel(l.sendAt) })
@@ -135,7 +146,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		_, err = c.Exec(ctx, `commit`)
 		return err
 	})
-	return described, err
+	return described, more, err
 }
 
 // queueWaiting asks for what waits for recipients.
@@ -148,24 +159,31 @@ func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiti
 	})
 }
 
-// cancelledAtOnce is how many pushes one statement cancels.
-const cancelledAtOnce = 2000
+// How many pushes one statement looks at, to cancel them, and after how many that are canceled a transaction ends.
+const (
+	canceledAtOnce = 2000
+	mostCanceled   = 20_000
+)
 
 // cancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
-// locks of their recipients. It tells of each that it has canceled.
+// locks of their recipients. It tells of each that it has canceled, and reports whether there may be more.
 func (s *Store) cancelSome(
 	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, waiting []liveRow,
 	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
-) error {
-	pushes := s.layouts.pushes()
+) (more bool, err error) {
+	pushes, n := s.layouts.pushes(), 0
+	count := func(recipient string, l liveRow) {
+		n++
+		canceled(recipient, l)
+	}
 	for table, order := range byTable(waiting, func(l liveRow) string { return pushes.at(l.sendAt) }) {
-		for part := range slices.Chunk(order, cancelledAtOnce) {
-			if err := s.cancelIn(ctx, c, how, now, table, waiting, part, unwanted, canceled); err != nil {
-				return err
+		for part := range slices.Chunk(order, canceledAtOnce) {
+			if err := s.cancelIn(ctx, c, how, now, table, waiting, part, unwanted, count); err != nil || n >= mostCanceled {
+				return true, err
 			}
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // cancelIn is cancelSome for pushes of one table.

@@ -93,15 +93,32 @@ func TestDescribe_Collision(t *testing.T) {
 	b.wantStatus(t, bert, push.Scheduled)
 }
 
-// TestErase_Steps: a recipient with more pushes than one step erases, in several weeks and at the same time, is erased as a whole;
-// what others wait for is left, and what is booked meanwhile.
-func TestErase_Steps(t *testing.T) {
+// TestDescribe_Many: all of many pushes are canceled in one transaction.
+func TestDescribe_Many(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	n := 2500
-	if many := os.Getenv("MANY_PUSHES"); many != "" { // to measure
-		n, _ = strconv.Atoi(many)
+	n := many(2500)
+	b.bookMany(t, n)
+	began := time.Now()
+	described := b.describe(t, booking.Description{Recipient: "anna", OptOuts: booking.OptOuts{Categories: []string{""}, Channels: []string{"push"}}})
+	t.Logf("%d pushes in %s", n, time.Since(began))
+	if waits := ask[int](t, b.watch, `SELECT count(*) FROM live`); described.Pushes != n || waits != 0 {
+		t.Errorf("%d of %d pushes are canceled, %d wait", described.Pushes, n, waits)
 	}
+	b.audit(t, nil)
+}
+
+// many is how many pushes a test books: to measure, as many as MANY_PUSHES says.
+func many(usually int) int {
+	if n, err := strconv.Atoi(os.Getenv("MANY_PUSHES")); err == nil {
+		return n
+	}
+	return usually
+}
+
+// bookMany books so many pushes for anna, half of them at the same time.
+func (b *bundle) bookMany(t *testing.T, n int) {
+	t.Helper()
 	for from := 0; from < n; from += 500 {
 		o := booking.Order{Now: time.Now()}
 		for i := from; i < from+500; i++ {
@@ -115,6 +132,15 @@ func TestErase_Steps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestErase_Steps: a recipient with more pushes than one step erases, in several weeks and at the same time, is erased as a whole;
+// what others wait for is left, and what is booked meanwhile.
+func TestErase_Steps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := many(2500)
+	b.bookMany(t, n)
 	b.exec(t, `WITH l AS (DELETE FROM live WHERE push_id IN (SELECT push_id FROM live ORDER BY push_id LIMIT $1) RETURNING push_id)
 		UPDATE pushes SET status = 'canceled', freed = true FROM l WHERE id = push_id`, n/2)
 	kept := b.booked(t, "bert", time.Hour)
