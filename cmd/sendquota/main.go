@@ -36,13 +36,16 @@ var commands struct {
 	Schedules struct {
 		List listSchedules `cmd:"" help:"List the schedules with their next times (UTC), also those that have ended: by tenant, then by id. It shows no recipients and no messages."`
 	} `cmd:"" help:"Schedules: pushes that are sent again and again."`
+	Recipients struct {
+		Import importRecipients `cmd:"" help:"Describe recipients by a file of CSV or NDJSON, through the API. Exit status: 0 every line is stored, 1 some were rejected, 2 the import could not be made."`
+	} `cmd:"" help:"What is known of recipients."`
 	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
 	Dev   dev   `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
 }
 
 func main() {
 	cli.Main(&commands, "sendquota",
-		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit and policies the SENDQUOTA_CONFIG of the services; dev needs nothing.")
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit and policies the SENDQUOTA_CONFIG of the services; recipients import needs an API key, and dev nothing.")
 }
 
 // withStore runs work on the database of the environment.

@@ -107,7 +107,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	kind := KindOf(&c.Push)
 	wait := max(c.Push.NextAt.Sub(now), s.gate(OrNone(s.Terms, o.Policy).For(s.Person.Person, kind), now).Sub(now))
 	switch {
-	case s.Person.OptOuts.Of(kind).Any():
+	case s.Person.OptOuts.Of(kind).Any(), c.Push.Recipient == "": // the recipient was erased meanwhile
 		c.Outcome = Unwanted
 	case !now.Before(c.Push.ExpiresAt):
 		c.Outcome = TooLate

@@ -7,11 +7,13 @@ import (
 )
 
 // checkFields is a quota check: what a quota depends on.
-var checkFields = table[form]{schemaName: "Question", fields: []field[form]{
+var checkFields = table[form]{schemaName: "Question", check: checkWhen, fields: []field[form]{
 	pushFields.described("recipient", "The person whose quota is checked."),
 	pushFields.described("channel", "Default: the first channel that is configured."),
 	pushFields.described("category", ""),
 	pushFields.described("send_at", "When it would be sent, with a zone. Default: now."),
+	pushFields.described("local_time", "When it would be sent, by the clocks of time_zone, instead of send_at."),
+	pushFields.fields[pushFields.find("time_zone")],
 }}
 
 // checkView is what a submit would meet.

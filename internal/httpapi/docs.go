@@ -109,13 +109,28 @@ func docsOf(op *huma.Operation, schemas huma.Registry) docsOperation {
 		v.Params = append(v.Params, docsField{Name: p.Name, In: p.In, Type: typeOf(p.Schema, schemas), Description: p.Description, Required: p.Required})
 	}
 	if op.RequestBody != nil {
-		media := op.RequestBody.Content["application/json"]
-		v.Fields, v.Request = docsFields(media.Schema, schemas), indented(media.Example)
+		if media := op.RequestBody.Content["application/json"]; media != nil {
+			v.Fields, v.Request = docsFields(media.Schema, schemas), indented(media.Example)
+		} else {
+			v.Request = textsOf(op.RequestBody)
+		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		v.Answers = append(v.Answers, docsAnswerOf(status, op.Responses[status]))
 	}
 	return v
+}
+
+// textsOf are the examples of a body that is not JSON.
+func textsOf(body *huma.RequestBody) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(body.Content)) {
+		if raw, ok := body.Content[name].Example.(json.RawMessage); ok {
+			text, _ := unquote(raw)
+			texts = append(texts, name+"\n"+text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 func docsAnswerOf(status string, r *huma.Response) docsAnswer {

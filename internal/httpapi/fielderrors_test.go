@@ -59,7 +59,7 @@ func TestFieldErrors(t *testing.T) {
 		{"nothing there", submit(`{}`), nil, 422, []string{"body.message", "is required", "", "body.recipient", "is required", ""}},
 		{"unknown fields", with(`"foo":1,"Channel":"push"`), nil, 422, []string{"body.Channel", "unexpected", "push", "body.foo", "unexpected", "1"}},
 		{"local time", with(`"local_time":"09:00","time_zone":"Europe/Berlin","send_at":"` + in(time.Hour) + `"`), nil, 422,
-			[]string{"body.local_time", "not supported", "09:00", "body.time_zone", "use send_at", "Europe/Berlin"}},
+			[]string{"body.local_time", "must be a local time", "09:00"}},
 		{"wrong types", submit(`{"recipient":5,"message":"x","channel":null,"category":[],"send_at":1,"to":{},"metadata":[1],"on_conflict":true,"expires_at":false,"latest":0}`), nil, 422,
 			[]string{"body.category", "string", "[]", "body.channel", "string", "null", "body.expires_at", "string", "false", "body.latest", "string", "0",
 				"body.message", "object", "x", "body.metadata", "object", "[1]", "body.on_conflict", "string", "true", "body.recipient", "string", "5",

@@ -33,6 +33,8 @@ type responseRecorder struct {
 
 	stopping func() bool // see Config
 
+	whole context.Context // of a request that may take longer than others
+
 	room [4]string // for values of headers
 	used int
 }
@@ -87,7 +89,7 @@ const unmatched = "unmatched"
 // ServeHTTP gives a request its id and its deadline, has the router serve it, and reports on it.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.cfg.Now()
-	rec := &responseRecorder{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping}
+	rec := &responseRecorder{ResponseWriter: w, id: requestID(r), route: unmatched, stopping: a.cfg.Stopping, whole: r.Context()}
 	rec.setHeader("X-Request-Id", rec.id)
 	harden(w.Header(), r.URL.Path)
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)

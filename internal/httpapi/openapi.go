@@ -21,6 +21,7 @@ const (
 	tagPushes     = "Pushes"
 	tagQuota      = "Quota"
 	tagPolicy     = "Policy"
+	tagRecipients = "Recipients"
 	tagLimits     = "Limits"
 	tagWebhooks   = "Webhooks"
 	tagSchedules  = "Schedules"
@@ -48,6 +49,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
 			{Name: tagQuota, Description: "Read quotas. Nothing here books anything."},
 			{Name: tagPolicy, Description: "Rules, categories and quiet hours of your own."},
+			{Name: tagRecipients, Description: "Say what is known of the people: zones, addresses, opt-outs, limits of their own."},
 			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
 			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},

@@ -66,7 +66,9 @@ func TestOpenAPI_Complete(t *testing.T) {
 			}
 		}
 		if op.RequestBody != nil {
-			fits(t, doc, name+" request", op.RequestBody.Content["application/json"], huma.ModeWriteToServer)
+			for _, media := range op.RequestBody.Content {
+				fits(t, doc, name+" request", media, huma.ModeWriteToServer)
+			}
 		}
 		for status, r := range op.Responses {
 			for _, media := range r.Content {

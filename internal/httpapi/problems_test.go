@@ -78,6 +78,7 @@ func TestProblem_PostgresDown(t *testing.T) {
 			{"POST", "/v1/pushes", body}, {"POST", "/v1/pushes/batch", `{"pushes":[` + body + `]}`}, {"GET", "/v1/pushes", ""}, {"GET", id, ""},
 			{"POST", id + "/cancel", ""}, {"PATCH", id, `{"send_at":"` + b.in(time.Hour) + `"}`}, {"POST", "/v1/quota/check", `{"recipient":"a"}`},
 			{"GET", "/v1/recipients/a/quota", ""}, {"GET", "/v1/recipients/a/slots", ""},
+			{"PUT", "/v1/recipients/a", `{}`}, {"GET", "/v1/recipients/a", ""}, {"GET", "/v1/recipients", ""}, {"DELETE", "/v1/recipients/a", ""}, {"GET", "/v1/recipients/a/timeline", ""},
 			{"POST", "/v1/webhooks", `{"url":"https://example.com"}`}, {"GET", "/v1/webhooks", ""}, {"GET", hook, ""}, {"DELETE", hook, ""},
 			{"GET", "/v1/policy", ""}, {"PUT", "/v1/policy", `{}`}, {"PUT", "/v1/policy?forecast=true", `{}`}, {"DELETE", "/v1/policy", ""}, {"GET", "/v1/policy/versions", ""},
 			{"GET", "/v1/policy/shadow", ""}, {"GET", "/v1/policy/operations/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", ""},

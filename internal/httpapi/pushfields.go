@@ -1,6 +1,10 @@
 package httpapi
 
-import "time"
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+)
 
 // The bounds of a push's texts, in bytes.
 const (
@@ -11,7 +15,7 @@ const (
 )
 
 // pushFields is the body of a submit: a row for each member of a push.
-var pushFields = table[form]{schemaName: "NewPush", fields: []field[form]{
+var pushFields = table[form]{schemaName: "NewPush", check: checkWhen, fields: []field[form]{
 	{"recipient", required, text(func(f *form, s string) { f.Recipient = s }, 1, maxRecipient),
 		"The person whose quota is used: an id of your choice, 1 to 128 printable bytes.", "user-42"},
 	{"message", required, anyObject(func(f *form, raw []byte) { f.Message = raw }).shaped(&messageFields),
@@ -22,6 +26,10 @@ var pushFields = table[form]{schemaName: "NewPush", fields: []field[form]{
 		"A label of your choice, at most 64 printable bytes.", "marketing"},
 	{"send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
 		"When to send, with a zone. A fraction of a second is rounded up. Default: now.", "2026-12-01T09:00:00+01:00"},
+	{"local_time", optional, localMoment(func(f *form, t time.Time) { f.LocalTime = t }),
+		"When to send, by the clocks of time_zone, instead of send_at. A time that the clocks leave out in spring is the first instant after the gap; one that comes twice in autumn is the first of the two. Seconds may be left out.", localExample},
+	{"time_zone", optional, text(func(f *form, s string) { f.TimeZone = s }, 0, maxZone),
+		"The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.", "Asia/Tokyo"},
 	{"to", optional, text(func(f *form, s string) { f.To = s }, 0, maxTo),
 		"The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.", "+4512345678"},
 	{"expires_at", optional, moment(func(f *form, t time.Time) { f.ExpiresAt = t }),
@@ -42,3 +50,13 @@ var messageFields = table[struct{}]{schemaName: "Message", open: true, fields: [
 	{"aps", optional, anything(), "For APNs: members to add to aps, such as sound and badge.", nil},
 	{"data", optional, anything(), "Any JSON. For FCM and APNs, an object: its members are for the app.", nil},
 }}
+
+// checkWhen finds what the members that say when to send say together.
+func checkWhen(f *form, text []byte, errs *fieldErrors) {
+	switch {
+	case !f.LocalTime.IsZero() && !f.SendAt.IsZero():
+		errs.add("local_time", "must not be given together with send_at", asWritten(text, invalid.FieldError{Field: "local_time", Value: ""}))
+	case f.TimeZone != "" && f.LocalTime.IsZero() && !errs.has("local_time"):
+		errs.add("time_zone", "must not be given without local_time", shown(f.TimeZone))
+	}
+}

@@ -68,14 +68,11 @@ func (a *api) recipientQuota(c *call) error {
 
 // subject reads whose quota is meant, and tests the channel that is meant.
 func (a *api) subject(c *call, channel string, bad *fieldErrors) quota.Recipient {
-	id := c.param("id")
-	if message := unfit(id, 1, maxRecipient); message != "" {
-		bad.add("path.id", message, shown(validUTF8(id)))
-	}
+	who := c.recipientID(bad)
 	if channel != "" && !slices.Contains(a.svc.Channels(), channel) {
 		badParameter(bad, "channel", "unknown channel; the channels are: "+strings.Join(a.svc.Channels(), ", "), channel)
 	}
-	return quota.Recipient{Tenant: c.caller.Tenant, ID: id}
+	return who
 }
 
 // ceilSecond rounds up to the resolution of send times.

@@ -3,13 +3,24 @@ package httpapi
 import (
 	"net/http"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// moveFields has the only member of a push that can be changed.
-var moveFields = table[form]{schemaName: "NewTime", refuse: unchangeable, fields: []field[form]{
-	{"send_at", required, moment(func(f *form, t time.Time) { f.SendAt = t }),
-		"When to send instead, with a zone. A fraction of a second is rounded up.", "2026-12-01T10:00:00Z"},
+// moveFields has what can be changed of a push: when it is sent.
+var moveFields = table[form]{schemaName: "NewTime", refuse: unchangeable, check: checkNewTime, fields: []field[form]{
+	{"send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
+		"When to send instead, with a zone. A fraction of a second is rounded up. Required, unless there is local_time.", "2026-12-01T10:00:00Z"},
+	pushFields.described("local_time", "When to send instead, by the clocks of time_zone, in the place of send_at."),
+	pushFields.fields[pushFields.find("time_zone")],
 }}
+
+// checkNewTime wants a new time.
+func checkNewTime(f *form, text []byte, errs *fieldErrors) {
+	if checkWhen(f, text, errs); f.SendAt.IsZero() && f.LocalTime.IsZero() && !errs.has("send_at") && !errs.has("local_time") {
+		errs.add("send_at", "is required, or local_time", nil)
+	}
+}
 
 func unchangeable(name string, raw []byte, errs *fieldErrors) bool {
 	if pushFields.find(name) < 0 {
@@ -31,7 +42,7 @@ func (a *api) reschedule(c *call) error {
 	if err != nil {
 		return err
 	}
-	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, f.SendAt, c.caller.Caps)
+	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, c.caller.Caps)
 	if err != nil {
 		return &aboutPush{error: f.explain("body", err), push: res.Push}
 	}

@@ -14,7 +14,6 @@ import (
 const (
 	maxScheduleName = 128
 	maxCron         = 256
-	maxZone         = 64
 	maxExpiresAfter = 8760 * time.Hour
 )
 

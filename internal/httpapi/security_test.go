@@ -104,6 +104,8 @@ func TestTenants_Isolated(t *testing.T) {
 		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + b.in(-time.Hour) + `"}`,
 		"POST /v1/schedules":                    `{"cron":"@daily","push":{"recipient":"anna-secret","message":{}}}`,
 		"PATCH /v1/schedules/" + schedule:       `{"paused":true}`,
+		"POST /v1/recipients/import":            "recipient,attribute.a\nanna-secret,mine\n",
+		"PUT /v1/recipients/anna-secret":        `{"time_zone":"Asia/Tokyo"}`,
 		"PATCH /v1/pushes/" + id:                `{"send_at":"` + b.in(2*time.Hour) + `"}`,
 	}
 	tested := 0
@@ -117,11 +119,17 @@ func TestTenants_Isolated(t *testing.T) {
 			continue
 		}
 		tested++
-		got := b.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+b.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
+		headers := []string{"Authorization", "Bearer " + b.other, "Idempotency-Key", "other-" + fmt.Sprint(tested)}
+		if strings.HasSuffix(path, "/import") {
+			headers = append(headers, "Content-Type", "text/csv")
+		}
+		got := b.send(method, path, bodies[method+" "+path], headers...)
 		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasSuffix(path, change) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
 			}
+		} else if path == "/v1/recipients/anna-secret" && got.status == http.StatusNotFound {
+			continue // before the tenant describes its own
 		} else if got.status/100 != 2 {
 			t.Errorf("%s %s: %d %s", method, path, got.status, got.text) // the tenant's own view, which is empty or new
 		}

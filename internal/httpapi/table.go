@@ -93,8 +93,6 @@ func (o *table[T]) unknown(name string, raw []byte, deep bool, errs *fieldErrors
 	case deep:
 		errs.add(name, tooDeep, nil)
 	case o.refuse != nil && o.refuse(name, raw, errs):
-	case name == "local_time" || name == "time_zone":
-		errs.addJSON(name, "is not supported by this version; use send_at with a zone", raw)
 	default:
 		errs.addJSON(name, "unexpected property", raw)
 	}

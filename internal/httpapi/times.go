@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 const timeExample = "2026-12-01T09:00:00Z"
@@ -84,4 +86,21 @@ func maybe(t time.Time) *string {
 	}
 	s := stamp(t)
 	return &s
+}
+
+const localExample = "2026-12-01T09:00:00"
+
+// localMoment reads a local time without a zone.
+func localMoment[T any](set func(*T, time.Time)) value[T] {
+	schema := huma.Schema{Type: huma.TypeString, Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?$`}
+	return scalar(set, schema, func(text string) (time.Time, string) {
+		t, err := zone.ParseLocal(text)
+		switch {
+		case err != nil:
+			return t, err.Error()
+		case t.Year() < 2:
+			return t, "must lie in the years 2 to 9999"
+		}
+		return t, ""
+	})
 }

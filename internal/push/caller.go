@@ -26,6 +26,9 @@ const (
 	ScopeLimits = "limits:take"     // take from speed limits
 	ScopeHooks  = "webhooks:manage" // make, test and remove webhooks, see and repeat what they were sent
 
+	ScopeRecipientsRead  = "recipients:read"  // read what is said of recipients, and their timelines
+	ScopeRecipientsWrite = "recipients:write" // describe, import and erase recipients; includes reading
+
 	ScopePolicyRead  = "policy:read"  // see the policy, its versions and what its shadow rules count
 	ScopePolicyWrite = "policy:write" // change the policy; includes policy:read
 
@@ -35,11 +38,14 @@ const (
 
 // Scopes lists all scopes; a key made without a choice has them all.
 var Scopes = []string{
-	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite,
+	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
+	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite,
 }
 
 // includes are the scopes that another one includes.
-var includes = map[string]string{ScopePolicyRead: ScopePolicyWrite, ScopeCampaignsRead: ScopeCampaignsWrite}
+var includes = map[string]string{
+	ScopeRecipientsRead: ScopeRecipientsWrite, ScopePolicyRead: ScopePolicyWrite, ScopeCampaignsRead: ScopeCampaignsWrite,
+}
 
 // May reports whether the key has a scope, or one that includes it.
 func (c *Caller) May(scope string) bool {

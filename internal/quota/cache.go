@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,8 @@ import (
 type Cache struct {
 	redis *redisscript.Runner
 	later groupcommit.Group[redisscript.Call, struct{}]
+
+	refused groupcommit.Group[refusal, struct{}]
 }
 
 // Recipient is the owner of bookings: the tenant and the tenant's own id.
@@ -92,6 +95,7 @@ func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
 			return make([]struct{}, len(calls)), err
 		},
 	}
+	c.refused = groupcommit.Group[refusal, struct{}]{MaxWeight: refusalsAtOnce, MaxWaiting: waitingRefusals, Pause: gather, Run: c.keepRefusals}
 	return c
 }
 
@@ -172,7 +176,9 @@ func (c *Cache) Release(r Recipient, b Booking) {
 }
 
 // Flush waits until everything is told that was to be told later. The error is that of ctx.
-func (c *Cache) Flush(ctx context.Context) error { return c.later.Flush(ctx) }
+func (c *Cache) Flush(ctx context.Context) error {
+	return errors.Join(c.later.Flush(ctx), c.refused.Flush(ctx))
+}
 
 // run runs a script that looks at so many bookings at most. It returns nothing if that fails.
 func (c *Cache) run(r Recipient, script *redisscript.Script, bookings int, args ...any) []int64 {
@@ -198,8 +204,10 @@ func (c *Cache) tell(r Recipient, script *redisscript.Script, weight int, args .
 }
 
 // keys are those of a recipient, in one cluster slot. They are of fixed size and hold nothing that names a person.
-func keys(prefix string, r Recipient) []string {
+func keys(prefix string, r Recipient) []string { return []string{tag(prefix, r) + ":bookings"} }
+
+// tag begins the keys of a recipient.
+func tag(prefix string, r Recipient) string {
 	h := sha256.Sum256([]byte(r.ID))
-	tag := prefix + "{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"
-	return []string{tag + ":bookings"}
+	return prefix + "{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"
 }

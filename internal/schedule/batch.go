@@ -40,6 +40,10 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	planned := make([]int, 0, len(members))
 	first := replay{Service: s, tenant: tenant, o: o}
 	faulty := false
+	known, err := s.standingsOf(ctx, tenant, members)
+	if err != nil {
+		return fmt.Errorf("read the zones of a batch: %w", err)
+	}
 	for i := range members {
 		bulkhead.Yield()
 		m := &members[i]
@@ -47,7 +51,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
-		d, err := s.plan(ctx, tenant, m.Request)
+		d, err := s.planFor(ctx, tenant, m.Request, s.cfg.Check, known)
 		if err != nil {
 			m.Result, m.Err = first.answer(ctx, strconv.Itoa(i), err)
 			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {
@@ -76,6 +80,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	}
 	for i := range members {
 		s.observe(o, members[i].Err)
+		s.noteRefusal(tenant, members[i].Request, o, members[i].Err)
 	}
 	return nil
 }

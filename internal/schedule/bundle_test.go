@@ -200,3 +200,8 @@ func (b *bundle) read(t testing.TB, id uuid.UUID) push.Push {
 	}
 	return p
 }
+
+// Reschedule moves a push to an instant.
+func (b *bundle) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time, own push.OwnCaps) (schedule.Result, error) {
+	return b.Service.Reschedule(ctx, tenant, id, schedule.When{SendAt: to}, own)
+}

@@ -30,14 +30,16 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 
 // Reschedule moves a push that still waits to another send time, under the tenant's own caps: a move can bring a
 // recipient to a full day. Its errors are those of Submit, and [push.ErrNotReschedulable], which comes with the push.
-func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time, own push.OwnCaps) (Result, error) {
+func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When, own push.OwnCaps) (Result, error) {
 	p, err := s.store.Push(ctx, tenant, id)
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
 	}
 	who, now, old := quota.Recipient{Tenant: tenant, ID: p.Recipient}, s.now().UTC(), booking.DayOf(p.SendAt)
 	var bad invalid.FieldErrors
-	p.SendAt = s.sendTime(to, now, &bad)
+	if p.SendAt, err = s.when(ctx, to, who, nil, now, &bad); err != nil {
+		return Result{}, fmt.Errorf("reschedule: %w", err)
+	}
 	p.RequestedSendAt = p.SendAt
 	if p.TTL == 0 {
 		checkExpiry(p.ExpiresAt, p.SendAt, now, &bad)
@@ -46,7 +48,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	case p.Status != push.Scheduled:
 		return Result{Push: p}, push.ErrNotReschedulable
 	case len(bad) > 0:
-		return Result{}, about("send_at", stamp(to), bad)
+		return Result{}, about(to, bad)
 	}
 	caps := own.Over(s.cfg.Caps)
 	caps.PendingPushes = 0 // it stays one
@@ -88,14 +90,17 @@ func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (d book
 	return d, err
 }
 
-// about says of the one field that the caller sent what is wrong with the push.
-func about(field, value string, bad invalid.FieldErrors) error {
+// about says of the fields that the caller sent what is wrong with the push.
+func about(to When, bad invalid.FieldErrors) error {
 	for i := range bad {
 		f := &bad[i]
-		if f.Field != field {
+		if f.Field == "time_zone" {
+			continue
+		}
+		if f.Field != to.field() {
 			f.Message = fmt.Sprintf("the push's %s, %v, %s", f.Field, f.Value, f.Message)
 		}
-		f.Field, f.Value = field, value
+		f.Field, f.Value = to.field(), to.written()
 	}
 	return bad
 }

@@ -35,7 +35,7 @@ func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any(
 // Check says whether a push could be booked now for the request's recipient and send time, as Submit would decide. IT
 // BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
-	d, err := s.planFor(ctx, tenant, r, nil) // a question has no address and no message
+	d, err := s.planFor(ctx, tenant, r, nil, nil) // a question has no address and no message
 	if err != nil {
 		return nil, err
 	}

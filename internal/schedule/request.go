@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +20,9 @@ type Request struct {
 	Recipient, Channel, Category, To string
 	Message, Metadata                json.RawMessage
 
-	SendAt    time.Time // zero: now
+	SendAt    time.Time // zero: LocalTime, or now
+	LocalTime time.Time // see [When]
+	TimeZone  string    // of LocalTime
 	ExpiresAt time.Time // zero: the default time to live
 	Defer     bool      // a conflict moves it to the next free time
 	Latest    time.Time // but not after this; zero: as late as any push may be
@@ -48,13 +49,13 @@ func (s *Service) Validate(ctx context.Context, tenant uuid.UUID, r Request) inv
 
 // plan turns a request into a draft, or says all that is wrong with it.
 func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
-	return s.planFor(ctx, tenant, r, s.cfg.Check)
+	return s.planFor(ctx, tenant, r, s.cfg.Check, nil)
 }
 
-// planFor is plan with another check of what the provider would refuse, or nil.
+// planFor is plan with another check of what the provider would refuse, or nil, and with what is known of recipients.
 func (s *Service) planFor(
-	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors,
-) (booking.Draft, error) {
+	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known standings,
+) (d booking.Draft, err error) {
 	now := s.clock(&r)
 	var bad invalid.FieldErrors
 	p := push.Push{
@@ -69,7 +70,9 @@ func (s *Service) planFor(
 		}
 		bad = append(bad, faults...)
 	}
-	p.SendAt = s.sendTime(r.SendAt, now, &bad)
+	if p.SendAt, err = s.when(ctx, r.when(), quota.Recipient{Tenant: tenant, ID: r.Recipient}, known, now, &bad); err != nil {
+		return d, err
+	}
 	p.RequestedSendAt = p.SendAt
 	latest := now.Add(s.cfg.MaxHorizon).Truncate(quota.Second)
 	if r.ExpiresAt.IsZero() {
@@ -78,7 +81,7 @@ func (s *Service) planFor(
 		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	d := booking.Draft{Push: p, Last: latest, NeedsAddress: len(noAddress) > 0}
+	d = booking.Draft{Push: p, Last: latest, NeedsAddress: len(noAddress) > 0}
 	if r.Defer {
 		d.Latest = latest
 		if !r.Latest.IsZero() {
@@ -105,27 +108,9 @@ func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
 		return s.cfg.Channels[0]
 	}
 	if !slices.Contains(s.cfg.Channels, name) {
-		bad.Add("channel", name, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
+		bad.Add("channel", name, "%s", s.unknownChannel())
 	}
 	return name
-}
-
-// sendTime rounds a send time up to a second. A push without one is due in the running second, at once.
-func (s *Service) sendTime(t, now time.Time, bad *invalid.FieldErrors) time.Time {
-	if t.IsZero() {
-		return now.Truncate(quota.Second)
-	}
-	up := t.UTC().Truncate(quota.Second)
-	if up.Before(t) {
-		up = up.Add(quota.Second)
-	}
-	switch {
-	case up.Before(now.Add(-time.Minute)):
-		bad.Add("send_at", stamp(t), "must not be more than a minute in the past; it is now %s", stamp(now.Truncate(quota.Second)))
-	case up.After(now.Add(s.cfg.MaxHorizon)):
-		bad.Add("send_at", stamp(t), "must not be more than %s ahead; it is now %s", s.cfg.MaxHorizon, stamp(now.Truncate(quota.Second)))
-	}
-	return up
 }
 
 func checkExpiry(expires, sendAt, now time.Time, bad *invalid.FieldErrors) {

@@ -55,6 +55,7 @@ type pushStore interface {
 	booker
 	bookingReader
 	usageStore
+	recipientStore
 	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
@@ -73,6 +74,7 @@ type booker interface {
 type bookingReader interface {
 	Terms(tenant uuid.UUID, file booking.Terms) booking.Terms
 	Standing(ctx context.Context, r quota.Recipient, file booking.Terms) (booking.Standing, error)
+	Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (booking.Terms, map[string]booking.Person, error)
 	Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) (held []booking.Held, of booking.Standing, all bool, err error)
 	Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool) (held []booking.Held, complete time.Time, err error)
 	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool) (line quota.Timeline, complete time.Time, err error)

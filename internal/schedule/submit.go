@@ -37,6 +37,7 @@ type Result struct {
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	res, err := s.submit(ctx, tenant, r, o)
 	s.observe(o, err)
+	s.noteRefusal(tenant, r, o, err)
 	return res, err
 }
 

@@ -49,7 +49,7 @@ func (c auditCut) pushQuery() auditQuery {
 			{"times", `p.updated_at < p.created_at OR NOT (isfinite(p.send_at) AND isfinite(p.next_at) AND isfinite(p.expires_at))`,
 				`format('requested_send_at %s, send_at %s, next_at %s, expires_at %s, created_at %s, updated_at %s', p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.created_at, p.updated_at)`},
 			{"unknown-tenant", `t.id IS NULL`, `'there is no such tenant'`},
-			{"recipient-key", `int8send(p.recipient_key) <> ` + keyBytes,
+			{"recipient-key", `p.recipient <> '' AND int8send(p.recipient_key) <> ` + keyBytes,
 				`format('its recipient_key is %s, and that of its recipient is %s', p.recipient_key, ` + wantedKey + `)`},
 		},
 	}

@@ -129,7 +129,7 @@ func (r *bookingRead) start(ctx context.Context, s *Store, c *pgxpool.Conn, lock
 	b.Queue(`SELECT clock_timestamp()`)
 	r.terms.queue(b)
 	if len(r.people.keys) > 0 {
-		r.people.queue(b)
+		r.people.queue(s, b)
 	}
 	if len(r.requests) > 0 {
 		b.Queue(s.layouts.keyedTables(), r.requests)
@@ -182,6 +182,7 @@ func (r *bookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks
 		}
 	}
 	r.existing, err = s.readPushes(ctx, c, r.ids)
+	r.existing = slices.DeleteFunc(r.existing, func(p attempted) bool { return erased(p.Push) })
 	return err
 }
 

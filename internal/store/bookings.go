@@ -46,7 +46,7 @@ var bookingsSQL = `
 			AND send_at > q.since AND send_at < q.until
 		LIMIT q.most -- also keeps the next line from choosing another index
 	) p
-	WHERE p.tenant_id = q.tenant_id AND p.recipient = q.recipient
+	WHERE p.tenant_id = q.tenant_id AND p.recipient IN (q.recipient, '') -- or erased
 	ORDER BY q.i, p.send_at, p.id`
 
 // withKinds has a statement that reads bookings read the kinds of their pushes, too.
@@ -179,7 +179,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 		b := &pgx.Batch{}
 		terms.queue(b)
 		if len(people.keys) > 0 {
-			people.queue(b)
+			people.queue(s, b)
 		}
 		if !certain {
 			b.Queue(countSQL)
@@ -220,7 +220,7 @@ var inOrderSQL = `
 		WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
 		ORDER BY send_at LIMIT $6
 	) p
-	WHERE p.tenant_id = $2 AND p.recipient = $3
+	WHERE p.tenant_id = $2 AND p.recipient IN ($3, '') -- or erased
 	ORDER BY p.send_at, p.id LIMIT $6`
 
 // Bookings returns the places that a recipient holds strictly between from and until, by time. It sees what was

@@ -179,7 +179,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 	b = &pgx.Batch{}
 	terms.queue(b).Query(terms.collect)
 	if len(people.keys) > 0 {
-		people.queue(b).Query(people.collect)
+		people.queue(s, b).Query(people.collect)
 	}
 	if err := cmp.Or(s.readBodies(ctx, c, live, b), terms.check()); err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 		}
 	}
 	for _, send := range sends {
-		if d := found.of(send.key); d.Due.Tenant == send.tenant && d.Due.Recipient == send.recipient {
+		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // or erased
 			d.Sends = append(d.Sends, send.Booking)
 		}
 	}

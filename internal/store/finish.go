@@ -46,7 +46,7 @@ var finishSQL = tells(`
 		UPDATE {pushes} p SET
 			status = o.status, freed = o.status = 'failed', plan = p.plan + 1, attempts = o.attempts, next_at = coalesce(o.next_at, p.next_at),
 			attempted_at = coalesce(p.attempted_at, o.started_at),
-			last_error = o.reason, possibly_delivered = p.possibly_delivered OR o.outcome = 'unknown', updated_at = statement_timestamp()
+			last_error = `+unlessErased(`o.reason`, `p.recipient`)+`, possibly_delivered = p.possibly_delivered OR o.outcome = 'unknown', updated_at = statement_timestamp()
 		FROM (SELECT * FROM over UNION ALL SELECT * FROM waits) o
 		WHERE {p.shard} = ANY ($13::smallint[]) AND p.id = o.push_id
 		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, o.*{whole}
@@ -56,7 +56,7 @@ var finishSQL = tells(`
 		SELECT recipient_key & 255, id, attempts, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
 			CASE WHEN reaped THEN lease_until ELSE statement_timestamp() END,
 			CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', statement_timestamp()) END,
-			outcome, provider_message_id, error
+			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+unlessErased(`error`, `recipient`)+`
 		FROM ended
 	){told}
 	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+deferred+` ELSE 'push.' || status END`)

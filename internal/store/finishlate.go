@@ -23,7 +23,8 @@ var lateSQL = `
 	WITH recorded AS (
 		UPDATE {sends} s SET
 			handed_at = CASE WHEN n.handed_us > 0 THEN least(s.started_at + n.handed_us * interval '1 microsecond', statement_timestamp()) END,
-			outcome = 'delivered', provider_message_id = n.provider_message_id, error = n.error
+			outcome = 'delivered', provider_message_id = CASE WHEN s.recipient = '' THEN '' ELSE n.provider_message_id END,
+			error = ` + unlessErased(`n.error`, `s.recipient`) + `
 		FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (id, attempt, provider_message_id, error, handed_us)
 		WHERE {s.shard} = ANY ($6::smallint[]) AND s.push_id = n.id AND s.attempt = n.attempt
 		RETURNING s.started_at

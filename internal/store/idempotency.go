@@ -95,7 +95,7 @@ func (s *Store) readReplayed(ctx context.Context, decisions []booking.Decision) 
 	})
 	for i := range decisions {
 		if v := &decisions[i]; v.Outcome == booking.Replayed {
-			if p, ok := found[v.Push.ID]; ok {
+			if p, ok := found[v.Push.ID]; ok && !erased(p) {
 				v.Push = p
 			} else {
 				v.Outcome = booking.Gone

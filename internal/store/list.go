@@ -122,7 +122,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if !f.Until.IsZero() {
 		bounds = append(bounds, `p.send_at < `+arg(f.Until))
 	}
-	fits := []string{`true`}
+	fits := []string{`p.recipient <> ''`} // it was erased
 	for column, value := range map[string]string{"channel": f.Channel, "category": f.Category} {
 		if value != "" {
 			fits = append(fits, `p.`+column+` = `+arg(value))

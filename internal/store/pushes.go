@@ -159,7 +159,7 @@ func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (
 	if err != nil {
 		return push.Push{}, err
 	}
-	if len(found) == 0 || found[0].Tenant != tenant {
+	if len(found) == 0 || found[0].Tenant != tenant || erased(found[0].Push) {
 		return push.Push{}, push.ErrNotFound
 	}
 	p, ended := found[0], found[0].Attempts

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -190,7 +189,10 @@ func (s *Store) Terms(tenant uuid.UUID, file booking.Terms) booking.Terms {
 // peopleSQL reads what is known of recipients.
 const peopleSQL = `
 	SELECT r.tenant_id, r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits
-	FROM recipients r WHERE r.shard = ANY ($3::smallint[]) AND r.recipient_key = ANY ($1::bigint[]) AND r.tenant_id = ANY ($2::uuid[])`
+	FROM unnest($1::bigint[]) AS k CROSS JOIN LATERAL (
+		SELECT * FROM recipients WHERE shard = ANY ($3::smallint[]) AND shard = (k & 255)::smallint AND recipient_key = k
+		OFFSET 0 -- keeps the next line from choosing another index
+	) r WHERE r.tenant_id = ANY ($2::uuid[])`
 
 // peopleRead are the recipients that a transaction wants to know more of.
 type peopleRead struct {
@@ -206,8 +208,8 @@ func (r *peopleRead) add(tenant uuid.UUID, key int64) {
 	}
 }
 
-func (r *peopleRead) queue(b *pgx.Batch) *pgx.QueuedQuery {
-	return b.Queue(peopleSQL, r.keys, r.tenants, shardsOf(r.keys...))
+func (r *peopleRead) queue(s *Store, b *pgx.Batch) *pgx.QueuedQuery {
+	return b.Queue(s.joining(peopleSQL), r.keys, r.tenants, shardsOf(r.keys...))
 }
 
 func (r *peopleRead) collect(rows pgx.Rows) error {
@@ -234,20 +236,6 @@ func (r *peopleRead) collect(rows pgx.Rows) error {
 // Standing returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of a
 // recipient. It takes no lock.
 func (s *Store) Standing(ctx context.Context, who quota.Recipient, file booking.Terms) (booking.Standing, error) {
-	var of booking.Standing
-	err := s.read(ctx, who.Tenant, func(ctx context.Context, c reader) error {
-		var terms termsRead
-		t := terms.use(&s.terms, who.Tenant)
-		var people peopleRead
-		people.add(who.Tenant, push.RecipientKey(who.Tenant, who.ID))
-		b := &pgx.Batch{}
-		terms.queue(b).Query(terms.collect)
-		people.queue(b).Query(people.collect)
-		if err := c.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
-		of = booking.Standing{Terms: t.or(file), Person: people.found[who]}
-		return terms.check()
-	})
-	return of, err
+	terms, people, err := s.Standings(ctx, who.Tenant, []string{who.ID}, file)
+	return booking.Standing{Terms: terms, Person: people[who.ID]}, err
 }

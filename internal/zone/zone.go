@@ -39,7 +39,7 @@ func Load(name string) (*time.Location, error) {
 	if zone, ok := loaded.Load(name); ok {
 		return zone.(*time.Location), nil
 	}
-	if _, ok := slices.BinarySearch(known(), name); !ok {
+	if !Known(name) {
 		return nil, &UnknownError{Name: name, Nearest: nearest(name)}
 	}
 	zone, err := time.LoadLocation(name)
@@ -48,6 +48,12 @@ func Load(name string) (*time.Location, error) {
 	}
 	loaded.Store(name, zone)
 	return zone, nil
+}
+
+// Known reports whether there is a zone of this name. It is quicker than Load about one that there is not.
+func Known(name string) bool {
+	_, ok := slices.BinarySearch(known(), name)
+	return ok
 }
 
 // nearest returns the name that is most like another one. A place in another region, or without one, is a little less

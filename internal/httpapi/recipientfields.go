@@ -1,0 +1,248 @@
+package httpapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sendquota/sendquota/internal/booking"
+)
+
+// description is what a caller says of a recipient.
+type description struct{ booking.Description }
+
+// maxZone is how long the name of a zone may be, in bytes.
+const maxZone = 64
+
+var descriptionFields = table[description]{schemaName: "NewRecipient", fields: []field[description]{
+	{"time_zone", optional, text(func(d *description, s string) { d.TimeZone = s }, 0, maxZone),
+		"An IANA name. Default: the default zone of the policy.", "Asia/Tokyo"},
+	{"addresses", optional, addresses(), "By the name of the channel. A push without `to` is sent to its channel's.",
+		map[string]string{"sms": "+819012345678", "email": "aiko@example.com"}},
+	{"opt_outs", optional, object(&optOutFields, func(d *description) *booking.OptOuts { return &d.OptOuts }),
+		"What the recipient does not want to be sent.", nil},
+	{"limits", optional, array(0, booking.MaxOwnLimits, ownLimitFields.schema, (*description).readLimit),
+		"In the place of the limits of these rules. One of a rule that there is not has no effect until there is.", nil},
+	{"attributes", optional, attributes(), "Anything of your own about the recipient, at most 16 KiB.", map[string]any{"first_name": "Aiko", "plan": "gold"}},
+}}
+
+var optOutFields = table[booking.OptOuts]{schemaName: "NewOptOuts", fields: []field[booking.OptOuts]{
+	{"all", optional, boolean(func(o *booking.OptOuts, v bool) { o.All = v }).or("false"), "Nothing at all.", nil},
+	{"channels", optional, different(func(o *booking.OptOuts) *[]string { return &o.Channels }, maxChannel), "Nothing through these channels.", []string{"sms"}},
+	{"categories", optional, different(func(o *booking.OptOuts) *[]string { return &o.Categories }, maxCategory), "Nothing of these categories.", []string{"marketing"}},
+}}
+
+// ownLimit is a limit of one recipient.
+type ownLimit struct {
+	Rule  string `json:"rule"`
+	Limit int    `json:"limit"`
+}
+
+// ruleShape is that of the names of rules.
+const ruleShape = `^[a-z0-9_-]{1,64}$`
+
+var ruleName = regexp.MustCompile(ruleShape)
+
+const wrongRule = "must be the name of a rule: 1 to 64 of a-z, 0-9, - and _"
+
+var ownLimitFields = table[ownLimit]{schemaName: "NewOwnLimit", fields: []field[ownLimit]{
+	{"rule", required, scalar(func(l *ownLimit, s string) { l.Rule = s }, huma.Schema{Type: huma.TypeString, Pattern: ruleShape}, func(text string) (string, string) {
+		if !ruleName.MatchString(text) {
+			return "", wrongRule
+		}
+		return text, ""
+	}), "", "per-day"},
+	{"limit", required, integer(func(l *ownLimit, n int) { l.Limit = n }, 0, booking.MaxLimit), "0 blocks.", 20},
+}}
+
+func (d *description) readLimit(r *reader, i int, name string, errs *fieldErrors) {
+	var (
+		l     ownLimit
+		found fieldErrors
+	)
+	if i == 0 {
+		d.Limits = nil
+	}
+	ownLimitFields.read(r, &l, &found)
+	if _, twice := d.Limits[l.Rule]; twice && l.Rule != "" {
+		found.add("rule", "must not be given twice", shown(l.Rule))
+	}
+	if d.Limits == nil {
+		d.Limits = map[string]int{}
+	}
+	d.Limits[l.Rule] = l.Limit
+	errs.addAll(item(name, i), found)
+}
+
+// object reads an object that has a table of its own.
+func object[T, P any](of *table[P], at func(*T) *P) value[T] {
+	return value[T]{
+		describe: of.schema,
+		json: func(to *T, raw []byte, name string, errs *fieldErrors) string {
+			if raw[0] != '{' {
+				return "must be an object"
+			}
+			var (
+				part  P
+				found fieldErrors
+			)
+			readAgain(raw, func(r *reader) { of.read(r, &part, &found) })
+			*at(to) = part
+			errs.addAll(name, found)
+			return ""
+		},
+	}
+}
+
+// different reads texts that are not the same.
+func different[T any](of func(*T) *[]string, most int) value[T] {
+	one := text(func(to *string, s string) { *to = s }, 1, most)
+	return array(0, booking.MaxOptOuts, one.describe, func(to *T, r *reader, i int, name string, errs *fieldErrors) {
+		var s string
+		raw, list := r.value(), of(to)
+		if r.err != nil {
+			return
+		}
+		if i == 0 {
+			*list = nil
+		}
+		if wrong := one.readJSON(raw, &s, "", nil); wrong != "" {
+			errs.addJSON(item(name, i), wrong, raw)
+		} else if slices.Contains(*list, s) {
+			errs.addJSON(item(name, i), "must not be given twice", raw)
+		}
+		*list = append(*list, s)
+	}).unique()
+}
+
+// addresses reads an object of texts by the names of channels.
+func addresses() value[description] {
+	one := text(func(to *string, s string) { *to = s }, 1, maxTo)
+	return value[description]{
+		describe: func(s *spec) *huma.Schema {
+			return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: one.describe(s)}
+		},
+		json: func(to *description, raw []byte, name string, errs *fieldErrors) string {
+			if raw[0] != '{' {
+				return "must be an object"
+			}
+			to.Addresses = map[string]string{}
+			readAgain(raw, func(r *reader) {
+				for channel := range r.members {
+					var address string
+					channel := string(channel)
+					value := r.value()
+					if wrong := one.readJSON(value, &address, "", nil); wrong != "" {
+						errs.addJSON(under(name, short([]byte(channel))), wrong, value)
+						continue
+					}
+					to.Addresses[channel] = address
+				}
+			})
+			if n := len(to.Addresses); n > booking.MaxAddresses {
+				return fmt.Sprintf("must have at most %d members, has %d", booking.MaxAddresses, n)
+			}
+			return ""
+		},
+	}
+}
+
+// attributes reads an object that Postgres can keep.
+func attributes() value[description] {
+	v := anyObject(func(d *description, raw []byte) { d.Attributes = slices.Clone(raw) })
+	accept := v.json
+	v.json = func(to *description, raw []byte, name string, errs *fieldErrors) string {
+		wrong := accept(to, raw, name, errs)
+		switch {
+		case wrong != "":
+		case len(raw) > booking.MaxAttributes:
+			wrong = fmt.Sprintf("must have at most %d bytes, has %d", booking.MaxAttributes, len(raw))
+		default:
+			wrong = unkeepable(raw)
+		}
+		if wrong != "" {
+			to.Attributes = nil
+		}
+		return wrong
+	}
+	return v
+}
+
+// unkeepable says why Postgres can not keep a text of JSON, or nothing.
+func unkeepable(raw []byte) string {
+	d := jsontext.NewDecoder(strings.NewReader(string(raw)), lenient)
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			return "" // its end: the text was read before
+		}
+		switch t.Kind() {
+		case '"':
+			if s, err := jsontext.AppendUnquote(nil, quotedBefore(raw, d)); err != nil || strings.Contains(string(s), "\x00") {
+				return "must have no text with the character U+0000, or with half of a surrogate pair"
+			}
+		case '0':
+			if text := t.String(); !keepable(text) {
+				return "must have no number like " + short([]byte(text))
+			}
+		}
+	}
+}
+
+// quotedBefore is the text of the string that a decoder has just read.
+func quotedBefore(raw []byte, d *jsontext.Decoder) []byte {
+	end := int(d.InputOffset())
+	for from := end - 2; from >= 0; from-- {
+		if raw[from] != '"' {
+			continue
+		}
+		slashes := 0
+		for slashes < from && raw[from-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return raw[from:end]
+		}
+	}
+	return nil
+}
+
+// keepable reports whether Postgres keeps a number as it is.
+func keepable(number string) bool {
+	_, err := strconv.ParseFloat(number, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return false
+	}
+	at := strings.IndexAny(number, "eE")
+	if at < 0 {
+		return true
+	}
+	exponent, err := strconv.Atoi(number[at+1:])
+	return err == nil && exponent > -400 && exponent < 400
+}
+
+// ownLimits lists the limits of a recipient by the names of their rules.
+func ownLimits(limits map[string]int) []ownLimit {
+	all := make([]ownLimit, 0, len(limits))
+	for rule, limit := range limits {
+		all = append(all, ownLimit{rule, limit})
+	}
+	slices.SortFunc(all, func(a, b ownLimit) int { return cmp.Compare(a.Rule, b.Rule) })
+	return all
+}
+
+// orEmpty is an object, also where there is none.
+func orEmpty(object json.RawMessage) json.RawMessage {
+	if object == nil {
+		return json.RawMessage(`{}`)
+	}
+	return object
+}

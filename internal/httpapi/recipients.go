@@ -1,0 +1,250 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+const recipientsPath = "/v1/recipients"
+
+// descriptionView is what is known of a recipient.
+type descriptionView struct {
+	Recipient  string            `json:"recipient"`
+	TimeZone   *string           `json:"time_zone" nullable:"true" doc:"null: the default zone of the policy."`
+	Addresses  map[string]string `json:"addresses" doc:"By the name of the channel."`
+	OptOuts    wantsView         `json:"opt_outs"`
+	Limits     []ownLimit        `json:"limits" doc:"In the place of the limits of these rules."`
+	Attributes json.RawMessage   `json:"attributes"`
+	CreatedAt  string            `json:"created_at" format:"date-time"`
+	UpdatedAt  string            `json:"updated_at" format:"date-time"`
+}
+
+// wantsView is what a recipient does not want.
+type wantsView struct {
+	All        bool     `json:"all"`
+	Channels   []string `json:"channels"`
+	Categories []string `json:"categories"`
+}
+
+// describedView is a description as it was stored.
+type describedView struct {
+	descriptionView
+	Canceled int `json:"canceled" doc:"How many scheduled pushes were canceled, because the recipient does not want them."`
+}
+
+// TransformSchema says that the attributes are an object.
+func (*descriptionView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["attributes"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "Anything of your own."}
+	return s
+}
+
+// TransformSchema says the same.
+func (v *describedView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	return v.descriptionView.TransformSchema(r, s)
+}
+
+type descriptionsView struct {
+	Recipients    []descriptionView `json:"recipients"`
+	NextPageToken string            `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+func descriptionViewOf(d booking.Description) descriptionView {
+	v := descriptionView{
+		Recipient: d.Recipient, Addresses: d.Addresses, Limits: ownLimits(d.Limits), Attributes: orEmpty(d.Attributes), CreatedAt: stamp(d.CreatedAt), UpdatedAt: stamp(d.UpdatedAt),
+		OptOuts: wantsView{d.OptOuts.All, append([]string{}, d.OptOuts.Channels...), append([]string{}, d.OptOuts.Categories...)},
+	}
+	if d.TimeZone != "" {
+		v.TimeZone = &d.TimeZone
+	}
+	if v.Addresses == nil {
+		v.Addresses = map[string]string{}
+	}
+	return v
+}
+
+// recipientID reads the recipient of the path.
+func (c *call) recipientID(bad *fieldErrors) quota.Recipient {
+	id := c.param("id")
+	if message := unfit(id, 1, maxRecipient); message != "" {
+		bad.add("path.id", message, shown(validUTF8(id)))
+	}
+	return quota.Recipient{Tenant: c.caller.Tenant, ID: id}
+}
+
+// describe stores what the caller says of a recipient, in the place of what it said before.
+func (a *api) describe(c *call) error {
+	var (
+		bad, found fieldErrors
+		d          description
+	)
+	c.noQuery(&bad)
+	who := c.recipientID(&bad)
+	if _, err := c.object(maxBody, &bad, func(r *reader) { descriptionFields.read(r, &d, &found) }); err != nil {
+		return err
+	}
+	a.checkDescription(d.Description, &found)
+	bad.addAll("body", found)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	d.Recipient = who.ID
+	all, err := a.svc.Describe(c.r.Context(), who.Tenant, []booking.Description{d.Description})
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if all[0].Created {
+		status = http.StatusCreated
+		c.w.setHeader("Location", recipientsPath+"/"+url.PathEscape(who.ID))
+	}
+	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes})
+}
+
+// checkDescription adds what is wrong with a description beyond its form, of the members whose form is right.
+func (a *api) checkDescription(d booking.Description, found *fieldErrors) {
+	unread := *found
+	for _, one := range a.svc.CheckDescription(d) {
+		if !unread.has(one.Field) {
+			value := one.Value
+			if text, ok := value.(string); ok {
+				value = shown(text)
+			}
+			found.add(one.Field, one.Message, value)
+		}
+	}
+}
+
+// erasedView is what became of a recipient who was forgotten.
+type erasedView struct {
+	Canceled int `json:"canceled" doc:"How many scheduled pushes were canceled."`
+	Erased   int `json:"erased" doc:"From how many rows something was erased: the recipient, pushes, attempts and events."`
+}
+
+// erase forgets a recipient.
+func (a *api) erase(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	who := c.recipientID(&bad)
+	if err := c.noBody(&bad); err != nil {
+		return err
+	}
+	erased, err := a.svc.Erase(c.r.Context(), who)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, erasedView{erased.Pushes, erased.Rows})
+}
+
+func (a *api) getDescription(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	who := c.recipientID(&bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	d, err := a.svc.Description(c.r.Context(), who)
+	if err != nil {
+		return noSuch("recipient", err)
+	}
+	return a.answer(c.w, http.StatusOK, descriptionViewOf(d))
+}
+
+// descriptionFilter is which descriptions are asked for.
+type descriptionFilter struct {
+	optedOut bool
+	pageParams
+}
+
+var descriptionsParams = table[descriptionFilter]{fields: []field[descriptionFilter]{
+	{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.optedOut = v }).or("false"), "Only those who have opted out, in any part.", nil},
+	{"page_size", optional, integer(func(q *descriptionFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many recipients to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *descriptionFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filters.", nil},
+}}
+
+// recipientCursor is a position in a list of recipients, as a page token holds it.
+type recipientCursor struct {
+	Length uint8
+	ID     [maxRecipient]byte
+}
+
+func (a *api) listDescriptions(c *call) error {
+	var (
+		bad   fieldErrors
+		q     descriptionFilter
+		after recipientCursor
+	)
+	descriptionsParams.readQuery(c.r, &q, &bad)
+	list := func() string { return fmt.Sprintf("recipients %t", q.optedOut) }
+	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	all, more, err := a.svc.Descriptions(c.r.Context(), c.caller.Tenant, q.optedOut, string(after.ID[:after.Length]), q.size)
+	if err != nil {
+		return err
+	}
+	v := descriptionsView{Recipients: viewsOf(all, descriptionViewOf)}
+	if more {
+		var next recipientCursor
+		next.Length = uint8(copy(next.ID[:], all[len(all)-1].Recipient))
+		v.NextPageToken = pageToken(next, c.caller.Tenant, list())
+	}
+	return c.compute(func() error { return a.answer(c.w, http.StatusOK, v) })
+}
+
+func (a *api) recipientRoutes(s *spec) []operation {
+	return []operation{{
+		id: "put-recipient", method: http.MethodPut, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.describe,
+		summary: "Describe a recipient",
+		description: "Replaces all that is known of a recipient. Nothing has to be known of one. Scheduled pushes that the recipient does not want are canceled in the " +
+			"same transaction, with the last_error opted-out; one that is being sent is canceled if it would be tried again.",
+		params: []*huma.Param{recipientID()}, body: descriptionFields.body(s, exampleDescriptionRequest()),
+		status: http.StatusOK, answer: "The recipient was known before, and what was known is replaced.", example: exampleDescribed(),
+		finish: func(all map[string]*huma.Response) {
+			all["201"] = s.response("The recipient was not known before.", exampleDescribed())
+			addHeader(all["201"], "Location", "The path of the recipient.")
+		},
+	}, {
+		id: "list-recipients", method: http.MethodGet, path: recipientsPath, tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.listDescriptions,
+		summary: "List recipients", description: "Lists the recipients that were described, by their ids. A page ends early at about 1 MiB.",
+		params: descriptionsParams.parameters(s), status: http.StatusOK, answer: "A page of recipients.",
+		example: descriptionsView{Recipients: []descriptionView{exampleDescription()}},
+	}, {
+		id: "get-recipient", method: http.MethodGet, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.getDescription,
+		summary: "Read a recipient", description: "Answers with what is known of a recipient.", params: []*huma.Param{recipientID()},
+		status: http.StatusOK, answer: "The recipient.", example: exampleDescription(), problems: []kind{notFound},
+	}, {
+		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.erase,
+		summary: "Forget a recipient",
+		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes can not be read any more. " +
+			"What was sent still counts in the quota of a recipient of this id. Repeat the request if it fails: it goes on.",
+		params: []*huma.Param{recipientID()}, status: http.StatusOK, answer: "Nothing is left.", example: erasedView{2, 14},
+	}}
+}
+
+func exampleDescriptionRequest() any {
+	return json.RawMessage(`{"time_zone": "Asia/Tokyo", "addresses": {"push": "device-token-42"},
+		"opt_outs": {"all": false, "channels": ["push"], "categories": ["marketing"]},
+		"limits": [{"rule": "per-day", "limit": 20}], "attributes": {"first_name": "Aiko", "plan": "gold"}}`)
+}
+
+func exampleDescription() descriptionView {
+	return descriptionViewOf(booking.Description{
+		Recipient: "user-42", TimeZone: "Asia/Tokyo", Addresses: map[string]string{"sms": "+819012345678", "email": "aiko@example.com"},
+		OptOuts: booking.OptOuts{Channels: []string{"sms"}, Categories: []string{"marketing"}}, Limits: map[string]int{"per-day": 20},
+		Attributes: json.RawMessage(`{"first_name": "Aiko", "plan": "gold"}`), CreatedAt: exampleTime(-24 * 3600e9), UpdatedAt: exampleTime(0),
+	})
+}
+
+func exampleDescribed() describedView { return describedView{exampleDescription(), 1} }

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// timelineView is what has happened to a recipient.
+type timelineView struct {
+	Entries   []entryView `json:"entries" doc:"The oldest first."`
+	Truncated bool        `json:"truncated" doc:"Something is left out, because there are thousands of pushes: ask for a shorter time."`
+}
+
+type entryView struct {
+	At       string             `json:"at" format:"date-time" doc:"When it happened."`
+	Kind     schedule.EventKind `json:"kind" enum:"booked,refused,deferred,attempt,sent,failed,canceled,expired"`
+	Push     *string            `json:"push" format:"uuid" nullable:"true" doc:"null: of a refusal, which makes none."`
+	Channel  string             `json:"channel"`
+	Category string             `json:"category"`
+	Campaign *string            `json:"campaign" format:"uuid" nullable:"true"`
+	SendAt   *string            `json:"send_at" format:"date-time" nullable:"true" doc:"Of booked, the send time; of deferred, the new one; of refused, the one that was asked for."`
+	Reason   string             `json:"reason"`
+}
+
+func entryViewOf(e schedule.Event) entryView {
+	v := entryView{At: stamp(e.At), Kind: e.Kind, Channel: e.Channel, Category: e.Category, SendAt: maybe(e.SendAt), Reason: e.Reason}
+	if e.Push != uuid.Nil {
+		id := e.Push.String()
+		v.Push = &id
+	}
+	return v
+}
+
+// timelineQuery is the time that a timeline is about.
+type timelineQuery struct{ from, until time.Time }
+
+var timelineParams = table[timelineQuery]{fields: []field[timelineQuery]{
+	{"from", optional, moment(func(q *timelineQuery, t time.Time) { q.from = t }), "What has happened from then on. Default: 400 days before until. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *timelineQuery, t time.Time) { q.until = t }), "What has happened before then. Default: now. RFC 3339 with a zone.", "2026-12-08T09:00:00Z"},
+}}
+
+// timeline tells what has happened to a recipient.
+func (a *api) timeline(c *call) error {
+	var (
+		bad fieldErrors
+		q   timelineQuery
+	)
+	timelineParams.readQuery(c.r, &q, &bad)
+	who := c.recipientID(&bad)
+	until := cmp.Or(q.until, a.cfg.Now().Add(time.Second).UTC())
+	from := cmp.Or(q.from, until.Add(-maxSpan))
+	if len(bad.list) == 0 {
+		switch given := c.r.URL.Query().Get("from"); {
+		case !from.Before(until):
+			badParameter(&bad, "from", "must be before until, "+stamp(until), given)
+		case until.Sub(from) > maxSpan:
+			badParameter(&bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(until)), given)
+		}
+	}
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(slotsBytes); err != nil {
+		return err
+	}
+	events, all, err := a.svc.Timeline(c.r.Context(), who, from, until)
+	if err != nil {
+		return err
+	}
+	return c.compute(func() error {
+		return a.answer(c.w, http.StatusOK, timelineView{viewsOf(events, entryViewOf), !all})
+	})
+}
+
+func (a *api) timelineRoutes(s *spec) []operation {
+	at := exampleTime(0)
+	of := schedule.Event{At: at.Add(-24 * time.Hour), Kind: schedule.Booked, Push: uuid.MustParse(exampleID), Channel: "push", Category: "marketing", SendAt: at}
+	attempt, sent := of, of
+	attempt.At, attempt.Kind, attempt.SendAt, attempt.Reason = at.Add(120*time.Millisecond), schedule.Attempt, time.Time{}, string(push.Delivered)
+	sent.At, sent.Kind, sent.SendAt = at.Add(1200*time.Millisecond), schedule.Sent, time.Time{}
+	return []operation{{
+		id: "recipient-timeline", method: http.MethodGet, path: recipientsPath + "/{id}/timeline", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.timeline,
+		summary:     "See what a recipient was and will be sent",
+		description: "Answers with what has happened to the recipient's pushes. Of refusals, the last 20 of a week are kept, as well as that goes: they do not outlive a loss of Redis.",
+		params:      append([]*huma.Param{recipientID()}, timelineParams.parameters(s)...),
+		status:      http.StatusOK, answer: "The timeline.", example: timelineView{Entries: []entryView{entryViewOf(of), entryViewOf(attempt), entryViewOf(sent)}},
+	}}
+}

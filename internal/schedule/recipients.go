@@ -1,0 +1,101 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// recipientStore keeps what tenants say of recipients.
+type recipientStore interface {
+	Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error)
+	Description(ctx context.Context, r quota.Recipient) (booking.Description, error)
+	Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) (all []booking.Description, more bool, err error)
+	Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error)
+	History(ctx context.Context, r quota.Recipient, from, until time.Time, most int) ([]booking.Past, []booking.Attempted, error)
+}
+
+// Describe stores what a tenant says of some recipients, each of whom it names once, in the place of what it said before. What
+// waits for them, and what they do not want, is canceled. The descriptions must be valid: see [Service.CheckDescription].
+func (s *Service) Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error) {
+	described, err := s.store.Describe(ctx, tenant, all)
+	for i := range all { // also if it is not known whether they were stored
+		s.cache.Forget(quota.Recipient{Tenant: tenant, ID: all[i].Recipient})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe: %w", err)
+	}
+	for i := range described {
+		for _, day := range described[i].Days {
+			s.caps.forget(tenant, day)
+		}
+	}
+	return described, nil
+}
+
+// Description returns what a tenant says of a recipient, or [push.ErrNotFound].
+func (s *Service) Description(ctx context.Context, r quota.Recipient) (booking.Description, error) {
+	return s.store.Description(ctx, r)
+}
+
+// Descriptions returns up to limit of a tenant's descriptions behind a recipient, in the order of their ids, and whether there
+// are more; with optedOut, of those alone who have opted out in any part.
+func (s *Service) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) ([]booking.Description, bool, error) {
+	return s.store.Descriptions(ctx, tenant, optedOut, after, limit)
+}
+
+// Erase forgets a recipient: see Erase of the package store. If it fails it may have erased a part, and can be called again.
+func (s *Service) Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error) {
+	erased, err := s.store.Erase(ctx, r)
+	_ = s.cache.Erase(ctx, r) // what it still has names nobody, and expires
+	for _, day := range erased.Days {
+		s.caps.forget(r.Tenant, day)
+	}
+	if err != nil {
+		return erased, fmt.Errorf("erase: %w", err)
+	}
+	return erased, nil
+}
+
+// CheckDescription says all that is wrong with a description whose form was already checked: zones and channels that there are
+// not, and addresses that the channel's provider would surely refuse.
+func (s *Service) CheckDescription(d booking.Description) invalid.FieldErrors {
+	var bad invalid.FieldErrors
+	if d.TimeZone != "" {
+		if _, err := zone.Load(d.TimeZone); err != nil {
+			bad.Add("time_zone", d.TimeZone, "%s", err)
+		}
+	}
+	for _, channel := range slices.Sorted(maps.Keys(d.Addresses)) {
+		at, address := "addresses."+channel, d.Addresses[channel]
+		switch {
+		case !slices.Contains(s.cfg.Channels, channel):
+			bad.Add(at, address, "%s", s.unknownChannel())
+		case s.cfg.Check != nil:
+			faults, _ := withoutAddress(s.cfg.Check(channel, address, nil))
+			for _, f := range faults {
+				bad.Add(at, address, "%s", f.Message)
+			}
+		}
+	}
+	for i, channel := range d.OptOuts.Channels {
+		if !slices.Contains(s.cfg.Channels, channel) {
+			bad.Add(fmt.Sprintf("opt_outs.channels[%d]", i), channel, "%s", s.unknownChannel())
+		}
+	}
+	return bad
+}
+
+func (s *Service) unknownChannel() string {
+	return "unknown channel; the channels are: " + strings.Join(s.cfg.Channels, ", ")
+}

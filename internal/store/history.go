@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// lateTime is how long after its send time something may happen to a push that is looked for, at most.
+const lateTime = 31 * 24 * time.Hour
+
+// historySQL reads what has happened to a recipient's pushes from one time until another.
+const historySQL = `
+	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.created_at, p.updated_at, l.started_at, l.attempts
+	FROM (
+		SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
+		OFFSET 0 -- keeps the next line from choosing another index
+	) p
+	LEFT JOIN live l ON l.shard = ANY ($7::smallint[]) AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NOT NULL
+	WHERE p.tenant_id = $2 AND p.recipient = $3 AND p.created_at < $5 AND (p.updated_at >= $4 OR l.started_at >= $4)
+	LIMIT $6`
+
+// attemptsSQL reads a recipient's attempts that began from one time until another.
+const attemptsSQL = `
+	SELECT s.push_id, s.attempt, s.channel, s.category, s.started_at, s.ended_at, s.outcome, s.error FROM {sends} s
+	WHERE {s.shard} = ANY ($7::smallint[]) AND s.recipient_key = $1 AND s.started_at >= $4 AND s.started_at < $5
+		AND s.tenant_id = $2 AND s.recipient = $3 AND s.ended_at IS NOT NULL
+	LIMIT $6`
+
+// History returns what there is of a recipient to which something has happened from one time until another: at most so many
+// pushes, and so many attempts. It may be that there are more if it returns as many.
+func (s *Store) History(ctx context.Context, who quota.Recipient, from, until time.Time, most int) (pushes []booking.Past, attempts []booking.Attempted, err error) {
+	key := push.RecipientKey(who.Tenant, who.ID)
+	err = s.read(ctx, who.Tenant, func(ctx context.Context, c reader) error {
+		pushes, attempts = nil, nil
+		if err := s.certain(ctx, c, from.Add(-lateTime), booking.EndOfTime); err != nil {
+			return err
+		}
+		args := func(left int) []any {
+			return []any{key, [16]byte(who.Tenant), who.ID, from, until, left, shardsOf(key)}
+		}
+		for tables := range slices.Chunk(s.layouts.pushes().between(from.Add(-lateTime), booking.EndOfTime), tablesAtOnce) {
+			rows, _ := c.Query(ctx, in(historySQL, "{pushes}", tables...), args(most-len(pushes))...)
+			some, err := pgx.CollectRows(rows, scanPast)
+			if pushes = append(pushes, some...); err != nil || len(pushes) == most {
+				return err
+			}
+		}
+		for tables := range slices.Chunk(s.layouts.sends().between(from, until), tablesAtOnce) {
+			rows, _ := c.Query(ctx, in(attemptsSQL, "{sends}", tables...), args(most-len(attempts))...)
+			some, err := pgx.CollectRows(rows, scanAttempted)
+			if attempts = append(attempts, some...); err != nil || len(attempts) == most {
+				return err
+			}
+		}
+		return nil
+	})
+	return pushes, attempts, err
+}
+
+func scanPast(row pgx.CollectableRow) (p booking.Past, err error) {
+	var attempt *int
+	err = row.Scan((*[16]byte)(&p.ID), &p.Channel, &p.Category, (*string)(&p.Status), &p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.Attempts, &p.LastError,
+		&p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.Started), &attempt)
+	return p, err
+}
+
+func scanAttempted(row pgx.CollectableRow) (a booking.Attempted, err error) {
+	var id uuid.UUID
+	err = row.Scan((*[16]byte)(&id), &a.Send.Attempt, &a.Channel, &a.Category, &a.StartedAt, &a.EndedAt, (*string)(&a.Outcome), &a.Error)
+	a.Push = id
+	return a, err
+}

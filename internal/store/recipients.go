@@ -1,0 +1,268 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// describedSQL says that something is known of a tenant's recipients. Whoever decides after this is committed looks.
+const describedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND NOT described`
+
+// describeSQL stores descriptions. What is null of one is left as it was.
+const describeSQL = `
+	INSERT INTO recipients AS r (shard, tenant_id, recipient_key, recipient, time_zone, addresses, opt_out_all, opt_out_channels, opt_out_categories, limits, attributes)
+	SELECT n.recipient_key & 255, $1, n.recipient_key, n.recipient, coalesce(n.time_zone, old.time_zone, ''), coalesce(n.addresses::jsonb, old.addresses, '{}'),
+		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_all, false) ELSE n.opt_out_all END,
+		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_channels, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.channels::jsonb)) END,
+		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_categories, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)) END,
+		coalesce(n.limits::jsonb, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}')
+	FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[])
+		AS n (recipient_key, recipient, time_zone, addresses, opt_out_all, channels, categories, limits, attributes)
+	LEFT JOIN LATERAL (
+		SELECT * FROM recipients WHERE shard = ANY ($11::smallint[]) AND shard = (n.recipient_key & 255)::smallint AND recipient_key = n.recipient_key
+		OFFSET 0 -- keeps the next line from choosing another index
+	) old ON old.tenant_id = $1 AND old.recipient = n.recipient
+	ON CONFLICT (shard, recipient_key, tenant_id, recipient) DO UPDATE SET
+		time_zone = EXCLUDED.time_zone, addresses = EXCLUDED.addresses, opt_out_all = EXCLUDED.opt_out_all, opt_out_channels = EXCLUDED.opt_out_channels,
+		opt_out_categories = EXCLUDED.opt_out_categories, limits = EXCLUDED.limits, attributes = EXCLUDED.attributes, updated_at = statement_timestamp()
+	RETURNING recipient, attributes, created_at, updated_at, xmax = 0`
+
+// waitingSQL finds what waits for recipients, and is not being sent.
+const waitingSQL = `
+	SELECT l.recipient_key, l.send_at, l.push_id, l.plan
+	FROM unnest($1::bigint[]) AS k
+	CROSS JOIN LATERAL (SELECT * FROM live WHERE shard = ANY ($3::smallint[]) AND recipient_key = k ORDER BY send_at OFFSET 0) l
+	WHERE l.tenant_id = $2 AND l.token IS NULL`
+
+// kindsSQL reads for whom and of which kind pushes are.
+const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category FROM {pushes} p WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+
+// Describe stores what a tenant says of some recipients, each of whom it names once. Of what waits for them it cancels, in the
+// same transaction and under their locks, what they do not want. The answers come in the same order.
+func (s *Store) Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error) {
+	described := make([]booking.Described, len(all))
+	some := func(order []int) error {
+		these := make([]booking.Description, len(order))
+		for n, i := range order {
+			these[n] = all[i]
+		}
+		for first, more := true, true; more; first = false {
+			var (
+				done []booking.Described
+				err  error
+			)
+			if done, more, err = s.describe(ctx, tenant, these); err != nil {
+				return err
+			}
+			for n, i := range order {
+				if first {
+					described[i] = done[n]
+				} else {
+					described[i].Add(done[n].Canceled)
+				}
+			}
+		}
+		return nil
+	}
+	if !s.byShard() || len(all) == 1 {
+		order := make([]int, len(all))
+		for i := range order {
+			order[i] = i
+		}
+		return described, some(order)
+	}
+	var parts errgroup.Group
+	parts.SetLimit(ownTenantTurns)
+	for part := range byLane(all, s.cfg.Lanes, func(d booking.Description) int64 { return push.RecipientKey(tenant, d.Recipient) }) {
+		parts.Go(func() error { return some(part) })
+	}
+	return described, parts.Wait()
+}
+
+// describe is Describe in one transaction. It reports whether there are more to be canceled than one can bear: then it is to be
+// called again. Until then none of them is sent, since claims look at the opt-outs.
+func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) (described []booking.Described, more bool, err error) {
+	keys := make([]int64, len(all))
+	at := make(map[string]int, len(all))
+	for i, d := range all {
+		keys[i], at[d.Recipient] = push.RecipientKey(tenant, d.Recipient), i
+	}
+	locks := slices.Compact(slices.Sorted(slices.Values(keys)))
+	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		described = make([]booking.Described, len(all))
+		var now time.Time
+		b := &pgx.Batch{}
+		b.Queue(`begin isolation level read committed`)
+		s.locking(false).queue(b, locks)
+		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+		b.Queue(describedSQL, [16]byte(tenant))
+		b.Queue(s.joining(describeSQL), append(append([]any{[16]byte(tenant), keys}, describeArgs(all)...), shardsOf(keys...))...).Query(func(rows pgx.Rows) error {
+			var (
+				d       booking.Described
+				created bool
+			)
+			_, err := pgx.ForEachRow(rows, []any{&d.Recipient, (*[]byte)(&d.Attributes), &d.CreatedAt, &d.UpdatedAt, &created}, func() error {
+				i := at[d.Recipient]
+				described[i] = booking.Described{Description: all[i], Created: created}
+				described[i].Attributes, described[i].CreatedAt, described[i].UpdatedAt = bytes.Clone(d.Attributes), d.CreatedAt, d.UpdatedAt
+				return nil
+			})
+			return err
+		})
+		var (
+			picky   []int64 // who does not want everything
+			waiting []liveRow
+		)
+		for i, d := range all {
+			if d.OptOuts.Any() {
+				picky = append(picky, keys[i])
+			}
+		}
+		if len(picky) > 0 {
+			s.queueWaiting(b, tenant, picky, &waiting)
+		}
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		more, err = s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(recipient string, kind quota.Kind) bool {
+			i, ok := at[recipient]
+			return ok && all[i].OptOuts.Of(kind).Any()
+		}, func(recipient string, l liveRow) { described[at[recipient]].Cancel(l.sendAt) })
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, `commit`)
+		return err
+	})
+	return described, more, err
+}
+
+// queueWaiting asks for what waits for recipients.
+func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]liveRow) {
+	b.Queue(s.joining(waitingSQL), keys, [16]byte(tenant), shardsOf(keys...)).Query(func(rows pgx.Rows) (err error) {
+		*waiting, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
+			return l, row.Scan(&l.key, &l.sendAt, (*[16]byte)(&l.id), &l.plan)
+		})
+		return err
+	})
+}
+
+// How many pushes one statement looks at, to cancel them, and after how many that are canceled a transaction ends.
+const (
+	canceledAtOnce = 2000
+	mostCanceled   = 20_000
+)
+
+// cancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
+// locks of their recipients. It tells of each that it has canceled, and reports whether there may be more.
+func (s *Store) cancelSome(
+	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, waiting []liveRow,
+	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
+) (more bool, err error) {
+	pushes, n := s.layouts.pushes(), 0
+	count := func(recipient string, l liveRow) {
+		n++
+		canceled(recipient, l)
+	}
+	for table, order := range byTable(waiting, func(l liveRow) string { return pushes.at(l.sendAt) }) {
+		for part := range slices.Chunk(order, canceledAtOnce) {
+			if err := s.cancelIn(ctx, c, how, now, table, waiting, part, unwanted, count); err != nil || n >= mostCanceled {
+				return true, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// cancelIn is cancelSome for pushes of one table.
+func (s *Store) cancelIn(
+	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, table string, waiting []liveRow, of []int,
+	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
+) error {
+	rows := make(map[uuid.UUID]liveRow, len(of))
+	whose := make(map[uuid.UUID]string, len(of))
+	var (
+		ids  [][16]byte
+		keys []int64
+	)
+	for _, i := range of {
+		l := waiting[i]
+		rows[l.id], ids, keys = l, append(ids, l.id), append(keys, l.key)
+	}
+	found, _ := c.Query(ctx, in(s.joining(kindsSQL), "{pushes}", table), ids, shardsOf(keys...))
+	var (
+		id        uuid.UUID
+		recipient string
+		kind      quota.Kind
+		chosen    []liveRow
+	)
+	_, err := pgx.ForEachRow(found, []any{(*[16]byte)(&id), &recipient, &kind.Channel, &kind.Category}, func() error {
+		if unwanted(recipient, kind) {
+			whose[id], chosen = recipient, append(chosen, rows[id])
+		}
+		return nil
+	})
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	slices.SortFunc(chosen, func(a, b liveRow) int { return bytes.Compare(a.id[:], b.id[:]) }) // as finishes lock them
+	var r liveRows
+	for _, l := range chosen {
+		r.add(l)
+	}
+	ended, _ := c.Query(ctx, s.joiningOf(how).sql(table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
+	_, err = pgx.ForEachRow(ended, []any{(*[16]byte)(&id)}, func() error {
+		canceled(whose[id], rows[id])
+		return nil
+	})
+	return err
+}
+
+// describeArgs turns descriptions into one array per column, behind their keys.
+func describeArgs(all []booking.Description) []any {
+	n := len(all)
+	var (
+		ids, everything                                            = make([]string, n), make([]bool, n)
+		zones, addresses, channels, categories, limits, attributes = make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
+	)
+	for i, d := range all {
+		ids[i], everything[i] = d.Recipient, d.OptOuts.All
+		if !d.Keep.Has(booking.TimeZone) {
+			zones[i] = &d.TimeZone
+		}
+		if !d.Keep.Has(booking.Addresses) {
+			addresses[i] = asJSON(d.Addresses, `{}`)
+		}
+		if !d.Keep.Has(booking.Wishes) {
+			channels[i], categories[i] = asJSON(d.OptOuts.Channels, `[]`), asJSON(d.OptOuts.Categories, `[]`)
+		}
+		if !d.Keep.Has(booking.Limits) {
+			limits[i] = asJSON(d.Limits, `{}`)
+		}
+		if !d.Keep.Has(booking.Attributes) {
+			attributes[i] = asJSON(d.Attributes, `{}`)
+		}
+	}
+	return []any{ids, zones, addresses, everything, channels, categories, limits, attributes}
+}
+
+// asJSON writes a map or a list, and nothing for one that is nil.
+func asJSON(v any, nothing string) *string {
+	text, err := json.Marshal(v)
+	if err != nil || string(text) == "null" {
+		return &nothing
+	}
+	return new(string(text))
+}

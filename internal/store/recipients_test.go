@@ -1,0 +1,165 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// say stores what a tenant says of one recipient.
+func (b *bundle) say(t testing.TB, d booking.Description) booking.Described {
+	t.Helper()
+	all, err := b.Describe(t.Context(), b.tenant, []booking.Description{d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// TestDescribe_RacingSubmits: however submits, alone and in batches, of two processes race with an opt-out, nothing that the
+// recipient does not want is scheduled afterwards; also if it is the first that the tenant says of anybody.
+func TestDescribe_RacingSubmits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := openURL(t, b.url, store.Config{})
+	for round := range 20 {
+		if round%2 == 0 { // as if nobody had ever been described
+			b.exec(t, `UPDATE tenants SET described = false WHERE id = $1`, b.tenant)
+		}
+		recipient := fmt.Sprint("aiko-", round)
+		var all sync.WaitGroup
+		begin := make(chan struct{})
+		for i, st := range []*store.Store{b.Store, other, b.Store, other} {
+			for n := range 4 {
+				all.Go(func() {
+					<-begin
+					drafts := []booking.Draft{draft(b.tenant, recipient, time.Duration(10*i+n)*time.Hour)}
+					if i > 1 {
+						drafts = append(drafts, draft(b.tenant, fmt.Sprint("bert-", round), time.Duration(10*i+n)*time.Hour))
+					}
+					for range 3 {
+						for k := range drafts {
+							drafts[k].Push.ID = push.NewID(drafts[k].Push.SendAt, push.RecipientKey(b.tenant, drafts[k].Push.Recipient))
+						}
+						if _, err := st.Book(t.Context(), booking.Order{Drafts: drafts, Now: time.Now()}); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+		}
+		var described booking.Described
+		all.Go(func() {
+			<-begin
+			described = b.say(t, booking.Description{Recipient: recipient, OptOuts: booking.OptOuts{All: true}})
+		})
+		close(begin)
+		all.Wait()
+		count := func(status push.Status) int {
+			return ask[int](t, b.watch, `SELECT count(*) FROM pushes WHERE recipient = $1 AND status = $2`, recipient, string(status))
+		}
+		if n := count(push.Scheduled); n > 0 {
+			t.Fatalf("round %d: %d pushes survive the opt-out", round, n)
+		}
+		if n := count(push.Canceled); n != described.Pushes {
+			t.Fatalf("round %d: %d pushes are canceled, and the answer says %d", round, n, described.Pushes)
+		}
+	}
+	b.audit(t, nil)
+}
+
+// TestDescribe_Collision: what is said of a recipient is not about another one with the same key.
+func TestDescribe_Collision(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bert := b.booked(t, "bert", time.Hour)
+	b.exec(t, `UPDATE pushes SET recipient_key = $1`, push.RecipientKey(b.tenant, "anna"))
+	if d := b.say(t, booking.Description{Recipient: "anna", OptOuts: booking.OptOuts{All: true}}); d.Pushes != 0 || !d.Created {
+		t.Errorf("%+v", d)
+	}
+	b.wantStatus(t, bert, push.Scheduled)
+	if e, err := b.Erase(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}); err != nil || e.Pushes != 0 || e.Rows != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	b.wantStatus(t, bert, push.Scheduled)
+}
+
+// TestDescribe_Many: all of many pushes are canceled in one transaction.
+func TestDescribe_Many(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := many(2500)
+	b.bookMany(t, n)
+	began := time.Now()
+	described := b.say(t, booking.Description{Recipient: "anna", OptOuts: booking.OptOuts{Categories: []string{""}, Channels: []string{"push"}}})
+	t.Logf("%d pushes in %s", n, time.Since(began))
+	if waits := ask[int](t, b.watch, `SELECT count(*) FROM live`); described.Pushes != n || waits != 0 {
+		t.Errorf("%d of %d pushes are canceled, %d wait", described.Pushes, n, waits)
+	}
+	b.audit(t, nil)
+}
+
+// many is how many pushes a test books: to measure, as many as MANY_PUSHES says.
+func many(usually int) int {
+	if n, err := strconv.Atoi(os.Getenv("MANY_PUSHES")); err == nil {
+		return n
+	}
+	return usually
+}
+
+// bookMany books so many pushes for anna, half of them at the same time.
+func (b *bundle) bookMany(t *testing.T, n int) {
+	t.Helper()
+	for from := 0; from < n; from += 500 {
+		o := booking.Order{Now: time.Now()}
+		for i := from; i < from+500; i++ {
+			in := time.Hour
+			if i%2 == 0 {
+				in = time.Duration(i%40) * 24 * time.Hour
+			}
+			o.Drafts = append(o.Drafts, draft(b.tenant, "anna", in+time.Hour))
+		}
+		if _, err := b.Book(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestErase_Steps: a recipient with more pushes than one step erases, in several weeks and at the same time, is erased as a whole;
+// what others wait for is left, and what is booked meanwhile.
+func TestErase_Steps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	n := many(2500)
+	b.bookMany(t, n)
+	b.exec(t, `WITH l AS (DELETE FROM live WHERE push_id IN (SELECT push_id FROM live ORDER BY push_id LIMIT $1) RETURNING push_id)
+		UPDATE pushes SET status = 'canceled', freed = true FROM l WHERE id = push_id`, n/2)
+	kept := b.booked(t, "bert", time.Hour)
+	began := time.Now()
+	erased, err := b.Erase(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"})
+	t.Logf("%d pushes in %s", n, time.Since(began))
+	if err != nil || erased.Pushes != n-n/2 || erased.Rows != n || len(erased.Days) < 20 {
+		t.Errorf("%d canceled, %d rows on %d days, %v", erased.Pushes, erased.Rows, len(erased.Days), err)
+	}
+	left := ask[string](t, b.watch, `SELECT string_agg(DISTINCT concat_ws(' ', recipient, address, message, metadata, request_id), ',') FROM pushes WHERE id <> $1`, [16]byte(kept.ID))
+	if strings.TrimSpace(left) != "{}" {
+		t.Errorf("left: %q", left)
+	}
+	if waits := ask[int](t, b.watch, `SELECT count(*) FROM live`); waits != 1 {
+		t.Errorf("%d pushes wait", waits)
+	}
+	b.wantStatus(t, kept, push.Scheduled)
+	if again, err := b.Erase(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}); err != nil || again.Rows != 0 || again.Pushes != 0 {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	b.audit(t, nil)
+}

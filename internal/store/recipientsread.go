@@ -1,0 +1,101 @@
+package store
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// descriptionColumns are what scanDescription reads, in its order, of a recipient r.
+const descriptionColumns = `r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits, r.attributes, r.created_at, r.updated_at`
+
+func scanDescription(row pgx.CollectableRow) (d booking.Description, err error) {
+	err = row.Scan(
+		&d.Recipient, &d.TimeZone, &d.Addresses, &d.OptOuts.All, &d.OptOuts.Channels, &d.OptOuts.Categories, &d.Limits, (*[]byte)(&d.Attributes),
+		&d.CreatedAt, &d.UpdatedAt,
+	)
+	d.Attributes = bytes.Clone(d.Attributes)
+	return d, err
+}
+
+// Description returns what a tenant says of a recipient, or [push.ErrNotFound].
+func (s *Store) Description(ctx context.Context, who quota.Recipient) (d booking.Description, err error) {
+	err = s.read(ctx, who.Tenant, func(ctx context.Context, c reader) error {
+		key := push.RecipientKey(who.Tenant, who.ID)
+		rows, _ := c.Query(ctx, `SELECT `+descriptionColumns+` FROM recipients r
+			WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3`,
+			key, [16]byte(who.Tenant), who.ID, shardsOf(key))
+		found, err := pgx.CollectRows(rows, scanDescription)
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			return push.ErrNotFound
+		}
+		d = found[0]
+		return nil
+	})
+	return d, err
+}
+
+// Descriptions returns up to limit of a tenant's descriptions behind a recipient, in the order of their ids, and whether there
+// are more; with optedOut, of those alone who have opted out in any part. It returns fewer where they are large.
+func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) (all []booking.Description, more bool, err error) {
+	only := ``
+	if optedOut {
+		only = ` AND (opt_out_all OR opt_out_channels <> '{}' OR opt_out_categories <> '{}')`
+	}
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		all, more = nil, false
+		rows, _ := c.Query(ctx, `SELECT `+descriptionColumns+` FROM recipients r WHERE r.tenant_id = $1 AND r.recipient > $2`+only+` ORDER BY r.recipient LIMIT $3`,
+			[16]byte(tenant), after, limit+1)
+		defer rows.Close()
+		size := 0
+		for rows.Next() {
+			if more = len(all) == limit || size > maxPageBytes; more {
+				break
+			}
+			d, err := scanDescription(rows)
+			if err != nil {
+				return err
+			}
+			all, size = append(all, d), size+len(d.Attributes)+500
+		}
+		rows.Close()
+		return rows.Err()
+	})
+	return all, more, err
+}
+
+// Standings returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of some
+// recipients. It takes no lock.
+func (s *Store) Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (of booking.Terms, people map[string]booking.Person, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		var (
+			terms termsRead
+			read  peopleRead
+		)
+		t := terms.use(&s.terms, tenant)
+		for _, id := range ids {
+			read.add(tenant, push.RecipientKey(tenant, id))
+		}
+		b := &pgx.Batch{}
+		terms.queue(b).Query(terms.collect)
+		read.queue(s, b).Query(read.collect)
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		of, people = t.or(file), make(map[string]booking.Person, len(read.found))
+		for who, p := range read.found {
+			people[who.ID] = p
+		}
+		return terms.check()
+	})
+	return of, people, err
+}
