@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,15 +24,16 @@ func mutants(t testenv.T, l *lab) {
 		})
 	}
 	testenv.Check(t, g.Wait())
-	var wg sync.WaitGroup
+	var stories errgroup.Group
+	stories.SetLimit(8) // each has programs of its own, and some go by time
 	for i, m := range allMutants {
 		for _, program := range []string{programs[i], ""} {
-			wg.Go(func() {
-				testenv.Check(t, testenv.Run(t.Context(), func(t testenv.T) { l.tell(t, m, program) }))
+			stories.Go(func() error {
+				return testenv.Run(t.Context(), func(t testenv.T) { l.tell(t, m, program) })
 			})
 		}
 	}
-	wg.Wait()
+	testenv.Check(t, stories.Wait())
 }
 
 func (l *lab) compileMutant(ctx context.Context, m mutant) (string, error) {
