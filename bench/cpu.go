@@ -11,7 +11,7 @@ import (
 )
 
 // usage is CPU time in seconds by kind of process: "api", "postgres", "load"
-// (this process) and so on, "kernel" (interrupts and the kernel's own threads)
+// (this process, and Postgres' one for its samples) and so on, "kernel" (interrupts and the kernel's own threads)
 // and "strangers".
 type usage map[string]float64
 
@@ -40,6 +40,8 @@ func (l *lab) cpu() usage {
 		}
 		seconds, kind := stat.CPUTime(), kinds[p.PID]
 		switch {
+		case p.PID == l.sampler:
+			kind = "load"
 		case p.PID == postgres:
 			kind = "postgres"
 			seconds += float64(stat.CUTime+stat.CSTime) / ticks

@@ -26,6 +26,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"submit", "api", measureSubmit},
 		{"batch", "api", measureBatch},
+		{"policy", "api", measurePolicy},
 		{"refuse", "api", measureRefusals},
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},
@@ -51,6 +52,7 @@ type lab struct {
 	dir      string        // temporary
 	self     string        // path of this program
 	running  []*process.Process
+	sampler  int           // Postgres' process that answers what its other ones work on; 0: none
 	patience time.Duration // left for waiting until strangers are quiet
 
 	recipients atomic.Int64 // numbers of recipients so far

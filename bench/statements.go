@@ -29,6 +29,7 @@ func (s *sendquota) statements(f func()) (top string) {
 	const pause = 20 * time.Millisecond
 	db, done, stopped := testenv.Connect(s.l, s.Database), make(chan struct{}), make(chan struct{})
 	seen, looks := map[string]int{}, 0
+	s.l.sampler = int(db.PgConn().PID())
 	go func() {
 		defer close(stopped)
 		for {
@@ -48,7 +49,7 @@ func (s *sendquota) statements(f func()) (top string) {
 		}
 	}()
 	func() {
-		defer func() { close(done); <-stopped }()
+		defer func() { close(done); <-stopped; s.l.sampler = 0 }()
 		f()
 	}()
 	queries := slices.SortedFunc(maps.Keys(seen), func(a, b string) int { return cmp.Or(seen[b]-seen[a], strings.Compare(a, b)) })

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -19,6 +20,8 @@ const (
 	defaultLanes = 4
 	// auditInterval is the default of delivery.audit_interval.
 	auditInterval = 15 * time.Minute
+	// expiryInterval is how often a worker looks when the first of all that is due expires.
+	expiryInterval = 10 * time.Minute
 )
 
 // defaultPolicy has the default rules.
@@ -49,17 +52,19 @@ func measureUpkeep(l *lab) {
 		FROM stored, LATERAL (SELECT substr(recipient, 2)::int > $1::int AS flies) f`, due, inFlight)
 	s.exec("VACUUM ANALYZE")
 	audit, took := s.audit()
+	expiry := s.expiry()
 	l.profiled("upkeep", s, func() {
 		busy := s.upkeep()
-		all := max(0, busy.worker-idle.worker) + max(0, busy.redis-idle.redis) + busy.postgres + audit.sum()
+		all := max(0, busy.worker-idle.worker) + max(0, busy.redis-idle.redis) + busy.postgres + expiry.sum() + audit.sum()
 		l.report.add(row{
 			measurement: l.report.measuring, Name: fmt.Sprintf("Upkeep of a worker alone, %s due that wait and %s in flight", count(float64(due)), count(float64(inFlight))),
-			Ours: fmt.Sprintf("loops %s, audit %s", busy, audit), Theirs: fmt.Sprintf("nothing due: %s", idle),
+			Ours: fmt.Sprintf("loops %s, looks at all that is due %s, audit %s", busy, expiry, audit), Theirs: fmt.Sprintf("nothing due: %s", idle),
 			Ratio: fmt.Sprintf("%.1f %% of a core", all), Wanted: "≤ 2 %", OK: yes(all <= 2),
 		})
 	})
 	l.report.note("Upkeep: one worker owns all lanes. Its channel lets nothing go, so that the loops, and its looks at what waits, are all it does. "+
-		"What the worker and Redis need while nothing is due is not counted, all that Postgres does is. The audit took %s; it counts as once in %s, the default of delivery.audit_interval.", took.Round(10*time.Millisecond), auditInterval)
+		"What the worker and Redis need while nothing is due is not counted, all that Postgres does is. The audit took %s; it counts as once in %s, the default of delivery.audit_interval. "+
+		"A worker looks when the first of all that is due expires when it gets lanes, and after that every %s, which counts as often.", took.Round(10*time.Millisecond), auditInterval, expiryInterval)
 }
 
 // percent is what parts of a core do in a span of time, by kind of process.
@@ -87,9 +92,29 @@ func (s *sendquota) upkeep() percent {
 	})
 	s.l.settle()
 	testenv.Sleep(s.l, warmUp)
+	quiet := 0
+	s.l.eventually("the worker's first looks are over", func() bool {
+		var active int
+		s.query("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota' AND state = 'active'", nil, &active)
+		if quiet++; active > 0 {
+			quiet = 0
+		}
+		return quiet == 20
+	})
 	before, began := s.l.cpu(), time.Now()
 	testenv.Sleep(s.l, 4*s.l.round)
 	return percentOf(s.l.cpu().since(before), time.Since(began))
+}
+
+// expiry is what it costs to look when the first of all that is due expires, as often as a worker does.
+func (s *sendquota) expiry() percent {
+	st, err := store.Open(s.l.Context(), s.Database, store.Config{})
+	s.l.check(err)
+	defer st.Close()
+	before := s.l.cpu()
+	_, _, err = st.NextExpiry(s.l.Context(), push.Lanes(1), time.Time{})
+	s.l.check(err)
+	return percentOf(s.l.cpu().since(before), expiryInterval)
 }
 
 // audit is what the audit of a worker costs if it runs as often as by default, and how long one takes.

@@ -27,6 +27,7 @@ type bundle struct {
 	provider *testenv.Provider
 	programs []*program
 	history  *history
+	teams    *teams // nil: there are none
 }
 
 // rule is one of the quota's, for the checks of this program.

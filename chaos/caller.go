@@ -14,11 +14,12 @@ import (
 type caller struct {
 	b    *bundle
 	http *http.Client
-	turn int // which API is asked next
+	turn int    // which API is asked next
+	key  string // of the tenant
 }
 
 func (b *bundle) newCaller() *caller {
-	return &caller{b: b, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
+	return &caller{b: b, key: b.Key, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 }
 
 // answer is what an API said.
@@ -57,7 +58,7 @@ func (c *caller) try(ctx context.Context, method, path, key string, body any) (a
 	if err != nil {
 		return a, err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.b.Key)
+	req.Header.Set("Authorization", "Bearer "+c.key)
 	req.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)

@@ -17,6 +17,7 @@ type findings struct {
 	facts   *facts
 	found   []string
 	ordered int // operations checked for linearizability
+	judged  int // answers that could be held to what was in force
 }
 
 func (j *findings) broken(guarantee, format string, args ...any) {
@@ -47,6 +48,7 @@ func (j *findings) compare() {
 	j.cancelsHold()
 	j.keysHold()
 	j.occurrencesHold()
+	j.termsHold()
 }
 
 // nothingIsLost is I1: every accepted push has ended, and says why.

@@ -10,8 +10,8 @@ import (
 
 // row is a push in Postgres.
 type row struct {
-	ID, Recipient, Channel, Status, LastError string
-	SendAt, ExpiresAt                         time.Time
+	ID, Recipient, Channel, Category, Status, LastError string
+	SendAt, ExpiresAt                                   time.Time
 }
 
 // send is an attempt in Postgres.
@@ -39,7 +39,7 @@ type facts struct {
 func (b *bundle) facts() *facts {
 	conn := testenv.Connect(b, b.Database)
 	f := &facts{ops: b.history.all(), rows: map[string]row{}, sends: map[string][]send{}, arrivals: b.provider.Arrivals()}
-	rows, _ := conn.Query(b.Context(), `SELECT id::text, recipient, channel, status, last_error, send_at, expires_at FROM pushes`)
+	rows, _ := conn.Query(b.Context(), `SELECT id::text, recipient, channel, category, status, last_error, send_at, expires_at FROM pushes`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
 	testenv.Check(b, err)
 	for _, r := range all {

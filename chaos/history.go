@@ -19,6 +19,7 @@ type op struct {
 	Kind      string    `json:"kind"`
 	Recipient string    `json:"recipient"`
 	Channel   string    `json:"channel,omitempty"`
+	Category  string    `json:"category,omitempty"`
 	ID        string    `json:"id,omitempty"` // of the push, as far as the caller knows it
 	At        time.Time `json:"at,omitzero"`  // the send time that was asked for
 	Key       string    `json:"key,omitempty"`

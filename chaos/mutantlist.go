@@ -61,6 +61,24 @@ var allMutants = []mutant{{
 	story:    deafRedis,
 	evidence: []string{"no order"},
 }, {
+	name:    "terms",
+	program: "api",
+	breaks:  "a booking does not look whether the policy that the process knows is still in force",
+	mutations: []mutation{
+		{"internal/store/terms.go", "found.version != used.version || found.described != used.described {", "found.version < used.version || found.described != used.described {"},
+	},
+	story:    changedPolicy,
+	evidence: []string{"terms"},
+}, {
+	name:    "opt-outs",
+	program: "worker",
+	breaks:  "a claim does not look whether the recipient has opted out",
+	mutations: []mutation{
+		{"internal/booking/claim.go", "case s.Person.OptOuts.Of(kind).Any():", "case false:"},
+	},
+	story:    secondThoughts,
+	evidence: []string{"terms"},
+}, {
 	name:      "rearm-poll",
 	program:   "worker",
 	breaks:    "a lane that was armed and not looked at is neither armed again nor polled",

@@ -148,6 +148,25 @@ func deafRedis(b *bundle, c *caller) {
 	}
 }
 
+// changedPolicy forbids what was allowed, and asks for it.
+func changedPolicy(b *bundle, c *caller) {
+	b.teams = b.newTeams()
+	for i, forbidden := range []bool{false, true, false, true} {
+		b.teams.setPolicy(b.Context(), forbidden)
+		b.teams.ask(b.Context(), c, fmt.Sprint(teamName, i), flash, fmt.Sprint("change-", i), time.Now().Add(time.Hour).Truncate(time.Second))
+	}
+}
+
+// secondThoughts are those of recipients who opt out of what was booked for them.
+func secondThoughts(b *bundle, c *caller) {
+	b.teams = b.newTeams()
+	for i := range 4 {
+		b.teams.ask(b.Context(), c, fmt.Sprint(teamName, i), news, fmt.Sprint("thought-", i), time.Now().Add(time.Second).Truncate(time.Second))
+		b.teams.describe(b.Context(), i, true, false)
+	}
+	b.startWorker(nil)
+}
+
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
 func flushedQueue(b *bundle, c *caller) {
 	b.dueSoon(c)

@@ -28,6 +28,7 @@ func storm(name string, lanes int) func(t testenv.T, l *lab) {
 			rules: []rule{{1, 2 * time.Second}, {3, 10 * time.Second}, {6, 40 * time.Second}},
 			lease: stormLease, armLease: 3 * time.Second, ttl: 5 * time.Minute, apis: 2, behaviour: "badly",
 		})
+		b.teams = b.newTeams()
 		apis, workers := b.startAll()
 		b.startSchedules(60)
 		rng := rand.New(rand.NewPCG(l.seed, 0))
@@ -104,6 +105,7 @@ func (l *lab) conclude(b *bundle, tracks [][]fault) {
 		}
 	}
 	l.events(b, j.facts)
+	l.teamEvents(j)
 }
 
 // events counts what must have happened in a storm, for it to prove anything.

@@ -202,7 +202,7 @@ func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, 
 	if p.TTL > 0 {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
 	}
-	view.Timeline = view.Insert(bookingOf(terms, &p))
+	view.Timeline = view.Insert(Under(terms, &p))
 	x.changed(d.Recipient())
 	if p.IdempotencyID != uuid.Nil { // another order may ask for it again
 		x.know(keyedOf(p))
@@ -282,7 +282,7 @@ func bookingsFor(t Terms, r quota.Recipient, granted []Grant) []quota.Booking {
 	var bookings []quota.Booking
 	for i := range granted {
 		if p := &granted[i].Push; p.Recipient == r.ID && p.Tenant == r.Tenant {
-			bookings = append(bookings, bookingOf(t, p))
+			bookings = append(bookings, Under(t, p))
 		}
 	}
 	return bookings

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // Finish says how an attempt ended and what becomes of its push.
@@ -50,5 +51,6 @@ type Ended struct {
 	ID        uuid.UUID
 	Tenant    uuid.UUID
 	Recipient string
+	Kind      quota.Kind
 	RequestID string // see [push.Push]
 }

@@ -111,25 +111,27 @@ func (o Order) Books(decisions []Decision) bool {
 // some terms.
 func (o Order) Around(t Terms, d Draft) quota.View {
 	reach := t.Reach()
-	v := quota.Around(d.Push.SendAt, reach, 2)
+	v := quota.Around(d.Push.SendAt, reach, 1)
+	more := min(reach, mostAround) // so that the free times around it are known, too, as they mostly are so near
+	v.From, v.Until = v.From.Add(-more), v.Until.Add(more)
+	last := d.Push.SendAt
+	if d.Latest.After(last) {
+		last = d.Latest
+	} else if d.Last.After(last) && t.MayDefer() {
+		last = d.Last
+	}
 	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
-		last := d.Push.SendAt
-		if d.Latest.After(last) {
-			last = d.Latest
-		}
 		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
-	if !d.Latest.IsZero() {
-		v.Widen(v.From, d.Latest.Add(reach))
-	}
-	if !d.Last.IsZero() && t.MayDefer() {
-		v.Widen(v.From, d.Last.Add(reach))
-	}
+	v.Widen(v.From, last.Add(reach))
 	if d.Show {
 		v.Widen(o.Now.Add(-reach-showMargin), EndOfTime)
 	}
 	return v
 }
+
+// mostAround is how far a view shows more than the decision needs. Weeks of pushes are tables of their own.
+const mostAround = 48 * time.Hour
 
 // showMargin is for the difference between clocks.
 const showMargin = 2 * time.Minute

@@ -75,11 +75,16 @@ func (s Standing) Policy(k quota.Kind) quota.Policy { return s.Terms.For(s.Perso
 // KindOf returns the kind of a push.
 func KindOf(p *push.Push) quota.Kind { return quota.Kind{Channel: p.Channel, Category: p.Category} }
 
-// bookingOf is the booking of a push, with its kind if the terms ask for it.
-func bookingOf(t Terms, p *push.Push) quota.Booking {
-	b := quota.Booking{ID: p.ID, At: p.SendAt}
-	if !t.Plain() {
-		b.Kind = KindOf(p)
+// Of returns the booking of a push, with its kind.
+func Of(p *push.Push) quota.Booking {
+	return quota.Booking{ID: p.ID, At: p.SendAt, Kind: KindOf(p)}
+}
+
+// Under returns the booking of a push as some terms know it: with its kind only if they ask for it.
+func Under(t Terms, p *push.Push) quota.Booking {
+	b := Of(p)
+	if t.Plain() {
+		b.Kind = quota.Kind{}
 	}
 	return b
 }

@@ -44,11 +44,15 @@ func (w *Worker) claim(ctx context.Context, d booking.Due, p *permit) (c booking
 	return c, o.Without, err
 }
 
-// pass makes attempts for a recipient until there is something to wait for, and returns how long.
+// pass makes attempts for a recipient until there is something to wait for, and returns how long. Each uses a slot.
 func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time.Duration, err error) {
 	for {
+		w.slots <- struct{}{}
 		began := time.Now() // before the lease begins
 		c, without, err := w.claim(ctx, d, p)
+		if err != nil || c.Outcome != booking.Claimed {
+			w.freeSlots(1)
+		}
 		if err != nil {
 			return 0, fmt.Errorf("claim: %w", err)
 		}
@@ -62,9 +66,7 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 		case booking.Again:
 		case booking.Claimed:
 			p.release()
-			more, err := w.attempt(ctx, c, began)
-			w.queues.count(c.Push.Channel, -1)
-			if err != nil || !more {
+			if more, err := w.attempt(ctx, c, began); err != nil || !more {
 				return 0, err
 			}
 		default:
@@ -98,11 +100,24 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 	w.waker.Wake(d.RecipientKey, c.Push.NextAt, c.Push.NextAt.Sub(c.Now))
 }
 
-// attempt sends a claimed push and records how that ended. It reports whether another push of the recipient waits.
+// attempt sends a claimed push and records how that ended. It reports whether another push of the recipient waits. It gives
+// the slots of the worker and the channel back when the provider has answered: others use them while the attempt is
+// recorded, unless very many others are.
 //
 // Once begun, it is carried to its end even if ctx ends: a stopping worker drains, it does not drop.
 func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
+	f := w.deliver(ctx, c, began)
+	w.recording <- struct{}{}
+	w.queues.count(c.Push.Channel, -1)
+	w.freeSlots(1)
+	w.resume(c.Push.Channel)
+	defer func() { <-w.recording }()
+	return w.record(ctx, c, f, began)
+}
+
+// deliver sends a claimed push, and decides what becomes of it.
+func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) booking.Finish {
 	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := w.send(ctx, c, began)
 	failpoint.Hit(failpoint.SendAnswered)
@@ -121,6 +136,11 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	}
 	w.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "request_id", c.Push.RequestID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
 		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
+	return f
+}
+
+// record writes down what became of a push, and reports whether another one of the recipient waits.
+func (w *Worker) record(ctx context.Context, c booking.Claim, f booking.Finish, began time.Time) (more bool, err error) {
 	if more, err = w.finish(ctx, c, f, began); err != nil {
 		return false, err
 	}
@@ -183,5 +203,5 @@ func (w *Worker) finish(ctx context.Context, c booking.Claim, f booking.Finish, 
 
 // forgetBooking tells the cache that a push that ended without being sent holds no place any more.
 func (w *Worker) forgetBooking(p push.Push) {
-	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, p.ID)
+	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, booking.Of(&p))
 }

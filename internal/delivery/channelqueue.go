@@ -122,18 +122,22 @@ func (q *channelQueue) len() int {
 }
 
 // add puts recipients into the queue, unless it is closed for good. A queue that is full, or half full of one tenant,
-// drops a recipient: it is found again later.
-func (q *channelQueue) add(recipients ...booking.Due) {
+// drops a recipient: it is found again later. It returns how many were dropped.
+func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, d := range recipients {
-		if q.closed || q.members[d.RecipientKey] || q.waiting.len() >= q.limit || q.waiting.of(d.Tenant) >= q.limit/2 {
-			continue
+		switch {
+		case q.members[d.RecipientKey]:
+		case q.closed || q.waiting.len() >= q.limit || q.waiting.of(d.Tenant) >= q.limit/2:
+			dropped++
+		default:
+			q.members[d.RecipientKey] = true
+			q.waiting.push(d)
+			q.signal()
 		}
-		q.members[d.RecipientKey] = true
-		q.waiting.push(d)
-		q.signal()
 	}
+	return dropped
 }
 
 // next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first

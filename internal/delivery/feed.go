@@ -10,13 +10,15 @@ import (
 )
 
 // The owner of a lane puts those of its recipients into the queues of channels whose pushes have to wait there. It looks
-// often while a queue is nearly empty, and otherwise reads on, a page a second, behind what it has read: so tenants
-// behind the thousands of another one get their turn, too.
+// often while a queue is nearly empty and something is found, and otherwise reads on, a page a second, behind what it has
+// read: so tenants behind the thousands of another one get their turn, too. While nothing that it reads finds a place, it
+// reads more rarely.
 const (
-	feedInterval = 200 * time.Millisecond
-	feedPause    = time.Second
-	feedPage     = 1000
-	nearlyEmpty  = 500
+	feedInterval     = 200 * time.Millisecond
+	feedPause        = time.Second
+	longestFeedPause = 4 * time.Second
+	feedPage         = 1000
+	nearlyEmpty      = 500
 )
 
 // wokenPage are the recipients that a wake-up puts into the queue of a channel at once.
@@ -24,8 +26,10 @@ const wokenPage = 256
 
 // feeding is how far a queue has been fed from a lane.
 type feeding struct {
-	behind booking.Due // the last one that was read; zero: begin with the first
-	next   time.Time   // when to read on
+	behind booking.Due   // the last one that was read; zero: begin with the first
+	found  bool          // there was something to read
+	pause  time.Duration // until it reads on
+	next   time.Time     // when to read on
 }
 
 // feed reads one page of each lane that this worker owns. It is never full: the next pass comes soon.
@@ -109,19 +113,24 @@ func (q *channelQueue) hungry(l push.Lane, now time.Time) (behind booking.Due, y
 		f = &feeding{}
 		q.fed[l] = f
 	}
+	later := !now.Before(f.next)
 	if q.waiting.len() < nearlyEmpty {
-		return behind, true
+		return behind, f.found || later
 	}
-	return f.behind, !now.Before(f.next)
+	return f.behind, later
 }
 
 // feed adds what was read from a lane, and notes how far that was.
 func (q *channelQueue) feed(l push.Lane, due []booking.Due) {
-	q.add(due...)
+	dropped := q.add(due...)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f := q.fed[l]
-	f.behind, f.next = booking.Due{}, time.Now().Add(feedPause)
+	f.pause = min(2*f.pause, longestFeedPause)
+	if f.pause == 0 || dropped < len(due) || len(due) == 0 {
+		f.pause = feedPause
+	}
+	f.found, f.behind, f.next = len(due) > 0, booking.Due{}, time.Now().Add(f.pause)
 	if len(due) >= feedPage { // of each kind there is a page at most
 		f.behind = due[feedPage-1]
 	}

@@ -2,7 +2,10 @@ package delivery
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
@@ -38,4 +41,45 @@ func TestChannelQueue_Feed(t *testing.T) {
 	if _, hungry := q.hungry(lane, now.Add(2*feedPause)); hungry {
 		t.Error("a full queue is fed")
 	}
+}
+
+// TestChannelQueue_FeedRarely: while nothing is due, and while all that is read is dropped, the lane is read more rarely, until
+// that changes.
+func TestChannelQueue_FeedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lane := push.Lanes(1)[0]
+		q := newChannelQueue(channel.Entry{Name: "sms", Speed: pace.PerSpan(1, time.Second, 1), Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
+		page := func(first int64, tenant uuid.UUID) (due []booking.Due) {
+			for i := range int64(feedPage) {
+				due = append(due, booking.Due{RecipientKey: first + i, Tenant: tenant})
+			}
+			return due
+		}
+		q.limit = 2 * feedPage
+		mine, theirs := uuid.New(), uuid.New()
+		for _, row := range []struct {
+			read []booking.Due
+			next time.Duration
+		}{
+			{nil, feedPause},
+			{nil, feedPause},
+			{page(0, mine)[:1], 0}, // and so few are in the queue
+			{page(0, mine), feedPause},
+			{page(0, mine), feedPause}, // they are there already
+			{page(feedPage, mine), 2 * feedPause},
+			{page(2*feedPage, mine), 4 * feedPause},
+			{page(3*feedPage, mine), longestFeedPause},
+			{page(4*feedPage, theirs)[:1], feedPause},
+			{page(5*feedPage, mine), 2 * feedPause},
+		} {
+			if _, hungry := q.hungry(lane, time.Now()); !hungry {
+				t.Fatal("it is not read in time")
+			}
+			q.feed(lane, row.read)
+			if _, hungry := q.hungry(lane, time.Now().Add(row.next-1)); hungry != (row.next == 0) {
+				t.Errorf("after %d rows: it is read within %s: %v", len(row.read), row.next, hungry)
+			}
+			time.Sleep(row.next)
+		}
+	})
 }

@@ -27,6 +27,8 @@ const (
 	mostClaiming = 2
 	// mostClaims are claimed in one transaction.
 	mostClaims = 256
+	// mostRecording times as many attempts as there are slots may wait to be recorded: that takes longer than to send.
+	mostRecording = 4
 	// gatherTime is how long a handler waits for more slots when few are free. Attempts are recorded in groups, so slots
 	// become free in groups.
 	gatherTime = 4 * time.Millisecond

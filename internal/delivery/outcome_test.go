@@ -39,7 +39,7 @@ func TestWorker_Outcomes(t *testing.T) {
 			p := d.book(t, "anna", "log", thisSecond().Add(-time.Second))
 			anna := quota.Recipient{Tenant: d.tenant, ID: "anna"}
 			place := quota.Booking{ID: p.ID, At: p.SendAt}
-			d.cache.Fill(anna, []quota.Booking{place})
+			d.cache.Fill(anna, []quota.Booking{place}, false)
 			testenv.Check(t, d.cache.Flush(t.Context()))
 
 			d.handle(t)

@@ -144,18 +144,14 @@ func (r *round) follow(ctx context.Context, d booking.Due, c booking.Claim, bega
 	r.passed = append(r.passed, d.RecipientKey)
 }
 
-// begin makes an attempt, and whatever follows for the recipient. It uses one slot of the worker and one of the channel.
+// begin makes an attempt in slots that are taken, and whatever follows for the recipient.
 func (w *Worker) begin(d booking.Due, c booking.Claim, began time.Time) {
 	w.attempts.Go(func() {
-		more, err := w.attempt(w.work, c, began)
-		w.queues.count(c.Push.Channel, -1)
-		var pause time.Duration
-		if err == nil && more {
-			pause, err = w.pass(w.work, d, &permit{})
+		if more, err := w.attempt(w.work, c, began); err == nil && more {
+			w.serve(d, &permit{})
+		} else {
+			w.settle(d, 0, err)
 		}
-		w.freeSlots(1)
-		w.settle(d, pause, err)
-		w.resume(c.Push.Channel)
 	})
 }
 

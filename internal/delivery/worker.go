@@ -22,16 +22,17 @@ import (
 // its channel can not take a push yet. After an outage, when most recipients have several pushes that are due, nearly
 // all of them wait most of the time.
 type Worker struct {
-	store    attempts
-	cache    *quota.Cache
-	channels *channel.Set
-	queues   *channelQueues
-	waker    waker
-	log      *slog.Logger
-	metrics  observer
-	cfg      Config
-	slots    chan struct{} // one element for each slot in use
-	claiming chan struct{} // one element for each lane that takes slots, and claims for them
+	store     attempts
+	cache     *quota.Cache
+	channels  *channel.Set
+	queues    *channelQueues
+	waker     waker
+	log       *slog.Logger
+	metrics   observer
+	cfg       Config
+	slots     chan struct{} // one element for each slot in use
+	recording chan struct{} // one element for each attempt that is recorded, and has no slot any more
+	claiming  chan struct{} // one element for each lane that takes slots, and claims for them
 
 	mu       sync.Mutex
 	lanes    map[push.Lane]*lane
@@ -93,19 +94,18 @@ type delay struct {
 func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
 		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
-		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), claiming: make(chan struct{}, mostClaiming),
-		lanes: map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
+		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, mostRecording*cfg.Concurrency),
+		claiming: make(chan struct{}, mostClaiming),
+		lanes:    map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
 	}
 	w.work, w.close = context.WithCancel(context.Background())
 	return w
 }
 
-// serve sends what is due for a recipient, one push after another, until nothing is left to do now, in a slot. A recipient
-// that must wait for less than [booking.Patience], or for a channel, is served again.
+// serve sends what is due for a recipient, one push after another, until nothing is left to do now. A recipient that must
+// wait for less than [booking.Patience], or for a channel, is served again.
 func (w *Worker) serve(d booking.Due, p *permit) {
-	w.slots <- struct{}{}
 	pause, err := w.pass(w.work, d, p)
-	w.freeSlots(1)
 	w.settle(d, pause, err)
 	w.resume(d.Channel)
 }

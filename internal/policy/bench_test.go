@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/policy/policytest"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -37,7 +38,7 @@ func BenchmarkTerms(b *testing.B) {
 	begin, kind := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), quota.Kind{Channel: "sms", Category: "news"}
 	var bookings []quota.Booking
 	for i := range 36 {
-		k := quota.Kind{Channel: channels[i%2], Category: categories[i%3]}
+		k := quota.Kind{Channel: policytest.Channels[i%2], Category: policytest.Categories[i%3]}
 		bookings = append(bookings, quota.Booking{ID: uuid.UUID{15: byte(i)}, At: begin.Add(time.Duration(i) * 150 * time.Minute), Kind: k})
 	}
 	for _, row := range []struct {
@@ -45,12 +46,12 @@ func BenchmarkTerms(b *testing.B) {
 		doc  policy.Document
 	}{{"plain", plain}, {"twelve scoped rules", scoped}} {
 		b.Run(row.name, func(b *testing.B) {
-			terms, err := row.doc.Compile(channels)
+			terms, err := row.doc.Compile(policytest.Channels)
 			if err != nil {
 				b.Fatal(err)
 			}
 			line, at := quota.NewTimeline(bookings), begin.Add(36*time.Hour)
-			person := policy.Person{Zone: load("Europe/Berlin")}
+			person := policy.Person{Zone: location(b, "Europe/Berlin")}
 			for b.Loop() {
 				p := terms.For(person, kind)
 				if !p.Allows(line, at) || len(p.Usage(line, at)) < 3 {
@@ -59,4 +60,12 @@ func BenchmarkTerms(b *testing.B) {
 			}
 		})
 	}
+}
+
+func location(b testing.TB, name string) *time.Location {
+	in, err := time.LoadLocation(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return in
 }

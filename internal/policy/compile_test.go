@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/policy/policytest"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -26,7 +27,7 @@ func read(t testing.TB, text string) policy.Document {
 // faults returns what is wrong with a document, one line each.
 func faults(t testing.TB, text string) []string {
 	t.Helper()
-	_, err := read(t, text).Compile(channels)
+	_, err := read(t, text).Compile(policytest.Channels)
 	if err == nil {
 		return nil
 	}
@@ -177,11 +178,11 @@ func TestTerms_Contract(t *testing.T) {
 		},
 		"quiet_hours": [{"name": "night", "from": "22:00", "until": "08:00", "zone": "recipient", "categories": ["news"], "action": "defer"}],
 		"default_zone": "Europe/Berlin"
-	}`).Compile(channels)
+	}`).Compile(policytest.Channels)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokyo := policy.Person{Zone: load("Asia/Tokyo")}
+	tokyo := policy.Person{Zone: location(t, "Asia/Tokyo")}
 	at := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
@@ -234,7 +235,7 @@ func TestTerms_Plain(t *testing.T) {
 		`{"quiet_hours": [{"name": "a", "from": "22:00", "until": "08:00"}]}`:                                                   false,
 		`{"categories": {"a": {"bypass": true}}}`:                                                                               false,
 	} {
-		terms, err := read(t, text).Compile(channels)
+		terms, err := read(t, text).Compile(policytest.Channels)
 		if err != nil || terms.Plain() != want {
 			t.Errorf("%s: %v, %v", text, terms.Plain(), err)
 			continue

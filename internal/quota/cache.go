@@ -95,16 +95,13 @@ func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
 	return c
 }
 
-// Reserve books b in the cache if the cache knows the recipient and the policy allows it. It never fails: a cache
-// that can not answer is Cold.
+// Reserve books b in the cache if the cache knows the recipient and the policy allows it. The booking has a Kind if, and
+// only if, some rule for the recipient's pushes asks for it, though it be none of p. It never fails: a cache that can not
+// answer is Cold.
 func (c *Cache) Reserve(r Recipient, b Booking, p Policy) CacheAnswer {
-	args, near := append(make([]any, 0, 16), b.ID.String(), b.At.UnixMilli()), 0
-	for _, rule := range p {
-		if rule.Periods != nil || rule.Counts != nil {
-			continue // the script knows nothing of them, and Postgres decides
-		}
-		args = append(args, rule.Limit, rule.Window.Milliseconds())
-		near = min(near+rule.Limit, redisscript.MaxWeight)
+	args, near, inTime := reserveArgs(b, p)
+	if !inTime {
+		return CacheAnswer{State: Blocked}
 	}
 	return cacheAnswer(c.run(r, reserveScript, near, args...))
 }
@@ -127,23 +124,29 @@ func cacheAnswer(reply []int64) CacheAnswer {
 }
 
 // Fill loads the recipient with its bookings as Postgres had them a moment ago. Only those that are too old to matter may
-// be missing. What the cache was told since then holds.
-func (c *Cache) Fill(r Recipient, bookings []Booking) { c.merge(r, ttl, bookings...) }
+// be missing. What the cache was told since then holds. Kinds says that the bookings have their kinds, if there are any:
+// because some rule asks for them.
+func (c *Cache) Fill(r Recipient, bookings []Booking, kinds bool) {
+	c.merge(r, ttl, kinds, bookings...)
+}
 
-// Add tells the cache that Postgres has booked b, unless that has changed since.
-func (c *Cache) Add(r Recipient, b Booking) { c.merge(r, 0, b) }
+// Add tells the cache that Postgres has booked b, unless that has changed since. The booking has a Kind as for Reserve.
+func (c *Cache) Add(r Recipient, b Booking) { c.merge(r, 0, b.Kind != Kind{}, b) }
 
-func (c *Cache) merge(r Recipient, ttl time.Duration, bookings ...Booking) {
-	args := append(make([]any, 0, 1+2*len(bookings)), ttl.Milliseconds())
+func (c *Cache) merge(r Recipient, ttl time.Duration, kinds bool, bookings ...Booking) {
+	if len(bookings) > 0 {
+		kinds = bookings[0].Kind != Kind{}
+	}
+	args := append(make([]any, 0, 2+2*len(bookings)), ttl.Milliseconds(), kinds)
 	for _, b := range bookings {
-		args = append(args, b.At.UnixMilli(), b.ID.String())
+		args = append(args, b.At.UnixMilli(), b.ID.String()+kindText(b.Kind))
 	}
 	c.tell(r, mergeScript, 20+len(bookings), args...)
 }
 
 // Drop gives back what Reserve booked for a push that there is not. Unlike Release it returns at once.
-func (c *Cache) Drop(r Recipient, id uuid.UUID) {
-	c.tell(r, changeScript, 20, id.String(), "-inf", memory.Milliseconds())
+func (c *Cache) Drop(r Recipient, b Booking) {
+	c.tell(r, changeScript, 20, b.ID.String(), "-inf", memory.Milliseconds(), kindText(b.Kind))
 }
 
 // Skip notes that the recipient has too many bookings for the cache, so that nothing tries to load them for a while.
@@ -157,14 +160,15 @@ func (c *Cache) Forget(rs ...Recipient) {
 	}
 }
 
-// Hold tells the cache that Postgres has moved the push to b.
+// Hold tells the cache that Postgres has moved a push. The booking has the push's Kind, whether or not a rule asks for it:
+// the cache knows whether it keeps kinds.
 func (c *Cache) Hold(r Recipient, b Booking) {
-	c.run(r, changeScript, 0, b.ID.String(), b.At.UnixMilli(), memory.Milliseconds())
+	c.run(r, changeScript, 0, b.ID.String(), b.At.UnixMilli(), memory.Milliseconds(), kindText(b.Kind))
 }
 
-// Release tells the cache that a push has given its place back.
-func (c *Cache) Release(r Recipient, id uuid.UUID) {
-	c.run(r, changeScript, 0, id.String(), "-inf", memory.Milliseconds())
+// Release tells the cache that a push has given its place back. The booking is as for Hold, and its time does not matter.
+func (c *Cache) Release(r Recipient, b Booking) {
+	c.run(r, changeScript, 0, b.ID.String(), "-inf", memory.Milliseconds(), kindText(b.Kind))
 }
 
 // Flush waits until everything is told that was to be told later. The error is that of ctx.

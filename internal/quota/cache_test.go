@@ -40,7 +40,7 @@ func load(t testing.TB, l *quota.Cache, r quota.Recipient, bookings ...quota.Boo
 	if res := l.Reserve(r, quota.Booking{ID: uuid.New(), At: noon}, nil); res.State != quota.Cold || !res.Fill {
 		t.Fatalf("reserve while cold: %+v", res)
 	}
-	l.Fill(r, bookings)
+	l.Fill(r, bookings, false)
 	flush(t, l)
 }
 
@@ -81,7 +81,7 @@ func TestCache_Story(t *testing.T) {
 
 	// Nothing is known. Postgres books the first push, and tells all it has.
 	reserve(first, quota.Cold, true)
-	l.Fill(anna, []quota.Booking{first})
+	l.Fill(anna, []quota.Booking{first}, false)
 	flush(t, l)
 
 	// The second finds no place.
@@ -98,7 +98,7 @@ func TestCache_Story(t *testing.T) {
 	}
 
 	// The first is canceled, the second is moved into its place.
-	l.Release(anna, first.ID)
+	l.Release(anna, first)
 	l.Hold(anna, quota.Booking{ID: second.ID, At: noon})
 	reserve(booking(3, noon), quota.Blocked, false)
 	reserve(booking(3, noon.Add(time.Minute)), quota.Free, false)
@@ -151,8 +151,8 @@ func TestCache_Keys(t *testing.T) {
 	for _, id := range []string{"a", "anna@example.com", strings.Repeat("long", 32), "{}:*"} {
 		r := quota.Recipient{Tenant: tenant, ID: id}
 		load(t, l, r, booking(1, noon))
-		l.Release(r, booking(1, noon).ID)
-		l.Release(quota.Recipient{Tenant: tenant, ID: id + "!"}, booking(1, noon).ID) // cold
+		l.Release(r, booking(1, noon))
+		l.Release(quota.Recipient{Tenant: tenant, ID: id + "!"}, booking(1, noon)) // cold
 	}
 	keys := rdb.Keys(t.Context(), "*").Val()
 	if len(keys) != 8 {
@@ -174,11 +174,11 @@ func TestCache_Expiry(t *testing.T) {
 	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
 		t.Errorf("a question left %d keys", n)
 	}
-	l.Release(anna, booking(2, noon).ID)
+	l.Release(anna, booking(2, noon))
 	if ttl := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "*").Val()[0]).Val(); ttl <= 0 || ttl > 5*time.Second {
 		t.Errorf("a change is kept for %s", ttl)
 	}
-	l.Fill(anna, []quota.Booking{booking(1, noon)})
+	l.Fill(anna, []quota.Booking{booking(1, noon)}, false)
 	flush(t, l)
 	key := rdb.Keys(t.Context(), "*").Val()[0]
 	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 9*time.Minute || ttl > 10*time.Minute {
@@ -188,9 +188,9 @@ func TestCache_Expiry(t *testing.T) {
 	l.Reserve(anna, booking(2, noon.Add(time.Hour)), per(1, time.Minute))
 	l.Reserve(anna, booking(3, noon.Add(time.Hour)), per(1, time.Minute))
 	l.Hold(anna, booking(1, noon.Add(2*time.Hour)))
-	l.Release(anna, booking(2, noon).ID)
+	l.Release(anna, booking(2, noon))
 	l.Add(anna, booking(4, noon))
-	l.Fill(anna, []quota.Booking{booking(5, noon)})
+	l.Fill(anna, []quota.Booking{booking(5, noon)}, false)
 	flush(t, l)
 	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("after some use it lives for %s", ttl)

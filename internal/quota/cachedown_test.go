@@ -88,10 +88,10 @@ func TestCache_WithoutRedis(t *testing.T) {
 			for range 100 { // Redis is left alone
 				o.want(t, o.anna, quota.Cold, false, 1)
 			}
-			o.Fill(o.anna, nil)
+			o.Fill(o.anna, nil, false)
 			o.Add(o.anna, booking(2, noon))
 			o.Hold(o.anna, booking(2, noon))
-			o.Release(o.anna, booking(1, noon).ID)
+			o.Release(o.anna, booking(1, noon))
 			o.Forget(o.anna)
 			flush(t, o.Cache)
 			o.pass(time.Second - 1)
@@ -136,7 +136,7 @@ func TestCache_ScriptFlush(t *testing.T) {
 		wg.Go(func() { o.want(t, o.anna, quota.Blocked, false, 0) })
 		wg.Go(func() { load(t, o.Cache, r, booking(1, noon)) })
 		wg.Go(func() { o.Forget(anybody()) })
-		wg.Go(func() { o.Release(o.anna, uuid.New()) })
+		wg.Go(func() { o.Release(o.anna, quota.Booking{ID: uuid.New()}) })
 	}
 	wg.Wait()
 	flush(t, o.Cache)

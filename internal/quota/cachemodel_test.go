@@ -19,13 +19,41 @@ type model struct {
 	held   map[uuid.UUID]time.Time
 	gone   map[uuid.UUID]bool // given back lately
 	loaded bool
+	kinds  bool      // the cache was loaded with kinds
 	since  time.Time // the first change that the cache was told while it was not loaded
+
+	policy quota.Policy
+	asks   bool // the policy in force asks for kinds
+}
+
+// kindOf is what sort of push an id is of, which never changes.
+func kindOf(id uuid.UUID) quota.Kind {
+	return []quota.Kind{
+		{Channel: "push"}, {Channel: "sms"}, {Channel: "sms", Category: "news"}, {Channel: "email", Category: "offers"}, {Channel: "push", Category: "news"},
+	}[id[15]%5]
+}
+
+// asked is a booking as the policy in force asks for it.
+func (m *model) asked(id uuid.UUID, at time.Time) quota.Booking {
+	b := quota.Booking{ID: id, At: at}
+	if m.asks {
+		b.Kind = kindOf(id)
+	}
+	return b
+}
+
+// warm reports whether the cache is loaded with what the policy in force asks for.
+func (m *model) warm() bool { return m.loaded && m.kinds == m.asks }
+
+// quiet reports whether quiet hours of the policy cover a time.
+func (m *model) quiet(at time.Time) bool {
+	return slices.ContainsFunc(m.policy, func(r quota.Rule) bool { return r.Quiet && oracleBroken(r, nil, at) })
 }
 
 func (m *model) bookings() []quota.Booking {
 	var bookings []quota.Booking
 	for id, at := range m.held {
-		bookings = append(bookings, quota.Booking{ID: id, At: at})
+		bookings = append(bookings, m.asked(id, at))
 	}
 	slices.SortFunc(bookings, func(a, b quota.Booking) int {
 		return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))
@@ -34,31 +62,41 @@ func (m *model) bookings() []quota.Booking {
 }
 
 // reserve says what the cache should answer, and books.
-func (m *model) reserve(b quota.Booking, p quota.Policy) (quota.State, bool) {
+func (m *model) reserve(b quota.Booking) (quota.State, bool) {
 	at, held := m.held[b.ID]
 	switch {
-	case !m.loaded:
+	case m.quiet(b.At):
+		return quota.Blocked, false
+	case !m.warm():
 		return quota.Cold, true
 	case held && at.Equal(b.At):
 		return quota.Free, false
 	case held, m.gone[b.ID]:
 		return quota.Cold, false
-	case !oracleFree(p, m.bookings(), b.At):
+	case !oracleFree(m.policy, m.bookings(), b.At):
 		return quota.Blocked, false
 	}
 	m.held[b.ID] = b.At
 	return quota.Free, false
 }
 
-// TestReserve_Oracle drives a recipient's cache on a real Redis through random histories, and asks all three about
-// every reservation.
+// TestReserve_Oracle drives a recipient's cache on a real Redis through random histories, in which the policy changes, and
+// asks all three about every reservation.
 func TestReserve_Oracle(t *testing.T) {
 	t.Parallel()
 	l, _ := newCache(t)
-	answers := map[quota.State]int{}
+	answers, asked := map[quota.State]int{}, map[quota.State]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		anna, p := anybody(), policies(0).Draw(t, "policy")
+		anna := anybody()
 		m := &model{held: map[uuid.UUID]time.Time{}, gone: map[uuid.UUID]bool{}, since: time.Now()}
+		changePolicy := func(t *rapid.T) {
+			if m.asks = rapid.Bool().Draw(t, "kinds"); m.asks {
+				m.policy = scopedPolicies(0).Draw(t, "scoped policy")
+			} else {
+				m.policy = policies(0).Draw(t, "policy")
+			}
+		}
+		changePolicy(t)
 		someID := rapid.Map(rapid.IntRange(1, 14), func(n int) uuid.UUID { return uuid.UUID{15: byte(n)} })
 		flush := func() {
 			if err := l.Flush(context.Background()); err != nil {
@@ -74,6 +112,7 @@ func TestReserve_Oracle(t *testing.T) {
 		changes := func(t *rapid.T) {
 			for range rapid.IntRange(0, 3).Draw(t, "changes") {
 				b := quota.Booking{ID: someID.Draw(t, "id"), At: moments(grain).Draw(t, "at")}
+				b.Kind = kindOf(b.ID)
 				if rapid.Bool().Draw(t, "moves") {
 					l.Hold(anna, b)
 					m.held[b.ID] = b.At
@@ -82,46 +121,62 @@ func TestReserve_Oracle(t *testing.T) {
 				}
 				if ids := slices.SortedFunc(maps.Keys(m.held), func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }); len(ids) > 0 {
 					b.ID = rapid.SampledFrom(ids).Draw(t, "held")
+					b.Kind = kindOf(b.ID)
 				}
-				l.Release(anna, b.ID)
+				l.Release(anna, b)
 				delete(m.held, b.ID)
 				m.gone[b.ID] = true
 			}
 		}
-		t.Repeat(map[string]func(*rapid.T){
-			"reserve": func(t *rapid.T) {
-				b := quota.Booking{ID: someID.Draw(t, "id"), At: moments(grain).Draw(t, "at")}
-				before := m.bookings()
+		reserve := func(t *rapid.T) {
+			for range rapid.IntRange(1, 6).Draw(t, "reservations") {
+				b := m.asked(someID.Draw(t, "id"), moments(grain).Draw(t, "at"))
+				before, p := m.bookings(), m.policy
 				_, held := m.held[b.ID]
-				want, fill := m.reserve(b, p)
+				warm := m.warm()
+				want, fill := m.reserve(b)
 				got := l.Reserve(anna, b, p)
 				if got.State != want || got.Fill != fill {
 					t.Fatalf("Lua says %s, fill %v; the oracle %s, %v: %v", got.State, got.Fill, want, fill, calendar{p, before})
 				}
-				if allowed := len(p.Violations(quota.NewTimeline(before), b.At)) == 0; m.loaded && !held && !m.gone[b.ID] && allowed != (want == quota.Free) {
+				if allowed := len(p.Violations(quota.NewTimeline(before), b.At)) == 0; warm && !held && !m.gone[b.ID] && allowed != (want == quota.Free) {
 					t.Fatalf("Go says allowed %v, the oracle %s: %v", allowed, want, calendar{p, before})
 				}
-				if fill && rapid.Bool().Draw(t, "fills") {
+				if fill && rapid.IntRange(0, 3).Draw(t, "fills") > 0 {
 					old := m.bookings() // as of before these changes
 					changes(t)
-					l.Fill(anna, old)
+					if m.loaded && m.asks { // the cache has no kinds, and forgets what it was told
+						old = m.bookings()
+						clear(m.gone)
+					}
+					l.Fill(anna, old, m.asks)
 					flush()
-					m.loaded = true
+					m.loaded, m.kinds = true, m.asks
 					if time.Since(m.since) > 4*time.Second { // a busy machine: it may have forgotten the changes
 						forget()
 					}
 				}
 				answers[want]++
-			},
-			"change": changes,
+				if m.asks {
+					asked[want]++
+				}
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"reserve":       reserve,
+			"change policy": changePolicy,
+			"change":        changes,
 			"add": func(t *rapid.T) {
-				b := quota.Booking{ID: someID.Draw(t, "id"), At: moments(grain).Draw(t, "at")}
+				b := m.asked(someID.Draw(t, "id"), moments(grain).Draw(t, "at"))
 				if _, held := m.held[b.ID]; held || m.gone[b.ID] || !m.loaded {
 					return
 				}
 				l.Add(anna, b)
 				flush()
 				m.held[b.ID] = b.At
+				if !m.warm() { // it can not keep this booking, and forgets the others
+					forget()
+				}
 			},
 			"forget": func(t *rapid.T) {
 				if rapid.IntRange(0, 3).Draw(t, "seldom") == 0 {
@@ -131,9 +186,9 @@ func TestReserve_Oracle(t *testing.T) {
 		})
 	})
 	for _, s := range []quota.State{quota.Cold, quota.Free, quota.Blocked} {
-		if answers[s] < 50 {
-			t.Errorf("only %d answers were %s", answers[s], s)
+		if answers[s]-asked[s] < 50 || asked[s] < 50 {
+			t.Errorf("only %d answers were %s, %d of them under scoped policies", answers[s], s, asked[s])
 		}
 	}
-	t.Logf("answers: %v", answers)
+	t.Logf("answers: %v, under scoped policies %v", answers, asked)
 }

@@ -29,46 +29,46 @@ func TestFill(t *testing.T) {
 		holds  []quota.Booking
 	}{
 		{"nothing happens", func(scene) {}, true, []quota.Booking{me}},
-		{"it is released", func(s scene) { s.l.Release(s.anna, me.ID) }, true, nil},
-		{"it is dropped", func(s scene) { s.l.Drop(s.anna, me.ID) }, true, nil},
+		{"it is released", func(s scene) { s.l.Release(s.anna, me) }, true, nil},
+		{"it is dropped", func(s scene) { s.l.Drop(s.anna, me) }, true, nil},
 		{"it is moved", func(s scene) { s.l.Hold(s.anna, moved) }, true, []quota.Booking{moved}},
-		{"it is moved and released", func(s scene) { s.l.Hold(s.anna, moved); s.l.Release(s.anna, me.ID) }, true, nil},
-		{"another is released", func(s scene) { s.l.Release(s.anna, other.ID) }, true, []quota.Booking{me}},
+		{"it is moved and released", func(s scene) { s.l.Hold(s.anna, moved); s.l.Release(s.anna, me) }, true, nil},
+		{"another is released", func(s scene) { s.l.Release(s.anna, other) }, true, []quota.Booking{me}},
 		{"another is moved", func(s scene) { s.l.Hold(s.anna, other) }, true, []quota.Booking{me, other}},
 		{"one booking is added, which is not all", func(s scene) { s.l.Add(s.anna, other) }, true, []quota.Booking{me}},
 		{"all is forgotten", func(s scene) { s.l.Forget(s.anna) }, true, []quota.Booking{me}},
 		{"there are too many", func(s scene) { s.l.Skip(s.anna) }, false, nil},
 		{"there are too many, and one is moved", func(s scene) { s.l.Skip(s.anna); flush(t, s.l); s.l.Hold(s.anna, me) }, false, nil},
 		{"another asks", func(s scene) { s.l.Reserve(s.anna, other, nil) }, true, []quota.Booking{me}},
-		{"another fills", func(s scene) { s.l.Fill(s.anna, []quota.Booking{other}) }, true, []quota.Booking{me, other}},
+		{"another fills", func(s scene) { s.l.Fill(s.anna, []quota.Booking{other}, false) }, true, []quota.Booking{me, other}},
 		{"another fills, and books", func(s scene) {
-			s.l.Fill(s.anna, nil)
+			s.l.Fill(s.anna, nil, false)
 			flush(t, s.l)
 			s.l.Reserve(s.anna, other, nil)
 		}, true, []quota.Booking{me, other}},
 		{"another fills, and adds", func(s scene) {
-			s.l.Fill(s.anna, nil)
+			s.l.Fill(s.anna, nil, false)
 			s.l.Add(s.anna, other)
 		}, true, []quota.Booking{me, other}},
 		{"another fills, and both are released", func(s scene) {
-			s.l.Fill(s.anna, []quota.Booking{me, other})
+			s.l.Fill(s.anna, []quota.Booking{me, other}, false)
 			flush(t, s.l)
-			s.l.Release(s.anna, other.ID)
-			s.l.Release(s.anna, me.ID)
+			s.l.Release(s.anna, other)
+			s.l.Release(s.anna, me)
 		}, true, nil},
 		{"another fills, and it is moved", func(s scene) {
-			s.l.Fill(s.anna, []quota.Booking{me})
+			s.l.Fill(s.anna, []quota.Booking{me}, false)
 			flush(t, s.l)
 			s.l.Hold(s.anna, moved)
 		}, true, []quota.Booking{moved}},
 		{"it has filled already, and is added", func(s scene) {
-			s.l.Fill(s.anna, []quota.Booking{me})
+			s.l.Fill(s.anna, []quota.Booking{me}, false)
 			s.l.Add(s.anna, me)
 		}, true, []quota.Booking{me}},
 		{"somebody else's events", func(s scene) {
 			bert := quota.Recipient{Tenant: s.anna.Tenant, ID: "bert"}
 			s.l.Hold(bert, moved)
-			s.l.Release(bert, me.ID)
+			s.l.Release(bert, me)
 			s.l.Forget(bert)
 		}, true, []quota.Booking{me}},
 	} {
@@ -81,7 +81,7 @@ func TestFill(t *testing.T) {
 			}
 			row.events(s)
 			flush(t, l)
-			l.Fill(s.anna, []quota.Booking{me})
+			l.Fill(s.anna, []quota.Booking{me}, false)
 			flush(t, l)
 
 			ids, ok := loaded(t, rdb)
@@ -112,7 +112,7 @@ func TestAdd_ColdCache(t *testing.T) {
 		t.Errorf("%d keys", n)
 	}
 	l.Hold(anna, booking(1, noon))
-	l.Release(anna, booking(2, noon).ID)
+	l.Release(anna, booking(2, noon))
 	if res := l.Reserve(anna, booking(3, noon), per(1, time.Minute)); res.State != quota.Cold || !res.Fill {
 		t.Errorf("%+v", res)
 	}

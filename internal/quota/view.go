@@ -44,9 +44,9 @@ func (v *View) Widen(from, until time.Time) {
 	}
 }
 
-// Shows reports whether the view has all bookings that matter to t.
+// Shows reports whether the view has all bookings that matter to t. None does under rules that count none.
 func (v View) Shows(t time.Time, reach time.Duration) bool {
-	return (v.From.IsZero() || !t.Add(-reach).Before(v.From)) &&
+	return reach == 0 || (v.From.IsZero() || !t.Add(-reach).Before(v.From)) &&
 		(v.Until.IsZero() || !t.Add(reach).After(v.Until))
 }
 

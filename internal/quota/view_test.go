@@ -113,3 +113,19 @@ func TestDecide_WholeSecondsAhead(t *testing.T) {
 		}
 	})
 }
+
+// hours are periods that count no bookings.
+type hours struct{ beats }
+
+func (hours) Longest() time.Duration { return 0 }
+
+// TestDecide_QuietHoursAlone: where no rule counts bookings, none has to be seen.
+func TestDecide_QuietHoursAlone(t *testing.T) {
+	night := quota.Policy{{Name: "night", Quiet: true, Periods: hours{beats{Every: time.Hour, Until: time.Minute}}}}
+	for _, times := range []int{1, 2, 1 << 62} {
+		d, complete := night.Decide(night.Around(noon, times), noon, noon.Add(-time.Hour))
+		if d.Allowed() || !complete || !d.Next.Equal(noon.Add(time.Minute)) || !d.Previous.Equal(noon.Add(-time.Second)) {
+			t.Errorf("%+v, complete %v", d, complete)
+		}
+	}
+}

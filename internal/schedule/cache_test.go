@@ -71,7 +71,7 @@ func TestSubmit_OneQuestion(t *testing.T) {
 		return b.metrics.of("cache cold") + b.metrics.of("cache free") + b.metrics.of("cache blocked")
 	}
 	b.cache.Reserve(quota.Recipient{Tenant: b.tenant, ID: "nobody"}, quota.Booking{}, nil) // Redis knows the scripts from here on
-	b.cache.Fill(quota.Recipient{Tenant: b.tenant, ID: "nobody"}, nil)
+	b.cache.Fill(quota.Recipient{Tenant: b.tenant, ID: "nobody"}, nil, false)
 	b.cache.Add(quota.Recipient{Tenant: b.tenant, ID: "nobody"}, quota.Booking{})
 	b.cache.Forget(quota.Recipient{Tenant: b.tenant, ID: "nobody"})
 	b.flush(t)

@@ -24,7 +24,7 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 	}
 	failpoint.Hit(failpoint.CancelCommitted)
 	s.caps.forget(tenant, booking.DayOf(p.SendAt))
-	s.cache.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, id)
+	s.cache.Release(quota.Recipient{Tenant: tenant, ID: p.Recipient}, booking.Of(&p))
 	return p, nil
 }
 
@@ -67,7 +67,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.
 	}
 	failpoint.Hit(failpoint.MoveCommitted)
 	s.caps.forget(tenant, old)
-	s.cache.Hold(who, s.bookingOf(&v.Push))
+	s.cache.Hold(who, booking.Of(&v.Push))
 	s.wake(&v.Push)
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil

@@ -36,7 +36,7 @@ func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *
 		log.WarnContext(ctx, "attempt lost", "push", l.Of.ID, "request_id", l.Of.RequestID, "attempt", l.Number, "status", f.Resolution.Status)
 		switch f.Resolution.Status {
 		case push.Failed:
-			cache.Release(quota.Recipient{Tenant: l.Of.Tenant, ID: l.Of.Recipient}, l.Of.ID)
+			cache.Release(quota.Recipient{Tenant: l.Of.Tenant, ID: l.Of.Recipient}, booking.Of(&l.Of))
 		case push.Scheduled:
 			in := f.Resolution.Delay
 			wakes.Wake(push.RecipientKey(l.Of.Tenant, l.Of.Recipient), l.Of.ExpiresAt.Add(in-l.Left), in)

@@ -94,11 +94,7 @@ func withoutAddress(bad invalid.FieldErrors) (to, others invalid.FieldErrors) {
 
 // bookingOf is the booking of a push, as the cache of its recipient has it.
 func (s *Service) bookingOf(p *push.Push) quota.Booking {
-	b := quota.Booking{ID: p.ID, At: p.SendAt}
-	if !s.terms(p.Tenant).Plain() {
-		b.Kind = booking.KindOf(p)
-	}
-	return b
+	return booking.Under(s.terms(p.Tenant), p)
 }
 
 // reading is what was read of a recipient to answer about its quota. It is read once for several answers.

@@ -25,11 +25,11 @@ const maxSlots = 10_000
 // be booked. No channel: the default one.
 func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
 	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
-	reach, turn := s.terms(r.Tenant).Reach(), &turn{}
+	reach, turn := shownReach(s.terms(r.Tenant)), &turn{}
 	defer turn.end()
 	held, of, few, err := s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
-	if err == nil && few && of.Terms.Reach() > reach { // the policy has changed
-		reach = of.Terms.Reach()
+	if err == nil && few && shownReach(of.Terms) > reach { // the policy has changed
+		reach = shownReach(of.Terms)
 		held, of, few, err = s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
 	}
 	complete := until.Add(reach)
@@ -41,7 +41,7 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind,
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
-	reach = of.Terms.Reach()
+	reach = shownReach(of.Terms)
 	blocked := of.Policy(kind).Blocked(timelineOf(held, nil), from, until)
 	slots := Slots{
 		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
@@ -53,6 +53,10 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind,
 	slots.end(from, until, complete.Add(-reach))
 	return slots, nil
 }
+
+// shownReach is how far around a picture bookings are read: strictly within that, so that it is something even if no booking
+// matters to another time.
+func shownReach(t booking.Terms) time.Duration { return max(t.Reach(), quota.Second) }
 
 // manyBookings reads what a picture shows and, by their reach, what matters to it: no further than it can go.
 func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (of booking.Standing, held []booking.Held, complete time.Time, err error) {
@@ -66,7 +70,7 @@ func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, unt
 	if first := from.Add(quota.Second); shown.Before(first) { // every picture shows a second
 		shown = first
 	}
-	reach := of.Terms.Reach()
+	reach := shownReach(of.Terms)
 	held, complete, err = s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), booking.MaxRead, !of.Terms.Plain())
 	return of, held, complete, err
 }

@@ -82,7 +82,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
 		if before != never {
-			s.tellCache(who, d.Push.ID, answer, v)
+			s.tellCache(who, &d.Push, answer, v)
 		}
 		failpoint.Hit(failpoint.SubmitTold)
 		s.wake(&v.Push)
@@ -101,11 +101,7 @@ func (s *Service) reserve(d *booking.Draft) quota.CacheAnswer {
 	if policy.Defers(d.Push.SendAt) {
 		return quota.CacheAnswer{}
 	}
-	b := quota.Booking{ID: d.Push.ID, At: d.Push.SendAt}
-	if !terms.Plain() {
-		b.Kind = kind
-	}
-	return s.cache.Reserve(d.Recipient(), b, policy)
+	return s.cache.Reserve(d.Recipient(), s.bookingOf(&d.Push), policy)
 }
 
 // confirmRefusal returns the refusal of a push that, by what Postgres holds at this moment, has no place. It returns
@@ -143,18 +139,18 @@ func identify(p *push.Push, o Options, member string) {
 }
 
 // tellCache brings the cache in line with what Postgres has decided about the push that the cache was asked about.
-func (s *Service) tellCache(who quota.Recipient, asked uuid.UUID, answer quota.CacheAnswer, v *booking.Decision) {
+func (s *Service) tellCache(who quota.Recipient, asked *push.Push, answer quota.CacheAnswer, v *booking.Decision) {
 	booked := v.Outcome == booking.Booked
 	holds := booked || v.Outcome == booking.Replayed && holdsPlace(v.Push.Status)
 	switch {
 	case answer.Fill && v.Crowded:
 		s.cache.Skip(who)
 	case answer.Fill && (booked || v.Outcome == booking.NoPlace):
-		s.cache.Fill(who, v.Bookings)
+		s.cache.Fill(who, v.Bookings, !s.terms(who.Tenant).Plain())
 	case answer.State == quota.Free && v.Outcome == booking.NoPlace, answer.State == quota.Blocked && booked:
 		s.cache.Forget(who) // it was wrong
-	case answer.State == quota.Free && !(holds && v.Push.ID == asked):
-		s.cache.Drop(who, asked)
+	case answer.State == quota.Free && !(holds && v.Push.ID == asked.ID):
+		s.cache.Drop(who, booking.Of(asked))
 	case answer.State == quota.Cold && booked:
 		s.cache.Add(who, s.bookingOf(&v.Push))
 	}

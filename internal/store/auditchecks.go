@@ -7,6 +7,8 @@ type Check struct{ Name, Meaning string }
 var Checks = []Check{
 	{"promised-window", "More pushes of a recipient are promised within a window than a rule allows."},
 	{"actual-window", "More attempts may have reached a recipient within a window than a rule allows, counted from when the provider had each."},
+	{"quiet-hours", "A push is promised, or was sent, within quiet hours of its recipient."},
+	{"opted-out", "A push was accepted, or sent, for a recipient who had opted out of it."},
 	{"overlap", "Two attempts of one recipient were under way at once."},
 	{"overdue", "A push is due, or has expired, for more than five minutes, and still waits."},
 	{"not-live", "A push waits, and the table in which workers look for it does not say so in the same way; or it has ended, and that table says that it waits."},

@@ -116,11 +116,39 @@ func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.
 			}
 			return nil
 		})
+		if err == nil {
+			err = p.readTerms(ctx, tx, *w, found)
+		}
 		w.pass(p.last(*w))
 		c.reading = time.Since(began) - p.planning
 		return err
 	})
 	return c, err
+}
+
+// readTerms judges what was promised and sent where rules differ from push to push.
+func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func(Finding, time.Time)) error {
+	if p.reach == nil { // what a policy of later reaches further is seen by the next pass
+		reach, some, err := p.store.historicReach(ctx, tx, p.plan.Policy)
+		if err != nil || !some {
+			return err
+		}
+		p.reach = &reach
+	}
+	reach, args := *p.reach, p.args(w)
+	since := args["since"].(time.Time)
+	args["booked_since"], args["begun_since"] = since.Add(-reach), since.Add(-reach-longAttempt)
+	a := p.store.newTermsAudit(p.plan.Policy, func(f Finding, at time.Time) { found(f, at.Truncate(auditSlice)) })
+	err := a.run(ctx, tx, judgedPromises(`(
+		SELECT * FROM pushes WHERE `+inKeys+` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND freed = false
+			AND status IN ('scheduled', 'sending', 'sent')
+	)`, `p.send_at >= @since::timestamptz AND `+hourOf(`p.send_at`)+` = ANY (@hours::timestamptz[])`), args, false)
+	if err != nil {
+		return err
+	}
+	return a.run(ctx, tx, judgedSends(`(
+		SELECT * FROM sends WHERE `+inKeys+` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz AND ended_at IS NOT NULL
+	)`, `p.started_at >= @since::timestamptz AND (@latest::bool AND p.started_at >= @until::timestamptz OR `+hourOf(`p.started_at`)+` = ANY (@hours::timestamptz[]))`), args, true)
 }
 
 // snapshot reads in a transaction that lasts as long as a chunk may.

@@ -25,6 +25,8 @@ var corruptions = []struct {
 }{
 	{"promised-window", "ahead", `UPDATE pushes SET send_at = send_at - interval '59 minutes 1 second', next_at = next_at - interval '59 minutes 1 second' WHERE id = $1`},
 	{"actual-window", push.Sent, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, ended_at + interval '59 seconds', ended_at + interval '2 minutes', NULL, ended_at + interval '60 seconds', 'delivered', '', '' FROM sends WHERE push_id = $1; UPDATE sends SET lease_until = ended_at WHERE push_id = $1 AND attempt = 1; UPDATE pushes SET attempts = 2, updated_at = updated_at + interval '1 hour' WHERE id = $1`},
+	{"quiet-hours", "ahead", `INSERT INTO policies (tenant_id, version, at, document) SELECT tenant_id, 1, now() - interval '2 hours', json_build_object('quiet_hours', json_build_array(json_build_object('name', 'x', 'from', to_char(send_at AT TIME ZONE 'UTC', 'HH24:MI'), 'until', to_char((send_at + interval '1 minute') AT TIME ZONE 'UTC', 'HH24:MI')))) FROM pushes WHERE id = $1; UPDATE tenants SET policy_version = 1 FROM pushes WHERE pushes.id = $1 AND tenants.id = tenant_id`},
+	{"opted-out", "keyed", `INSERT INTO recipients (shard, tenant_id, recipient_key, recipient, opt_out_all, updated_at) SELECT recipient_key & 255, tenant_id, recipient_key, recipient, true, now() - interval '2 hours' FROM pushes WHERE id = $1; UPDATE tenants SET described = true FROM pushes WHERE pushes.id = $1 AND tenants.id = tenant_id`},
 	{"overlap", push.Failed, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, ended_at - interval '1 microsecond', lease_until, NULL, ended_at, outcome, '', '' FROM sends WHERE push_id = $1; UPDATE pushes SET attempts = 2, updated_at = updated_at + interval '1 second' WHERE id = $1`},
 	{"overdue", push.Scheduled, `UPDATE pushes SET send_at = send_at - interval '1 hour', requested_send_at = send_at - interval '1 hour', next_at = now() - interval '301 seconds' WHERE id = $1`},
 	{"overdue", push.Scheduled, `UPDATE pushes SET expires_at = now() - interval '301 seconds', next_at = now() + interval '1 hour' WHERE id = $1`},
@@ -119,7 +121,7 @@ func TestAudit_FindsCorruption(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(i, " ", row.check, " in ", name), func(t *testing.T) {
 				b.exec(t, `BEGIN; CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; CREATE TABLE live_kept AS TABLE live; CREATE TABLE keyed_kept AS TABLE idempotency; COMMIT`)
-				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends, live, idempotency; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; TRUNCATE live; INSERT INTO live TABLE live_kept; INSERT INTO idempotency TABLE keyed_kept; DROP TABLE pushes_kept, sends_kept, live_kept, keyed_kept; COMMIT`)
+				defer b.exec(t, `BEGIN; TRUNCATE pushes, sends, live, idempotency; INSERT INTO pushes TABLE pushes_kept; INSERT INTO sends TABLE sends_kept; TRUNCATE live; INSERT INTO live TABLE live_kept; INSERT INTO idempotency TABLE keyed_kept; DROP TABLE pushes_kept, sends_kept, live_kept, keyed_kept; TRUNCATE policies, recipients; UPDATE tenants SET policy_version = 0, described = false; COMMIT`)
 				p := pushes[row.status]
 				b.exec(t, strings.ReplaceAll(row.sql, "$1", "'"+p.ID.String()+"'::uuid")) // several statements take no arguments
 				findings, err := audit()

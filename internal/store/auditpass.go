@@ -27,7 +27,8 @@ type AuditPass struct {
 	state  auditState
 	cuts   []int64 // keys at which chunks begin in any case; for tests
 
-	planning time.Duration // what it took to plan for a chunk; 0: no chunk was read yet
+	reach    *time.Duration // of all policies that tenants have had; nil: not known yet
+	planning time.Duration  // what it took to plan for a chunk; 0: no chunk was read yet
 }
 
 const (

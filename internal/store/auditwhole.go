@@ -56,10 +56,37 @@ func (s *Store) AuditEach(ctx context.Context, scope AuditScope, found func(Find
 				done(AuditStep{Checks: q.names(), Took: time.Since(began)})
 			}
 		}
-		return nil
+		began := time.Now()
+		err = s.auditTerms(ctx, tx, scope, args, found)
+		if err == nil && done != nil {
+			done(AuditStep{Checks: []string{"promised-window", "actual-window", "quiet-hours", "opted-out"}, Took: time.Since(began)})
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("audit: %w", classify(err))
+	}
+	return nil
+}
+
+// auditTerms judges where rules differ from push to push.
+func (s *Store) auditTerms(ctx context.Context, tx pgx.Tx, scope AuditScope, args pgx.NamedArgs, found func(Finding)) error {
+	reach, some, err := s.historicReach(ctx, tx, scope.Policy)
+	if err != nil || !some {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `SET LOCAL enable_indexscan = on`); err != nil {
+		return err
+	}
+	args["reach"] = reach
+	a := s.newTermsAudit(scope.Policy, func(f Finding, _ time.Time) { found(f) })
+	cut := scope.cut()
+	if err := a.run(ctx, tx, judgedPromises(cut.bookings.from, `p.send_at >= @since::timestamptz`), args, false); err != nil {
+		return fmt.Errorf("promised-window: %w", err)
+	}
+	sends := `(SELECT * FROM sends s WHERE s.ended_at IS NOT NULL AND ` + scope.started("s", back) + `)`
+	if err := a.run(ctx, tx, judgedSends(sends, `p.started_at >= @since::timestamptz`), args, true); err != nil {
+		return fmt.Errorf("actual-window: %w", err)
 	}
 	return nil
 }

@@ -16,6 +16,10 @@ const (
 	byAttempt   = byRecipient + ` ORDER BY started_at, push_id, attempt, under_way`
 )
 
+// sameForAll says of a row that its tenant never had a policy of its own, nor described a recipient: the file's rules, which
+// are arguments, hold for it.
+const sameForAll = `tenant_id NOT IN (SELECT id FROM tenants WHERE policy_version > 0 OR described)`
+
 // ruleArgs adds the arguments limit0, window0 and rule0 for the first rule, and so on.
 func ruleArgs(args pgx.NamedArgs, policy quota.Policy) {
 	for i, r := range policy {
@@ -52,7 +56,7 @@ func (c auditCut) promisedQuery() auditQuery {
 		at:  `at`,
 		from: `(
 			SELECT *, send_at AS at, ` + c.lags(`send_at`) + `
-			FROM ` + c.bookings.from + ` p
+			FROM ` + c.bookings.from + ` p WHERE ` + sameForAll + `
 			WINDOW w AS (` + byRecipient + ` ORDER BY send_at, id)
 		) p`,
 		where:  c.bookings.where,
@@ -69,7 +73,7 @@ func (c auditCut) actualQuery() auditQuery {
 		at:  `at`,
 		from: `(
 			SELECT *, started_at AS at, ` + c.lags(`coalesce(handed_at, ended_at, started_at)`) + `
-			FROM ` + c.around.from + ` s WHERE outcome IS DISTINCT FROM 'refused'
+			FROM ` + c.around.from + ` s WHERE outcome IS DISTINCT FROM 'refused' AND ` + sameForAll + `
 			WINDOW w AS (` + byAttempt + `)
 		) s`,
 		where:  c.around.where,

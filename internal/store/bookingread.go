@@ -186,9 +186,7 @@ func (r *bookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks
 }
 
 // complete reports whether all tables that may have bookings are known.
-func (r *bookingRead) complete() bool {
-	return !slices.ContainsFunc(r.spans, func(sp span) bool { return !sp.known && !r.pushes.covers(sp.view.From, sp.view.Until) })
-}
+func (r *bookingRead) complete() bool { return r.pushes.coverAll(r.spans) }
 
 // snapshot reads all but the bookings.
 func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
@@ -224,7 +222,7 @@ func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
 		if err := r.results.QueryRow().Scan(&n); err != nil {
 			return s, err
 		}
-		if n != len(r.pushes.begins)+r.pushes.others {
+		if n != r.pushes.count() {
 			return s, errStale
 		}
 	}

@@ -174,11 +174,15 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 				people.add(sp.recipient.Tenant, sp.key())
 			}
 		}
-		reads := tablesOf(spans, s.layouts.pushes())
+		pushes := s.layouts.pushes()
+		reads, certain := tablesOf(spans, pushes), pushes.coverAll(spans)
 		b := &pgx.Batch{}
 		terms.queue(b)
 		if len(people.keys) > 0 {
 			people.queue(b)
+		}
+		if !certain {
+			b.Queue(countSQL)
 		}
 		for _, r := range reads {
 			r.queue(b, spans)
@@ -189,6 +193,12 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 		if len(people.keys) > 0 {
 			rows, _ := res.Query()
 			err = cmp.Or(err, people.collect(rows))
+		}
+		if !certain {
+			var n int
+			if err = cmp.Or(err, res.QueryRow().Scan(&n)); err == nil && n != pushes.count() {
+				err = errStale
+			}
 		}
 		held := make([][]booking.Held, len(spans))
 		for _, r := range reads {

@@ -116,3 +116,41 @@ func TestExpire_ManyAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestNextExpiry: the first expiry is found among what waits in the lanes and became due after a time.
+func TestNextExpiry(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	book := func(recipient string, in, ttl time.Duration) push.Push {
+		d := draft(b.tenant, recipient, in)
+		d.Push.TTL = ttl
+		return book(t, b.Store, nil, d).Push
+	}
+	first, later := book("anna", -2*time.Hour, 3*time.Hour), book("bert", -time.Hour, 3*time.Hour)
+	book("carl", time.Hour, time.Minute) // not due
+	lane := func(recipient string) []push.Lane {
+		shard := push.Shard(push.RecipientKey(b.tenant, recipient))
+		return []push.Lane{{First: shard, Last: shard}}
+	}
+	for name, row := range map[string]struct {
+		lanes []push.Lane
+		since time.Time
+		want  time.Time
+	}{
+		"all":            {push.Lanes(1), time.Time{}, first.ExpiresAt},
+		"since":          {push.Lanes(1), first.SendAt, later.ExpiresAt},
+		"nothing since":  {push.Lanes(1), later.SendAt, time.Time{}},
+		"one shard":      {lane("bert"), time.Time{}, later.ExpiresAt},
+		"not due":        {lane("carl"), time.Time{}, time.Time{}},
+		"without a lane": {nil, time.Time{}, time.Time{}},
+	} {
+		next, now, err := b.NextExpiry(t.Context(), row.lanes, row.since)
+		if err != nil || !next.Equal(row.want) || now.IsZero() != (row.lanes == nil) {
+			t.Errorf("%s: %s, %s, %v", name, next, now, err)
+		}
+	}
+	b.claimed(t, first)
+	if next, _, err := b.NextExpiry(t.Context(), push.Lanes(1), time.Time{}); err != nil || !next.Equal(later.ExpiresAt) {
+		t.Errorf("with one under way: %s, %v", next, err)
+	}
+}

@@ -89,7 +89,7 @@ func (s *Store) certain(ctx context.Context, c reader, from, until time.Time) er
 	}
 	rows, _ := c.Query(ctx, countSQL)
 	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
-	if err == nil && n != len(pushes.begins)+pushes.others {
+	if err == nil && n != pushes.count() {
 		err = errStale
 	}
 	return err

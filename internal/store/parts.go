@@ -88,6 +88,14 @@ func (p parts) covers(from, until time.Time) bool {
 	return len(begins) >= n && begins[n-1].Equal(last)
 }
 
+// coverAll reports whether all partitions are known that spans need.
+func (p parts) coverAll(spans []span) bool {
+	return !slices.ContainsFunc(spans, func(sp span) bool { return !sp.known && !p.covers(sp.view.From, sp.view.Until) })
+}
+
+// count is how many partitions there were.
+func (p parts) count() int { return len(p.begins) + p.others }
+
 // all lists the tables that hold what has a time from one to another: the parent, if it is not certain which they are.
 func (p parts) all(from, until time.Time) []string {
 	if tables := p.between(from, until); len(tables) > 0 && p.covers(from, until) {

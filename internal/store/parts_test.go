@@ -112,6 +112,9 @@ func TestParts_Missing(t *testing.T) {
 	far := monday(150).Add(50 * time.Hour)
 	p := b.at(t, b.Store, "anna", far, threeRules).Push
 	b.wantIn(t, p, monday(150))
+	if held, _, _, err := late.Glance(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, threeRules, far.Add(-time.Hour), far.Add(time.Hour)); err != nil || len(held) != 1 {
+		t.Errorf("a glance sees %+v, %v", held, err)
+	}
 	if v := b.at(t, late, "anna", far.Add(59*time.Second), threeRules); v.Outcome != booking.NoPlace {
 		t.Errorf("two of one a minute: %v", v.Outcome)
 	}

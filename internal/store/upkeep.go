@@ -22,6 +22,15 @@ const lateLiveSQL = channelsSQL + `
 	) p
 	LIMIT $1`
 
+// nextExpirySQL finds when the first push of the lanes expires that is due, and was not at some time.
+const nextExpirySQL = channelsSQL + `
+	SELECT min(p.expires_at), statement_timestamp()
+	FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN unnest($1::bigint[], $2::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
+		SELECT min(expires_at) AS expires_at FROM live
+		WHERE {shard} channel = c.name AND phase = k.phase AND (recipient_key & 255) BETWEEN l.first AND l.last
+			AND next_at > $3 AND next_at <= statement_timestamp()
+	) p`
+
 // expireSQL ends pushes, but for those that others change at the same time, or have changed since they were found.
 var expireSQL = tells(`
 	WITH late AS MATERIALIZED (
@@ -42,9 +51,34 @@ var expireSQL = tells(`
 			last_error = concat_ws(': ', 'it expired before it could be sent',
 				CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)
 		FROM taken WHERE {p.shard} = ANY ($5::smallint[]) AND p.id = taken.push_id
-		RETURNING p.id, p.tenant_id, p.recipient, p.request_id, p.recipient_key{whole}
+		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
-	SELECT id, tenant_id, recipient, request_id FROM ended`, `ended`, becomes(push.Expired))
+	SELECT id, tenant_id, recipient, channel, category, request_id FROM ended`, `ended`, becomes(push.Expired))
+
+// NextExpiry says when the first push for recipients of some lanes expires, or has expired, of those that wait and became due
+// after a time; zero: there is none. now is Postgres' clock before it looked; zero: there are no lanes.
+func (s *Store) NextExpiry(ctx context.Context, lanes []push.Lane, since time.Time) (next, now time.Time, err error) {
+	for lanes := range s.inTurn(lanes) {
+		var (
+			first *time.Time
+			at    time.Time
+		)
+		firsts, lasts := rangesOf(lanes)
+		err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+			return c.QueryRow(ctx, inShard(nextExpirySQL, "($1::bigint[])[1]", lanes...), firsts, lasts, since).Scan(&first, &at)
+		})
+		if err != nil {
+			return next, now, err
+		}
+		if first != nil && (next.IsZero() || first.Before(next)) {
+			next = *first
+		}
+		if now.IsZero() {
+			now = at
+		}
+	}
+	return next, now, nil
+}
 
 // Expire ends up to limit pushes for recipients of some lanes, whose expiry has passed while they waited, and returns
 // them.
@@ -79,7 +113,7 @@ func (s *Store) expire(ctx context.Context, lanes []push.Lane, limit int) ([]boo
 			}
 			rows, _ := c.Query(ctx, s.joiningOf(expireSQL).sql(table), s.cfg.Channels, r.keys, r.sendAt, r.ids, shardsOf(r.keys...))
 			ended, err = pgx.AppendRows(ended, rows, func(row pgx.CollectableRow) (e booking.Ended, err error) {
-				err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.RequestID)
+				err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.Kind.Channel, &e.Kind.Category, &e.RequestID)
 				return e, err
 			})
 			if err != nil {

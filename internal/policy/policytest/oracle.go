@@ -1,0 +1,309 @@
+// Package policytest reads policy documents by brute force, and draws documents, people and bookings. Tests hold to it
+// whatever decides by policies: it knows no runs, periods or intervals. It looks at the clocks of a zone every quarter of an
+// hour, slides each window over every quarter, and counts.
+package policytest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+const (
+	// Grain divides the times of bookings, the lengths of windows, and the times at which the zones of worlds move their clocks.
+	Grain = 15 * time.Minute
+	// Span is how long a world is.
+	Span = 6 * 24 * time.Hour
+	// Around is how far the oracle sees on both sides of a world.
+	Around = 45 * 24 * time.Hour
+)
+
+// World is where and when a recipient lives.
+type World struct {
+	Zone  *time.Location
+	Begin time.Time // on a grain
+}
+
+// Scenario is all that a decision depends on.
+type Scenario struct {
+	World
+	Doc      policy.Document
+	Person   quota.Person
+	Bookings []quota.Booking
+	Kind     quota.Kind // of the push that is asked about
+}
+
+// load returns a zone that exists.
+func load(name string) *time.Location {
+	loaded, err := zone.Load(name)
+	if err != nil {
+		panic(err)
+	}
+	return loaded
+}
+
+// buckets are those of a calendar in a world: the number of the one that each quarter lies in that the oracle sees.
+var buckets sync.Map
+
+// calendar names the buckets of a world.
+type calendar struct {
+	begin    time.Time
+	in, per  string
+	weekFrom time.Weekday
+}
+
+// bucketNumbers says, of each quarter that the oracle sees, which bucket of a calendar it lies in.
+func (w World) bucketNumbers(in *time.Location, per string, start time.Weekday) []int {
+	key := calendar{w.Begin, in.String(), per, start}
+	if known, ok := buckets.Load(key); ok {
+		return known.([]int)
+	}
+	show := func(t time.Time) time.Time {
+		_, ahead := t.In(in).Zone()
+		return t.Add(time.Duration(ahead) * time.Second)
+	}
+	before := show(w.Begin.Add(-Around))
+	latest, number := before, 0 // a day that is over does not begin again
+	numbers := []int{0}
+	for at := w.Begin.Add(Grain - Around); at.Before(w.Begin.Add(Span + Around)); at = at.Add(Grain) {
+		now := show(at)
+		next := false
+		switch per {
+		case "hour":
+			next = now.Hour() != before.Hour() || now.Sub(before) != Grain
+		case "day":
+			next = now.After(latest) && now.YearDay() != latest.YearDay()
+		case "week":
+			next = now.After(latest) && now.YearDay() != latest.YearDay() &&
+				(now.Weekday() == start || now.Sub(latest) > 24*time.Hour && latest.AddDate(0, 0, 1).Weekday() == start)
+		case "month":
+			next = now.After(latest) && now.Month() != latest.Month()
+		}
+		if next {
+			number++
+		}
+		if before = now; now.After(latest) {
+			latest = now
+		}
+		numbers = append(numbers, number)
+	}
+	buckets.Store(key, numbers)
+	return numbers
+}
+
+func (s *Scenario) zoneOf(name string) *time.Location {
+	switch name {
+	case "":
+		return load(s.Doc.DefaultZone)
+	case policy.OfRecipient:
+		if s.Person.Zone == nil {
+			return load(s.Doc.DefaultZone)
+		}
+		return s.Person.Zone
+	}
+	return load(name)
+}
+
+// windows calls do with the quarters of each window of a rule that t lies in, as numbers from the beginning of the world.
+func (s *Scenario) windows(r policy.Rule, t time.Time, do func(from, until int)) {
+	at, between := s.quarter(t)
+	if r.Per == "" {
+		length, _ := time.ParseDuration(r.Window)
+		n := int(length / Grain)
+		last := at
+		if between { // a window that begins at t has the bookings of one that begins with the next quarter
+			last++
+		}
+		for from := at - n + 1; from <= last; from++ {
+			do(from, from+n)
+		}
+		return
+	}
+	start := time.Monday
+	if r.WeekStart == "sunday" {
+		start = time.Sunday
+	}
+	numbers := s.bucketNumbers(s.zoneOf(r.Zone), r.Per, start)
+	i := at + int(Around/Grain)
+	from, until := i, i+1
+	for ; from > 0 && numbers[from-1] == numbers[i]; from-- {
+	}
+	for ; until < len(numbers) && numbers[until] == numbers[i]; until++ {
+	}
+	do(from-int(Around/Grain), until-int(Around/Grain))
+}
+
+// quarter says in which quarter t lies, and whether it lies behind its beginning.
+func (s *Scenario) quarter(t time.Time) (n int, behind bool) {
+	since := t.Sub(s.Begin)
+	n = int(since / Grain)
+	if since < 0 && since%Grain != 0 {
+		n--
+	}
+	return n, since%Grain != 0
+}
+
+// Covers reports whether a scope has a kind.
+func Covers(channels, categories []string, k quota.Kind) bool {
+	return (channels == nil || slices.Contains(channels, k.Channel)) && (categories == nil || slices.Contains(categories, k.Category))
+}
+
+// counted returns what a rule counts in [from, until), without a category.
+func (s *Scenario) counted(r policy.Rule, from, until int, without *string) (ids []uuid.UUID) {
+	for _, b := range s.Bookings {
+		at, _ := s.quarter(b.At)
+		counts := s.Doc.Categories[b.Kind.Category].Counts
+		if at >= from && at < until && Covers(r.Channels, r.Categories, b.Kind) && (counts == nil || *counts) && (without == nil || *without != b.Kind.Category) {
+			ids = append(ids, b.ID)
+		}
+	}
+	return ids
+}
+
+func (s *Scenario) limit(r policy.Rule) int {
+	if own, ok := s.Person.Limits[r.Name]; ok {
+		return own
+	}
+	return *r.Limit
+}
+
+// Remaining says how many more a rule allows at t, and how many it has counted.
+func (s *Scenario) Remaining(r policy.Rule, t time.Time) (remaining, used int) {
+	remaining = s.limit(r)
+	s.windows(r, t, func(from, until int) {
+		n := len(s.counted(r, from, until, nil))
+		used, remaining = max(used, n), min(remaining, s.limit(r)-n)
+		for name, category := range s.Doc.Categories {
+			if kept := category.Reserve[r.Name]; kept > 0 && name != s.Kind.Category {
+				remaining = min(remaining, s.limit(r)-kept-len(s.counted(r, from, until, &name)))
+			}
+		}
+	})
+	return max(0, remaining), used
+}
+
+// Conflicts returns the bookings that leave a rule no place at t: those of the rule itself or, if it has one, those that fill
+// the places that are left beside what is reserved for others.
+func (s *Scenario) Conflicts(r policy.Rule, t time.Time) []uuid.UUID {
+	full := func(places int, without *string) (ids []uuid.UUID, full bool) {
+		full = places <= 0
+		s.windows(r, t, func(from, until int) {
+			if in := s.counted(r, from, until, without); places > 0 && len(in) >= places {
+				ids, full = append(ids, in...), true
+			}
+		})
+		slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+		return slices.Compact(ids), full
+	}
+	ids, broken := full(s.limit(r), nil)
+	for _, name := range slices.Sorted(maps.Keys(s.Doc.Categories)) {
+		if kept := s.Doc.Categories[name].Reserve[r.Name]; kept > 0 && name != s.Kind.Category && !broken {
+			ids, broken = full(s.limit(r)-kept, &name)
+		}
+	}
+	return ids
+}
+
+// QuietAt reports whether quiet hours cover t.
+func (s *Scenario) QuietAt(q policy.QuietHours, t time.Time) bool {
+	today := t.In(s.zoneOf(q.Zone))
+	clock, yesterday := today.Format("15:04"), time.Date(today.Year(), today.Month(), today.Day()-1, 12, 0, 0, 0, time.UTC)
+	begins := func(day time.Time) bool {
+		return q.Days == nil || slices.Contains(q.Days, strings.ToLower(day.Format("Mon")))
+	}
+	switch {
+	case q.From < q.Until:
+		return begins(today) && q.From <= clock && clock < q.Until
+	case clock >= q.From:
+		return begins(today)
+	}
+	return clock < q.Until && begins(yesterday)
+}
+
+// InTheWay names everything that forbids a push at t or, of shadow rules, that would.
+func (s *Scenario) InTheWay(t time.Time, shadow bool) []string {
+	var names []string
+	if s.Doc.Categories[s.Kind.Category].Bypass {
+		return nil
+	}
+	for _, r := range s.Doc.Rules {
+		if r.Shadow != shadow || !Covers(r.Channels, r.Categories, s.Kind) {
+			continue
+		}
+		if remaining, _ := s.Remaining(r, t); remaining == 0 {
+			names = append(names, r.Name)
+		}
+	}
+	for _, q := range s.Doc.QuietHours {
+		if !shadow && Covers(q.Channels, q.Categories, s.Kind) && s.QuietAt(q, t) {
+			names = append(names, q.Name)
+		}
+	}
+	return names
+}
+
+// Free reports whether nothing forbids a push at t.
+func (s *Scenario) Free(t time.Time) bool { return len(s.InTheWay(t, false)) == 0 }
+
+// Defers reports whether a push at t moves by itself: it lies in quiet hours that say so, and in none that do not.
+func (s *Scenario) Defers(t time.Time) bool {
+	defers := false
+	for _, q := range s.Doc.QuietHours {
+		if !s.Doc.Categories[s.Kind.Category].Bypass && Covers(q.Channels, q.Categories, s.Kind) && s.QuietAt(q, t) {
+			if q.Action != "defer" {
+				return false
+			}
+			defers = true
+		}
+	}
+	return defers
+}
+
+// Sees reports whether t is so near to the world that the oracle sees every month of which it is a part.
+func (s *Scenario) Sees(t time.Time) bool {
+	return t.Before(s.Begin.Add(Span + Around - 31*24*time.Hour))
+}
+
+// Next returns the first free quarter from t on, of those that the oracle sees.
+func (s *Scenario) Next(t time.Time) (time.Time, bool) {
+	for ; s.Sees(t); t = t.Add(Grain) {
+		if s.Free(t) {
+			return t, true
+		}
+	}
+	return t, false
+}
+
+// Previous returns the last free second up to t, of those that the oracle sees. Between two quarters, all are alike.
+func (s *Scenario) Previous(t time.Time) (time.Time, bool) {
+	for ; t.After(s.Begin.Add(Grain - Around)); t = t.Add(-Grain) {
+		if s.Free(t) {
+			return t, true
+		}
+		if before := t.Add(-time.Second); s.Free(before) {
+			return before, true
+		}
+	}
+	return t, false
+}
+
+// String shows the scenario.
+func (s *Scenario) String() string {
+	text := fmt.Sprintf("%s, %+v to %v, booked", s.Zone, s.Doc, s.Person)
+	for _, r := range s.Doc.Rules {
+		text += fmt.Sprintf(" [%s: %d]", r.Name, *r.Limit)
+	}
+	for _, b := range s.Bookings {
+		text += fmt.Sprintf(" %s%v", b.At.In(s.Zone).Format("02T15:04-07"), b.Kind)
+	}
+	return text
+}

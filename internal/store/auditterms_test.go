@@ -1,0 +1,310 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// adopt gives the tenant a policy of its own, from so long ago on; an empty document: that of the file again.
+func (b *bundle) adopt(t testing.TB, ago time.Duration, document string) {
+	t.Helper()
+	b.exec(t, `WITH v AS (UPDATE tenants SET policy_version = policy_version + 1 WHERE id = $1 RETURNING policy_version)
+		INSERT INTO policies (tenant_id, version, at, document) SELECT $1, policy_version, clock_timestamp() - $2::interval, nullif($3, '')::json FROM v`,
+		b.tenant, ago, document)
+}
+
+// describe says something of a recipient.
+func (b *bundle) describe(t testing.TB, recipient, columns string, values ...any) {
+	t.Helper()
+	b.exec(t, `UPDATE tenants SET described = true WHERE id = $1`, b.tenant)
+	key := push.RecipientKey(b.tenant, recipient)
+	b.exec(t, `INSERT INTO recipients (shard, tenant_id, recipient_key, recipient) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, key&255, b.tenant, key, recipient)
+	b.exec(t, `UPDATE recipients SET `+columns+` WHERE recipient_key = $1`, append([]any{key}, values...)...)
+}
+
+// auditBoth audits the whole database, and in chunks, and returns what each finds.
+func (b *bundle) auditBoth(t testing.TB) map[string][]store.Finding {
+	t.Helper()
+	whole, err := b.Audit(t.Context(), perMinute, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]store.Finding{"whole": whole, "chunks": b.auditInChunks(t, perMinute, 1)}
+}
+
+// TestAudit_OtherPolicies: what the file's rules do not allow is no violation where a tenant has rules of its own, or a
+// recipient limits.
+func TestAudit_OtherPolicies(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*bundle){
+		"a policy of its own": func(b *bundle) {
+			b.adopt(t, time.Hour, `{"rules": [{"name": "minute", "limit": 2, "window": "1m"}]}`)
+		},
+		"limits of one's own": func(b *bundle) { b.describe(t, "anna", `limits = '{"minute": 2}'`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.booked(t, "anna", time.Hour)
+			b.booked(t, "anna", time.Hour+59*time.Second)
+			for way, found := range b.auditBoth(t) {
+				if len(found) != 1 || found[0].Check != "promised-window" {
+					t.Errorf("%s, by the file's rules: %+v", way, found)
+				}
+			}
+			change(b)
+			for way, found := range b.auditBoth(t) {
+				if len(found) > 0 {
+					t.Errorf("%s: %+v", way, found)
+				}
+			}
+		})
+	}
+}
+
+// accepted books a push for a time from now, as if it had been accepted so long ago.
+func (b *bundle) accepted(t testing.TB, channel, category string, in, ago time.Duration) push.Push {
+	t.Helper()
+	d := draft(b.tenant, "anna", in)
+	d.Push.Channel, d.Push.Category = channel, category
+	terms := b.tenant // its own terms would refuse some of these
+	version := ask[int64](t, b.db, `WITH old AS (SELECT policy_version AS v FROM tenants WHERE id = $1), gone AS (UPDATE tenants SET policy_version = 0 WHERE id = $1) SELECT v FROM old`, terms)
+	optedOut := ask[bool](t, b.db, `WITH old AS (SELECT described AS v FROM tenants WHERE id = $1), gone AS (UPDATE tenants SET described = false WHERE id = $1) SELECT v FROM old`, terms)
+	v := book(t, b.Store, nil, d)
+	if v.Outcome != booking.Booked {
+		t.Fatalf("%+v", v)
+	}
+	b.exec(t, `UPDATE tenants SET policy_version = $2, described = $3 WHERE id = $1`, terms, version, optedOut)
+	b.exec(t, `UPDATE pushes SET created_at = clock_timestamp() - $2::interval, updated_at = clock_timestamp() - $2::interval WHERE id = $1`, v.Push.ID, ago)
+	return v.Push
+}
+
+// movedTo says that a push was moved, so long ago, to where it is.
+func (b *bundle) movedTo(t testing.TB, p push.Push, ago time.Duration) {
+	t.Helper()
+	b.exec(t, `UPDATE pushes SET updated_at = clock_timestamp() - $2::interval, plan = plan + 1 WHERE id = $1`, p.ID, ago)
+}
+
+const (
+	onePerHour = `{"rules": [{"name": "hour", "limit": 1, "window": "1h"}]}`
+	twoPerHour = `{"rules": [{"name": "hour", "limit": 2, "window": "1h"}]}`
+)
+
+// TestAudit_OwnTerms forges what a tenant's policies just allow, and what they do not.
+func TestAudit_OwnTerms(t *testing.T) {
+	t.Parallel()
+	const h, m = time.Hour, time.Minute
+	noonIn := func(zoneName string, days int) time.Duration { // noon of a later day, from when the tests began
+		in, err := time.LoadLocation(zoneName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, month, d := began.In(in).Date()
+		return time.Date(y, month, d+days, 12, 0, 0, 0, in).Sub(began)
+	}
+	for name, row := range map[string]struct {
+		forge func(t *testing.T, b *bundle)
+		want  string
+	}{
+		"two within a window": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, onePerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 3*h-1*time.Second, 3*h)
+		}, "promised-window"},
+		"two a window apart": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, onePerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 3*h, 3*h)
+		}, ""},
+		"two of one transaction": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, onePerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 2*h+m, 4*h)
+			b.exec(t, `UPDATE pushes SET created_at = (SELECT min(created_at) FROM pushes), updated_at = (SELECT min(created_at) FROM pushes)`)
+		}, "promised-window"},
+		"booked before the policy": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 2*h+m, 3*h)
+			b.adopt(t, 2*h, onePerHour)
+		}, ""},
+		"booked behind the policy": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.adopt(t, 2*h, onePerHour)
+			b.accepted(t, "log", "", 2*h+m, 1*h)
+		}, "promised-window"},
+		"booked while the policy changed": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.adopt(t, 2*h, onePerHour)
+			b.accepted(t, "log", "", 2*h+m, 2*h-20*time.Second)
+		}, ""},
+		"the file's policy again": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.adopt(t, 4*h, "")
+			b.accepted(t, "log", "", 2*h, 3*h)
+			b.accepted(t, "log", "", 2*h+30*time.Second, 2*h)
+		}, "promised-window"},
+		"moved before the policy allowed less": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.movedTo(t, b.accepted(t, "log", "", 2*h+m, 4*h), 3*h)
+			b.adopt(t, 2*h, onePerHour)
+		}, ""},
+		"moved when the policy allowed less": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			p := b.accepted(t, "log", "", 2*h+m, 4*h)
+			b.adopt(t, 3*h, onePerHour)
+			b.movedTo(t, p, 2*h)
+		}, "promised-window"},
+		"moved, and tried since: nobody knows when": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			p := b.accepted(t, "log", "", 2*h+m, 4*h)
+			b.adopt(t, 3*h, onePerHour)
+			b.movedTo(t, p, 2*h)
+			b.exec(t, `UPDATE pushes SET next_at = next_at + interval '1 hour', plan = plan + 1 WHERE id = $1`, p.ID)
+		}, ""},
+		"a channel that the rule does not count": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "sms", "limit": 1, "window": "1h", "channels": ["sms"]}]}`)
+			b.accepted(t, "sms", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 2*h+m, 3*h)
+		}, ""},
+		"a channel that the rule counts": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "sms", "limit": 1, "window": "1h", "channels": ["sms"]}]}`)
+			b.accepted(t, "sms", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 2*h+m, 3*h)
+			b.accepted(t, "sms", "", 2*h+2*m, 2*h)
+		}, "promised-window"},
+		"the third of two in a day of Lord Howe": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "day", "limit": 2, "per": "day", "zone": "Australia/Lord_Howe"}]}`)
+			for i, at := range []time.Duration{-12 * h, 0, 12*h - m} {
+				b.accepted(t, "log", "", noonIn("Australia/Lord_Howe", 2)+at, 4*h-time.Duration(i)*h)
+			}
+		}, "promised-window"},
+		"the third is on the next day": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "day", "limit": 2, "per": "day", "zone": "Australia/Lord_Howe"}]}`)
+			for i, at := range []time.Duration{-12 * h, 0, 12*h + m} {
+				b.accepted(t, "log", "", noonIn("Australia/Lord_Howe", 2)+at, 4*h-time.Duration(i)*h)
+			}
+		}, ""},
+		"bypasses, and comes first": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "hour", "limit": 1, "window": "1h"}], "categories": {"alerts": {"bypass": true}}}`)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "alerts", 2*h+m, 3*h)
+		}, ""},
+		"comes behind one that bypassed": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "hour", "limit": 1, "window": "1h"}], "categories": {"alerts": {"bypass": true}}}`)
+			b.accepted(t, "log", "alerts", 2*h, 4*h)
+			b.accepted(t, "log", "", 2*h+m, 3*h)
+		}, "promised-window"},
+		"into a reserved place": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "hour", "limit": 2, "window": "1h"}], "categories": {"alerts": {"reserve": {"hour": 1}}}}`)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "news", 2*h+m, 3*h)
+		}, "promised-window"},
+		"into quiet hours": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"quiet_hours": [{"name": "noon", "from": "11:30", "until": "12:30", "zone": "Asia/Kathmandu"}]}`)
+			b.accepted(t, "log", "", noonIn("Asia/Kathmandu", 2), 4*h)
+		}, "quiet-hours"},
+		"at the end of quiet hours": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"quiet_hours": [{"name": "noon", "from": "11:30", "until": "12:30", "zone": "Asia/Kathmandu"}]}`)
+			b.accepted(t, "log", "", noonIn("Asia/Kathmandu", 2)+30*m, 4*h)
+		}, ""},
+		"into the recipient's own quiet hours": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"quiet_hours": [{"name": "noon", "from": "11:30", "until": "12:30", "zone": "recipient"}]}`)
+			b.describe(t, "anna", `time_zone = 'Asia/Tokyo', updated_at = clock_timestamp() - interval '5 hours'`)
+			b.accepted(t, "log", "", noonIn("Asia/Tokyo", 2), 4*h)
+		}, "quiet-hours"},
+		"the recipient has moved since": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"quiet_hours": [{"name": "noon", "from": "11:30", "until": "12:30", "zone": "recipient"}]}`)
+			b.accepted(t, "log", "", noonIn("Asia/Tokyo", 2), 4*h)
+			b.describe(t, "anna", `time_zone = 'Asia/Tokyo', updated_at = clock_timestamp() - interval '3 hours'`)
+		}, ""},
+		"above a limit of her own": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, onePerHour)
+			b.describe(t, "anna", `limits = '{"hour": 2}', updated_at = clock_timestamp() - interval '5 hours'`)
+			for i := range 3 {
+				b.accepted(t, "log", "", 2*h+time.Duration(i)*m, 4*h-time.Duration(i)*h)
+			}
+		}, "promised-window"},
+		"within a limit of her own, under the file's policy": {func(t *testing.T, b *bundle) {
+			b.describe(t, "anna", `limits = '{"minute": 2}', updated_at = clock_timestamp() - interval '5 hours'`)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 2*h+time.Second, 3*h)
+		}, ""},
+		"accepted behind an opt-out": {func(t *testing.T, b *bundle) {
+			b.describe(t, "anna", `opt_out_categories = '{news}', updated_at = clock_timestamp() - interval '5 hours'`)
+			b.accepted(t, "log", "news", 2*h, 4*h)
+		}, "opted-out"},
+		"accepted before an opt-out": {func(t *testing.T, b *bundle) {
+			b.accepted(t, "log", "news", 2*h, 4*h)
+			b.describe(t, "anna", `opt_out_categories = '{news}', updated_at = clock_timestamp() - interval '3 hours'`)
+		}, ""},
+		"sent twice within a window": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, onePerHour)
+			b.sentThrough(t, "anna", "log", "", 50*m)
+			b.sentThrough(t, "anna", "sms", "", 10*m)
+		}, "actual-window"},
+		"sent twice, when that was allowed": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, twoPerHour)
+			b.sentThrough(t, "anna", "log", "", 50*m)
+			b.sentThrough(t, "anna", "sms", "", 10*m)
+			b.adopt(t, 5*m, onePerHour)
+		}, ""},
+		"sent twice, through channels that do not share a rule": {func(t *testing.T, b *bundle) {
+			b.adopt(t, 5*h, `{"rules": [{"name": "sms", "limit": 1, "window": "1h", "channels": ["sms"]}, {"name": "log", "limit": 1, "window": "1h", "channels": ["log"]}]}`)
+			b.sentThrough(t, "anna", "log", "", 50*m)
+			b.sentThrough(t, "anna", "sms", "", 10*m)
+		}, ""},
+		"sent in quiet hours": {func(t *testing.T, b *bundle) {
+			document, _ := quietNow("UTC", time.UTC)
+			b.adopt(t, 5*h, document)
+			b.sentThrough(t, "anna", "log", "", 10*m)
+		}, "quiet-hours"},
+		"sent in spite of an opt-out": {func(t *testing.T, b *bundle) {
+			b.describe(t, "anna", `opt_out_channels = '{log}', updated_at = clock_timestamp() - interval '5 hours'`)
+			b.sentThrough(t, "anna", "log", "", 10*m)
+		}, "opted-out"},
+		"another tenant's": {func(t *testing.T, b *bundle) {
+			other := ask[[16]byte](t, b.db, `INSERT INTO tenants (id, name, policy_version) VALUES (gen_random_uuid(), 'other', 1) RETURNING id`)
+			b.exec(t, `INSERT INTO policies (tenant_id, version, at, document) VALUES ($1, 1, clock_timestamp() - interval '5 hours', $2)`, other, onePerHour)
+			b.adopt(t, 5*h, twoPerHour)
+			b.accepted(t, "log", "", 2*h, 4*h)
+			b.accepted(t, "log", "", 2*h+m, 3*h)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			row.forge(t, b)
+			whole, err := b.Audit(t.Context(), perMinute, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.forgetAudits(t)
+			chunks := finishAudit(t, b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 6 * h, Ahead: 4 * 24 * h}, 1))
+			for way, found := range map[string][]store.Finding{"whole": whole, "chunks": chunks} {
+				found = slices.DeleteFunc(found, func(f store.Finding) bool { return f.Check == "orphan" }) // forged attempts have no push
+				if row.want == "" && len(found) > 0 || row.want != "" && (len(found) != 1 || found[0].Check != row.want) {
+					t.Errorf("%s: found %+v, want %q", way, found, row.want)
+				}
+				for _, f := range found {
+					if f.Tenant != b.tenant || f.Recipient != "anna" || f.Push == uuid.Nil || f.Detail == "" || strings.Contains(f.Detail, "anna") {
+						t.Errorf("%s: %+v", way, f)
+					}
+				}
+			}
+		})
+	}
+}
