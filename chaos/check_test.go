@@ -100,11 +100,11 @@ func TestCheck_EachViolation(t *testing.T) {
 		})},
 		{"an occurrence without an end", "was begun and never ended", recurring(func(f *facts) { f.recurs[1].Outcome = "" })},
 		{"an occurrence without a reason", "does not say why", recurring(func(f *facts) { f.recurs[1].Outcome = "refused" })},
-		{"an occurrence without a record", "I7: schedule s has happened 2 times, and has 1 records", recurring(func(f *facts) { f.recurs = f.recurs[:1]; delete(f.rows, "s1") })},
+		{"an occurrence without a record", "I8: schedule s has happened 2 times, and has 1 records", recurring(func(f *facts) { f.recurs = f.recurs[:1]; delete(f.rows, "s1") })},
 		{"an occurrence without its push", "push s1 of schedule s", recurring(func(f *facts) { delete(f.rows, "s1") })},
 		{"an occurrence with two pushes", "I5: push s2", recurring(func(f *facts) { r := f.rows["s1"]; r.ID = "s2"; f.rows["s2"] = r })},
 		{"a push of two occurrences", "that of two occurrences", recurring(func(f *facts) { f.recurs[1].Push = "s0" })},
-		{"an occurrence ahead of its time", "I7: push s1", recurring(func(f *facts) { f.recurs[1].At = f.recurs[1].At.Add(time.Second) })},
+		{"an occurrence ahead of its time", "I8: push s1", recurring(func(f *facts) { f.recurs[1].At = f.recurs[1].At.Add(time.Second) })},
 		{"an occurrence that is not sent", "is still scheduled", recurring(func(f *facts) { r := f.rows["s1"]; r.Status = "scheduled"; f.rows["s1"] = r })},
 		{"one key, two pushes", "I6: the key", func(f *facts) { f.ops[1].Key = f.ops[0].Key }},
 	} {

@@ -66,7 +66,7 @@ func (f *facts) readSchedules(b *bundle, conn *pgx.Conn) {
 	testenv.Check(b, err)
 }
 
-// occurrencesHold is I7: every occurrence has one record, and what was submitted one push. Pushes without a record are
+// occurrencesHold is I8: every occurrence has one record, and what was submitted one push. Pushes without a record are
 // found by I5.
 func (j *findings) occurrencesHold() {
 	runs := map[string]int{}
@@ -77,17 +77,17 @@ func (j *findings) occurrencesHold() {
 		_, twice := pushes[r.Push]
 		switch {
 		case r.Outcome == "":
-			j.broken("I7", "the occurrence of schedule %s at %s was begun and never ended", r.Schedule, stamp(r.At))
+			j.broken("I8", "the occurrence of schedule %s at %s was begun and never ended", r.Schedule, stamp(r.At))
 		case r.Outcome != "submitted" && r.Reason == "":
-			j.broken("I7", "the occurrence of schedule %s at %s is %s and does not say why", r.Schedule, stamp(r.At), r.Outcome)
+			j.broken("I8", "the occurrence of schedule %s at %s is %s and does not say why", r.Schedule, stamp(r.At), r.Outcome)
 		case r.Outcome == "submitted" && !ok:
-			j.broken("I7", "push %s of schedule %s at %s is not in Postgres", r.Push, r.Schedule, stamp(r.At))
+			j.broken("I8", "push %s of schedule %s at %s is not in Postgres", r.Push, r.Schedule, stamp(r.At))
 		case r.Outcome == "submitted" && twice:
-			j.broken("I7", "push %s is that of two occurrences of schedule %s", r.Push, r.Schedule)
+			j.broken("I8", "push %s is that of two occurrences of schedule %s", r.Push, r.Schedule)
 		case r.Outcome == "submitted" && (p.Status == "scheduled" || p.Status == "sending"):
 			j.broken("I1", "push %s of schedule %s, for %s, is still %s", r.Push, r.Schedule, stamp(p.SendAt), p.Status)
 		case r.Outcome == "submitted" && p.SendAt.Before(r.At):
-			j.broken("I7", "push %s of schedule %s is for %s, before %s", r.Push, r.Schedule, stamp(p.SendAt), stamp(r.At))
+			j.broken("I8", "push %s of schedule %s is for %s, before %s", r.Push, r.Schedule, stamp(p.SendAt), stamp(r.At))
 		}
 		if r.Outcome == "submitted" {
 			pushes[r.Push] = r.At
@@ -95,7 +95,7 @@ func (j *findings) occurrencesHold() {
 	}
 	for _, s := range j.facts.schedules {
 		if runs[s.ID] != s.Due {
-			j.broken("I7", "schedule %s has happened %d times, and has %d records", s.ID, s.Due, runs[s.ID])
+			j.broken("I8", "schedule %s has happened %d times, and has %d records", s.ID, s.Due, runs[s.ID])
 		}
 	}
 }

@@ -20,7 +20,7 @@ BEGIN
                     SELECT recipient_key, send_at, push_id FROM live
                     WHERE (behind IS NULL OR recipient_key > behind) AND recipient_key <= upto AND shard IS NULL ORDER BY push_id FOR UPDATE
                 ) l
-                WHERE live.recipient_key = l.recipient_key AND live.send_at = l.send_at AND live.push_id = l.push_id;
+                WHERE live.recipient_key = l.recipient_key AND live.push_id = l.push_id; -- a move may have changed send_at since
                 EXIT;
             EXCEPTION WHEN deadlock_detected THEN -- again: the other transaction goes on
             END;

@@ -19,7 +19,7 @@ import (
 
 type createKey struct {
 	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,campaigns:read,campaigns:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, campaigns:read, campaigns:write (includes campaigns:read). Default: all."`
+	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,policy:read,policy:write,campaigns:read,campaigns:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, policy:read, policy:write, campaigns:read, campaigns:write. Default: all."`
 	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
 }
 

@@ -28,6 +28,11 @@ var commands struct {
 		Rotate rotateKey `cmd:"" help:"Make a key with the tenant and scopes of another one, and print it, this once; both live for a while."`
 		Revoke revokeKey `cmd:"" help:"Have a key refused; succeeds if it is already."`
 	} `cmd:"" help:"API keys."`
+	Policy struct {
+		Show  showPolicy  `cmd:"" help:"Print the policy of a tenant that is in force, in YAML, as apply reads it."`
+		Check checkPolicy `cmd:"" help:"Say all that is wrong with a policy in a file. It asks no server. Exit status: 0 nothing, 1 something."`
+		Apply applyPolicy `cmd:"" help:"Put the policy of a file in force for a tenant, or say what that would do."`
+	} `cmd:"" help:"Policies of tenants: rules, categories and quiet hours, for those who keep them in files."`
 	Schedules struct {
 		List listSchedules `cmd:"" help:"List the schedules with their next times (UTC), also those that have ended: by tenant, then by id. It shows no recipients and no messages."`
 	} `cmd:"" help:"Schedules: pushes that are sent again and again."`
@@ -37,7 +42,7 @@ var commands struct {
 
 func main() {
 	cli.Main(&commands, "sendquota",
-		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit the SENDQUOTA_CONFIG of the services; dev needs nothing.")
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit and policies the SENDQUOTA_CONFIG of the services; dev needs nothing.")
 }
 
 // withStore runs work on the database of the environment.

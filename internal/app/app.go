@@ -49,6 +49,7 @@ type App struct {
 	health       *health.Checker
 	pushes       *schedule.Service
 	schedules    *recurring.Service
+	shadows      *schedule.Shadows
 	neighbours   *bulkhead.Neighbours[uuid.UUID]
 	computing    *bulkhead.Computing[uuid.UUID]
 	stopping     atomic.Bool // the program has been told to stop
@@ -95,16 +96,18 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	a.tenantLimits = ratelimit.New(a.redis.tenantLimits, ratelimit.Config{Config: runner("limits", limiterFailed), Work: tenantLimitsWork, OwnerWork: oneTenantWork})
 	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
+	a.shadows = schedule.NewShadows(a.store, log, time.Now)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
 	a.pushes = schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
-		Policy:     a.cfg.Policy,
+		Policy:     a.cfg.Policy.Terms(),
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
 		Horizon:    a.cfg.Delivery.Horizon,
 		Caps:       push.Caps(a.cfg.TenantCaps),
 		Check:      a.channels.Check,
+		Shadows:    a.shadows,
 		Neighbours: a.neighbours,
 	})
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
@@ -121,6 +124,7 @@ func (a *App) Close() error {
 	defer cancel()
 	_ = a.waker.Flush(ctx) // else the owners of the lanes find it
 	_ = a.cache.Flush(ctx) // else it errs until it expires
+	_ = a.shadows.Flush(ctx)
 	a.store.Close()
 	return a.redis.close()
 }
@@ -139,6 +143,9 @@ func (a *App) handler() http.Handler {
 		Schedules: a.schedules,
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
+		}),
+		Policies: schedule.NewPolicies(a.store, schedule.PoliciesConfig{
+			File: a.cfg.Policy.Document, Terms: a.cfg.Policy.Terms(), Channels: a.channels.Names(),
 		}),
 		Memory:     requestMemory(),
 		Log:        a.log,
@@ -168,7 +175,9 @@ func (a *App) RunAPI(ctx context.Context) error {
 func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
-	return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.handler(), ready)
+	return runAll(ctx, []func(context.Context) error{a.shadows.Run, func(ctx context.Context) error {
+		return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.handler(), ready)
+	}})
 }
 
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.

@@ -27,7 +27,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		a.redisFailed("channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
 	owner := schedule.NewOwner(a.store, a.lanes, a.log)
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
-		Policy: a.cfg.Policy, Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes,
+		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes,
 	})
 	promoter := schedule.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, schedule.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
 	expirer := schedule.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)
@@ -37,18 +37,19 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
-	audits := schedule.AuditorConfig{Policy: a.cfg.Policy, Interval: d.AuditInterval}
+	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.AuditPolicy(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
 	runner := recurring.NewRunner(a.store, a.pushes, a.log, a.cfg.Retention.Pushes)
 	runsSweeper := recurring.NewSweeper(a.store, a.log, a.cfg.Retention.Pushes)
 	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)
+	refitter := schedule.NewRefitter(a.store, a.cache, a.waker, a.log, schedule.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon, Horizon: d.Horizon})
 	serveQueue := func(ctx context.Context) error {
 		return a.queue.Serve(ctx, queue.ServerConfig{
 			Concurrency: max(wakeUpHandlers, 2*len(a.lanes)), Drain: d.Lease, Workers: owner.Workers, Log: a.log,
 		}, deliverer.Handle)
 	}
 	loops = []func(context.Context) error{
-		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, serveQueue,
+		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
 		runner.Run, runsSweeper.Run,
 	}
 	if d.AuditInterval > 0 {

@@ -160,7 +160,10 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 		return Decision{Outcome: outcome, Capped: capped}
 	}
 	p.CreatedAt, p.Gen = x.now, 1
-	return x.grant(p, d, of.Terms, policy, view, newRecipient)
+	shadow := of.shadow(&p, view)
+	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
+	v.Shadow = shadow
+	return v
 }
 
 // Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does

@@ -54,6 +54,7 @@ type Decision struct {
 	Push              push.Push     // as it is stored
 	Usage             []quota.Usage // of Booked: how full each rule is around the push
 	NewRecipientOfDay bool          // of Booked: it is the recipient's only push on its day
+	Shadow            []string      // of Booked: the shadow rules that would have refused it
 	Capped            *Capped       // of OverCap and Uncounted
 	OptOuts           OptOuts       // of OptedOut: those that it would go against
 

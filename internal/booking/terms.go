@@ -72,6 +72,23 @@ type Standing struct {
 // Policy returns the rules for pushes of a kind.
 func (s Standing) Policy(k quota.Kind) quota.Policy { return s.Terms.For(s.Person.Person, k) }
 
+// shadows are terms with rules whose refusals are only reported.
+type shadows interface {
+	Shadow(p quota.Person, k quota.Kind) quota.Policy
+}
+
+// shadow returns the shadow rules that would refuse a push beside what is booked.
+func (s Standing) shadow(p *push.Push, view *quota.View) (names []string) {
+	terms, ok := s.Terms.(shadows)
+	if !ok {
+		return nil
+	}
+	for _, v := range terms.Shadow(s.Person.Person, KindOf(p)).Violations(view.Timeline, p.SendAt) {
+		names = append(names, v.Rule.Name)
+	}
+	return names
+}
+
 // KindOf returns the kind of a push.
 func KindOf(p *push.Push) quota.Kind { return quota.Kind{Channel: p.Channel, Category: p.Category} }
 

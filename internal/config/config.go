@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/sendquota/sendquota/internal/invalid"
-	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -39,8 +38,8 @@ type Config struct {
 	File        string     // path of the YAML file; empty: none, all defaults
 
 	// From the file.
-	Policy     quota.Policy // of every tenant; the names of its rules are unique
-	Channels   []Channel    // in the order of the file, at least one; the first is the default
+	Policy     Policy    // of every tenant without one of its own
+	Channels   []Channel // in the order of the file, at least one; the first is the default
 	APILimits  APILimits
 	TenantCaps TenantCaps
 	HTTP       HTTP
@@ -97,7 +96,7 @@ func (c *Config) readFile(env strictyaml.Environment) Errors {
 }
 
 func (c *Config) settings(t *strictyaml.Table) {
-	t.Section("policy", "{}", "the default policy of every tenant", c.policy)
+	t.Section("policy", "{}", "the policy of every tenant without one of its own: see [policies.md](policies.md)", func(t *strictyaml.Table) { c.Policy.settings(t, threeRules) })
 	strictyaml.Map(t, "channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", &c.Channels, (*Channel).nameOf, (*Channel).settings)
 	t.Section("api_limits", "{}", "speed limits of API callers", c.APILimits.settings)
 	t.Section("tenant_caps", "{}", "what each tenant may have at a time", c.TenantCaps.settings)
@@ -109,6 +108,7 @@ func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("schedules", "{}", "pushes that are sent again and again", c.Schedules.settings)
 	t.Section("retention", "{}", "how long what has ended is kept", c.Retention.settings)
 	t.Check(c.checkChannels)
+	t.Check(c.checkPolicy)
 	t.Check(c.checkRetention)
 }
 
@@ -135,4 +135,18 @@ func (c *Config) checkChannels(p strictyaml.Place) {
 			channel.Timeout = half
 		}
 	}
+}
+
+// checkPolicy says what is wrong with the policy as a whole, by the channels that there are.
+func (c *Config) checkPolicy(p strictyaml.Place) {
+	c.Policy.compile(p.Child("policy"), c.ChannelNames())
+}
+
+// ChannelNames lists the names of the channels.
+func (c *Config) ChannelNames() []string {
+	names := make([]string, len(c.Channels))
+	for i := range c.Channels {
+		names[i] = c.Channels[i].Name
+	}
+	return names
 }

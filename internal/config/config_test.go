@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
@@ -28,16 +28,19 @@ func writeFile(t *testing.T, text string) string {
 	return path
 }
 
+// rules is a policy of these rules.
+func rules(all ...policy.Rule) Policy { return Policy{Document: policy.Document{Rules: all}} }
+
 // defaults is the Config without any setting.
 func defaults() Config {
 	return Config{
 		Addr:     "127.0.0.1:8080",
 		LogLevel: slog.LevelInfo,
-		Policy: quota.Policy{
-			{Name: "per-minute", Limit: 1, Window: time.Minute},
-			{Name: "per-hour", Limit: 5, Window: time.Hour},
-			{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
-		},
+		Policy: rules(
+			policy.Rule{Name: "per-minute", Limit: new(1), Window: "1m"},
+			policy.Rule{Name: "per-hour", Limit: new(5), Window: "1h"},
+			policy.Rule{Name: "per-day", Limit: new(10), Window: "24h"},
+		),
 		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}},
 		APILimits: APILimits{PerKey: []ratelimit.Limit{}, PerIP: []ratelimit.Limit{}},
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
@@ -71,7 +74,7 @@ func TestLoad(t *testing.T) {
 	want := defaults()
 	want.DatabaseURL, want.RedisURL, want.File = "postgres://u:p@db/sq", "redis://:p@cache:6379/1", path
 	want.Addr, want.MetricsAddr, want.LogLevel = ":9", "[::1]:10", slog.LevelWarn
-	want.Policy = quota.Policy{}
+	want.Policy = Policy{}
 	want.Channels[0].Name, want.Channels[0].Type = "push", Webhook
 	want.Channels[0].Webhook.URL, want.Channels[0].Webhook.Secret = "https://x.test", "0123456789abcdef"
 	// cmp formats a Secret as redacted, but compares what it is.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
@@ -64,7 +64,7 @@ func TestFile(t *testing.T) {
 	}
 	slow := 5 * time.Second
 	want := Config{
-		Policy: quota.Policy{{Name: "burst", Limit: 0, Window: time.Millisecond}, {Name: "slow", Limit: 100_000, Window: 8760 * time.Hour}},
+		Policy: rules(policy.Rule{Name: "burst", Limit: new(0), Window: "1ms"}, policy.Rule{Name: "slow", Limit: new(100_000), Window: "8760h"}),
 		Channels: []Channel{
 			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7},
 				Webhook: WebhookSettings{"https://push.example.com/k$$${X}/send", "not/base64 but long enough", "the secret of last year"}},
@@ -136,11 +136,11 @@ delivery:
 			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, lanes, queues, horizon, arm_lease, redis_patience, audit_interval (did you mean concurrency?)`,
 			`12: delivery.lease: "1ms": must be a duration of at least 100ms, written like 500ms, 90s or 24h`,
 		}},
-		{"policy of null", "\npolicy:\n", []string{`2: policy: null: must be a mapping with the keys rules; leave the key out for the default`}},
+		{"policy of null", "\npolicy:\n", []string{`2: policy: null: must be a mapping with the keys rules, categories, quiet_hours, default_zone; leave the key out for the default`}},
 		{"limit left out", "policy: {rules: [{name: a, window: 1s}]}", []string{`1: policy.rules[0].limit: is required (sends allowed within the window, to 100000; 0 blocks all)`}},
 		{"calendar and scope", "policy:\n  rules:\n  - name: a\n    limit: 1\n    per: day\n    window: 1h\n    channels: [sms]\n", []string{
-			`5: policy.rules[0].per: calendar rules (per, zone) are not supported by this version: use window`,
-			`7: policy.rules[0].channels: rules scoped to channels or categories are not supported by this version`,
+			`5: policy.rules[0].per: "day": must not be given together with window: a rule is rolling or of a calendar`,
+			`7: policy.rules[0].channels[0]: "sms": there is no such channel; there are: log`,
 		}},
 		{"name shapes", "policy: {rules: [{name: a b, limit: 1, window: 1s}, {name: 7, limit: 1, window: 1s}]}", []string{
 			`1: policy.rules[0].name: "a b": must be 1 to 64 of a-z, 0-9, - and _`,

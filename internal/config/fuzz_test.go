@@ -27,8 +27,8 @@ func FuzzYAML(f *testing.F) {
 
 func validate(t *testing.T, c Config) {
 	names := map[string]bool{}
-	for _, r := range c.Policy {
-		if names[r.Name] || r.Name == "" || r.Limit < 0 || r.Window <= 0 {
+	for _, r := range c.Policy.Rules {
+		if names[r.Name] || r.Name == "" || r.Limit == nil || *r.Limit < 0 || (r.Window == "") == (r.Per == "") {
 			t.Errorf("rule %+v", r)
 		}
 		names[r.Name] = true

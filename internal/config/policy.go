@@ -1,43 +1,121 @@
 package config
 
 import (
+	"errors"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
+// Policy is the policy of tenants without one of their own.
+type Policy struct {
+	policy.Document
+	terms *policy.Terms // nil: it was not read, or has errors
+}
+
+// Terms are what the policy means; nil if it has errors.
+func (p Policy) Terms() *policy.Terms {
+	if p.terms == nil { // somebody wrote it in Go
+		p.terms, _ = p.Document.Compile(p.Document.ChannelNames())
+	}
+	return p.terms
+}
+
+// Equal reports whether the documents are the same; the terms follow from them.
+func (p Policy) Equal(other Policy) bool { return p.Document.Equal(other.Document) }
+
+// ReadPolicy reads a policy from a file of YAML or JSON, of which the text is given. The channels are those that exist. The error
+// is of type Errors and holds everything that is wrong, by line.
+func ReadPolicy(file string, text []byte, channels []string) (Policy, error) {
+	var p Policy
+	errs := strictyaml.NewEnvironment(nil).ReadYAML(file, text, func(t *strictyaml.Table) {
+		p.settings(t, "[]")
+		t.Check(func(at strictyaml.Place) { p.compile(at, channels) })
+	})
+	if len(errs) > 0 {
+		return p, errs
+	}
+	return p, nil
+}
+
 // threeRules is the policy of those who write none.
 const threeRules = "[{name: per-minute, limit: 1, window: 1m}, {name: per-hour, limit: 5, window: 1h}, {name: per-day, limit: 10, window: 24h}]"
 
-const (
-	noCalendar = "calendar rules (per, zone) are not supported by this version: use window"
-	noScope    = "rules scoped to channels or categories are not supported by this version"
-)
-
-func (c *Config) policy(t *strictyaml.Table) {
-	strictyaml.List(t, "rules", threeRules, "each must allow a send; [] limits nothing", (*[]quota.Rule)(&c.Policy), ruleSettings)
-	t.Check(c.checkNames)
+func (p *Policy) settings(t *strictyaml.Table, rules string) {
+	d := &p.Document
+	strictyaml.List(t, "rules", rules, "each must allow a send; [] limits nothing", &d.Rules, ruleSettings)
+	strictyaml.NamedMap(t, "categories", "{}", "how the pushes of a category differ, by its name", &d.Categories, categorySettings)
+	strictyaml.List(t, "quiet_hours", "[]", "hours in which nothing is sent", &d.QuietHours, quietSettings)
+	t.String("default_zone", optional, "the IANA zone of rules, quiet hours and recipients that name none; UTC if it is not set", &d.DefaultZone, nil)
 }
 
-func ruleSettings(r *quota.Rule, t *strictyaml.Table) {
+func ruleSettings(r *policy.Rule, t *strictyaml.Table) {
 	t.String("name", required, "appears in refusals; unique, 1 to 64 of a-z, 0-9, - and _", &r.Name, shaped(nameShape, nameForm))
-	t.Int("limit", required, "sends allowed within the window, to 100000; 0 blocks all", &r.Limit, 0, 100_000)
-	t.Duration("window", required, "length of the rolling window, 1ms to 8760h", &r.Window, time.Millisecond, 8760*time.Hour)
-	t.Unsupported("per", noCalendar)
-	t.Unsupported("zone", noCalendar)
-	t.Unsupported("channels", noScope)
-	t.Unsupported("categories", noScope)
+	t.OptionalInt("limit", required, "sends allowed within the window, to 100000; 0 blocks all", &r.Limit, 0, policy.MaxLimit)
+	t.DurationText("window", optional, "length of the rolling window, 1ms to 8760h", &r.Window, policy.MinWindow, policy.MaxWindow)
+	t.String("per", optional, "instead of window, for a rule of a calendar: hour, day, week or month", &r.Per, nil)
+	t.String("week_start", optional, "the day on which the weeks of a rule per week begin; monday if it is not set", &r.WeekStart, nil)
+	t.String("zone", optional, "of a rule of a calendar: an IANA name, or recipient for each recipient's own; default_zone if it is not set", &r.Zone, nil)
+	scopeSettings(t, "rule judges and counts", &r.Channels, &r.Categories)
+	t.Bool("shadow", "false", "count and report what the rule would refuse, and refuse nothing", &r.Shadow)
 }
 
-func (c *Config) checkNames(at strictyaml.Place) {
-	first := map[string]int{}
-	for i, r := range c.Policy {
-		j, taken := first[r.Name]
-		if r.Name != "" && taken {
-			at.Child("rules").Item(i).Child("name").BadValue("must be unique; rules[%d] has it already", j)
-			continue
-		}
-		first[r.Name] = i
+// scopeSettings are those of what a rule or quiet hours are about.
+func scopeSettings(t *strictyaml.Table, what string, channels, categories *[]string) {
+	t.Strings("channels", optional, "the only channels whose pushes the "+what+"; all if it is not set", channels)
+	t.Strings("categories", optional, "the only categories whose pushes the "+what+"; all if it is not set", categories)
+}
+
+func categorySettings(c *policy.Category, t *strictyaml.Table) {
+	t.Bool("bypass", "false", "no rule and no quiet hours refuse its pushes", &c.Bypass)
+	t.OptionalBool("counts", optional, "false: its pushes take no place from others", &c.Counts)
+	t.Ints("reserve", optional, "by the names of rules, how many of a rule's places are for this category alone", &c.Reserve)
+}
+
+func quietSettings(q *policy.QuietHours, t *strictyaml.Table) {
+	t.String("name", required, "appears in refusals; as that of a rule, and other than those", &q.Name, shaped(nameShape, nameForm))
+	t.String("from", required, "the time of day at which they begin, like 22:00; it is quiet", &q.From, nil)
+	t.String("until", required, "the time of day at which they end, to 24:00; it is not quiet", &q.Until, nil)
+	t.Strings("days", optional, "the days on which they begin: mon, tue, wed, thu, fri, sat, sun; every day if it is not set", &q.Days)
+	t.String("zone", optional, "as of a rule", &q.Zone, nil)
+	scopeSettings(t, "quiet hours are about", &q.Channels, &q.Categories)
+	t.String("action", optional, "reject, or defer: pushes move by themselves to the first free time; reject if it is not set", &q.Action, nil)
+}
+
+// compile fills in what the document means, or says what is wrong with it where nothing was found wrong before.
+func (p *Policy) compile(at strictyaml.Place, channels []string) {
+	var err error
+	if p.terms, err = p.Document.Compile(channels); err == nil {
+		return
 	}
+	var wrong invalid.FieldErrors
+	errors.As(err, &wrong)
+	for _, e := range wrong {
+		place := at.Find(e.Field)
+		switch {
+		case place.Blamed():
+		case e.Value == nil || e.Value == "" || !place.Given():
+			place.BadKey("%s", e.Message)
+		default:
+			place.BadValue("%s", e.Message)
+		}
+	}
+}
+
+// AuditPolicy is what the audit can prove without knowing of channels, categories and calendars: the plain rolling rules that
+// count everything.
+func (p Policy) AuditPolicy() quota.Policy {
+	plain := quota.Policy{}
+	if len(p.Categories) > 0 {
+		return plain // not everything is counted, or judged
+	}
+	for _, r := range p.Rules {
+		if window, err := time.ParseDuration(r.Window); err == nil && r.Channels == nil && r.Categories == nil && !r.Shadow && r.Limit != nil {
+			plain = append(plain, quota.Rule{Name: r.Name, Limit: *r.Limit, Window: window})
+		}
+	}
+	return plain
 }

@@ -19,7 +19,10 @@ func (r *Retention) settings(t *strictyaml.Table) {
 
 // checkRetention holds it to the longest window, within which all that was promised and sent counts.
 func (c *Config) checkRetention(p strictyaml.Place) {
-	longest := c.Policy.Reach()
+	if c.Policy.terms == nil {
+		return // it has errors
+	}
+	longest := c.Policy.terms.Reach()
 	hold := func(name string, kept *time.Duration) {
 		at := p.Child("retention").Child(name)
 		switch {

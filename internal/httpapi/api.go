@@ -37,6 +37,8 @@ type Config struct {
 	Callers CallerLimits
 	// Webhooks are those of the tenants; only the paths below /v1/webhooks need them.
 	Webhooks *notify.Webhooks
+	// Policies are those of the tenants; only the paths below /v1/policy need them.
+	Policies *schedule.Policies
 
 	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
 	Schedules *recurring.Service
@@ -170,7 +172,7 @@ func (a *api) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
 	}
 	allow := http.Header{}
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if a.router.Match(chi.NewRouteContext(), method, path) {
 			allow.Add("Allow", method)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/notify"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
@@ -44,6 +45,7 @@ type bundle struct {
 	other   string // another tenant's key
 	log     testenv.Buffer
 	metrics submits
+	shadows *schedule.Shadows
 
 	mu    sync.Mutex
 	ahead time.Duration // of the real clock
@@ -106,11 +108,12 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	if policy == nil {
 		policy = testPolicy()
 	}
+	b.shadows = schedule.NewShadows(b.store, slog.New(slog.DiscardHandler), b.now)
 	webhooks := notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3})
 	service := b.service(b.store, policy)
 	b.api = New(service, b.store, Config{
 		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
-		Log:       slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
+		Log:       slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
 	_, b.other = b.newTenant("other", push.Scopes...)
@@ -119,7 +122,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
 	return schedule.New(st, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
-		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute})
+		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows})
 }
 
 // newTenant makes a tenant with a key.
@@ -178,4 +181,13 @@ func (b *bundle) in(d time.Duration) string {
 
 func pushBody(recipient, sendAt, more string) string {
 	return `{"recipient":"` + recipient + `","send_at":"` + sendAt + `","message":{"body":"Hello."}` + more + `}`
+}
+
+// policiesOf keeps policies in a store; the file has plain rules.
+func policiesOf(st *store.Store, file quota.Policy) *schedule.Policies {
+	var d policy.Document
+	for _, r := range file {
+		d.Rules = append(d.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
+	}
+	return schedule.NewPolicies(st, schedule.PoliciesConfig{File: d, Terms: file, Channels: []string{"push", "sms"}})
 }

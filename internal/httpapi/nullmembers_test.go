@@ -27,6 +27,11 @@ func TestBody_NullMembers(t *testing.T) {
 		"create-schedule": `{"name":"n","cron":"@daily","time_zone":"UTC","campaign":null,"catch_up":"last","paused":true,"until":"LATER",
 			"push":{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 				"expires_at":"LATER","expires_after":"4h","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}}`,
+		"put-policy": `{"version":1,"source":"tenant","default_zone":"UTC","rules":[
+			{"name":"a","limit":9,"window":"1h","channels":["sms"],"categories":["c"],"shadow":true},
+			{"name":"b","limit":9,"per":"week","week_start":"monday","zone":"recipient","channels":["sms"],"categories":["c"],"shadow":false}],
+			"categories":{"c":{"bypass":true,"counts":true,"reserve":{"a":1}}},
+			"quiet_hours":[{"name":"q","from":"22:00","until":"08:00","days":["mon"],"zone":"UTC","channels":["sms"],"categories":["c"],"action":"defer"}]}`,
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
@@ -79,15 +84,19 @@ func allowsNull(schemas huma.Registry, s *huma.Schema, place []any) bool {
 		}
 		if name, member := step.(string); !member {
 			s = s.Items
+		} else if more, own := s.AdditionalProperties.(*huma.Schema); own && s.Properties[name] == nil {
+			s = more // a member of the caller's own
 		} else if s = s.Properties[name]; s == nil {
-			return true // a member of the caller's own
+			return true
 		}
 	}
 	return s.Ref == "" && (s.Type == "" || s.Nullable)
 }
 
-// ofSomeLimits are members that are for other algorithms, or for limits about another subject.
-var ofSomeLimits = map[string]bool{"burst": true, "precision": true, "aligned": true, "refill": true}
+// ofSomeLimits are members that are for other algorithms, for limits about another subject, or for rules of another kind.
+var ofSomeLimits = map[string]bool{
+	"burst": true, "precision": true, "aligned": true, "refill": true, "window": true, "per": true, "week_start": true, "zone": true,
+}
 
 // complete demands that a body has every member that its schema names.
 func complete(t *testing.T, schemas huma.Registry, name string, s *huma.Schema, v any) {

@@ -20,6 +20,7 @@ import (
 const (
 	tagPushes     = "Pushes"
 	tagQuota      = "Quota"
+	tagPolicy     = "Policy"
 	tagLimits     = "Limits"
 	tagWebhooks   = "Webhooks"
 	tagSchedules  = "Schedules"
@@ -46,6 +47,7 @@ func newOpenAPI() *huma.OpenAPI {
 		Tags: []*huma.Tag{
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
 			{Name: tagQuota, Description: "Read quotas. Nothing here books anything."},
+			{Name: tagPolicy, Description: "Rules, categories and quiet hours of your own."},
 			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
 			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},

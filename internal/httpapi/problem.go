@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -44,6 +45,7 @@ var (
 	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has the maximum number of webhooks; delete one first."}
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
+	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
 	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
@@ -55,7 +57,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, stalePolicy, tooManySchedules, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -145,6 +147,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		about    *aboutPush
 		full     *bulkhead.FullError
 		gone     *push.GoneError
+		stale    *policy.StaleError
 	)
 	errors.As(err, &about)
 	switch {
@@ -164,6 +167,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return capProblemOf(capped), true
 	case errors.As(err, &gone):
 		return goneProblemOf(gone), true
+	case errors.As(err, &stale):
+		p := stalePolicy.because(stale.Error())
+		return &p, true
 	case errors.As(err, &other):
 		p := other.kind.because(other.detail)
 		p.header = other.header

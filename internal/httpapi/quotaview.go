@@ -72,13 +72,7 @@ func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {
 }
 
 // windowSeconds is how long the window of a rule is, or the period that a time lies in.
-func windowSeconds(r quota.Rule, at time.Time) float64 {
-	if r.Periods == nil {
-		return r.Window.Seconds()
-	}
-	from, until, _ := r.Periods.Around(at)
-	return until.Sub(from).Seconds()
-}
+func windowSeconds(r quota.Rule, at time.Time) float64 { return r.Length(at).Seconds() }
 
 func violationViews(violations []quota.Violation, at time.Time) []violationView {
 	return viewsOf(violations, func(v quota.Violation) violationView {

@@ -90,8 +90,10 @@ func TestTenants_Isolated(t *testing.T) {
 	delivery := b.send("POST", "/v1/webhooks/"+hook+"/test", "").must(t, 202).at(t, "id").(string)
 
 	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","name":"name-secret","push":{"recipient":"anna-secret","message":{}}}`).must(t, 201).at(t, "id").(string)
+	change := b.send("PUT", "/v1/policy?apply=reslot", `{"rules":[{"name":"rule-secret-path","limit":1,"window":"1m"}]}`).must(t, 202).at(t, "operation").(string)
 
 	bodies := map[string]string{
+		"PUT /v1/policy":                        `{}`,
 		"POST /v1/pushes":                       pushBody("anna-secret", due, ""),
 		"POST /v1/pushes/batch":                 `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
 		"POST /v1/quota/check":                  `{"recipient":"anna-secret","send_at":"` + due + `"}`,
@@ -110,19 +112,20 @@ func TestTenants_Isolated(t *testing.T) {
 		path = strings.Replace(path, "/v1/webhooks/"+id, "/v1/webhooks/"+hook, 1)
 		path = strings.Replace(path, "/v1/schedules/"+id, "/v1/schedules/"+schedule, 1)
 		path = strings.Replace(path, "/deliveries/"+id, "/deliveries/"+delivery, 1)
+		path = strings.Replace(path, "/v1/policy/operations/"+id, "/v1/policy/operations/"+change, 1)
 		if !strings.HasPrefix(path, "/v1/") {
 			continue
 		}
 		tested++
 		got := b.send(method, path, bodies[method+" "+path], "Authorization", "Bearer "+b.other, "Idempotency-Key", "other-"+fmt.Sprint(tested))
-		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) {
+		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasSuffix(path, change) || strings.HasPrefix(path, "/v1/schedules/"+schedule) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
 			}
 		} else if got.status/100 != 2 {
 			t.Errorf("%s %s: %d %s", method, path, got.status, got.text) // the tenant's own view, which is empty or new
 		}
-		if strings.Contains(got.text, id) || strings.Contains(got.text, hook) || strings.Contains(got.text, schedule) || strings.Contains(got.text, "name-secret") || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
+		if strings.Contains(got.text, id) || strings.Contains(got.text, change) || strings.Contains(got.text, hook) || strings.Contains(got.text, schedule) || strings.Contains(got.text, "name-secret") || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
 			t.Errorf("%s %s shows another tenant's: %s", method, path, got.text)
 		}
 	}

@@ -1,5 +1,10 @@
 package policy
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // Document is a policy as a tenant writes it.
 type Document struct {
 	Rules       []Rule              `json:"rules,omitempty"`
@@ -18,6 +23,13 @@ func (d Document) ChannelNames() []string {
 		names = append(names, q.Channels...)
 	}
 	return names
+}
+
+// Equal reports whether two documents say the same.
+func (d Document) Equal(other Document) bool {
+	one, err := json.Marshal(d)
+	two, otherErr := json.Marshal(other)
+	return err == nil && otherErr == nil && bytes.Equal(one, two)
 }
 
 // Rule allows at most Limit sends in any window, or in each bucket of a calendar.

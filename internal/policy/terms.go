@@ -16,6 +16,7 @@ type Terms struct {
 	quiet      []quiet
 	categories map[string]Category
 	plain      quota.Policy // what holds for every push; nil if that differs
+	shadows    bool         // there are shadow rules
 	reach      time.Duration
 }
 
@@ -84,7 +85,7 @@ func (t *Terms) For(p Person, k quota.Kind) quota.Policy {
 
 // Shadow returns the shadow rules for pushes of a kind to a person: what they forbid is reported, and not refused.
 func (t *Terms) Shadow(p Person, k quota.Kind) quota.Policy {
-	if t.categories[k.Category].Bypass {
+	if !t.shadows || t.categories[k.Category].Bypass {
 		return nil
 	}
 	return t.judged(nil, p, k, true)
@@ -143,6 +144,7 @@ func (t *Terms) settle() {
 				r.reserves = append(r.reserves, reserve{name, places, &others})
 			}
 		}
+		t.shadows = t.shadows || r.shadow
 		plain = plain && !r.shadow && r.judges == nil && r.calendar == nil
 		all = append(all, r.Rule)
 	}

@@ -2,7 +2,6 @@ package push
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,18 +26,21 @@ const (
 	ScopeLimits = "limits:take"     // take from speed limits
 	ScopeHooks  = "webhooks:manage" // make, test and remove webhooks, see and repeat what they were sent
 
+	ScopePolicyRead  = "policy:read"  // see the policy, its versions and what its shadow rules count
+	ScopePolicyWrite = "policy:write" // change the policy; includes policy:read
+
 	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
-	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes reading
+	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes campaigns:read
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
-var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeCampaignsRead, ScopeCampaignsWrite}
+var Scopes = []string{ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite}
 
-// May reports whether the key has a scope, or one that includes it: to write includes to read, except of pushes.
-func (c Caller) May(scope string) bool {
-	if slices.Contains(c.Scopes, scope) {
-		return true
-	}
-	of, read := strings.CutSuffix(scope, ":read")
-	return read && scope != ScopeRead && slices.Contains(c.Scopes, of+":write")
+// includes are the scopes that another one includes.
+var includes = map[string]string{ScopePolicyRead: ScopePolicyWrite, ScopeCampaignsRead: ScopeCampaignsWrite}
+
+// May reports whether the key has a scope, or one that includes it.
+func (c *Caller) May(scope string) bool {
+	wider, ok := includes[scope]
+	return slices.Contains(c.Scopes, scope) || ok && slices.Contains(c.Scopes, wider)
 }

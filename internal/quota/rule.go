@@ -28,6 +28,15 @@ type Rule struct {
 // places is how many bookings the rule has room for.
 func (r *Rule) places() int { return max(0, r.Limit-r.Reserved) }
 
+// Length is how long the window of the rule is; of one with Periods, the period that a time lies in.
+func (r *Rule) Length(at time.Time) time.Duration {
+	if r.Periods == nil {
+		return r.Window
+	}
+	from, until, _ := r.Periods.Around(at)
+	return until.Sub(from)
+}
+
 // Periods are half-open stretches of time that do not overlap: the hours, days, weeks or months of a calendar, which
 // leave no time between them, or the quiet hours of some days, which do.
 type Periods interface {

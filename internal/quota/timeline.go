@@ -104,6 +104,9 @@ func (l Timeline) Has(from, until time.Time) bool { return l.before(from) < l.be
 // Before returns the bookings before a time.
 func (l Timeline) Before(t time.Time) Timeline { return l.part(0, l.before(t)) }
 
+// Since returns the bookings that are not before a time.
+func (l Timeline) Since(t time.Time) Timeline { return l.part(l.before(t), len(l.at)) }
+
 // between returns the bookings after one time and before another.
 func (l Timeline) between(after, before time.Time) Timeline {
 	from := l.offset(after)

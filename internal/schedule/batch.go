@@ -117,9 +117,12 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	if order.DryRun || order.Atomic && anyFailed(members) {
 		return nil
 	}
-	for _, i := range planned {
+	for n, i := range planned {
 		if m := &members[i]; m.Err == nil && !m.Result.Replayed {
 			s.wake(&m.Result.Push)
+			if decisions[n].Shadow != nil {
+				s.cfg.Shadows.count(&m.Result.Push, decisions[n].Shadow)
+			}
 		}
 	}
 	return nil

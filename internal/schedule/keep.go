@@ -14,9 +14,13 @@ import (
 type keepStore interface {
 	MakePartitions(ctx context.Context) (made int, err error)
 	DropPartitions(ctx context.Context, kept booking.Kept) (dropped []string, err error)
+	SweepShadows(ctx context.Context, keep time.Duration, limit int) (n int, err error)
 }
 
-// NewKeeper returns a loop that makes and drops partitions at the start and every hour. Every worker runs one; what one of them
+// shadowsKept is how long the counts of shadow rules are kept.
+const shadowsKept = 90 * 24 * time.Hour
+
+// NewKeeper returns a loop that makes and drops partitions, and removes old counts of shadow rules, at the start and every hour. Every worker runs one; what one of them
 // does, the others find done.
 func NewKeeper(st keepStore, log *slog.Logger, kept booking.Kept) loop.Loop {
 	return loop.Loop{Name: "keep", Interval: time.Hour, Log: log, Retry: 10 * time.Minute, Pass: func(ctx context.Context) (full bool, err error) {
@@ -28,6 +32,7 @@ func NewKeeper(st keepStore, log *slog.Logger, kept booking.Kept) loop.Loop {
 		if len(dropped) > 0 {
 			log.InfoContext(ctx, "old partitions dropped", "partitions", dropped)
 		}
-		return false, errors.Join(makeErr, dropErr)
+		swept, sweepErr := st.SweepShadows(ctx, shadowsKept, 10*portion)
+		return swept == 10*portion, errors.Join(makeErr, dropErr, sweepErr)
 	}}
 }

@@ -43,6 +43,9 @@ type Config struct {
 	// busy by looking at recipients with very many bookings; nil: each is taken to be alone.
 	Neighbours *bulkhead.Neighbours[uuid.UUID]
 
+	// Shadows counts what shadow rules would have refused; nil: nobody does.
+	Shadows *Shadows
+
 	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }

@@ -88,6 +88,9 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		s.wake(&v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
 	}
+	if v.Shadow != nil && !o.ValidateOnly {
+		s.cfg.Shadows.count(&v.Push, v.Shadow)
+	}
 	if v.Outcome == booking.NoPlace {
 		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}

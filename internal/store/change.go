@@ -95,22 +95,33 @@ var (
 
 func writeMove(ctx context.Context, c *pgxpool.Conn, r *bookingRead, granted []booking.Grant) error {
 	b := &pgx.Batch{}
-	for _, g := range granted {
-		before := r.existing[0]
-		old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
-		b.Queue(`
-			UPDATE live SET send_at = $3, next_at = $3, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int
-			WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
-			[16]byte(g.Push.ID), key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
-		table, to := r.pushes.at(old), r.pushes.at(g.Push.SendAt)
-		sql := moveSQL.sql(table)
-		switch {
-		case table != to:
-			sql = strings.ReplaceAll(carrySQL.sql(to), "{left}", table)
-		case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
-			sql = in(moveSQL.whole, "{pushes}", table) // nothing to tell
-		}
-		b.Queue(sql, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, shardsOf(key))
+	for i := range granted {
+		queueMove(b, r.pushes, r.existing[0].Push, &granted[i])
+	}
+	return commitMoves(ctx, c, b, granted)
+}
+
+// queueMove moves a push from where it was.
+func queueMove(b *pgx.Batch, pushes parts, before push.Push, g *booking.Grant) {
+	old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
+	b.Queue(`
+		UPDATE live SET send_at = $3, next_at = $3, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int
+		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
+		[16]byte(g.Push.ID), key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
+	table, to := pushes.at(old), pushes.at(g.Push.SendAt)
+	sql := moveSQL.sql(table)
+	switch {
+	case table != to:
+		sql = strings.ReplaceAll(carrySQL.sql(to), "{left}", table)
+	case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
+		sql = in(moveSQL.whole, "{pushes}", table) // nothing to tell
+	}
+	b.Queue(sql, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, shardsOf(key))
+}
+
+// commitMoves commits the moves that were queued.
+func commitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []booking.Grant) error {
+	if len(granted) > 0 {
 		(*heldCrowds)(nil).queueChanged(b, granted)
 		queueNearLimits(b, granted)
 	}

@@ -40,7 +40,7 @@ func queueNearLimits(b *pgx.Batch, granted []booking.Grant) {
 			recipients, sendAt = append(recipients, p.Recipient), append(sendAt, p.SendAt)
 			rules = append(rules, u.Rule.Name)
 			most, used = append(most, int32(u.Rule.Limit)), append(used, int32(u.Used))
-			seconds = append(seconds, u.Rule.Window.Seconds())
+			seconds = append(seconds, u.Rule.Length(p.SendAt).Seconds())
 		}
 	}
 	if len(pushes) > 0 {

@@ -67,8 +67,8 @@ const dropTime = 10 * time.Second
 // keepLock names the lock of the only worker that drops partitions.
 const keepLock = 0x6b656570
 
-// DropPartitions drops the partitions in which everything ended longer ago than it is kept, unless another worker is at that,
-// and says which. One that can not be dropped now, because it is being read, is dropped by a later call.
+// DropPartitions drops the partitions in which everything ended longer ago than it is kept, and than the longest window of any
+// tenant's policy, unless another worker is at that, and says which. One that can not be dropped now, because it is being read, is dropped by a later call.
 func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped []string, err error) {
 	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		var ours bool
@@ -81,6 +81,10 @@ func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped 
 		}
 		ctx, cancel := context.WithTimeout(ctx, 50*time.Minute)
 		defer cancel()
+		reach, err := s.longestReach(ctx)
+		if err != nil {
+			return errors.Join(err, end(ctx, c))
+		}
 		var errs []error
 		for _, k := range []struct {
 			table partitioned
@@ -92,6 +96,9 @@ func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped 
 			{weeksOfKeys, keyTime, `created_at > $3`},
 		} {
 			d := dropping{store: s, table: k.table, kept: k.kept, still: k.still}
+			if k.kept > 0 && k.table != weeksOfKeys {
+				d.kept = max(d.kept, reach)
+			}
 			if err := d.run(ctx); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", k.table.parent, err))
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -141,6 +142,28 @@ func TestDropPartitions(t *testing.T) {
 }
 
 // TestDropPartitions_Forever: what is kept for ever is kept; keys are not.
+// TestDropPartitions_OwnPolicy: what a tenant's own policy looks back at is kept for as long.
+func TestDropPartitions_OwnPolicy(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.old(t)
+	b.ago(t, "gone", push.Sent, 104*day)
+	change := func(d *policy.Document) {
+		t.Helper()
+		if _, _, err := b.ChangePolicy(t.Context(), b.tenant, policy.Change{Document: d, By: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(&policy.Document{Rules: []policy.Rule{{Name: "long", Limit: new(1), Window: "4800h"}}})
+	if dropped := b.drop(t); slices.Contains(dropped, weekOf("pushes", 104*day)) || slices.Contains(dropped, dayOf(104*day)) || !slices.Contains(dropped, weekOf("idempotency", 37*day)) {
+		t.Errorf("under a long window: dropped %v", dropped)
+	}
+	change(nil)
+	if dropped := b.drop(t); !slices.Contains(dropped, weekOf("pushes", 104*day)) || !slices.Contains(dropped, dayOf(104*day)) {
+		t.Errorf("after it: dropped %v", dropped)
+	}
+}
+
 func TestDropPartitions_Forever(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -49,6 +49,7 @@ type Store struct {
 	terms        knownTerms
 	ahead        atomic.Int64        // by how many nanoseconds Postgres' clock was ahead of ours
 	walks        *semaphore.Weighted // through all partitions
+	forecasts    *bulkhead.Bulkhead[uuid.UUID]
 	claimGroups  laneGroups[booking.ClaimOrder, booking.Claim]
 	finishGroups laneGroups[booking.Finish, bool]
 	glanceGroups laneGroups[span, glance]
@@ -92,6 +93,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.walks = semaphore.NewWeighted(mostWalks)
+	s.forecasts = bulkhead.New[uuid.UUID](forecasts, 1)
 	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
 	s.changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
 	s.bookGroups = newLaneGroups(cfg.Lanes, order.recipientKey, func() *groupcommit.Group[order, []booking.Decision] {

@@ -10,20 +10,10 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// setPolicy gives the tenant a policy, or takes its own away: "".
+// setPolicy gives the tenant a policy from now on, or takes its own away: "".
 func (b *bundle) setPolicy(t testing.TB, document string) {
 	t.Helper()
-	b.exec(t, `WITH next AS (UPDATE tenants SET policy_version = policy_version + 1 WHERE id = $1 RETURNING id, policy_version)
-		INSERT INTO policies (tenant_id, version, document) SELECT id, policy_version, nullif($2, '')::json FROM next`, b.tenant, document)
-}
-
-// describe says something of a recipient: columns of recipients, as they are set.
-func (b *bundle) describe(t testing.TB, recipient, set string) {
-	t.Helper()
-	b.exec(t, `WITH described AS (UPDATE tenants SET described = true WHERE id = $1)
-		INSERT INTO recipients (shard, tenant_id, recipient_key, recipient) VALUES (($2::bigint & 255)::smallint, $1, $2, $3) ON CONFLICT DO NOTHING`,
-		b.tenant, push.RecipientKey(b.tenant, recipient), recipient)
-	b.exec(t, `UPDATE recipients SET `+set+` WHERE tenant_id = $1 AND recipient = $2`, b.tenant, recipient)
+	b.adopt(t, 0, document)
 }
 
 const noRules = `{"rules": []}`

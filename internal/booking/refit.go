@@ -1,0 +1,102 @@
+package booking
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// ChangedReason is the last error of a push that was canceled because it did not fit into its tenant's new policy.
+const ChangedReason = "policy-changed"
+
+// Misfits are what a recipient has booked and does not fit into the terms in force, in the order of send times.
+type Misfits struct {
+	Bookings []quota.Booking
+	who      quota.Recipient
+}
+
+// Misfits returns what the recipient of the order's only draft, which shows all bookings, has booked for later times and does
+// not fit: see [Replay]. What is due or was sent counts as it is.
+func (x *Decider) Misfits(o Order) Misfits {
+	r := Misfits{who: o.Drafts[0].Recipient()}
+	replay := NewReplay(x.standing(&o, r.who))
+	bookings := x.views.View(r.who).Bookings()
+	slices.SortFunc(bookings, func(a, b quota.Booking) int { return cmp.Or(a.At.Compare(b.At), bytes.Compare(a.ID[:], b.ID[:])) })
+	for _, b := range bookings {
+		if !b.At.After(x.now) {
+			replay.Count(b)
+		} else if replay.Try(b) != nil {
+			r.Bookings = append(r.Bookings, b)
+		}
+	}
+	return r
+}
+
+// Reslot moves pushes, which are misfits, each to its next free time up to the latest one: as if no misfit had a place, and in
+// their order. It returns the ids of those without such a time. What it grants keeps the time that was asked for.
+func (x *Decider) Reslot(o Order, r Misfits, pushes []push.Push, latest time.Time) (without []uuid.UUID) {
+	view, of := x.views.View(r.who), x.standing(&o, r.who)
+	misfit, fits := make(map[uuid.UUID]bool, len(r.Bookings)), make([]quota.Booking, 0, view.Len()-len(r.Bookings))
+	for _, b := range r.Bookings {
+		misfit[b.ID] = true
+	}
+	for _, b := range view.Bookings() {
+		if !misfit[b.ID] {
+			fits = append(fits, b)
+		}
+	}
+	view.Timeline = quota.NewTimeline(fits)
+	slices.SortFunc(pushes, func(a, b push.Push) int { return cmp.Or(a.SendAt.Compare(b.SendAt), bytes.Compare(a.ID[:], b.ID[:])) })
+	for _, p := range pushes {
+		if p.Status != push.Scheduled || !misfit[p.ID] {
+			continue
+		}
+		last := latest
+		if p.TTL == 0 && p.ExpiresAt.Add(-time.Nanosecond).Before(last) {
+			last = p.ExpiresAt.Add(-time.Nanosecond)
+		}
+		policy := of.Policy(KindOf(&p))
+		to, free := policy.Next(view.Timeline, p.SendAt, quota.Second)
+		if !free || to.After(last) {
+			without = append(without, p.ID)
+			continue
+		}
+		p.SendAt, p.Bulk, p.Gen = to, true, p.Gen+1 // many may move to the same second
+		x.grant(p, Draft{Push: p}, of.Terms, policy, view, false)
+	}
+	return without
+}
+
+// Refitting is an operation that carries a change of a policy on to what is booked, in the hands of a worker.
+type Refitting struct {
+	policy.Operation
+	Tenant  uuid.UUID
+	Worker  uuid.UUID
+	Settled bool          // whoever decided by an older version of the policy has committed
+	After   push.Position // it has looked at pushes up to here
+}
+
+// RefitPage is the next pushes that an operation looks at.
+type RefitPage struct {
+	Recipients []string // of those that wait
+	Next       push.Position
+	Last       bool // there are no more
+}
+
+// Refitted is what was done to what a recipient has booked.
+type Refitted struct {
+	Moved    []push.Push
+	Canceled int
+	More     bool // there is more to do
+}
+
+// ErrReplaced: the operation has ended, or is in the hands of another worker.
+var ErrReplaced = errors.New("the operation goes on no more, or with another worker")

@@ -1,0 +1,103 @@
+package schedule
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/policy"
+)
+
+// Policies keeps the policies of tenants.
+type Policies struct {
+	store policyStore
+	cfg   PoliciesConfig
+}
+
+// PoliciesConfig is what Policies have to know.
+type PoliciesConfig struct {
+	File     policy.Document // the policy of tenants without one of their own
+	Terms    booking.Terms   // what that means
+	Channels []string
+}
+
+// policyStore keeps the versions of policies, and what carries changes on to what is booked.
+type policyStore interface {
+	Policy(ctx context.Context, tenant uuid.UUID) (policy.Version, error)
+	PolicyVersions(ctx context.Context, tenant uuid.UUID, before int64, limit int) ([]policy.Version, error)
+	ChangePolicy(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Version, *policy.Operation, error)
+	Forecast(ctx context.Context, tenant uuid.UUID, terms booking.Terms) (policy.Forecast, error)
+	Shadows(ctx context.Context, tenant uuid.UUID, from, until time.Time) ([]policy.ShadowCount, error)
+	PolicyOperation(ctx context.Context, tenant, id uuid.UUID) (policy.Operation, error)
+}
+
+// NewPolicies returns the policies that a store keeps.
+func NewPolicies(st policyStore, cfg PoliciesConfig) *Policies { return &Policies{store: st, cfg: cfg} }
+
+// File is the policy of tenants without one of their own.
+func (p *Policies) File() policy.Document { return p.cfg.File }
+
+// InForce returns the policy by which what is submitted now is decided. Its document is nil if that is the file's.
+func (p *Policies) InForce(ctx context.Context, tenant uuid.UUID) (policy.Version, error) {
+	return p.store.Policy(ctx, tenant)
+}
+
+// Versions returns up to limit of a tenant's policies before a version, the newest first; 0: before none.
+func (p *Policies) Versions(ctx context.Context, tenant uuid.UUID, before int64, limit int) ([]policy.Version, error) {
+	return p.store.PolicyVersions(ctx, tenant, before, limit)
+}
+
+// Check says all that is wrong with a document.
+func (p *Policies) Check(d policy.Document) invalid.FieldErrors {
+	_, err := d.Compile(p.cfg.Channels)
+	wrong, _ := err.(invalid.FieldErrors)
+	return wrong
+}
+
+// Change puts another policy in force, for everything that is submitted after its return. It returns the policy and, if the
+// change goes on with what is booked, the operation that does that. Its errors are [invalid.FieldErrors],
+// [*policy.StaleError] and [push.ErrUnavailable].
+func (p *Policies) Change(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Version, *policy.Operation, error) {
+	if change.Document != nil {
+		if wrong := p.Check(*change.Document); len(wrong) > 0 {
+			return policy.Version{}, nil, wrong
+		}
+	}
+	return p.store.ChangePolicy(ctx, tenant, change)
+}
+
+// Operation returns what carries a change on to what is booked, or [push.ErrNotFound].
+func (p *Policies) Operation(ctx context.Context, tenant, id uuid.UUID) (policy.Operation, error) {
+	return p.store.PolicyOperation(ctx, tenant, id)
+}
+
+// Forecast says what a change would do to what is booked. IT CHANGES NOTHING. Its errors are those of Change.
+func (p *Policies) Forecast(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Forecast, error) {
+	terms := p.cfg.Terms
+	if change.Document != nil {
+		own, err := change.Document.Compile(p.cfg.Channels)
+		if err != nil {
+			return policy.Forecast{}, err
+		}
+		terms = own
+	}
+	if change.If != nil {
+		v, err := p.store.Policy(ctx, tenant)
+		if err != nil {
+			return policy.Forecast{}, err
+		}
+		if !change.Holds(v.Number) {
+			return policy.Forecast{}, &policy.StaleError{InForce: v.Number}
+		}
+	}
+	return p.store.Forecast(ctx, tenant, booking.OrNone(terms))
+}
+
+// Shadow says how many pushes that were submitted in the minutes from one time on, and before another, shadow rules would have
+// refused.
+func (p *Policies) Shadow(ctx context.Context, tenant uuid.UUID, from, until time.Time) ([]policy.ShadowCount, error) {
+	return p.store.Shadows(ctx, tenant, from, until)
+}

@@ -1,0 +1,154 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/loop"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// RefitterConfig is what a refitter has to know.
+type RefitterConfig struct {
+	Policy     booking.Terms // of tenants without a policy of their own
+	MaxHorizon time.Duration // how far ahead a push may be scheduled
+	Horizon    time.Duration // how long before its time a push's lane is armed
+}
+
+// How long a refitter waits for transactions that may have decided by an older policy, and how often it looks whether they have
+// ended. Each of this service ends within that time: what holds a lock for longer is no such transaction.
+const (
+	settleTime  = 10 * time.Second
+	settleEvery = 20 * time.Millisecond
+)
+
+// rememberedRecipients is how many recipients a refitter remembers to have looked at. It looks again at others, which changes
+// nothing.
+const rememberedRecipients = 200_000
+
+// refitter carries changes of policies on to what is booked.
+type refitter struct {
+	store  refitStore
+	cache  *quota.Cache
+	waker  waker
+	log    *slog.Logger
+	cfg    RefitterConfig
+	worker uuid.UUID
+
+	of     uuid.UUID // an operation
+	looked map[string]bool
+}
+
+// refitStore has the operations, and does their steps.
+type refitStore interface {
+	TakeOperation(ctx context.Context, worker uuid.UUID) (*booking.Refitting, error)
+	Deciders(ctx context.Context) ([]string, error)
+	SettleOperation(ctx context.Context, r *booking.Refitting) error
+	RefitPage(ctx context.Context, r *booking.Refitting) (booking.RefitPage, error)
+	Refit(ctx context.Context, r *booking.Refitting, recipient string, file booking.Terms, latest time.Time) (booking.Refitted, error)
+	PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
+}
+
+// NewRefitter returns a loop that carries changes of policies on to what is booked: recipient by recipient, each in a transaction
+// of its own. Every worker runs one; an operation is in the hands of one of them at a time, and goes on with another one
+// after a crash. What was done is found done.
+func NewRefitter(st refitStore, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
+	r := &refitter{store: st, cache: cache, waker: wakes, log: log, cfg: cfg, worker: uuid.New()}
+	return loop.Loop{Name: "refit", Interval: time.Second, Log: log, Pass: r.pass}
+}
+
+// pass is a page of an operation.
+func (r *refitter) pass(ctx context.Context) (full bool, err error) {
+	op, err := r.store.TakeOperation(ctx, r.worker)
+	if err != nil || op == nil {
+		return false, err
+	}
+	if err = r.step(ctx, op); errors.Is(err, booking.ErrReplaced) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("operation %s: %w", op.ID, err)
+	}
+	return true, nil
+}
+
+func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
+	if !op.Settled {
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+		if err := r.store.SettleOperation(ctx, op); err != nil {
+			return err
+		}
+	}
+	page, err := r.store.RefitPage(ctx, op)
+	if err != nil {
+		return err
+	}
+	if r.of != op.ID || len(r.looked) > rememberedRecipients {
+		r.of, r.looked = op.ID, map[string]bool{}
+	}
+	for _, recipient := range page.Recipients {
+		if r.looked[recipient] {
+			continue
+		}
+		if err := r.recipient(ctx, op, recipient); err != nil {
+			return err
+		}
+		r.looked[recipient] = true
+	}
+	if err := r.store.PassOperation(ctx, op, page); err != nil {
+		return err
+	}
+	if page.Last {
+		r.log.InfoContext(ctx, "policy carried on to what is booked", "tenant", op.Tenant, "operation", op.ID, "version", op.Version)
+	}
+	return nil
+}
+
+// settle waits until those have ended that may have decided by an older policy.
+func (r *refitter) settle(ctx context.Context) error {
+	before, err := r.store.Deciders(ctx)
+	for until := time.Now().Add(settleTime); err == nil && len(before) > 0 && time.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(settleEvery):
+		}
+		var now []string
+		now, err = r.store.Deciders(ctx)
+		before = slices.DeleteFunc(before, func(one string) bool { return !slices.Contains(now, one) })
+	}
+	return err
+}
+
+// recipient has all that a recipient has booked fit.
+func (r *refitter) recipient(ctx context.Context, op *booking.Refitting, recipient string) error {
+	latest := time.Now().UTC().Add(r.cfg.MaxHorizon).Truncate(quota.Second)
+	for {
+		done, err := r.store.Refit(ctx, op, recipient, r.cfg.Policy, latest)
+		if err != nil {
+			return err
+		}
+		if len(done.Moved)+done.Canceled > 0 {
+			r.cache.Forget(quota.Recipient{Tenant: op.Tenant, ID: recipient})
+		}
+		for i := range done.Moved {
+			p := &done.Moved[i]
+			if in := p.NextAt.Sub(p.UpdatedAt); in < r.cfg.Horizon+margin {
+				r.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
+			}
+		}
+		if !done.More {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/policy"
+)
+
+const versionColumns = `p.version, p.at, p.by, p.document`
+
+func collectVersion(row pgx.CollectableRow) (v policy.Version, err error) {
+	var document []byte
+	if err = row.Scan(&v.Number, &v.At, &v.By, &document); err == nil && document != nil {
+		v.Document = &policy.Document{}
+		err = json.Unmarshal(document, v.Document)
+	}
+	return v, err
+}
+
+// inForceSQL reads the version of a tenant's policy that is in force.
+const inForceSQL = `SELECT ` + versionColumns + ` FROM tenants t JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version WHERE t.id = $1`
+
+// Policy returns the version of a tenant's policy that is in force. It is the zero one if the tenant never had one.
+func (s *Store) Policy(ctx context.Context, tenant uuid.UUID) (v policy.Version, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, inForceSQL, [16]byte(tenant))
+		all, err := pgx.CollectRows(rows, collectVersion)
+		if v = (policy.Version{}); len(all) > 0 {
+			v = all[0]
+		}
+		return err
+	})
+	return v, err
+}
+
+// PolicyVersions returns up to limit versions of a tenant's policy before one, the newest first; 0: before none.
+func (s *Store) PolicyVersions(ctx context.Context, tenant uuid.UUID, before int64, limit int) (all []policy.Version, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, `SELECT `+versionColumns+` FROM policies p WHERE tenant_id = $1 AND ($2 = 0::bigint OR version < $2) ORDER BY version DESC LIMIT $3`,
+			[16]byte(tenant), before, limit)
+		all, err = pgx.CollectRows(rows, collectVersion)
+		return err
+	})
+	return all, err
+}
+
+// ChangePolicy stores a new version of a tenant's policy, and returns it with the operation that carries it on, or nil. From
+// its return on everything is decided by it, in all processes: each transaction that decides looks, under the recipient's
+// lock, which version is in force. It may fail with a [*policy.StaleError].
+//
+// A change back to the operator's file changes nothing if that is in force.
+func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change policy.Change) (v policy.Version, op *policy.Operation, err error) {
+	var document []byte
+	if change.Document != nil {
+		if document, err = json.Marshal(change.Document); err != nil {
+			return v, nil, err
+		}
+	}
+	id := uuid.New()
+	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+		v, op = policy.Version{}, nil
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if v, err = lockPolicy(ctx, tx, tenant); err != nil {
+				return err
+			}
+			if earlier > 0 {
+				if done, err := committed(ctx, tx, tenant, id, v, change, document, &op); done || err != nil {
+					return err
+				}
+			}
+			if !change.Holds(v.Number) {
+				return &policy.StaleError{InForce: v.Number}
+			}
+			if document == nil && v.Document == nil {
+				return nil
+			}
+			if v, err = insertPolicy(ctx, tx, tenant, v.Number+1, change.By, document); err != nil {
+				return err
+			}
+			op, err = replaceOperation(ctx, tx, tenant, id, v.Number, change.Apply)
+			return err
+		})
+	})
+	return v, op, err
+}
+
+// lockPolicy returns the version in force. There is no other one until the transaction ends.
+func lockPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) (policy.Version, error) {
+	var known bool
+	if err := tx.QueryRow(ctx, `SELECT true FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(tenant)).Scan(&known); err != nil {
+		return policy.Version{}, err
+	}
+	rows, _ := tx.Query(ctx, inForceSQL, [16]byte(tenant))
+	all, err := pgx.CollectRows(rows, collectVersion)
+	if len(all) == 0 {
+		return policy.Version{}, err
+	}
+	return all[0], err
+}
+
+// committed reports whether an earlier run of the change, whose reply was lost, has made the version that is in force, and reads
+// its operation.
+func committed(
+	ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, v policy.Version, change policy.Change, document []byte, op **policy.Operation,
+) (done bool, err error) {
+	if v.By != change.By || (v.Document == nil) != (document == nil) {
+		return false, nil
+	}
+	if document != nil {
+		stored, err := json.Marshal(v.Document)
+		if err != nil || !bytes.Equal(stored, document) {
+			return false, err
+		}
+	}
+	*op, err = readOperation(ctx, tx, tenant, id)
+	return *op != nil || !carriesOn(change.Apply), err
+}
+
+// carriesOn reports whether a change has an operation.
+func carriesOn(apply policy.Apply) bool { return apply == policy.Reslot || apply == policy.Cancel }
+
+// insertPolicy stores a version and puts it in force.
+func insertPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, number int64, by string, document []byte) (policy.Version, error) {
+	rows, _ := tx.Query(ctx, `
+		WITH changed AS (UPDATE tenants SET policy_version = $2 WHERE id = $1)
+		INSERT INTO policies AS p (tenant_id, version, by, document) VALUES ($1, $2, $3, $4::text::json) RETURNING `+versionColumns,
+		[16]byte(tenant), number, by, orNull(document))
+	return pgx.CollectExactlyOneRow(rows, collectVersion)
+}
+
+const operationColumns = `o.id, o.version, o.apply, o.status, o.looked, o.moved, o.canceled, o.created_at, o.updated_at, o.ended_at`
+
+func collectOperation(row pgx.CollectableRow) (o policy.Operation, err error) {
+	err = row.Scan((*[16]byte)(&o.ID), &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
+		(*zeronull.Timestamptz)(&o.EndedAt))
+	return o, err
+}
+
+// replaceOperation ends what carries an older version on, and begins to carry this one on if that is asked for.
+func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, version int64, apply policy.Apply) (*policy.Operation, error) {
+	_, err := tx.Exec(ctx, `
+		UPDATE policy_operations SET status = 'replaced', ended_at = clock_timestamp(), updated_at = clock_timestamp()
+		WHERE tenant_id = $1 AND status = 'running'`, [16]byte(tenant))
+	if err != nil || !carriesOn(apply) {
+		return nil, err
+	}
+	rows, _ := tx.Query(ctx, `INSERT INTO policy_operations AS o (id, tenant_id, version, apply) VALUES ($1, $2, $3, $4) RETURNING `+operationColumns,
+		[16]byte(id), [16]byte(tenant), version, string(apply))
+	o, err := pgx.CollectExactlyOneRow(rows, collectOperation)
+	return &o, err
+}
+
+// querier is a connection, a transaction or a [reader].
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// readOperation returns an operation of a tenant, or nil.
+func readOperation(ctx context.Context, c querier, tenant, id uuid.UUID) (*policy.Operation, error) {
+	rows, _ := c.Query(ctx, `SELECT `+operationColumns+` FROM policy_operations o WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+	all, err := pgx.CollectRows(rows, collectOperation)
+	if len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], err
+}
+
+// PolicyOperation returns an operation of a tenant, or [push.ErrNotFound].
+func (s *Store) PolicyOperation(ctx context.Context, tenant, id uuid.UUID) (o policy.Operation, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		found, err := readOperation(ctx, c, tenant, id)
+		if err == nil && found == nil {
+			err = pgx.ErrNoRows
+		}
+		if err != nil {
+			return fmt.Errorf("read operation: %w", err)
+		}
+		o = *found
+		return nil
+	})
+	return o, err
+}
+
+// longestReach is how long ago what was sent may matter to the policies that tenants have of their own.
+func (s *Store) longestReach(ctx context.Context) (reach time.Duration, err error) {
+	rows, _ := s.pool.Query(ctx, `SELECT p.document FROM tenants t JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version WHERE p.document IS NOT NULL`)
+	var document []byte
+	_, err = pgx.ForEachRow(rows, []any{&document}, func() error {
+		terms, err := s.compile(document)
+		if err == nil {
+			reach = max(reach, terms.Reach())
+		}
+		return err
+	})
+	return reach, err
+}

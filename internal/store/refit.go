@@ -1,0 +1,252 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// An operation carries a change of a policy on to what is booked. It looks through the tenant's waiting pushes by send time,
+// a page at a time, and for each recipient among them it decides, under the recipient's lock, about all that the recipient has
+// booked. Each of these steps can be repeated: what fits, or was moved, fits.
+
+// refitPage is how many pushes an operation looks through in a step, and refitMost how many it changes in a transaction.
+const (
+	refitPage = 500
+	refitMost = 500
+)
+
+// operationLease is how long a worker has an operation without a sign of life.
+const operationLease = 15 * time.Second
+
+// TakeOperation gives a worker the operation that has waited longest for one, and renews the lease of one that it has. It is nil
+// if there is none.
+func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID) (*booking.Refitting, error) {
+	scan := func(row pgx.CollectableRow) (r booking.Refitting, err error) {
+		o := &r.Operation
+		err = row.Scan((*[16]byte)(&o.ID), &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
+			(*zeronull.Timestamptz)(&o.EndedAt), (*[16]byte)(&r.Tenant), &r.Settled, (*zeronull.Timestamptz)(&r.After.SendAt), (*[16]byte)(&r.After.ID))
+		r.Worker = worker
+		return r, err
+	}
+	all, err := collect(ctx, s, scan, `
+		UPDATE policy_operations o SET worker = $1, lease_until = clock_timestamp() + $2::interval, updated_at = clock_timestamp()
+		WHERE id = (
+			SELECT id FROM policy_operations WHERE status = 'running' AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
+			ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
+		)
+		RETURNING `+operationColumns+`, o.tenant_id, o.settled, nullif(o.after_at, '-infinity'), o.after_id`, [16]byte(worker), operationLease)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// Deciders lists the transactions of this database that hold locks of recipients now, or others like them. One that decided by
+// the policy before the one that is in force now is among them, or has ended: it reads what is in force when it has the
+// lock, and keeps that until it has committed. Its number of a transaction would not tell: it gets one only when it writes.
+func (s *Store) Deciders(ctx context.Context) ([]string, error) {
+	return collect(ctx, s, pgx.RowTo[string], `
+		SELECT DISTINCT virtualtransaction FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+}
+
+// SettleOperation notes that whoever decided by an older version of the policy has committed.
+func (s *Store) SettleOperation(ctx context.Context, r *booking.Refitting) error {
+	r.Settled = true
+	return s.noteOperation(ctx, r, `settled = true`)
+}
+
+// noteOperation changes the row of an operation, and renews the worker's lease.
+func (s *Store) noteOperation(ctx context.Context, r *booking.Refitting, set string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error { return noteOperation(ctx, c, r, set, args...) }))
+}
+
+func noteOperation(ctx context.Context, c *pgxpool.Conn, r *booking.Refitting, set string, args ...any) error {
+	tag, err := c.Exec(ctx, `
+		UPDATE policy_operations SET updated_at = clock_timestamp(), lease_until = clock_timestamp() + $3::interval, `+set+`
+		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{[16]byte(r.ID), [16]byte(r.Worker), operationLease}, args...)...)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = booking.ErrReplaced
+	}
+	return err
+}
+
+// pageSQL reads the waiting pushes of a tenant behind a position.
+const pageSQL = `
+	SELECT p.id, p.send_at, p.recipient, p.status = 'scheduled' AND NOT p.freed FROM {pushes} p
+	WHERE p.tenant_id = $1 AND (p.send_at, p.id) > ($2, $3) ORDER BY p.send_at, p.id LIMIT $4`
+
+// RefitPage returns the next pushes that an operation looks at.
+func (s *Store) RefitPage(ctx context.Context, r *booking.Refitting) (p booking.RefitPage, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		p = booking.RefitPage{Next: r.After}
+		var now time.Time
+		if err := c.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
+			return err
+		}
+		if p.Next.SendAt.Before(now) {
+			p.Next = push.Position{SendAt: now}
+		}
+		if err := s.certain(ctx, reader{conn: c}, p.Next.SendAt, booking.EndOfTime); err != nil {
+			return err
+		}
+		left := refitPage
+		for _, table := range s.layouts.pushes().between(p.Next.SendAt, booking.EndOfTime) {
+			rows, _ := c.Query(ctx, in(pageSQL, "{pushes}", table), [16]byte(r.Tenant), p.Next.SendAt, [16]byte(p.Next.ID), left)
+			var (
+				at        push.Position
+				recipient string
+				waits     bool
+			)
+			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&at.ID), &at.SendAt, &recipient, &waits}, func() error {
+				left--
+				if p.Next = at; waits {
+					p.Recipients = append(p.Recipients, recipient)
+				}
+				return nil
+			})
+			if err != nil || left == 0 {
+				return err
+			}
+		}
+		p.Last = true
+		return nil
+	})
+	return p, err
+}
+
+// PassOperation notes that an operation has looked at a page.
+func (s *Store) PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error {
+	set := `looked = looked + $4, after_at = $5, after_id = $6`
+	if p.Last {
+		set += `, status = 'finished', ended_at = clock_timestamp()`
+	}
+	return s.noteOperation(ctx, r, set, len(p.Recipients), p.Next.SendAt, [16]byte(p.Next.ID))
+}
+
+// Refit has the bookings of a recipient fit into the policy of an operation, or some of them: those that do not are moved to their
+// next free time up to the latest one, or canceled. File is the terms of tenants without a policy of their own. It may fail with
+// [booking.ErrReplaced].
+func (s *Store) Refit(ctx context.Context, op *booking.Refitting, recipient string, file booking.Terms, latest time.Time) (done booking.Refitted, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		done = booking.Refitted{}
+		now := time.Now()
+		o := booking.Order{Policy: file, Now: now, Drafts: []booking.Draft{{Push: push.Push{Tenant: op.Tenant, Recipient: recipient, SendAt: now}, Show: true}}}
+		r := s.newBookingRead([]order{{o, false}}, false, 0)
+		decider, err := r.start(ctx, s, c, s.locking(false), false)
+		if err != nil {
+			return err
+		}
+		if r.terms.used[op.Tenant].version != op.Version {
+			_ = r.results.Close()
+			return booking.ErrReplaced
+		}
+		misfits := decider.Misfits(o)
+		if err := r.close(); err != nil {
+			return err
+		}
+		if len(misfits.Bookings) == 0 {
+			_, err := c.Exec(ctx, `rollback`)
+			return err
+		}
+		w := refitWrite{store: s, c: c, r: r, op: op, o: o, decider: decider}
+		done, err = w.run(ctx, misfits, latest)
+		return err
+	})
+	return done, err
+}
+
+// refitWrite changes the pushes of a recipient, under the recipient's lock.
+type refitWrite struct {
+	store   *Store
+	c       *pgxpool.Conn
+	r       *bookingRead
+	op      *booking.Refitting
+	o       booking.Order
+	decider *booking.Decider
+}
+
+func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest time.Time) (done booking.Refitted, err error) {
+	bookings := misfits.Bookings
+	done.More = len(bookings) > refitMost
+	before, err := w.lock(ctx, bookings[:min(len(bookings), refitMost)])
+	if err != nil {
+		return done, err
+	}
+	pushes := make([]push.Push, 0, len(before))
+	var gone []uuid.UUID
+	for id, p := range before {
+		if p.Status == push.Scheduled && p.SendAt.After(w.o.Now) {
+			pushes, gone = append(pushes, p), append(gone, id)
+		}
+	}
+	if w.op.Apply == policy.Reslot {
+		gone = w.decider.Reslot(w.o, misfits, pushes, latest)
+	}
+	b := &pgx.Batch{}
+	for i := range w.decider.Granted {
+		g := &w.decider.Granted[i]
+		queueMove(b, w.r.pushes, before[g.Push.ID], g)
+		done.Moved = append(done.Moved, g.Push)
+	}
+	for _, id := range gone {
+		w.queueCancel(b, before[id])
+	}
+	done.Canceled = len(gone)
+	if len(done.Moved)+done.Canceled == 0 { // others have changed them meanwhile
+		done.More = false
+	}
+	if err := noteOperation(ctx, w.c, w.op, `moved = moved + $4, canceled = canceled + $5`, len(done.Moved), done.Canceled); err != nil {
+		return done, err
+	}
+	return done, commitMoves(ctx, w.c, b, w.decider.Granted)
+}
+
+// lock locks the rows in live of pushes of the recipient, and reads the pushes.
+func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uuid.UUID]push.Push, error) {
+	key := push.RecipientKey(w.op.Tenant, w.o.Drafts[0].Push.Recipient)
+	b, ids := &pgx.Batch{}, make([][16]byte, len(bookings))
+	for i, one := range bookings {
+		ids[i] = one.ID
+		b.Queue(lockLiveSQL, key, one.At, [16]byte(one.ID), shardsOf(key))
+	}
+	if err := w.c.SendBatch(ctx, b).Close(); err != nil {
+		return nil, err
+	}
+	found, err := w.store.readPushes(ctx, w.c, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read pushes: %w", err)
+	}
+	pushes := make(map[uuid.UUID]push.Push, len(found))
+	for _, p := range found {
+		pushes[p.ID] = p.Push
+	}
+	return pushes, nil
+}
+
+// withdrawSQL cancels a push that does not fit into a policy, and whose row in live is locked.
+var withdrawSQL = tells(`
+	WITH taken AS (
+		DELETE FROM live WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NULL RETURNING push_id
+	), canceled AS (
+		UPDATE {pushes} p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = statement_timestamp(), last_error = '`+booking.ChangedReason+`'
+		FROM taken WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
+	){told}`+fewerSQL+`(SELECT recipient_key FROM canceled)`, `canceled`, becomes(push.Canceled))
+
+func (w *refitWrite) queueCancel(b *pgx.Batch, p push.Push) {
+	key := push.RecipientKey(p.Tenant, p.Recipient)
+	b.Queue(withdrawSQL.sql(w.r.pushes.at(p.SendAt)), [16]byte(p.ID), key, p.SendAt, shardsOf(key))
+}

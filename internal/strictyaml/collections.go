@@ -1,0 +1,151 @@
+package strictyaml
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Strings adds a list of texts.
+func (t *Table) Strings(name, preset, meaning string, to *[]string) {
+	t.add(name, preset, meaning, func(p Place) {
+		sequence, ok := p.node.(*ast.SequenceNode)
+		if !ok {
+			p.BadValue("must be a list of strings")
+			return
+		}
+		*to = make([]string, len(sequence.Values))
+		for i := range sequence.Values {
+			(*to)[i], _ = p.Item(i).text(nil)
+		}
+	})
+}
+
+// Ints adds a mapping from names to whole numbers.
+func (t *Table) Ints(name, preset, meaning string, to *map[string]int) {
+	t.add(name, preset, meaning, func(p Place) {
+		if !p.isMapping("from names to whole numbers") {
+			return
+		}
+		*to = map[string]int{}
+		for _, entry := range p.children() {
+			if n, ok := wholeNumber(entry.node); ok {
+				(*to)[entry.name] = n
+			} else {
+				entry.BadValue("must be a whole number")
+			}
+		}
+	})
+}
+
+// OptionalInt is [Table.Int] for a number that may be missing; nil: it is.
+func (t *Table) OptionalInt(name, preset, meaning string, to **int, least, most int) {
+	var n int
+	t.Int(name, preset, meaning, &n, least, most)
+	t.present(func() { *to = &n })
+}
+
+// OptionalBool is [Table.Bool] for a value that may be missing; nil: it is.
+func (t *Table) OptionalBool(name, preset, meaning string, to **bool) {
+	var b bool
+	t.Bool(name, preset, meaning, &b)
+	t.present(func() { *to = &b })
+}
+
+// DurationText is [Table.Duration] for a time span that is kept as it is written.
+func (t *Table) DurationText(name, preset, meaning string, to *string, least, most time.Duration) {
+	var d time.Duration
+	t.Duration(name, preset, meaning, &d, least, most)
+	read := t.fields[len(t.fields)-1].read
+	t.fields[len(t.fields)-1].read = func(p Place) {
+		before := len(p.in.errors)
+		if read(p); len(p.in.errors) == before {
+			if *to, _ = textOf(p.node); *to == "" {
+				*to = d.String()
+			}
+		}
+	}
+}
+
+// present does something when the field that was added last was read without an error.
+func (t *Table) present(then func()) {
+	f := &t.fields[len(t.fields)-1]
+	read := f.read
+	f.read = func(p Place) {
+		before := len(p.in.errors)
+		if read(p); len(p.in.errors) == before {
+			then()
+		}
+	}
+}
+
+// NamedMap adds a mapping from names to mappings, without an order.
+func NamedMap[T any](t *Table, name, preset, meaning string, to *map[string]T, settings func(*T, *Table)) {
+	read := func(p Place) {
+		if !p.isMapping("from names to " + name) {
+			return
+		}
+		for _, entry := range p.children() {
+			var value T
+			of(&value, settings).read(entry)
+			if *to == nil {
+				*to = map[string]T{}
+			}
+			(*to)[entry.name] = value
+		}
+	}
+	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read, step: ".NAME", section: of(new(T), settings)})
+}
+
+// Find is the place at a path below this one, such as rules[1].limit. Where nothing stands there, it is an empty place.
+func (p Place) Find(path string) Place {
+	for path != "" {
+		path = strings.TrimPrefix(path, ".")
+		if index, rest, ok := strings.Cut(path, "]"); ok && strings.HasPrefix(index, "[") {
+			sequence, isList := p.node.(*ast.SequenceNode)
+			i, err := strconv.Atoi(index[1:])
+			if err != nil || !isList || i >= len(sequence.Values) {
+				return p
+			}
+			p, path = p.Item(i), rest
+			continue
+		}
+		name := p.step(path)
+		p, path = p.Child(name), path[len(name):]
+	}
+	return p
+}
+
+// step is the first name of a path: the longest key that stands here, or up to the next separator.
+func (p Place) step(path string) (name string) {
+	for _, c := range p.children() {
+		if rest, ok := strings.CutPrefix(path, c.name); ok && len(c.name) > len(name) && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			name = c.name
+		}
+	}
+	if name == "" {
+		name = path
+		if i := strings.IndexAny(path, ".["); i > 0 {
+			name = path[:i]
+		}
+	}
+	return name
+}
+
+// Blamed reports whether an error is known of this place, of a part of it, or of what it is part of.
+func (p Place) Blamed() bool {
+	for _, e := range p.in.errors {
+		if isPart(p.key, e.Field) || isPart(e.Field, p.key) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPart reports whether a key is another one or a part of it.
+func isPart(key, of string) bool {
+	rest, ok := strings.CutPrefix(key, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
