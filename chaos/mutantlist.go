@@ -74,7 +74,7 @@ var allMutants = []mutant{{
 	program: "worker",
 	breaks:  "a claim does not look whether the recipient has opted out",
 	mutations: []mutation{
-		{"internal/booking/claim.go", "case s.Person.OptOuts.Of(kind).Any():", "case false:"},
+		{"internal/booking/claim.go", "case s.Person.OptOuts.Of(kind).Any(), c.Push.Recipient", "case c.Push.Recipient"},
 	},
 	story:    secondThoughts,
 	evidence: []string{"terms"},
