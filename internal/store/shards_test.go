@@ -64,6 +64,17 @@ func TestStore_OneShard(t *testing.T) {
 			b.work(t, recipient, lane)
 		})
 	}
+	// In the end the recipient is erased.
+	defer func() {
+		n := b.counted(t, store.Config{Lanes: push.Shards}, `SELECT coalesce(sum(seq_scan) + sum(idx_scan), 0)::int FROM pg_stat_user_tables WHERE relname ~ '_rest$'`, func() {
+			if _, err := b.Erase(t.Context(), quota.Recipient{Tenant: tenant, ID: recipient}); err != nil {
+				t.Error(err)
+			}
+		})
+		if n > 0 {
+			t.Errorf("the erasure looks %d times at tables of other shards", n)
+		}
+	}()
 	b.exec(t, `ALTER TABLE pushes DISABLE TRIGGER tell_booked; ALTER TABLE pushes DISABLE TRIGGER tell_changed`)
 	if n := elsewhere(); n > 0 {
 		t.Errorf("%d looks at tables of other shards:\n%s", n, ask[string](t, b.watch, `SELECT string_agg(relname || ' ' || seq_scan + idx_scan, ', ') FROM pg_stat_user_tables WHERE relname ~ '_rest$' AND seq_scan + idx_scan > 0`))
@@ -125,6 +136,10 @@ func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	}
 	if _, _, err := b.Bookings(t.Context(), r, began, began.Add(time.Hour), 10, true); err != nil {
 		t.Fatal(err)
+	}
+	b.describe(t, booking.Description{Recipient: recipient, TimeZone: "Asia/Tokyo", OptOuts: booking.OptOuts{Channels: []string{"another"}}})
+	if pushes, attempts, err := b.History(t.Context(), r, began.Add(-time.Hour), began.Add(time.Hour), 100); err != nil || len(pushes) == 0 || len(attempts) == 0 {
+		t.Errorf("%+v, %+v, %v", pushes, attempts, err)
 	}
 	if p := b.read(t, lost.Push); p.Status != push.Sent || len(p.Sends) != 1 {
 		t.Errorf("%+v", p)
