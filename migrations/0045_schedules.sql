@@ -8,6 +8,7 @@ CREATE TABLE schedules (
     cron         text NOT NULL,
     time_zone    text NOT NULL,
     push         json NOT NULL,             -- the pattern of each push
+    recipient_key bigint,                    -- of the pattern's recipient: an erasure finds it by this
     catch_up     text NOT NULL CHECK (catch_up IN ('skip', 'last')),
     paused       bool NOT NULL,
     until        timestamptz,               -- exclusive; NULL: for ever

@@ -70,13 +70,14 @@ func (b *bundle) attempt(recipient string, f booking.Finish) booking.Claim {
 func TestErase_NoTrace(t *testing.T) {
 	b := setup(t)
 	const name, other = "person-to-forget", "person-to-keep"
-	marks := []string{name, "text-to-forget", "+4511111111", "meta-to-forget", "attr-to-forget", "request-to-forget", "provider-to-forget", "error-to-forget"}
+	marks := []string{name, "text-to-forget", "+4511111111", "meta-to-forget", "attr-to-forget", "request-to-forget", "provider-to-forget", "error-to-forget", "schedule-to-forget"}
 	testenv.Forge(t, b.url)
 	testenv.Exec(t, b.url, `ALTER TABLE pushes DISABLE TRIGGER tell_changed`) // of what the test itself changes
 	hook := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/h"}`).must(t, 201).at(t, "id").(string)
 	describe := `{"addresses":{"sms":"+4511111111"},"attributes":{"a":"attr-to-forget"}}`
 	b.send("PUT", "/v1/recipients/"+name, describe).must(t, 201)
 	b.send("PUT", "/v1/recipients/"+other, `{"attributes":{"a":"kept"}}`).must(t, 201)
+	b.send("POST", "/v1/schedules", `{"name":"schedule-to-forget","cron":"@daily","push":{"recipient":"`+name+`","to":"+4511111111","message":{"body":"text-to-forget \u0000"}}}`).must(t, 201)
 	submit := func(recipient, when, key string) string {
 		body := `{"recipient":"` + recipient + `","to":"+4511111111","message":{"body":"text-to-forget \u0000"},"metadata":{"a":"meta-to-forget","b":"\u0000"},"category":"news"` + when + `}`
 		return b.send("POST", "/v1/pushes", body, "Idempotency-Key", key, "X-Request-Id", "request-to-forget").must(t, 201).at(t, "id").(string)

@@ -80,12 +80,23 @@ type erasure struct {
 func (s *Store) Erase(ctx context.Context, who quota.Recipient) (booking.Erased, error) {
 	key := push.RecipientKey(who.Tenant, who.ID)
 	e := &erasure{Store: s, who: who, key: key, shards: shardsOf(key)}
-	for _, step := range []func(context.Context) error{e.description, e.waiting, e.pushes, e.waiting, e.sends} {
+	for _, step := range []func(context.Context) error{e.schedules, e.description, e.waiting, e.pushes, e.waiting, e.sends} {
 		if err := step(ctx); err != nil {
 			return e.Erased, err
 		}
 	}
 	return e.Erased, nil
+}
+
+// schedules deletes those that are for the recipient. It waits for occurrences that are submitted now, and takes no lock of the
+// recipient, which these need.
+func (e *erasure) schedules(ctx context.Context) error {
+	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		tag, err := c.Exec(ctx, `UPDATE schedules SET `+deletedSchedule+` WHERE tenant_id = $1 AND deleted_at IS NULL AND recipient_key = $2`,
+			[16]byte(e.who.Tenant), e.key)
+		e.Rows += int(tag.RowsAffected())
+		return err
+	})
 }
 
 // description erases what the tenant said of the recipient.

@@ -69,10 +69,10 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 				return err
 			}
 			rows, _ := tx.Query(ctx, `
-				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14) RETURNING `+scheduleColumns,
+				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15) RETURNING `+scheduleColumns,
 				[16]byte(p.ID), [16]byte(p.Tenant), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now)
+				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, push.RecipientKey(p.Tenant, p.Pattern.Recipient))
 			p, err = pgx.CollectExactlyOneRow(rows, collectSchedule)
 			return err
 		})
@@ -168,9 +168,9 @@ func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
 	}
 	p.UpdatedAt = now
 	b.Queue(`UPDATE schedules SET name = $2, cron = $3, time_zone = $4, push = $5, catch_up = $6, paused = $7, until = $8,
-			began_at = $9, done_at = $10, next_at = $11, updated_at = $12 WHERE id = $1`,
+			began_at = $9, done_at = $10, next_at = $11, updated_at = $12, recipient_key = $13 WHERE id = $1`,
 		[16]byte(p.ID), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now)
+		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, push.RecipientKey(p.Tenant, p.Pattern.Recipient))
 	return nil
 }
 
@@ -183,11 +183,14 @@ func patternText(p push.Pattern) ([]byte, error) {
 	return text.Bytes(), err
 }
 
+// deletedSchedule is what a deletion leaves of a schedule until its runs are removed.
+const deletedSchedule = `deleted_at = clock_timestamp(), next_at = NULL, name = '', push = '{}'`
+
 // DeleteSchedule ends a schedule, and forgets what it sent. Once it has returned without an error, no occurrence is
 // submitted any more: one that is being submitted is waited for. Its rows are swept away.
 func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error {
 	_, err := changeOnce(ctx, s, tenant, pgx.RowTo[bool], `
-		UPDATE schedules SET deleted_at = clock_timestamp(), next_at = NULL, name = '', push = '{}'
+		UPDATE schedules SET `+deletedSchedule+`
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING true`, [16]byte(id), [16]byte(tenant))
 	return err
 }

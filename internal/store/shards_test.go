@@ -137,7 +137,7 @@ func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	if _, _, err := b.Bookings(t.Context(), r, began, began.Add(time.Hour), 10, true); err != nil {
 		t.Fatal(err)
 	}
-	b.describe(t, booking.Description{Recipient: recipient, TimeZone: "Asia/Tokyo", OptOuts: booking.OptOuts{Channels: []string{"another"}}})
+	b.say(t, booking.Description{Recipient: recipient, TimeZone: "Asia/Tokyo", OptOuts: booking.OptOuts{Channels: []string{"another"}}})
 	if pushes, attempts, err := b.History(t.Context(), r, began.Add(-time.Hour), began.Add(time.Hour), 100); err != nil || len(pushes) == 0 || len(attempts) == 0 {
 		t.Errorf("%+v, %+v, %v", pushes, attempts, err)
 	}

@@ -41,11 +41,12 @@ ALTER TABLE tenants
     ADD COLUMN policy_version bigint NOT NULL DEFAULT 0, -- 0: it never had one of its own
     ADD COLUMN described bool NOT NULL DEFAULT false;    -- it has, or had, recipients that it describes
 
--- What rules with a scope ask of an attempt. Attempts from before have none.
-ALTER TABLE sends ADD COLUMN category text NOT NULL DEFAULT '';
+-- The shard of the recipient. Null: the release before wrote the row. Where it is needed, it is null in none. And the category,
+-- which rules with a scope ask of an attempt. Attempts from before have none.
+ALTER TABLE sends ADD COLUMN shard smallint, ADD COLUMN category text NOT NULL DEFAULT '';
 
 -- +goose Down
-ALTER TABLE sends DROP COLUMN category;
+ALTER TABLE sends DROP COLUMN category, DROP COLUMN shard;
 ALTER TABLE tenants DROP COLUMN policy_version, DROP COLUMN described;
 DROP TABLE policies;
 DROP TABLE recipients;
