@@ -83,10 +83,10 @@ func (e *eras) count() (n int) {
 
 // teams is the load on that tenant.
 type teams struct {
-	b           *bundle
-	tenant, key string
-	changed     eras
-	quiet       object // hours around now, for everyone in UTC
+	b       *bundle
+	key     string
+	changed eras
+	quiet   object // hours around now, for everyone in UTC
 }
 
 // newTeams makes the tenant. Nothing is described or forbidden yet.

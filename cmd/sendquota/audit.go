@@ -58,7 +58,7 @@ func (c audit) Run() error {
 		if cfg.File == "" {
 			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: the windows of the default policy are tested")
 		}
-		scope := store.AuditScope{Policy: cfg.Policy.AuditPolicy(), Since: c.Since.Time}
+		scope := store.AuditScope{Policy: cfg.Policy.Terms(), Since: c.Since.Time}
 		scope.Kept.Pushes, scope.Kept.Sends = cfg.Retention.Pushes, cfg.Retention.Sends
 		return st.AuditEach(ctx, scope, report.add, steps.done)
 	})

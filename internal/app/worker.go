@@ -37,7 +37,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
-	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.AuditPolicy(), Interval: d.AuditInterval}
+	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
 	runner := recurring.NewRunner(a.store, a.pushes, a.log, a.cfg.Retention.Pushes)
 	runsSweeper := recurring.NewSweeper(a.store, a.log, a.cfg.Retention.Pushes)

@@ -4,13 +4,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // AuditPlan says what the workers audit, and how often.
 type AuditPlan struct {
-	Policy quota.Policy
+	Policy Terms         // of tenants without a policy of their own
 	Every  time.Duration // from the beginning of a pass to that of the next, at least
 	Back   time.Duration // what was to be sent so long ago is audited in every pass, until nothing can change it any more
 	Ahead  time.Duration // what is to be sent so soon is audited in every pass

@@ -2,11 +2,9 @@ package config
 
 import (
 	"errors"
-	"time"
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/policy"
-	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -103,19 +101,4 @@ func (p *Policy) compile(at strictyaml.Place, channels []string) {
 			place.BadValue("%s", e.Message)
 		}
 	}
-}
-
-// AuditPolicy is what the audit can prove without knowing of channels, categories and calendars: the plain rolling rules that
-// count everything.
-func (p Policy) AuditPolicy() quota.Policy {
-	plain := quota.Policy{}
-	if len(p.Categories) > 0 {
-		return plain // not everything is counted, or judged
-	}
-	for _, r := range p.Rules {
-		if window, err := time.ParseDuration(r.Window); err == nil && r.Channels == nil && r.Categories == nil && !r.Shadow && r.Limit != nil {
-			plain = append(plain, quota.Rule{Name: r.Name, Limit: *r.Limit, Window: window})
-		}
-	}
-	return plain
 }

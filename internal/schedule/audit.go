@@ -10,7 +10,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/loop"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // auditStore looks for broken guarantees in chunks. One worker at a time carries a pass to its end, or goes on where another
@@ -23,7 +22,7 @@ type auditStore interface {
 
 // AuditorConfig is what an auditor has to know.
 type AuditorConfig struct {
-	Policy   quota.Policy
+	Policy   booking.Terms // of tenants without a policy of their own
 	Interval time.Duration // above 0
 	Kept     booking.Kept  // what ended longer ago may be gone
 }

@@ -192,15 +192,13 @@ func (m *termsModel) wantPlace(t *rapid.T, at, latest time.Time, got push.Push, 
 	if m.wantUnwanted(t, err) {
 		return at, false
 	}
-	want, found := at, true
-	if !m.Free(at) && (!latest.IsZero() || m.Defers(at)) {
+	want, found := at, m.Free(at)
+	if !found && (!latest.IsZero() || m.Defers(at)) {
 		want, found = m.Next(at)
 		if latest.IsZero() && !found && err == nil {
 			return got.SendAt, true // further than the oracle sees
 		}
 		found = found && (latest.IsZero() || !want.After(latest))
-	} else {
-		found = m.Free(at)
 	}
 	if !found {
 		m.wantRefusal(t, at, err)

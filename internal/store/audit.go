@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // Finding is a broken guarantee.
@@ -36,11 +35,12 @@ const forever = time.Duration(math.MaxInt64)
 const back = ` - @reach::interval - @long::interval`
 
 // auditArgs are the arguments that all queries of an audit may name.
-func auditArgs(policy quota.Policy, kept booking.Kept) pgx.NamedArgs {
+func auditArgs(file booking.Terms, kept booking.Kept) pgx.NamedArgs {
+	file = booking.OrNone(file)
 	args := pgx.NamedArgs{
-		"grace": auditGrace, "long": longAttempt, "reach": policy.Reach(),
+		"grace": auditGrace, "long": longAttempt, "reach": file.Reach(), "various": !file.Plain(),
 		"keep_pushes": cmp.Or(kept.Pushes, forever), "keep_sends": cmp.Or(kept.Sends, forever),
 	}
-	ruleArgs(args, policy)
+	ruleArgs(args, sameForAll(file))
 	return args
 }

@@ -33,7 +33,7 @@ func hourOf(column string) string { return `date_bin('1 hour', ` + column + `, '
 // cut looks at the rows of a chunk.
 func (p *AuditPass) cut() auditCut {
 	return auditCut{
-		policy:    p.plan.Policy,
+		policy:    sameForAll(p.plan.Policy),
 		forgotten: `(SELECT * FROM near_live WHERE ` + overdue + ` AND @latest::bool)`,
 		underWay:  `(SELECT * FROM near_live WHERE phase = 2 AND @latest::bool)`,
 		busy:      `EXISTS (SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = 2 AND o.next_at - now() > - @grace::interval)`,

@@ -11,15 +11,15 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // Where tenants have policies of their own, or say something of recipients, the rules differ from push to push. So what was
 // promised and sent there is judged by the same arithmetic that decided it, one recipient after another.
 
-// ownForSome says of a row p that its tenant has had a policy of its own, or has described a recipient.
-const ownForSome = `p.tenant_id IN (SELECT id FROM tenants WHERE policy_version > 0 OR described)`
+// ownForSome says of a row p that its tenant has had a policy of its own, or has described a recipient; or that the file's
+// rules are not the same for every push.
+const ownForSome = `(@various::bool OR p.tenant_id IN (SELECT id FROM tenants WHERE policy_version > 0 OR described))`
 
 const (
 	// mostJudged is how many bookings, or sends, of one recipient are judged: the first ones.
@@ -61,12 +61,12 @@ func judgedSends(from, looked string) string {
 // termsAudit judges recipients for whom rules of their own hold.
 type termsAudit struct {
 	store *Store
-	file  quota.Policy
+	file  booking.Terms
 	known map[uuid.UUID]booking.History
 	found func(f Finding, at time.Time)
 }
 
-func (s *Store) newTermsAudit(file quota.Policy, found func(Finding, time.Time)) *termsAudit {
+func (s *Store) newTermsAudit(file booking.Terms, found func(Finding, time.Time)) *termsAudit {
 	return &termsAudit{store: s, file: file, known: map[uuid.UUID]booking.History{}, found: found}
 }
 
@@ -186,9 +186,12 @@ func (a *termsAudit) history(ctx context.Context, tenant uuid.UUID) (h booking.H
 	return h, err
 }
 
-// historicReach is how far any policy reaches that a tenant has had. It is false if no tenant has rules of its own.
-func (s *Store) historicReach(ctx context.Context, tx pgx.Tx, file quota.Policy) (reach time.Duration, some bool, err error) {
-	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM tenants WHERE policy_version > 0 OR described)`).Scan(&some); err != nil || !some {
+// historicReach is how far any policy reaches that a tenant has had, or that of the file. It is false if the same rules hold
+// for every push.
+func (s *Store) historicReach(ctx context.Context, tx pgx.Tx, file booking.Terms) (reach time.Duration, some bool, err error) {
+	file = booking.OrNone(file)
+	err = tx.QueryRow(ctx, `SELECT $1 OR EXISTS (SELECT FROM tenants WHERE policy_version > 0 OR described)`, !file.Plain()).Scan(&some)
+	if err != nil || !some {
 		return 0, some, err
 	}
 	reach = file.Reach()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -306,5 +307,30 @@ func TestAudit_OwnTerms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAudit_FileTerms: where the rules of the file are not the same for every push, they are judged for tenants that have none
+// of their own.
+func TestAudit_FileTerms(t *testing.T) {
+	t.Parallel()
+	b, one := setup(t), 1
+	b.booked(t, "anna", 2*time.Hour)
+	b.booked(t, "anna", 2*time.Hour)
+	for channel, want := range map[string]int{"log": 1, "sms": 0} {
+		file, err := policy.Document{Rules: []policy.Rule{{Name: "month", Limit: &one, Per: "month", Channels: []string{channel}}}}.Compile([]string{"log", "sms"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole []store.Finding
+		if err := b.AuditEach(t.Context(), store.AuditScope{Policy: file}, func(f store.Finding) { whole = append(whole, f) }, nil); err != nil {
+			t.Fatal(err)
+		}
+		chunks := finishAudit(t, b.beginPlan(t, booking.AuditPlan{Policy: file, Back: file.Reach(), Ahead: 24 * time.Hour}, 1))
+		for way, found := range map[string][]store.Finding{"whole": whole, "chunks": chunks} {
+			if len(found) != want || want > 0 && found[0].Check != "promised-window" {
+				t.Errorf("%s, a rule for %s: %+v", way, channel, found)
+			}
+		}
 	}
 }

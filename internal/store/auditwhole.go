@@ -13,8 +13,8 @@ import (
 
 // AuditScope says what an audit looks at. Whatever it says, all that waits or is under way now is looked at.
 type AuditScope struct {
-	Policy quota.Policy
-	Since  time.Time // what was to be sent, or was sent, before is left out; zero: nothing is
+	Policy booking.Terms // of tenants without a policy of their own
+	Since  time.Time     // what was to be sent, or was sent, before is left out; zero: nothing is
 	Kept   booking.Kept
 }
 
@@ -115,7 +115,7 @@ const itsShard = `(p.recipient_key & 255)`
 // cut has the queries read each table once.
 func (s AuditScope) cut() auditCut {
 	return auditCut{
-		policy:    s.Policy,
+		policy:    sameForAll(s.Policy),
 		forgotten: allForgotten,
 		underWay:  allUnderWay,
 		busy: `EXISTS (

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -16,9 +17,18 @@ const (
 	byAttempt   = byRecipient + ` ORDER BY started_at, push_id, attempt, under_way`
 )
 
-// sameForAll says of a row that its tenant never had a policy of its own, nor described a recipient: the file's rules, which
+// sameForAll are the rules that the queries test: those of the file, if they are the same for every push. Others are for
+// [termsAudit].
+func sameForAll(file booking.Terms) quota.Policy {
+	if file = booking.OrNone(file); file.Plain() {
+		return file.For(quota.Person{}, quota.Kind{})
+	}
+	return nil
+}
+
+// withoutOwn says of a row that its tenant never had a policy of its own, nor described a recipient: the file's rules, which
 // are arguments, hold for it.
-const sameForAll = `tenant_id NOT IN (SELECT id FROM tenants WHERE policy_version > 0 OR described)`
+const withoutOwn = `tenant_id NOT IN (SELECT id FROM tenants WHERE policy_version > 0 OR described)`
 
 // ruleArgs adds the arguments limit0, window0 and rule0 for the first rule, and so on.
 func ruleArgs(args pgx.NamedArgs, policy quota.Policy) {
@@ -56,7 +66,7 @@ func (c auditCut) promisedQuery() auditQuery {
 		at:  `at`,
 		from: `(
 			SELECT *, send_at AS at, ` + c.lags(`send_at`) + `
-			FROM ` + c.bookings.from + ` p WHERE ` + sameForAll + `
+			FROM ` + c.bookings.from + ` p WHERE ` + withoutOwn + `
 			WINDOW w AS (` + byRecipient + ` ORDER BY send_at, id)
 		) p`,
 		where:  c.bookings.where,
@@ -73,7 +83,7 @@ func (c auditCut) actualQuery() auditQuery {
 		at:  `at`,
 		from: `(
 			SELECT *, started_at AS at, ` + c.lags(`coalesce(handed_at, ended_at, started_at)`) + `
-			FROM ` + c.around.from + ` s WHERE outcome IS DISTINCT FROM 'refused' AND ` + sameForAll + `
+			FROM ` + c.around.from + ` s WHERE outcome IS DISTINCT FROM 'refused' AND ` + withoutOwn + `
 			WINDOW w AS (` + byAttempt + `)
 		) s`,
 		where:  c.around.where,
