@@ -94,6 +94,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		if f.Token == o.Token {
 			c.Outcome, c.Push, c.Token, c.Attempt, c.Repeated = Claimed, f.Push, f.Token, f.Push.Attempts, true
 			c.StartedAt, c.LeaseUntil = f.LeaseUntil.Add(-o.Lease), f.LeaseUntil
+			s.address(&c.Push)
 			return c
 		}
 	}
@@ -101,9 +102,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		return c
 	}
 	c.Push = s.Due
-	if c.Push.To == "" {
-		c.Push.To = s.Person.Addresses[c.Push.Channel]
-	}
+	s.address(&c.Push)
 	kind := KindOf(&c.Push)
 	wait := max(c.Push.NextAt.Sub(now), s.gate(OrNone(s.Terms, o.Policy).For(s.Person.Person, kind), now).Sub(now))
 	switch {
@@ -120,6 +119,13 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		c.StartedAt, c.LeaseUntil = now, now.Add(o.Lease)
 	}
 	return c
+}
+
+// address gives a push without an address its recipient's for the channel.
+func (s *ClaimState) address(p *push.Push) {
+	if p.To == "" {
+		p.To = s.Person.Addresses[p.Channel]
+	}
 }
 
 // gate returns when the due push may be sent: at the first time from now on at which the actual sends leave room for

@@ -20,16 +20,19 @@ type Description struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// Members are some of the members of a description.
+// Members are some of the members of a description, and of its opt-outs.
 type Members uint8
 
 // The members of a description.
 const (
 	TimeZone Members = 1 << iota
 	Addresses
-	Wishes // the opt-outs
+	OptOutAll
+	OptOutChannels
+	OptOutCategories
 	Limits
 	Attributes
+	Wishes     = OptOutAll | OptOutChannels | OptOutCategories
 	AllMembers = TimeZone | Addresses | Wishes | Limits | Attributes
 )
 

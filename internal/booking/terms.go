@@ -19,6 +19,8 @@ type Terms interface {
 	Plain() bool
 	// MayDefer reports whether a push may move by itself to a free time.
 	MayDefer() bool
+	// Names returns the names of all rules and quiet hours.
+	Names() []string
 }
 
 // OrNone returns the first of the terms that there are; if there are none, those that limit nothing.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/sendquota/sendquota/internal/process"
 )
 

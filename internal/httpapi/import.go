@@ -238,7 +238,7 @@ func (x *recipientImport) reject(number int, found fieldErrors) {
 			message.WriteString("; ")
 		}
 		if one.Field != "" {
-			message.WriteString(one.Field + " ")
+			message.WriteString(one.Field + ": ")
 		}
 		message.WriteString(one.Message)
 	}

@@ -71,11 +71,11 @@ func csvColumnOf(name string, channels []string) (column csvColumn, of booking.M
 	case name == "time_zone":
 		return func(d *description, cell string) string { d.TimeZone = cell; return unfit(cell, 0, maxZone) }, booking.TimeZone, ""
 	case name == "opt_out_all":
-		return csvOptOutAll, booking.Wishes, ""
+		return csvOptOutAll, booking.OptOutAll, ""
 	case name == "opt_out_channels":
-		return csvWords(func(d *description) *[]string { return &d.OptOuts.Channels }, maxChannel), booking.Wishes, ""
+		return csvWords(func(d *description) *[]string { return &d.OptOuts.Channels }, maxChannel), booking.OptOutChannels, ""
 	case name == "opt_out_categories":
-		return csvWords(func(d *description) *[]string { return &d.OptOuts.Categories }, maxCategory), booking.Wishes, ""
+		return csvWords(func(d *description) *[]string { return &d.OptOuts.Categories }, maxCategory), booking.OptOutCategories, ""
 	case kind == "address" && slices.Contains(channels, rest):
 		return csvAddress(rest), booking.Addresses, ""
 	case kind == "address":
@@ -180,16 +180,13 @@ func (x *csvReader) line(text string, names []string, d *description, found *fie
 		found.add("", err.Error(), nil)
 		return
 	}
-	if len(cells) > len(x.columns) {
+	if len(cells) != len(x.columns) {
 		found.add("", fmt.Sprintf("has %d cells, and the header %d", len(cells), len(x.columns)), nil)
 		return
 	}
 	d.Keep = x.keep
 	for i, column := range x.columns {
-		cell := ""
-		if i < len(cells) {
-			cell = strings.TrimSpace(cells[i])
-		}
+		cell := strings.TrimSpace(cells[i])
 		if cell == "" && names[i] != "recipient" {
 			continue
 		}

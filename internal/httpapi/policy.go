@@ -234,11 +234,15 @@ func (c *call) ifMatch(bad *fieldErrors) []int64 {
 		if tag == "*" || tag == "" && len(c.r.Header["If-Match"]) == 0 {
 			return nil
 		}
-		plain := strings.TrimPrefix(tag, "W/")
+		plain, quoted := strings.TrimPrefix(tag, "W/"), false
 		if unquoted, ok := strings.CutPrefix(plain, `"`); ok && strings.HasSuffix(unquoted, `"`) {
-			plain = strings.TrimSuffix(unquoted, `"`)
+			plain, quoted = strings.TrimSuffix(unquoted, `"`), true
 		}
 		n, err := strconv.ParseUint(plain, 10, 63)
+		if err != nil && quoted && len(versions) < 100 {
+			versions = append(versions, -1) // the tag of something else
+			continue
+		}
 		if err != nil || len(versions) == 100 {
 			bad.add("header.If-Match", `must be the version of a policy, like "3"`, shown(printableASCII(tag)))
 			return nil

@@ -78,6 +78,7 @@ func TestPolicy(t *testing.T) {
 		b.send("DELETE", "/v1/policy", "", "If-Match", ifMatch).must(t, 412, "stale-policy")
 		b.send("PUT", "/v1/policy?forecast=true", `{}`, "If-Match", ifMatch).must(t, 412, "stale-policy")
 	}
+	b.send("PUT", "/v1/policy", `{}`, "If-Match", `"of something else"`).must(t, 412, "stale-policy")
 	none := b.send("PUT", "/v1/policy", `{}`, "If-Match", `"1", "2"`).must(t, 200)
 	if none.at(t, "version") != 3.0 || len(none.at(t, "rules").([]any)) != 0 {
 		t.Errorf("no rules: %s", none.text)
@@ -160,7 +161,7 @@ func TestPolicy_Errors(t *testing.T) {
 			b.send("PUT", "/v1/policy?forecast=true", row.body).must(t, 422, "invalid-request")
 		})
 	}
-	for _, header := range []string{"x", `"1`, "-1", `"1.5"`, ""} {
+	for _, header := range []string{"x", `"1`, "-1", "1.5", ""} {
 		r := b.send("PUT", "/v1/policy?apply=all&forecast=maybe", `{"rules":[{"name":"a","limit":1}]}`, "If-Match", header+" ")
 		if got := len(r.must(t, 422, "invalid-request").at(t, "errors").([]any)); got != 4 {
 			t.Errorf("If-Match %q: %d faults: %s", header, got, r.text)

@@ -46,6 +46,18 @@ type quiet struct {
 // Person is what the terms ask about a recipient.
 type Person = quota.Person
 
+// Names returns the names of all rules and quiet hours.
+func (t *Terms) Names() []string {
+	var names []string
+	for i := range t.rules {
+		names = append(names, t.rules[i].Name)
+	}
+	for i := range t.quiet {
+		names = append(names, t.quiet[i].Name)
+	}
+	return names
+}
+
 // DefaultZone returns the zone of what names none.
 func (t *Terms) DefaultZone() *time.Location { return t.zone }
 

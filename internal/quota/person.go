@@ -29,5 +29,14 @@ func (p Policy) For(of Person, _ Kind) Policy {
 // Plain reports that the same rules hold for pushes of every kind.
 func (p Policy) Plain() bool { return true }
 
+// Names returns the names of the rules.
+func (p Policy) Names() []string {
+	names := make([]string, len(p))
+	for i := range p {
+		names[i] = p[i].Name
+	}
+	return names
+}
+
 // MayDefer reports whether a push may move by itself to a free time, at some times at least.
 func (p Policy) MayDefer() bool { return slices.ContainsFunc(p, func(r Rule) bool { return r.Defers }) }

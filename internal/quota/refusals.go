@@ -10,7 +10,8 @@ import (
 // What the cache keeps of a recipient's refusals: the last of them, for a while. Nothing is decided by them.
 const (
 	keptRefusals = 20
-	refusalTime  = 7 * 24 * time.Hour
+	// RefusalTime is how long a refusal is kept.
+	RefusalTime = 7 * 24 * time.Hour
 	// refusalsAtOnce bounds an exchange, and waitingRefusals what may wait for one: of more, some are left out.
 	refusalsAtOnce  = 500
 	waitingRefusals = 5000
@@ -34,7 +35,7 @@ func (c *Cache) keepRefusals(ctx context.Context, all []refusal) ([]struct{}, er
 		for _, one := range all {
 			p.LPush(ctx, one.key, one.text)
 			p.LTrim(ctx, one.key, 0, keptRefusals-1)
-			p.PExpire(ctx, one.key, refusalTime)
+			p.PExpire(ctx, one.key, RefusalTime)
 		}
 	})
 	return make([]struct{}, len(all)), err

@@ -180,7 +180,9 @@ func requestOf(o *push.Occurrence) schedule.Request {
 	if o.Late <= prompt {
 		r.SendAt, from = o.At, o.At
 	}
-	if at := from.Add(time.Duration(p.ExpiresAfter)); p.ExpiresAfter > 0 && (r.ExpiresAt.IsZero() || at.Before(r.ExpiresAt)) {
+	if at := from.Add(time.Duration(p.ExpiresAfter)); r.ExpiresAt.IsZero() {
+		r.TTL = time.Duration(p.ExpiresAfter) // it moves along with a deferral
+	} else if p.ExpiresAfter > 0 && at.Before(r.ExpiresAt) {
 		r.ExpiresAt = at
 	}
 	return r

@@ -45,6 +45,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
+	s.offer(&decision)
 	return &Answer{Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind)}, nil
 }
 
@@ -58,5 +59,6 @@ func (s *Service) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind,
 	if err != nil {
 		return nil, nil, fmt.Errorf("recipient quota: %w", err)
 	}
+	s.offer(&d)
 	return x.of.Policy(kind).Usage(x.view.Timeline, at), &Answer{Refusal{Recipient: r.ID, SendAt: at, Decision: d}, x.of.Person.OptOuts.Of(kind)}, nil
 }

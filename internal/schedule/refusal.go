@@ -44,7 +44,7 @@ func reason(v quota.Violation, at time.Time) string {
 	}
 	has := fmt.Sprintf("already has %d %s", max(0, v.Rule.Limit-v.Rule.Reserved), sends)
 	if v.Rule.Reserved > 0 {
-		has += fmt.Sprintf(", and %d more of %d are reserved,", v.Rule.Reserved, v.Rule.Limit)
+		has += fmt.Sprintf(", and %d of the %d places are reserved for another category,", min(v.Rule.Reserved, v.Rule.Limit), v.Rule.Limit)
 	}
 	if v.Rule.Periods != nil {
 		from, until, _ := v.Rule.Periods.Around(at)
@@ -97,6 +97,13 @@ func (s *Service) bookingOf(p *push.Push) quota.Booking {
 	return booking.Under(s.terms(p.Tenant), p)
 }
 
+// offer takes away a next free time that no push can be scheduled for, because it is too far ahead.
+func (s *Service) offer(d *quota.Decision) {
+	if d.Next.After(s.now().Add(s.cfg.MaxHorizon).Truncate(quota.Second)) {
+		d.Next = time.Time{}
+	}
+}
+
 // reading is what was read of a recipient to answer about its quota. It is read once for several answers.
 type reading struct {
 	who     quota.Recipient
@@ -135,6 +142,7 @@ func (s *Service) refusal(ctx context.Context, x *reading, kind quota.Kind, at t
 		}
 		d.Next, d.Previous = wide.Next, wide.Previous
 	}
+	s.offer(&d)
 	return &Refusal{Recipient: x.who.ID, SendAt: at, Decision: d}
 }
 

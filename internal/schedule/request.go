@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,9 +24,11 @@ type Request struct {
 	SendAt    time.Time // zero: LocalTime, or now
 	LocalTime time.Time // see [When]
 	TimeZone  string    // of LocalTime
-	ExpiresAt time.Time // zero: the default time to live
-	Defer     bool      // a conflict moves it to the next free time
-	Latest    time.Time // but not after this; zero: as late as any push may be
+	ExpiresAt time.Time // zero: it follows from the time to live
+
+	TTL    time.Duration // how long after its send time it expires; 0: the default
+	Defer  bool          // a conflict moves it to the next free time
+	Latest time.Time     // but not after this; zero: as late as any push may be
 
 	Now time.Time // by which it is decided, where a better clock than the service's is known; zero: there is none
 }
@@ -76,7 +79,7 @@ func (s *Service) planFor(
 	p.RequestedSendAt = p.SendAt
 	latest := now.Add(s.cfg.MaxHorizon).Truncate(quota.Second)
 	if r.ExpiresAt.IsZero() {
-		p.TTL = s.cfg.DefaultTTL
+		p.TTL = cmp.Or(r.TTL, s.cfg.DefaultTTL)
 	} else {
 		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
@@ -92,9 +95,11 @@ func (s *Service) planFor(
 		}
 	}
 	if len(bad) > 0 && len(noAddress) > 0 { // all that is wrong is said at once; if nothing else is, the decider looks
-		of, err := s.store.Standing(ctx, d.Recipient(), s.cfg.Policy)
-		if err != nil {
-			return d, err
+		of, read := known[r.Recipient]
+		if !read {
+			if of, err = s.store.Standing(ctx, d.Recipient(), s.cfg.Policy); err != nil {
+				return d, err
+			}
 		}
 		if of.Person.Addresses[p.Channel] == "" {
 			bad = append(noAddress, bad...)

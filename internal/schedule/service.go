@@ -23,6 +23,7 @@ type Service struct {
 	log     *slog.Logger
 	metrics observer
 	cfg     Config
+	rules   []string // names of the file's
 	now     func() time.Time
 	caps    *capCounter
 	crowds  *turns
@@ -94,7 +95,7 @@ type observer interface {
 // New returns a service on top of its parts. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
 	return &Service{
-		store: st, cache: cache, waker: wakes, log: log, metrics: metrics, now: now, cfg: cfg,
+		store: st, cache: cache, waker: wakes, log: log, metrics: metrics, now: now, cfg: cfg, rules: booking.OrNone(cfg.Policy).Names(),
 		caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), recent: newRecent(now), shares: newShares(),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -119,7 +120,8 @@ func (s *Service) confirmRefusal(ctx context.Context, d *booking.Draft) error {
 		return fmt.Errorf("confirm refusal: %w", err)
 	}
 	kind := booking.KindOf(&d.Push)
-	if !all || of.Terms.Reach() > terms.Reach() || of.Person.OptOuts.Of(kind).Any() {
+	unaddressed := d.NeedsAddress && d.Push.To == "" && of.Person.Addresses[d.Push.Channel] == ""
+	if !all || of.Terms.Reach() > terms.Reach() || of.Person.OptOuts.Of(kind).Any() || unaddressed {
 		return nil
 	}
 	around.Timeline = timelineOf(held, nil)
@@ -189,6 +191,14 @@ func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decis
 	}
 }
 
+// ruleLabel is the name of a rule of the file, or "own" for those of tenants, who may give theirs any number of names.
+func (s *Service) ruleLabel(name string) string {
+	if slices.Contains(s.rules, name) {
+		return name
+	}
+	return "own"
+}
+
 // observe counts a submit's outcome; one that only validates is no submit.
 func (s *Service) observe(o Options, err error) {
 	if o.ValidateOnly {
@@ -210,7 +220,7 @@ func (s *Service) observe(o Options, err error) {
 	switch {
 	case errors.As(err, &refusal):
 		for _, v := range refusal.Violations {
-			s.metrics.Submitted("refused", v.Rule.Name)
+			s.metrics.Submitted("refused", s.ruleLabel(v.Rule.Name))
 		}
 	case errors.As(err, &unwanted):
 		s.metrics.Submitted("refused", booking.OptedOutReason)

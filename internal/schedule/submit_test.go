@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -222,5 +223,23 @@ func TestService_TenantsApart(t *testing.T) {
 	}
 	if got := b.read(t, p.ID); got.Status != push.Scheduled || !got.SendAt.Equal(p.SendAt) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestRefusal_BeyondHorizon: no free time is offered that no push can be scheduled for.
+func TestRefusal_BeyondHorizon(t *testing.T) {
+	b := newServers(t).open(t, quota.Policy{{Name: "month", Limit: 1, Window: 30 * 24 * time.Hour}})
+	r := request(360 * 24 * time.Hour)
+	if _, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{})
+	refusal, ok := errors.AsType[*schedule.Refusal](err)
+	if !ok || !refusal.Next.IsZero() || refusal.Previous.IsZero() {
+		t.Errorf("%+v, %v", refusal, err)
+	}
+	check, err := b.Check(t.Context(), b.tenant, r)
+	if err != nil || check.Allowed() || !check.Next.IsZero() {
+		t.Errorf("%+v, %v", check, err)
 	}
 }

@@ -67,7 +67,7 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 	}
 	for _, text := range s.cache.Refusals(ctx, r) {
 		var e Event
-		if json.Unmarshal([]byte(text), &e) == nil {
+		if json.Unmarshal([]byte(text), &e) == nil && s.now().Sub(e.At) < quota.RefusalTime {
 			add(e)
 		}
 	}

@@ -188,9 +188,11 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 		found.add(l)
 	}
 	for _, d := range found.recipients {
-		if d.Due.ID != uuid.Nil {
-			d.Terms, d.Person = terms.used[d.Due.Tenant].terms, people.found[quota.Recipient{Tenant: d.Due.Tenant, ID: d.Due.Recipient}]
+		of := d.Due
+		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // which an earlier run may have claimed
+			of = d.InFlight[0].Push
 		}
+		d.Terms, d.Person = terms.used[of.Tenant].terms, people.found[quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}]
 	}
 	for _, send := range sends {
 		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // or erased

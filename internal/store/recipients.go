@@ -24,9 +24,9 @@ const describedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND NOT 
 const describeSQL = `
 	INSERT INTO recipients AS r (shard, tenant_id, recipient_key, recipient, time_zone, addresses, opt_out_all, opt_out_channels, opt_out_categories, limits, attributes)
 	SELECT n.recipient_key & 255, $1, n.recipient_key, n.recipient, coalesce(n.time_zone, old.time_zone, ''), coalesce(n.addresses::jsonb, old.addresses, '{}'),
-		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_all, false) ELSE n.opt_out_all END,
+		coalesce(n.opt_out_all, old.opt_out_all, false),
 		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_channels, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.channels::jsonb)) END,
-		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_categories, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)) END,
+		CASE WHEN n.categories IS NULL THEN coalesce(old.opt_out_categories, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)) END,
 		coalesce(n.limits::jsonb, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}')
 	FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[])
 		AS n (recipient_key, recipient, time_zone, addresses, opt_out_all, channels, categories, limits, attributes)
@@ -234,19 +234,25 @@ func (s *Store) cancelIn(
 func describeArgs(all []booking.Description) []any {
 	n := len(all)
 	var (
-		ids, everything                                            = make([]string, n), make([]bool, n)
+		ids, everything                                            = make([]string, n), make([]*bool, n)
 		zones, addresses, channels, categories, limits, attributes = make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	)
 	for i, d := range all {
-		ids[i], everything[i] = d.Recipient, d.OptOuts.All
+		ids[i] = d.Recipient
 		if !d.Keep.Has(booking.TimeZone) {
 			zones[i] = &d.TimeZone
 		}
 		if !d.Keep.Has(booking.Addresses) {
 			addresses[i] = asJSON(d.Addresses, `{}`)
 		}
-		if !d.Keep.Has(booking.Wishes) {
-			channels[i], categories[i] = asJSON(d.OptOuts.Channels, `[]`), asJSON(d.OptOuts.Categories, `[]`)
+		if !d.Keep.Has(booking.OptOutAll) {
+			everything[i] = &d.OptOuts.All
+		}
+		if !d.Keep.Has(booking.OptOutChannels) {
+			channels[i] = asJSON(d.OptOuts.Channels, `[]`)
+		}
+		if !d.Keep.Has(booking.OptOutCategories) {
+			categories[i] = asJSON(d.OptOuts.Categories, `[]`)
 		}
 		if !d.Keep.Has(booking.Limits) {
 			limits[i] = asJSON(d.Limits, `{}`)

@@ -103,6 +103,9 @@ func (s *Store) DueSchedules(ctx context.Context, turn *ScheduleTurn, limit int,
 // Settle says what becomes of the occurrences of a schedule up to now.
 type Settle func(p push.Schedule, now time.Time) (push.Schedule, []push.Run)
 
+// mostPut is about how many occurrences a transaction puts on record.
+const mostPut = 5000
+
 // settleDue puts on record what becomes of the occurrences of some schedules, but for those that others have locked.
 func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Settle) (n int, err error) {
 	ids := make([][16]byte, len(picked))
@@ -123,8 +126,14 @@ func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Se
 			done, nexts   []time.Time
 			infinitelyFar = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 		)
-		for _, p := range due {
+		put := 0
+		for i, p := range due {
+			if put >= mostPut { // the others are due still
+				n = i
+				break
+			}
 			p, runs := settle(p, now)
+			put += len(runs)
 			queueRuns(b, p.Tenant, runs)
 			if p.NextAt.IsZero() {
 				p.NextAt = infinitelyFar
