@@ -28,7 +28,8 @@ func (b *bundle) startSchedules(n int) {
 		SELECT gen_random_uuid(), t.id, '', '@every 1m', 'UTC', json_build_object('recipient', 'recurring-' || n, 'message', '{}'::json), 'skip', false,
 			s.began, s.began, s.began + interval '1 minute', s.began, s.began
 		FROM tenants t CROSS JOIN generate_series(1, $1) n
-		CROSS JOIN LATERAL (SELECT date_trunc('second', clock_timestamp() - interval '59 seconds') + n * interval '1 second' AS began) s`, n)
+		CROSS JOIN LATERAL (SELECT date_trunc('second', clock_timestamp() - interval '59 seconds') + n * interval '1 second' AS began) s
+		WHERE t.name <> $2`, n, teamTenant) // recipients are told apart by their names
 }
 
 // endSchedules ends all schedules, if wanted only after each has happened, and waits until what they have begun is
