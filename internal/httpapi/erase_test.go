@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -17,25 +15,15 @@ import (
 // traces lists the columns of all tables, and the keys of Redis, in which a text stands.
 func tracesOf(t *testing.T, b *bundle, text string) (found []string) {
 	t.Helper()
-	c := testenv.Connect(t, b.url)
-	rows, _ := c.Query(t.Context(), `
-		SELECT c.table_name, c.column_name FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
+	looks := testenv.Query[[]string](t, b.url, `
+		SELECT array_agg(format('SELECT count(*) || '' rows of '' || %L FROM %I WHERE strpos(%I::text, $1) > 0', c.table_name || '.' || c.column_name, c.table_name, c.column_name))
+		FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
 		WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' AND c.data_type NOT IN ('boolean', 'bigint', 'integer', 'smallint', 'uuid')
 			AND c.data_type NOT LIKE 'timestamp%'`)
-	columns, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (of [2]string, err error) { return of, row.Scan(&of[0], &of[1]) })
-	if err != nil || len(columns) < 50 {
-		t.Fatal(len(columns), err)
+	if len(looks) < 50 {
+		t.Fatalf("%d columns", len(looks))
 	}
-	for _, of := range columns {
-		var n int
-		table, column := pgx.Identifier{of[0]}.Sanitize(), pgx.Identifier{of[1]}.Sanitize()
-		if err := c.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE strpos(`+column+`::text, $1) > 0`, text).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		if n > 0 {
-			found = append(found, fmt.Sprintf("%d rows of %s.%s", n, of[0], of[1]))
-		}
-	}
+	found = testenv.Query[[]string](t, b.url, `SELECT coalesce(array_agg(look), '{}') FROM (`+strings.Join(looks, " UNION ALL ")+`) l (look) WHERE look NOT LIKE '0 %'`, text)
 	keys, err := b.rdb.Keys(t.Context(), "*").Result()
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -27,7 +26,7 @@ type termsModel struct {
 	policytest.Scenario
 	services []*schedule.Service
 	caches   []*quota.Cache
-	db       *pgx.Conn
+	execute  func(sql string, args ...any) error
 	tenant   uuid.UUID
 	optOuts  booking.OptOuts
 	seen     map[string]int
@@ -39,8 +38,8 @@ func fileDocument() policy.Document {
 	return policy.Document{Rules: []policy.Rule{{Name: "rule-0", Limit: &limit, Window: "2h"}}}
 }
 
-func newTermsModel(t *rapid.T, db *pgx.Conn, bundles []*bundle, services []*schedule.Service, seen map[string]int) *termsModel {
-	m := &termsModel{Scenario: policytest.Scenario{World: policytest.Ahead(began).Draw(t, "world")}, services: services, db: db, seen: seen, tenant: uuid.New()}
+func newTermsModel(t *rapid.T, execute func(string, ...any) error, bundles []*bundle, services []*schedule.Service, seen map[string]int) *termsModel {
+	m := &termsModel{Scenario: policytest.Scenario{World: policytest.Ahead(began).Draw(t, "world")}, services: services, execute: execute, seen: seen, tenant: uuid.New()}
 	for _, b := range bundles {
 		m.caches = append(m.caches, b.cache)
 	}
@@ -54,7 +53,7 @@ func newTermsModel(t *rapid.T, db *pgx.Conn, bundles []*bundle, services []*sche
 
 func (m *termsModel) exec(t *rapid.T, sql string, args ...any) {
 	t.Helper()
-	if _, err := m.db.Exec(context.Background(), sql, args...); err != nil {
+	if err := m.execute(sql, args...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -368,8 +367,12 @@ func TestService_TermsModel(t *testing.T) {
 		})
 	}
 	db, seen := testenv.Connect(t, with.postgres), map[string]int{}
+	execute := func(sql string, args ...any) error {
+		_, err := db.Exec(context.Background(), sql, args...)
+		return err
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		m := newTermsModel(t, db, bundles, services, seen)
+		m := newTermsModel(t, execute, bundles, services, seen)
 		t.Repeat(map[string]func(*rapid.T){
 			"submit": m.submit, "submit again": m.submit, "submit once more": m.submit, "and more": m.submit, "submit a batch": m.submitBatch,
 			"cancel": m.cancel, "move": m.move, "look": m.look, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,

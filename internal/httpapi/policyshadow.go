@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/policy"
+)
+
+// shadowView is what shadow rules would have refused.
+type shadowView struct {
+	Rules []shadowRuleView `json:"rules" doc:"By the rules' names, then by category."`
+}
+
+type shadowRuleView struct {
+	Rule        string `json:"rule"`
+	Category    string `json:"category" doc:"Of the pushes; empty: they have none."`
+	WouldRefuse int    `json:"would_refuse" doc:"Pushes that were accepted, and that the rule would have refused."`
+}
+
+// shadowParams is of which time the counts are asked for.
+type shadowParams struct{ from, until time.Time }
+
+var shadowFields = table[shadowParams]{fields: []field[shadowParams]{
+	{"from", optional, moment(func(p *shadowParams, t time.Time) { p.from = t }), "Only pushes that were submitted in this minute or later. Default: a day before until.", timeExample},
+	{"until", optional, moment(func(p *shadowParams, t time.Time) { p.until = t }), "Only pushes that were submitted in a minute before this. Default: now.", timeExample},
+}}
+
+func (a *api) shadow(c *call) error {
+	var (
+		bad fieldErrors
+		p   shadowParams
+	)
+	shadowFields.readQuery(c.r, &p, &bad)
+	if p.until.IsZero() {
+		p.until = a.cfg.Now().UTC().Add(time.Minute)
+	}
+	if p.from.IsZero() {
+		p.from = p.until.Add(-24 * time.Hour)
+	}
+	if !p.from.Before(p.until) && len(bad.list) == 0 {
+		badParameter(&bad, "until", "must be after from, "+stamp(p.from), stamp(p.until))
+	}
+	if err := bad.err(); err != nil {
+		return err
+	}
+	counts, err := a.cfg.Policies.Shadow(c.r.Context(), c.caller.Tenant, p.from, p.until)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, shadowView{viewsOf(counts, func(s policy.ShadowCount) shadowRuleView {
+		return shadowRuleView{Rule: s.Rule, Category: s.Category, WouldRefuse: s.WouldRefuse}
+	})})
+}

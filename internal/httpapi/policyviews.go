@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/policy"
+)
+
+// documentView is a policy as it was written.
+type documentView struct {
+	Rules       []policy.Rule              `json:"rules"`
+	Categories  map[string]policy.Category `json:"categories,omitempty"`
+	QuietHours  []policy.QuietHours        `json:"quiet_hours,omitempty"`
+	DefaultZone string                     `json:"default_zone,omitempty" doc:"Absent: UTC."`
+}
+
+func documentViewOf(d policy.Document) documentView {
+	return documentView{Rules: append([]policy.Rule{}, d.Rules...), Categories: d.Categories, QuietHours: d.QuietHours, DefaultZone: d.DefaultZone}
+}
+
+// policyView is the policy in force.
+type policyView struct {
+	Version int64  `json:"version" doc:"A whole number that grows with every change; 0: the tenant never had a policy of its own."`
+	Source  string `json:"source" enum:"file,tenant" doc:"Whose policy it is: the operator's, from the file of settings, or the tenant's own."`
+	documentView
+	Operation string `json:"operation,omitempty" format:"uuid" doc:"What carries the change on to what is booked; GET /v1/policy/operations/{id} says how far."`
+}
+
+func (a *api) policyViewOf(v policy.Version) policyView {
+	if v.Document == nil {
+		return policyView{Version: v.Number, Source: "file", documentView: documentViewOf(a.cfg.Policies.File())}
+	}
+	return policyView{Version: v.Number, Source: "tenant", documentView: documentViewOf(*v.Document)}
+}
+
+// versionView is a policy that the tenant has, or had.
+type versionView struct {
+	Version int64         `json:"version"`
+	At      string        `json:"at" format:"date-time" doc:"From when it was in force."`
+	By      string        `json:"by" doc:"The id of the API key that stored it, or sendquota for the operator's tool."`
+	Policy  maybeDocument `json:"policy" doc:"null: back to the policy of the operator's file."`
+}
+
+// maybeDocument is a document, or null.
+type maybeDocument struct{ *documentView }
+
+// MarshalJSON writes it.
+func (d maybeDocument) MarshalJSON() ([]byte, error) { return json.Marshal(d.documentView) }
+
+// Schema describes it.
+func (maybeDocument) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, Nullable: true, Description: "The policy as GET /v1/policy shows it; null: back to that of the operator's file."}
+}
+
+type versionsView struct {
+	Versions      []versionView `json:"versions" doc:"The newest first."`
+	NextPageToken string        `json:"next_page_token" doc:"The page_token of the next page; empty at the end of the list."`
+}
+
+// operationView is how far a change has been carried on.
+type operationView struct {
+	ID        string  `json:"id" format:"uuid"`
+	Version   int64   `json:"version" doc:"Of the policy."`
+	Apply     string  `json:"apply" enum:"reslot,cancel"`
+	Status    string  `json:"status" enum:"running,finished,replaced" doc:"replaced: the policy has changed again before it had finished."`
+	Looked    int     `json:"looked" doc:"Waiting pushes that were looked at."`
+	Moved     int     `json:"moved" doc:"Pushes that did not fit and were moved to their next free time."`
+	Canceled  int     `json:"canceled" doc:"Pushes that did not fit and were canceled."`
+	CreatedAt string  `json:"created_at" format:"date-time"`
+	UpdatedAt string  `json:"updated_at" format:"date-time"`
+	EndedAt   *string `json:"ended_at" format:"date-time" nullable:"true"`
+}
+
+func operationViewOf(o policy.Operation) operationView {
+	return operationView{
+		ID: o.ID.String(), Version: o.Version, Apply: string(o.Apply), Status: string(o.Status), Looked: o.Looked, Moved: o.Moved, Canceled: o.Canceled,
+		CreatedAt: stamp(o.CreatedAt), UpdatedAt: stamp(o.UpdatedAt), EndedAt: maybe(o.EndedAt),
+	}
+}
+
+// forecastView is what a policy would do to what is booked.
+type forecastView struct {
+	Conflicts int                  `json:"conflicts" doc:"Waiting pushes that do not fit into it."`
+	ByRule    map[string]int       `json:"by_rule" doc:"How many of them each rule, or quiet hours, forbid. One that several forbid counts for each."`
+	First     []policyConflictView `json:"first" doc:"The first hundred by send time."`
+}
+
+type policyConflictView struct {
+	Push   string `json:"push" format:"uuid"`
+	SendAt string `json:"send_at" format:"date-time"`
+	Rule   string `json:"rule" doc:"The first rule, or quiet hours, that forbid it."`
+}
+
+func forecastViewOf(f policy.Forecast) forecastView {
+	v := forecastView{Conflicts: f.Conflicts, ByRule: f.ByRule, First: viewsOf(f.First, func(c policy.Conflict) policyConflictView {
+		return policyConflictView{Push: c.Push.String(), SendAt: stamp(c.SendAt), Rule: c.Rule}
+	})}
+	if v.ByRule == nil {
+		v.ByRule = map[string]int{}
+	}
+	return v
+}
+
+// changeView documents the answer to a change: that of a policyView or, with forecast, that of a forecastView.
+type changeView struct {
+	Version     int64                      `json:"version,omitempty" doc:"A whole number that grows with every change."`
+	Source      string                     `json:"source,omitempty" enum:"file,tenant"`
+	Rules       []policy.Rule              `json:"rules,omitempty"`
+	Categories  map[string]policy.Category `json:"categories,omitempty"`
+	QuietHours  []policy.QuietHours        `json:"quiet_hours,omitempty"`
+	DefaultZone string                     `json:"default_zone,omitempty"`
+
+	Conflicts *int                 `json:"conflicts,omitempty" doc:"With forecast, which has none of the members above: waiting pushes that do not fit."`
+	ByRule    map[string]int       `json:"by_rule,omitempty" doc:"With forecast: how many of them each rule, or quiet hours, forbid. One that several forbid counts for each."`
+	First     []policyConflictView `json:"first,omitempty" doc:"With forecast: the first hundred by send time."`
+}
+
+func exampleChange() changeView {
+	v := examplePolicy()
+	return changeView{Version: v.Version, Source: v.Source, Rules: v.Rules, Categories: v.Categories, QuietHours: v.QuietHours, DefaultZone: v.DefaultZone}
+}
+
+func exampleForecastAnswer() changeView {
+	f := exampleForecast()
+	return changeView{Conflicts: &f.Conflicts, ByRule: f.ByRule, First: f.First}
+}
+
+func examplePolicy() policyView {
+	return policyView{Version: 3, Source: "tenant", documentView: documentViewOf(exampleDocument())}
+}
+
+func exampleDocument() policy.Document {
+	return policy.Document{
+		Rules: []policy.Rule{
+			{Name: "per-day", Limit: new(10), Window: "24h"},
+			{Name: "marketing-week", Limit: new(3), Per: "week", Zone: policy.OfRecipient, Categories: []string{"marketing"}},
+		},
+		Categories:  map[string]policy.Category{"receipts": {Reserve: map[string]int{"per-day": 2}}},
+		QuietHours:  []policy.QuietHours{{Name: "night", From: "22:00", Until: "08:00", Zone: policy.OfRecipient, Action: "defer"}},
+		DefaultZone: "Europe/Berlin",
+	}
+}
+
+func exampleVersions() versionsView {
+	d := documentViewOf(exampleDocument())
+	all := []versionView{{Version: 2, By: "sendquota"}, {Version: 1, By: exampleID, Policy: maybeDocument{&d}}}
+	for i := range all {
+		all[i].At = stamp(exampleTime(-time.Duration(i) * time.Hour))
+	}
+	return versionsView{Versions: slices.Clip(all)}
+}
+
+func exampleOperation() operationView {
+	return operationViewOf(policy.Operation{
+		ID: uuid.MustParse(exampleID), Version: 3, Apply: policy.Reslot, Status: policy.Running, Looked: 1200, Moved: 17, CreatedAt: exampleTime(0), UpdatedAt: exampleTime(time.Second),
+	})
+}
+
+func exampleForecast() forecastView {
+	return forecastViewOf(policy.Forecast{Conflicts: 1, ByRule: map[string]int{"per-day": 1}, First: []policy.Conflict{
+		{Push: uuid.MustParse(exampleID), SendAt: exampleTime(0), Rule: "per-day"},
+	}})
+}
