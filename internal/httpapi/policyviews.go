@@ -68,7 +68,7 @@ type operationView struct {
 	Version   int64   `json:"version" doc:"Of the policy."`
 	Apply     string  `json:"apply" enum:"reslot,cancel"`
 	Status    string  `json:"status" enum:"running,finished,replaced" doc:"replaced: the policy has changed again before it had finished."`
-	Looked    int     `json:"looked" doc:"Waiting pushes that were looked at."`
+	Looked    int     `json:"looked" doc:"Waiting pushes that were looked at; one that was moved later may count again."`
 	Moved     int     `json:"moved" doc:"Pushes that did not fit and were moved to their next free time."`
 	Canceled  int     `json:"canceled" doc:"Pushes that did not fit and were canceled."`
 	CreatedAt string  `json:"created_at" format:"date-time"`

@@ -32,8 +32,8 @@ type Answer struct {
 // Allowed reports whether it could.
 func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any() }
 
-// Check says whether a push could be booked now for the request's recipient and send time, as Submit would decide. IT
-// BOOKS NOTHING.
+// Check says whether a push could be booked now for the request's recipient at its send time. Submit may move one out of quiet
+// hours; a check says that the time is quiet, and when the next free one is. IT BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
 	d, err := s.planFor(ctx, tenant, r, nil, nil) // a question has no address and no message
 	if err != nil {
