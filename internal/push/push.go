@@ -35,6 +35,7 @@ type Push struct {
 	IdempotencyID   uuid.UUID // stands for the tenant's Idempotency-Key; zero without one
 	IdempotencyHash []byte    // SHA-256 of the request that bore it; nil without one
 	RequestMember   uuid.UUID // stands for the key and the number of the push in that request; only until it is booked
+	Campaign        uuid.UUID // that it is of; zero: of none
 	RequestID       string    // the X-Request-Id of the request that submitted it; empty: not known
 	CreatedAt       time.Time
 	UpdatedAt       time.Time

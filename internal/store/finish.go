@@ -49,14 +49,14 @@ var finishSQL = tells(`
 			last_error = `+unlessErased(`o.reason`, `p.recipient`)+`, possibly_delivered = p.possibly_delivered OR o.outcome = 'unknown', updated_at = statement_timestamp()
 		FROM (SELECT * FROM over UNION ALL SELECT * FROM waits) o
 		WHERE {p.shard} = ANY ($13::smallint[]) AND p.id = o.push_id
-		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, o.*{whole}
+		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.campaign_id, p.send_at, o.*{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
 		INSERT INTO sends (shard, push_id, attempt, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
-			ended_at, handed_at, outcome, provider_message_id, error)
+			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at)
 		SELECT recipient_key & 255, id, attempts, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
 			CASE WHEN reaped THEN lease_until ELSE statement_timestamp() END,
 			CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', statement_timestamp()) END,
-			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+unlessErased(`error`, `recipient`)+`
+			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+unlessErased(`error`, `recipient`)+`, campaign_id, send_at
 		FROM ended
 	){told}
 	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+deferred+` ELSE 'push.' || status END`)

@@ -11,19 +11,19 @@ import (
 // insertSQL stores pushes of one table, and that they wait.
 var insertSQL = tells(`
 	WITH waiting AS (
-		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard)
-		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, bulk, bulk::int, recipient_key & 255
-		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::bool[])
-			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk)
+		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id)
+		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, bulk, bulk::int, recipient_key & 255, campaign_id
+		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::bool[], $19::uuid[])
+			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk, campaign_id)
 	), booked AS (
 		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard)
+			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, campaign_id)
 		SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json,
-			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255
+			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, campaign_id
 		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[])
+			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[])
 			AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at)
+				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id)
 		RETURNING p.id{whole}
 	){told}
 	SELECT`, `booked`, scheduled)
@@ -60,16 +60,20 @@ func insertArgs(granted []booking.Grant, order []int) []any {
 		of(func(p *push.Push) any { return (*timeValue)(&p.ExpiresAt) }),
 		of(func(p *push.Push) any { return (*millisValue)(&p.TTL) }),
 		of(func(p *push.Push) any { return p.Bulk }),
-		of(func(p *push.Push) any {
-			if p.IdempotencyID == uuid.Nil {
-				return nil
-			}
-			return (*uuidValue)(&p.IdempotencyID)
-		}),
+		of(func(p *push.Push) any { return orNone(&p.IdempotencyID) }),
 		of(func(p *push.Push) any { return orNull(p.IdempotencyHash) }),
 		of(func(p *push.Push) any { return (*textValue)(&p.RequestID) }),
 		of(func(p *push.Push) any { return (*timeValue)(&p.CreatedAt) }),
+		of(func(p *push.Push) any { return orNone(&p.Campaign) }),
 	}
+}
+
+// orNone is null for no id.
+func orNone(id *uuid.UUID) any {
+	if *id == uuid.Nil {
+		return nil
+	}
+	return (*uuidValue)(id)
 }
 
 // orNull is null for what is not there.
