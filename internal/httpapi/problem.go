@@ -46,6 +46,7 @@ var (
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
 	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
+	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer can not be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
 	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
@@ -57,7 +58,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, stalePolicy, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 

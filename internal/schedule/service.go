@@ -60,6 +60,7 @@ type pushStore interface {
 	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
+	recordReader
 }
 
 // booker changes what is booked. Its decisions are those of a [booking.Decider] under the recipients' locks.
