@@ -141,7 +141,7 @@ func newRowWriter[T any](c *call, x exported[T], asCSV bool) *rowWriter[T] {
 func (w *rowWriter[T]) begin() {
 	media := mediaNDJSON
 	if w.csv != nil {
-		media = mediaCSV + "; charset=utf-8; header=present"
+		media = mediaCSV + "; charset=utf-8"
 		_ = w.csv.Write(w.columns) // to memory
 	}
 	w.c.w.setHeader("Content-Type", media)
@@ -185,7 +185,13 @@ func newExports() *bulkhead.Bulkhead[uuid.UUID] {
 }
 
 // exports documents an answer as CSV and as NDJSON.
-func exports(all map[string]*huma.Response, lines string) {
-	text := &huma.Schema{Type: huma.TypeString}
-	all["200"].Content = map[string]*huma.MediaType{mediaCSV: {Schema: text}, mediaNDJSON: {Schema: text, Example: lines}}
+func exports[T any](all map[string]*huma.Response, x exported[T], example T) {
+	media := func(text []byte) *huma.MediaType {
+		quoted, _ := json.Marshal(string(text)) // it is a text
+		return &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(quoted)}
+	}
+	line, _ := json.Marshal(example) // it is JSON
+	var table bytes.Buffer
+	_ = csv.NewWriter(&table).WriteAll([][]string{x.columns, x.cells(&example)}) // to memory
+	all["200"].Content = map[string]*huma.MediaType{mediaCSV: media(table.Bytes()), mediaNDJSON: media(append(line, '\n'))}
 }

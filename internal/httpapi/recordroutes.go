@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -20,7 +19,6 @@ func exampleSend() push.SendRecord {
 }
 
 func (a *api) recordRoutes(s *spec) []operation {
-	line, _ := json.Marshal(exportedSend{sendRecordViewOf(exampleSend()), "AAX…"}) // it is JSON
 	return []operation{{
 		id: "list-sends", method: http.MethodGet, path: sendsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listSends,
 		summary: "List delivery attempts",
@@ -34,6 +32,8 @@ func (a *api) recordRoutes(s *spec) []operation {
 			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.\n\n" +
 			"Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one that ends later may lie before the last line.",
 		params: sendsExportParams.parameters(s), status: http.StatusOK, answer: "The attempts, a line each.", example: "", problems: []kind{notAcceptable},
-		finish: func(all map[string]*huma.Response) { exports(all, string(line)+"\n") },
+		finish: func(all map[string]*huma.Response) {
+			exports(all, sendLines, exportedSend{sendRecordViewOf(exampleSend()), "AAZg9d2FBAA"})
+		},
 	}}
 }

@@ -47,6 +47,9 @@ func (s *exportedSend) cells() []string {
 	}
 }
 
+// sendLines are the attempts of an export.
+var sendLines = exported[exportedSend]{columns: sendColumns, cells: (*exportedSend).cells}
+
 // orBlank is empty for what is not there.
 func orBlank(text *string) string {
 	if text == nil {
@@ -165,14 +168,16 @@ func (a *api) exportSends(c *call) error {
 	if q.Until.IsZero() {
 		q.Until = a.cfg.Now().UTC() // so that it ends
 	}
-	return export(a, c, exported[exportedSend]{columns: sendColumns, cells: (*exportedSend).cells, page: func(ctx context.Context) ([]exportedSend, bool, error) {
+	x := sendLines
+	x.page = func(ctx context.Context) ([]exportedSend, bool, error) {
 		page, err := a.svc.Sends(ctx, c.caller.Tenant, q.SendFilter, after, exportPage)
 		if err != nil || page.Next == nil {
 			return exportedSends(c, page.Sends, list), false, err
 		}
 		after = *page.Next
 		return exportedSends(c, page.Sends, list), true, nil
-	}})
+	}
+	return export(a, c, x)
 }
 
 func exportedSends(c *call, sends []push.SendRecord, list string) []exportedSend {
