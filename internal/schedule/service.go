@@ -47,6 +47,9 @@ type Config struct {
 	// Shadows counts what shadow rules would have refused; nil: nobody does.
 	Shadows *Shadows
 
+	// Refused counts pushes that were refused; nil: nobody does.
+	Refused *Refused
+
 	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }

@@ -13,14 +13,15 @@ type telling struct{ whole, part string }
 // tells makes the statement from one in which a common table expression, source, returns changed pushes p, with {whole} behind
 // its columns, and {told} stands behind the last such expression. event is an expression over the columns of source; where it
 // is null, there is no event. What has ended is counted, too.
-func tells(sql, source, event string) telling { return tellsHanded(sql, source, event, `of_end`) }
-
-// tellsHanded is tells for a statement whose source knows when the provider had what was sent: handed is an expression, too.
-func tellsHanded(sql, source, event, handed string) telling {
-	columns, counted := talliedColumns, tallied(source, handed)
+func tells(sql, source, event string) telling {
 	if event == scheduled || event == deferred { // nothing ends
-		columns, counted = "", ""
+		return tellsCounted(sql, source, event, "", "")
 	}
+	return tellsCounted(sql, source, event, talliedColumns, tallied(source, `of_end`))
+}
+
+// tellsCounted is tells for a statement that returns other columns for the tally, and counts by an expression of its own.
+func tellsCounted(sql, source, event, columns, counted string) telling {
 	told := `, told AS (
 		INSERT INTO webhook_deliveries (webhook_id, tenant_id, push_id, event, payload)
 		SELECT w.id, (e.whole).tenant_id, (e.whole).id, e.event, push_event(e.event, e.whole)
