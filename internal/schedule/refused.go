@@ -45,7 +45,7 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error)
 	if !of.because(err) {
 		return
 	}
-	s.cfg.Refused.count(tenant, &of)
+	s.cfg.Refusals.count(tenant, &of)
 	if text, err := json.Marshal(of); err == nil {
 		s.cache.Refused(quota.Recipient{Tenant: tenant, ID: r.Recipient}, text)
 	}
@@ -105,9 +105,9 @@ const (
 	refusedPortion = 5_000
 )
 
-// Refused counts pushes that were refused, and adds them to the tallies in Postgres every few seconds: no submit waits for that. What
+// Refusals counts pushes that were refused, and adds them to the tallies in Postgres every few seconds: no submit waits for that. What
 // a process that is killed had gathered is lost. A nil one counts nothing.
-type Refused struct {
+type Refusals struct {
 	store refusedStore
 	log   *slog.Logger
 
@@ -121,20 +121,20 @@ type refusedStore interface {
 	AddRefused(ctx context.Context, counts []push.RefusedCount) error
 }
 
-// NewRefused returns counts that nothing was added to.
-func NewRefused(st refusedStore, log *slog.Logger) *Refused {
-	return &Refused{store: st, log: log, counts: map[uuid.UUID]map[push.RefusedCount]int{}}
+// NewRefusals returns counts that nothing was added to.
+func NewRefusals(st refusedStore, log *slog.Logger) *Refusals {
+	return &Refusals{store: st, log: log, counts: map[uuid.UUID]map[push.RefusedCount]int{}}
 }
 
 // Run stores the counts every few seconds, until ctx ends.
-func (r *Refused) Run(ctx context.Context) error {
+func (r *Refusals) Run(ctx context.Context) error {
 	return loop.Loop{Name: "store counts of refused pushes", Interval: refusedPeriod, Log: r.log, Pass: func(ctx context.Context) (full bool, err error) {
 		return false, r.Flush(ctx)
 	}}.Run(ctx)
 }
 
 // count counts a push, and for each of the rules that have refused it.
-func (r *Refused) count(tenant uuid.UUID, k *keptRefusal) {
+func (r *Refusals) count(tenant uuid.UUID, k *keptRefusal) {
 	if r == nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (r *Refused) count(tenant uuid.UUID, k *keptRefusal) {
 	}
 }
 
-func (r *Refused) add(of push.RefusedCount, n int) {
+func (r *Refusals) add(of push.RefusedCount, n int) {
 	counts := r.counts[of.Tenant]
 	if _, known := counts[of]; !known {
 		if r.size >= mostRefused || len(counts) >= tenantRefused {
@@ -166,7 +166,7 @@ func (r *Refused) add(of push.RefusedCount, n int) {
 }
 
 // Flush stores what was gathered. What could not be stored is kept, though it may have been.
-func (r *Refused) Flush(ctx context.Context) (err error) {
+func (r *Refusals) Flush(ctx context.Context) (err error) {
 	r.mu.Lock()
 	counts := make([]push.RefusedCount, 0, r.size)
 	for _, of := range r.counts {
@@ -188,7 +188,7 @@ func (r *Refused) Flush(ctx context.Context) (err error) {
 	return err
 }
 
-func (r *Refused) keep(counts []push.RefusedCount) {
+func (r *Refusals) keep(counts []push.RefusedCount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range counts {

@@ -47,8 +47,8 @@ type Config struct {
 	// Shadows counts what shadow rules would have refused; nil: nobody does.
 	Shadows *Shadows
 
-	// Refused counts pushes that were refused; nil: nobody does.
-	Refused *Refused
+	// Refusals counts pushes that were refused; nil: nobody does.
+	Refusals *Refusals
 
 	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors

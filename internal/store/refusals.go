@@ -119,4 +119,3 @@ func collectRefusals(rows pgx.Rows, last *push.RefusalPosition, page *push.Refus
 	}
 	return scanned, rows.Err()
 }
-
