@@ -63,7 +63,7 @@ type RefusedCount struct {
 type AheadQuery struct {
 	From, Until       time.Time // whole hours
 	By                StatsBy   // [ByHour] or [ByDay]
-	Channel, Category *string   // nil: all; empty: pushes without one
+	Channel, Category string    // empty: all
 	Campaign          uuid.UUID // zero: all
 }
 

@@ -171,11 +171,11 @@ func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQ
 		args = append(args, value)
 		conditions = append(conditions, fmt.Sprintf(`%s = $%d`, column, len(args)))
 	}
-	if q.Channel != nil {
-		fit("channel", *q.Channel)
+	if q.Channel != "" {
+		fit("channel", q.Channel)
 	}
-	if q.Category != nil {
-		fit("category", *q.Category)
+	if q.Category != "" {
+		fit("category", q.Category)
 	}
 	if q.Campaign != uuid.Nil {
 		fit("campaign_id", [16]byte(q.Campaign))
