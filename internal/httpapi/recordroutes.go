@@ -41,7 +41,7 @@ func (a *api) recordRoutes(s *spec) []operation {
 		summary: "List refusals",
 		description: "Lists what was refused, the oldest first: of campaigns, all that the quota, a cap or an opt-out has refused. With recipient, also the last 20 single pushes of a week, as well as these are kept: they do not outlive a loss of Redis. " +
 			"A page ends early when 10,000 refusals were examined: the list continues while there is a next_page_token.",
-		params: refusalsParams.parameters(s), status: http.StatusOK, answer: "A page of refusals.", example: refusalsView{Refusals: []refusalView{refusalViewOf(exampleRefusal())}},
+		params: refusalsParams.parameters(s), status: http.StatusOK, answer: "A page of refusals.", example: refusalsView{Refusals: []refusalView{refusalViewOf(exampleRefused())}},
 	}, {
 		id: "stats", method: http.MethodGet, path: statsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.stats,
 		summary: "See numbers",
@@ -57,7 +57,7 @@ func (a *api) recordRoutes(s *spec) []operation {
 	}}
 }
 
-func exampleRefusal() push.RefusalRecord {
+func exampleRefused() push.RefusalRecord {
 	at := exampleTime(0)
 	return push.RefusalRecord{
 		At: at.Add(-24 * time.Hour), Recipient: "user-42", Channel: "push", Category: "marketing", Campaign: uuid.MustParse(exampleID), RequestedSendAt: at,
