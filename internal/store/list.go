@@ -128,6 +128,9 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 			fits = append(fits, `p.`+column+` = `+arg(value))
 		}
 	}
+	if f.Campaign != uuid.Nil {
+		fits = append(fits, `p.campaign_id = `+arg([16]byte(f.Campaign)))
+	}
 	switch f.Status {
 	case "":
 	case push.Sending:
