@@ -29,7 +29,7 @@ func TestPush_Campaign(t *testing.T) {
 	if got := b.send("GET", "/v1/pushes/"+id, "").must(t, 200); got.at(t, "campaign") != campaign {
 		t.Error(got.text)
 	}
-	for query, want := range map[string]int{"": 2, "?campaign=" + campaign: 1, "?campaign=" + uuid.NewString(): 0} {
+	for query, want := range map[string]int{"": 2, "?campaign=" + campaign: 1, "?status=scheduled&campaign=" + campaign: 0, "?campaign=" + uuid.NewString(): 0} {
 		if got := b.send("GET", "/v1/pushes"+query, "").must(t, 200); len(got.at(t, "pushes").([]any)) != want {
 			t.Errorf("%s finds not %d: %s", query, want, got.text)
 		}

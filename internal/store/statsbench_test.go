@@ -37,14 +37,16 @@ func TestStats_RowsRead(t *testing.T) {
 	b := setup(t)
 	b.forgeYear(t)
 	until := time.Now().UTC().Add(time.Hour).Truncate(time.Hour)
-	q := push.StatsQuery{By: push.ByDay, From: until.Truncate(24 * time.Hour).AddDate(-1, 0, 0), Until: until}
+	q := push.StatsQuery{By: push.ByDay, From: until.Truncate(24*time.Hour).AddDate(-1, 0, 0), Until: until}
 	before := ask[int](t, b.db, `SELECT pg_stat_get_tuples_returned('stats_pkey'::regclass)::int`)
 	stats, err := b.Stats(t.Context(), b.tenant, q)
 	if err != nil || len(stats.Groups) < 366 {
 		t.Fatal(len(stats.Groups), err)
 	}
 	b.Close() // so that the server's statistics are complete
-	eventually(t, "the statistics are there", func() bool { return ask[int](t, b.watch, `SELECT pg_stat_get_tuples_returned('stats_pkey'::regclass)::int`) > before })
+	eventually(t, "the statistics are there", func() bool {
+		return ask[int](t, b.watch, `SELECT pg_stat_get_tuples_returned('stats_pkey'::regclass)::int`) > before
+	})
 	if n := ask[int](t, b.watch, `SELECT pg_stat_get_tuples_returned('stats_pkey'::regclass)::int`) - before; n > 367+24 {
 		t.Errorf("%d rows were read, want one for each day and each hour of today", n)
 	}
