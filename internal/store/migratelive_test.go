@@ -297,7 +297,12 @@ func TestMigrate_LiveBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "the way back is free", func() bool { // other transactions may be in its way
-				_, err := provider.DownTo(t.Context(), row.to)
+				var err error
+				if row.to > 8 { // this release goes on
+					err = contractedDown(t.Context(), provider, int(row.to)+1)
+				} else {
+					_, err = provider.DownTo(t.Context(), row.to)
+				}
 				if pgErr, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || pgErr.Code != "40P01") {
 					t.Fatal(err)
 				}
