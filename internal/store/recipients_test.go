@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -162,4 +163,59 @@ func TestErase_Steps(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	b.audit(t, nil)
+}
+
+// TestDescriptions_PageSize: a page ends at about a mebibyte, whatever part of the descriptions is large.
+func TestDescriptions_PageSize(t *testing.T) {
+	t.Parallel()
+	many := func(n, bytes int) (words []string) {
+		for i := range n {
+			words = append(words, fmt.Sprintf("%0*d", bytes, i))
+		}
+		return words
+	}
+	large := booking.Description{Addresses: map[string]string{}, Limits: map[string]int{}, Attributes: []byte(`{}`)}
+	for i, word := range many(64, 64) {
+		large.Addresses[word] = strings.Repeat("a", 512)
+		if i < 50 {
+			large.Limits[word] = booking.MaxLimit
+		}
+	}
+	large.OptOuts.Channels, large.OptOuts.Categories = many(64, 64), many(64, 64)
+	for name, d := range map[string]booking.Description{
+		"addresses":  {Addresses: large.Addresses},
+		"opt-outs":   {OptOuts: large.OptOuts},
+		"limits":     {Limits: large.Limits},
+		"attributes": {Attributes: []byte(`{"a": "` + strings.Repeat("a", booking.MaxAttributes-20) + `"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			all := make([]booking.Description, 400)
+			for i := range all {
+				all[i] = d
+				all[i].Recipient = fmt.Sprintf("%0128d", i)
+			}
+			if _, err := b.Describe(t.Context(), b.tenant, all); err != nil {
+				t.Fatal(err)
+			}
+			read, after := 0, ""
+			for more := true; more; {
+				var page []booking.Description
+				var err error
+				if page, more, err = b.Descriptions(t.Context(), b.tenant, false, after, len(all)); err != nil {
+					t.Fatal(err)
+				}
+				if text, _ := json.Marshal(page); len(text) > 1200<<10 || more && len(text) < 700<<10 {
+					t.Errorf("a page of %d has %d bytes", len(page), len(text))
+				}
+				if read += len(page); len(page) > 0 {
+					after = page[len(page)-1].Recipient
+				}
+			}
+			if read != len(all) {
+				t.Errorf("%d of %d were read", read, len(all))
+			}
+		})
+	}
 }
