@@ -55,7 +55,7 @@ type compiler struct {
 
 func (c *compiler) atMost(field string, n, most int) {
 	if n > most {
-		c.bad.Add(field, n, "must be at most %d", most)
+		c.bad.Add(field, nil, "must have at most %d members, has %d", most, n)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestCompile_Faults(t *testing.T) {
 		"default_zone": "Mars/Olympus"
 	}`)
 	want := []string{
-		`default_zone: Mars/Olympus: there is no time zone "Mars/Olympus"; the nearest name is`,
+		`default_zone: Mars/Olympus: there is no time zone "Mars/Olympus"; give an IANA name`,
 		`rules[0].per: day: must not be given together with window`,
 		`rules[1].name: per-day: must be unique; rules[0] has it already`,
 		`rules[1].limit: -1: must be a whole number from 0 to 100000`,
@@ -156,7 +156,7 @@ func TestCompile_TooMany(t *testing.T) {
 	}
 	d.Rules[0].Categories = slices.Repeat([]string{"news"}, policy.MaxScope+1)
 	_, err := d.Compile(nil)
-	want := "rules: 51: must be at most 50; quiet_hours: 21: must be at most 20; rules[0].categories: 65: must be at most 64"
+	want := "rules: must have at most 50 members, has 51; quiet_hours: must have at most 20 members, has 21; rules[0].categories: must have at most 64 members, has 65"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
