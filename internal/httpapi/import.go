@@ -304,6 +304,6 @@ func (a *api) importRoutes(s *spec) []operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
 		status: http.StatusOK, answer: "What became of the lines.",
-		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []importErrorView{{4, "time_zone there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
+		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []importErrorView{{4, "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }
