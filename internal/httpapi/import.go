@@ -55,7 +55,7 @@ type importErrorView struct {
 // importFields are a line of NDJSON.
 var importFields = table[description]{schemaName: "RecipientLine", fields: append([]field[description]{
 	{"recipient", required, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "", "user-42"},
-}, descriptionFields.fields...)}
+}, descriptionFields...)}
 
 // memberOf names the members of a description.
 var memberOf = map[string]booking.Members{
@@ -190,7 +190,11 @@ func (x *recipientImport) line() error {
 	}
 	switch {
 	case len(x.Errors) < importErrors:
-		x.checkDescription(d.Description, &found)
+		faults := x.svc.CheckDescription(d.Description)
+		for i := range faults {
+			faults[i].Field = x.named(faults[i].Field)
+		}
+		addFaults(faults, &found)
 	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(withoutZone(d.Description))) > 0: // nobody is told which zone is the nearest
 		found.add("", "is invalid", nil)
 	}
@@ -199,6 +203,14 @@ func (x *recipientImport) line() error {
 		return nil
 	}
 	return x.add(d.Description, len(text))
+}
+
+// named is how a line names a member of a description: by its column, if it is one of CSV.
+func (x *recipientImport) named(member string) string {
+	if x.csv == nil {
+		return member
+	}
+	return columnOf(member)
 }
 
 func withoutZone(d booking.Description) booking.Description {

@@ -130,6 +130,22 @@ func TestImport_NDJSON(t *testing.T) {
 	}
 }
 
+// TestImport_ColumnsInFaults: what is wrong with a cell is told once, by the name of its column.
+func TestImport_ColumnsInFaults(t *testing.T) {
+	b := setup(t)
+	long := strings.Repeat("x", maxTo+1)
+	r := b.importCSV("recipient,address.sms,opt_out_channels,time_zone\na,"+long+",sms fax,Europe/Berln\n").must(t, 200)
+	message := r.at(t, "errors", 0, "message").(string)
+	for _, want := range []string{"address.sms: must have at most 512 bytes", "opt_out_channels: unknown channel", "time_zone: there is no time zone"} {
+		if strings.Count(message, want) != 1 {
+			t.Errorf("%s lacks %s", message, want)
+		}
+	}
+	if strings.Contains(message, "addresses") || strings.Contains(message, "opt_outs") {
+		t.Error(message)
+	}
+}
+
 // TestImport_Header: all faults of a header are told at once, and nothing is stored.
 func TestImport_Header(t *testing.T) {
 	b := setup(t)

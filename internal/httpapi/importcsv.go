@@ -90,6 +90,17 @@ func csvColumnOf(name string, channels []string) (column csvColumn, of booking.M
 	return nil, 0, "unknown column; the columns are: " + importColumns
 }
 
+// columnOf is the name of the column that a member of a description comes from.
+func columnOf(member string) string {
+	if channel, ok := strings.CutPrefix(member, "addresses."); ok {
+		return "address." + channel
+	}
+	if strings.HasPrefix(member, "opt_outs.channels[") {
+		return "opt_out_channels"
+	}
+	return member
+}
+
 func csvRecipient(d *description, cell string) string {
 	d.Recipient = cell
 	if wrong := unfit(cell, 1, maxRecipient); wrong != "" {
