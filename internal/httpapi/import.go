@@ -69,7 +69,6 @@ type recipientImport struct {
 	ctx   context.Context
 	lines *lineReader
 	csv   *csvReader // nil: NDJSON
-	names []string   // of the columns
 
 	waiting []booking.Description // to be stored
 	at      map[string]int        // the place of a recipient in waiting
@@ -156,12 +155,8 @@ func (x *recipientImport) header() error {
 	case !utf8.Valid(text):
 		bad.add("body.header", errEncoding.Error(), nil)
 	default:
-		line := string(text)
-		x.csv.header(line, x.svc.Channels(), &bad)
-		x.names, _ = splitRecord(line, x.csv.comma)
-		for i := range x.names {
-			x.names[i] = strings.TrimSpace(x.names[i])
-		}
+		x.csv.header(string(text), x.svc.Channels(), &bad)
+		x.lines.comma, x.lines.whole = x.csv.comma, x.csv.whole
 	}
 	return bad.err()
 }
@@ -184,7 +179,7 @@ func (x *recipientImport) line() error {
 	case !utf8.Valid(text):
 		found.add("", errEncoding.Error(), nil)
 	case x.csv != nil:
-		x.csv.line(string(text), x.names, &d, &found)
+		x.csv.line(string(text), &d, &found)
 	default:
 		readImported(text, &d, &found)
 	}
