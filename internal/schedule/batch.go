@@ -40,10 +40,13 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	planned := make([]int, 0, len(members))
 	first := replay{Service: s, tenant: tenant, o: o}
 	faulty := false
-	known, err := s.standingsOf(ctx, tenant, members)
-	if err != nil {
-		return fmt.Errorf("read the zones of a batch: %w", err)
-	}
+	known := standingsOf(func(yield func(*Request) bool) {
+		for i := range members {
+			if members[i].Err == nil && !yield(&members[i].Request) {
+				return
+			}
+		}
+	})
 	for i := range members {
 		bulkhead.Yield()
 		m := &members[i]
