@@ -41,7 +41,7 @@ func TestTimeline(t *testing.T) {
 	b.send("POST", "/v1/pushes", pushBody("bert", b.in(0), "")).must(t, 201)
 	b.send("POST", "/v1/pushes?validate_only=true", pushBody("aiko", b.in(0), "")).must(t, 409, "quota-exceeded")
 	b.send("PUT", "/v1/recipients/aiko", `{"opt_outs":{"all":true}}`).must(t, 201)
-	b.send("POST", "/v1/pushes/batch", `{"pushes":[`+pushBody("aiko", b.in(time.Hour), "")+`]}`).must(t, 200)
+	b.send("POST", "/v1/pushes/batch", `{"pushes":[{"recipient":"aiko","message":{}}]}`).must(t, 200)
 
 	want := "booked attempt sent refused booked deferred canceled refused"
 	kinds, r := b.kinds("aiko", "", 8)
@@ -56,6 +56,11 @@ func TestTimeline(t *testing.T) {
 	for i, reason := range map[int]string{1: "delivered", 3: "no place: per-minute", 6: "opted-out", 7: "opted-out"} {
 		if entry(i)["reason"] != reason {
 			t.Errorf("%v, want the reason %s", entry(i), reason)
+		}
+	}
+	for i := range 8 { // also of a refusal that did not name its time
+		if named := entry(i)["send_at"] != nil; named != strings.Contains("booked deferred refused", entry(i)["kind"].(string)) {
+			t.Error(entry(i))
 		}
 	}
 	if entry(0)["category"] != "news" || entry(0)["channel"] != "push" || entry(3)["push"] != nil || entry(3)["campaign"] != nil {

@@ -103,8 +103,8 @@ func pastOf(p *booking.Past, add func(Event)) {
 	}
 }
 
-// noteRefusal keeps that a push was refused for its recipient's sake, for the timeline. It does not wait.
-func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error) {
+// noteRefusal keeps that a push that was planned for a time was refused for its recipient's sake, for the timeline. It does not wait.
+func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o Options, err error) {
 	if err == nil || o.ValidateOnly {
 		return
 	}
@@ -113,7 +113,6 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error)
 		unwanted *OptedOut
 		capped   *booking.Capped
 		reason   string
-		sendAt   time.Time
 	)
 	switch {
 	case errors.As(err, &refusal):
@@ -121,11 +120,11 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error)
 		for i, v := range refusal.Violations {
 			names[i] = v.Rule.Name
 		}
-		reason, sendAt = "no place: "+strings.Join(names, ", "), refusal.SendAt
+		reason = "no place: " + strings.Join(names, ", ")
 	case errors.As(err, &unwanted):
-		reason, sendAt = booking.OptedOutReason, r.SendAt
+		reason = booking.OptedOutReason
 	case errors.As(err, &capped):
-		reason, sendAt = "the tenant's cap: "+capped.Cap, r.SendAt
+		reason = "the tenant's cap: " + capped.Cap
 	default:
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
