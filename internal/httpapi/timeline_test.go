@@ -8,6 +8,8 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // kinds lists the kinds of a timeline's entries, when there are so many.
@@ -94,4 +96,64 @@ func TestTimeline(t *testing.T) {
 	if kinds, _ := b.kinds("aiko", "", 0); kinds != "" {
 		t.Error(kinds)
 	}
+}
+
+// TestTimeline_Deferred: what was deferred is told also after it has ended: at its booking, because there was no place when it was
+// due, and because an attempt failed.
+func TestTimeline_Deferred(t *testing.T) {
+	b := setup(t, quota.Rule{Name: "per-second", Limit: 1, Window: time.Second})
+	delivered := booking.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
+	due := func(who string) { // a second after its send time
+		testenv.Exec(t, b.url, `UPDATE live SET next_at = send_at + interval '1 second' WHERE recipient_key = $1`, push.RecipientKey(b.tenant, who))
+		testenv.Exec(t, b.url, `UPDATE pushes SET next_at = send_at + interval '1 second' WHERE status = 'scheduled' AND recipient_key = $1`, push.RecipientKey(b.tenant, who))
+	}
+
+	// In the place of the second push is the first.
+	b.send("POST", "/v1/pushes", pushBody("booked", b.in(-5*time.Second), "")).must(t, 201)
+	moved := b.send("POST", "/v1/pushes", pushBody("booked", b.in(-5*time.Second), `,"on_conflict":"defer"`)).must(t, 201)
+	b.attempt("booked", delivered)
+	b.attempt("booked", delivered)
+
+	b.send("POST", "/v1/pushes", pushBody("gate", b.in(-10*time.Second), "")).must(t, 201)
+	b.attempt("gate", delivered)
+	late := b.send("POST", "/v1/pushes", pushBody("gate", b.in(-5*time.Second), "")).must(t, 201).at(t, "id").(string)
+	c, err := b.store.Claim(t.Context(), booking.ClaimOrder{
+		RecipientKey: push.RecipientKey(b.tenant, "gate"), Lease: time.Minute, Policy: quota.Policy{{Name: "per-hour", Limit: 1, Window: time.Hour}},
+	})
+	if err != nil || c.Outcome != booking.PutOff {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	next := b.send("GET", "/v1/pushes/"+late, "").must(t, 200).at(t, "next_attempt_at")
+
+	b.send("POST", "/v1/pushes", pushBody("retried", b.in(-5*time.Second), "")).must(t, 201)
+	for range 2 {
+		b.attempt("retried", booking.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Delay: time.Hour, Reason: "busy"}})
+		due("retried")
+	}
+	check := func(who, want string, deferrals ...any) {
+		t.Helper()
+		kinds, r := b.kinds(who, "", 0)
+		var of []any
+		for _, e := range r.at(t, "entries").([]any) {
+			if e := e.(map[string]any); e["kind"] == "deferred" {
+				of = append(of, e["send_at"], e["reason"])
+			}
+		}
+		if kinds != want || len(of) != len(deferrals) {
+			t.Fatalf("%s: %s, want %s: %s", who, kinds, want, r.text)
+		}
+		for i, want := range deferrals {
+			if want != any(true) && of[i] != want || of[i] == nil && want != nil {
+				t.Errorf("%s: %v, want %v", who, of[i], want)
+			}
+		}
+	}
+	check("gate", "booked attempt sent booked deferred", next, "no place when it was due")
+	check("retried", "booked attempt deferred attempt deferred", nil, "busy", true, "busy")
+	due("gate")
+	b.attempt("gate", delivered)
+	b.attempt("retried", delivered)
+	check("gate", "booked attempt sent booked deferred attempt sent", true, "no place when it was due")
+	check("retried", "booked attempt deferred attempt deferred attempt sent", nil, "busy", true, "busy")
+	check("booked", "booked booked deferred attempt sent attempt sent", moved.at(t, "send_at"), true)
 }
