@@ -14,7 +14,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // describedSQL says that something is known of a tenant's recipients. Whoever decides after this is committed looks.
@@ -133,9 +132,9 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		more, err = s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(recipient string, kind quota.Kind) bool {
-			i, ok := at[recipient]
-			return ok && all[i].OptOuts.Of(kind).Any()
+		more, err = s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(p waits) bool {
+			i, ok := at[p.recipient]
+			return ok && all[i].OptOuts.Of(p.kind).Any()
 		}, func(recipient string, l liveRow) { described[at[recipient]].Cancel(l.sendAt) })
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -133,6 +134,47 @@ func (b *bundle) bookMany(t *testing.T, n int) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestErase_ComesBack: what is booked, and sent, for the same id after an erasure has begun is of a new person, and stays.
+func TestErase_ComesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	waits, sent1 := b.booked(t, "anna", time.Hour), b.booked(t, "anna", -time.Minute)
+	b.finish(t, b.claimed(t, sent1), sent)
+	flying := b.booked(t, "anna", -time.Second)
+	attempt := b.claimed(t, flying)
+	var stays, stay []push.Push
+	erased, err := b.EraseSlowly(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, func() {
+		stays = append(stays, b.booked(t, "anna", 2*time.Hour))
+		if len(stays) == 1 {
+			b.finish(t, attempt, tryAgain)
+			return
+		}
+		p := b.booked(t, "anna", 0)
+		b.finish(t, b.claimed(t, p), sent)
+		stay = append(stay, p)
+	})
+	if err != nil || erased.Pushes != 2 || erased.Rows != 5 { // three pushes, two attempts
+		t.Errorf("%+v, %v", erased, err)
+	}
+	for _, p := range []push.Push{waits, sent1, flying} {
+		if got, err := b.Push(t.Context(), b.tenant, p.ID); !errors.Is(err, push.ErrNotFound) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for _, p := range stays {
+		b.wantStatus(t, p, push.Scheduled)
+	}
+	for _, p := range stay {
+		if got := b.read(t, p); got.Status != push.Sent || got.Recipient != "anna" || len(got.Sends) != 1 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := ask[int](t, b.watch, `SELECT count(*) FROM sends WHERE recipient = 'anna'`); n != len(stay) || n < 3 {
+		t.Errorf("%d attempts, want %d", n, len(stay))
+	}
+	b.audit(t, nil)
 }
 
 // TestErase_Steps: a recipient with more pushes than one step erases, in several weeks and at the same time, is erased as a whole;

@@ -20,8 +20,8 @@ const waitingSQL = `
 	CROSS JOIN LATERAL (SELECT * FROM live WHERE shard = ANY ($3::smallint[]) AND recipient_key = k ORDER BY send_at OFFSET 0) l
 	WHERE l.tenant_id = $2 AND l.token IS NULL`
 
-// kindsSQL reads for whom and of which kind pushes are.
-const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category FROM {pushes} p WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+// kindsSQL reads for whom and of which kind pushes are, and when they were booked.
+const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at FROM {pushes} p WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
 // queueWaiting asks for what waits for recipients.
 func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]liveRow) {
@@ -39,11 +39,18 @@ const (
 	mostCanceled   = 20_000
 )
 
+// waits is a push that waits.
+type waits struct {
+	recipient string
+	kind      quota.Kind
+	createdAt time.Time
+}
+
 // cancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
 // locks of their recipients. It tells of each that it has canceled, and reports whether there may be more.
 func (s *Store) cancelSome(
 	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, waiting []liveRow,
-	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
+	unwanted func(waits) bool, canceled func(recipient string, l liveRow),
 ) (more bool, err error) {
 	pushes, n := s.layouts.pushes(), 0
 	count := func(recipient string, l liveRow) {
@@ -63,7 +70,7 @@ func (s *Store) cancelSome(
 // cancelIn is cancelSome for pushes of one table.
 func (s *Store) cancelIn(
 	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, table string, waiting []liveRow, of []int,
-	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
+	unwanted func(waits) bool, canceled func(recipient string, l liveRow),
 ) error {
 	rows := make(map[uuid.UUID]liveRow, len(of))
 	whose := make(map[uuid.UUID]string, len(of))
@@ -77,14 +84,13 @@ func (s *Store) cancelIn(
 	}
 	found, _ := c.Query(ctx, in(s.joining(kindsSQL), "{pushes}", table), ids, shardsOf(keys...))
 	var (
-		id        uuid.UUID
-		recipient string
-		kind      quota.Kind
-		chosen    []liveRow
+		id     uuid.UUID
+		p      waits
+		chosen []liveRow
 	)
-	_, err := pgx.ForEachRow(found, []any{(*[16]byte)(&id), &recipient, &kind.Channel, &kind.Category}, func() error {
-		if unwanted(recipient, kind) {
-			whose[id], chosen = recipient, append(chosen, rows[id])
+	_, err := pgx.ForEachRow(found, []any{(*[16]byte)(&id), &p.recipient, &p.kind.Channel, &p.kind.Category, &p.createdAt}, func() error {
+		if unwanted(p) {
+			whose[id], chosen = p.recipient, append(chosen, rows[id])
 		}
 		return nil
 	})
