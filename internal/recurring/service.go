@@ -191,7 +191,8 @@ func (c Change) apply(p push.Schedule, now time.Time) push.Schedule {
 	return n
 }
 
-// Next returns the next n times at which a schedule will happen, if it is not paused then, or fewer if it ends.
+// Next returns the next n times at which a schedule will happen, if it is not paused then, or fewer if it ends; none of one whose
+// zone is not known any more.
 func (s *Service) Next(ctx context.Context, tenant, id uuid.UUID, n int) ([]time.Time, error) {
 	p, err := s.store.Schedule(ctx, tenant, id)
 	if err != nil {
@@ -199,7 +200,7 @@ func (s *Service) Next(ctx context.Context, tenant, id uuid.UUID, n int) ([]time
 	}
 	times, err := timetable(&p)
 	if err != nil {
-		return nil, err
+		return nil, nil
 	}
 	after := s.now()
 	if p.Done.After(after) {

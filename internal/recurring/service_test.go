@@ -98,6 +98,9 @@ func TestChange_UnknownZone(t *testing.T) {
 	if p = b.change(p, recurring.Change{Paused: new(true)}); !p.Paused || p.NextAt.IsZero() {
 		t.Errorf("%+v", p)
 	}
+	if next, err := b.Next(t.Context(), p.Tenant, p.ID, 3); err != nil || len(next) != 0 {
+		t.Errorf("%v, %v", next, err)
+	}
 	_, err := b.Change(t.Context(), p.Tenant, p.ID, recurring.Change{Cron: new("@hourly")})
 	if wrong, ok := errors.AsType[invalid.FieldErrors](err); !ok || len(wrong) != 1 || wrong[0].Field != "time_zone" {
 		t.Errorf("an expression without a zone: %v", err)
