@@ -59,11 +59,21 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 			events = append(events, e)
 		}
 	}
+	of := make(map[uuid.UUID]*booking.Past, len(pushes))
 	for i := range pushes {
 		pastOf(&pushes[i], add)
+		of[pushes[i].ID] = &pushes[i]
 	}
 	for _, a := range attempts {
-		add(Event{At: a.StartedAt, Kind: Attempt, Push: a.Push, Channel: a.Channel, Category: a.Category, Reason: cmp.Or(a.Error, string(a.Outcome))})
+		e := Event{At: a.StartedAt, Kind: Attempt, Push: a.Push, Channel: a.Channel, Category: a.Category, Reason: cmp.Or(a.Error, string(a.Outcome))}
+		add(e)
+		if p := of[a.Push]; p != nil && a.Outcome != push.Delivered && a.Attempt <= lastWait(p) { // it was to be tried again
+			e.At, e.Kind = a.EndedAt, Deferred
+			if a.Attempt == lastWait(p) && p.NextAt.After(p.SendAt) {
+				e.SendAt = p.NextAt
+			}
+			add(e)
+		}
 	}
 	for _, text := range s.cache.Refusals(ctx, r) {
 		var e Event
@@ -77,7 +87,10 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 	return events, len(pushes) < MaxPast && len(attempts) < MaxPast, nil
 }
 
-// pastOf tells what has happened to a push, but for the attempts that have ended.
+// noPlace is the reason of what waited because its recipient had no place when it was due.
+const noPlace = "no place when it was due"
+
+// pastOf tells what has happened to a push, but for the attempts that have ended, and what followed from them.
 func pastOf(p *booking.Past, add func(Event)) {
 	of := Event{Push: p.ID, Channel: p.Channel, Category: p.Category}
 	tell := func(at time.Time, kind EventKind, sendAt time.Time, reason string) {
@@ -85,26 +98,48 @@ func pastOf(p *booking.Past, add func(Event)) {
 		e.At, e.Kind, e.SendAt, e.Reason = at, kind, sendAt, reason
 		add(e)
 	}
+	ended, waited := p.Status != push.Scheduled, p.NextAt.After(p.SendAt)
 	tell(p.CreatedAt, Booked, p.SendAt, "")
 	if p.SendAt.After(p.RequestedSendAt) {
-		tell(p.CreatedAt, Deferred, p.SendAt, "it was asked for at "+stamp(p.RequestedSendAt))
+		at := p.CreatedAt
+		if !ended && !waited && p.Attempts == 0 { // a later change is a move
+			at = p.UpdatedAt
+		}
+		tell(at, Deferred, p.SendAt, "it was asked for at "+stamp(p.RequestedSendAt))
+	}
+	if waited && lastWait(p) == 0 {
+		at := p.UpdatedAt
+		if ended { // since then it has changed; it was due at its send time
+			at = later(p.CreatedAt, p.SendAt)
+		}
+		tell(at, Deferred, p.NextAt, noPlace)
 	}
 	if !p.Started.IsZero() {
 		tell(p.Started, Attempt, time.Time{}, "")
-		return
 	}
-	switch p.Status {
-	case push.Scheduled:
-		if p.NextAt.After(p.SendAt) {
-			tell(p.UpdatedAt, Deferred, p.NextAt, p.LastError)
-		}
-	case push.Sent, push.Failed, push.Canceled, push.Expired:
+	if ended {
 		tell(p.UpdatedAt, EventKind(p.Status), time.Time{}, p.LastError)
 	}
 }
 
-// noteRefusal keeps that a push was refused for its recipient's sake, for the timeline. It does not wait.
-func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error) {
+// later returns the later one of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// lastWait returns the attempt after which a push waited for the last time; 0: after none.
+func lastWait(p *booking.Past) int {
+	if p.Attempts > 0 && (p.Status == push.Sent || p.Status == push.Failed) {
+		return p.Attempts - 1 // it has ended with the last one
+	}
+	return p.Attempts
+}
+
+// noteRefusal keeps that a push that was planned for a time was refused for its recipient's sake, for the timeline. It does not wait.
+func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o Options, err error) {
 	if err == nil || o.ValidateOnly {
 		return
 	}
@@ -113,7 +148,6 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error)
 		unwanted *OptedOut
 		capped   *booking.Capped
 		reason   string
-		sendAt   time.Time
 	)
 	switch {
 	case errors.As(err, &refusal):
@@ -121,11 +155,11 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error)
 		for i, v := range refusal.Violations {
 			names[i] = v.Rule.Name
 		}
-		reason, sendAt = "no place: "+strings.Join(names, ", "), refusal.SendAt
+		reason = "no place: " + strings.Join(names, ", ")
 	case errors.As(err, &unwanted):
-		reason, sendAt = booking.OptedOutReason, r.SendAt
+		reason = booking.OptedOutReason
 	case errors.As(err, &capped):
-		reason, sendAt = "the tenant's cap: "+capped.Cap, r.SendAt
+		reason = "the tenant's cap: " + capped.Cap
 	default:
 		return
 	}
