@@ -15,24 +15,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/zone"
 )
 
 const importPath = recipientsPath + "/import"
-
-// The bounds of what an import stores at once: others who book for the same recipients wait so long.
-const (
-	importLines = 500
-	importBytes = 1 << 20
-)
 
 // importErrors is how many faults an answer tells.
 const importErrors = 100
 
 // importMemory is for what is stored at once, and for the answer.
-const importMemory = 6 << 20
+const importMemory = 8 << 20
 
 // importAnswerTime is for the answer, whatever time the import took.
 const importAnswerTime = time.Minute
@@ -55,7 +47,7 @@ type importErrorView struct {
 // importFields are a line of NDJSON.
 var importFields = table[description]{schemaName: "RecipientLine", fields: append([]field[description]{
 	{"recipient", required, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "", "user-42"},
-}, descriptionFields.fields...)}
+}, descriptionFields...)}
 
 // memberOf names the members of a description.
 var memberOf = map[string]booking.Members{
@@ -69,11 +61,8 @@ type recipientImport struct {
 	ctx   context.Context
 	lines *lineReader
 	csv   *csvReader // nil: NDJSON
-	names []string   // of the columns
 
-	waiting []booking.Description // to be stored
-	at      map[string]int        // the place of a recipient in waiting
-	bytes   int
+	older, waiting portion // to be stored, in this order
 	importView
 }
 
@@ -93,7 +82,7 @@ func (a *api) importRecipients(c *call) error {
 	}
 	control := http.NewResponseController(c.w)
 	body := &patientReader{body: c.r.Body, control: control}
-	x := &recipientImport{api: a, c: c, ctx: c.w.whole, lines: newLineReader(body, asCSV), at: map[string]int{}}
+	x := &recipientImport{api: a, c: c, ctx: c.w.whole, lines: newLineReader(body, asCSV), older: newPortion(), waiting: newPortion()}
 	x.Errors = []importErrorView{}
 	if asCSV {
 		if err := x.header(); err != nil {
@@ -107,8 +96,10 @@ func (a *api) importRecipients(c *call) error {
 			return err
 		}
 	}
-	if err := x.store(); err != nil {
-		return err
+	for range 2 {
+		if err := x.store(); err != nil {
+			return err
+		}
 	}
 	_ = control.SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
 	return a.answer(c.w, http.StatusOK, x.importView)
@@ -156,138 +147,10 @@ func (x *recipientImport) header() error {
 	case !utf8.Valid(text):
 		bad.add("body.header", errEncoding.Error(), nil)
 	default:
-		line := string(text)
-		x.csv.header(line, x.svc.Channels(), &bad)
-		x.names, _ = splitRecord(line, x.csv.comma)
-		for i := range x.names {
-			x.names[i] = strings.TrimSpace(x.names[i])
-		}
+		x.csv.header(string(text), x.svc.Channels(), &bad)
+		x.lines.comma, x.lines.whole = x.csv.comma, x.csv.whole
 	}
 	return bad.err()
-}
-
-// line reads a line, and stores what was read when that is enough.
-func (x *recipientImport) line() error {
-	text, number, long, err := x.next()
-	if err != nil || len(text) == 0 && !long {
-		return err
-	}
-	bulkhead.Yield()
-	x.Rows++
-	var (
-		d     description
-		found fieldErrors
-	)
-	switch {
-	case long:
-		found.add("", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
-	case !utf8.Valid(text):
-		found.add("", errEncoding.Error(), nil)
-	case x.csv != nil:
-		x.csv.line(string(text), x.names, &d, &found)
-	default:
-		readImported(text, &d, &found)
-	}
-	switch {
-	case len(x.Errors) < importErrors:
-		x.checkDescription(d.Description, &found)
-	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(withoutZone(d.Description))) > 0: // nobody is told which zone is the nearest
-		found.add("", "is invalid", nil)
-	}
-	if len(found.list) > 0 {
-		x.reject(number, found)
-		return nil
-	}
-	return x.add(d.Description, len(text))
-}
-
-func withoutZone(d booking.Description) booking.Description {
-	d.TimeZone = ""
-	return d
-}
-
-// readImported reads a line of NDJSON.
-func readImported(text []byte, d *description, found *fieldErrors) {
-	readAgain(text, func(r *reader) {
-		importFields.read(r, d, found)
-		if r.end(); r.err != nil {
-			found.add("", r.err.Error(), nil)
-		}
-	})
-	d.Keep = booking.AllMembers
-	readAgain(text, func(r *reader) {
-		if r.peek() != '{' {
-			return
-		}
-		for name := range r.members {
-			d.Keep &^= memberOf[string(name)]
-			r.value()
-		}
-	})
-}
-
-// reject notes a line that is not stored.
-func (x *recipientImport) reject(number int, found fieldErrors) {
-	if x.Rejected++; len(x.Errors) == importErrors {
-		return
-	}
-	const told = 5
-	var message strings.Builder
-	for i, one := range found.list[:min(len(found.list), told)] {
-		if i > 0 {
-			message.WriteString("; ")
-		}
-		if one.Field != "" {
-			message.WriteString(one.Field + ": ")
-		}
-		message.WriteString(one.Message)
-	}
-	if more := len(found.list) - told; more > 0 {
-		fmt.Fprintf(&message, "; and %d more", more)
-	}
-	x.Errors = append(x.Errors, importErrorView{number, message.String()})
-}
-
-// add puts a description among those that are stored next. Of a recipient who comes twice, the later one counts.
-func (x *recipientImport) add(d booking.Description, bytes int) error {
-	if i, twice := x.at[d.Recipient]; twice && x.waiting[i].Keep != d.Keep { // each says something of its own
-		if err := x.store(); err != nil {
-			return err
-		}
-	}
-	if i, twice := x.at[d.Recipient]; twice {
-		x.waiting[i] = d
-		x.Updated++
-	} else {
-		x.at[d.Recipient] = len(x.waiting)
-		x.waiting = append(x.waiting, d)
-	}
-	if x.bytes += bytes; len(x.waiting) < importLines && x.bytes < importBytes {
-		return nil
-	}
-	return x.store()
-}
-
-// store stores what waits for it, in one transaction that holds the locks of these recipients.
-func (x *recipientImport) store() error {
-	if len(x.waiting) == 0 {
-		return nil
-	}
-	described, err := x.svc.Describe(x.ctx, x.c.caller.Tenant, x.waiting)
-	if err != nil {
-		return err
-	}
-	for i := range described {
-		if described[i].Created {
-			x.Created++
-		} else {
-			x.Updated++
-		}
-		x.Canceled += described[i].Pushes
-	}
-	clear(x.at)
-	x.waiting, x.bytes = x.waiting[:0], 0
-	return nil
 }
 
 func (a *api) importRoutes(s *spec) []operation {
@@ -298,12 +161,12 @@ func (a *api) importRoutes(s *spec) []operation {
 		description: "Describes a recipient by each line of CSV with a header, or of NDJSON (an object with the recipient and the members of a description), of any number. " +
 			"What the header, or a line, does not name is left as it was; an empty cell clears. The columns are " + strings.NewReplacer("<", "`<", ">", ">`").Replace(importColumns) +
 			"; several channels or categories in a cell are separated by spaces, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. " +
-			"Good lines are kept whatever is wrong with others. Of a recipient who comes twice, the last line counts. The import can be repeated.",
+			"Good lines are kept whatever is wrong with others. Of a recipient who comes twice within 500 lines, the last line alone counts; of one who comes again later, what that line does not name stays as the earlier one said. The import can be repeated.",
 		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,time_zone,address.sms,attribute.plan\nuser-42,Asia/Tokyo,+819012345678,gold\n"`)},
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
 		status: http.StatusOK, answer: "What became of the lines.",
-		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []importErrorView{{4, "time_zone there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
+		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []importErrorView{{4, "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -41,13 +42,16 @@ func (s *Service) clock(r *Request) time.Time {
 	return r.Now.UTC()
 }
 
-// Validate says all that Submit would find wrong with a request before it reads or books anything. Callers that found
-// other errors report them together with these.
-func (s *Service) Validate(ctx context.Context, tenant uuid.UUID, r Request) invalid.FieldErrors {
-	var bad invalid.FieldErrors
-	_, err := s.plan(ctx, tenant, r)
-	errors.As(err, &bad)
-	return bad
+// Validator returns what says all that Submit would find wrong with one of some requests before it reads or books anything. Callers
+// that found other errors report them together with these. What it has to know of recipients it reads for all of them at once.
+func (s *Service) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[*Request]) func(Request) invalid.FieldErrors {
+	known := standingsOf(all)
+	return func(r Request) invalid.FieldErrors {
+		var bad invalid.FieldErrors
+		_, err := s.planFor(ctx, tenant, r, s.cfg.Check, known)
+		errors.As(err, &bad)
+		return bad
+	}
 }
 
 // plan turns a request into a draft, or says all that is wrong with it.
@@ -57,7 +61,7 @@ func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (bookin
 
 // planFor is plan with another check of what the provider would refuse, or nil, and with what is known of recipients.
 func (s *Service) planFor(
-	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known standings,
+	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known *standings,
 ) (d booking.Draft, err error) {
 	now := s.clock(&r)
 	var bad invalid.FieldErrors
@@ -95,11 +99,9 @@ func (s *Service) planFor(
 		}
 	}
 	if len(bad) > 0 && len(noAddress) > 0 { // all that is wrong is said at once; if nothing else is, the decider looks
-		of, read := known[r.Recipient]
-		if !read {
-			if of, err = s.store.Standing(ctx, d.Recipient(), s.cfg.Policy); err != nil {
-				return d, err
-			}
+		of, err := s.standing(ctx, d.Recipient(), known)
+		if err != nil {
+			return d, err
 		}
 		if of.Person.Addresses[p.Channel] == "" {
 			bad = append(noAddress, bad...)
