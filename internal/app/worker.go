@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/pace"
@@ -50,7 +51,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	}
 	loops = []func(context.Context) error{
 		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
-		runner.Run, runsSweeper.Run,
+		runner.Run, runsSweeper.Run, campaign.NewSweeper(a.store, a.log).Run,
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)
