@@ -31,7 +31,11 @@ func (b *bundle) upload(id, text string, status int, problem ...string) reply {
 // counts are those of an upload.
 func counts(t *testing.T, r reply) string {
 	t.Helper()
-	return fmt.Sprint(r.at(t, "rows"), r.at(t, "accepted"), r.at(t, "duplicates"), r.at(t, "rejected"))
+	all := make([]any, 4)
+	for i, name := range []string{"rows", "accepted", "duplicates", "rejected"} {
+		all[i] = int(r.at(t, name).(float64))
+	}
+	return fmt.Sprint(all...)
 }
 
 // stored are the lines of the audience that a campaign has.
