@@ -28,6 +28,9 @@ type Draft struct {
 	Last   time.Time // quiet hours that defer move the push up to this one; zero: they refuse it
 	Show   bool      // the decision shows all bookings of the recipient that matter to what is sent from now on
 
+	// From and Until are times between which the view shows all that matters, whatever the decision needs; zero: nothing more.
+	From, Until time.Time
+
 	// NeedsAddress is for a channel that sends to an address: without one in the push, the recipient must have one.
 	NeedsAddress bool
 }
@@ -125,6 +128,12 @@ func (o Order) Around(t Terms, d Draft) quota.View {
 		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
 	v.Widen(v.From, last.Add(reach))
+	if !d.Until.IsZero() {
+		v.Widen(d.From.Add(-reach), d.Until.Add(reach))
+		if o.CapUsage.limitsDays() {
+			v.Widen(DayOf(d.From).Begin().Add(-time.Nanosecond), (DayOf(d.Until) + 1).Begin())
+		}
+	}
 	if d.Show {
 		v.Widen(o.Now.Add(-reach-showMargin), EndOfTime)
 	}

@@ -71,16 +71,6 @@ func (r *Rule) breaks(line *Timeline, t time.Time) bool {
 // free. A rule is named once, also if its reserved places are in the way too. Bookings further than [Reach] from t make
 // no difference.
 func (p Policy) Violations(line Timeline, t time.Time) []Violation {
-	return p.violations(line, t, MaxConflicts)
-}
-
-// InTheWay is Violations with all conflicts, however many there are.
-func (p Policy) InTheWay(line Timeline, t time.Time) []Violation {
-	return p.violations(line, t, line.Len())
-}
-
-// violations is Violations with so many conflicts of each rule at most.
-func (p Policy) violations(line Timeline, t time.Time, most int) []Violation {
 	var violations []Violation
 	for i := range p {
 		r := &p[i]
@@ -89,7 +79,7 @@ func (p Policy) violations(line Timeline, t time.Time, most int) []Violation {
 		}
 		if r.breaks(&line, t) {
 			v := Violation{Rule: *r}
-			v.Conflicts, v.Omitted = r.conflicts(line, t, most)
+			v.Conflicts, v.Omitted = r.conflicts(line, t)
 			violations = append(violations, v)
 		}
 	}
@@ -99,7 +89,7 @@ func (p Policy) violations(line Timeline, t time.Time, most int) []Violation {
 // conflicts returns the bookings that fill the period of t, or those of all runs that block t: the nearest ones, and how
 // many others there are. Nothing lies between them that is not one of them: a run on one side of t still blocks
 // it when it is moved towards t.
-func (r *Rule) conflicts(line Timeline, t time.Time, most int) (nearest []Booking, omitted int) {
+func (r *Rule) conflicts(line Timeline, t time.Time) (nearest []Booking, omitted int) {
 	if r.places() == 0 {
 		return nil, 0
 	}
@@ -109,7 +99,7 @@ func (r *Rule) conflicts(line Timeline, t time.Time, most int) (nearest []Bookin
 		runs := r.runs(all.at)
 		all = all.part(runs.firstFull(), runs.lastFull()+runs.places)
 	}
-	low, high = all.nearest(t, most)
+	low, high = all.nearest(t, MaxConflicts)
 	nearest = all.part(low, high).Bookings()
 	slices.SortFunc(nearest, func(a, b Booking) int {
 		return cmp.Or(a.At.Compare(b.At), slices.Compare(a.ID[:], b.ID[:]))

@@ -1,7 +1,6 @@
 package quota_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -34,23 +33,6 @@ func TestFreeAt_Oracle(t *testing.T) {
 	})
 	if free < 200 || taken < 200 {
 		t.Errorf("%d free and %d taken: nothing was tested", free, taken)
-	}
-}
-
-// TestInTheWay_All: unlike Violations, it names all conflicts.
-func TestInTheWay_All(t *testing.T) {
-	t.Parallel()
-	var line quota.Timeline
-	for i := range 150 {
-		line = line.Insert(booking(i, noon.Add(time.Duration(i)*time.Second)))
-	}
-	p := quota.Policy{{Name: "per-day", Limit: 150, Window: 24 * time.Hour}}
-	few, all := p.Violations(line, noon), p.InTheWay(line, noon)
-	if len(few[0].Conflicts) != quota.MaxConflicts || few[0].Omitted != 50 || len(all[0].Conflicts) != 150 || all[0].Omitted != 0 {
-		t.Errorf("%d and %d, then %d and %d", len(few[0].Conflicts), few[0].Omitted, len(all[0].Conflicts), all[0].Omitted)
-	}
-	if !slices.EqualFunc(all[0].Conflicts, line.Bookings(), func(a, b quota.Booking) bool { return a.ID == b.ID }) {
-		t.Error("not all of them")
 	}
 }
 
