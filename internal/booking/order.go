@@ -28,6 +28,9 @@ type Draft struct {
 	Last   time.Time // quiet hours that defer move the push up to this one; zero: they refuse it
 	Show   bool      // the decision shows all bookings of the recipient that matter to what is sent from now on
 
+	// LookOnly is for a draft whose view alone is asked for. It is not decided.
+	LookOnly bool
+
 	// From and Until are times between which the view shows all that matters, whatever the decision needs; zero: nothing more.
 	From, Until time.Time
 
@@ -49,6 +52,7 @@ const (
 	OptedOut                 // the recipient does not want it
 	NoAddress                // neither the push nor the recipient has an address for its channel
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
+	Undecided                // it is only looked at
 )
 
 // Decision is what was decided about one draft.

@@ -36,6 +36,9 @@ func NewStarts(from time.Time, usage *CapUsage) *Starts {
 	return s
 }
 
+// First is the first of the starts.
+func (s *Starts) First() time.Time { return s.first }
+
 // Widen has the view of a draft show what the starts need. It is so far behind the first send time of the campaign.
 func (s *Starts) Widen(d *Draft, behind time.Duration) {
 	d.From = s.first.Add(behind)
