@@ -57,7 +57,7 @@ func TestBody_NullMembers(t *testing.T) {
 			path = "/v1/schedules/" + schedule
 		}
 		if strings.HasPrefix(path, "/v1/campaigns/") {
-			path = "/v1/campaigns/" + campaign
+			path = strings.ReplaceAll(op.Path, "{id}", campaign)
 		}
 		var whole any
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {
