@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -172,6 +173,7 @@ func join(rules []string) string {
 
 // writeChunk stores the granted pushes and what became of the lines, and commits, in one exchange.
 func (s *Store) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, done *CampaignChunkDone, granted []booking.Grant, pushes parts) error {
+	failpoint.Hit(failpoint.CampaignDecided)
 	b := &pgx.Batch{}
 	if len(granted) > 0 {
 		queueInsert(b, granted, pushes)
@@ -188,5 +190,7 @@ func (s *Store) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 		b.Queue(countedSQL, [16]byte(o.Campaign.ID), a.booked, a.deferred, a.refused, a.optedOut, a.invalid, a.dropped)
 	}
 	b.Queue(`commit`)
-	return c.SendBatch(ctx, b).Close()
+	res := c.SendBatch(ctx, b)
+	failpoint.Hit(failpoint.ChunkCommitting)
+	return res.Close()
 }
