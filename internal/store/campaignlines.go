@@ -15,10 +15,14 @@ import (
 
 // undecidedSQL reads the next recipients of a campaign that are not decided. The statement that locks them comes behind the one
 // that locks their campaign: so none of them is decided meanwhile.
-const undecidedSQL = `
-	SELECT recipient_key, recipient, line, address, variables FROM campaign_recipients
+var undecidedSQL, undecidedPlacesSQL = undecided(`recipient_key, recipient, line, address, variables`), undecided(`recipient_key, recipient`)
+
+func undecided(columns string) string {
+	return `
+	SELECT ` + columns + ` FROM campaign_recipients
 	WHERE {shard} audience_id = $1 AND shard BETWEEN $2 AND $3 AND (shard, recipient_key, recipient) > ($4, $5, $6) AND outcome IS NULL
 	ORDER BY shard, recipient_key, recipient LIMIT $7`
+}
 
 // chunkLines reads the lines of a chunk, and says whether there are more.
 func (s *Store) chunkLines(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, lock bool) (lines []CampaignDecided, more bool, err error) {
