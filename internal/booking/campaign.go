@@ -6,6 +6,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// CampaignCanceledReason is the last error of a push that was canceled with its campaign.
+const CampaignCanceledReason = "campaign-canceled"
+
 // OfCampaign says what a decision means for a recipient of a campaign: [push.OutcomeScheduled] for one that is booked, and else
 // why it is not, by the names of the API's problems or as what is invalid, and the rules or the cap in the way.
 func (v *Decision) OfCampaign() (outcome push.CampaignOutcome, reason string, rules []string) {

@@ -3,7 +3,6 @@ package campaign_test
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"slices"
 	"testing"
@@ -22,8 +21,6 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
-
 // bundle is campaigns on a real server.
 type bundle struct {
 	*campaign.Simulator
@@ -32,12 +29,6 @@ type bundle struct {
 	pushes *schedule.Service
 	parse  campaign.Template
 }
-
-type nobody struct{}
-
-func (nobody) Wake(int64, time.Time, time.Duration) {}
-func (nobody) Submitted(string, string)             {}
-func (nobody) CacheAnswered(string)                 {}
 
 func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 	t.Helper()
@@ -48,7 +39,7 @@ func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	b.pushes = schedule.New(b.store, nil, nobody{}, slog.New(slog.DiscardHandler), nobody{}, time.Now, schedule.Config{
+	b.pushes = schedule.New(b.store, nil, deaf{}, quiet, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	b.Simulator = campaign.NewSimulator(b.store, b.pushes, campaign.SimulatorConfig{

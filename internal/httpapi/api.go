@@ -65,6 +65,7 @@ type api struct {
 	cfg      Config
 	encoders *encoders
 	memory   memory
+	exports  *bulkhead.Bulkhead[uuid.UUID] // that go on
 
 	router     *chi.Mux
 	huma       huma.API
@@ -90,7 +91,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	a := &api{
 		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux(),
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), exports: newExports(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

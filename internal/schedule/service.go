@@ -50,6 +50,9 @@ type Config struct {
 	// Shadows counts what shadow rules would have refused; nil: nobody does.
 	Shadows *Shadows
 
+	// Refusals counts pushes that were refused; nil: nobody does.
+	Refusals *Refusals
+
 	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
@@ -64,6 +67,7 @@ type pushStore interface {
 	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
 	Attributes(ctx context.Context, tenant uuid.UUID, ids []string) (map[string]json.RawMessage, error)
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
+	recordReader
 }
 
 // booker changes what is booked. Its decisions are those of a [booking.Decider] under the recipients' locks.
@@ -116,8 +120,14 @@ func (s *Service) wake(p *push.Push) {
 	if p.Status != push.Scheduled {
 		return
 	}
-	if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon+margin {
-		s.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
+	s.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, p.NextAt.Sub(p.UpdatedAt))
+}
+
+// Wake has workers look at the lane of a recipient of whom a push is due at a time, in so long, unless that is beyond the
+// horizon.
+func (s *Service) Wake(recipientKey int64, at time.Time, in time.Duration) {
+	if in < s.cfg.Horizon+margin {
+		s.waker.Wake(recipientKey, at, in)
 	}
 }
 

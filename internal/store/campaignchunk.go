@@ -114,17 +114,13 @@ func (s *Store) BookCampaignChunk(ctx context.Context, o CampaignChunk) (done Ca
 func (s *Store) TryCampaignChunk(ctx context.Context, o CampaignChunk) (done CampaignChunkDone, err error) {
 	for {
 		err = s.read(ctx, o.Campaign.Tenant, func(ctx context.Context, c reader) error {
-			b := &pgx.Batch{}
-			b.Queue(`begin isolation level read committed`)
-			b.Queue(readSettingsSQL, milliseconds(s.cfg.ReadTimeout))
-			if err := c.conn.SendBatch(ctx, b).Close(); err != nil {
+			return pgx.BeginTxFunc(ctx, c.conn, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, readSettingsSQL, milliseconds(s.cfg.ReadTimeout)); err != nil {
+					return err
+				}
+				done, err = s.campaignChunk(ctx, c.conn, &o, false)
 				return err
-			}
-			if done, err = s.campaignChunk(ctx, c.conn, &o, false); err != nil {
-				return err
-			}
-			_, err = c.conn.Exec(ctx, `commit`)
-			return err
+			})
 		})
 		if !errors.Is(err, errCrowded) {
 			return done, err

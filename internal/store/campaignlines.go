@@ -9,15 +9,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // undecidedSQL reads the next recipients of a campaign that are not decided. The statement that locks them comes behind the one
 // that locks their campaign: so none of them is decided meanwhile.
-const undecidedSQL = `
-	SELECT recipient_key, recipient, line, address, variables FROM campaign_recipients
+var undecidedSQL, undecidedPlacesSQL = undecided(`recipient_key, recipient, line, address, variables`), undecided(`recipient_key, recipient`)
+
+func undecided(columns string) string {
+	return `
+	SELECT ` + columns + ` FROM campaign_recipients
 	WHERE {shard} audience_id = $1 AND shard BETWEEN $2 AND $3 AND (shard, recipient_key, recipient) > ($4, $5, $6) AND outcome IS NULL
 	ORDER BY shard, recipient_key, recipient LIMIT $7`
+}
 
 // chunkLines reads the lines of a chunk, and says whether there are more.
 func (s *Store) chunkLines(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, lock bool) (lines []CampaignDecided, more bool, err error) {
@@ -170,8 +175,28 @@ func join(rules []string) string {
 	return text
 }
 
+// refusedOf counts the recipients of a chunk that were refused, and by which rules.
+func refusedOf(c *push.Campaign, done *CampaignChunkDone) (counts []push.RefusedCount) {
+	all := map[string]int{}
+	for i := range done.Decided {
+		outcome, _, rules := done.Decided[i].Outcome()
+		if outcome != push.OutcomeRefused && outcome != push.OutcomeOptedOut {
+			continue
+		}
+		all[""]++
+		for _, rule := range rules {
+			all[rule]++
+		}
+	}
+	for rule, n := range all {
+		counts = append(counts, push.RefusedCount{Tenant: c.Tenant, Hour: done.Now, Channel: c.Channel, Category: c.Category, Campaign: c.ID, Rule: rule, Pushes: n})
+	}
+	return counts
+}
+
 // writeChunk stores the granted pushes and what became of the lines, and commits, in one exchange.
 func (s *Store) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, done *CampaignChunkDone, granted []booking.Grant, pushes parts) error {
+	failpoint.Hit(failpoint.CampaignDecided)
 	b := &pgx.Batch{}
 	if len(granted) > 0 {
 		queueInsert(b, granted, pushes)
@@ -185,8 +210,11 @@ func (s *Store) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 		}
 		b.Queue(s.joining(decidedSQL), [16]byte(o.Campaign.Audience), shardsOf(a.keys...), a.keys, a.recipients, a.outcomes, a.pushes, a.requested,
 			a.reasons, a.rules, a.conflicts, done.Now)
+		queueRefused(b, refusedOf(&o.Campaign, done))
 		b.Queue(countedSQL, [16]byte(o.Campaign.ID), a.booked, a.deferred, a.refused, a.optedOut, a.invalid, a.dropped)
 	}
 	b.Queue(`commit`)
-	return c.SendBatch(ctx, b).Close()
+	res := c.SendBatch(ctx, b)
+	failpoint.Hit(failpoint.ChunkCommitting)
+	return res.Close()
 }

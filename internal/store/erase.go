@@ -80,7 +80,7 @@ type erasure struct {
 func (s *Store) Erase(ctx context.Context, who quota.Recipient) (booking.Erased, error) {
 	key := push.RecipientKey(who.Tenant, who.ID)
 	e := &erasure{Store: s, who: who, key: key, shards: shardsOf(key)}
-	for _, step := range []func(context.Context) error{e.schedules, e.description, e.waiting, e.pushes, e.waiting, e.sends} {
+	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.description, e.waiting, e.pushes, e.waiting, e.sends} {
 		if err := step(ctx); err != nil {
 			return e.Erased, err
 		}
