@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/health"
@@ -51,6 +52,7 @@ type App struct {
 	refusals     *schedule.Refusals
 	pushes       *schedule.Service
 	schedules    *recurring.Service
+	campaigns    *campaign.Service
 	neighbours   *bulkhead.Neighbours[uuid.UUID]
 	computing    *bulkhead.Computing[uuid.UUID]
 	stopping     atomic.Bool // the program has been told to stop
@@ -112,8 +114,13 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Shadows:    a.shadows,
 		Refusals:   a.refusals,
 		Neighbours: a.neighbours,
+		Computing:  a.computing,
 	})
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
+	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{
+		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience,
+		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check,
+	})
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
@@ -145,6 +152,7 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
 		Schedules: a.schedules,
+		Campaigns: a.campaigns,
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),
@@ -166,7 +174,7 @@ func (a *App) handler() http.Handler {
 
 // gauges are those of every program.
 func (a *App) gauges() telemetry.Gauges {
-	return telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
+	return telemetry.Gauges{Backlog: a.store.Backlog, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
 }
 
 // RunAPI serves the API on the configured address until ctx ends, and then for as long as HTTP.Drain says; requests

@@ -79,6 +79,9 @@ func NewDecider(s Snapshot) *Decider {
 	return x
 }
 
+// Now is when the snapshot was taken.
+func (x *Decider) Now() time.Time { return x.now }
+
 // know notes what an Idempotency-Key has made, for drafts that ask for it again.
 func (x *Decider) know(k Keyed) {
 	r := x.requests[k.Key]
@@ -129,6 +132,9 @@ func (x *Decider) Book(o Order) []Decision {
 // book decides one draft: a request that was seen before, its send time, a later free time, or none.
 func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision {
 	p, view := d.Push, x.views.View(d.Recipient())
+	if d.LookOnly {
+		return Decision{Outcome: Undecided}
+	}
 	if r := x.requests[p.IdempotencyID]; r != nil {
 		if r.tenant != p.Tenant || !bytes.Equal(r.hash, p.IdempotencyHash) {
 			return Decision{Outcome: KeyReused}

@@ -44,6 +44,16 @@ const (
 	OccurrenceSubmitted Point = "occurrence.submitted" // and not on record
 	OccurrenceRecorded  Point = "occurrence.recorded"  // written, and not committed
 	OccurrenceDone      Point = "occurrence.done"      //
+
+	CampaignActed    Point = "campaign.acted"    // started, paused, resumed or canceled, and not committed
+	CampaignDecided  Point = "campaign.decided"  // recipients of a chunk, under the locks
+	ChunkCommitting  Point = "chunk.committing"  //
+	ChunkCommitted   Point = "chunk.committed"   // neither cache nor queue know
+	CampaignBooked   Point = "campaign.booked"   // all recipients are decided, and the campaign is not running
+	CampaignParked   Point = "campaign.parked"   // some pushes of one that is paused, not committed
+	CampaignUnparked Point = "campaign.unparked" // some pushes of one that goes on, and the queue does not know
+	CampaignWithdrew Point = "campaign.withdrew" // some pushes of one that is canceled; the cache does not know
+	CampaignSettled  Point = "campaign.settled"  // told, or ended, and not committed
 )
 
 // Points lists all points.
@@ -53,4 +63,5 @@ var Points = []Point{
 	ClaimLocked, ClaimCommitting, ClaimCommitted, SendWritten, SendAnswered, FinishWriting, FinishCommitted,
 	ReapFound, ReapDone, ExpireCommitted,
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
+	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
 }

@@ -1,16 +1,13 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,8 +17,6 @@ import (
 
 const importPath = recipientsPath + "/import"
 
-// importErrors is how many faults an answer tells.
-const importErrors = 100
 
 // importMemory is for what is stored at once, and for the answer.
 const importMemory = 8 << 20
@@ -31,17 +26,12 @@ const importAnswerTime = time.Minute
 
 // importView is what became of an import.
 type importView struct {
-	Rows     int               `json:"rows" doc:"Lines but for the header and empty ones: created, updated and rejected."`
-	Created  int               `json:"created" doc:"Recipients that were not known before."`
-	Updated  int               `json:"updated" doc:"Recipients that were known before, from an earlier line too."`
-	Rejected int               `json:"rejected"`
-	Canceled int               `json:"canceled" doc:"Scheduled pushes that were canceled, because their recipients do not want them."`
-	Errors   []importErrorView `json:"errors" doc:"Those of the first hundred rejected lines."`
-}
-
-type importErrorView struct {
-	Line    int    `json:"line" doc:"Where the line begins; the header is line 1."`
-	Message string `json:"message"`
+	Rows     int         `json:"rows" doc:"Lines but for the header and empty ones: created, updated and rejected."`
+	Created  int         `json:"created" doc:"Recipients that were not known before."`
+	Updated  int         `json:"updated" doc:"Recipients that were known before, from an earlier line too."`
+	Rejected int         `json:"rejected"`
+	Canceled int         `json:"canceled" doc:"Scheduled pushes that were canceled, because their recipients do not want them."`
+	Errors   []lineFault `json:"errors" doc:"Those of the first hundred rejected lines."`
 }
 
 // importFields are a line of NDJSON.
@@ -57,9 +47,8 @@ var memberOf = map[string]booking.Members{
 // recipientImport is an import under way.
 type recipientImport struct {
 	*api
+	*lineFile
 	c     *call
-	ctx   context.Context
-	lines *lineReader
 	csv   *csvReader // nil: NDJSON
 
 	older, waiting portion // to be stored, in this order
@@ -80,12 +69,9 @@ func (a *api) importRecipients(c *call) error {
 	if err := c.reserve(importMemory); err != nil {
 		return err
 	}
-	control := http.NewResponseController(c.w)
-	body := &patientReader{body: c.r.Body, control: control}
-	x := &recipientImport{api: a, c: c, ctx: c.w.whole, lines: newLineReader(body, asCSV), older: newPortion(), waiting: newPortion()}
-	x.Errors = []importErrorView{}
+	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), older: newPortion(), waiting: newPortion()}
 	if asCSV {
-		if err := x.header(); err != nil {
+		if err := x.readHeader(); err != nil {
 			return err
 		}
 	}
@@ -101,7 +87,8 @@ func (a *api) importRecipients(c *call) error {
 			return err
 		}
 	}
-	_ = control.SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
+	x.Rows, x.Rejected, x.Errors = x.rows, x.rejected, x.faults
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
 	return a.answer(c.w, http.StatusOK, x.importView)
 }
 
@@ -116,38 +103,16 @@ func importMedia(h http.Header) (asCSV bool, err error) {
 	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, without a Content-Encoding"}
 }
 
-// next reads the next line. A body that breaks off is a fault of the request.
-func (x *recipientImport) next() (text []byte, number int, long bool, err error) {
-	text, number, long, err = x.lines.line()
-	if err != nil && !errors.Is(err, io.EOF) {
-		if gone := x.ctx.Err(); gone != nil {
-			return text, number, long, gone
-		}
-		bad := malformed(fmt.Sprintf("could not be read to its end; %d lines before line %d were read, and may be stored", x.Rows, number))
-		return text, number, long, bad
-	}
-	return text, number, long, err
-}
-
-// header reads the first line of CSV. That of Excel may say what separates the columns.
-func (x *recipientImport) header() error {
+// readHeader reads the first line of CSV.
+func (x *recipientImport) readHeader() error {
 	var bad fieldErrors
-	text, _, long, err := x.next()
-	if err == nil && !long && len(text) == 5 && strings.HasPrefix(strings.ToLower(string(text)), "sep=") {
-		text, _, long, err = x.next()
+	line, err := x.header("the columns are: "+importColumns, &bad)
+	if err != nil {
+		return err
 	}
 	x.csv = &csvReader{}
-	switch {
-	case errors.Is(err, io.EOF):
-		bad.add("body.header", "is missing; the columns are: "+importColumns, nil)
-	case err != nil:
-		return err
-	case long:
-		bad.add("body.header", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
-	case !utf8.Valid(text):
-		bad.add("body.header", errEncoding.Error(), nil)
-	default:
-		x.csv.header(string(text), x.svc.Channels(), &bad)
+	if len(bad.list) == 0 {
+		x.csv.header(line, x.svc.Channels(), &bad)
 		x.lines.comma, x.lines.whole = x.csv.comma, x.csv.whole
 	}
 	return bad.err()
@@ -167,6 +132,6 @@ func (a *api) importRoutes(s *spec) []operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
 		status: http.StatusOK, answer: "What became of the lines.",
-		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []importErrorView{{4, "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
+		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lineFault{{4, "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }

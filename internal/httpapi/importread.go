@@ -1,10 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/zone"
@@ -12,28 +8,24 @@ import (
 
 // line reads a line, and stores what was read when that is enough.
 func (x *recipientImport) line() error {
-	text, number, long, err := x.next()
-	if err != nil || len(text) == 0 && !long {
-		return err
-	}
-	bulkhead.Yield()
-	x.Rows++
 	var (
 		d     description
 		found fieldErrors
 	)
+	text, number, err := x.record(&found)
+	if err != nil {
+		return err
+	}
+	bulkhead.Yield()
 	switch {
-	case long:
-		found.add("", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
-	case !utf8.Valid(text):
-		found.add("", errEncoding.Error(), nil)
+	case len(found.list) > 0:
 	case x.csv != nil:
 		x.csv.line(string(text), &d, &found)
 	default:
 		readImported(text, &d, &found)
 	}
 	switch {
-	case len(x.Errors) < importErrors:
+	case len(x.faults) < mostFaults:
 		faults := x.svc.CheckDescription(d.Description)
 		for i := range faults {
 			faults[i].Field = x.named(faults[i].Field)
@@ -80,26 +72,4 @@ func readImported(text []byte, d *description, found *fieldErrors) {
 			r.value()
 		}
 	})
-}
-
-// reject notes a line that is not stored.
-func (x *recipientImport) reject(number int, found fieldErrors) {
-	if x.Rejected++; len(x.Errors) == importErrors {
-		return
-	}
-	const told = 5
-	var message strings.Builder
-	for i, one := range found.list[:min(len(found.list), told)] {
-		if i > 0 {
-			message.WriteString("; ")
-		}
-		if one.Field != "" {
-			message.WriteString(one.Field + ": ")
-		}
-		message.WriteString(one.Message)
-	}
-	if more := len(found.list) - told; more > 0 {
-		fmt.Fprintf(&message, "; and %d more", more)
-	}
-	x.Errors = append(x.Errors, importErrorView{number, message.String()})
 }

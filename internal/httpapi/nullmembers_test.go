@@ -19,7 +19,7 @@ func TestBody_NullMembers(t *testing.T) {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	// What examples leave out, so that every member of every schema is there.
 	more := map[string]string{
-		"submit-push": `{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
+		"submit-push": `{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 			"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}`,
 		"take-limits":   `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"token_bucket","limit":5,"per":"1s","burst":3,"refill":"interval"},{"key":"k","algorithm":"fixed_window","limit":5,"per":"1s","aligned":true},{"key":"k","algorithm":"sliding_window","limit":5,"per":"1s","precision":"100ms"}]}`,
 		"refund-limits": `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"leaky_bucket","limit":5,"per":"1s"}]}`,
@@ -30,14 +30,17 @@ func TestBody_NullMembers(t *testing.T) {
 			"categories":{"c":{"bypass":true,"counts":true,"reserve":{"a":1}}},
 			"quiet_hours":[{"name":"q","from":"22:00","until":"08:00","days":["mon"],"zone":"UTC","channels":["sms"],"categories":["c"],"action":"defer"}]}`,
 		"create-schedule": `{"name":"n","cron":"@daily","time_zone":"UTC","campaign":null,"catch_up":"last","paused":true,"until":"LATER",
-			"push":{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
+			"push":{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 				"expires_at":"LATER","expires_after":"4h","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}}`,
 		"put-recipient": `{"recipient":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","time_zone":"UTC","addresses":{"push":"t"},"opt_outs":{"all":false,"channels":["push"],"categories":["c"]},
 			"limits":[{"rule":"r","limit":1}],"attributes":{"a":1},"created_at":"SOON","updated_at":"SOON"}`,
+		"create-campaign": `{"name":"n","channel":"push","category":"c","send_at":"SOON","spread":"30m","on_conflict":"defer","latest":"LATER","expires_after":"4h",
+			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
-	more["change-schedule"] = more["create-schedule"]
+	more["change-schedule"], more["change-campaign"] = more["create-schedule"], more["create-campaign"]
+	campaign := b.send("POST", "/v1/campaigns", `{"message":{}}`).must(t, 201).at(t, "id").(string)
 	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"r","message":{}}}`).must(t, 201).at(t, "id").(string)
 	bodies, nulls := 0, 0
 	for _, op := range a.operations {
@@ -54,6 +57,9 @@ func TestBody_NullMembers(t *testing.T) {
 		path := strings.ReplaceAll(op.Path, "{id}", "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01")
 		if strings.HasPrefix(path, "/v1/schedules/") {
 			path = "/v1/schedules/" + schedule
+		}
+		if strings.HasPrefix(path, "/v1/campaigns/") {
+			path = strings.ReplaceAll(op.Path, "{id}", campaign)
 		}
 		var whole any
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {

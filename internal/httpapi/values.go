@@ -45,7 +45,7 @@ func (v value[T]) orNull(absent func(to *T)) value[T] {
 			schema = new(*s.schemas.SchemaFromRef(ref))
 			delete(s.schemas.Map(), strings.TrimPrefix(ref, schemaPrefix))
 		}
-		schema.Type = "" // its format is that of a string
+		schema.Type, schema.Enum = "", nil // its format is that of a string
 		return schema
 	}
 	v.json = func(to *T, raw []byte, name string, errs *fieldErrors) string {

@@ -22,10 +22,17 @@ type Request struct {
 	Recipient, Channel, Category, To string
 	Message, Metadata                json.RawMessage
 
+	// Template says that the strings of the message are templates in Liquid. They know the variables, a JSON object or nil, and the
+	// attributes of the recipient.
+	Template  bool
+	Variables json.RawMessage
+
 	SendAt    time.Time // zero: LocalTime, or now
 	LocalTime time.Time // see [When]
 	TimeZone  string    // of LocalTime
 	ExpiresAt time.Time // zero: it follows from the time to live
+
+	Behind time.Duration // see [When]
 
 	TTL    time.Duration // how long after its send time it expires; 0: the default
 	Defer  bool          // a conflict moves it to the next free time
@@ -48,18 +55,25 @@ func (s *Service) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[
 	known := standingsOf(all)
 	return func(r Request) invalid.FieldErrors {
 		var bad invalid.FieldErrors
-		_, err := s.planFor(ctx, tenant, r, s.cfg.Check, known)
+		_, err := s.planRendered(ctx, tenant, r, known)
 		errors.As(err, &bad)
 		return bad
 	}
 }
 
-// plan turns a request into a draft, or says all that is wrong with it.
-func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
-	return s.planFor(ctx, tenant, r, s.cfg.Check, nil)
+// Draft turns a request for a recipient, of whom this is known, into what is to be booked. Its errors are
+// [invalid.FieldErrors]: it reads nothing.
+func (s *Service) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
+	return s.planFor(context.Background(), tenant, r, s.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
 }
 
-// planFor is plan with another check of what the provider would refuse, or nil, and with what is known of recipients.
+// plan turns a request into a draft, or says all that is wrong with it.
+func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
+	return s.planRendered(ctx, tenant, r, nil)
+}
+
+// planFor is plan, for what is no template, with another check of what the provider would refuse, or nil, and with what is known of
+// recipients.
 func (s *Service) planFor(
 	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known *standings,
 ) (d booking.Draft, err error) {

@@ -44,6 +44,9 @@ type Config struct {
 	// busy by looking at recipients with very many bookings; nil: each is taken to be alone.
 	Neighbours *bulkhead.Neighbours[uuid.UUID]
 
+	// Computing has turns at rendering templates; nil: there is always one.
+	Computing *bulkhead.Computing[uuid.UUID]
+
 	// Shadows counts what shadow rules would have refused; nil: nobody does.
 	Shadows *Shadows
 
@@ -62,6 +65,7 @@ type pushStore interface {
 	recipientStore
 	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
+	Attributes(ctx context.Context, tenant uuid.UUID, ids []string) (map[string]json.RawMessage, error)
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
 	recordReader
 }
@@ -116,8 +120,14 @@ func (s *Service) wake(p *push.Push) {
 	if p.Status != push.Scheduled {
 		return
 	}
-	if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon+margin {
-		s.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
+	s.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, p.NextAt.Sub(p.UpdatedAt))
+}
+
+// Wake has workers look at the lane of a recipient of whom a push is due at a time, in so long, unless that is beyond the
+// horizon.
+func (s *Service) Wake(recipientKey int64, at time.Time, in time.Duration) {
+	if in < s.cfg.Horizon+margin {
+		s.waker.Wake(recipientKey, at, in)
 	}
 }
 

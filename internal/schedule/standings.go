@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
 
@@ -17,19 +18,25 @@ type standings struct {
 	toRead [][]string // ids
 	read   map[string]booking.Standing
 	err    error
+
+	rendered   []string                   // ids of those whose messages are templates
+	attributes map[string]json.RawMessage // of these, once they were read
 }
 
 // standingsOf are those of the recipients of some requests.
 func standingsOf(all iter.Seq[*Request]) *standings {
-	var zones, addresses []string
+	var zones, addresses, rendered []string
 	for r := range all {
+		if r.Template {
+			rendered = append(rendered, r.Recipient)
+		}
 		if !r.LocalTime.IsZero() && r.TimeZone == "" {
 			zones = append(zones, r.Recipient)
 		} else if r.To == "" {
 			addresses = append(addresses, r.Recipient)
 		}
 	}
-	return &standings{toRead: [][]string{zones, addresses}, read: map[string]booking.Standing{}}
+	return &standings{toRead: [][]string{zones, addresses}, read: map[string]booking.Standing{}, rendered: rendered}
 }
 
 // standing returns what is known of a recipient. It asks about this one alone if none are known.

@@ -111,10 +111,12 @@ func (e *erasure) steps() []func(context.Context) error {
 
 // begin deletes what was said of the recipient. What is booked later is of one who comes back.
 func (e *erasure) begin(ctx context.Context) error {
-	if err := e.schedules(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.description} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	return e.description(ctx)
+	return nil
 }
 
 // schedules deletes those that are for the recipient. It waits for occurrences that are submitted now, and takes no lock of the

@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+func (a *api) campaignRoutes(s *spec) []operation {
+	draft := campaignViewOf(exampleCampaign(push.CampaignDraft))
+	return []operation{{
+		id: "create-campaign", method: http.MethodPost, path: campaignsPath, tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.createCampaign,
+		summary: "Draft a campaign",
+		description: "Makes a draft: one message, for everybody in an audience that is sent next. Nothing is booked before it is started.\n\n" +
+			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same campaign, for as long as there is one.",
+		params: []*huma.Param{idempotencyKey()}, body: campaignFields.body(s, exampleNewCampaign()),
+		status: http.StatusCreated, answer: "The draft.", example: draft, problems: []kind{tooManyCampaigns, keyReused},
+		finish: func(all map[string]*huma.Response) {
+			addHeader(all["201"], "Location", "The path of the campaign.")
+			addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made the campaign.")
+		},
+	}, {
+		id: "list-campaigns", method: http.MethodGet, path: campaignsPath, tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.listCampaigns,
+		summary:     "List campaigns",
+		description: "Lists the campaigns of the tenant, the latest first. A page ends early at about 1 MiB, and when 10,000 campaigns were examined: the list continues while there is a next_page_token.",
+		params:      campaignsParams.parameters(s), status: http.StatusOK, answer: "A page of campaigns.", example: campaignsView{Campaigns: []campaignView{draft}},
+	}, {
+		id: "get-campaign", method: http.MethodGet, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.getCampaign,
+		summary: "Read a campaign", description: "Answers with the campaign and its progress.", params: []*huma.Param{campaignID()},
+		status: http.StatusOK, answer: "The campaign.", example: campaignViewOf(exampleCampaign(push.CampaignRunning)), problems: []kind{notFound},
+	}, {
+		id: "change-campaign", method: http.MethodPatch, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.changeCampaign,
+		summary: "Change a draft", description: "What is not sent stays as it is; null is the default. Only a draft can be changed.",
+		params: []*huma.Param{campaignID()}, body: campaignChanges.body(s, map[string]any{"spread": "1h"}),
+		status: http.StatusOK, answer: "The draft.", example: draft, problems: []kind{notFound, campaignState},
+	}, {
+		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.deleteCampaign,
+		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted.",
+		params: []*huma.Param{campaignID()}, status: http.StatusNoContent, answer: "The draft is deleted.", problems: []kind{notFound, campaignState},
+	}, {
+		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.putAudience,
+		summary: "Upload the audience of a draft",
+		description: "The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each, perhaps an address as to, and in every other column or member a variable, " +
+			"which in NDJSON is a string, a number, true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB.\n\n" +
+			"Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes the place of the former one when it has arrived whole, and else leaves that as it is.",
+		params: []*huma.Param{campaignID()},
+		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,to,first_name\nuser-42,+819012345678,Aiko\n"`)},
+			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"{\"recipient\": \"user-42\", \"first_name\": \"Aiko\"}\n"`)},
+		}},
+		status: http.StatusOK, answer: "What became of the lines.",
+		example: audienceView{Rows: 3, Accepted: 1, Duplicates: 1, Rejected: 1, Errors: []lineFault{{4, "has 2 cells, and the header 3"}}}, problems: []kind{notFound, campaignState},
+	}, {
+		id: "preview-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/preview", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.previewCampaign,
+		summary: "See messages of a campaign",
+		description: "Renders the messages of the first five lines of the audience, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
+			"Nothing is booked, and nothing is looked up in quotas.",
+		params: []*huma.Param{campaignID()}, body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: examplePreview(), problems: []kind{notFound},
+	}}
+}
+
+func campaignID() *huma.Param { return pathID("id", "The campaign's id.", exampleID) }
