@@ -68,7 +68,7 @@ type api struct {
 	encoders *encoders
 	memory   memory
 
-	simulations *bulkhead.Bulkhead[uuid.UUID]
+	exports, simulations *bulkhead.Bulkhead[uuid.UUID] // that go on
 
 	router     *chi.Mux
 	huma       huma.API
@@ -94,8 +94,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	a := &api{
 		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux(),
-		simulations: newSimulations(),
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), exports: newExports(), simulations: newSimulations(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

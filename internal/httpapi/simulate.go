@@ -3,10 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"mime"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,9 +21,6 @@ const (
 	simulationsPerSelf = 1
 	simulationBytes    = 16 << 20
 )
-
-// simulationMedia is that of an answer with a line for each recipient.
-const simulationMedia = "application/x-ndjson"
 
 // simulationView is what a start of a campaign would do.
 type simulationView struct {
@@ -133,26 +127,9 @@ func (a *api) breakOff(c *call, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// wantsLines reports whether Accept names NDJSON, and does not like JSON better.
+// wantsLines reports whether Accept likes NDJSON better than JSON, which is for those who do not say.
 func wantsLines(h http.Header) bool {
-	lines, whole := 0.0, 0.0
-	for one := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
-		media, params, err := mime.ParseMediaType(one)
-		if err != nil {
-			continue
-		}
-		q, err := strconv.ParseFloat(params["q"], 64)
-		if err != nil {
-			q = 1
-		}
-		switch media {
-		case simulationMedia:
-			lines = max(lines, q)
-		case "application/json":
-			whole = max(whole, q)
-		}
-	}
-	return lines > 0 && lines >= whole
+	return liking(h, mediaNDJSON) > liking(h, "application/json")
 }
 
 // simulationWriter sends a line for each recipient. It bounds the time that it waits for the caller, by what that has taken.
@@ -187,7 +164,7 @@ func (w *simulationWriter) send(encode func(lines *json.Encoder) error) error {
 	}
 	if !w.begun {
 		w.begun = true
-		w.c.w.setHeader("Content-Type", simulationMedia)
+		w.c.w.setHeader("Content-Type", mediaNDJSON)
 		w.c.w.WriteHeader(http.StatusOK)
 	}
 	began := time.Now()
@@ -224,7 +201,7 @@ func simulated(all map[string]*huma.Response) {
 	_ = lines.Encode(simulatedViewOf(campaign.Simulated{Recipient: "user-43", Outcome: campaign.SimulatedRefused, Reason: "quota-exceeded"}))
 	_ = lines.Encode(simulationViewOf(exampleSimulation()))
 	quoted, _ := json.Marshal(text.String())
-	all["200"].Content[simulationMedia] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(quoted)}
+	all["200"].Content[mediaNDJSON] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(quoted)}
 }
 
 func (a *api) simulateRoutes(s *spec) []operation {
