@@ -44,11 +44,11 @@ func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 	})
 	drafts := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 1000, MaxAudience: 1_000_000, Channels: []string{"sms", "email"}, MaxHorizon: 365 * 24 * time.Hour})
 	b.Simulator = campaign.NewSimulator(drafts, b.pushes, campaign.SimulatorConfig{
-		Policy: quota.Policy(policy), Parse: func(c push.Campaign) (campaign.Template, error) {
+		Policy: quota.Policy(policy), Parse: func(c *push.Campaign) (campaign.Template, error) {
 			if b.parse != nil {
 				return b.parse, nil
 			}
-			return campaign.Liquid(c)
+			return campaign.Parse(c)
 		},
 	})
 	return b
