@@ -167,3 +167,13 @@ func TestStarts_Better(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestDecider_LookOnly: a draft that is only looked at has its view asked for, and is not decided.
+func TestDecider_LookOnly(t *testing.T) {
+	b := setup(t)
+	seen := booking.Draft{Push: b.push("anna", time.Hour), LookOnly: true}
+	order := booking.Order{Drafts: []booking.Draft{seen, {Push: b.push("anna", time.Hour)}}, Policy: onePerMinute, Now: noon}
+	if got := outcomes(b.decider().Book(order)); !slices.Equal(got, []booking.Outcome{booking.Undecided, booking.Booked}) || len(b.views) != 1 {
+		t.Errorf("%v, and %d views", got, len(b.views))
+	}
+}

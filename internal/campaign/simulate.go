@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,10 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/bulkhead"
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -22,10 +18,10 @@ import (
 // It plans and decides chunk by chunk as a start does, each beside what is booked by then, and holds no lock: with nothing
 // submitted, moved or canceled in between, a start does what the simulation said, recipient by recipient.
 type Simulator struct {
-	store  *store.Store
-	pushes drafter
-	turns  *bulkhead.Bulkhead[uuid.UUID]
-	cfg    SimulatorConfig
+	campaigns *Service
+	store     *store.Store
+	pushes    drafter
+	cfg       SimulatorConfig
 }
 
 // SimulatorConfig is what simulations need to know.
@@ -33,33 +29,19 @@ type SimulatorConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
 	Caps   push.Caps     // of tenants that have none of their own
 
-	// Parse reads the templates of a message.
+	// Parse makes the template of a campaign's message.
 	Parse func(c *push.Campaign) (Template, error)
 }
 
-// How many simulations run at a time, and how many of one tenant; and how long one waits for others to end.
-const (
-	allSimulations    = 2
-	tenantSimulations = 1
-	simulationWait    = 5 * time.Second
-)
-
-// NewSimulator returns a simulator of campaigns in a store, whose pushes this service would draft.
-func NewSimulator(st *store.Store, pushes drafter, cfg SimulatorConfig) *Simulator {
-	return &Simulator{st, pushes, bulkhead.New[uuid.UUID](allSimulations, tenantSimulations), cfg}
+// NewSimulator returns a simulator of campaigns, whose pushes this service would draft.
+func NewSimulator(s *Service, pushes drafter, cfg SimulatorConfig) *Simulator {
+	return &Simulator{s, s.store, pushes, cfg}
 }
 
 // Simulate says what a start of a draft would do now. each, unless it is nil, is told of every recipient, a chunk at a time; an
-// error of its ends the simulation. The other errors are [invalid.FieldErrors], [push.ErrNotFound], [*push.CampaignStateError]
-// of what is no draft with an audience, or does not stay one, [*bulkhead.FullError] and [push.ErrUnavailable].
+// error of its ends the simulation. The other errors are those of a start, and a [*push.CampaignStateError] of what does not stay the
+// draft that it was.
 func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push.OwnCaps, each func([]Simulated) error) (*Simulation, error) {
-	waiting, cancel := context.WithTimeout(ctx, simulationWait)
-	turn, err := s.turns.Acquire(waiting, tenant, 1)
-	cancel()
-	if err != nil {
-		return nil, err
-	}
-	defer turn.Release()
 	c, err := s.draft(ctx, tenant, id)
 	if err != nil {
 		return nil, err
@@ -74,8 +56,8 @@ func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push
 		}
 	}
 	now, err := s.draft(ctx, tenant, id)
-	if err == nil && now.Audience != c.Audience {
-		err = &push.CampaignStateError{Campaign: now, Detail: "the campaign got another audience while it was simulated; simulate it again"}
+	if err == nil && !now.UpdatedAt.Equal(c.UpdatedAt) {
+		err = &push.CampaignStateError{Campaign: now, Detail: "the campaign was changed while it was simulated; simulate it again"}
 	}
 	if err != nil {
 		return nil, err
@@ -86,15 +68,16 @@ func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push
 // draft reads a campaign that can be simulated.
 func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error) {
 	c, err := s.store.Campaign(ctx, tenant, id)
-	switch {
-	case err != nil:
-		return c, err
-	case c.Status != push.CampaignDraft:
-		return c, &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
-	case c.Audience == uuid.Nil || c.Size == 0:
-		return c, &push.CampaignStateError{Campaign: c, Detail: "the campaign has no audience; send one first"}
+	if err == nil && c.Status != push.CampaignDraft {
+		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
 	}
-	return c, nil
+	if err == nil {
+		_, err = push.CampaignStart.On(c)
+	}
+	if err == nil {
+		err = s.campaigns.checkStart(c)
+	}
+	return c, err
 }
 
 // simulation is one under way.
@@ -114,15 +97,6 @@ type simulation struct {
 	looks map[string]*look // at the recipients of a chunk
 }
 
-// look is what is seen of a recipient.
-type look struct {
-	draft    booking.Draft
-	behind   time.Duration
-	invalid  string // what is invalid about the time of the draft, which is only looked at
-	inTheWay []quota.Violation
-	landings booking.Landings
-}
-
 // begin reads what all of a simulation is decided by.
 func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) (*simulation, error) {
 	x := &simulation{Simulator: s, campaign: c, tally: newTally(), counted: map[booking.Day]int{}, looks: map[string]*look{}}
@@ -131,9 +105,6 @@ func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) 
 		return nil, err
 	}
 	if x.now, x.others, err = s.store.CampaignClock(ctx, c.Tenant); err != nil {
-		return nil, err
-	}
-	if err := startable(&c, x.now).Err(); err != nil {
 		return nil, err
 	}
 	if caps != (push.Caps{}) {
@@ -148,14 +119,6 @@ func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) 
 	x.starts = booking.NewStarts(firstStart(&c, x.now), x.usage)
 	x.sooner = x.planner.at(x.starts.First())
 	return x, nil
-}
-
-// startable says what is wrong with a start of a campaign now.
-func startable(c *push.Campaign, now time.Time) (bad invalid.FieldErrors) {
-	if !c.SendAt.IsZero() && c.SendAt.Before(now.Add(-time.Minute)) {
-		bad.Add("send_at", stamp(c.SendAt), "must not be more than a minute in the past; it is now %s; change send_at first", stamp(now.Truncate(quota.Second)))
-	}
-	return bad
 }
 
 // firstStart is the time from which better starts are looked for: that of the campaign, or now if that is over. A local time
@@ -200,110 +163,6 @@ func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Sim
 		o.After, more = done.Next, done.More
 	}
 	return nil
-}
-
-// plan plans a line as a start does, and has its view show what the better starts need. A line that is invalid only because of its
-// time may be accepted at one of these.
-func (x *simulation) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
-	bulkhead.Yield()
-	message, err := x.planner.render(line, attributes)
-	if err != nil {
-		return booking.Draft{}, err
-	}
-	l := &look{behind: Offset(line.Recipient, x.campaign.Spread)}
-	d, err := x.planner.draft(line, of, message)
-	if err != nil {
-		var untimely error
-		if d, untimely = x.sooner.draft(line, of, message); untimely != nil {
-			return d, err
-		}
-		d.LookOnly, l.invalid = true, err.Error()
-	}
-	x.starts.Widen(&d, l.behind)
-	l.draft = d
-	x.looks[line.Recipient] = l
-	return d, nil
-}
-
-// look sees what is in the way of a recipient, and of the better starts.
-func (x *simulation) look(who quota.Recipient, of booking.Standing, view quota.View) {
-	l := x.looks[who.ID]
-	p, kind := &l.draft.Push, booking.KindOf(&l.draft.Push)
-	if of.Person.OptOuts.Of(kind).Any() || l.draft.NeedsAddress && p.To == "" && of.Person.Addresses[p.Channel] == "" {
-		return // at any time
-	}
-	policy := of.Policy(kind)
-	l.inTheWay = policy.Violations(view.Timeline, p.SendAt)
-	l.landings = x.starts.Look(l.draft, l.behind, policy, &view)
-}
-
-// count counts the recipients of a day, without those of the campaign.
-func (x *simulation) count(ctx context.Context, day booking.Day) (n int, err error) {
-	n, known := x.counted[day]
-	if !known {
-		n, err = x.store.Recipients(ctx, x.campaign.Tenant, day, x.usage.RecipientsPerDay+1)
-		x.counted[day] = n
-	}
-	return n, err
-}
-
-// add counts what was decided about a chunk.
-func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.CampaignDecided) ([]Simulated, error) {
-	all, conflicts := make([]Simulated, 0, len(decided)), map[string][]quota.Booking{}
-	var every []quota.Booking
-	for i := range decided {
-		d := &decided[i]
-		if d.Erased {
-			continue
-		}
-		var rules []string
-		l := x.looks[d.Line.Recipient]
-		if d.Invalid != "" {
-			l = &look{}
-		}
-		if l.invalid != "" {
-			d.Invalid = l.invalid
-		}
-		for _, v := range l.inTheWay {
-			rules = append(rules, v.Rule.Name)
-		}
-		all = append(all, x.tally.add(d, rules))
-		switch d.Decision.Outcome {
-		case booking.Booked, booking.NoPlace, booking.OverCap, booking.Undecided:
-			if err := x.starts.Add(l.landings, func(day booking.Day) (int, error) { return x.count(ctx, day) }); err != nil {
-				return nil, err
-			}
-		}
-		if x.others && (d.Deferred() || d.Decision.Outcome == booking.NoPlace) {
-			for _, v := range l.inTheWay {
-				conflicts[d.Line.Recipient] = append(conflicts[d.Line.Recipient], v.Conflicts...)
-			}
-			every = append(every, conflicts[d.Line.Recipient]...)
-		}
-		x.use(&d.Decision)
-	}
-	of, err := x.store.CampaignsOf(ctx, x.campaign.Tenant, shards, every)
-	for _, bookings := range conflicts {
-		var with []uuid.UUID
-		for _, b := range bookings {
-			if id, ok := of[b.ID]; ok {
-				with = append(with, id)
-			}
-		}
-		x.tally.collide(with)
-	}
-	return all, err
-}
-
-// use takes the room of what would be booked from the caps.
-func (x *simulation) use(v *booking.Decision) {
-	if x.usage == nil || v.Outcome != booking.Booked {
-		return
-	}
-	x.usage.Pending++
-	if v.NewRecipientOfDay {
-		x.usage.Days[booking.DayOf(v.Push.SendAt)]++
-	}
 }
 
 // result is what was counted.

@@ -116,9 +116,11 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	b.shadows = schedule.NewShadows(b.store, slog.New(slog.DiscardHandler), b.now)
 	webhooks := notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3})
 	service := b.service(b.store, policy)
+	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
 		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
-		Campaigns: campaignsOf(b.store, b.now),
+		Campaigns: campaigns,
+		Simulator: campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
 		Log:       slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)

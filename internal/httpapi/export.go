@@ -46,13 +46,22 @@ type exported[T any] struct {
 
 // exportMedia says whether an export is to be CSV, by the request's Accept. NDJSON is for those who do not say.
 func exportMedia(h http.Header) (asCSV bool, err error) {
+	asText, asLines := liking(h, mediaCSV), liking(h, mediaNDJSON)
+	if asText == 0 && asLines == 0 {
+		return false, &refusal{kind: notAcceptable, detail: "accept " + mediaCSV + ", or " + mediaNDJSON}
+	}
+	return asText > asLines, nil
+}
+
+// liking is how much the Accept of a request likes a media type: from 0, not at all, to 1. A request without one likes all.
+func liking(h http.Header, media string) float64 {
 	accept := strings.Join(h.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
-		return false, nil
+		return 1
 	}
 	weight := map[string]float64{}
 	for one := range strings.SplitSeq(accept, ",") {
-		media, params, err := mime.ParseMediaType(one)
+		name, params, err := mime.ParseMediaType(one)
 		if err != nil {
 			continue
 		}
@@ -60,22 +69,15 @@ func exportMedia(h http.Header) (asCSV bool, err error) {
 		if err != nil {
 			q = 1
 		}
-		weight[media] = max(weight[media], q)
+		weight[name] = max(weight[name], q)
 	}
-	of := func(media string) float64 {
-		group, _, _ := strings.Cut(media, "/")
-		for _, name := range []string{media, group + "/*", "*/*"} {
-			if q, said := weight[name]; said {
-				return q
-			}
+	group, _, _ := strings.Cut(media, "/")
+	for _, name := range []string{media, group + "/*", "*/*"} {
+		if q, said := weight[name]; said {
+			return q
 		}
-		return 0
 	}
-	asText, asLines := of(mediaCSV), of(mediaNDJSON)
-	if asText == 0 && asLines == 0 {
-		return false, &refusal{kind: notAcceptable, detail: "accept " + mediaCSV + ", or " + mediaNDJSON}
-	}
-	return asText > asLines, nil
+	return 0
 }
 
 // export sends the rows. Nothing but a page of them is in memory. What goes wrong on the way breaks the connection off: the caller

@@ -1,0 +1,128 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// look is what is seen of a recipient.
+type look struct {
+	draft    booking.Draft
+	behind   time.Duration
+	invalid  string // what is invalid about the time of the draft, which is only looked at
+	inTheWay []quota.Violation
+	landings booking.Landings
+}
+
+// plan plans a line as a start does, and has its view show what the better starts need. A line that is invalid only because of its
+// time may be accepted at one of these.
+func (x *simulation) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+	bulkhead.Yield()
+	message, err := x.planner.render(line, attributes)
+	if err != nil {
+		return booking.Draft{}, err
+	}
+	l := &look{behind: Offset(line.Recipient, x.campaign.Spread)}
+	d, err := x.planner.draft(line, of, message)
+	if err != nil {
+		var untimely error
+		if d, untimely = x.sooner.draft(line, of, message); untimely != nil {
+			return d, err
+		}
+		d.LookOnly, l.invalid = true, err.Error()
+	}
+	x.starts.Widen(&d, l.behind)
+	l.draft = d
+	x.looks[line.Recipient] = l
+	return d, nil
+}
+
+// look sees what is in the way of a recipient, and of the better starts.
+func (x *simulation) look(who quota.Recipient, of booking.Standing, view quota.View) {
+	l := x.looks[who.ID]
+	p, kind := &l.draft.Push, booking.KindOf(&l.draft.Push)
+	if of.Person.OptOuts.Of(kind).Any() || l.draft.NeedsAddress && p.To == "" && of.Person.Addresses[p.Channel] == "" {
+		return // at any time
+	}
+	policy := of.Policy(kind)
+	l.inTheWay = policy.Violations(view.Timeline, p.SendAt)
+	l.landings = x.starts.Look(l.draft, l.behind, policy, &view)
+}
+
+// count counts the recipients of a day, without those of the campaign.
+func (x *simulation) count(ctx context.Context, day booking.Day) (n int, err error) {
+	n, known := x.counted[day]
+	if !known {
+		n, err = x.store.Recipients(ctx, x.campaign.Tenant, day, x.usage.RecipientsPerDay+1)
+		x.counted[day] = n
+	}
+	return n, err
+}
+
+// add counts what was decided about a chunk.
+func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.CampaignDecided) ([]Simulated, error) {
+	all, conflicts := make([]Simulated, 0, len(decided)), map[string][]quota.Booking{}
+	var every []quota.Booking
+	for i := range decided {
+		d := &decided[i]
+		if d.Erased {
+			continue
+		}
+		var rules []string
+		l := x.looks[d.Line.Recipient]
+		if d.Invalid != "" {
+			l = &look{}
+		}
+		if l.invalid != "" {
+			d.Invalid = l.invalid
+		}
+		for _, v := range l.inTheWay {
+			rules = append(rules, v.Rule.Name)
+		}
+		all = append(all, x.tally.add(d, rules))
+		switch d.Decision.Outcome {
+		case booking.Booked, booking.NoPlace, booking.OverCap, booking.Undecided:
+			if err := x.starts.Add(l.landings, func(day booking.Day) (int, error) { return x.count(ctx, day) }); err != nil {
+				return nil, err
+			}
+		}
+		if x.others && (d.Deferred() || d.Decision.Outcome == booking.NoPlace) {
+			for _, v := range l.inTheWay {
+				conflicts[d.Line.Recipient] = append(conflicts[d.Line.Recipient], v.Conflicts...)
+			}
+			every = append(every, conflicts[d.Line.Recipient]...)
+		}
+		x.use(&d.Decision)
+	}
+	of, err := x.store.CampaignsOf(ctx, x.campaign.Tenant, shards, every)
+	for _, bookings := range conflicts {
+		var with []uuid.UUID
+		for _, b := range bookings {
+			if id, ok := of[b.ID]; ok {
+				with = append(with, id)
+			}
+		}
+		x.tally.collide(with)
+	}
+	return all, err
+}
+
+// use takes the room of what would be booked from the caps.
+func (x *simulation) use(v *booking.Decision) {
+	if x.usage == nil || v.Outcome != booking.Booked {
+		return
+	}
+	x.usage.Pending++
+	if v.NewRecipientOfDay {
+		x.usage.Days[booking.DayOf(v.Push.SendAt)]++
+	}
+}
