@@ -49,6 +49,7 @@ func (j *findings) compare() {
 	j.keysHold()
 	j.termsHold()
 	j.occurrencesHold()
+	j.campaignsHold()
 }
 
 // nothingIsLost is I1: every accepted push has ended, and says why.
@@ -73,7 +74,7 @@ func (j *findings) nothingIsLost() {
 }
 
 // nothingIsMadeUp is I5: every push in Postgres was accepted, or its caller had no
-// answer, or it is that of an occurrence.
+// answer, or it is that of an occurrence, or of a recipient of a campaign.
 func (j *findings) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
 	for _, o := range j.facts.ops {
@@ -86,6 +87,9 @@ func (j *findings) nothingIsMadeUp() {
 	}
 	for _, r := range j.facts.recurs {
 		known[r.Push] = true
+	}
+	for _, l := range j.facts.lines {
+		known[l.Push] = true
 	}
 	for _, r := range j.facts.rows {
 		if !known[r.ID] && unknown[r.Recipient] == 0 {

@@ -34,6 +34,8 @@ type facts struct {
 
 	schedules []settledSchedule
 	recurs    []recurs
+	campaigns []settledCampaign
+	lines     []campaignLine
 }
 
 func (b *bundle) facts() *facts {
@@ -52,5 +54,6 @@ func (b *bundle) facts() *facts {
 		f.sends[s.Push] = append(f.sends[s.Push], s)
 	}
 	f.readSchedules(b, conn)
+	f.readCampaigns(b, conn)
 	return f
 }

@@ -31,6 +31,7 @@ func storm(name string, lanes int) func(t testenv.T, l *lab) {
 		b.teams = b.newTeams()
 		apis, workers := b.startAll()
 		b.startSchedules(60)
+		campaigns := b.startCampaigns(300)
 		rng := rand.New(rand.NewPCG(l.seed, 0))
 		tracks := [][]fault{
 			redisFaults(b, redis, toRedis), postgresFaults(postgres, toPostgres, l.duration >= 5*time.Minute),
@@ -41,6 +42,7 @@ func storm(name string, lanes int) func(t testenv.T, l *lab) {
 		testenv.Check(t, t.Context().Err())
 		testenv.Say("the %s part is over after %s; waiting until all has settled", name, time.Since(began).Round(time.Second))
 		calm := time.Now()
+		b.endCampaigns(campaigns, 90*time.Second)
 		b.endSchedules(false, 30*time.Second)
 		b.settle(calm.Add(time.Hour), 90*time.Second)
 		l.report.measured("%s: everything had settled %s after the last fault", name, time.Since(calm).Round(100*time.Millisecond))
@@ -133,6 +135,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	}
 	r.sometimes("occurrences of schedules submitted", number(f.recurs, func(o recurs) bool { return o.Outcome == "submitted" }))
 	r.meet("occurrences of schedules missed", number(f.recurs, func(o recurs) bool { return o.Reason == "missed" }))
+	r.sometimes("recipients of campaigns booked", number(f.lines, func(l campaignLine) bool { return l.Outcome == "booked" }))
 	r.meet("pushes failed", number(rows, func(p row) bool { return p.Status == "failed" }))
 	r.meet("pushes expired", number(rows, func(p row) bool { return p.Status == "expired" }))
 	r.meet("callers who never learned", number(f.ops, func(o op) bool { return !o.known() }))

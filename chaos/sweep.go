@@ -30,6 +30,9 @@ func (c crash) name() string {
 // sweptSchedules is how many schedules become due in a case, one in each second.
 const sweptSchedules = 5
 
+// sweptRecipients is how many recipients each campaign of a case has.
+const sweptRecipients = 40
+
 // atOnce is how many cases run at the same time: they mostly wait.
 const atOnce = 6
 
@@ -79,7 +82,13 @@ func sweep(t testenv.T, l *lab) {
 // ofAPI reports whether it is the API that comes to a point.
 func ofAPI(p failpoint.Point) bool {
 	what, _, _ := strings.Cut(string(p), ".")
-	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move"
+	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move" || p == failpoint.CampaignActed
+}
+
+// ofCampaign reports whether a point is on the way of campaigns.
+func ofCampaign(p failpoint.Point) bool {
+	what, _, _ := strings.Cut(string(p), ".")
+	return what == "campaign" || what == "chunk"
 }
 
 // crash runs one case, and returns whether the point was reached.
@@ -103,6 +112,10 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if !ofAPI(c.point) {
 		b.startSchedules(sweptSchedules)
 	}
+	var campaigns map[string]string
+	if ofCampaign(c.point) {
+		campaigns = b.startCampaigns(sweptRecipients)
+	}
 	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
 		b.flush()
 		testenv.Sleep(t, 3*time.Second)
@@ -111,6 +124,9 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if !ofAPI(c.point) {
 		victim = worker
 		defer b.thaw(victim, c)()
+	}
+	if campaigns != nil {
+		b.endCampaigns(campaigns, 40*time.Second)
 	}
 	b.endSchedules(true, 25*time.Second)
 	b.conclude(25 * time.Second)

@@ -2,7 +2,10 @@ package campaign_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // BenchmarkRunner books a campaign for 100,000 recipients, who have 300,000 bookings around its time: a third of them is deferred.
@@ -38,10 +42,11 @@ func BenchmarkRunner(b *testing.B) {
 	calm := s.submits(b, func() { time.Sleep(5 * time.Second) })
 	for b.Loop() {
 		s.act(c, push.CampaignStart)
-		began := time.Now()
+		began, before := time.Now(), s.processor()
 		busy := s.submits(b, func() { s.passes(w, c, push.CampaignRunning) })
 		c = s.read(c)
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-book")
+		b.ReportMetric((s.processor() - before).Seconds(), "cpu-s-to-book")
 		b.ReportMetric(float64(calm.Microseconds())/1000, "ms-p99-calm")
 		b.ReportMetric(float64(busy.Microseconds())/1000, "ms-p99-busy")
 		b.Logf("%+v", c.Progress)
@@ -50,6 +55,23 @@ func BenchmarkRunner(b *testing.B) {
 		s.passes(w, c, push.CampaignCanceled)
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-cancel")
 	}
+}
+
+// processor is how much time of processors this process and the connections of Postgres to the database have taken, where that can be
+// told.
+func (b *running) processor() (total time.Duration) {
+	pids := testenv.Query[[]int32](b.t, b.url, `SELECT array_agg(pid) FROM pg_stat_activity WHERE datname = current_database()`)
+	for _, pid := range append(pids, int32(os.Getpid())) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if fields := strings.Fields(rest); err == nil && len(fields) > 13 {
+			for _, ticks := range fields[11:13] {
+				n, _ := strconv.Atoi(ticks)
+				total += time.Duration(n) * 10 * time.Millisecond
+			}
+		}
+	}
+	return total
 }
 
 // passes has a worker work until a campaign has a state.

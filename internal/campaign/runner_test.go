@@ -288,3 +288,67 @@ func (b *running) going(all []push.Campaign) bool {
 	}
 	return false
 }
+
+// TestRunner_EachShard: where each shard is a lane, a campaign lives as everywhere else.
+func TestRunner_EachShard(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	b.lanes = push.Shards
+	w := b.worker()
+	c := b.draft(600, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
+	b.act(c, push.CampaignStart)
+	c = b.until(w, c, push.CampaignRunning)
+	b.once(c)
+	b.act(c, push.CampaignPause)
+	b.until(w, c, push.CampaignPaused)
+	b.audit()
+	b.act(c, push.CampaignResume)
+	for range 10 {
+		b.hurry()
+		if _, err := w.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at < 'infinity'`); n != 600 {
+		t.Errorf("%d wait for their time", n)
+	}
+	b.act(c, push.CampaignCancel)
+	if c = b.until(w, c, push.CampaignCanceled); c.Progress.Canceled != 600 {
+		t.Errorf("%+v", c.Progress)
+	}
+	b.audit()
+}
+
+// TestRunner_Caps: the tenant's caps hold for campaigns, also where a conflict moves pushes to another day.
+func TestRunner_Caps(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t, quota.Rule{Name: "day", Limit: 1, Window: 12 * time.Hour})
+	b.caps = push.Caps{RecipientsPerDay: 40, PendingPushes: 130}
+	w := b.worker()
+	at := time.Now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
+	first := b.draft(30, campaign.Change{SendAt: &at})
+	b.act(first, push.CampaignStart)
+	b.until(w, first, push.CampaignRunning)
+	second := b.draft(50, campaign.Change{SendAt: &at, OnConflict: new("defer")}) // 30 move to the next day; 10 of 20 find room
+	b.act(second, push.CampaignStart)
+	second = b.until(w, second, push.CampaignRunning)
+	if b.adds(second); second.Progress.Scheduled != 40 || second.Progress.Deferred != 30 || second.Progress.Refused != 10 {
+		t.Errorf("%+v", second.Progress)
+	}
+	page, err := b.CampaignRecipients(t.Context(), b.tenant, second.ID, push.OutcomeRefused, 0, 100)
+	if err != nil || len(page.Recipients) != 10 || page.Recipients[0].Reason != "tenant-cap-exceeded" {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// audit wants no promise broken.
+func (b *running) audit() {
+	b.t.Helper()
+	findings, err := b.store.Audit(b.t.Context(), b.policy, time.Now().Add(-48*time.Hour))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range findings {
+		b.t.Errorf("audit: %+v", f)
+	}
+}

@@ -1,6 +1,7 @@
 package campaign_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,6 +35,7 @@ type running struct {
 	cache  *quota.Cache
 	tenant uuid.UUID
 	caps   push.Caps
+	lanes  int // of the workers' stores; 0: 4
 }
 
 // deaf hears of nothing.
@@ -68,7 +70,7 @@ func setupRunning(t testing.TB, policy ...quota.Rule) *running {
 
 func (b *running) open() *store.Store {
 	b.t.Helper()
-	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: 4})
+	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: cmp.Or(b.lanes, 4)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -154,7 +156,7 @@ func (b *running) until(w loop.Loop, c push.Campaign, status push.CampaignStatus
 // hurry has campaigns looked at at once for which nothing was to be done a moment ago.
 func (b *running) hurry() {
 	b.t.Helper()
-	b.exec(`UPDATE campaigns SET lease_until = NULL WHERE worker IS NULL`)
+	b.exec(`UPDATE campaigns SET lease_until = clock_timestamp() WHERE worker IS NULL AND lease_until > clock_timestamp()`)
 }
 
 // deliver sends all that is due, and returns how many pushes that were.

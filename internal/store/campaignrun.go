@@ -39,7 +39,7 @@ func (s *Store) TakeCampaign(ctx context.Context, worker uuid.UUID) (*RunningCam
 		WHERE t.id = p.tenant_id AND p.id = (
 			SELECT id FROM campaigns
 			WHERE status IN `+openCampaigns+` AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
-			ORDER BY lease_until NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+			ORDER BY CASE WHEN worker = $1 THEN lease_until - $2::interval ELSE lease_until END NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
 		)
 		RETURNING `+campaignColumns+`, p.parked, t.pending_cap, t.recipients_cap`, [16]byte(worker), campaignLease)
 	if err != nil || len(all) == 0 {

@@ -35,7 +35,7 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "tallies", "stats", "ahead", "recounts"}
+var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "tallies", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
 	if lacks, err := lacking(ctx, c); err != nil {
