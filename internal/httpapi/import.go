@@ -17,7 +17,6 @@ import (
 
 const importPath = recipientsPath + "/import"
 
-
 // importMemory is for what is stored at once, and for the answer.
 const importMemory = 8 << 20
 
@@ -48,8 +47,8 @@ var memberOf = map[string]booking.Members{
 type recipientImport struct {
 	*api
 	*lineFile
-	c     *call
-	csv   *csvReader // nil: NDJSON
+	c   *call
+	csv *csvReader // nil: NDJSON
 
 	older, waiting portion // to be stored, in this order
 	importView
