@@ -27,15 +27,20 @@ const (
 	canceledOnce = "canceled"
 )
 
-// startCampaigns makes a campaign of each sort, each for so many recipients of its own, and starts them. They are due in a few seconds.
+// startCampaigns makes a campaign of each sort, each for so many recipients of its own, and starts them. They are due in a few seconds, those that are to be
+// paused or canceled later than the other one.
 func (b *bundle) startCampaigns(recipients int) (ids map[string]string) {
 	ids = map[string]string{}
 	c := b.newCaller()
 	for _, name := range []string{leftAlone, pausedOnce, canceledOnce} {
+		ahead := 12 * time.Second // time enough to pause it
+		if name == leftAlone {
+			ahead = 4 * time.Second
+		}
 		ids[name] = testenv.Query[string](b, b.Database, `
 			WITH c AS (
 				INSERT INTO campaigns (id, tenant_id, name, channel, send_at, message, audience_id, audience)
-				SELECT gen_random_uuid(), id, $1, 'push', date_trunc('second', clock_timestamp() + interval '4 seconds'), '{"title":"chaos"}', gen_random_uuid(), $2
+				SELECT gen_random_uuid(), id, $1, 'push', date_trunc('second', clock_timestamp() + $4::interval), '{"title":"chaos"}', gen_random_uuid(), $2
 				FROM tenants WHERE name <> $3
 				RETURNING id, tenant_id, audience_id
 			), keyed AS (
@@ -45,7 +50,7 @@ func (b *bundle) startCampaigns(recipients int) (ids map[string]string) {
 				INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line)
 				SELECT key & 255, audience_id, key, r, tenant_id, id, n + 1 FROM keyed
 			)
-			SELECT id::text FROM c`, name, recipients, teamTenant)
+			SELECT id::text FROM c`, name, recipients, teamTenant, ahead)
 		c.act(b.Context(), ids[name], "start")
 	}
 	return ids
@@ -59,6 +64,7 @@ func (c *caller) act(ctx context.Context, campaign, action string) {
 // endCampaigns pauses and resumes one campaign and cancels another one, and waits until all have ended: for so long.
 func (b *bundle) endCampaigns(ids map[string]string, patience time.Duration) {
 	c := b.newCaller()
+	b.await(`SELECT count(*) FROM campaigns WHERE status = 'starting' AND name = '`+pausedOnce+`'`, 5*time.Second)
 	c.act(b.Context(), ids[pausedOnce], "pause")
 	b.await(`SELECT count(*) FROM campaigns WHERE status = 'pausing'`, 5*time.Second)
 	c.act(b.Context(), ids[canceledOnce], "cancel")

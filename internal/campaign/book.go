@@ -19,6 +19,7 @@ import (
 type chunkStore interface {
 	CampaignLanes() []push.Lane
 	BookCampaignChunk(ctx context.Context, o store.CampaignChunk) (store.CampaignChunkDone, error)
+	NextUndecided(ctx context.Context, p push.Campaign, after store.CampaignPlace) (shard int, found bool, err error)
 	EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
@@ -27,6 +28,9 @@ const yieldShare = 4
 
 // book books a chunk, or has the campaign run when all of its recipients are decided.
 func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progress) (more bool, err error) {
+	if err := r.skip(ctx, c, of); err != nil {
+		return false, err
+	}
 	shards, after, ok := of.places.next()
 	if !ok {
 		of.places = newPlaces(r.store.CampaignLanes()) // another worker may have died meanwhile with a chunk that this one passed
@@ -52,6 +56,19 @@ func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progres
 	case <-time.After(time.Since(began) / yieldShare):
 	}
 	return true, nil
+}
+
+// skip leaves out the lanes without a recipient who is to be decided.
+func (r *runner) skip(ctx context.Context, c *store.RunningCampaign, of *progress) error {
+	_, after, ok := of.places.next()
+	if !ok {
+		return nil
+	}
+	shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
+	if err == nil {
+		of.places.skip(shard, found)
+	}
+	return err
 }
 
 // planner is that of a campaign. The template was parsed when it was drafted; if it can not be any more, no line can be planned.

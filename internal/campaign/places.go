@@ -32,3 +32,13 @@ func (p *places) pass(to store.CampaignPlace, more bool) {
 		p.after = store.BeforeShards(p.lanes[0])
 	}
 }
+
+// skip leaves out the lanes before the one of a shard, or all if nobody is left.
+func (p *places) skip(shard int, found bool) {
+	for len(p.lanes) > 0 && (!found || p.lanes[0].Last < shard) {
+		p.lanes = p.lanes[1:]
+	}
+	if len(p.lanes) > 0 && p.after.Shard < p.lanes[0].First-1 {
+		p.after = store.BeforeShards(p.lanes[0])
+	}
+}

@@ -174,6 +174,9 @@ func (r *runner) cancel(ctx context.Context, c *store.RunningCampaign, of *progr
 	if err != nil || more {
 		return more, err
 	}
+	if err := r.skip(ctx, c, of); err != nil {
+		return false, err
+	}
 	shards, after, ok := of.places.next()
 	if !ok {
 		return false, nil

@@ -24,6 +24,19 @@ func undecided(columns string) string {
 	ORDER BY shard, recipient_key, recipient LIMIT $7`
 }
 
+// NextUndecided returns the shard of the next recipient of a campaign that is not decided, behind a place; or that there is none. Where
+// each shard is a lane, most of them have nobody of a small campaign.
+func (s *Store) NextUndecided(ctx context.Context, p push.Campaign, after CampaignPlace) (shard int, found bool, err error) {
+	all, err := collect(ctx, s, pgx.RowTo[int], `
+		SELECT shard FROM campaign_recipients
+		WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) AND outcome IS NULL ORDER BY shard, recipient_key, recipient LIMIT 1`,
+		[16]byte(p.Audience), after.Shard, after.Key, after.Recipient)
+	if err != nil || len(all) == 0 {
+		return 0, false, err
+	}
+	return all[0], true, nil
+}
+
 // chunkLines reads the lines of a chunk, and says whether there are more.
 func (s *Store) chunkLines(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, lock bool) (lines []CampaignDecided, more bool, err error) {
 	sql := inShard(undecidedSQL, "$2::bigint", o.Shards)

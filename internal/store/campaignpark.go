@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,20 @@ func (s *Store) lockWaiting(ctx context.Context, tx pgx.Tx, id uuid.UUID, sql st
 	return found, len(found.ids) == campaignPortion, err
 }
 
+// lanesOf are the lanes, divided as one transaction may touch them, in which something of a campaign waits. Where each shard is a lane,
+// most of them have nothing of a small campaign.
+func (s *Store) lanesOf(ctx context.Context, id uuid.UUID) (iter.Seq[[]push.Lane], error) {
+	if !s.byShard() {
+		return s.inTurn(s.CampaignLanes()), nil
+	}
+	shards, err := collect(ctx, s, pgx.RowTo[int16], `SELECT DISTINCT shard FROM live WHERE campaign_id = $1 AND token IS NULL ORDER BY 1`, [16]byte(id))
+	lanes := make([]push.Lane, len(shards))
+	for i, shard := range shards {
+		lanes[i] = push.Lane{First: int(shard), Last: int(shard)}
+	}
+	return s.inTurn(lanes), err
+}
+
 // shardArg is the argument that [inShard] needs for lanes.
 func shardArg(lanes []push.Lane) []any {
 	if len(lanes) == 1 && lanes[0].First == lanes[0].Last {
@@ -71,7 +86,11 @@ const unparkSQL = `
 // It reports whether to come again at once.
 func (s *Store) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error) {
 	held := []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}
-	for lanes := range s.inTurn(s.CampaignLanes()) {
+	all, err := s.lanesOf(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	for lanes := range all {
 		for again := true; again; {
 			again = false
 			err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) (err error) {
@@ -112,7 +131,11 @@ type Unparked struct {
 // UnparkCampaign has some of what was parked of a campaign that goes on be due again. It reports whether to come again at once.
 func (s *Store) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked, more bool, err error) {
 	goesOn := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning}
-	for lanes := range s.inTurn(s.CampaignLanes()) {
+	turns, err := s.lanesOf(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	for lanes := range turns {
 		var due []Unparked
 		err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 			due = nil
@@ -182,7 +205,11 @@ var (
 
 // endSome ends some of what waits of a campaign in one of these states.
 func (s *Store) endSome(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, waiting string, end telling) (all []booking.Ended, more bool, err error) {
-	for lanes := range s.inTurn(s.CampaignLanes()) {
+	turns, err := s.lanesOf(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	for lanes := range turns {
 		var ended []booking.Ended
 		err = s.step(ctx, id, states, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 			ended = nil
