@@ -20,25 +20,26 @@ func BenchmarkSimulate(b *testing.B) {
 	tenant, at := s.newTenant(b), time.Now().Add(48*time.Hour).Truncate(time.Second)
 	other := s.drafted(b, push.Campaign{Tenant: tenant, Name: "other"})
 	s.exec(b, `UPDATE campaigns SET status = 'running', started_at = clock_timestamp() WHERE id = $1`, [16]byte(other.ID))
-	var (
-		audience []push.CampaignLine
-		held     []push.Push
-	)
-	for i := range recipients {
-		who := fmt.Sprint("user-", i)
-		audience = append(audience, push.CampaignLine{Recipient: who})
-		for n := range 3 {
-			apart := time.Duration(1+i%3) * 25 * time.Minute
-			held = append(held, push.Push{Tenant: tenant, Recipient: who, Channel: "sms", Campaign: other.ID, SendAt: at.Add(apart * time.Duration(n))})
+	c := func() push.Campaign { // what is built is free after it
+		var (
+			audience []push.CampaignLine
+			held     []push.Push
+		)
+		for i := range recipients {
+			who := fmt.Sprint("user-", i)
+			audience = append(audience, push.CampaignLine{Recipient: who})
+			for n := range 3 {
+				apart := time.Duration(1+i%3) * 25 * time.Minute
+				held = append(held, push.Push{Tenant: tenant, Recipient: who, Channel: "sms", Campaign: other.ID, SendAt: at.Add(apart * time.Duration(n))})
+			}
 		}
-	}
-	s.holds(b, held...)
-	c := s.drafted(b, push.Campaign{Tenant: tenant, SendAt: at, Spread: 30 * time.Minute, OnConflict: "defer"}, audience...)
+		s.holds(b, held...)
+		return s.drafted(b, push.Campaign{Tenant: tenant, SendAt: at, Spread: 30 * time.Minute, OnConflict: "defer"}, audience...)
+	}()
 	s.exec(b, `UPDATE campaign_recipients SET variables = json_build_object('first_name', recipient, 'city', 'Berlin')`)
 	s.exec(b, `UPDATE campaigns SET message = $1`, []byte(`{"title":"Hi {{ first_name | default: 'there' }}","body":"{% if city == 'Berlin' %}Near you{% else %}Far away{% endif %}: everything must go, {{ first_name }}."}`))
 	s.exec(b, `VACUUM ANALYZE`)
 	s.parse = nil
-	held, audience = nil, nil
 	runtime.GC()
 	var most atomic.Uint64
 	watch := time.NewTicker(20 * time.Millisecond)
