@@ -32,5 +32,5 @@ import "encoding/json"
 
 //go:generate go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.0 -config oapi-codegen.yaml ../internal/httpapi/openapi.json
 
-// Null removes, as the value of a member of a change, what it names: ScheduleChange{Until: &client.Null}.
+// Null removes, as the value of a member of a change, what it names: ScheduleChange{Until: client.Null}.
 var Null any = json.RawMessage("null")

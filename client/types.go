@@ -15,6 +15,24 @@ const (
 	BookingStatusSent      BookingStatus = "sent"
 )
 
+// Defines values for CampaignOnConflict.
+const (
+	CampaignOnConflictDefer  CampaignOnConflict = "defer"
+	CampaignOnConflictReject CampaignOnConflict = "reject"
+)
+
+// Defines values for CampaignStatus.
+const (
+	CampaignStatusCanceled  CampaignStatus = "canceled"
+	CampaignStatusCanceling CampaignStatus = "canceling"
+	CampaignStatusDraft     CampaignStatus = "draft"
+	CampaignStatusFinished  CampaignStatus = "finished"
+	CampaignStatusPaused    CampaignStatus = "paused"
+	CampaignStatusPausing   CampaignStatus = "pausing"
+	CampaignStatusRunning   CampaignStatus = "running"
+	CampaignStatusStarting  CampaignStatus = "starting"
+)
+
 // Defines values for ChangeSource.
 const (
 	ChangeSourceFile   ChangeSource = "file"
@@ -248,6 +266,114 @@ type Booking struct {
 
 // BookingStatus defines model for Booking.Status.
 type BookingStatus string
+
+// Campaign defines model for Campaign.
+type Campaign struct {
+	// Audience Recipients in it.
+	Audience  int64     `json:"audience"`
+	Category  string    `json:"category"`
+	Channel   string    `json:"channel"`
+	CreatedAt time.Time `json:"created_at"`
+	EndedAt   time.Time `json:"ended_at"`
+
+	// ExpiresAfter null: as configured.
+	ExpiresAfter string    `json:"expires_after"`
+	ID           string    `json:"id"`
+	Latest       time.Time `json:"latest"`
+
+	// LocalTime What the clocks of time_zone show when it is sent.
+	LocalTime  string                 `json:"local_time"`
+	Message    map[string]interface{} `json:"message"`
+	Metadata   map[string]interface{} `json:"metadata"`
+	Name       string                 `json:"name"`
+	OnConflict CampaignOnConflict     `json:"on_conflict"`
+	Progress   Progress               `json:"progress"`
+
+	// SendAt null: it has a local_time, or is sent when it is started.
+	SendAt    time.Time `json:"send_at"`
+	Spread    string    `json:"spread"`
+	StartedAt time.Time `json:"started_at"`
+
+	// Status starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended.
+	Status CampaignStatus `json:"status"`
+
+	// TimeZone null: that of each recipient, and else the default zone of the policy.
+	TimeZone  string    `json:"time_zone"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// CampaignOnConflict defines model for Campaign.OnConflict.
+type CampaignOnConflict string
+
+// CampaignStatus starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended.
+type CampaignStatus string
+
+// CampaignChange defines model for CampaignChange.
+type CampaignChange struct {
+	// Category A label of your choice, at most 64 printable bytes.
+	//
+	// Examples: marketing
+	Category interface{} `json:"category,omitempty,omitzero"`
+
+	// Channel The channel that delivers it. Default: the first one that is configured.
+	//
+	// Examples: push
+	Channel interface{} `json:"channel,omitempty,omitzero"`
+
+	// ExpiresAfter How long after its send time each push expires. Default: 24 hours, or as configured.
+	//
+	// Examples: 4h
+	ExpiresAfter interface{} `json:"expires_after,omitempty,omitzero"`
+
+	// Latest Defer nobody to a time after this.
+	//
+	// Examples: 2026-12-02T20:00:00Z
+	Latest interface{} `json:"latest,omitempty,omitzero"`
+
+	// LocalTime When to send, by the clocks of time_zone. It takes the place of send_at.
+	//
+	// Examples: 2026-12-01T09:00:00
+	LocalTime interface{} `json:"local_time,omitempty,omitzero"`
+	Message   Message     `json:"message,omitempty,omitzero"`
+
+	// Metadata Anything of your own, at most 16 KiB; it comes back with the campaign, and with each of its pushes.
+	//
+	// Examples: {"team":"x"}
+	Metadata map[string]interface{} `json:"metadata,omitempty,omitzero"`
+
+	// Name A name of your choice.
+	//
+	// Examples: Black Friday
+	Name interface{} `json:"name,omitempty,omitzero"`
+
+	// OnConflict What to do with recipients whose quota has no place then: reject (the default), or defer to the next free time.
+	//
+	// Examples: defer
+	OnConflict interface{} `json:"on_conflict,omitempty,omitzero"`
+
+	// SendAt When to send, with a zone. A fraction of a second is rounded up. It takes the place of local_time. Default: when the campaign is started.
+	//
+	// Examples: 2026-12-01T09:00:00+01:00
+	SendAt interface{} `json:"send_at,omitempty,omitzero"`
+
+	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most 24h. Default: 0s, all at once.
+	//
+	// Examples: 30m
+	Spread interface{} `json:"spread,omitempty,omitzero"`
+
+	// TimeZone The zone of local_time, an IANA name. Default: that of each recipient, and else the default zone of the policy.
+	//
+	// Examples: Asia/Tokyo
+	TimeZone interface{} `json:"time_zone,omitempty,omitzero"`
+}
+
+// CampaignsPage defines model for Campaigns.
+type CampaignsPage struct {
+	Campaigns []Campaign `json:"campaigns"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+}
 
 // Category defines model for Category.
 type Category struct {
@@ -504,6 +630,65 @@ type NewBatch struct {
 
 	// Pushes They are decided in this order; an earlier push can block a later one.
 	Pushes []NewPush `json:"pushes"`
+}
+
+// NewCampaign defines model for NewCampaign.
+type NewCampaign struct {
+	// Category A label of your choice, at most 64 printable bytes.
+	//
+	// Examples: marketing
+	Category string `json:"category,omitempty,omitzero"`
+
+	// Channel The channel that delivers it. Default: the first one that is configured.
+	//
+	// Examples: push
+	Channel string `json:"channel,omitempty,omitzero"`
+
+	// ExpiresAfter How long after its send time each push expires. Default: 24 hours, or as configured.
+	//
+	// Examples: 4h
+	ExpiresAfter string `json:"expires_after,omitempty,omitzero"`
+
+	// Latest Defer nobody to a time after this.
+	//
+	// Examples: 2026-12-02T20:00:00Z
+	Latest time.Time `json:"latest,omitempty,omitzero"`
+
+	// LocalTime When to send, by the clocks of time_zone. It takes the place of send_at.
+	//
+	// Examples: 2026-12-01T09:00:00
+	LocalTime string  `json:"local_time,omitempty,omitzero"`
+	Message   Message `json:"message"`
+
+	// Metadata Anything of your own, at most 16 KiB; it comes back with the campaign, and with each of its pushes.
+	//
+	// Examples: {"team":"x"}
+	Metadata map[string]interface{} `json:"metadata,omitempty,omitzero"`
+
+	// Name A name of your choice.
+	//
+	// Examples: Black Friday
+	Name string `json:"name,omitempty,omitzero"`
+
+	// OnConflict What to do with recipients whose quota has no place then: reject (the default), or defer to the next free time.
+	//
+	// Examples: defer
+	OnConflict string `json:"on_conflict,omitempty,omitzero"`
+
+	// SendAt When to send, with a zone. A fraction of a second is rounded up. It takes the place of local_time. Default: when the campaign is started.
+	//
+	// Examples: 2026-12-01T09:00:00+01:00
+	SendAt time.Time `json:"send_at,omitempty,omitzero"`
+
+	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most 24h. Default: 0s, all at once.
+	//
+	// Examples: 30m
+	Spread string `json:"spread,omitempty,omitzero"`
+
+	// TimeZone The zone of local_time, an IANA name. Default: that of each recipient, and else the default zone of the policy.
+	//
+	// Examples: Asia/Tokyo
+	TimeZone string `json:"time_zone,omitempty,omitzero"`
 }
 
 // NewCategory defines model for NewCategory.
@@ -806,7 +991,7 @@ type NewSchedule struct {
 	// Until Nothing is sent at or after this time; null: for ever.
 	//
 	// Examples: 2027-06-30T00:00:00Z
-	Until interface{} `json:"until,omitempty,omitzero"`
+	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
 // NewScheduleCatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.
@@ -964,6 +1149,34 @@ type PolicyConflict struct {
 	// Rule The first rule, or quiet hours, that forbid it.
 	Rule   string    `json:"rule"`
 	SendAt time.Time `json:"send_at"`
+}
+
+// Progress defines model for Progress.
+type Progress struct {
+	// Audience All of them: the sum of the others but deferred, at every moment.
+	Audience int64 `json:"audience"`
+
+	// Canceled Also those who were never booked, because the campaign was canceled before.
+	Canceled int64 `json:"canceled"`
+
+	// Deferred Those who were booked at another time than was asked for. They are counted above, too.
+	Deferred int64 `json:"deferred"`
+	Expired  int64 `json:"expired"`
+	Failed   int64 `json:"failed"`
+
+	// Invalid Their lines make no push.
+	Invalid  int64 `json:"invalid"`
+	OptedOut int64 `json:"opted_out"`
+
+	// Pending Not booked yet.
+	Pending int64 `json:"pending"`
+
+	// Refused The quota, or a cap, had no place.
+	Refused int64 `json:"refused"`
+
+	// Scheduled Booked, and not ended.
+	Scheduled int64 `json:"scheduled"`
+	Sent      int64 `json:"sent"`
 }
 
 // Push defines model for Push.
@@ -1242,7 +1455,7 @@ type ScheduleStatus string
 // ScheduleChange defines model for ScheduleChange.
 type ScheduleChange struct {
 	// Campaign Reserved for campaigns, which this version does not have: null.
-	Campaign *interface{} `json:"campaign,omitempty"`
+	Campaign interface{} `json:"campaign,omitempty,omitzero"`
 
 	// CatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.
 	CatchUp *ScheduleChangeCatchUp `json:"catch_up,omitempty"`
@@ -1258,8 +1471,8 @@ type ScheduleChange struct {
 	Name *string `json:"name,omitempty"`
 
 	// Paused Occurrences are skipped while it is true.
-	Paused *bool        `json:"paused,omitempty"`
-	Push   *PushPattern `json:"push,omitempty"`
+	Paused *bool       `json:"paused,omitempty"`
+	Push   PushPattern `json:"push,omitempty,omitzero"`
 
 	// TimeZone The IANA name of the zone on whose clocks the fields are times. Default: the default_zone of the policy, or UTC.
 	//
@@ -1269,7 +1482,7 @@ type ScheduleChange struct {
 	// Until Nothing is sent at or after this time; null: for ever.
 	//
 	// Examples: 2027-06-30T00:00:00Z
-	Until *interface{} `json:"until,omitempty"`
+	Until interface{} `json:"until,omitempty,omitzero"`
 }
 
 // ScheduleChangeCatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.

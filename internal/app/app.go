@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/health"
@@ -50,6 +51,7 @@ type App struct {
 	shadows      *schedule.Shadows
 	pushes       *schedule.Service
 	schedules    *recurring.Service
+	campaigns    *campaign.Service
 	neighbours   *bulkhead.Neighbours[uuid.UUID]
 	computing    *bulkhead.Computing[uuid.UUID]
 	stopping     atomic.Bool // the program has been told to stop
@@ -111,6 +113,10 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Neighbours: a.neighbours,
 	})
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
+	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{
+		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience,
+		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check,
+	})
 	a.health = health.New(health.Config{
 		Postgres: a.store.Ready, Redis: a.queue.Works, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
@@ -141,6 +147,7 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
 		Schedules: a.schedules,
+		Campaigns: a.campaigns,
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

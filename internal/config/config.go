@@ -48,6 +48,7 @@ type Config struct {
 	Delivery   Delivery
 	Webhooks   Webhooks
 	Schedules  Schedules
+	Campaigns  Campaigns
 	Retention  Retention
 }
 
@@ -106,6 +107,7 @@ func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("delivery", "{}", "how workers deliver", c.Delivery.settings)
 	t.Section("webhooks", "{}", "how tenants are told what becomes of their pushes", c.Webhooks.settings)
 	t.Section("schedules", "{}", "pushes that are sent again and again", c.Schedules.settings)
+	t.Section("campaigns", "{}", "messages for everybody in an audience", c.Campaigns.settings)
 	t.Section("retention", "{}", "how long what has ended is kept", c.Retention.settings)
 	t.Check(c.checkChannels)
 	t.Check(c.checkPolicy)

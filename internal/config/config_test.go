@@ -50,6 +50,7 @@ func defaults() Config {
 			ArmLease: time.Minute, RedisPatience: 15 * time.Second, AuditInterval: 15 * time.Minute},
 		Webhooks:  Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},
 		Schedules: Schedules{MaxPerTenant: 25000},
+		Campaigns: Campaigns{MaxPerTenant: 1000, MaxAudience: 5_000_000},
 		Retention: Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour},
 	}
 }
@@ -104,7 +105,7 @@ func TestLoad_AllErrorsAtOnce(t *testing.T) {
 	_, err := Load(services("SENDQUOTA_CONFIG="+path, "SENDQUOTA_LOG_LEVEL=verbos", "SENDQUOTA_ADRR=:1"))
 	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
 ` + path + `:2: delivery.queues: 0: must be a whole number from 1 to 64
-` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks, schedules, retention (did you mean policy?)
+` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, tenant_caps, http, database, redis, delivery, webhooks, schedules, campaigns, retention (did you mean policy?)
 SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR (did you mean SENDQUOTA_ADDR?)`
 	if err == nil {
 		t.Fatal("no error found")

@@ -54,6 +54,7 @@ delivery:
   horizon: 1s
 webhooks: {max_per_tenant: 0, timeout: 100ms, disable_after: 1h, retention: 48h, allow_private_addresses: true}
 schedules: {max_per_tenant: 7}
+campaigns: {max_per_tenant: 8, max_audience: 9}
 retention: {pushes: 0, sends: 8760h}
 `
 
@@ -89,6 +90,7 @@ func TestFile(t *testing.T) {
 		},
 		Webhooks:  Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
 		Schedules: Schedules{MaxPerTenant: 7},
+		Campaigns: Campaigns{MaxPerTenant: 8, MaxAudience: 9},
 		Retention: Retention{Sends: 8760 * time.Hour},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
@@ -42,6 +43,8 @@ type Config struct {
 
 	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
 	Schedules *recurring.Service
+	// Campaigns are those of the tenants; only the paths below /v1/campaigns need them.
+	Campaigns *campaign.Service
 
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker

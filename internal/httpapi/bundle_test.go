@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
@@ -115,6 +116,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	service := b.service(b.store, policy)
 	b.api = New(service, b.store, Config{
 		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
+		Campaigns: campaignsOf(b.store, b.now),
 		Log:       slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
@@ -184,6 +186,11 @@ func (b *bundle) in(d time.Duration) string {
 
 func pushBody(recipient, sendAt, more string) string {
 	return `{"recipient":"` + recipient + `","send_at":"` + sendAt + `","message":{"body":"Hello."}` + more + `}`
+}
+
+// campaignsOf keeps campaigns in a store.
+func campaignsOf(st *store.Store, now func() time.Time) *campaign.Service {
+	return campaign.New(st, now, campaign.Config{MaxPerTenant: 20, MaxAudience: 200_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
 }
 
 // policiesOf keeps policies in a store; the file has plain rules.

@@ -158,6 +158,8 @@ func exampleProblem(k kind) problemer {
 		return optOutProblemOf(&schedule.OptedOut{Recipient: "user-42", OptOuts: booking.OptOuts{Channels: []string{"sms"}}})
 	case pushGone:
 		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(exampleID)})
+	case campaignState:
+		return &campaignProblem{k.because("the campaign is running; it can only be changed while it is a draft"), campaignViewOf(exampleCampaign(push.CampaignRunning))}
 	case notCancelable, notReschedulable:
 		p := k.because("the push is sent and can not be changed any more")
 		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}

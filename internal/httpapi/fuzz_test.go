@@ -229,7 +229,9 @@ func FuzzAPI(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	service := nothingBooked(f)
-	api := New(service, everything{}, Config{Schedules: recurring.New(noPostgres(f), service, time.Now, recurring.Config{})})
+	api := New(service, everything{}, Config{
+		Schedules: recurring.New(noPostgres(f), service, time.Now, recurring.Config{}), Campaigns: campaignsOf(noPostgres(f), time.Now),
+	})
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		r := httptest.NewRequest("GET", "/", strings.NewReader(body))
 		r.Method, r.URL, r.Header = method, &url.URL{Path: path, RawQuery: query}, http.Header{"Authorization": {"Bearer k"}}

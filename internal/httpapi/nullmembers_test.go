@@ -32,10 +32,13 @@ func TestBody_NullMembers(t *testing.T) {
 		"create-schedule": `{"name":"n","cron":"@daily","time_zone":"UTC","campaign":null,"catch_up":"last","paused":true,"until":"LATER",
 			"push":{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 				"expires_at":"LATER","expires_after":"4h","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}}`,
+		"create-campaign": `{"name":"n","channel":"push","category":"c","send_at":"SOON","spread":"30m","on_conflict":"defer","latest":"LATER","expires_after":"4h",
+			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
-	more["change-schedule"] = more["create-schedule"]
+	more["change-schedule"], more["change-campaign"] = more["create-schedule"], more["create-campaign"]
+	campaign := b.send("POST", "/v1/campaigns", `{"message":{}}`).must(t, 201).at(t, "id").(string)
 	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"r","message":{}}}`).must(t, 201).at(t, "id").(string)
 	bodies, nulls := 0, 0
 	for _, op := range a.operations {
@@ -52,6 +55,9 @@ func TestBody_NullMembers(t *testing.T) {
 		path := strings.ReplaceAll(op.Path, "{id}", "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01")
 		if strings.HasPrefix(path, "/v1/schedules/") {
 			path = "/v1/schedules/" + schedule
+		}
+		if strings.HasPrefix(path, "/v1/campaigns/") {
+			path = "/v1/campaigns/" + campaign
 		}
 		var whole any
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {

@@ -24,6 +24,7 @@ const (
 	tagRecipients = "Recipients"
 	tagLimits     = "Limits"
 	tagWebhooks   = "Webhooks"
+	tagCampaigns  = "Campaigns"
 	tagSchedules  = "Schedules"
 	tagOperations = "Operations"
 )
@@ -51,6 +52,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagPolicy, Description: "Rules, categories and quiet hours of your own."},
 			{Name: tagRecipients, Description: "Say what is known of the people: zones, addresses, opt-outs, limits of their own."},
 			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
+			{Name: tagCampaigns, Description: "One message for everybody in an audience."},
 			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},

@@ -46,7 +46,9 @@ var (
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
 	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
-	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 4 MiB for a batch."}
+	tooManyCampaigns = kind{"too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first."}
+	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign is not in a state in which that can be done; campaign has it as it stands."}
+	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
 	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
 	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
@@ -57,7 +59,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, stalePolicy, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, stalePolicy, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -104,6 +106,11 @@ type pushProblem struct {
 	Push *pushView `json:"push" doc:"The push as it stands."`
 }
 
+type campaignProblem struct {
+	Problem
+	Campaign campaignView `json:"campaign" doc:"The campaign as it stands."`
+}
+
 type goneProblem struct {
 	Problem
 	PushID uuid.UUID `json:"push_id" format:"uuid" doc:"The push that the first request made."`
@@ -148,6 +155,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		full     *bulkhead.FullError
 		gone     *push.GoneError
 		stale    *policy.StaleError
+		state    *push.CampaignStateError
 	)
 	errors.As(err, &about)
 	switch {
@@ -170,6 +178,8 @@ func problemOf(err error) (p problemer, foreseen bool) {
 	case errors.As(err, &stale):
 		p := stalePolicy.because(stale.Error())
 		return &p, true
+	case errors.As(err, &state):
+		return &campaignProblem{campaignState.because(state.Detail), campaignViewOf(state.Campaign)}, true
 	case errors.As(err, &other):
 		p := other.kind.because(other.detail)
 		p.header = other.header
@@ -208,6 +218,7 @@ func plainProblemOf(err error) (problemer, bool) {
 		{push.ErrNotFound, notFound, "the push does not exist"},
 		{push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has the maximum number of webhooks; delete one first"},
 		{push.ErrTooManySchedules, tooManySchedules, "the tenant has the maximum number of schedules; delete one first"},
+		{push.ErrTooManyCampaigns, tooManyCampaigns, "the tenant has the maximum number of campaigns that have not ended; delete a draft first"},
 		{push.ErrWebhookOff, webhookDisabled, "the webhook is disabled; enable it first"},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
 		{push.ErrUnavailable, unavailable, "the database did not answer in time; " + repeatable},

@@ -39,7 +39,7 @@ func (v value[T]) orNull(absent func(to *T)) value[T] {
 	describe, plain := v.describe, v
 	v.describe = func(s *spec) *huma.Schema {
 		schema := describe(s)
-		schema.Type = "" // its format is that of a string
+		schema.Type, schema.Enum = "", nil // its format is that of a string
 		return schema
 	}
 	v.json = func(to *T, raw []byte, name string, errs *fieldErrors) string {

@@ -29,10 +29,17 @@ type Campaign struct {
 	UpdatedAt time.Time
 	StartedAt time.Time // by Postgres' clock, which is now for a campaign without a time; zero: it is a draft
 	EndedAt   time.Time // zero: it goes on
+
+	Progress CampaignProgress // as it was when the campaign was read
 }
 
 // CampaignStatus is the state of a campaign.
 type CampaignStatus string
+
+// CampaignStatuses lists all states.
+var CampaignStatuses = []CampaignStatus{
+	CampaignDraft, CampaignStarting, CampaignRunning, CampaignPausing, CampaignPaused, CampaignCanceling, CampaignCanceled, CampaignFinished,
+}
 
 // The states of a campaign.
 const (
@@ -77,4 +84,25 @@ type CampaignProgress struct {
 
 	// Deferred are those that were booked at another time than was asked for. They are counted above, too.
 	Deferred int64
+}
+
+// CampaignStateError says that a campaign is not in a state in which something can be done.
+type CampaignStateError struct {
+	Campaign Campaign // as it stands
+	Detail   string   // what can not be done, and why
+}
+
+// Error is the detail.
+func (e *CampaignStateError) Error() string { return e.Detail }
+
+// CampaignPosition is a place in a list of campaigns: behind the campaign that was made then, and has this id.
+type CampaignPosition struct {
+	CreatedAt time.Time
+	ID        uuid.UUID
+}
+
+// CampaignPage is a page of a list of campaigns, the latest first.
+type CampaignPage struct {
+	Campaigns []Campaign
+	Next      *CampaignPosition // behind which the next page begins; nil: this is the last one
 }

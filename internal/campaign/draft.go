@@ -1,0 +1,146 @@
+package campaign
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// MaxSpread is how far a campaign can be spread: what takes more than a day is several campaigns.
+const MaxSpread = 24 * time.Hour
+
+// MaxMetadata is how many bytes the metadata of a campaign may have: each of its pushes has them.
+const MaxMetadata = 16 << 10
+
+// reject is what becomes of a conflict by default.
+const reject = "reject"
+
+// Change is what a caller wants a draft to be. Of a new one, what is nil has its default; of another one, it stays. A zero value
+// is the default.
+type Change struct {
+	Name, Channel, Category *string
+	SendAt, LocalTime       *time.Time // one of them takes the place of the other
+	TimeZone                *string    // goes with the local time
+	Spread                  *time.Duration
+	OnConflict              *string
+	Latest                  *time.Time
+	ExpiresAfter            *time.Duration
+	Message, Metadata       *json.RawMessage
+}
+
+// on changes a draft.
+func (c Change) on(p push.Campaign) push.Campaign {
+	set(&p.Name, c.Name)
+	set(&p.Channel, c.Channel)
+	set(&p.Category, c.Category)
+	if given(c.SendAt) {
+		p.LocalTime, p.TimeZone = time.Time{}, ""
+	}
+	if given(c.LocalTime) {
+		p.SendAt = time.Time{}
+	}
+	set(&p.SendAt, c.SendAt)
+	set(&p.LocalTime, c.LocalTime)
+	if p.LocalTime.IsZero() {
+		p.TimeZone = ""
+	}
+	set(&p.TimeZone, c.TimeZone)
+	set(&p.Spread, c.Spread)
+	set(&p.OnConflict, c.OnConflict)
+	set(&p.Latest, c.Latest)
+	set(&p.ExpiresAfter, c.ExpiresAfter)
+	set(&p.Message, c.Message)
+	set(&p.Metadata, c.Metadata)
+	if !p.SendAt.IsZero() {
+		p.SendAt = secondUp(p.SendAt)
+	}
+	return p
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+func given(t *time.Time) bool { return t != nil && !t.IsZero() }
+
+// secondUp rounds a send time up to a second.
+func secondUp(t time.Time) time.Time {
+	up := t.UTC().Truncate(quota.Second)
+	if up.Before(t) {
+		up = up.Add(quota.Second)
+	}
+	return up
+}
+
+// Check says all that is wrong with the change of a draft; the zero campaign is a new one. Callers that found other errors report
+// them together with these. What a change does not touch is not looked at.
+func (s *Service) Check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
+	p := c.on(of)
+	if c.Channel != nil && p.Channel != "" && !slices.Contains(s.cfg.Channels, p.Channel) {
+		bad.Add("channel", p.Channel, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
+	}
+	s.checkTimes(c, &p, &bad)
+	if c.Spread != nil && (p.Spread < 0 || p.Spread > MaxSpread || p.Spread%quota.Second != 0) {
+		bad.Add("spread", push.Span(p.Spread).String(), "must be a time span of whole seconds from 0s to %gh, written like 90s or 30m", MaxSpread.Hours())
+	}
+	if c.Metadata != nil && len(p.Metadata) > MaxMetadata {
+		bad.Add("metadata", nil, "must have at most %d bytes, has %d", MaxMetadata, len(p.Metadata))
+	}
+	return bad
+}
+
+// checkTimes looks at what the members say together that say when. For a local time in the recipients' zones, that is the earliest
+// and the latest instant at which some clock shows it.
+func (s *Service) checkTimes(c Change, p *push.Campaign, bad *invalid.FieldErrors) {
+	now := s.now().UTC()
+	said := now.Truncate(quota.Second).Format(time.RFC3339)
+	if given(c.SendAt) && given(c.LocalTime) {
+		bad.Add("local_time", local(*c.LocalTime), "must not be given together with send_at")
+		return
+	}
+	first, last, field, written := p.SendAt, p.SendAt, "send_at", stamp(p.SendAt)
+	if !p.LocalTime.IsZero() {
+		field, written = "local_time", local(p.LocalTime)
+		first, last = p.LocalTime.Add(-14*time.Hour), p.LocalTime.Add(12*time.Hour)
+	}
+	if p.TimeZone != "" {
+		switch in, err := zone.Load(p.TimeZone); {
+		case p.LocalTime.IsZero():
+			bad.Add("time_zone", p.TimeZone, "must not be given without local_time")
+		case err != nil && c.TimeZone != nil:
+			bad.Add("time_zone", p.TimeZone, "%v", err)
+		case err == nil:
+			first = zone.Instant(p.LocalTime, in)
+			last = first
+		}
+	}
+	if moved := given(c.SendAt) || given(c.LocalTime) || c.TimeZone != nil && !p.LocalTime.IsZero(); moved {
+		switch {
+		case last.Before(now.Add(-time.Minute)):
+			bad.Add(field, written, "must not be more than a minute in the past; it is now %s", said)
+		case first.After(now.Add(s.cfg.MaxHorizon)):
+			bad.Add(field, written, "must not be more than %s ahead; it is now %s", s.cfg.MaxHorizon, said)
+		case !first.IsZero() && !p.Latest.IsZero() && c.Latest == nil && p.Latest.Before(first):
+			bad.Add(field, written, "must not be after latest, %s", stamp(p.Latest))
+		}
+	}
+	switch {
+	case !given(c.Latest):
+	case !first.IsZero() && p.Latest.Before(first):
+		bad.Add("latest", stamp(p.Latest), "must not be before %s, %s", field, written)
+	case p.Latest.Before(now):
+		bad.Add("latest", stamp(p.Latest), "must be in the future; it is now %s", said)
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func local(t time.Time) string { return t.Format("2006-01-02T15:04:05") }

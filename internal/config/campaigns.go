@@ -1,0 +1,14 @@
+package config
+
+import "github.com/sendquota/sendquota/internal/strictyaml"
+
+// Campaigns bounds the campaigns of tenants.
+type Campaigns struct {
+	MaxPerTenant int // that have not ended
+	MaxAudience  int
+}
+
+func (c *Campaigns) settings(t *strictyaml.Table) {
+	t.Int("max_per_tenant", "1000", "campaigns that a tenant may have that have not ended, drafts included, 0 to 100000", &c.MaxPerTenant, 0, 100_000)
+	t.Int("max_audience", "5000000", "recipients that a campaign may have, 1 to 100000000", &c.MaxAudience, 1, 100_000_000)
+}

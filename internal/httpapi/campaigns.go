@@ -1,0 +1,246 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const campaignsPath = "/v1/campaigns"
+
+// campaignView is a campaign as the API shows it.
+type campaignView struct {
+	ID           string              `json:"id" format:"uuid"`
+	Name         string              `json:"name"`
+	Status       push.CampaignStatus `json:"status" enum:"draft,starting,running,pausing,paused,canceling,canceled,finished" doc:"starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended."`
+	Channel      string              `json:"channel"`
+	Category     string              `json:"category"`
+	SendAt       *string             `json:"send_at" format:"date-time" nullable:"true" doc:"null: it has a local_time, or is sent when it is started."`
+	LocalTime    *string             `json:"local_time" nullable:"true" doc:"What the clocks of time_zone show when it is sent."`
+	TimeZone     *string             `json:"time_zone" nullable:"true" doc:"null: that of each recipient, and else the default zone of the policy."`
+	Spread       string              `json:"spread"`
+	OnConflict   string              `json:"on_conflict" enum:"reject,defer"`
+	Latest       *string             `json:"latest" format:"date-time" nullable:"true"`
+	ExpiresAfter *string             `json:"expires_after" nullable:"true" doc:"null: as configured."`
+	Message      json.RawMessage     `json:"message"`
+	Metadata     json.RawMessage     `json:"metadata"`
+	Audience     int64               `json:"audience" doc:"Recipients in it."`
+	Progress     progressView        `json:"progress"`
+	CreatedAt    string              `json:"created_at" format:"date-time"`
+	UpdatedAt    string              `json:"updated_at" format:"date-time"`
+	StartedAt    *string             `json:"started_at" format:"date-time" nullable:"true"`
+	EndedAt      *string             `json:"ended_at" format:"date-time" nullable:"true"`
+}
+
+// TransformSchema says that message and metadata are objects.
+func (*campaignView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
+	return s
+}
+
+// progressView is how many recipients of a campaign have come how far.
+type progressView struct {
+	Audience  int64 `json:"audience" doc:"All of them: the sum of the others but deferred, at every moment."`
+	Pending   int64 `json:"pending" doc:"Not booked yet."`
+	Scheduled int64 `json:"scheduled" doc:"Booked, and not ended."`
+	Refused   int64 `json:"refused" doc:"The quota, or a cap, had no place."`
+	OptedOut  int64 `json:"opted_out"`
+	Invalid   int64 `json:"invalid" doc:"Their lines make no push."`
+	Sent      int64 `json:"sent"`
+	Failed    int64 `json:"failed"`
+	Expired   int64 `json:"expired"`
+	Canceled  int64 `json:"canceled" doc:"Also those who were never booked, because the campaign was canceled before."`
+	Deferred  int64 `json:"deferred" doc:"Those who were booked at another time than was asked for. They are counted above, too."`
+}
+
+type campaignsView struct {
+	Campaigns     []campaignView `json:"campaigns"`
+	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+func campaignViewOf(p push.Campaign) campaignView {
+	v := campaignView{
+		ID: p.ID.String(), Name: p.Name, Status: p.Status, Channel: p.Channel, Category: p.Category, SendAt: maybe(p.SendAt), TimeZone: maybeText(p.TimeZone),
+		Spread: push.Span(p.Spread).String(), OnConflict: p.OnConflict, Latest: maybe(p.Latest), Message: p.Message, Metadata: p.Metadata,
+		Audience: p.Size, Progress: progressView(p.Progress),
+		CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt), StartedAt: maybe(p.StartedAt), EndedAt: maybe(p.EndedAt),
+	}
+	if !p.LocalTime.IsZero() {
+		v.LocalTime = maybeText(p.LocalTime.Format("2006-01-02T15:04:05"))
+	}
+	if p.ExpiresAfter > 0 {
+		v.ExpiresAfter = maybeText(push.Span(p.ExpiresAfter).String())
+	}
+	return v
+}
+
+// maybeText is a text, or nil for the empty one.
+func maybeText(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (a *api) createCampaign(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	key := campaign.Key{Text: c.idempotencyKey(&bad)}
+	change, body, err := a.readCampaign(c, &campaignFields, push.Campaign{}, &bad)
+	if err != nil {
+		return err
+	}
+	if key.Text != "" {
+		key.Hash = requestHash(campaignsPath, body)
+	}
+	p, replayed, err := a.cfg.Campaigns.Create(c.r.Context(), c.caller.Tenant, change, key)
+	if err != nil {
+		return noSuch("campaign", err)
+	}
+	if replayed {
+		c.w.setHeader("Idempotency-Replayed", "true")
+	}
+	v := campaignViewOf(p)
+	c.w.setHeader("Location", campaignsPath+"/"+v.ID)
+	return a.answer(c.w, http.StatusCreated, v)
+}
+
+func (a *api) getCampaign(c *call) error {
+	return a.onCampaign(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := a.cfg.Campaigns.Campaign(ctx, tenant, id)
+		return campaignViewOf(p), err
+	})
+}
+
+func (a *api) deleteCampaign(c *call) error {
+	return a.onCampaign(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, a.cfg.Campaigns.DeleteDraft(ctx, tenant, id)
+	})
+}
+
+// onCampaign serves a request that names a campaign and says nothing else. It answers with what do returns.
+func (a *api) onCampaign(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	if err := c.noBody(&bad); err != nil {
+		return err
+	}
+	v, err := do(c.r.Context(), c.caller.Tenant, id)
+	switch {
+	case err != nil:
+		return noSuch("campaign", err)
+	case v == nil:
+		c.w.WriteHeader(status)
+		return nil
+	}
+	return a.answer(c.w, status, v)
+}
+
+func (a *api) changeCampaign(c *call) error {
+	var (
+		bad fieldErrors
+		old push.Campaign
+	)
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if len(bad.list) == 0 {
+		var err error
+		if old, err = a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, id); err != nil {
+			return noSuch("campaign", err)
+		}
+	}
+	change, _, err := a.readCampaign(c, &campaignChanges, old, &bad)
+	if err != nil {
+		return err
+	}
+	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller.Tenant, id, change)
+	if err != nil {
+		return noSuch("campaign", err)
+	}
+	return a.answer(c.w, http.StatusOK, campaignViewOf(p))
+}
+
+// campaignFilter is which campaigns are asked for.
+type campaignFilter struct {
+	status push.CampaignStatus
+	pageParams
+}
+
+var campaignsParams = table[campaignFilter]{fields: []field[campaignFilter]{
+	{"status", optional, oneOf(func(q *campaignFilter, s push.CampaignStatus) { q.status = s }, push.CampaignStatuses...), "Only those in this state.", nil},
+	{"page_size", optional, integer(func(q *campaignFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many campaigns to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *campaignFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filter.", nil},
+}}
+
+// campaignCursor is a position in a list of campaigns, as a page token holds it.
+type campaignCursor struct {
+	CreatedAt int64 // Unix microseconds
+	ID        uuid.UUID
+}
+
+// listCampaigns answers with a page of the tenant's campaigns.
+func (a *api) listCampaigns(c *call) error {
+	var (
+		bad    fieldErrors
+		q      campaignFilter
+		cursor campaignCursor
+		after  push.CampaignPosition
+		list   = func() string { return fmt.Sprintf("campaigns %q", q.status) }
+	)
+	campaignsParams.readQuery(c.r, &q, &bad)
+	readPageToken(q.token, c.caller.Tenant, list, &cursor, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	if cursor.ID != uuid.Nil {
+		after = push.CampaignPosition{CreatedAt: time.UnixMicro(cursor.CreatedAt).UTC(), ID: cursor.ID}
+	}
+	page, err := a.cfg.Campaigns.Campaigns(c.r.Context(), c.caller.Tenant, q.status, after, q.size)
+	if err != nil {
+		return err
+	}
+	return c.compute(func() error {
+		v := campaignsView{Campaigns: viewsOf(page.Campaigns, campaignViewOf)}
+		if page.Next != nil {
+			v.NextPageToken = pageToken(campaignCursor{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
+		}
+		return a.answer(c.w, http.StatusOK, v)
+	})
+}
+
+func exampleCampaign(status push.CampaignStatus) push.Campaign {
+	p := push.Campaign{
+		ID: uuid.MustParse(exampleID), Name: "Black Friday", Channel: "push", Category: "marketing", SendAt: exampleTime(0), Spread: 30 * time.Minute,
+		OnConflict: "defer", Latest: exampleTime(36 * time.Hour), ExpiresAfter: 4 * time.Hour, Metadata: json.RawMessage(`{}`),
+		Message: json.RawMessage(`{"title": "Hi {{ first_name | default: 'there' }}", "body": "Everything must go."}`),
+		Status:  status, Size: 1000, CreatedAt: exampleTime(-48 * time.Hour), UpdatedAt: exampleTime(-48 * time.Hour),
+		Progress: push.CampaignProgress{Audience: 1000, Pending: 1000},
+	}
+	if status != push.CampaignDraft {
+		p.StartedAt = exampleTime(-time.Hour)
+		p.Progress = push.CampaignProgress{Audience: 1000, Scheduled: 931, Refused: 12, OptedOut: 40, Invalid: 2, Sent: 15, Deferred: 85}
+	}
+	return p
+}
+
+func exampleNewCampaign() any {
+	return json.RawMessage(`{"name": "Black Friday", "channel": "push", "category": "marketing", "send_at": "2026-12-01T08:00:00Z", "local_time": null, "spread": "30m",
+		"on_conflict": "defer", "latest": "2026-12-02T20:00:00Z", "expires_after": "4h",
+		"message": {"title": "Hi {{ first_name | default: 'there' }}", "body": "Everything must go."}, "metadata": {}}`)
+}
