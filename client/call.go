@@ -44,22 +44,16 @@ func (c call) keyed(key string) call {
 }
 
 // ask makes a call and reads the answer, which is JSON.
-func ask[V any](ctx context.Context, c *Client, what call) (V, error) {
-	v, _, err := askHeader[V](ctx, c, what)
-	return v, err
-}
-
-// askHeader also returns the header of the answer.
-func askHeader[V any](ctx context.Context, c *Client, what call) (v V, h http.Header, err error) {
+func ask[V any](ctx context.Context, c *Client, what call) (v V, err error) {
 	answer, err := c.do(ctx, what)
 	if err != nil {
-		return v, nil, err
+		return v, err
 	}
 	defer answer.Body.Close()
 	if err := json.NewDecoder(answer.Body).Decode(&v); err != nil {
-		return v, nil, fmt.Errorf("%s %s: the answer is no JSON that this client knows: %w", what.method, what.path, err)
+		return v, fmt.Errorf("%s %s: the answer is no JSON that this client knows: %w", what.method, what.path, err)
 	}
-	return v, answer.Header, nil
+	return v, nil
 }
 
 // tell makes a call whose answer has no body.
@@ -69,6 +63,15 @@ func (c *Client) tell(ctx context.Context, what call) error {
 		return err
 	}
 	return answer.Body.Close()
+}
+
+// stream reads lines of any number. The caller closes them.
+func (c *Client) stream(ctx context.Context, path string, query url.Values, f Format) (io.ReadCloser, error) {
+	answer, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, header: http.Header{"Accept": {string(f)}}, repeat: true})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
 }
 
 // do makes a call, and again where that is safe, and returns an answer of success, whose body is to be closed.

@@ -86,6 +86,12 @@ type PushState struct {
 	Push Push `json:"push"` // as it stands
 }
 
+// CampaignState says that the state of a campaign forbids the call (campaign-state).
+type CampaignState struct {
+	Problem
+	Campaign Campaign `json:"campaign"` // as it stands
+}
+
 // PushGone says that the push of an Idempotency-Key is not kept any more (push-gone).
 type PushGone struct {
 	Problem
@@ -129,6 +135,9 @@ func (e *CapExceeded) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
 func (e *PushState) Unwrap() error { return &e.Problem }
+
+// Unwrap returns the problem.
+func (e *CampaignState) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
 func (e *PushGone) Unwrap() error { return &e.Problem }
@@ -181,6 +190,8 @@ func typed(p Problem, text []byte) error {
 		err = &CapExceeded{Problem: p}
 	case "not-cancelable", "not-reschedulable":
 		err = &PushState{Problem: p}
+	case "campaign-state":
+		err = &CampaignState{Problem: p}
 	case "push-gone":
 		err = &PushGone{Problem: p}
 	}
