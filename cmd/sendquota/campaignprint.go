@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // count is a row of a summary; rows without anybody are left out.
@@ -97,24 +98,13 @@ func delays(all []client.Delay) string {
 		case d.UpToSeconds == 0:
 			parts = append(parts, fmt.Sprintf("%d by more than a day", d.Recipients))
 		default:
-			parts = append(parts, fmt.Sprintf("%d by up to %s", d.Recipients, shortSpan(time.Duration(d.UpToSeconds)*time.Second)))
+			parts = append(parts, fmt.Sprintf("%d by up to %s", d.Recipients, push.Span(time.Duration(d.UpToSeconds)*time.Second)))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return ": " + strings.Join(parts, ", ")
-}
-
-// shortSpan is a span without its last parts that are zero: 1h0m0s is 1h.
-func shortSpan(d time.Duration) string {
-	s := d.String()
-	for _, end := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, end) {
-			s = s[:len(s)-2]
-		}
-	}
-	return s
 }
 
 // printAudience prints what became of the lines of a file.

@@ -44,6 +44,8 @@ const (
 	OccurrenceSubmitted Point = "occurrence.submitted" // and not on record
 	OccurrenceRecorded  Point = "occurrence.recorded"  // written, and not committed
 	OccurrenceDone      Point = "occurrence.done"      //
+	CampaignCopied      Point = "campaign.copied"      // a portion of an audience, for an occurrence
+	CampaignCopyMade    Point = "campaign.copy_made"   // and not started
 )
 
 // Points lists all points.
@@ -53,4 +55,5 @@ var Points = []Point{
 	ClaimLocked, ClaimCommitting, ClaimCommitted, SendWritten, SendAnswered, FinishWriting, FinishCommitted,
 	ReapFound, ReapDone, ExpireCommitted,
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
+	CampaignCopied, CampaignCopyMade,
 }

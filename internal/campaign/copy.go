@@ -1,0 +1,38 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Again goes a step towards a campaign that is made of another one, with the recipients that this has at the first step, and started.
+// It is to be called, by whichever worker, until it is done; what is done is not done twice.
+//
+// The errors are [push.ErrNotFound], [*push.CampaignStateError], [push.ErrNothingToCopy] and [push.ErrTooManyCampaigns].
+func (s *Service) Again(ctx context.Context, c push.CampaignCopy) (done bool, err error) {
+	whole, err := s.store.CopyAudience(ctx, c)
+	if err != nil {
+		return false, fmt.Errorf("copy audience: %w", err)
+	}
+	failpoint.Hit(failpoint.CampaignCopied)
+	if !whole {
+		return false, nil
+	}
+	if err := s.store.MakeCopy(ctx, c, s.cfg.MaxPerTenant); err != nil {
+		return false, fmt.Errorf("copy campaign: %w", err)
+	}
+	failpoint.Hit(failpoint.CampaignCopyMade)
+	_, err = s.store.ActOnCampaign(ctx, c.Tenant, c.ID, push.CampaignStart, nil)
+	var state *push.CampaignStateError
+	if errors.As(err, &state) && state.Campaign.Status != push.CampaignDraft {
+		return true, nil // it was started before, and its owner has done something else with it
+	}
+	if err != nil {
+		return false, fmt.Errorf("start campaign: %w", err)
+	}
+	return true, nil
+}
