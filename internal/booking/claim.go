@@ -41,6 +41,7 @@ const (
 	Unwanted                     // the recipient does not want the push any more, and it is canceled now; others may be due
 	TooLate                      // the push had expired, and is ended now; others may be due
 	Again                        // the push was changed meanwhile, or another claim came first: claim again
+	Parked                       // the push's campaign is paused or canceled, and the push is not due any more; others may be
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -68,6 +69,7 @@ func (c Claim) Attempted() Attempt {
 type ClaimState struct {
 	Locked   bool            // another transaction has the lock, and nothing else is known
 	Due      push.Push       // the oldest due push that the order allows; without an ID: there is none
+	Held     bool            // its campaign is paused or canceled
 	More     bool            // another push is due, whatever its channel
 	InFlight []InFlight      // the attempts under way
 	Sends    []quota.Booking // what the recipient may have got, at the latest time at which the provider can have had it
@@ -102,6 +104,10 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		return c
 	}
 	c.Push = s.Due
+	if s.Held {
+		c.Outcome = Parked
+		return c
+	}
 	s.address(&c.Push)
 	kind := KindOf(&c.Push)
 	wait := max(c.Push.NextAt.Sub(now), s.gate(OrNone(s.Terms, o.Policy).For(s.Person.Person, kind), now).Sub(now))

@@ -79,6 +79,9 @@ func NewDecider(s Snapshot) *Decider {
 	return x
 }
 
+// Now is when the snapshot was taken.
+func (x *Decider) Now() time.Time { return x.now }
+
 // know notes what an Idempotency-Key has made, for drafts that ask for it again.
 func (x *Decider) know(k Keyed) {
 	r := x.requests[k.Key]

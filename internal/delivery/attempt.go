@@ -86,6 +86,9 @@ func (w *Worker) leaveTo(d booking.Due, without []string) {
 // ended tells of a push that was put off, or ended, instead of being sent.
 func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 	switch c.Outcome {
+	case booking.Parked:
+		w.log.DebugContext(ctx, "push kept back: its campaign is paused or canceled", "push", c.Push.ID, "campaign", c.Push.Campaign)
+		return
 	case booking.Unwanted:
 		w.log.InfoContext(ctx, "push canceled: its recipient has opted out", "push", c.Push.ID, "request_id", c.Push.RequestID)
 		w.forgetBooking(c.Push)

@@ -44,8 +44,18 @@ const (
 	OccurrenceSubmitted Point = "occurrence.submitted" // and not on record
 	OccurrenceRecorded  Point = "occurrence.recorded"  // written, and not committed
 	OccurrenceDone      Point = "occurrence.done"      //
-	CampaignCopied      Point = "campaign.copied"      // a portion of an audience, for an occurrence
-	CampaignCopyMade    Point = "campaign.copy_made"   // and not started
+	OccurrenceCopied    Point = "occurrence.copied"    // a portion of an audience, for an occurrence
+	OccurrenceMade      Point = "occurrence.made"      // as a draft, and not started
+
+	CampaignActed    Point = "campaign.acted"    // started, paused, resumed or canceled, and not committed
+	CampaignDecided  Point = "campaign.decided"  // recipients of a chunk, under the locks
+	ChunkCommitting  Point = "chunk.committing"  //
+	ChunkCommitted   Point = "chunk.committed"   // neither cache nor queue know
+	CampaignBooked   Point = "campaign.booked"   // all recipients are decided, and the campaign is not running
+	CampaignParked   Point = "campaign.parked"   // some pushes of one that is paused, not committed
+	CampaignUnparked Point = "campaign.unparked" // some pushes of one that goes on, and the queue does not know
+	CampaignWithdrew Point = "campaign.withdrew" // some pushes of one that is canceled; the cache does not know
+	CampaignSettled  Point = "campaign.settled"  // told, or ended, and not committed
 )
 
 // Points lists all points.
@@ -55,5 +65,6 @@ var Points = []Point{
 	ClaimLocked, ClaimCommitting, ClaimCommitted, SendWritten, SendAnswered, FinishWriting, FinishCommitted,
 	ReapFound, ReapDone, ExpireCommitted,
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
-	CampaignCopied, CampaignCopyMade,
+	OccurrenceCopied, OccurrenceMade,
+	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
 }

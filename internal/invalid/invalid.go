@@ -53,3 +53,12 @@ func (es FieldErrors) Error() string {
 	}
 	return strings.Join(texts, "; ")
 }
+
+// WithoutValues is Error without the values: what is kept for long holds none.
+func (es FieldErrors) WithoutValues() string {
+	texts := make([]string, len(es))
+	for i, e := range es {
+		texts[i] = e.Field + " " + e.Message
+	}
+	return strings.Join(texts, "; ")
+}

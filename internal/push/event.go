@@ -12,10 +12,17 @@ const (
 	EventExpired   Event = "push.expired"     //
 	EventCanceled  Event = "push.canceled"    //
 	EventNearLimit Event = "quota.near_limit" // a push was booked, and a rule is 80 % used up around it
+
+	EventCampaignStarted  Event = "campaign.started"
+	EventCampaignProgress Event = "campaign.progress" // another tenth of the recipients has come to an end
+	EventCampaignFinished Event = "campaign.finished" // all have
 )
 
 // EventTest is sent to a webhook when its tenant asks for it, and only then.
 const EventTest Event = "webhook.test"
 
 // Events lists the events that a webhook can ask for.
-var Events = []Event{EventScheduled, EventDeferred, EventSent, EventFailed, EventExpired, EventCanceled, EventNearLimit}
+var Events = []Event{
+	EventScheduled, EventDeferred, EventSent, EventFailed, EventExpired, EventCanceled, EventNearLimit,
+	EventCampaignStarted, EventCampaignProgress, EventCampaignFinished,
+}

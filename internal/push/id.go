@@ -1,6 +1,7 @@
 package push
 
 import (
+	"crypto/sha256"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,17 @@ const (
 // last byte is the recipient's shard: so a push is found by its id where it was booked first.
 func NewID(sendAt time.Time, recipientKey int64) uuid.UUID {
 	return Dated(uuid.Must(uuid.NewV7()), sendAt, recipientKey)
+}
+
+// CampaignPushID returns the id of the push of a campaign, which was started at a time, to a recipient: the same for whoever
+// asks again.
+func CampaignPushID(campaign uuid.UUID, started, sendAt time.Time, recipientKey int64, recipient string) uuid.UUID {
+	id := uuid.NewHash(sha256.New(), campaign, []byte(recipient), 7)
+	ms := started.UnixMilli() // the ids of a campaign lie together, as those of one moment do
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	return Dated(id, sendAt, recipientKey)
 }
 
 // Dated writes the week of a send time and the shard of a recipient into an id.

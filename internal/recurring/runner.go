@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -224,15 +223,6 @@ func refused(run *push.Run, err error) {
 	case errors.As(err, &gone): // an earlier worker has submitted it, long ago
 		run.Outcome, run.Push = push.RunSubmitted, gone.ID
 	case errors.As(err, &wrong):
-		run.Outcome, run.Reason, run.Detail = push.RunRefused, "invalid-request", detail(wrong)
+		run.Outcome, run.Reason, run.Detail = push.RunRefused, "invalid-request", wrong.WithoutValues()
 	}
-}
-
-// detail says what is wrong, without the values: records hold none of a recipient's.
-func detail(wrong invalid.FieldErrors) string {
-	texts := make([]string, len(wrong))
-	for i, e := range wrong {
-		texts[i] = e.Field + " " + e.Message
-	}
-	return strings.Join(texts, "; ")
 }

@@ -26,6 +26,8 @@ type Request struct {
 	TimeZone  string    // of LocalTime
 	ExpiresAt time.Time // zero: it follows from the time to live
 
+	Behind time.Duration // see [When]
+
 	TTL    time.Duration // how long after its send time it expires; 0: the default
 	Defer  bool          // a conflict moves it to the next free time
 	Latest time.Time     // but not after this; zero: as late as any push may be
@@ -48,6 +50,12 @@ func (s *Service) Validate(ctx context.Context, tenant uuid.UUID, r Request) inv
 	_, err := s.plan(ctx, tenant, r)
 	errors.As(err, &bad)
 	return bad
+}
+
+// Draft turns a request for a recipient, of whom this is known, into what is to be booked. Its errors are
+// [invalid.FieldErrors]: it reads nothing.
+func (s *Service) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
+	return s.planFor(context.Background(), tenant, r, s.cfg.Check, standings{r.Recipient: of})
 }
 
 // plan turns a request into a draft, or says all that is wrong with it.

@@ -112,8 +112,14 @@ func (s *Service) wake(p *push.Push) {
 	if p.Status != push.Scheduled {
 		return
 	}
-	if in := p.NextAt.Sub(p.UpdatedAt); in < s.cfg.Horizon+margin {
-		s.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
+	s.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, p.NextAt.Sub(p.UpdatedAt))
+}
+
+// Wake has workers look at the lane of a recipient of whom a push is due at a time, in so long, unless that is beyond the
+// horizon.
+func (s *Service) Wake(recipientKey int64, at time.Time, in time.Duration) {
+	if in < s.cfg.Horizon+margin {
+		s.waker.Wake(recipientKey, at, in)
 	}
 }
 

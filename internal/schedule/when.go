@@ -17,10 +17,12 @@ type When struct {
 	SendAt    time.Time
 	LocalTime time.Time // what the clocks of the zone show, as UTC shows it; zero: there is only SendAt
 	TimeZone  string    // of LocalTime; empty: the recipient's, and else the default zone of the policy
+
+	Behind time.Duration // whole seconds: the push is for so long after that
 }
 
 // when is the time that the request names.
-func (r Request) when() When { return When{r.SendAt, r.LocalTime, r.TimeZone} }
+func (r Request) when() When { return When{r.SendAt, r.LocalTime, r.TimeZone, r.Behind} }
 
 // field is the one that a caller gave the time in.
 func (w When) field() string {
@@ -32,10 +34,13 @@ func (w When) field() string {
 
 // written is the time as its caller may have written it.
 func (w When) written() string {
-	if w.LocalTime.IsZero() {
-		return stamp(w.SendAt)
+	switch {
+	case !w.LocalTime.IsZero():
+		return w.LocalTime.Format("2006-01-02T15:04:05")
+	case w.SendAt.IsZero():
+		return ""
 	}
-	return w.LocalTime.Format("2006-01-02T15:04:05")
+	return stamp(w.SendAt)
 }
 
 // when returns the send time that a caller wants for a recipient, or says what is wrong with it. A zone that changes later moves
@@ -108,14 +113,15 @@ func (s *Service) standingsOf(ctx context.Context, tenant uuid.UUID, members []M
 // sendTime rounds a send time up to a second. A push without one is due in the running second, at once.
 func (s *Service) sendTime(t time.Time, w When, now time.Time, bad *invalid.FieldErrors) time.Time {
 	if t.IsZero() {
-		return now.Truncate(quota.Second)
+		t = now.Truncate(quota.Second)
 	}
 	up := t.UTC().Truncate(quota.Second)
 	if up.Before(t) {
 		up = up.Add(quota.Second)
 	}
+	up = up.Add(w.Behind)
 	said := ""
-	if !w.LocalTime.IsZero() {
+	if !w.LocalTime.IsZero() || w.Behind > 0 {
 		said = "is " + stamp(up) + ", and "
 	}
 	switch {

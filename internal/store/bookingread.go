@@ -47,6 +47,8 @@ type bookingRead struct {
 
 	existing []attempted // that have one of the ids
 
+	look func(who quota.Recipient, view quota.View) // is shown each view when it is asked for; nil: nobody looks
+
 	results pgx.BatchResults
 	asked   []portionRead
 	read    int // spans

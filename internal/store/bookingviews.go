@@ -27,6 +27,9 @@ func (r *bookingRead) View(recipient quota.Recipient) *quota.View {
 	for r.err == nil && r.read <= i {
 		r.err = r.next()
 	}
+	if r.look != nil && r.err == nil {
+		r.look(recipient, r.spans[i].view)
+	}
 	return &r.spans[i].view
 }
 

@@ -18,25 +18,30 @@ import (
 
 const campaignColumns = `p.id, p.tenant_id, p.name, p.channel, p.category, p.send_at, p.local_time, p.time_zone, p.spread_s, p.on_conflict, p.latest, p.expires_after_ms,
 	p.message, p.metadata, p.status, p.audience_id, p.audience, p.created_at, p.updated_at, p.started_at, p.ended_at,
-	p.booked, p.deferred, p.refused, p.opted_out, p.invalid, p.dropped`
+	p.booked, p.deferred, p.refused, p.opted_out, p.invalid, p.dropped, p.sent, p.failed, p.expired, p.withdrawn`
 
 func collectCampaign(row pgx.CollectableRow) (push.Campaign, error) { return scanCampaign(row) }
 
-// scanCampaign reads one row of [campaignColumns], and what follows them into more. In its progress, all that was booked is scheduled:
-// what has ended of it stands elsewhere.
+// scanCampaign reads one row of [campaignColumns], and what follows them into more. In the progress of a campaign that goes on, all
+// that was booked is scheduled: see [Store.fillEnds].
 func scanCampaign(row pgx.CollectableRow, more ...any) (p push.Campaign, err error) {
 	var (
 		spread, expires int64
 		is              = &p.Progress
+
+		sent, failed, expired, withdrawn *int64 // nil: it goes on
 	)
 	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Name, &p.Channel, &p.Category, (*zeronull.Timestamptz)(&p.SendAt),
 		(*zeronull.Timestamp)(&p.LocalTime), &p.TimeZone, &spread, &p.OnConflict, (*zeronull.Timestamptz)(&p.Latest), &expires,
 		(*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*string)(&p.Status), (*zeronull.UUID)(&p.Audience), &p.Size, &p.CreatedAt, &p.UpdatedAt,
 		(*zeronull.Timestamptz)(&p.StartedAt), (*zeronull.Timestamptz)(&p.EndedAt),
-		&is.Scheduled, &is.Deferred, &is.Refused, &is.OptedOut, &is.Invalid, &is.Canceled}, more...)...)
+		&is.Scheduled, &is.Deferred, &is.Refused, &is.OptedOut, &is.Invalid, &is.Canceled, &sent, &failed, &expired, &withdrawn}, more...)...)
 	p.Spread, p.ExpiresAfter = time.Duration(spread)*time.Second, time.Duration(expires)*time.Millisecond
 	is.Audience = p.Size
 	is.Pending = p.Size - is.Scheduled - is.Refused - is.OptedOut - is.Invalid - is.Canceled
+	if sent != nil {
+		is.Scheduled, is.Sent, is.Failed, is.Expired, is.Canceled = 0, *sent, *failed, *expired, is.Canceled+*withdrawn
+	}
 	return p, err
 }
 
@@ -113,10 +118,12 @@ func findCampaign(ctx context.Context, tx pgx.Tx, n NewCampaign) (p push.Campaig
 
 // Campaign returns a tenant's campaign, or [push.ErrNotFound].
 func (s *Store) Campaign(ctx context.Context, tenant, id uuid.UUID) (p push.Campaign, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
-		p, err = pgx.CollectExactlyOneRow(rows, collectCampaign)
-		return err
+	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+		if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
+			return err
+		}
+		return s.fillEnds(ctx, tx, &p)
 	})
 	return p, err
 }
@@ -140,10 +147,15 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 	position := func(p push.Campaign) push.CampaignPosition {
 		return push.CampaignPosition{CreatedAt: p.CreatedAt, ID: p.ID}
 	}
-	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		var last push.CampaignPosition
-		rows, _ := c.Query(ctx, q.sql(), q.args...)
+		rows, _ := tx.Query(ctx, q.sql(), q.args...)
 		all, next, _, err := collectPage(rows, q, &last, []any{&last.CreatedAt, (*[16]byte)(&last.ID)}, position, scanCampaign)
+		for i := range all {
+			if err == nil {
+				err = s.fillEnds(ctx, tx, &all[i])
+			}
+		}
 		page = push.CampaignPage{Campaigns: all, Next: next}
 		return err
 	})

@@ -101,11 +101,11 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, r *bookingRead, granted []b
 	return commitMoves(ctx, c, b, granted)
 }
 
-// queueMove moves a push from where it was.
+// queueMove moves a push from where it was. One that is parked, because its campaign is paused, stays so.
 func queueMove(b *pgx.Batch, pushes parts, before push.Push, g *booking.Grant) {
 	old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
 	b.Queue(`
-		UPDATE live SET send_at = $3, next_at = $3, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int
+		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int
 		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
 		[16]byte(g.Push.ID), key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
 	table, to := pushes.at(old), pushes.at(g.Push.SendAt)

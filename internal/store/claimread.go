@@ -60,9 +60,14 @@ func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (
 	return q
 }
 
-// claimLiveSQL reads what is due and what is under way. What is under way comes first.
+// heldCampaigns are the states of campaigns of which nothing is sent.
+const heldCampaigns = `('pausing', 'paused', 'canceling', 'canceled')`
+
+// claimLiveSQL reads what is due and what is under way. What is under way comes first. Of a push of no campaign it asks nothing
+// more.
 const claimLiveSQL = `
-	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed
+	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed,
+		l.campaign_id IS NOT NULL AND EXISTS (SELECT FROM campaigns c WHERE c.id = l.campaign_id AND c.status IN ` + heldCampaigns + `)
 	FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
 	CROSS JOIN LATERAL (
 		SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
@@ -121,6 +126,7 @@ type liveFound struct {
 	started *time.Time
 	next    time.Time
 	allowed bool
+	held    bool // its campaign is
 	push    push.Push
 }
 
@@ -209,7 +215,7 @@ func (s *Store) recently(reach time.Duration) (since, until time.Time) {
 }
 
 func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
-	err = row.Scan(&l.key, (*[16]byte)(&l.tenant), (*[16]byte)(&l.id), &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed)
+	err = row.Scan(&l.key, (*[16]byte)(&l.tenant), (*[16]byte)(&l.id), &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed, &l.held)
 	return l, err
 }
 
@@ -259,7 +265,7 @@ func (s *claimState) add(l liveFound) {
 	case l.token != uuid.Nil:
 		d.InFlight = append(d.InFlight, booking.InFlight{Push: l.push, Token: l.token, LeaseUntil: l.next})
 	case l.allowed && d.Due.ID == uuid.Nil:
-		d.Due = l.push
+		d.Due, d.Held = l.push, l.held
 	default:
 		d.More = true
 	}

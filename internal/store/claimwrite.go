@@ -29,6 +29,14 @@ const (
 	WHERE l.shard = ANY ($9::smallint[]) AND ` + asRead + `
 	RETURNING l.push_id`
 
+	// parkDueSQL parks what is due of campaigns that are paused or canceled, and stay so until this is committed.
+	parkDueSQL = `
+	UPDATE live l SET next_at = 'infinity'
+	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan),
+		(SELECT id FROM campaigns WHERE id = ANY ($6::uuid[]) AND status IN ` + heldCampaigns + ` FOR SHARE SKIP LOCKED) c
+	WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead + ` AND l.campaign_id = c.id
+	RETURNING l.push_id`
+
 	putOff = `
 	WITH changed AS (
 		UPDATE live l SET next_at = n.next_at, plan = l.plan + 1
@@ -117,6 +125,8 @@ type claimWrite struct {
 	putOff  liveRows
 	late    liveRows
 	refused liveRows // by their recipients
+	parked  liveRows
+	held    [][16]byte // the campaigns of those that are parked
 	tokens  [][16]byte
 	more    []bool
 	busy    []liveRow         // attempts under way that are told of what waits
@@ -145,6 +155,9 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 		w.late.add(row)
 	case booking.Unwanted:
 		w.refused.add(row)
+	case booking.Parked:
+		w.parked.add(row)
+		w.held = append(w.held, c.Push.Campaign)
 	case booking.Claimed:
 		if c.Repeated {
 			return
@@ -176,6 +189,9 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	w.inTables(b, &w.putOff, putOffSQL, func(r *liveRows) []any {
 		return []any{r.keys, r.sendAt, r.ids, r.plans, r.times, w.now, shardsOf(r.keys...)}
 	})
+	if r := &w.parked; len(r.ids) > 0 {
+		b.Queue(w.store.joining(parkDueSQL), r.keys, r.sendAt, r.ids, r.plans, shardsOf(r.keys...), w.held)
+	}
 	over := func(r *liveRows) []any { return []any{r.keys, r.sendAt, r.ids, r.plans, w.now, shardsOf(r.keys...)} }
 	w.inTables(b, &w.late, tooLateSQL, over)
 	w.inTables(b, &w.refused, unwantedSQL, over)

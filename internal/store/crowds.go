@@ -97,17 +97,22 @@ type heldCrowds struct {
 	changed  map[int64]bool // their versions were changed by others meanwhile
 }
 
+// whole has all bookings of crowded recipients read, and returns which spans are theirs.
+func (s *crowds) whole(r *bookingRead) (crowded []int) {
+	for i := range r.spans {
+		if sp := &r.spans[i]; s.knows(sp.recipient) {
+			sp.most = 0
+			crowded = append(crowded, i)
+		}
+	}
+	return crowded
+}
+
 // prepare gets the crowded recipients of a read ready: it begins the transaction and takes the locks, and where there
 // are only a few of them, has the bookings that are kept used, or all bookings read. Without crowded recipients it does
 // nothing.
 func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead, locks locking) (*heldCrowds, error) {
-	var held heldCrowds
-	for i := range r.spans {
-		if sp := &r.spans[i]; s.knows(sp.recipient) {
-			sp.most = 0
-			held.spans = append(held.spans, i)
-		}
-	}
+	held := heldCrowds{spans: s.whole(r)}
 	if len(held.spans) == 0 || len(held.spans) > crowdsAtOnce {
 		return nil, nil
 	}

@@ -14,7 +14,7 @@ import (
 
 // lostSQL walks through the leases that have run out, of each channel.
 const lostSQL = channelsSQL + `
-	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, true
+	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, true, false
 	FROM channels c CROSS JOIN LATERAL (
 		SELECT * FROM live
 		WHERE {shard} channel = c.name AND phase = 2 AND next_at < statement_timestamp() AND (recipient_key & 255) = ANY ($2::bigint[])

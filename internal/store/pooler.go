@@ -196,6 +196,25 @@ func (r reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return batchRows{rows, results}, err
 }
 
+// snapshot has work read what a tenant asks for as it was at one moment.
+func (s *Store) snapshot(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, tx pgx.Tx) error) error {
+	return s.readIn(ctx, tenant, pgx.RepeatableRead, work)
+}
+
+// readIn has work read in a transaction, at a level of isolation.
+func (s *Store) readIn(ctx context.Context, tenant uuid.UUID, level pgx.TxIsoLevel, work func(ctx context.Context, tx pgx.Tx) error) error {
+	return s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		return pgx.BeginTxFunc(ctx, c.conn, pgx.TxOptions{IsoLevel: level, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+			if c.timeout != "" {
+				if _, err := tx.Exec(ctx, readSettingsSQL, c.timeout); err != nil {
+					return err
+				}
+			}
+			return work(ctx, tx)
+		})
+	})
+}
+
 // batchRows are the rows of the last statement of a batch, which is closed with them.
 type batchRows struct {
 	pgx.Rows

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -188,7 +190,7 @@ func (s *Store) Terms(tenant uuid.UUID, file booking.Terms) booking.Terms {
 
 // peopleSQL reads what is known of recipients.
 const peopleSQL = `
-	SELECT r.tenant_id, r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits
+	SELECT r.tenant_id, r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits{attributes}
 	FROM unnest($1::bigint[]) AS k CROSS JOIN LATERAL (
 		SELECT * FROM recipients WHERE shard = ANY ($3::smallint[]) AND shard = (k & 255)::smallint AND recipient_key = k
 		OFFSET 0 -- keeps the next line from choosing another index
@@ -199,6 +201,9 @@ type peopleRead struct {
 	keys    []int64
 	tenants [][16]byte
 	found   map[quota.Recipient]booking.Person
+
+	withAttributes bool // they are read, too
+	attributes     map[quota.Recipient]json.RawMessage
 }
 
 func (r *peopleRead) add(tenant uuid.UUID, key int64) {
@@ -209,7 +214,11 @@ func (r *peopleRead) add(tenant uuid.UUID, key int64) {
 }
 
 func (r *peopleRead) queue(s *Store, b *pgx.Batch) *pgx.QueuedQuery {
-	return b.Queue(s.joining(peopleSQL), r.keys, r.tenants, shardsOf(r.keys...))
+	attributes := ""
+	if r.withAttributes {
+		attributes = ", r.attributes"
+	}
+	return b.Queue(s.joining(strings.Replace(peopleSQL, "{attributes}", attributes, 1)), r.keys, r.tenants, shardsOf(r.keys...))
 }
 
 func (r *peopleRead) collect(rows pgx.Rows) error {
@@ -217,11 +226,18 @@ func (r *peopleRead) collect(rows pgx.Rows) error {
 		who      quota.Recipient
 		zoneName string
 		p        booking.Person
+
+		attributes []byte
 	)
 	r.found = make(map[quota.Recipient]booking.Person, len(r.keys))
-	_, err := pgx.ForEachRow(rows, []any{
-		(*[16]byte)(&who.Tenant), &who.ID, &zoneName, &p.Addresses, &p.OptOuts.All, &p.OptOuts.Channels, &p.OptOuts.Categories, &p.Limits,
-	}, func() error {
+	columns := []any{(*[16]byte)(&who.Tenant), &who.ID, &zoneName, &p.Addresses, &p.OptOuts.All, &p.OptOuts.Channels, &p.OptOuts.Categories, &p.Limits}
+	if r.withAttributes {
+		columns, r.attributes = append(columns, &attributes), make(map[quota.Recipient]json.RawMessage, len(r.keys))
+	}
+	_, err := pgx.ForEachRow(rows, columns, func() error {
+		if r.withAttributes {
+			r.attributes[who] = bytes.Clone(attributes)
+		}
 		if zoneName != "" {
 			// One that this build does not know any more counts as none.
 			p.Zone, _ = zone.Load(zoneName)

@@ -112,17 +112,18 @@ func (s *Store) expire(ctx context.Context, lanes []push.Lane, limit int) ([]boo
 				r.add(late[i])
 			}
 			rows, _ := c.Query(ctx, s.joiningOf(expireSQL).sql(table), s.cfg.Channels, r.keys, r.sendAt, r.ids, shardsOf(r.keys...))
-			ended, err = pgx.AppendRows(ended, rows, func(row pgx.CollectableRow) (e booking.Ended, err error) {
-				err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.Kind.Channel, &e.Kind.Category, &e.RequestID)
-				return e, err
-			})
-			if err != nil {
+			if ended, err = pgx.AppendRows(ended, rows, collectEnded); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	return ended, err
+}
+
+func collectEnded(row pgx.CollectableRow) (e booking.Ended, err error) {
+	err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.Kind.Channel, &e.Kind.Category, &e.RequestID)
+	return e, err
 }
 
 // Backlog counts the pushes that are due and still wait, and says for how long the oldest has.

@@ -1,0 +1,24 @@
+package campaign
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Variables are what a template knows of a recipient: the attributes that are stored, which may be nil, and in their place,
+// where they have the same name, the columns of the line, with its recipient and its address.
+func Variables(line push.CampaignLine, attributes json.RawMessage) (map[string]any, error) {
+	all, columns := map[string]any{}, map[string]any{}
+	if attributes != nil && json.Unmarshal(attributes, &all) != nil {
+		return nil, errors.New("the attributes of the recipient can not be read")
+	}
+	if line.Variables != nil && json.Unmarshal(line.Variables, &columns) != nil {
+		return nil, errors.New("the columns of the line can not be read")
+	}
+	maps.Copy(all, columns)
+	all["recipient"], all["to"] = line.Recipient, line.To
+	return all, nil
+}

@@ -1,0 +1,80 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// campaign puts a campaign with an audience into the tables: starting, for so long from when the tests began.
+func (b *bundle) campaign(t testing.TB, in time.Duration, recipients ...string) push.Campaign {
+	t.Helper()
+	c := push.Campaign{
+		ID: uuid.New(), Tenant: b.tenant, Name: "sale", Channel: "log", SendAt: began.Add(in), OnConflict: "reject", Message: json.RawMessage(`{"title":"hello"}`),
+		Status: push.CampaignStarting, Audience: uuid.New(), Size: int64(len(recipients)), StartedAt: began,
+	}
+	b.exec(t, `INSERT INTO campaigns (id, tenant_id, name, channel, send_at, message, status, audience_id, audience, started_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		c.ID, c.Tenant, c.Name, c.Channel, c.SendAt, c.Message, string(c.Status), c.Audience, c.Size, c.StartedAt)
+	for i, r := range recipients {
+		key := push.RecipientKey(b.tenant, r)
+		b.exec(t, `INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			push.Shard(key), c.Audience, key, r, c.Tenant, c.ID, i+2)
+	}
+	return c
+}
+
+// people are the ids of so many recipients.
+func people(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprint("user-", i)
+	}
+	return all
+}
+
+// chunkOf asks for chunks of a campaign whose lines are invalid if their recipient begins with "bad".
+func chunkOf(c push.Campaign, policy quota.Policy) store.CampaignChunk {
+	return store.CampaignChunk{Campaign: c, File: policy, Now: began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
+		if len(line.Recipient) > 3 && line.Recipient[:3] == "bad" {
+			return booking.Draft{}, errors.New("is bad")
+		}
+		d := draft(c.Tenant, line.Recipient, c.SendAt.Sub(began))
+		d.Push.Campaign = c.ID
+		d.Push.ID = push.CampaignPushID(c.ID, c.StartedAt, c.SendAt, push.RecipientKey(c.Tenant, line.Recipient), line.Recipient)
+		if c.OnConflict == "defer" {
+			d.Latest = c.SendAt.Add(time.Hour)
+		}
+		return d, nil
+	}}
+}
+
+// bookAll books all of a campaign, and returns what was decided.
+func (b *bundle) bookAll(t testing.TB, o store.CampaignChunk, chunk func(store.CampaignChunk) (store.CampaignChunkDone, error)) map[string]string {
+	t.Helper()
+	outcomes := map[string]string{}
+	for _, lane := range b.CampaignLanes() {
+		o.Shards, o.After = lane, store.BeforeShards(lane)
+		for more := true; more; {
+			done, err := chunk(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range done.Decided {
+				outcome, reason, rules := done.Decided[i].Outcome()
+				outcomes[done.Decided[i].Line.Recipient] = fmt.Sprintf("%s %s %v", outcome, reason, rules)
+			}
+			o.After, more = done.Next, done.More
+		}
+	}
+	return outcomes
+}

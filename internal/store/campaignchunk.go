@@ -1,0 +1,287 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// How much is decided in one chunk: so many recipients, or fewer where their lines or messages are large or slow to make.
+const (
+	chunkLines = 500
+	chunkBytes = 8 << 20
+	planTime   = time.Second
+)
+
+// CampaignChunk asks to decide some recipients of a campaign: the next ones, in the order of shards and keys, that are
+// not decided yet.
+type CampaignChunk struct {
+	Campaign push.Campaign
+	Shards   push.Lane     // in one lane of the store: see [Store.CampaignLanes]
+	After    CampaignPlace // only those behind it
+	File     booking.Terms // of a tenant without a policy of its own
+	Now      time.Time     // see [booking.Order]
+
+	// Plan says what a line asks for; an error says what is invalid about it. Attributes are the recipient's, or nil.
+	Plan func(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error)
+
+	// Room says how much of the tenant's caps is used when drafts are to be decided; nil: the tenant has no caps.
+	Room func(ctx context.Context, drafts []booking.Draft) (*booking.CapUsage, error)
+
+	// Look is shown the bookings of each recipient right before the decision; nil: nobody looks.
+	Look func(who quota.Recipient, of booking.Standing, view quota.View)
+}
+
+// CampaignPlace is a place in the order of a campaign's recipients. The zero value is before all of a lane that begins with
+// shard 0; see [BeforeShards].
+type CampaignPlace struct {
+	Shard     int
+	Key       int64
+	Recipient string
+}
+
+// BeforeShards is the place before the recipients of some shards.
+func BeforeShards(shards push.Lane) CampaignPlace {
+	return CampaignPlace{Shard: shards.First - 1}
+}
+
+// CampaignDecided is what became of a line.
+type CampaignDecided struct {
+	Line push.CampaignLine
+	Key  int64 // of the recipient
+
+	Erased   bool             // the recipient was erased, and gets nothing
+	Invalid  string           // what is invalid about the line; empty: it was decided
+	Draft    booking.Draft    // what was decided
+	Decision booking.Decision // of the draft
+}
+
+// Outcome says what became of the line, by the names that are kept.
+func (d *CampaignDecided) Outcome() (outcome push.CampaignOutcome, reason string, rules []string) {
+	switch {
+	case d.Erased:
+		return push.OutcomeCanceled, "erased", nil
+	case d.Invalid != "":
+		return push.OutcomeInvalid, d.Invalid, nil
+	}
+	return d.Decision.OfCampaign()
+}
+
+// Deferred reports whether the recipient's push was booked at another time than was asked for.
+func (d *CampaignDecided) Deferred() bool {
+	p := &d.Decision.Push
+	return d.Invalid == "" && !d.Erased && d.Decision.Outcome == booking.Booked && !p.SendAt.Equal(p.RequestedSendAt)
+}
+
+// CampaignChunkDone is what a chunk has decided.
+type CampaignChunkDone struct {
+	Decided []CampaignDecided // in the order of the lines' places
+	Next    CampaignPlace     // behind the last of them
+	More    bool              // there may be others behind it
+	Status  push.CampaignStatus
+	Now     time.Time // by Postgres' clock
+}
+
+// CampaignLanes are the ranges of shards that a chunk may have recipients of.
+func (s *Store) CampaignLanes() []push.Lane { return push.Lanes(s.cfg.Lanes) }
+
+// BookCampaignChunk decides the next recipients of a campaign that is starting, and books what is granted. Their outcomes and
+// their pushes are committed together, so each recipient is decided once, whichever worker does it and however often it is
+// asked to. It decides nothing while the campaign has another status, which it returns.
+func (s *Store) BookCampaignChunk(ctx context.Context, o CampaignChunk) (done CampaignChunkDone, err error) {
+	for {
+		err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+			done, err = s.campaignChunk(ctx, c, &o, true)
+			return err
+		})
+		if !errors.Is(err, errCrowded) {
+			return done, err
+		}
+	}
+}
+
+// TryCampaignChunk decides the next recipients of a campaign as a start would, and books nothing.
+func (s *Store) TryCampaignChunk(ctx context.Context, o CampaignChunk) (done CampaignChunkDone, err error) {
+	for {
+		err = s.read(ctx, o.Campaign.Tenant, func(ctx context.Context, c reader) error {
+			return pgx.BeginTxFunc(ctx, c.conn, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, readSettingsSQL, milliseconds(s.cfg.ReadTimeout)); err != nil {
+					return err
+				}
+				done, err = s.campaignChunk(ctx, c.conn, &o, false)
+				return err
+			})
+		})
+		if !errors.Is(err, errCrowded) {
+			return done, err
+		}
+	}
+}
+
+// campaignChunk is one run of the transaction, or without book of the same reads without locks.
+//
+// What a line asks for is planned before the recipients are locked: that may take long. Its row is locked by then. So if
+// the recipient is erased meanwhile, that waits, and then finds the push.
+func (s *Store) campaignChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, book bool) (done CampaignChunkDone, err error) {
+	done.Status = push.CampaignStarting
+	if book {
+		if _, err := c.Exec(ctx, `begin isolation level read committed`); err != nil {
+			return done, err
+		}
+		row := c.QueryRow(ctx, `SELECT status FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(o.Campaign.ID))
+		if err := row.Scan((*string)(&done.Status)); err != nil {
+			return done, err
+		}
+		if done.Status != push.CampaignStarting {
+			_, err := c.Exec(ctx, `rollback`)
+			return done, err
+		}
+	}
+	var terms termsRead
+	used := terms.use(&s.terms, o.Campaign.Tenant)
+	if done.Decided, done.More, err = s.chunkLines(ctx, c, o, book); err != nil {
+		return done, err
+	}
+	people, err := s.chunkPeople(ctx, c, o, &terms, used.described, done.Decided)
+	if err != nil {
+		return done, err
+	}
+	planned := planChunk(o, used.or(o.File), people, done.Decided)
+	done.More = done.More || planned < len(done.Decided)
+	done.Decided = done.Decided[:planned]
+	if done.Next = o.After; planned > 0 {
+		last := &done.Decided[planned-1]
+		done.Next = CampaignPlace{push.Shard(last.Key), last.Key, last.Line.Recipient}
+	}
+	return done, s.decideChunk(ctx, c, o, &done, used.version, book)
+}
+
+// planChunk says what lines ask for. It returns how many it has planned before it took too long, or too much memory: one at
+// least.
+func planChunk(o *CampaignChunk, terms booking.Terms, people *peopleRead, lines []CampaignDecided) int {
+	began, size := time.Now(), 0
+	for i := range lines {
+		if i > 0 && (size > chunkBytes || time.Since(began) > planTime) {
+			return i
+		}
+		d := &lines[i]
+		if d.Erased {
+			continue
+		}
+		who := quota.Recipient{Tenant: o.Campaign.Tenant, ID: d.Line.Recipient}
+		draft, err := o.Plan(d.Line, booking.Standing{Terms: terms, Person: people.found[who]}, people.attributes[who])
+		if err != nil {
+			d.Invalid = err.Error()
+			continue
+		}
+		// A campaign is sent behind what else is due.
+		draft.Push.Bulk = true
+		d.Draft = draft
+		size += len(draft.Push.Message)
+	}
+	return len(lines)
+}
+
+// decideChunk decides what was planned, under the recipients' locks, and writes it.
+func (s *Store) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, done *CampaignChunkDone, version int64, book bool) error {
+	var (
+		order = order{Order: booking.Order{Policy: o.File, Now: o.Now}}
+		at    []int // of the drafts, in Decided
+		err   error
+	)
+	for i := range done.Decided {
+		if d := &done.Decided[i]; d.Invalid == "" && !d.Erased {
+			order.Drafts, at = append(order.Drafts, d.Draft), append(at, i)
+		}
+	}
+	if o.Room != nil && len(at) > 0 {
+		if order.CapUsage, err = o.Room(ctx, order.Drafts); err != nil {
+			return err
+		}
+	}
+	r := s.newBookingRead(ordersOf(order), false, ownRows)
+	r.begun = true
+	if o.Look != nil {
+		r.look = func(who quota.Recipient, view quota.View) {
+			o.Look(who, booking.Standing{Terms: r.terms.used[who.Tenant].or(o.File), Person: r.people.found[who]}, view)
+		}
+	}
+	s.crowds.whole(r)
+	if book && len(r.locks) > 0 {
+		locks := &pgx.Batch{}
+		s.locking(false).queue(locks, r.locks)
+		if err := c.SendBatch(ctx, locks).Close(); err != nil {
+			return err
+		}
+	}
+	decider, err := r.start(ctx, s, c, s.locking(false), false)
+	if err != nil {
+		return err
+	}
+	if len(at) > 0 && r.terms.used[o.Campaign.Tenant].version != version {
+		_ = r.close()
+		return &otherTermsError{tenants: []uuid.UUID{o.Campaign.Tenant}} // it was planned by others
+	}
+	if len(at) > 0 {
+		decisions, err := s.decideOrder(ctx, decider, order)
+		if err := errors.Join(r.close(), err); err != nil {
+			return err
+		}
+		for n, i := range at {
+			done.Decided[i].Decision = decisions[n]
+			if capped := decisions[n].Capped; decisions[n].Outcome == booking.Uncounted {
+				return &UncountedError{capped.Day}
+			}
+		}
+	} else if err := r.close(); err != nil {
+		return err
+	}
+	for _, recipient := range r.crowded {
+		s.crowds.put(recipient, crowd{})
+	}
+	if len(r.crowded) > 0 {
+		return errCrowded
+	}
+	if done.Now = decider.Now(); !book {
+		return nil
+	}
+	return s.writeChunk(ctx, c, o, done, decider.Granted, r.pushes)
+}
+
+// decideOrder decides an order when it is the tenant's turn.
+func (s *Store) decideOrder(ctx context.Context, decider *booking.Decider, o order) (decisions []booking.Decision, err error) {
+	noTurn := s.cfg.Computing.Do(ctx, o.Tenant(), func() error {
+		decisions = decider.Book(o.Order)
+		return nil
+	})
+	if noTurn != nil {
+		return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, noTurn)
+	}
+	return decisions, nil
+}
+
+// ordersOf is a list of the order, if it has drafts.
+func ordersOf(o order) []order {
+	if len(o.Drafts) == 0 {
+		return nil
+	}
+	return []order{o}
+}
+
+// UncountedError: a push may move to a day that the room for the chunk does not tell. Nothing was decided.
+type UncountedError struct{ Day booking.Day }
+
+// Error says it in one sentence.
+func (e *UncountedError) Error() string {
+	return "how many recipients " + e.Day.Begin().Format(time.DateOnly) + " has was not counted"
+}

@@ -1,0 +1,188 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// TestBookCampaignChunk_Outcomes: each recipient of a campaign is decided once, as a trial has said, and on record.
+func TestBookCampaignChunk_Outcomes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	full := b.booked(t, "full", time.Hour)
+	b.say(t, booking.Description{Recipient: "out", OptOuts: booking.OptOuts{All: true}})
+	c := b.campaign(t, time.Hour, "anna", "full", "out", "bad one", "erased")
+	b.exec(t, `UPDATE campaign_recipients SET recipient = '' WHERE recipient = 'erased'`)
+	o := chunkOf(c, threeRules)
+	want := map[string]string{
+		"anna": "scheduled  []", "full": "refused quota-exceeded [per-minute]", "out": "opted_out opted-out []", "bad one": "invalid is bad []", "": "canceled erased []",
+	}
+	try := func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+		return b.TryCampaignChunk(t.Context(), o)
+	}
+	if got := b.bookAll(t, o, try); !maps.Equal(got, want) {
+		t.Errorf("a trial says %v, want %v", got, want)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 1 {
+		t.Errorf("a trial has booked %d pushes", n-1)
+	}
+	book := func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+		return b.BookCampaignChunk(t.Context(), o)
+	}
+	if got := b.bookAll(t, o, book); !maps.Equal(got, want) {
+		t.Errorf("booked %v, want %v", got, want)
+	}
+	if got := b.bookAll(t, o, book); len(got) > 0 {
+		t.Errorf("decided again: %v", got)
+	}
+	counts := ask[string](t, b.db, `SELECT concat_ws(' ', booked, deferred, refused, opted_out, invalid, dropped) FROM campaigns`)
+	if counts != "1 0 1 1 1 1" {
+		t.Errorf("counts: %s", counts)
+	}
+	kept := ask[string](t, b.db, `SELECT rules[1] || ' ' || (conflicts->0->>'id') FROM campaign_recipients WHERE recipient = 'full'`)
+	if kept != "per-minute "+full.ID.String() {
+		t.Errorf("kept: %s", kept)
+	}
+	pushed := ask[string](t, b.db, `SELECT p.recipient || ' ' || (p.campaign_id = l.campaign_id) || ' ' || l.phase FROM campaign_recipients r
+		JOIN pushes p ON p.id = r.push_id JOIN live l ON l.push_id = p.id WHERE r.outcome = 'booked'`)
+	if pushed != "anna true 1" {
+		t.Errorf("pushed: %s", pushed)
+	}
+}
+
+// TestBookCampaignChunk_Two: two workers that book a campaign at once decide everybody once. Two campaigns for the same people at
+// the same time share the quota.
+func TestBookCampaignChunk_Two(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const n = 1200
+	audience := people(n)
+	campaigns := []push.Campaign{b.campaign(t, time.Hour, audience...), b.campaign(t, time.Hour, audience...)}
+	var all sync.WaitGroup
+	for _, c := range campaigns {
+		for range 2 {
+			st := openURL(t, b.url, store.Config{})
+			all.Go(func() {
+				b.bookAll(t, chunkOf(c, threeRules), func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+					return st.BookCampaignChunk(t.Context(), o)
+				})
+			})
+		}
+	}
+	all.Wait()
+	if got := ask[string](t, b.db, `SELECT concat_ws(' ', sum(booked), sum(refused)) FROM campaigns`); got != fmt.Sprintf("%d %d", n, n) {
+		t.Errorf("booked and refused: %s", got)
+	}
+	if got := ask[int](t, b.db, `SELECT count(DISTINCT recipient) FROM pushes`); got != n {
+		t.Errorf("%d recipients have pushes", got)
+	}
+	for _, c := range campaigns {
+		if got := ask[int](t, b.db, `SELECT count(*) FROM campaign_recipients WHERE campaign_id = $1 AND outcome IS NOT NULL`, c.ID); got != n {
+			t.Errorf("%d are decided", got)
+		}
+	}
+	b.audit(t, threeRules)
+}
+
+// TestBookCampaignChunk_Held: nothing is booked once a campaign is not starting any more.
+func TestBookCampaignChunk_Held(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.campaign(t, time.Hour, "anna")
+	b.exec(t, `UPDATE campaigns SET status = 'pausing'`)
+	o := chunkOf(c, threeRules)
+	o.Shards = b.laneOf("anna")
+	o.After = store.BeforeShards(o.Shards)
+	done, err := b.BookCampaignChunk(t.Context(), o)
+	if err != nil || done.Status != push.CampaignPausing || len(done.Decided) > 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestBookCampaignChunk_Slow: a chunk whose lines are slow to plan ends early, and the next one goes on.
+func TestBookCampaignChunk_Slow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.campaign(t, time.Hour, people(20)...)
+	o := chunkOf(c, nil)
+	plan := o.Plan
+	large := json.RawMessage(`{"title":"` + strings.Repeat("a", 1<<20) + `"}`)
+	o.Plan = func(line push.CampaignLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
+		d, err := plan(line, of, a)
+		d.Push.Message = large
+		return d, err
+	}
+	chunks := 0
+	got := b.bookAll(t, o, func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+		chunks++
+		return b.BookCampaignChunk(t.Context(), o)
+	})
+	if len(got) != 20 || chunks < len(b.CampaignLanes())+1 && len(b.CampaignLanes()) < 3 {
+		t.Errorf("%d recipients in %d chunks", len(got), chunks)
+	}
+}
+
+// TestBookCampaignChunk_Room: a push that moves to a day that was not counted has the chunk run again. Caps refuse.
+func TestBookCampaignChunk_Room(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.campaign(t, time.Hour, "anna")
+	o := chunkOf(c, nil)
+	o.Shards = b.laneOf("anna")
+	o.After = store.BeforeShards(o.Shards)
+	usage := &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 1}, Days: map[booking.Day]int{}}
+	o.Room = func(_ context.Context, drafts []booking.Draft) (*booking.CapUsage, error) { return usage, nil }
+	_, err := b.BookCampaignChunk(t.Context(), o)
+	uncounted, ok := errors.AsType[*store.UncountedError](err)
+	if !ok || uncounted.Day != booking.DayOf(c.SendAt) {
+		t.Fatalf("%v", err)
+	}
+	usage.Days[uncounted.Day] = 1
+	done, err := b.BookCampaignChunk(t.Context(), o)
+	if err != nil || len(done.Decided) != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if outcome, reason, rules := done.Decided[0].Outcome(); outcome != push.OutcomeRefused || reason != "tenant-cap-exceeded" || rules[0] != booking.RecipientsPerDay {
+		t.Errorf("%s %s %v", outcome, reason, rules)
+	}
+}
+
+// TestTryCampaignChunk_Look: who looks sees the bookings of each recipient before the decision.
+func TestTryCampaignChunk_Look(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	before := b.booked(t, "anna", time.Hour)
+	c := b.campaign(t, time.Hour, "anna")
+	o := chunkOf(c, threeRules)
+	o.Shards = b.laneOf("anna")
+	o.After = store.BeforeShards(o.Shards)
+	var seen []quota.Booking
+	o.Look = func(_ quota.Recipient, of booking.Standing, view quota.View) {
+		if seen = view.Bookings(); of.Terms == nil {
+			t.Error("no terms")
+		}
+	}
+	if _, err := b.TryCampaignChunk(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 1 || seen[0].ID != before.ID {
+		t.Errorf("%+v", seen)
+	}
+}
+
+// laneOf are the shards of a chunk that has a recipient.
+func (b *bundle) laneOf(recipient string) push.Lane {
+	return push.LaneOf(b.CampaignLanes(), push.RecipientKey(b.tenant, recipient))
+}

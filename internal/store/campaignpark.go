@@ -1,0 +1,254 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// While a campaign is paused, what waits of it is parked: it stays in live, and is due at no time. When it is to be tried stays
+// in pushes. Claims park what is due at once, and workers park the rest. Both have the campaign locked meanwhile, so that
+// nothing is parked behind a resume.
+
+// campaignPortion is how many pushes of a campaign one transaction parks, or ends.
+const campaignPortion = 1000
+
+// waitingOf reads what waits of a campaign, but for what others change at the same time, and locks it. condition chooses among it.
+func waitingOf(condition string) string {
+	return `
+	SELECT recipient_key, push_id, send_at, plan FROM live
+	WHERE {shard} campaign_id = $1 AND token IS NULL` + condition + `
+	LIMIT $2 FOR UPDATE SKIP LOCKED`
+}
+
+var (
+	unparkedSQL   = waitingOf(` AND next_at < 'infinity' ORDER BY next_at`)
+	parkedSQL     = waitingOf(` AND next_at = 'infinity'`)
+	parkedLateSQL = waitingOf(` AND next_at = 'infinity' AND expires_at <= statement_timestamp()`)
+	allWaitingSQL = waitingOf(` ORDER BY next_at`)
+)
+
+// lockWaiting locks some of what waits of a campaign, by shards that one transaction may touch: it is true if there may be more.
+func (s *Store) lockWaiting(ctx context.Context, tx pgx.Tx, id uuid.UUID, sql string, lanes []push.Lane) (found liveRows, more bool, err error) {
+	rows, _ := tx.Query(ctx, inShard(sql, "$3::bigint", lanes...), append([]any{[16]byte(id), campaignPortion}, shardArg(lanes)...)...)
+	var l liveRow
+	_, err = pgx.ForEachRow(rows, []any{&l.key, (*[16]byte)(&l.id), &l.sendAt, &l.plan}, func() error {
+		found.add(l)
+		return nil
+	})
+	return found, len(found.ids) == campaignPortion, err
+}
+
+// shardArg is the argument that [inShard] needs for lanes.
+func shardArg(lanes []push.Lane) []any {
+	if len(lanes) == 1 && lanes[0].First == lanes[0].Last {
+		return []any{lanes[0].First}
+	}
+	return nil
+}
+
+// parkSQL has what is locked be due at no time.
+const parkSQL = `
+	UPDATE live l SET next_at = 'infinity' FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL`
+
+// unparkSQL has pushes be due when their rows in pushes say.
+const unparkSQL = `
+	UPDATE live l SET next_at = n.next_at FROM (
+		SELECT n.*, p.next_at FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+		CROSS JOIN LATERAL (SELECT next_at FROM {pushes} p WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = n.id OFFSET 0) p
+	) n
+	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
+	RETURNING l.recipient_key, n.next_at, n.next_at - clock_timestamp()`
+
+// ParkCampaign parks some of what waits of a campaign that is paused, what is due first. If nothing is left, the campaign is paused.
+// It reports whether to come again at once.
+func (s *Store) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error) {
+	held := []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}
+	for lanes := range s.inTurn(s.CampaignLanes()) {
+		for again := true; again; {
+			again = false
+			err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) (err error) {
+				var found liveRows
+				if found, again, err = s.lockWaiting(ctx, tx, id, unparkedSQL, lanes); err != nil || len(found.ids) == 0 {
+					return err
+				}
+				_, err = tx.Exec(ctx, s.joining(parkSQL), found.keys, found.sendAt, found.ids, shardsOf(found.keys...))
+				failpoint.Hit(failpoint.CampaignParked)
+				return err
+			})
+			if err != nil {
+				return false, err
+			}
+			if again && !s.byShard() {
+				return true, nil
+			}
+		}
+	}
+	more = false
+	err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at < 'infinity' AND token IS NULL)`, [16]byte(id)).Scan(&more)
+		if err == nil && !more && p.Status == push.CampaignPausing {
+			_, err = tx.Exec(ctx, `UPDATE campaigns SET status = 'paused', updated_at = clock_timestamp() WHERE id = $1`, [16]byte(id))
+		}
+		return err
+	})
+	return more, err
+}
+
+// Unparked is a push that is due again at a time, in so long.
+type Unparked struct {
+	RecipientKey int64
+	At           time.Time
+	In           time.Duration
+}
+
+// UnparkCampaign has some of what was parked of a campaign that goes on be due again. It reports whether to come again at once.
+func (s *Store) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked, more bool, err error) {
+	goesOn := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning}
+	for lanes := range s.inTurn(s.CampaignLanes()) {
+		var due []Unparked
+		err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+			due = nil
+			found, full, err := s.lockWaiting(ctx, tx, id, parkedSQL, lanes)
+			if err != nil {
+				return err
+			}
+			more = more || full
+			pushes := s.layouts.pushes()
+			for table, at := range byTable(found.sendAt, pushes.at) {
+				part := found.some(at)
+				rows, _ := tx.Query(ctx, in(s.joining(unparkSQL), "{pushes}", table), part.keys, part.sendAt, part.ids, shardsOf(part.keys...))
+				due, err = pgx.AppendRows(due, rows, func(row pgx.CollectableRow) (u Unparked, err error) {
+					return u, row.Scan(&u.RecipientKey, &u.At, &u.In)
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if all = append(all, due...); err != nil {
+			return all, more, err
+		}
+	}
+	if more {
+		return all, true, nil
+	}
+	err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND token IS NULL)`, [16]byte(id)).Scan(&more)
+		if err == nil && !more {
+			_, err = tx.Exec(ctx, `UPDATE campaigns SET parked = false WHERE id = $1`, [16]byte(id))
+		}
+		return err
+	})
+	return all, more, err
+}
+
+// some are some of the rows.
+func (r *liveRows) some(at []int) *liveRows {
+	part := &liveRows{}
+	for _, i := range at {
+		part.add(liveRow{key: r.keys[i], sendAt: r.sendAt[i], id: r.ids[i], plan: r.plans[i]})
+	}
+	return part
+}
+
+// endedOfSQL ends pushes whose rows in live are locked.
+func endedOfSQL(status push.Status, reason string) telling {
+	return tells(`
+	WITH taken AS (
+		DELETE FROM live l USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+		WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
+		RETURNING l.push_id
+	), ended AS (
+		UPDATE {pushes} p SET status = '`+string(status)+`', freed = true, plan = p.plan + 1, updated_at = statement_timestamp(), last_error = '`+reason+`'
+		FROM taken WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = taken.push_id
+		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
+	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
+	SELECT id, tenant_id, recipient, channel, category, request_id FROM ended`, `ended`, becomes(status))
+}
+
+var (
+	withdrawSomeSQL = endedOfSQL(push.Canceled, booking.CampaignCanceledReason)
+	expireSomeSQL   = endedOfSQL(push.Expired, "it expired while its campaign was paused")
+)
+
+// endSome ends some of what waits of a campaign in one of these states.
+func (s *Store) endSome(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, waiting string, end telling) (all []booking.Ended, more bool, err error) {
+	for lanes := range s.inTurn(s.CampaignLanes()) {
+		var ended []booking.Ended
+		err = s.step(ctx, id, states, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+			ended = nil
+			found, full, err := s.lockWaiting(ctx, tx, id, waiting, lanes)
+			if err != nil {
+				return err
+			}
+			more = more || full
+			pushes := s.layouts.pushes()
+			for table, at := range byTable(found.sendAt, pushes.at) {
+				part := found.some(at)
+				rows, _ := tx.Query(ctx, s.joiningOf(end).sql(table), part.keys, part.sendAt, part.ids, shardsOf(part.keys...))
+				if ended, err = pgx.AppendRows(ended, rows, collectEnded); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if all = append(all, ended...); err != nil {
+			return all, more, err
+		}
+	}
+	return all, more, nil
+}
+
+// ExpireParked ends some of what expired of a campaign while it is paused. It reports whether to come again at once.
+func (s *Store) ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
+	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}, parkedLateSQL, expireSomeSQL)
+}
+
+// WithdrawCampaign cancels some of what waits of a campaign that is canceled. It reports whether to come again at once.
+func (s *Store) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
+	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignCanceling}, allWaitingSQL, withdrawSomeSQL)
+}
+
+// DropUndecided gives up some of the recipients of a canceled campaign that were not decided: the next ones behind a place. It
+// reports whether there may be more, and behind which place.
+func (s *Store) DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after CampaignPlace) (next CampaignPlace, more bool, err error) {
+	err = s.step(ctx, p.ID, []push.CampaignStatus{push.CampaignCanceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+		next, more = after, false
+		rows, _ := tx.Query(ctx, inShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, [16]byte(p.Audience), shards.First, shards.Last,
+			after.Shard, after.Key, after.Recipient, 5*campaignPortion)
+		var (
+			keys       []int64
+			recipients []string
+			key        int64
+			recipient  string
+		)
+		_, err := pgx.ForEachRow(rows, []any{&key, &recipient}, func() error {
+			keys, recipients = append(keys, key), append(recipients, recipient)
+			return nil
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		next, more = CampaignPlace{push.Shard(key), key, recipient}, len(keys) == 5*campaignPortion
+		_, err = tx.Exec(ctx, s.joining(`
+			UPDATE campaign_recipients r SET outcome = 'canceled', decided_at = clock_timestamp()
+			FROM unnest($3::bigint[], $4::text[]) AS n (recipient_key, recipient)
+			WHERE r.shard = ANY ($2::smallint[]) AND r.audience_id = $1 AND r.shard = (n.recipient_key & 255)::smallint
+				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), [16]byte(p.Audience), shardsOf(keys...), keys, recipients)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, countedSQL, [16]byte(p.ID), 0, 0, 0, 0, 0, len(keys))
+		return err
+	})
+	return next, more, err
+}

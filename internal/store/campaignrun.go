@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// RunningCampaign is a campaign that a worker carries on.
+type RunningCampaign struct {
+	push.Campaign
+	Parked bool         // what waits of it may be kept from being due
+	Caps   push.OwnCaps // of its tenant
+}
+
+// campaignLease is how long a worker has a campaign without a sign of life.
+const campaignLease = 15 * time.Second
+
+// openCampaigns are the states in which workers have something to do.
+const openCampaigns = `('starting', 'running', 'pausing', 'paused', 'canceling')`
+
+// TakeCampaign gives a worker the campaign that has waited longest for its next step: one that it has, or one that no worker
+// has. It is nil if there is none. The lease saves work, and promises nothing: two workers may do the same step.
+func (s *Store) TakeCampaign(ctx context.Context, worker uuid.UUID) (*RunningCampaign, error) {
+	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+		r.Campaign, err = scanCampaign(row, &r.Parked, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
+		return r, err
+	}
+	all, err := collect(ctx, s, scan, `
+		UPDATE campaigns p SET worker = $1, lease_until = clock_timestamp() + $2::interval
+		FROM tenants t
+		WHERE t.id = p.tenant_id AND p.id = (
+			SELECT id FROM campaigns
+			WHERE status IN `+openCampaigns+` AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
+			ORDER BY lease_until NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+		)
+		RETURNING `+campaignColumns+`, p.parked, t.pending_cap, t.recipients_cap`, [16]byte(worker), campaignLease)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// LeaveCampaign gives a campaign to the worker that looks first after a while.
+func (s *Store) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	_, err := s.pool.Exec(ctx, `UPDATE campaigns SET worker = NULL, lease_until = clock_timestamp() + $3::interval WHERE id = $1 AND worker = $2`,
+		[16]byte(id), [16]byte(worker), after)
+	return classify(err)
+}
+
+// errElse: the campaign has another state than its step is for. The next one is for that.
+var errElse = errors.New("the campaign has another state")
+
+// step runs work in a transaction that has locked a campaign, if it has one of these states, and commits. If not, it does
+// nothing.
+func (s *Store) step(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, work func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error) error {
+	of := make([]string, len(states))
+	for i, state := range states {
+		of[i] = string(state)
+	}
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+`, parked FROM campaigns p WHERE id = $1 AND status = ANY ($2::text[]) FOR NO KEY UPDATE`, [16]byte(id), of)
+			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+				r.Campaign, err = scanCampaign(row, &r.Parked)
+				return r, err
+			})
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return errElse
+			}
+			return work(ctx, tx, &found[0])
+		})
+	})
+	if errors.Is(err, errElse) {
+		return nil
+	}
+	return err
+}
+
+// EndCampaignStart has a campaign run whose recipients are all decided. It is false if some are not.
+func (s *Store) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error) {
+	ended = true
+	err = s.step(ctx, id, []push.CampaignStatus{push.CampaignStarting}, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+		failpoint.Hit(failpoint.CampaignBooked)
+		if ended = p.Progress.Pending <= 0; !ended {
+			return nil
+		}
+		_, err := tx.Exec(ctx, `UPDATE campaigns SET status = 'running', updated_at = clock_timestamp() WHERE id = $1`, [16]byte(id))
+		return err
+	})
+	return ended, err
+}
+
+// SettleCampaign tells webhooks how far a campaign is, each tenth of its recipients once, and ends it if all of them have come to
+// an end.
+func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, err error) {
+	all := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning, push.CampaignPausing, push.CampaignPaused, push.CampaignCanceling}
+	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+		status = p.Status
+		var (
+			told int
+			live int64
+		)
+		b := &pgx.Batch{}
+		b.Queue(`SELECT told FROM campaigns WHERE id = $1`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&told) })
+		b.Queue(`SELECT count(*) FROM live WHERE campaign_id = $1`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&live) })
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		gone := p.Progress.Scheduled - live
+		tenths := int((ended(&p.Progress) + gone) * 10 / max(1, p.Size))
+		over := live == 0 && p.Progress.Pending <= 0 && (p.Status == push.CampaignRunning || p.Status == push.CampaignCanceling)
+		if tenths <= told && !over {
+			return nil
+		}
+		ends, err := s.readEnds(ctx, tx, &p.Campaign)
+		if err != nil {
+			return err
+		}
+		withdrawn := p.Progress.Scheduled - ends.live - ends.sent - ends.failed - ends.expired
+		ends.fill(&p.Progress)
+		b = &pgx.Batch{}
+		for tenth := told + 1; tenth <= tenths; tenth++ {
+			queueCampaignEvent(b, &p.Campaign, push.EventCampaignProgress, 10*tenth)
+		}
+		b.Queue(`UPDATE campaigns SET told = $2, updated_at = clock_timestamp() WHERE id = $1`, [16]byte(id), max(told, tenths))
+		if over {
+			status = push.CampaignFinished
+			if p.Status == push.CampaignCanceling {
+				status = push.CampaignCanceled
+			}
+			p.Status = status
+			b.Queue(`UPDATE campaigns SET status = $2, ended_at = clock_timestamp(), worker = NULL, lease_until = NULL, sent = $3, failed = $4, expired = $5, withdrawn = $6 WHERE id = $1`,
+				[16]byte(id), string(status), ends.sent, ends.failed, ends.expired, withdrawn)
+			if status == push.CampaignFinished {
+				queueCampaignEvent(b, &p.Campaign, push.EventCampaignFinished, 100)
+			}
+		}
+		err = tx.SendBatch(ctx, b).Close()
+		failpoint.Hit(failpoint.CampaignSettled)
+		return err
+	})
+	return status, err
+}
