@@ -107,13 +107,16 @@ const (
 
 // Defines values for NewWebhookEvents.
 const (
-	NewWebhookEventsPushCanceled   NewWebhookEvents = "push.canceled"
-	NewWebhookEventsPushDeferred   NewWebhookEvents = "push.deferred"
-	NewWebhookEventsPushExpired    NewWebhookEvents = "push.expired"
-	NewWebhookEventsPushFailed     NewWebhookEvents = "push.failed"
-	NewWebhookEventsPushScheduled  NewWebhookEvents = "push.scheduled"
-	NewWebhookEventsPushSent       NewWebhookEvents = "push.sent"
-	NewWebhookEventsQuotaNearLimit NewWebhookEvents = "quota.near_limit"
+	NewWebhookEventsCampaignFinished NewWebhookEvents = "campaign.finished"
+	NewWebhookEventsCampaignProgress NewWebhookEvents = "campaign.progress"
+	NewWebhookEventsCampaignStarted  NewWebhookEvents = "campaign.started"
+	NewWebhookEventsPushCanceled     NewWebhookEvents = "push.canceled"
+	NewWebhookEventsPushDeferred     NewWebhookEvents = "push.deferred"
+	NewWebhookEventsPushExpired      NewWebhookEvents = "push.expired"
+	NewWebhookEventsPushFailed       NewWebhookEvents = "push.failed"
+	NewWebhookEventsPushScheduled    NewWebhookEvents = "push.scheduled"
+	NewWebhookEventsPushSent         NewWebhookEvents = "push.sent"
+	NewWebhookEventsQuotaNearLimit   NewWebhookEvents = "quota.near_limit"
 )
 
 // Defines values for OperationApply.
@@ -963,8 +966,8 @@ type NewRulePer string
 
 // NewSchedule defines model for NewSchedule.
 type NewSchedule struct {
-	// Campaign Reserved for campaigns, which this version does not have: null.
-	Campaign interface{} `json:"campaign,omitempty,omitzero"`
+	// Campaign The campaign that is the pattern of each campaign: a draft, or one that has finished. Its audience is that of the moment.
+	Campaign string `json:"campaign,omitempty,omitzero"`
 
 	// CatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.
 	CatchUp NewScheduleCatchUp `json:"catch_up,omitempty,omitzero"`
@@ -981,7 +984,7 @@ type NewSchedule struct {
 
 	// Paused Occurrences are skipped while it is true.
 	Paused bool        `json:"paused,omitempty,omitzero"`
-	Push   PushPattern `json:"push"`
+	Push   PushPattern `json:"push,omitempty,omitzero"`
 
 	// TimeZone The IANA name of the zone on whose clocks the fields are times. Default: the default_zone of the policy, or UTC.
 	//
@@ -1395,7 +1398,7 @@ type Rule struct {
 type Run struct {
 	At time.Time `json:"at"`
 
-	// Campaign Reserved for campaigns: null.
+	// Campaign The campaign, if it was started.
 	Campaign string `json:"campaign"`
 
 	// Detail What was invalid.
@@ -1405,7 +1408,7 @@ type Run struct {
 	// Push The push, if it was submitted.
 	Push string `json:"push"`
 
-	// Reason Of one that was refused, the name of the problem that a submit would have got, such as quota-exceeded; of one that was skipped, missed or paused.
+	// Reason Of one that was refused, the name of the problem that a submit would have got, such as quota-exceeded, or campaign-state; of one that was skipped, missed or paused.
 	Reason string `json:"reason"`
 
 	// Rules The rules, quiet hours or caps that have refused it.
@@ -1426,7 +1429,7 @@ type RunsPage struct {
 
 // Schedule defines model for Schedule.
 type Schedule struct {
-	// Campaign Reserved for campaigns: null.
+	// Campaign What each campaign is like; null: there is a push.
 	Campaign  string          `json:"campaign"`
 	CatchUp   ScheduleCatchUp `json:"catch_up"`
 	CreatedAt time.Time       `json:"created_at"`
@@ -1437,7 +1440,9 @@ type Schedule struct {
 	// NextAt When it happens next; null while it is paused, and when it has ended.
 	NextAt time.Time `json:"next_at"`
 	Paused bool      `json:"paused"`
-	Push   Pattern   `json:"push"`
+
+	// Push What each push is like; null: there is a campaign.
+	Push Pattern `json:"push"`
 
 	// Status ended: nothing will happen any more.
 	Status    ScheduleStatus `json:"status"`
@@ -1454,7 +1459,7 @@ type ScheduleStatus string
 
 // ScheduleChange defines model for ScheduleChange.
 type ScheduleChange struct {
-	// Campaign Reserved for campaigns, which this version does not have: null.
+	// Campaign The campaign that is the pattern of each campaign: a draft, or one that has finished. Its audience is that of the moment.
 	Campaign interface{} `json:"campaign,omitempty,omitzero"`
 
 	// CatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -18,14 +17,12 @@ func (s *Service) Again(ctx context.Context, c push.CampaignCopy) (done bool, er
 	if err != nil {
 		return false, fmt.Errorf("copy audience: %w", err)
 	}
-	failpoint.Hit(failpoint.OccurrenceCopied)
 	if !whole {
 		return false, nil
 	}
 	if err := s.store.MakeCopy(ctx, c, s.cfg.MaxPerTenant); err != nil {
 		return false, fmt.Errorf("copy campaign: %w", err)
 	}
-	failpoint.Hit(failpoint.OccurrenceMade)
 	_, err = s.store.ActOnCampaign(ctx, c.Tenant, c.ID, push.CampaignStart, nil)
 	var state *push.CampaignStateError
 	if errors.As(err, &state) && state.Campaign.Status != push.CampaignDraft {

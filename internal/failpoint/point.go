@@ -44,8 +44,6 @@ const (
 	OccurrenceSubmitted Point = "occurrence.submitted" // and not on record
 	OccurrenceRecorded  Point = "occurrence.recorded"  // written, and not committed
 	OccurrenceDone      Point = "occurrence.done"      //
-	OccurrenceCopied    Point = "occurrence.copied"    // a portion of an audience, for an occurrence
-	OccurrenceMade      Point = "occurrence.made"      // as a draft, and not started
 
 	CampaignActed    Point = "campaign.acted"    // started, paused, resumed or canceled, and not committed
 	CampaignDecided  Point = "campaign.decided"  // recipients of a chunk, under the locks
@@ -65,6 +63,5 @@ var Points = []Point{
 	ClaimLocked, ClaimCommitting, ClaimCommitted, SendWritten, SendAnswered, FinishWriting, FinishCommitted,
 	ReapFound, ReapDone, ExpireCommitted,
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
-	OccurrenceCopied, OccurrenceMade,
 	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
 }
