@@ -132,6 +132,9 @@ func (x *Decider) Book(o Order) []Decision {
 // book decides one draft: a request that was seen before, its send time, a later free time, or none.
 func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision {
 	p, view := d.Push, x.views.View(d.Recipient())
+	if d.LookOnly {
+		return Decision{Outcome: Undecided}
+	}
 	if r := x.requests[p.IdempotencyID]; r != nil {
 		if r.tenant != p.Tenant || !bytes.Equal(r.hash, p.IdempotencyHash) {
 			return Decision{Outcome: KeyReused}

@@ -28,6 +28,12 @@ type Draft struct {
 	Last   time.Time // quiet hours that defer move the push up to this one; zero: they refuse it
 	Show   bool      // the decision shows all bookings of the recipient that matter to what is sent from now on
 
+	// LookOnly is for a draft whose view alone is asked for. It is not decided.
+	LookOnly bool
+
+	// From and Until are times between which the view shows all that matters, whatever the decision needs; zero: nothing more.
+	From, Until time.Time
+
 	// NeedsAddress is for a channel that sends to an address: without one in the push, the recipient must have one.
 	NeedsAddress bool
 }
@@ -46,6 +52,7 @@ const (
 	OptedOut                 // the recipient does not want it
 	NoAddress                // neither the push nor the recipient has an address for its channel
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
+	Undecided                // it is only looked at
 )
 
 // Decision is what was decided about one draft.
@@ -125,6 +132,12 @@ func (o Order) Around(t Terms, d Draft) quota.View {
 		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
 	v.Widen(v.From, last.Add(reach))
+	if !d.Until.IsZero() {
+		v.Widen(d.From.Add(-reach), d.Until.Add(reach))
+		if o.CapUsage.limitsDays() {
+			v.Widen(DayOf(d.From).Begin().Add(-time.Nanosecond), (DayOf(d.Until) + 1).Begin())
+		}
+	}
 	if d.Show {
 		v.Widen(o.Now.Add(-reach-showMargin), EndOfTime)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
@@ -14,6 +15,9 @@ import (
 
 // MaxSpread is how far a campaign can be spread: what takes more than a day is several campaigns.
 const MaxSpread = 24 * time.Hour
+
+// MaxMessage is how many bytes the message of a campaign may have, what is no template included.
+const MaxMessage = 256 << 10
 
 // MaxMetadata is how many bytes the metadata of a campaign may have: each of its pushes has them.
 const MaxMetadata = 16 << 10
@@ -82,7 +86,24 @@ func secondUp(t time.Time) time.Time {
 
 // Check says all that is wrong with the change of a draft; the zero campaign is a new one. Callers that found other errors report
 // them together with these. What a change does not touch is not looked at.
-func (s *Service) Check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
+func (s *Service) Check(c Change, of push.Campaign) invalid.FieldErrors {
+	return append(checkTemplates(c), s.check(s.complete(c), of)...)
+}
+
+// checkTemplates looks at the message alone.
+func checkTemplates(c Change) (bad invalid.FieldErrors) {
+	if c.Message == nil {
+		return nil
+	}
+	if len(*c.Message) > MaxMessage {
+		bad.Add("message", nil, "must have at most %d bytes, has %d", MaxMessage, len(*c.Message))
+	}
+	_, wrong := liquid.Parse(*c.Message)
+	return append(bad, wrong...)
+}
+
+// check is Check for all but the templates of the message.
+func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 	p := c.on(of)
 	if c.Channel != nil && p.Channel != "" && !slices.Contains(s.cfg.Channels, p.Channel) {
 		bad.Add("channel", p.Channel, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
@@ -94,7 +115,24 @@ func (s *Service) Check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 	if c.Metadata != nil && len(p.Metadata) > MaxMetadata {
 		bad.Add("metadata", nil, "must have at most %d bytes, has %d", MaxMetadata, len(p.Metadata))
 	}
+	if (c.Message != nil || c.Channel != nil) && s.cfg.Check != nil && p.Message != nil {
+		s.checkMessage(&p, &bad)
+	}
 	return bad
+}
+
+// checkMessage finds what the provider would surely refuse of every recipient's message: in what no template changes, and not for want
+// of an address.
+func (s *Service) checkMessage(p *push.Campaign, bad *invalid.FieldErrors) {
+	message, wrong := liquid.Parse(p.Message)
+	if wrong != nil {
+		return // that is told
+	}
+	for _, f := range s.cfg.Check(p.Channel, "", p.Message) {
+		if f.Field != "to" && !message.Templated(f.Field) {
+			*bad = append(*bad, f)
+		}
+	}
 }
 
 // checkTimes looks at what the members say together that say when. For a local time in the recipients' zones, that is the earliest

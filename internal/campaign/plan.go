@@ -43,15 +43,25 @@ func NewPlanner(pushes drafter, c push.Campaign, message Template, started time.
 //
 // The same line of the same campaign always gets the same id, as long as its recipient's zone stays the same.
 func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+	message, err := p.render(line, attributes)
+	if err != nil {
+		return booking.Draft{}, err
+	}
+	return p.draft(line, of, message)
+}
+
+// render makes the message of a line.
+func (p *Planner) render(line push.CampaignLine, attributes json.RawMessage) (json.RawMessage, error) {
 	variables, err := Variables(line, attributes)
 	if err != nil {
-		return booking.Draft{}, err
+		return nil, err
 	}
+	return p.message.Render(variables)
+}
+
+// draft is what is to be booked for the message of a line.
+func (p *Planner) draft(line push.CampaignLine, of booking.Standing, message json.RawMessage) (booking.Draft, error) {
 	c := &p.campaign
-	message, err := p.message.Render(variables)
-	if err != nil {
-		return booking.Draft{}, err
-	}
 	d, err := p.pushes.Draft(c.Tenant, schedule.Request{
 		Recipient: line.Recipient, Channel: c.Channel, Category: c.Category, To: line.To, Message: message, Metadata: c.Metadata,
 		SendAt: c.SendAt, LocalTime: c.LocalTime, TimeZone: c.TimeZone, Behind: Offset(line.Recipient, c.Spread),
@@ -66,4 +76,11 @@ func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes j
 	d.Push.Campaign, d.Push.RequestID = c.ID, c.ID.String()
 	d.Push.ID = push.CampaignPushID(c.ID, p.now, d.Push.SendAt, push.RecipientKey(c.Tenant, line.Recipient), line.Recipient)
 	return d, nil
+}
+
+// at is a planner of the same campaign with another send time.
+func (p *Planner) at(sendAt time.Time) *Planner {
+	other := *p
+	other.campaign.SendAt, other.campaign.LocalTime, other.campaign.TimeZone = sendAt, time.Time{}, ""
+	return &other
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -92,7 +93,8 @@ func (s *Service) complete(c Change) Change {
 // Change changes a draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound] and [push.CampaignStateError].
 func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (push.Campaign, error) {
 	c = s.complete(c)
+	wrong := checkTemplates(c) // they may take long
 	return s.store.ChangeDraft(ctx, tenant, id, func(p push.Campaign) (push.Campaign, error) {
-		return c.on(p), s.Check(c, p).Err()
+		return c.on(p), append(slices.Clone(wrong), s.check(c, p)...).Err()
 	})
 }

@@ -134,7 +134,13 @@ func TestCampaigns_Invalid(t *testing.T) {
 		"local zone past": {`{"message":{},"local_time":"` + localNear + `","time_zone":"UTC"}`, []string{"body.local_time must not be more than a minute in the past; it is now NOW"}},
 		"latest early":    {`{"message":{},"send_at":"` + later + `","latest":"` + soon + `"}`, []string{"body.latest must not be before send_at, " + later}},
 		"latest past":     {`{"message":{},"latest":"` + past + `"}`, []string{"body.latest must be in the future; it is now NOW"}},
-		"metadata":        {`{"message":{},"metadata":{"a":"` + strings.Repeat("x", 16<<10) + `"}}`, []string{"body.metadata must have at most 16384 bytes, has 16392"}},
+		"templates": {`{"message":{"title":"{{ a","body":"{% include 'x' %}","data":{"list":["{{ a | shout }}"]}},"spread":"1500ms"}`, []string{
+			"body.message.title line 1: {{ is not closed by }}", "body.message.body line 1: include is not supported: a message has no other templates", "body.message.data.list[0] line 1: there is no filter shout",
+			"body.spread must be a time span of whole seconds from 0s to 24h, written like 90s or 30m",
+		}},
+		"template long": {`{"message":{"body":"` + strings.Repeat("x", 64<<10) + `","title":"x"}}`, []string{"body.message must have templates of at most 65536 bytes in all, has 65537"}},
+		"message long":  {`{"message":{"data":[` + strings.Repeat("1,", 128<<10) + `1]}}`, []string{"body.message must have at most 262144 bytes, has 262156"}},
+		"metadata":      {`{"message":{},"metadata":{"a":"` + strings.Repeat("x", 16<<10) + `"}}`, []string{"body.metadata must have at most 16384 bytes, has 16392"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := b.send("POST", "/v1/campaigns", tt.body).must(t, 422, "invalid-request")

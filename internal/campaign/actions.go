@@ -1,0 +1,23 @@
+package campaign
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Act starts, pauses, resumes or cancels a campaign, and returns it as it is then. If that has been done before, it changes nothing. Workers
+// do the rest. From now on no recipient of a campaign that is paused or canceled is booked, and no attempt begins. A start
+// says what is not possible any more of what the draft says, with [invalid.FieldErrors]. Other errors are [push.ErrNotFound] and
+// [*push.CampaignStateError].
+func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction) (push.Campaign, error) {
+	check := func(p push.Campaign) error {
+		if action != push.CampaignStart {
+			return nil
+		}
+		return s.Check(Change{Channel: &p.Channel, SendAt: &p.SendAt, LocalTime: &p.LocalTime, Latest: &p.Latest}, p).Err()
+	}
+	return s.store.ActOnCampaign(ctx, tenant, id, action, check)
+}

@@ -1,0 +1,57 @@
+package campaign_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// BenchmarkSimulate simulates a campaign for 100,000 recipients, who have 300,000 bookings of another campaign around its time:
+// a third of them is deferred.
+func BenchmarkSimulate(b *testing.B) {
+	const recipients = 100_000
+	s := setup(b, store.Config{Lanes: 4}, quota.Rule{Name: "per-hour", Limit: 2, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 4, Window: 24 * time.Hour})
+	tenant, at := s.newTenant(b), time.Now().Add(48*time.Hour).Truncate(time.Second)
+	other := s.drafted(b, push.Campaign{Tenant: tenant, Name: "other"})
+	s.exec(b, `UPDATE campaigns SET status = 'running', started_at = clock_timestamp() WHERE id = $1`, [16]byte(other.ID))
+	var (
+		audience []push.CampaignLine
+		held     []push.Push
+	)
+	for i := range recipients {
+		who := fmt.Sprint("user-", i)
+		audience = append(audience, push.CampaignLine{Recipient: who})
+		for n := range 3 {
+			apart := time.Duration(1+i%3) * 25 * time.Minute
+			held = append(held, push.Push{Tenant: tenant, Recipient: who, Channel: "sms", Campaign: other.ID, SendAt: at.Add(apart * time.Duration(n))})
+		}
+	}
+	s.holds(b, held...)
+	s.exec(b, `ANALYZE`)
+	c := s.drafted(b, push.Campaign{Tenant: tenant, SendAt: at, Spread: 30 * time.Minute, OnConflict: "defer"}, audience...)
+	held, audience = nil, nil
+	runtime.GC()
+	var most atomic.Uint64
+	watch := time.NewTicker(20 * time.Millisecond)
+	defer watch.Stop()
+	go func() {
+		for range watch.C {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most.Store(max(most.Load(), m.HeapAlloc))
+		}
+	}()
+	for b.Loop() {
+		sum, err := s.Simulate(b.Context(), tenant, c.ID, push.OwnCaps{}, nil)
+		if err != nil || sum.Recipients != recipients || sum.Deferred < recipients/4 || sum.CollidesWith[0].Recipients < recipients/4 {
+			b.Fatalf("%+v, %v", sum, err)
+		}
+	}
+	b.ReportMetric(float64(most.Load())/(1<<20), "MiB-heap")
+}

@@ -1,0 +1,221 @@
+package campaign_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// bundle is campaigns on a real server.
+type bundle struct {
+	*campaign.Simulator
+	db     *pgx.Conn
+	store  *store.Store
+	pushes *schedule.Service
+	parse  campaign.Template
+}
+
+func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
+	t.Helper()
+	url := testenv.Postgres(t)
+	b := &bundle{db: testenv.Connect(t, url), parse: plain{}}
+	var err error
+	if b.store, err = store.Open(t.Context(), url, cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.store.Close)
+	b.pushes = schedule.New(b.store, nil, deaf{}, quiet, deaf{}, time.Now, schedule.Config{
+		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
+	})
+	b.Simulator = campaign.NewSimulator(b.store, b.pushes, campaign.SimulatorConfig{
+		Policy: quota.Policy(policy), Parse: func(*push.Campaign) (campaign.Template, error) { return b.parse, nil },
+	})
+	return b
+}
+
+// tester is a *testing.T, or a *rapid.T.
+type tester interface {
+	Helper()
+	Fatal(...any)
+	Context() context.Context
+}
+
+func (b *bundle) newTenant(t tester) uuid.UUID {
+	t.Helper()
+	id, _, err := b.store.CreateTenant(t.Context(), uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// has gives a tenant a policy of its own.
+func (b *bundle) has(t tester, tenant uuid.UUID, d policy.Document) {
+	t.Helper()
+	stored, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, `WITH v AS (UPDATE tenants SET policy_version = policy_version + 1 WHERE id = $1 RETURNING policy_version)
+		INSERT INTO policies (tenant_id, version, document) SELECT $1, policy_version, $2::json FROM v`, [16]byte(tenant), stored)
+}
+
+// describes says what is known of a recipient.
+func (b *bundle) describes(t tester, tenant uuid.UUID, recipient string, p booking.Person) {
+	t.Helper()
+	zoneName, limits := "", p.Limits
+	if p.Zone != nil {
+		zoneName = p.Zone.String()
+	}
+	if limits == nil {
+		limits = map[string]int{}
+	}
+	key := push.RecipientKey(tenant, recipient)
+	b.exec(t, `UPDATE tenants SET described = true WHERE id = $1`, [16]byte(tenant))
+	b.exec(t, `INSERT INTO recipients (shard, tenant_id, recipient_key, recipient, time_zone, limits, opt_out_all, opt_out_channels, opt_out_categories)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		key&255, [16]byte(tenant), key, recipient, zoneName, limits, p.OptOuts.All, append([]string{}, p.OptOuts.Channels...), append([]string{}, p.OptOuts.Categories...))
+}
+
+func (b *bundle) exec(t tester, sql string, args ...any) {
+	t.Helper()
+	if _, err := b.db.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds books pushes, of a tenant that has no rules yet.
+func (b *bundle) holds(t tester, all ...push.Push) {
+	t.Helper()
+	for part := range slices.Chunk(all, 1000) {
+		o := booking.Order{Policy: quota.Policy(nil)}
+		for _, p := range part {
+			if p.ID == uuid.Nil {
+				p.ID = push.NewID(p.SendAt, push.RecipientKey(p.Tenant, p.Recipient))
+			}
+			p.RequestedSendAt, p.TTL, p.Message = p.SendAt, time.Hour, json.RawMessage(`{}`)
+			o.Drafts = append(o.Drafts, booking.Draft{Push: p})
+		}
+		decisions, err := b.store.Book(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range decisions {
+			if decisions[i].Outcome != booking.Booked {
+				t.Fatal(decisions[i])
+			}
+		}
+	}
+}
+
+// drafted stores a draft with an audience.
+func (b *bundle) drafted(t tester, c push.Campaign, audience ...push.CampaignLine) push.Campaign {
+	t.Helper()
+	c.ID, c.Audience, c.Size = uuid.New(), uuid.New(), int64(len(audience))
+	orNull := func(at time.Time) *time.Time {
+		if at.IsZero() {
+			return nil
+		}
+		return &at
+	}
+	if c.OnConflict == "" {
+		c.OnConflict = "reject"
+	}
+	if c.Channel == "" {
+		c.Channel = "sms"
+	}
+	b.exec(t, `INSERT INTO campaigns (id, tenant_id, name, channel, category, send_at, local_time, spread_s, on_conflict, latest, message, audience_id, audience)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '{}', $11, $12)`, [16]byte(c.ID), [16]byte(c.Tenant), c.Name, c.Channel, c.Category,
+		orNull(c.SendAt), orNull(c.LocalTime), int64(c.Spread/time.Second), c.OnConflict, orNull(c.Latest), [16]byte(c.Audience), c.Size)
+	var (
+		lines                 []int
+		keys                  []int64
+		recipients, addresses []string
+	)
+	for i, line := range audience {
+		lines, keys = append(lines, i+2), append(keys, push.RecipientKey(c.Tenant, line.Recipient))
+		recipients, addresses = append(recipients, line.Recipient), append(addresses, line.To)
+	}
+	b.exec(t, `INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line, address)
+		SELECT (n.key & 255)::smallint, $1, n.key, n.recipient, $2, $3, n.line, n.address
+		FROM unnest($4::bigint[], $5::text[], $6::int[], $7::text[]) AS n (key, recipient, line, address)`,
+		[16]byte(c.Audience), [16]byte(c.Tenant), [16]byte(c.ID), keys, recipients, lines, addresses)
+	return c
+}
+
+// simulate simulates a campaign, and returns what would become of each recipient, too.
+func (b *bundle) simulate(t tester, c push.Campaign, own push.OwnCaps) (*campaign.Simulation, map[string]campaign.Simulated) {
+	t.Helper()
+	each := map[string]campaign.Simulated{}
+	sum, err := b.Simulate(t.Context(), c.Tenant, c.ID, own, func(all []campaign.Simulated) error {
+		for _, one := range all {
+			if _, twice := each[one.Recipient]; twice {
+				t.Fatal(one.Recipient, "twice")
+			}
+			each[one.Recipient] = one
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum, each
+}
+
+// start books a campaign chunk by chunk, with the caps counted anew for each, and returns what became of each recipient.
+func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.Terms) map[string]store.CampaignDecided {
+	t.Helper()
+	now, _, err := b.store.CampaignClock(t.Context(), c.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, `UPDATE campaigns SET status = 'starting', started_at = $2 WHERE id = $1`, [16]byte(c.ID), now)
+	days, all := map[booking.Day]bool{}, map[string]store.CampaignDecided{}
+	o := store.CampaignChunk{Campaign: c, File: file, Now: now, Plan: campaign.NewPlanner(b.pushes, c, b.parse, now).Plan}
+	if caps != (push.Caps{}) {
+		o.Room = func(ctx context.Context, _ []booking.Draft) (*booking.CapUsage, error) {
+			u := &booking.CapUsage{Caps: caps, Days: map[booking.Day]int{}}
+			var err error
+			u.Pending, err = b.store.Pending(ctx, c.Tenant, 1000)
+			for day := range maps.Keys(days) {
+				if err == nil {
+					u.Days[day], err = b.store.Recipients(ctx, c.Tenant, day, 1000)
+				}
+			}
+			return u, err
+		}
+	}
+	for _, shards := range b.store.CampaignLanes() {
+		o.Shards, o.After = shards, store.BeforeShards(shards)
+		for more := true; more; {
+			done, err := b.store.BookCampaignChunk(t.Context(), o)
+			if uncounted, ok := err.(*store.UncountedError); ok {
+				days[uncounted.Day] = true
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range done.Decided {
+				all[d.Line.Recipient] = d
+			}
+			o.After, more = done.Next, done.More
+		}
+	}
+	return all
+}

@@ -1,0 +1,207 @@
+package campaign_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestRunner_Life: a campaign that is started is booked, sent and finished, and webhooks are told of each step once.
+func TestRunner_Life(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	b.exec(`INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://example.com', '{campaign.started,campaign.progress,campaign.finished}', 's')`, b.tenant)
+	w := b.worker()
+	c := b.draft(1200, campaign.Change{})
+	if c = b.act(c, push.CampaignStart); c.Status != push.CampaignStarting || c.StartedAt.IsZero() || c.Progress.Pending != 1200 {
+		t.Fatalf("%+v", c)
+	}
+	again := b.act(c, push.CampaignStart)
+	if !again.StartedAt.Equal(c.StartedAt) {
+		t.Errorf("started again at %s", again.StartedAt)
+	}
+	c = b.until(w, c, push.CampaignRunning)
+	b.adds(c)
+	b.once(c)
+	if n := b.deliver(); n != 1200 {
+		t.Errorf("%d pushes were sent", n)
+	}
+	c = b.until(w, c, push.CampaignFinished)
+	if b.adds(c); c.Progress.Sent != 1200 || c.EndedAt.IsZero() {
+		t.Errorf("%+v", c)
+	}
+	events := testenv.Query[string](t, b.url, `SELECT string_agg(event || ' ' || (payload->'data'->>'percent'), ', ' ORDER BY seq) FROM webhook_deliveries`)
+	want := "campaign.started 0, campaign.progress 10, campaign.progress 20, campaign.progress 30, campaign.progress 40, campaign.progress 50, campaign.progress 60, " +
+		"campaign.progress 70, campaign.progress 80, campaign.progress 90, campaign.progress 100, campaign.finished 100"
+	if events != want {
+		t.Errorf("events: %s", events)
+	}
+}
+
+// TestRunner_Pause: from the answer of a pause on nothing is sent of a campaign, and all of it after it was resumed. A pause in the
+// middle of the start keeps the rest from being booked.
+func TestRunner_Pause(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	w := b.worker()
+	c := b.draft(2500, campaign.Change{})
+	b.act(c, push.CampaignStart)
+	if _, err := w.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c = b.act(c, push.CampaignPause); c.Status != push.CampaignPausing || c.Progress.Pending == 0 || c.Progress.Scheduled == 0 {
+		t.Fatalf("%+v", c)
+	}
+	if n := b.deliver(); n > 0 {
+		t.Errorf("%d pushes were sent in the pause", n)
+	}
+	booked := c.Progress.Scheduled
+	c = b.until(w, c, push.CampaignPaused)
+	if b.adds(c); c.Progress.Scheduled != booked {
+		t.Errorf("%d are booked, before %d", c.Progress.Scheduled, booked)
+	}
+	if b.deliver() > 0 {
+		t.Error("pushes were sent in the pause")
+	}
+	if c = b.act(c, push.CampaignResume); c.Status != push.CampaignStarting {
+		t.Errorf("resumed as %s", c.Status)
+	}
+	c = b.until(w, c, push.CampaignRunning)
+	b.once(c)
+	if n := b.deliver(); n != 2500 {
+		t.Errorf("%d pushes were sent", n)
+	}
+	if c = b.until(w, c, push.CampaignFinished); c.Progress.Sent != 2500 {
+		t.Errorf("%+v", c.Progress)
+	}
+}
+
+// TestRunner_PauseAll: what waits of a campaign that runs is due at no time while it is paused, but for a push that is moved; what
+// expires meanwhile ends.
+func TestRunner_PauseAll(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	w := b.worker()
+	c := b.draft(30, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
+	b.act(c, push.CampaignStart)
+	b.until(w, c, push.CampaignRunning)
+	b.act(c, push.CampaignPause)
+	b.until(w, c, push.CampaignPaused)
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at = 'infinity'`); n != 30 {
+		t.Errorf("%d are parked", n)
+	}
+	p := testenv.Query[[16]byte](t, b.url, `SELECT push_id FROM campaign_recipients WHERE recipient = 'user-7'`)
+	if _, err := b.pushes.Reschedule(t.Context(), b.tenant, p, schedule.When{SendAt: time.Now().Add(time.Second)}, push.OwnCaps{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at = 'infinity'`); n != 30 {
+		t.Errorf("%d are parked after a move", n)
+	}
+	other := testenv.Query[[16]byte](t, b.url, `SELECT push_id FROM campaign_recipients WHERE recipient = 'user-8'`)
+	if _, err := b.pushes.Cancel(t.Context(), b.tenant, other); err != nil {
+		t.Fatal(err)
+	}
+	late := testenv.Query[[16]byte](t, b.url, `SELECT push_id FROM campaign_recipients WHERE recipient = 'user-9'`)
+	b.exec(`UPDATE live SET expires_at = clock_timestamp() - interval '1 second' WHERE push_id = $1`, late)
+	b.exec(`UPDATE pushes SET expires_at = clock_timestamp() - interval '1 second' WHERE id = $1`, late)
+	b.hurry()
+	if _, err := w.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c = b.read(c)
+	if b.adds(c); c.Progress.Expired != 1 || c.Progress.Canceled != 1 || c.Progress.Scheduled != 28 {
+		t.Errorf("%+v", c.Progress)
+	}
+	b.act(c, push.CampaignResume)
+	for i := 0; i < 100 && testenv.Query[bool](t, b.url, `SELECT parked FROM campaigns`); i++ {
+		b.hurry()
+		if _, err := w.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := testenv.Query[string](t, b.url, `SELECT string_agg(DISTINCT (l.next_at = p.next_at)::text, ' ') FROM live l JOIN pushes p ON p.id = l.push_id`); got != "true" {
+		t.Errorf("what waits is to be tried at its time: %s", got)
+	}
+}
+
+// TestRunner_Cancel: a cancel gives all places back, those of recipients who were not booked yet as well. What is under way
+// ends as it will, and is not tried again.
+func TestRunner_Cancel(t *testing.T) {
+	t.Parallel()
+	rule := quota.Rule{Name: "hour", Limit: 1, Window: time.Hour}
+	b := setupRunning(t, rule)
+	w := b.worker()
+	c := b.draft(3000, campaign.Change{})
+	b.act(c, push.CampaignStart)
+	if _, err := w.Pass(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	claim := b.claimOne()
+	if c = b.act(c, push.CampaignCancel); c.Status != push.CampaignCanceling {
+		t.Fatalf("%+v", c)
+	}
+	if b.deliver() > 0 {
+		t.Error("pushes were sent after the cancel")
+	}
+	for i := 0; i < 20; i++ {
+		b.hurry()
+		if _, err := w.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c = b.read(c); c.Status != push.CampaignCanceling || c.Progress.Scheduled != 1 || c.Progress.Canceled != 2999 {
+		t.Errorf("one is under way: %+v", c)
+	}
+	b.finish(claim, push.Refused, push.Scheduled)
+	c = b.until(w, c, push.CampaignCanceled)
+	if b.adds(c); c.Progress.Canceled != 3000 {
+		t.Errorf("%+v", c.Progress)
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live`); n > 0 {
+		t.Errorf("%d places are held", n)
+	}
+	if again := b.act(c, push.CampaignCancel); again.Status != push.CampaignCanceled {
+		t.Errorf("canceled again: %s", again.Status)
+	}
+	next := b.draft(3000, campaign.Change{})
+	b.act(next, push.CampaignStart)
+	if next = b.until(w, next, push.CampaignRunning); next.Progress.Scheduled != 3000 {
+		t.Errorf("the places are not free: %+v", next.Progress)
+	}
+}
+
+// TestService_Act_States: what a state does not allow is refused with the campaign.
+func TestService_Act_States(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	empty := b.draft(0, campaign.Change{})
+	full := b.draft(1, campaign.Change{})
+	refused := func(c push.Campaign, action push.CampaignAction, want string) {
+		t.Helper()
+		_, err := b.Act(t.Context(), b.tenant, c.ID, action)
+		state, ok := errors.AsType[*push.CampaignStateError](err)
+		if !ok || state.Detail != want || state.Campaign.ID != c.ID {
+			t.Errorf("%s: %v, want %s", action, err, want)
+		}
+	}
+	refused(empty, push.CampaignStart, "the campaign has no audience; upload one first")
+	refused(full, push.CampaignPause, "the campaign is draft; it can not be paused")
+	refused(full, push.CampaignResume, "the campaign is draft; it can not be resumed")
+	refused(full, push.CampaignCancel, "the campaign is draft; it can not be canceled")
+	b.act(full, push.CampaignStart)
+	b.act(full, push.CampaignPause)
+	refused(full, push.CampaignStart, "the campaign is pausing; it can not be started")
+	b.act(full, push.CampaignCancel)
+	refused(full, push.CampaignResume, "the campaign is canceling; it can not be resumed")
+	past := b.draft(1, campaign.Change{})
+	b.exec(`UPDATE campaigns SET send_at = clock_timestamp() - interval '2 minutes' WHERE id = $1`, past.ID)
+	if _, err := b.Act(t.Context(), b.tenant, past.ID, push.CampaignStart); err == nil || b.read(past).Status != push.CampaignDraft {
+		t.Errorf("a start in the past: %v", err)
+	}
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// CampaignClock returns the time by Postgres' clock, and whether the tenant has started a campaign: without one, no booking
+// is of any.
+func (s *Store) CampaignClock(ctx context.Context, tenant uuid.UUID) (now time.Time, started bool, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, `SELECT clock_timestamp(), EXISTS (SELECT FROM campaigns WHERE tenant_id = $1 AND started_at IS NOT NULL)`, [16]byte(tenant))
+		_, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) { return struct{}{}, row.Scan(&now, &started) })
+		return err
+	})
+	return now, started, err
+}
+
+// campaignsOfSQL reads which campaigns pushes are of.
+const campaignsOfSQL = `
+	SELECT p.id, p.campaign_id FROM {pushes} p
+	WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[]) AND p.campaign_id IS NOT NULL`
+
+// CampaignsOf says which campaigns some bookings of recipients in a lane are of. Those of none are left out.
+func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.Lane, bookings []quota.Booking) (of map[uuid.UUID]uuid.UUID, err error) {
+	if len(bookings) == 0 {
+		return nil, nil
+	}
+	var in16 []int16
+	for _, shard := range shardsIn([]push.Lane{shards}) {
+		in16 = append(in16, int16(shard))
+	}
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		of = make(map[uuid.UUID]uuid.UUID, len(bookings))
+		b := &pgx.Batch{}
+		for table, some := range byTable(bookings, func(b quota.Booking) string { return s.layouts.pushes().at(b.At) }) {
+			ids := make([][16]byte, len(some))
+			for n, i := range some {
+				ids[n] = bookings[i].ID
+			}
+			b.Queue(in(s.joining(campaignsOfSQL), "{pushes}", table), ids, in16).Query(func(rows pgx.Rows) error {
+				var id, campaign uuid.UUID
+				_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), (*[16]byte)(&campaign)}, func() error {
+					of[id] = campaign
+					return nil
+				})
+				return err
+			})
+		}
+		return c.SendBatch(ctx, b).Close()
+	})
+	return of, err
+}
+
+// CampaignNames returns the names of a tenant's campaigns.
+func (s *Store) CampaignNames(ctx context.Context, tenant uuid.UUID, campaigns []uuid.UUID) (names map[uuid.UUID]string, err error) {
+	ids := make([][16]byte, 0, len(campaigns))
+	for _, id := range slices.Compact(campaigns) {
+		ids = append(ids, id)
+	}
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		names = make(map[uuid.UUID]string, len(ids))
+		rows, _ := c.Query(ctx, `SELECT id, name FROM campaigns WHERE id = ANY ($1::uuid[]) AND tenant_id = $2`, ids, [16]byte(tenant))
+		var (
+			id   uuid.UUID
+			name string
+		)
+		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &name}, func() error {
+			names[id] = name
+			return nil
+		})
+		return err
+	})
+	return names, err
+}
