@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -58,7 +59,7 @@ func (r *runner) start(ctx context.Context, o *push.Occurrence) (run push.Run, a
 	case done:
 		run.Outcome, run.Campaign = push.RunSubmitted, c.ID
 	case err != nil:
-		if run.Reason = refusedCampaign(err); run.Reason != "" {
+		if run.Reason, run.Detail = refusedCampaign(err); run.Reason != "" {
 			run.Outcome = push.RunRefused
 		} else {
 			r.log.WarnContext(ctx, "campaign of an occurrence not started; it is tried again", "schedule", p.ID, "at", o.At, "error", err)
@@ -80,16 +81,24 @@ func copyOf(o *push.Occurrence) push.CampaignCopy {
 	}
 }
 
-// refusedCampaign is why a campaign was not started for good, by the names of the API's problems; empty: it may be yet.
-func refusedCampaign(err error) string {
-	var state *push.CampaignStateError
+// refusedCampaign is why a campaign was not started for good, by the names of the API's problems, and what is invalid; empty: it may
+// be started yet.
+func refusedCampaign(err error) (reason, detail string) {
+	var (
+		state *push.CampaignStateError
+		wrong invalid.FieldErrors
+	)
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		return "not-found"
-	case errors.As(err, &state), errors.Is(err, push.ErrNothingToCopy):
-		return "campaign-state"
+		return "not-found", ""
+	case errors.As(err, &state):
+		return "campaign-state", state.Detail
+	case errors.Is(err, push.ErrNothingToCopy):
+		return "campaign-state", push.ErrNothingToCopy.Error()
 	case errors.Is(err, push.ErrTooManyCampaigns):
-		return "too-many-campaigns"
+		return "too-many-campaigns", ""
+	case errors.As(err, &wrong):
+		return "invalid-request", wrong.WithoutValues()
 	}
-	return ""
+	return "", ""
 }

@@ -154,6 +154,7 @@ func TestCampaigns_Refused(t *testing.T) {
 		{"all erased", "refused campaign-state", `UPDATE campaign_recipients SET recipient = '' WHERE campaign_id = $1`, b.pattern(push.CampaignDraft, 1)},
 		{"started", "refused campaign-state", `UPDATE campaigns SET status = 'running' WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
 		{"deleted", "refused not-found", `DELETE FROM campaigns WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
+		{"channel gone", "refused invalid-request", `UPDATE campaigns SET channel = 'pigeon' WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
 		{"too many", "refused too-many-campaigns",
 			`INSERT INTO campaigns (id, tenant_id, name, channel, message) SELECT gen_random_uuid(), tenant_id, '', '', '{}' FROM campaigns, generate_series(1, 100) WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
 	} {
@@ -163,6 +164,9 @@ func TestCampaigns_Refused(t *testing.T) {
 		if got := strings.Join(b.outcomes(p), ", "); got != row.want {
 			t.Errorf("%s: %s", row.name, got)
 		}
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM campaigns WHERE name LIKE 'Digest 20%'`); n != 0 {
+		t.Errorf("%d campaigns were made", n)
 	}
 }
 
