@@ -4,10 +4,13 @@
 ALTER TABLE schedules ADD COLUMN campaign_id uuid;
 -- The campaign that an occurrence has made.
 ALTER TABLE schedule_runs ADD COLUMN campaign_id uuid;
--- An upload that is the copy of an audience, which it keeps from being removed: how far that is, in lines and in recipients.
-ALTER TABLE campaign_uploads ADD COLUMN copy_of uuid, ADD COLUMN copied_line int NOT NULL DEFAULT 0, ADD COLUMN copied bigint NOT NULL DEFAULT 0;
+-- An upload that is the copy of an audience, which it keeps from being removed: where it goes on, and how many recipients it has.
+ALTER TABLE campaign_uploads ADD COLUMN copy_of uuid, ADD COLUMN copied_shard smallint NOT NULL DEFAULT -1, ADD COLUMN copied_key bigint NOT NULL DEFAULT 0,
+    ADD COLUMN copied_recipient text NOT NULL DEFAULT '', ADD COLUMN copied bigint NOT NULL DEFAULT 0;
+CREATE INDEX campaign_uploads_copy ON campaign_uploads (copy_of) WHERE copy_of IS NOT NULL;
 
 -- +goose Down
-ALTER TABLE campaign_uploads DROP COLUMN copy_of, DROP COLUMN copied_line, DROP COLUMN copied;
+DROP INDEX campaign_uploads_copy;
+ALTER TABLE campaign_uploads DROP COLUMN copy_of, DROP COLUMN copied_shard, DROP COLUMN copied_key, DROP COLUMN copied_recipient, DROP COLUMN copied;
 ALTER TABLE schedule_runs DROP COLUMN campaign_id;
 ALTER TABLE schedules DROP COLUMN campaign_id;

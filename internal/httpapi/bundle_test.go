@@ -190,7 +190,7 @@ func pushBody(recipient, sendAt, more string) string {
 
 // campaignsOf keeps campaigns in a store.
 func campaignsOf(st *store.Store, now func() time.Time) *campaign.Service {
-	return campaign.New(st, now, campaign.Config{MaxPerTenant: 20, MaxAudience: 200_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
+	return campaign.New(st, now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
 }
 
 // policiesOf keeps policies in a store; the file has plain rules.

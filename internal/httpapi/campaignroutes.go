@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -39,6 +40,19 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.deleteCampaign,
 		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted.",
 		params: []*huma.Param{campaignID()}, status: http.StatusNoContent, answer: "The draft is deleted.", problems: []kind{notFound, campaignState},
+	}, {
+		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.putAudience,
+		summary: "Upload the audience of a draft",
+		description: "The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each, perhaps an address as to, and in every other column or member a variable, " +
+			"which in NDJSON is a string, a number, true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB.\n\n" +
+			"Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes the place of the former one when it has arrived whole, and else leaves that as it is.",
+		params: []*huma.Param{campaignID()},
+		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,to,first_name\nuser-42,+819012345678,Aiko\n"`)},
+			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"{\"recipient\": \"user-42\", \"first_name\": \"Aiko\"}\n"`)},
+		}},
+		status: http.StatusOK, answer: "What became of the lines.",
+		example: audienceView{Rows: 3, Accepted: 1, Duplicates: 1, Rejected: 1, Errors: []lineFault{{4, "has 2 cells, and the header 3"}}}, problems: []kind{notFound, campaignState},
 	}}
 }
 

@@ -1,16 +1,13 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -28,9 +25,6 @@ const (
 	importBytes = 1 << 20
 )
 
-// importErrors is how many faults an answer tells.
-const importErrors = 100
-
 // importMemory is for what is stored at once, and for the answer.
 const importMemory = 6 << 20
 
@@ -39,17 +33,12 @@ const importAnswerTime = time.Minute
 
 // importView is what became of an import.
 type importView struct {
-	Rows     int               `json:"rows" doc:"Lines but for the header and empty ones: created, updated and rejected."`
-	Created  int               `json:"created" doc:"Recipients that were not known before."`
-	Updated  int               `json:"updated" doc:"Recipients that were known before, from an earlier line too."`
-	Rejected int               `json:"rejected"`
-	Canceled int               `json:"canceled" doc:"Scheduled pushes that were canceled, because their recipients do not want them."`
-	Errors   []importErrorView `json:"errors" doc:"Those of the first hundred rejected lines."`
-}
-
-type importErrorView struct {
-	Line    int    `json:"line" doc:"Where the line begins; the header is line 1."`
-	Message string `json:"message"`
+	Rows     int         `json:"rows" doc:"Lines but for the header and empty ones: created, updated and rejected."`
+	Created  int         `json:"created" doc:"Recipients that were not known before."`
+	Updated  int         `json:"updated" doc:"Recipients that were known before, from an earlier line too."`
+	Rejected int         `json:"rejected"`
+	Canceled int         `json:"canceled" doc:"Scheduled pushes that were canceled, because their recipients do not want them."`
+	Errors   []lineFault `json:"errors" doc:"Those of the first hundred rejected lines."`
 }
 
 // importFields are a line of NDJSON.
@@ -65,9 +54,8 @@ var memberOf = map[string]booking.Members{
 // recipientImport is an import under way.
 type recipientImport struct {
 	*api
+	*lineFile
 	c     *call
-	ctx   context.Context
-	lines *lineReader
 	csv   *csvReader // nil: NDJSON
 	names []string   // of the columns
 
@@ -91,12 +79,9 @@ func (a *api) importRecipients(c *call) error {
 	if err := c.reserve(importMemory); err != nil {
 		return err
 	}
-	control := http.NewResponseController(c.w)
-	body := &patientReader{body: c.r.Body, control: control}
-	x := &recipientImport{api: a, c: c, ctx: c.w.whole, lines: newLineReader(body, asCSV), at: map[string]int{}}
-	x.Errors = []importErrorView{}
+	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), at: map[string]int{}}
 	if asCSV {
-		if err := x.header(); err != nil {
+		if err := x.readHeader(); err != nil {
 			return err
 		}
 	}
@@ -110,7 +95,8 @@ func (a *api) importRecipients(c *call) error {
 	if err := x.store(); err != nil {
 		return err
 	}
-	_ = control.SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
+	x.Rows, x.Rejected, x.Errors = x.rows, x.rejected, x.faults
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
 	return a.answer(c.w, http.StatusOK, x.importView)
 }
 
@@ -125,38 +111,15 @@ func importMedia(h http.Header) (asCSV bool, err error) {
 	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, without a Content-Encoding"}
 }
 
-// next reads the next line. A body that breaks off is a fault of the request.
-func (x *recipientImport) next() (text []byte, number int, long bool, err error) {
-	text, number, long, err = x.lines.line()
-	if err != nil && !errors.Is(err, io.EOF) {
-		if gone := x.ctx.Err(); gone != nil {
-			return text, number, long, gone
-		}
-		bad := malformed(fmt.Sprintf("could not be read to its end; %d lines before line %d were read, and may be stored", x.Rows, number))
-		return text, number, long, bad
-	}
-	return text, number, long, err
-}
-
-// header reads the first line of CSV. That of Excel may say what separates the columns.
-func (x *recipientImport) header() error {
+// readHeader reads the first line of CSV.
+func (x *recipientImport) readHeader() error {
 	var bad fieldErrors
-	text, _, long, err := x.next()
-	if err == nil && !long && len(text) == 5 && strings.HasPrefix(strings.ToLower(string(text)), "sep=") {
-		text, _, long, err = x.next()
+	line, err := x.header("the columns are: "+importColumns, &bad)
+	if err != nil {
+		return err
 	}
 	x.csv = &csvReader{}
-	switch {
-	case errors.Is(err, io.EOF):
-		bad.add("body.header", "is missing; the columns are: "+importColumns, nil)
-	case err != nil:
-		return err
-	case long:
-		bad.add("body.header", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
-	case !utf8.Valid(text):
-		bad.add("body.header", errEncoding.Error(), nil)
-	default:
-		line := string(text)
+	if len(bad.list) == 0 {
 		x.csv.header(line, x.svc.Channels(), &bad)
 		x.names, _ = splitRecord(line, x.csv.comma)
 		for i := range x.names {
@@ -168,28 +131,24 @@ func (x *recipientImport) header() error {
 
 // line reads a line, and stores what was read when that is enough.
 func (x *recipientImport) line() error {
-	text, number, long, err := x.next()
-	if err != nil || len(text) == 0 && !long {
-		return err
-	}
-	bulkhead.Yield()
-	x.Rows++
 	var (
 		d     description
 		found fieldErrors
 	)
+	text, number, err := x.record(&found)
+	if err != nil {
+		return err
+	}
+	bulkhead.Yield()
 	switch {
-	case long:
-		found.add("", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
-	case !utf8.Valid(text):
-		found.add("", errEncoding.Error(), nil)
+	case len(found.list) > 0:
 	case x.csv != nil:
 		x.csv.line(string(text), x.names, &d, &found)
 	default:
 		readImported(text, &d, &found)
 	}
 	switch {
-	case len(x.Errors) < importErrors:
+	case len(x.faults) < mostFaults:
 		x.checkDescription(d.Description, &found)
 	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(withoutZone(d.Description))) > 0: // nobody is told which zone is the nearest
 		found.add("", "is invalid", nil)
@@ -224,28 +183,6 @@ func readImported(text []byte, d *description, found *fieldErrors) {
 			r.value()
 		}
 	})
-}
-
-// reject notes a line that is not stored.
-func (x *recipientImport) reject(number int, found fieldErrors) {
-	if x.Rejected++; len(x.Errors) == importErrors {
-		return
-	}
-	const told = 5
-	var message strings.Builder
-	for i, one := range found.list[:min(len(found.list), told)] {
-		if i > 0 {
-			message.WriteString("; ")
-		}
-		if one.Field != "" {
-			message.WriteString(one.Field + ": ")
-		}
-		message.WriteString(one.Message)
-	}
-	if more := len(found.list) - told; more > 0 {
-		fmt.Fprintf(&message, "; and %d more", more)
-	}
-	x.Errors = append(x.Errors, importErrorView{number, message.String()})
 }
 
 // add puts a description among those that are stored next. Of a recipient who comes twice, the later one counts.
@@ -304,6 +241,6 @@ func (a *api) importRoutes(s *spec) []operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
 		status: http.StatusOK, answer: "What became of the lines.",
-		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []importErrorView{{4, "time_zone there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
+		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lineFault{{4, "time_zone there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }

@@ -51,12 +51,23 @@ func (x *csvReader) header(line string, channels []string, bad *fieldErrors) {
 	}
 }
 
-// separator is what stands between the columns: what the header has most of.
+// separator is what stands between the columns: what the header has most of outside of quotation marks.
 func separator(header string) byte {
-	best := byte(',')
-	for _, c := range []byte{';', '\t'} {
-		if strings.Count(header, string(c)) > strings.Count(header, string(best)) {
-			best = c
+	best, most, quoted := byte(','), 0, false
+	for _, c := range []byte{',', ';', '\t'} {
+		n := 0
+		for i := range len(header) {
+			switch header[i] {
+			case '"':
+				quoted = !quoted
+			case c:
+				if !quoted {
+					n++
+				}
+			}
+		}
+		if quoted = false; n > most {
+			best, most = c, n
 		}
 	}
 	return best

@@ -94,22 +94,23 @@ func TestTenants_Isolated(t *testing.T) {
 	campaign := b.send("POST", "/v1/campaigns", `{"name":"name-secret","message":{"body":"body-secret"}}`).must(t, 201).at(t, "id").(string)
 
 	bodies := map[string]string{
-		"PUT /v1/policy":                        `{}`,
-		"POST /v1/pushes":                       pushBody("anna-secret", due, ""),
-		"POST /v1/pushes/batch":                 `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
-		"POST /v1/quota/check":                  `{"recipient":"anna-secret","send_at":"` + due + `"}`,
-		"POST /v1/limits/take":                  `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
-		"POST /v1/limits/refund":                `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
-		"POST /v1/limits/reset":                 `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
-		"POST /v1/webhooks":                     `{"url":"https://example.com/other"}`,
-		"POST /v1/webhooks/" + hook + "/replay": `{"since":"` + b.in(-time.Hour) + `"}`,
-		"POST /v1/schedules":                    `{"cron":"@daily","push":{"recipient":"anna-secret","message":{}}}`,
-		"PATCH /v1/schedules/" + schedule:       `{"paused":true}`,
-		"POST /v1/campaigns":                    `{"message":{}}`,
-		"PATCH /v1/campaigns/" + campaign:       `{"name":"mine"}`,
-		"POST /v1/recipients/import":            "recipient,attribute.a\nanna-secret,mine\n",
-		"PUT /v1/recipients/anna-secret":        `{"time_zone":"Asia/Tokyo"}`,
-		"PATCH /v1/pushes/" + id:                `{"send_at":"` + b.in(2*time.Hour) + `"}`,
+		"PUT /v1/policy":                              `{}`,
+		"POST /v1/pushes":                             pushBody("anna-secret", due, ""),
+		"POST /v1/pushes/batch":                       `{"pushes":[` + pushBody("anna-secret", due, "") + `]}`,
+		"POST /v1/quota/check":                        `{"recipient":"anna-secret","send_at":"` + due + `"}`,
+		"POST /v1/limits/take":                        `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
+		"POST /v1/limits/refund":                      `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
+		"POST /v1/limits/reset":                       `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
+		"POST /v1/webhooks":                           `{"url":"https://example.com/other"}`,
+		"POST /v1/webhooks/" + hook + "/replay":       `{"since":"` + b.in(-time.Hour) + `"}`,
+		"POST /v1/schedules":                          `{"cron":"@daily","push":{"recipient":"anna-secret","message":{}}}`,
+		"PATCH /v1/schedules/" + schedule:             `{"paused":true}`,
+		"POST /v1/campaigns":                          `{"message":{}}`,
+		"PATCH /v1/campaigns/" + campaign:             `{"name":"mine"}`,
+		"PUT /v1/campaigns/" + campaign + "/audience": "recipient\nanna-secret\n",
+		"POST /v1/recipients/import":                  "recipient,attribute.a\nanna-secret,mine\n",
+		"PUT /v1/recipients/anna-secret":              `{"time_zone":"Asia/Tokyo"}`,
+		"PATCH /v1/pushes/" + id:                      `{"send_at":"` + b.in(2*time.Hour) + `"}`,
 	}
 	tested := 0
 	for _, r := range routes(t, id) {
@@ -124,7 +125,7 @@ func TestTenants_Isolated(t *testing.T) {
 		}
 		tested++
 		headers := []string{"Authorization", "Bearer " + b.other, "Idempotency-Key", "other-" + fmt.Sprint(tested)}
-		if strings.HasSuffix(path, "/import") {
+		if strings.HasSuffix(path, "/import") || strings.HasSuffix(path, "/audience") {
 			headers = append(headers, "Content-Type", "text/csv")
 		}
 		got := b.send(method, path, bodies[method+" "+path], headers...)

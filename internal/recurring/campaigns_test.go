@@ -133,9 +133,23 @@ func TestCampaigns_AudienceOfTheMoment(t *testing.T) {
 	if done, err := b.campaigns.Again(t.Context(), c); done || err != nil {
 		t.Fatal(done, err)
 	}
+	testenv.Exec(t, b.url, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, ended) SELECT audience_id, tenant_id, id, 'infinity', true FROM campaigns WHERE id = $1`, c.Of)
 	testenv.Exec(t, b.url, `UPDATE campaigns SET audience_id = gen_random_uuid(), audience = 1 WHERE id = $1`, c.Of)
+	sweep := func() int {
+		n, err := b.store.SweepUploads(t.Context(), 10_000)
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	if n := sweep(); n != 0 {
+		t.Errorf("%d recipients were removed while they were copied", n)
+	}
 	if done, err := b.campaigns.Again(t.Context(), c); !done || err != nil {
 		t.Fatal(done, err)
+	}
+	if n := sweep(); n != 6000 {
+		t.Errorf("%d recipients were removed afterwards", n)
 	}
 	if campaigns, recipients := b.copies(); campaigns != 1 || recipients != 6000 {
 		t.Errorf("%d campaigns with %d recipients", campaigns, recipients)

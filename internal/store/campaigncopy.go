@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -13,12 +12,16 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-const (
-	// copyPortion is how many recipients one transaction copies.
-	copyPortion = 5000
-	// copyAlive is for how long a copy is kept that nobody carries on.
-	copyAlive = time.Hour
-)
+// copyPortion is how many recipients one transaction copies.
+const copyPortion = 5000
+
+// copying is a copy of an audience that is under way.
+type copying struct {
+	id, of    uuid.UUID
+	shard     int // it has come to this recipient
+	key       int64
+	recipient string
+}
 
 // CopyAudience carries the copy of a campaign's audience on by one portion, and reports whether it is whole. It goes on where an
 // earlier call has ended, by whichever worker. The copy is of the audience that the campaign has at the first call: that is
@@ -28,51 +31,71 @@ const (
 func (s *Store) CopyAudience(ctx context.Context, c push.CampaignCopy) (whole bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			var made bool
-			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $1)`, [16]byte(c.ID)).Scan(&made); err != nil || made {
-				whole = made
+			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $1)`, [16]byte(c.ID)).Scan(&whole); err != nil || whole {
 				return err
 			}
-			upload, from, err := copyUnderWay(ctx, tx, c)
+			at, err := copyUnderWay(ctx, tx, c)
 			if err != nil {
 				return err
 			}
-			// An erasure that has one of these rows is waited for, and one that comes later finds the new rows: it looks until there are none.
-			return tx.QueryRow(ctx, `
-				WITH old AS (
-					SELECT r.* FROM campaign_recipients r JOIN campaign_uploads u ON u.id = $1 AND r.audience_id = u.copy_of AND r.line > u.copied_line
-					ORDER BY r.line LIMIT $4 FOR KEY SHARE OF r
-				), new AS (
-					INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line, address, variables)
-					SELECT shard, $1, recipient_key, recipient, tenant_id, $2, line, address, variables FROM old WHERE recipient <> '' RETURNING line
-				), step AS (
-					SELECT count(*) AS looked, max(line) AS line, (SELECT count(*) FROM new) AS copied FROM old
-				)
-				UPDATE campaign_uploads u SET copied_line = coalesce(step.line, u.copied_line), copied = u.copied + step.copied, alive_until = clock_timestamp() + $5::interval
-				FROM step WHERE u.id = $1 AND u.copy_of = $3 RETURNING step.looked < $4`, [16]byte(upload), [16]byte(c.ID), [16]byte(from), copyPortion, copyAlive).Scan(&whole)
+			last := push.Shards - 1
+			if s.byShard() { // a transaction touches one
+				err := tx.QueryRow(ctx, `SELECT shard FROM campaign_recipients WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) ORDER BY shard LIMIT 1`,
+					[16]byte(at.of), at.shard, at.key, at.recipient).Scan(&last)
+				if errors.Is(err, pgx.ErrNoRows) {
+					whole = true
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+			}
+			var looked int
+			err = tx.QueryRow(ctx, copyAudienceSQL, [16]byte(at.id), [16]byte(at.of), [16]byte(c.ID), at.shard, at.key, at.recipient, last, copyPortion, uploadLease).Scan(&looked)
+			whole = looked < copyPortion && !s.byShard()
+			return err
 		})
 	})
 	return whole, err
 }
 
+// copyAudienceSQL copies a portion. An erasure that has one of its rows is waited for, and one that comes later finds the new rows: it
+// looks until there are none.
+const copyAudienceSQL = `
+	WITH old AS (
+		SELECT * FROM campaign_recipients WHERE audience_id = $2 AND (shard, recipient_key, recipient) > ($4, $5, $6) AND shard <= $7
+		ORDER BY shard, recipient_key, recipient LIMIT $8 FOR KEY SHARE
+	), new AS (
+		INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line, address, variables)
+		SELECT shard, $1, recipient_key, recipient, tenant_id, $3, line, address, variables FROM old WHERE recipient <> '' RETURNING line
+	), step AS (
+		SELECT count(*) AS looked, (SELECT count(*) FROM new) AS copied FROM old
+	), stop AS (
+		SELECT shard, recipient_key, recipient FROM old ORDER BY shard DESC, recipient_key DESC, recipient DESC LIMIT 1
+	)
+	UPDATE campaign_uploads u SET alive_until = clock_timestamp() + $9::interval, copied = u.copied + step.copied,
+		copied_shard = coalesce(stop.shard, u.copied_shard), copied_key = coalesce(stop.recipient_key, u.copied_key), copied_recipient = coalesce(stop.recipient, u.copied_recipient)
+	FROM step LEFT JOIN stop ON true WHERE u.id = $1 RETURNING step.looked`
+
 // copyUnderWay locks the copy of a campaign's audience, which begins if there is none.
-func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (upload, from uuid.UUID, err error) {
-	err = tx.QueryRow(ctx, `SELECT id, copy_of FROM campaign_uploads WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended FOR NO KEY UPDATE`, [16]byte(c.ID)).
-		Scan((*[16]byte)(&upload), (*[16]byte)(&from))
+func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (at copying, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT id, copy_of, copied_shard, copied_key, copied_recipient FROM campaign_uploads WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended FOR NO KEY UPDATE`,
+		[16]byte(c.ID)).Scan((*[16]byte)(&at.id), (*[16]byte)(&at.of), &at.shard, &at.key, &at.recipient)
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return upload, from, err
+		return at, err
 	}
 	p, err := lockPattern(ctx, tx, c)
 	if err != nil {
-		return upload, from, err
+		return at, err
 	}
 	if p.Audience == uuid.Nil {
-		return upload, from, push.ErrNothingToCopy
+		return at, push.ErrNothingToCopy
 	}
-	upload, from = uuid.Must(uuid.NewV7()), p.Audience
+	at = copying{id: uuid.Must(uuid.NewV7()), of: p.Audience, shard: -1}
 	_, err = tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, copy_of) VALUES ($1, $2, $3, clock_timestamp() + $4::interval, $5)`,
-		[16]byte(upload), [16]byte(c.Tenant), [16]byte(c.ID), copyAlive, [16]byte(from))
-	return upload, from, err
+		[16]byte(at.id), [16]byte(c.Tenant), [16]byte(c.ID), uploadLease, [16]byte(at.of))
+	return at, err
 }
 
 // lockPattern locks a campaign that is to be copied against changes.
@@ -114,7 +137,7 @@ func (s *Store) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) err
 			}
 			tag, err := tx.Exec(ctx, `
 				WITH copy AS (
-					UPDATE campaign_uploads SET copy_of = NULL WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended AND copied > 0 RETURNING id, copied
+					UPDATE campaign_uploads SET copy_of = NULL, alive_until = 'infinity' WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended AND copied > 0 RETURNING id, copied
 				)
 				INSERT INTO campaigns (id, tenant_id, name, channel, category, spread_s, on_conflict, latest, expires_after_ms, message, metadata, audience_id, audience)
 				SELECT $1, p.tenant_id, left(p.name, $4) || $3, p.channel, p.category, p.spread_s, p.on_conflict,

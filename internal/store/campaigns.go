@@ -202,6 +202,9 @@ func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 			if _, err := lockDraft(ctx, tx, tenant, id, "deleted"); err != nil {
 				return err
 			}
+			if _, err := tx.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE campaign_id = $1`, [16]byte(id)); err != nil {
+				return err
+			}
 			_, err := tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, [16]byte(id))
 			return err
 		})

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// mostFaults is of how many rejected lines an answer tells the faults.
+const mostFaults = 100
+
+// lineFault is what is wrong with a line.
+type lineFault struct {
+	Line    int    `json:"line" doc:"Where the line begins; the header is line 1."`
+	Message string `json:"message"`
+}
+
+// lineFile is a body of lines of any number: CSV with a header, or NDJSON. The zero value is not useful.
+type lineFile struct {
+	ctx    context.Context
+	lines  *lineReader
+	csv    bool
+	remark string // what has become of a body that breaks off
+
+	rows     int // lines but for the header and empty ones
+	rejected int
+	faults   []lineFault
+}
+
+// openLines opens the body of a call. Its caller may take as long for it as it goes on sending.
+func openLines(c *call, csv bool, remark string) *lineFile {
+	body := &patientReader{body: c.r.Body, control: http.NewResponseController(c.w)}
+	return &lineFile{ctx: c.w.whole, lines: newLineReader(body, csv), csv: csv, remark: remark, faults: []lineFault{}}
+}
+
+// next reads the next line. A body that breaks off is a fault of the request.
+func (f *lineFile) next() (text []byte, number int, long bool, err error) {
+	text, number, long, err = f.lines.line()
+	if err != nil && !errors.Is(err, io.EOF) {
+		if gone := f.ctx.Err(); gone != nil {
+			return text, number, long, gone
+		}
+		return text, number, long, malformed(fmt.Sprintf("could not be read to its end; %d lines before line %d were read, and %s", f.rows, number, f.remark))
+	}
+	return text, number, long, err
+}
+
+// header reads the first line of CSV, and adds what is wrong with it as such. That of Excel may say what separates the columns.
+func (f *lineFile) header(columns string, bad *fieldErrors) (line string, err error) {
+	text, _, long, err := f.next()
+	if err == nil && !long && len(text) == 5 && strings.HasPrefix(strings.ToLower(string(text)), "sep=") {
+		text, _, long, err = f.next()
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		bad.add("body.header", "is missing; "+columns, nil)
+	case err != nil:
+		return "", err
+	case long:
+		bad.add("body.header", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
+	case !utf8.Valid(text):
+		bad.add("body.header", errEncoding.Error(), nil)
+	}
+	return string(text), nil
+}
+
+// record reads the next line that is not empty, and counts it. found has what is wrong with it as a line.
+func (f *lineFile) record(found *fieldErrors) (text []byte, number int, err error) {
+	for {
+		text, number, long, err := f.next()
+		if err != nil {
+			return nil, number, err
+		}
+		if len(text) == 0 && !long {
+			continue
+		}
+		f.rows++
+		switch {
+		case long:
+			found.add("", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
+		case !utf8.Valid(text):
+			found.add("", errEncoding.Error(), nil)
+		}
+		return text, number, nil
+	}
+}
+
+// reject notes a line that is not stored.
+func (f *lineFile) reject(number int, found fieldErrors) {
+	if f.rejected++; len(f.faults) == mostFaults {
+		return
+	}
+	const told = 5
+	var message strings.Builder
+	for i, one := range found.list[:min(len(found.list), told)] {
+		if i > 0 {
+			message.WriteString("; ")
+		}
+		if one.Field != "" {
+			message.WriteString(one.Field + ": ")
+		}
+		message.WriteString(one.Message)
+	}
+	if more := len(found.list) - told; more > 0 {
+		fmt.Fprintf(&message, "; and %d more", more)
+	}
+	f.faults = append(f.faults, lineFault{number, message.String()})
+}
