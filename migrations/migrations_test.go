@@ -11,20 +11,23 @@ import (
 const large = `(pushes|live|sends|webhook_deliveries|recipients)\b`
 
 var (
-	comment     = regexp.MustCompile(`(?m)--.*$`)
-	function    = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?-- \+goose StatementEnd`)
-	made        = regexp.MustCompile(`(?i)CREATE TABLE (\w+)`)
-	index       = regexp.MustCompile(`(?i)CREATE (?:UNIQUE )?INDEX\s[^;]*?\sON ` + large)
-	withoutTx   = regexp.MustCompile(`\A-- \+goose NO TRANSACTION\n`)
-	concurrent  = regexp.MustCompile(`(?is)\A\s*CREATE (UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS \w+\s[^;]*;\s*\z`)
-	fill        = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?\nDO \$\$.*\bFOR (?:SHARE|UPDATE)\b.*\bCOMMIT;.*?-- \+goose StatementEnd`)
-	copies      = regexp.MustCompile(`(?is)\A\s*CALL copy_beside\([^;]*\);\s*ANALYZE \w+_beside;\s*\z`)
-	nothing     = regexp.MustCompile(`(?is)\A\s*SELECT;\s*\z`)
-	analyze     = regexp.MustCompile(`(?i)\A\s*ANALYZE \w+;\s*\z`)
-	dropsIndex  = regexp.MustCompile(`(?is)\A\s*DROP INDEX CONCURRENTLY IF EXISTS \w+;\s*\z`)
-	rewritten   = regexp.MustCompile(`(?im)^\s*(UPDATE|DELETE FROM|VACUUM FULL|CLUSTER) ` + large)
-	altered     = regexp.MustCompile(`(?i)\bALTER TABLE (?:ONLY )?` + large + `([^;]*)`)
-	slowToAlter = regexp.MustCompile(`(?i)ALTER COLUMN \w+ (SET DATA )?TYPE|SET NOT NULL|ADD COLUMN[^,]*?\b(DEFAULT\s+[^,]*\(|NOT NULL\s*(,|$)|REFERENCES|UNIQUE|PRIMARY KEY|GENERATED)`)
+	comment      = regexp.MustCompile(`(?m)--.*$`)
+	function     = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?-- \+goose StatementEnd`)
+	made         = regexp.MustCompile(`(?i)CREATE TABLE (\w+)`)
+	index        = regexp.MustCompile(`(?i)CREATE (?:UNIQUE )?INDEX\s[^;]*?\sON ` + large)
+	withoutTx    = regexp.MustCompile(`\A-- \+goose NO TRANSACTION\n`)
+	concurrent   = regexp.MustCompile(`(?is)\A\s*CREATE (UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS \w+\s[^;]*;\s*\z`)
+	fill         = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?\nDO \$\$.*\bFOR (?:SHARE|UPDATE)\b.*\bCOMMIT;.*?-- \+goose StatementEnd`)
+	parts        = regexp.MustCompile(`(?s)-- \+goose StatementBegin.*?\nDO \$\$.*\bCREATE INDEX IF NOT EXISTS \w+ ON ONLY \w+ .*\bCOMMIT;.*\bCREATE INDEX %I ON %I .*\bATTACH PARTITION %I.*\bCOMMIT;.*?-- \+goose StatementEnd`)
+	dropsParts   = regexp.MustCompile(`(?is)\A\s*DROP INDEX IF EXISTS \w+;\s*\z`)
+	copies       = regexp.MustCompile(`(?is)\A\s*CALL copy_beside\([^;]*\);\s*ANALYZE \w+_beside;\s*\z`)
+	nothingAtAll = regexp.MustCompile(`\A\s*\z`)
+	nothing      = regexp.MustCompile(`(?is)\A\s*SELECT;\s*\z`)
+	analyze      = regexp.MustCompile(`(?i)\A\s*ANALYZE \w+;\s*\z`)
+	dropsIndex   = regexp.MustCompile(`(?is)\A\s*DROP INDEX CONCURRENTLY IF EXISTS \w+;\s*\z`)
+	rewritten    = regexp.MustCompile(`(?im)^\s*(UPDATE|DELETE FROM|VACUUM FULL|CLUSTER) ` + large)
+	altered      = regexp.MustCompile(`(?i)\bALTER TABLE (?:ONLY )?` + large + `([^;]*)`)
+	slowToAlter  = regexp.MustCompile(`(?i)ALTER COLUMN \w+ (SET DATA )?TYPE|SET NOT NULL|ADD COLUMN[^,]*?\b(DEFAULT\s+[^,]*\(|NOT NULL\s*(,|$)|REFERENCES|UNIQUE|PRIMARY KEY|GENERATED)`)
 )
 
 // firstUnderLoad is the first migration that is applied while others may have large tables.
@@ -42,9 +45,11 @@ func wrong(text string) (faults []string) {
 		builds, drops := concurrent.MatchString(up) && dropsIndex.MatchString(down), dropsIndex.MatchString(up) && concurrent.MatchString(down)
 		fills := fill.MatchString(text) && analyze.MatchString(up)
 		copied := copies.MatchString(up) && nothing.MatchString(down) || nothing.MatchString(up) && copies.MatchString(down)
-		if !builds && !drops && !fills && !copied {
+		divides := parts.MatchString(text) && nothingAtAll.MatchString(up) && dropsParts.MatchString(down)
+		if !builds && !drops && !fills && !copied && !divides {
 			faults = append(faults, "without a transaction it must be one CREATE INDEX CONCURRENTLY IF NOT EXISTS one way, and one DROP INDEX CONCURRENTLY IF EXISTS the other; "+
 				"or one DO block that fills a table from rows that it locks FOR SHARE or FOR UPDATE, with a COMMIT after each portion, and then an ANALYZE; "+
+				"or one DO block that makes an index ON ONLY a table, and then that of each partition, with a COMMIT after each, one way, and one DROP INDEX IF EXISTS the other; "+
 				"or one call of copy_beside and an ANALYZE one way, and nothing the other")
 		}
 		return faults
@@ -110,6 +115,9 @@ func TestWrong(t *testing.T) {
 		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN LOOP INSERT INTO t SELECT FROM pushes FOR SHARE; COMMIT; END LOOP; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down: 0,
 		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN INSERT INTO t SELECT FROM pushes FOR SHARE; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down:                        1,
 		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN INSERT INTO t SELECT FROM pushes; COMMIT; END $$;\n-- +goose StatementEnd\nANALYZE t;" + down:                          1,
+
+		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN\nCREATE INDEX IF NOT EXISTS i ON ONLY sends (a); COMMIT; LOOP EXECUTE format('CREATE INDEX %I ON %I (a)', b, c); EXECUTE format('ALTER INDEX i ATTACH PARTITION %I', b); COMMIT; END LOOP; END $$;\n-- +goose StatementEnd\n-- +goose Down\nDROP INDEX IF EXISTS i;\n": 0,
+		alone + up + "-- +goose StatementBegin\nDO $$ BEGIN\nCREATE INDEX IF NOT EXISTS i ON ONLY sends (a); COMMIT; LOOP EXECUTE format('CREATE INDEX %I ON %I (a)', b, c); EXECUTE format('ALTER INDEX i ATTACH PARTITION %I', b); END LOOP; END $$;\n-- +goose StatementEnd\n-- +goose Down\nDROP INDEX IF EXISTS i;\n":         1,
 
 		alone + up + "CALL copy_beside('a', 'b', 'c');\nANALYZE a_beside;" + down:                                                0,
 		alone + up + "SELECT;\n-- +goose Down\nCALL copy_beside('a', 'b', 'c');\nANALYZE a_beside;":                              0,

@@ -19,7 +19,7 @@ import (
 
 type createKey struct {
 	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:write (includes campaigns:read). Default: all."`
+	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:write,records:read" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:write (includes campaigns:read), records:read. Default: all."`
 	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
 }
 

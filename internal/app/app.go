@@ -49,6 +49,7 @@ type App struct {
 	waker        *queue.Waker
 	health       *health.Checker
 	shadows      *schedule.Shadows
+	refusals     *schedule.Refusals
 	pushes       *schedule.Service
 	schedules    *recurring.Service
 	campaigns    *campaign.Service
@@ -99,6 +100,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.tenantLimits = ratelimit.New(a.redis.tenantLimits, ratelimit.Config{Config: runner("limits", limiterFailed), Work: tenantLimitsWork, OwnerWork: oneTenantWork})
 	a.queue = queue.New(a.redis.queue, cfg.Delivery.Queues, a.store.Installation)
 	a.shadows = schedule.NewShadows(a.store, log, time.Now)
+	a.refusals = schedule.NewRefusals(a.store, log)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
 	a.pushes = schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
@@ -110,6 +112,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Caps:       push.Caps(a.cfg.TenantCaps),
 		Check:      a.channels.Check,
 		Shadows:    a.shadows,
+		Refusals:   a.refusals,
 		Neighbours: a.neighbours,
 	})
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
@@ -131,6 +134,7 @@ func (a *App) Close() error {
 	_ = a.waker.Flush(ctx) // else the owners of the lanes find it
 	_ = a.cache.Flush(ctx) // else it errs until it expires
 	_ = a.shadows.Flush(ctx)
+	_ = a.refusals.Flush(ctx)
 	a.store.Close()
 	return a.redis.close()
 }
@@ -148,6 +152,7 @@ func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
 		Schedules: a.schedules,
 		Campaigns: a.campaigns,
+		Simulator: campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Liquid}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),
@@ -182,7 +187,7 @@ func (a *App) RunAPI(ctx context.Context) error {
 func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
-	return runAll(ctx, []func(context.Context) error{a.shadows.Run, func(ctx context.Context) error {
+	return runAll(ctx, []func(context.Context) error{a.shadows.Run, a.refusals.Run, func(ctx context.Context) error {
 		return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.handler(), ready)
 	}})
 }

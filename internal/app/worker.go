@@ -42,7 +42,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
 	runner := recurring.NewRunner(a.store, a.pushes, a.campaigns, a.log, a.cfg.Retention.Pushes)
 	runsSweeper := recurring.NewSweeper(a.store, a.log, a.cfg.Retention.Pushes)
-	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Parse: campaign.Verbatim})
+	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Parse: campaign.Liquid})
 	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)
 	refitter := schedule.NewRefitter(a.store, a.cache, a.waker, a.log, schedule.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon, Horizon: d.Horizon})
 	serveQueue := func(ctx context.Context) error {
@@ -52,7 +52,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	}
 	loops = []func(context.Context) error{
 		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
-		runner.Run, runsSweeper.Run, campaigns.Run, campaign.NewSweeper(a.store, a.log).Run,
+		runner.Run, runsSweeper.Run, campaigns.Run, campaign.NewSweeper(a.store, a.log).Run, a.shadows.Run, a.refusals.Run, schedule.NewFolder(a.store, a.log).Run,
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)

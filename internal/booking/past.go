@@ -18,5 +18,6 @@ type Past struct {
 type Attempted struct {
 	push.Send
 	Push              uuid.UUID
+	Campaign          uuid.UUID // zero: of none
 	Channel, Category string
 }

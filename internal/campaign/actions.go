@@ -17,7 +17,12 @@ func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.Cam
 		if action != push.CampaignStart {
 			return nil
 		}
-		return s.Check(Change{Channel: &p.Channel, SendAt: &p.SendAt, LocalTime: &p.LocalTime, Latest: &p.Latest}, p).Err()
+		return s.checkStart(p)
 	}
 	return s.store.ActOnCampaign(ctx, tenant, id, action, check)
+}
+
+// checkStart says what is not possible any more of what a draft says.
+func (s *Service) checkStart(p push.Campaign) error {
+	return s.Check(Change{Channel: &p.Channel, SendAt: &p.SendAt, LocalTime: &p.LocalTime, Latest: &p.Latest}, p).Err()
 }

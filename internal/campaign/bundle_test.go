@@ -42,8 +42,9 @@ func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 	b.pushes = schedule.New(b.store, nil, deaf{}, quiet, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
-	b.Simulator = campaign.NewSimulator(b.store, b.pushes, campaign.SimulatorConfig{
-		Policy: quota.Policy(policy), Parse: func(*push.Campaign) (campaign.Template, error) { return b.parse, nil },
+	drafts := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 1000, MaxAudience: 1_000_000, Channels: []string{"sms", "email"}, MaxHorizon: 365 * 24 * time.Hour})
+	b.Simulator = campaign.NewSimulator(drafts, b.pushes, campaign.SimulatorConfig{
+		Policy: quota.Policy(policy), Parse: func(push.Campaign) (campaign.Template, error) { return b.parse, nil },
 	})
 	return b
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -22,10 +21,10 @@ import (
 // It plans and decides chunk by chunk as a start does, each beside what is booked by then, and holds no lock: with nothing
 // submitted, moved or canceled in between, a start does what the simulation said, recipient by recipient.
 type Simulator struct {
-	store  *store.Store
-	pushes drafter
-	turns  *bulkhead.Bulkhead[uuid.UUID]
-	cfg    SimulatorConfig
+	campaigns *Service
+	store     *store.Store
+	pushes    drafter
+	cfg       SimulatorConfig
 }
 
 // SimulatorConfig is what simulations need to know.
@@ -33,33 +32,19 @@ type SimulatorConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
 	Caps   push.Caps     // of tenants that have none of their own
 
-	// Parse reads the templates of a message.
-	Parse func(c *push.Campaign) (Template, error)
+	// Parse makes the template of a campaign's message.
+	Parse func(c push.Campaign) (Template, error)
 }
 
-// How many simulations run at a time, and how many of one tenant; and how long one waits for others to end.
-const (
-	allSimulations    = 2
-	tenantSimulations = 1
-	simulationWait    = 5 * time.Second
-)
-
-// NewSimulator returns a simulator of campaigns in a store, whose pushes this service would draft.
-func NewSimulator(st *store.Store, pushes drafter, cfg SimulatorConfig) *Simulator {
-	return &Simulator{st, pushes, bulkhead.New[uuid.UUID](allSimulations, tenantSimulations), cfg}
+// NewSimulator returns a simulator of campaigns, whose pushes this service would draft.
+func NewSimulator(s *Service, pushes drafter, cfg SimulatorConfig) *Simulator {
+	return &Simulator{s, s.store, pushes, cfg}
 }
 
 // Simulate says what a start of a draft would do now. each, unless it is nil, is told of every recipient, a chunk at a time; an
-// error of its ends the simulation. The other errors are [invalid.FieldErrors], [push.ErrNotFound], [*push.CampaignStateError]
-// of what is no draft with an audience, or does not stay one, [*bulkhead.FullError] and [push.ErrUnavailable].
+// error of its ends the simulation. The other errors are those of a start, and a [*push.CampaignStateError] of what does not stay the
+// draft that it was.
 func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push.OwnCaps, each func([]Simulated) error) (*Simulation, error) {
-	waiting, cancel := context.WithTimeout(ctx, simulationWait)
-	turn, err := s.turns.Acquire(waiting, tenant, 1)
-	cancel()
-	if err != nil {
-		return nil, err
-	}
-	defer turn.Release()
 	c, err := s.draft(ctx, tenant, id)
 	if err != nil {
 		return nil, err
@@ -74,8 +59,8 @@ func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push
 		}
 	}
 	now, err := s.draft(ctx, tenant, id)
-	if err == nil && now.Audience != c.Audience {
-		err = &push.CampaignStateError{Campaign: now, Detail: "the campaign got another audience while it was simulated; simulate it again"}
+	if err == nil && !now.UpdatedAt.Equal(c.UpdatedAt) {
+		err = &push.CampaignStateError{Campaign: now, Detail: "the campaign was changed while it was simulated; simulate it again"}
 	}
 	if err != nil {
 		return nil, err
@@ -86,15 +71,16 @@ func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push
 // draft reads a campaign that can be simulated.
 func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error) {
 	c, err := s.store.Campaign(ctx, tenant, id)
-	switch {
-	case err != nil:
-		return c, err
-	case c.Status != push.CampaignDraft:
-		return c, &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
-	case c.Audience == uuid.Nil || c.Size == 0:
-		return c, &push.CampaignStateError{Campaign: c, Detail: "the campaign has no audience; send one first"}
+	if err == nil && c.Status != push.CampaignDraft {
+		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
 	}
-	return c, nil
+	if err == nil {
+		_, err = push.CampaignStart.On(c)
+	}
+	if err == nil {
+		err = s.campaigns.checkStart(c)
+	}
+	return c, err
 }
 
 // simulation is one under way.
@@ -126,14 +112,11 @@ type look struct {
 // begin reads what all of a simulation is decided by.
 func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) (*simulation, error) {
 	x := &simulation{Simulator: s, campaign: c, tally: newTally(), counted: map[booking.Day]int{}, looks: map[string]*look{}}
-	message, err := s.cfg.Parse(&c)
+	message, err := s.cfg.Parse(c)
 	if err != nil {
 		return nil, err
 	}
 	if x.now, x.others, err = s.store.CampaignClock(ctx, c.Tenant); err != nil {
-		return nil, err
-	}
-	if err := startable(&c, x.now).Err(); err != nil {
 		return nil, err
 	}
 	if caps != (push.Caps{}) {
@@ -148,14 +131,6 @@ func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) 
 	x.starts = booking.NewStarts(firstStart(&c, x.now), x.usage)
 	x.sooner = x.planner.at(x.starts.First())
 	return x, nil
-}
-
-// startable says what is wrong with a start of a campaign now.
-func startable(c *push.Campaign, now time.Time) (bad invalid.FieldErrors) {
-	if !c.SendAt.IsZero() && c.SendAt.Before(now.Add(-time.Minute)) {
-		bad.Add("send_at", stamp(c.SendAt), "must not be more than a minute in the past; it is now %s; change send_at first", stamp(now.Truncate(quota.Second)))
-	}
-	return bad
 }
 
 // firstStart is the time from which better starts are looked for: that of the campaign, or now if that is over. A local time

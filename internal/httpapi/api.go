@@ -45,6 +45,8 @@ type Config struct {
 	Schedules *recurring.Service
 	// Campaigns are those of the tenants; only the paths below /v1/campaigns need them.
 	Campaigns *campaign.Service
+	// Simulator simulates them.
+	Simulator *campaign.Simulator
 
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker
@@ -65,6 +67,8 @@ type api struct {
 	cfg      Config
 	encoders *encoders
 	memory   memory
+
+	exports, simulations *bulkhead.Bulkhead[uuid.UUID] // that go on
 
 	router     *chi.Mux
 	huma       huma.API
@@ -90,7 +94,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	a := &api{
 		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux(),
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), exports: newExports(), simulations: newSimulations(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

@@ -49,6 +49,7 @@ type bundle struct {
 	log     testenv.Buffer
 	metrics submits
 	shadows *schedule.Shadows
+	refused *schedule.Refusals
 
 	mu    sync.Mutex
 	ahead time.Duration // of the real clock
@@ -111,12 +112,15 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	if policy == nil {
 		policy = testPolicy()
 	}
+	b.refused = schedule.NewRefusals(b.store, slog.New(slog.DiscardHandler))
 	b.shadows = schedule.NewShadows(b.store, slog.New(slog.DiscardHandler), b.now)
 	webhooks := notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3})
 	service := b.service(b.store, policy)
+	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
 		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
-		Campaigns: campaignsOf(b.store, b.now),
+		Campaigns: campaigns,
+		Simulator: campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Liquid}),
 		Log:       slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
@@ -126,7 +130,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
 	return schedule.New(st, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
-		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows})
+		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows, Refusals: b.refused})
 }
 
 // newTenant makes a tenant with a key.

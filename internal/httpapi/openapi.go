@@ -26,6 +26,7 @@ const (
 	tagWebhooks   = "Webhooks"
 	tagCampaigns  = "Campaigns"
 	tagSchedules  = "Schedules"
+	tagRecords    = "Records"
 	tagOperations = "Operations"
 )
 
@@ -54,6 +55,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
 			{Name: tagCampaigns, Description: "One message for everybody in an audience."},
 			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
+			{Name: tagRecords, Description: "What was sent and refused, one by one and in numbers."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},

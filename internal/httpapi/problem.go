@@ -48,6 +48,7 @@ var (
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
 	tooManyCampaigns = kind{"too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first."}
 	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign is not in a state in which that can be done; campaign has it as it stands."}
+	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer can not be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
 	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
@@ -59,7 +60,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, stalePolicy, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 

@@ -43,7 +43,7 @@ func ask(t *testing.T, h http.Handler, method, target, body string, headers ...s
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, r)
 	got := reply{status: rec.Code, header: rec.Header(), text: rec.Body.String()}
-	if strings.Contains(got.header.Get("Content-Type"), "json") && got.header.Get("Content-Encoding") == "" && got.text != "" {
+	if media := got.header.Get("Content-Type"); strings.Contains(media, "json") && media != mediaNDJSON && got.header.Get("Content-Encoding") == "" && got.text != "" {
 		if !json.Valid(rec.Body.Bytes()) {
 			t.Fatalf("%s %s answers no JSON: %s", method, target, got.text)
 		}

@@ -31,7 +31,7 @@ type entryView struct {
 }
 
 func entryViewOf(e schedule.Event) entryView {
-	v := entryView{At: stamp(e.At), Kind: e.Kind, Channel: e.Channel, Category: e.Category, SendAt: maybe(e.SendAt), Reason: e.Reason}
+	v := entryView{At: stamp(e.At), Kind: e.Kind, Channel: e.Channel, Category: e.Category, SendAt: maybe(e.SendAt), Reason: e.Reason, Campaign: maybeID(e.Campaign)}
 	if e.Push != uuid.Nil {
 		id := e.Push.String()
 		v.Push = &id

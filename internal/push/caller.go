@@ -34,12 +34,14 @@ const (
 
 	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
 	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes reading
+
+	ScopeRecordsRead = "records:read" // see sends, refusals and statistics
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
 var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
-	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite,
+	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite, ScopeRecordsRead,
 }
 
 // includes are the scopes that another one includes.

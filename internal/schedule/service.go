@@ -47,6 +47,9 @@ type Config struct {
 	// Shadows counts what shadow rules would have refused; nil: nobody does.
 	Shadows *Shadows
 
+	// Refusals counts pushes that were refused; nil: nobody does.
+	Refusals *Refusals
+
 	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
@@ -60,6 +63,7 @@ type pushStore interface {
 	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
+	recordReader
 }
 
 // booker changes what is booked. Its decisions are those of a [booking.Decider] under the recipients' locks.

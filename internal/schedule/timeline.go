@@ -3,11 +3,8 @@ package schedule
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,6 +19,7 @@ type Event struct {
 	At                time.Time
 	Kind              EventKind
 	Push              uuid.UUID // Nil: of a refusal
+	Campaign          uuid.UUID // Nil: of none
 	Channel, Category string
 	SendAt            time.Time // for when it was booked, or moved to, or refused; zero: of other kinds
 	Reason            string
@@ -63,13 +61,10 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 		pastOf(&pushes[i], add)
 	}
 	for _, a := range attempts {
-		add(Event{At: a.StartedAt, Kind: Attempt, Push: a.Push, Channel: a.Channel, Category: a.Category, Reason: cmp.Or(a.Error, string(a.Outcome))})
+		add(Event{At: a.StartedAt, Kind: Attempt, Push: a.Push, Campaign: a.Campaign, Channel: a.Channel, Category: a.Category, Reason: cmp.Or(a.Error, string(a.Outcome))})
 	}
-	for _, text := range s.cache.Refusals(ctx, r) {
-		var e Event
-		if json.Unmarshal([]byte(text), &e) == nil && s.now().Sub(e.At) < quota.RefusalTime {
-			add(e)
-		}
+	for _, one := range s.kept(ctx, r) {
+		add(one.Event)
 	}
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(slices.Index(EventKinds, a.Kind), slices.Index(EventKinds, b.Kind)))
@@ -79,7 +74,7 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 
 // pastOf tells what has happened to a push, but for the attempts that have ended.
 func pastOf(p *booking.Past, add func(Event)) {
-	of := Event{Push: p.ID, Channel: p.Channel, Category: p.Category}
+	of := Event{Push: p.ID, Campaign: p.Campaign, Channel: p.Channel, Category: p.Category}
 	tell := func(at time.Time, kind EventKind, sendAt time.Time, reason string) {
 		e := of
 		e.At, e.Kind, e.SendAt, e.Reason = at, kind, sendAt, reason
@@ -100,37 +95,5 @@ func pastOf(p *booking.Past, add func(Event)) {
 		}
 	case push.Sent, push.Failed, push.Canceled, push.Expired:
 		tell(p.UpdatedAt, EventKind(p.Status), time.Time{}, p.LastError)
-	}
-}
-
-// noteRefusal keeps that a push was refused for its recipient's sake, for the timeline. It does not wait.
-func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error) {
-	if err == nil || o.ValidateOnly {
-		return
-	}
-	var (
-		refusal  *Refusal
-		unwanted *OptedOut
-		capped   *booking.Capped
-		reason   string
-		sendAt   time.Time
-	)
-	switch {
-	case errors.As(err, &refusal):
-		names := make([]string, len(refusal.Violations))
-		for i, v := range refusal.Violations {
-			names[i] = v.Rule.Name
-		}
-		reason, sendAt = "no place: "+strings.Join(names, ", "), refusal.SendAt
-	case errors.As(err, &unwanted):
-		reason, sendAt = booking.OptedOutReason, r.SendAt
-	case errors.As(err, &capped):
-		reason, sendAt = "the tenant's cap: "+capped.Cap, r.SendAt
-	default:
-		return
-	}
-	text, err := json.Marshal(Event{At: s.now().UTC(), Kind: Refused, Channel: cmp.Or(r.Channel, s.cfg.Channels[0]), Category: r.Category, SendAt: sendAt, Reason: reason})
-	if err == nil {
-		s.cache.Refused(quota.Recipient{Tenant: tenant, ID: r.Recipient}, text)
 	}
 }

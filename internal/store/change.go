@@ -117,6 +117,7 @@ func queueMove(b *pgx.Batch, pushes parts, before push.Push, g *booking.Grant) {
 		sql = in(moveSQL.whole, "{pushes}", table) // nothing to tell
 	}
 	b.Queue(sql, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, shardsOf(key))
+	queueMoved(b, &g.Push, old, g.Push.SendAt)
 }
 
 // commitMoves commits the moves that were queued.

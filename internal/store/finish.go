@@ -18,7 +18,7 @@ import (
 // finishSQL ends attempts whose tokens are still valid: it takes their rows in live, or has them wait again, and then
 // writes down in pushes and sends what became of them. If an earlier attempt of the push turned out to be delivered, the
 // push is sent, whatever this one says.
-var finishSQL = tells(`
+var finishSQL = tellsCounted(`
 	WITH n AS MATERIALIZED (
 		SELECT n.*, n.status <> 'sent' AND {delivered} AS delivered
 		FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::bigint[], $9::text[], $10::bigint[],
@@ -59,7 +59,11 @@ var finishSQL = tells(`
 			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+unlessErased(`error`, `recipient`)+`, campaign_id, send_at
 		FROM ended
 	){told}
-	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+deferred+` ELSE 'push.' || status END`)
+	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+deferred+` ELSE 'push.' || status END`,
+	"", tallied(`(
+		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, campaign_id AS of_campaign, send_at AS of_send_at,
+			status AS of_status, statement_timestamp() AS of_end, started_at, lease_until, handed_us, outcome, reaped FROM ended
+	) e`, `CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', of_end) WHEN reaped THEN lease_until ELSE of_end END`))
 
 // Finish ends an attempt, together with others of the moment. It reports whether another push of the recipient waited
 // for that.

@@ -19,7 +19,7 @@ const lateTime = 31 * 24 * time.Hour
 
 // historySQL reads what has happened to a recipient's pushes from one time until another.
 const historySQL = `
-	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.created_at, p.updated_at, l.started_at, l.attempts
+	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.created_at, p.updated_at, l.started_at, l.attempts, p.campaign_id
 	FROM (
 		SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
 		OFFSET 0 -- keeps the next line from choosing another index
@@ -30,7 +30,7 @@ const historySQL = `
 
 // attemptsSQL reads a recipient's attempts that began from one time until another.
 const attemptsSQL = `
-	SELECT s.push_id, s.attempt, s.channel, s.category, s.started_at, s.ended_at, s.outcome, s.error FROM {sends} s
+	SELECT s.push_id, s.attempt, s.channel, s.category, s.started_at, s.ended_at, s.outcome, s.error, s.campaign_id FROM {sends} s
 	WHERE {s.shard} = ANY ($7::smallint[]) AND s.recipient_key = $1 AND s.started_at >= $4 AND s.started_at < $5
 		AND s.tenant_id = $2 AND s.recipient = $3 AND s.ended_at IS NOT NULL
 	LIMIT $6`
@@ -69,13 +69,13 @@ func (s *Store) History(ctx context.Context, who quota.Recipient, from, until ti
 func scanPast(row pgx.CollectableRow) (p booking.Past, err error) {
 	var attempt *int
 	err = row.Scan((*[16]byte)(&p.ID), &p.Channel, &p.Category, (*string)(&p.Status), &p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.Attempts, &p.LastError,
-		&p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.Started), &attempt)
+		&p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.Started), &attempt, (*zeronull.UUID)(&p.Campaign))
 	return p, err
 }
 
 func scanAttempted(row pgx.CollectableRow) (a booking.Attempted, err error) {
 	var id uuid.UUID
-	err = row.Scan((*[16]byte)(&id), &a.Send.Attempt, &a.Channel, &a.Category, &a.StartedAt, &a.EndedAt, (*string)(&a.Outcome), &a.Error)
+	err = row.Scan((*[16]byte)(&id), &a.Send.Attempt, &a.Channel, &a.Category, &a.StartedAt, &a.EndedAt, (*string)(&a.Outcome), &a.Error, (*zeronull.UUID)(&a.Campaign))
 	a.Push = id
 	return a, err
 }

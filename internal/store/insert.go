@@ -33,6 +33,7 @@ func queueInsert(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 	for table, order := range byTable(granted, func(g booking.Grant) string { return pushes.at(g.Push.SendAt) }) {
 		b.Queue(insertSQL.sql(table), insertArgs(granted, order)...)
 	}
+	queueAccepted(b, granted)
 }
 
 // insertArgs turns some of the grants into one array per column.

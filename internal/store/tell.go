@@ -12,8 +12,16 @@ type telling struct{ whole, part string }
 
 // tells makes the statement from one in which a common table expression, source, returns changed pushes p, with {whole} behind
 // its columns, and {told} stands behind the last such expression. event is an expression over the columns of source; where it
-// is null, there is no event.
+// is null, there is no event. What has ended is counted, too.
 func tells(sql, source, event string) telling {
+	if event == scheduled || event == deferred { // nothing ends
+		return tellsCounted(sql, source, event, "", "")
+	}
+	return tellsCounted(sql, source, event, talliedColumns, tallied(source, `of_end`))
+}
+
+// tellsCounted is tells for a statement that returns other columns for the tally, and counts by an expression of its own.
+func tellsCounted(sql, source, event, columns, counted string) telling {
 	told := `, told AS (
 		INSERT INTO webhook_deliveries (webhook_id, tenant_id, push_id, event, payload)
 		SELECT w.id, (e.whole).tenant_id, (e.whole).id, e.event, push_event(e.event, e.whole)
@@ -22,8 +30,8 @@ func tells(sql, source, event string) telling {
 		JOIN webhooks w ON w.tenant_id = (e.whole).tenant_id AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND e.event = ANY (w.events)
 	)`
 	return telling{
-		whole: strings.NewReplacer("{whole}", "", "{told}", "").Replace(sql),
-		part:  strings.NewReplacer("{whole}", ", p AS whole", "{told}", told).Replace(sql),
+		whole: strings.NewReplacer("{whole}", columns, "{told}", counted).Replace(sql),
+		part:  strings.NewReplacer("{whole}", columns+", p AS whole", "{told}", counted+told).Replace(sql),
 	}
 }
 

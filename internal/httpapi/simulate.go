@@ -1,0 +1,218 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// How many simulations may go on at a time, of all tenants and of each; and the memory of one, for the lines and messages of a chunk.
+const (
+	simulationsAtOnce  = 4
+	simulationsPerSelf = 1
+	simulationBytes    = 16 << 20
+)
+
+// simulationView is what a start of a campaign would do.
+type simulationView struct {
+	Recipients   int             `json:"recipients" doc:"accepted, deferred, refused, opted_out and invalid together."`
+	Accepted     int             `json:"accepted" doc:"At their time."`
+	Deferred     int             `json:"deferred" doc:"At a later time."`
+	Refused      int             `json:"refused" doc:"The quota, or a cap, would have no place."`
+	OptedOut     int             `json:"opted_out"`
+	Invalid      int             `json:"invalid" doc:"Their lines make no push."`
+	ByRule       map[string]int  `json:"by_rule" doc:"Refused and deferred recipients: each counts once for every rule, quiet hours and cap in the way of its time."`
+	Delays       []delayView     `json:"delays" doc:"How long the deferred ones would wait. Each of them is counted once."`
+	CollidesWith []collisionView `json:"collides_with" doc:"The twenty campaigns whose sends are in the way of most of the refused and deferred recipients. Of a rule that many sends fill, the nearest hundred count."`
+	BetterStarts []startView     `json:"better_starts" doc:"At most five of the quarters of an hour of the day that begins with the campaign, or now: those at which more would be accepted at their time, the best first. A campaign with a local_time is looked at as if it had a send_at instead; its day begins where clocks are furthest ahead."`
+}
+
+type delayView struct {
+	UpToSeconds *int `json:"up_to_seconds" nullable:"true" doc:"null: longer than all others."`
+	Recipients  int  `json:"recipients"`
+}
+
+type collisionView struct {
+	Campaign   string `json:"campaign" format:"uuid"`
+	Name       string `json:"name"`
+	Recipients int    `json:"recipients"`
+}
+
+type startView struct {
+	SendAt   string `json:"send_at" format:"date-time"`
+	Accepted int    `json:"accepted"`
+}
+
+// simulatedView is what would become of a recipient.
+type simulatedView struct {
+	Recipient string                    `json:"recipient"`
+	Outcome   campaign.SimulatedOutcome `json:"outcome"`
+	SendAt    *string                   `json:"send_at"`
+	Reason    string                    `json:"reason"`
+}
+
+func simulationViewOf(s *campaign.Simulation) simulationView {
+	return simulationView{
+		Recipients: s.Recipients, Accepted: s.Accepted, Deferred: s.Deferred, Refused: s.Refused, OptedOut: s.OptedOut, Invalid: s.Invalid, ByRule: s.ByRule,
+		Delays: viewsOf(s.Delays, func(d campaign.Delay) delayView {
+			v := delayView{Recipients: d.Recipients}
+			if d.UpTo > 0 {
+				v.UpToSeconds = new(int(d.UpTo.Seconds()))
+			}
+			return v
+		}),
+		CollidesWith: viewsOf(s.CollidesWith, func(c campaign.Collision) collisionView {
+			return collisionView{c.Campaign.String(), c.Name, c.Recipients}
+		}),
+		BetterStarts: viewsOf(s.BetterStarts, func(s booking.Start) startView { return startView{stamp(s.At), s.Accepted} }),
+	}
+}
+
+func simulatedViewOf(s campaign.Simulated) simulatedView {
+	return simulatedView{s.Recipient, s.Outcome, maybe(s.SendAt), s.Reason}
+}
+
+// simulateCampaign says what a start would do. It may take as long as the audience is large: it ends when the caller goes.
+func (a *api) simulateCampaign(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := c.reserve(simulationBytes); err != nil {
+		return err
+	}
+	if err := c.noBody(&bad); err != nil {
+		return err
+	}
+	place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)
+	if err != nil {
+		return err
+	}
+	defer place.Release()
+	out := &simulationWriter{c: c, control: http.NewResponseController(c.w)}
+	_ = out.control.SetReadDeadline(time.Time{}) // that for the body is over, and would end the request
+	each := out.write
+	if !wantsLines(c.r.Header) {
+		each = nil
+	}
+	sum, err := a.cfg.Simulator.Simulate(c.w.whole, c.caller.Tenant, id, c.caller.Caps, each)
+	switch {
+	case err != nil && out.begun:
+		a.breakOff(c, err)
+	case err != nil:
+		return noSuch("campaign", err)
+	case each == nil:
+		_ = out.control.SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
+		return a.answer(c.w, http.StatusOK, simulationViewOf(sum))
+	}
+	if err := out.send(func(lines *json.Encoder) error { return lines.Encode(simulationViewOf(sum)) }); err != nil {
+		a.breakOff(c, err)
+	}
+	return nil
+}
+
+// breakOff ends an answer that has begun: the caller must not take a part for the whole.
+func (a *api) breakOff(c *call, err error) {
+	if c.w.whole.Err() == nil {
+		a.cfg.Log.WarnContext(c.w.whole, "answer broken off", "request_id", c.w.id, "route", c.w.route, "error", err)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// wantsLines reports whether Accept likes NDJSON better than JSON, which is for those who do not say.
+func wantsLines(h http.Header) bool {
+	return liking(h, mediaNDJSON) > liking(h, "application/json")
+}
+
+// simulationWriter sends a line for each recipient. It bounds the time that it waits for the caller, by what that has taken.
+type simulationWriter struct {
+	c       *call
+	control *http.ResponseController
+	begun   bool
+	text    bytes.Buffer
+	written int64
+	waited  time.Duration
+}
+
+// write sends the lines of a chunk, when it is the tenant's turn to compute them.
+func (w *simulationWriter) write(all []campaign.Simulated) error {
+	return w.send(func(lines *json.Encoder) error {
+		for i := range all {
+			if err := lines.Encode(simulatedViewOf(all[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// send sends some lines.
+func (w *simulationWriter) send(encode func(lines *json.Encoder) error) error {
+	w.text.Reset()
+	lines := json.NewEncoder(&w.text)
+	lines.SetEscapeHTML(false)
+	if err := w.c.computing.Do(w.c.w.whole, w.c.caller.Tenant, func() error { return encode(lines) }); err != nil {
+		return err
+	}
+	if !w.begun {
+		w.begun = true
+		w.c.w.setHeader("Content-Type", mediaNDJSON)
+		w.c.w.WriteHeader(http.StatusOK)
+	}
+	began := time.Now()
+	allowed := firstBodyTime + time.Duration(w.written/bytesASecond)*time.Second - w.waited
+	_ = w.control.SetWriteDeadline(began.Add(allowed)) // without deadlines there is no server, but a test
+	n, err := w.c.w.Write(w.text.Bytes())
+	if err == nil {
+		err = w.control.Flush()
+	}
+	w.written, w.waited = w.written+int64(n), w.waited+time.Since(began)
+	return err
+}
+
+// newSimulations shares the simulations that go on at a time.
+func newSimulations() *bulkhead.Bulkhead[uuid.UUID] {
+	return bulkhead.New[uuid.UUID](simulationsAtOnce, simulationsPerSelf)
+}
+
+func exampleSimulation() *campaign.Simulation {
+	at := exampleTime(0)
+	return &campaign.Simulation{
+		Recipients: 1000, Accepted: 862, Deferred: 85, Refused: 11, OptedOut: 40, Invalid: 2, ByRule: map[string]int{"per-day": 90, "night": 6},
+		Delays:       []campaign.Delay{{UpTo: time.Minute, Recipients: 3}, {UpTo: 5 * time.Minute}, {UpTo: 15 * time.Minute}, {UpTo: time.Hour, Recipients: 12}, {UpTo: 4 * time.Hour, Recipients: 70}, {UpTo: 24 * time.Hour}, {}},
+		CollidesWith: []campaign.Collision{{Campaign: uuid.MustParse(exampleID), Name: "Autumn sale", Recipients: 71}},
+		BetterStarts: []booking.Start{{At: at.Add(2 * time.Hour), Accepted: 940}, {At: at.Add(105 * time.Minute), Accepted: 902}},
+	}
+}
+
+// simulated documents an answer as JSON and as NDJSON.
+func simulated(all map[string]*huma.Response) {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	_ = lines.Encode(simulatedViewOf(campaign.Simulated{Recipient: "user-42", Outcome: campaign.SimulatedAccepted, SendAt: exampleTime(0)})) // to memory
+	_ = lines.Encode(simulatedViewOf(campaign.Simulated{Recipient: "user-43", Outcome: campaign.SimulatedRefused, Reason: "quota-exceeded"}))
+	_ = lines.Encode(simulationViewOf(exampleSimulation()))
+	quoted, _ := json.Marshal(text.String())
+	all["200"].Content[mediaNDJSON] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(quoted)}
+}
+
+func (a *api) simulateRoutes(s *spec) []operation {
+	return []operation{{
+		id: "simulate-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/simulate", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.simulateCampaign,
+		summary: "Simulate a campaign",
+		description: "Says what a start would do now, and books nothing: if nothing is submitted, moved or canceled in between, the start does just that, recipient by recipient. " +
+			"Only a draft with an audience can be simulated; what a start would refuse is refused. A tenant's simulations take turns. One of a large audience takes a second for about 20,000 recipients.\n\n" +
+			"With Accept: application/x-ndjson, the answer has a line for each recipient, in no order, and then the totals as the last one. An outcome is accepted, deferred, refused, opted_out or invalid; send_at is null for who would get nothing; " +
+			"reason is the name of a problem, or says what is invalid. A connection that breaks off is no answer.",
+		params: []*huma.Param{campaignID()}, status: http.StatusOK, answer: "What a start would do.", example: simulationViewOf(exampleSimulation()),
+		problems: []kind{notFound, campaignState}, finish: simulated,
+	}}
+}

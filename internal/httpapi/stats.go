@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const statsPath = "/v1/stats"
+
+// maxGroups is how many groups an answer has.
+const maxGroups = 10_000
+
+// groupView are the numbers of a group.
+type groupView struct {
+	Key       string   `json:"key" doc:"When the hour began, such as 2026-12-01T09:00:00Z; the day, such as 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one."`
+	Submitted int64    `json:"submitted" doc:"accepted and refused."`
+	Accepted  int64    `json:"accepted"`
+	Deferred  int64    `json:"deferred" doc:"Of the accepted ones, those that were moved to a later time."`
+	Refused   int64    `json:"refused" doc:"By the quota, quiet hours, an opt-out or a cap."`
+	Sent      int64    `json:"sent"`
+	Failed    int64    `json:"failed"`
+	Expired   int64    `json:"expired"`
+	Canceled  int64    `json:"canceled"`
+	LateP50   *float64 `json:"late_ms_p50" nullable:"true" doc:"How late half of the sent ones were at most, in milliseconds, within 2 %: from the promised send time until the provider had it. null: none was sent."`
+	LateP99   *float64 `json:"late_ms_p99" nullable:"true" doc:"The same of 99 % of them."`
+}
+
+type statsView struct {
+	Groups    []groupView `json:"groups" doc:"In the order of their keys. One that counts nothing is left out."`
+	From      string      `json:"from" format:"date-time" doc:"What was counted: the hours from here on"`
+	Until     string      `json:"until" format:"date-time" doc:"until here."`
+	AsOf      string      `json:"as_of" format:"date-time" doc:"When it was counted. Refusals follow within ten seconds, all else at once."`
+	Truncated bool        `json:"truncated" doc:"There are more than 10,000 groups: ask for a shorter time."`
+}
+
+// groupKey is how a group is called.
+func groupKey(by push.StatsBy, at time.Time, key string) string {
+	switch by {
+	case push.ByHour:
+		return stamp(at)
+	case push.ByDay:
+		return at.Format(time.DateOnly)
+	}
+	return key
+}
+
+func groupViewOf(by push.StatsBy) func(push.Stat) groupView {
+	return func(s push.Stat) groupView {
+		v := groupView{
+			Key: groupKey(by, s.At, s.Key), Submitted: s.Submitted(), Accepted: s.Accepted, Deferred: s.Deferred, Refused: s.Refused,
+			Sent: s.Sent, Failed: s.Failed, Expired: s.Expired, Canceled: s.Canceled,
+		}
+		if s.Sent > 0 {
+			v.LateP50, v.LateP99 = new(milliseconds(s.Late.Quantile(0.5))), new(milliseconds(s.Late.Quantile(0.99)))
+		}
+		return v
+	}
+}
+
+// milliseconds leaves out the digits that mean nothing.
+func milliseconds(ms float64) float64 {
+	if ms >= 100 {
+		return math.Round(ms)
+	}
+	return math.Round(100*ms) / 100
+}
+
+// statsQuery is which numbers are asked for.
+type statsQuery struct {
+	by          push.StatsBy
+	from, until time.Time
+}
+
+var statsParams = table[statsQuery]{fields: []field[statsQuery]{
+	{"from", optional, moment(func(q *statsQuery, t time.Time) { q.from = t }), "From the hour of UTC on that this is in. Default: 30 days before until. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *statsQuery, t time.Time) { q.until = t }), "Before this, or the end of the hour of UTC that it is in. Default: now.", "2026-12-08T09:00:00Z"},
+	{"group_by", optional, oneOf(func(q *statsQuery, by push.StatsBy) { q.by = by }, push.ByHour, push.ByDay, push.ByChannel, push.ByCategory, push.ByCampaign, push.ByRule).or(string(push.ByDay)),
+		"What each group is of. By rule, only refusals are counted: for each of the rules that have refused a push.", nil},
+}}
+
+// wholeHours widens a time to whole hours, or says what is wrong with it.
+func wholeHours(c *call, bad *fieldErrors, from, until time.Time) (time.Time, time.Time) {
+	given := c.r.URL.Query().Get("from")
+	from, until = from.UTC().Truncate(time.Hour), until.UTC().Add(time.Hour-1).Truncate(time.Hour)
+	switch {
+	case len(bad.list) > 0:
+	case !from.Before(until):
+		badParameter(bad, "from", "must be before until, "+stamp(until), given)
+	case until.Sub(from) > maxSpan:
+		badParameter(bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(until)), given)
+	}
+	return from, until
+}
+
+// stats answers with what has become of the tenant's pushes, in numbers.
+func (a *api) stats(c *call) error {
+	var (
+		bad fieldErrors
+		q   statsQuery
+	)
+	statsParams.readQuery(c.r, &q, &bad)
+	if q.until.IsZero() {
+		q.until = a.cfg.Now()
+	}
+	if q.from.IsZero() {
+		q.from = q.until.Add(-30 * 24 * time.Hour)
+	}
+	q.from, q.until = wholeHours(c, &bad, q.from, q.until)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(slotsBytes); err != nil {
+		return err
+	}
+	stats, err := a.svc.Stats(c.r.Context(), c.caller.Tenant, push.StatsQuery{By: q.by, From: q.from, Until: q.until})
+	if err != nil {
+		return err
+	}
+	return c.compute(func() error {
+		shown := stats.Groups[:min(len(stats.Groups), maxGroups)]
+		return a.answer(c.w, http.StatusOK, statsView{
+			Groups: viewsOf(shown, groupViewOf(q.by)), From: stamp(q.from), Until: stamp(q.until), AsOf: stamp(stats.AsOf), Truncated: stats.Cut || len(shown) < len(stats.Groups),
+		})
+	})
+}
+
+// aheadView is what is booked, by hour or day.
+type aheadView struct {
+	Groups []aheadGroup `json:"groups" doc:"In the order of time. One without pushes is left out."`
+	From   string       `json:"from" format:"date-time" doc:"What was counted: the hours from here on"`
+	Until  string       `json:"until" format:"date-time" doc:"until here."`
+}
+
+type aheadGroup struct {
+	Key       string `json:"key" doc:"When the hour began, such as 2026-12-01T09:00:00Z, or the day, such as 2026-12-01."`
+	Scheduled int64  `json:"scheduled" doc:"Pushes with a send time in it that have not ended."`
+}
+
+// aheadQuery is which bookings are asked for.
+type aheadQuery struct {
+	push.AheadQuery
+}
+
+var aheadParams = table[aheadQuery]{fields: []field[aheadQuery]{
+	{"from", optional, moment(func(q *aheadQuery, t time.Time) { q.From = t }), "From the hour of UTC on that this is in. Default: now. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "Before this, or the end of the hour of UTC that it is in. Default: 31 days after from.", "2027-01-01T00:00:00Z"},
+	{"group_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).or(string(push.ByDay)), "What each group is of.", nil},
+	{"channel", optional, text(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
+	{"category", optional, text(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
+	{"campaign", optional, identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
+}}
+
+// ahead answers with how many pushes are booked ahead.
+func (a *api) ahead(c *call) error {
+	var (
+		bad fieldErrors
+		q   aheadQuery
+	)
+	aheadParams.readQuery(c.r, &q, &bad)
+	if q.From.IsZero() {
+		q.From = a.cfg.Now()
+	}
+	if q.Until.IsZero() {
+		q.Until = q.From.Add(31 * 24 * time.Hour)
+	}
+	q.From, q.Until = wholeHours(c, &bad, q.From, q.Until)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	counts, err := a.svc.Ahead(c.r.Context(), c.caller.Tenant, q.AheadQuery)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, aheadView{From: stamp(q.From), Until: stamp(q.Until), Groups: viewsOf(counts, func(n push.AheadCount) aheadGroup {
+		return aheadGroup{groupKey(q.By, n.At, ""), n.Pushes}
+	})})
+}

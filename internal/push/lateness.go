@@ -1,0 +1,77 @@
+package push
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// Lateness is a histogram of how late pushes were sent, which can be added to another one. The buckets grow by 4 % each, so what it
+// says of a time is at most 2 % wrong. It is a DDSketch: https://www.vldb.org/pvldb/vol12/p2195-masson.pdf
+type Lateness map[int16]int64
+
+// LatenessGrowth is by how much the upper bound of a bucket, in milliseconds, is larger than that of the one before. That of
+// bucket 0 is a millisecond.
+const LatenessGrowth = 1.04
+
+// LatenessBucket is the bucket of a time: the first whose upper bound is not less.
+func LatenessBucket(late time.Duration) int16 {
+	ms := float64(late) / float64(time.Millisecond)
+	if ms <= 1 {
+		return 0
+	}
+	return int16(math.Ceil(math.Log(ms) / math.Log(LatenessGrowth)))
+}
+
+// Add adds a histogram to this one.
+func (l Lateness) Add(other Lateness) {
+	for bucket, n := range other {
+		l[bucket] += n
+	}
+}
+
+// Quantile is how late that part of the pushes was at most, in milliseconds: 0.5 for half of them. It is 0 for an empty histogram,
+// and within a millisecond.
+func (l Lateness) Quantile(q float64) float64 {
+	var all, below int64
+	for _, n := range l {
+		all += n
+	}
+	rank := max(int64(math.Ceil(q*float64(all))), 1)
+	for _, bucket := range slices.Sorted(maps.Keys(l)) {
+		if below += l[bucket]; below >= rank && bucket > 0 {
+			return 2 * math.Pow(LatenessGrowth, float64(bucket)) / (1 + LatenessGrowth)
+		} else if below >= rank {
+			break
+		}
+	}
+	return 0
+}
+
+// Bytes is the histogram as Postgres keeps it.
+func (l Lateness) Bytes() []byte {
+	b, last := make([]byte, 0, 3*len(l)), int16(0)
+	for _, bucket := range slices.Sorted(maps.Keys(l)) {
+		b = binary.AppendUvarint(b, uint64(bucket-last))
+		b = binary.AppendUvarint(b, uint64(l[bucket]))
+		last = bucket
+	}
+	return b
+}
+
+// AddBytes adds a histogram as Postgres keeps it.
+func (l Lateness) AddBytes(b []byte) {
+	bucket := int16(0)
+	for len(b) > 0 {
+		step, n := binary.Uvarint(b)
+		count, m := binary.Uvarint(b[max(n, 0):])
+		if n <= 0 || m <= 0 {
+			return
+		}
+		bucket += int16(step)
+		l[bucket] += int64(count)
+		b = b[n+m:]
+	}
+}

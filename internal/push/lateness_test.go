@@ -1,0 +1,58 @@
+package push
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestLateness_Quantile: what the histogram says is at most 2 % from what the sorted times say, however it was put together.
+func TestLateness_Quantile(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 3, 100, 5000} {
+		var (
+			times  []float64
+			whole  = Lateness{}
+			stored []byte
+		)
+		for range n {
+			late := time.Duration(math.Exp(random.Float64()*20) * float64(time.Millisecond)) // up to 5 days
+			times = append(times, float64(late)/float64(time.Millisecond))
+			part := Lateness{LatenessBucket(late): 1}
+			if random.IntN(2) == 0 {
+				whole.Add(part)
+				continue
+			}
+			sum := Lateness{}
+			sum.AddBytes(stored)
+			sum.Add(part)
+			stored = sum.Bytes()
+		}
+		whole.AddBytes(stored)
+		slices.Sort(times)
+		for _, q := range []float64{0.01, 0.5, 0.9, 0.99, 1} {
+			want := times[max(int(math.Ceil(q*float64(n))), 1)-1]
+			if got := whole.Quantile(q); math.Abs(got-want) > 0.02*want {
+				t.Errorf("the %g of %d times is %g, want %g", q, n, got, want)
+			}
+		}
+	}
+}
+
+// TestLateness_Edges: what is on time is 0, also before its time; and nothing is nothing.
+func TestLateness_Edges(t *testing.T) {
+	for late, want := range map[time.Duration]int16{-time.Hour: 0, 0: 0, time.Millisecond: 0, time.Millisecond + 1: 1, 400 * 24 * time.Hour: 619} {
+		if got := LatenessBucket(late); got != want {
+			t.Errorf("%s is in bucket %d, want %d", late, got, want)
+		}
+	}
+	if got := (Lateness{0: 5}).Quantile(0.99); got != 0 {
+		t.Error(got)
+	}
+	if got := (Lateness{}).Quantile(0.5); got != 0 {
+		t.Error(got)
+	}
+	Lateness{}.AddBytes([]byte{255}) // what is cut off adds nothing
+}

@@ -1,0 +1,83 @@
+package schedule
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// recordReader reads what has happened.
+type recordReader interface {
+	Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error)
+	CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error)
+	Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
+	AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
+}
+
+// Sends returns up to limit of a tenant's attempts that have ended, behind a position, in the order in which they began.
+func (s *Service) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error) {
+	return s.store.Sends(ctx, tenant, f, after, limit)
+}
+
+// Stats returns a tenant's numbers.
+func (s *Service) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error) {
+	return s.store.Stats(ctx, tenant, q)
+}
+
+// Ahead returns how many of a tenant's pushes wait for a send time, by hour or day.
+func (s *Service) Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error) {
+	return s.store.AheadCounts(ctx, tenant, q)
+}
+
+// Refusals returns up to limit of a tenant's refusals behind a position, the oldest first: those of campaigns, and of one recipient
+// also the single pushes that are kept.
+func (s *Service) Refusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error) {
+	page, err := s.store.CampaignRefusals(ctx, tenant, f, after, limit)
+	if err != nil || f.Recipient == "" || f.Campaign != uuid.Nil {
+		return page, err
+	}
+	for _, one := range s.kept(ctx, quota.Recipient{Tenant: tenant, ID: f.Recipient}) {
+		r := one.record(f.Recipient)
+		switch at := refusalPosition(&r); {
+		case r.At.Before(f.From), !f.Until.IsZero() && !r.At.Before(f.Until), f.Rule != "" && !slices.Contains(r.Rules, f.Rule):
+		case compareRefusals(at, after) <= 0, page.Next != nil && compareRefusals(at, *page.Next) > 0:
+		default:
+			page.Refusals = append(page.Refusals, r)
+		}
+	}
+	slices.SortFunc(page.Refusals, func(a, b push.RefusalRecord) int { return compareRefusals(refusalPosition(&a), refusalPosition(&b)) })
+	if len(page.Refusals) > limit {
+		page.Refusals = page.Refusals[:limit]
+		page.Next = new(refusalPosition(&page.Refusals[limit-1]))
+	}
+	return page, nil
+}
+
+// record is the refusal as lists have it.
+func (k *keptRefusal) record(recipient string) push.RefusalRecord {
+	r := push.RefusalRecord{
+		At: k.At.UTC().Truncate(time.Microsecond), Recipient: recipient, Channel: k.Channel, Category: k.Category, RequestedSendAt: k.SendAt,
+		Reason: cmp.Or(k.Name, k.Reason), Rules: k.Rules,
+	}
+	if len(k.Conflicts) > 0 {
+		r.Conflicts, _ = json.Marshal(k.Conflicts) // they were JSON
+	}
+	return r
+}
+
+func refusalPosition(r *push.RefusalRecord) push.RefusalPosition {
+	return push.RefusalPosition{At: r.At, Campaign: r.Campaign, Line: r.Line}
+}
+
+// compareRefusals orders them as Postgres does.
+func compareRefusals(a, b push.RefusalPosition) int {
+	return cmp.Or(a.At.Compare(b.At), bytes.Compare(a.Campaign[:], b.Campaign[:]), cmp.Compare(a.Line, b.Line))
+}

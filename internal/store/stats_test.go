@@ -1,0 +1,258 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// statsModel does at random what tenants and workers do.
+type statsModel struct {
+	*bundle
+	st        *store.Store
+	campaigns []uuid.UUID
+
+	mu     sync.Mutex
+	random *rand.Rand
+	pushes []push.Push
+}
+
+func (m *statsModel) pick(n int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.random.IntN(n)
+}
+
+// any is one of the pushes that were booked.
+func (m *statsModel) any() (push.Push, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.pushes) == 0 {
+		return push.Push{}, false
+	}
+	return m.pushes[m.random.IntN(len(m.pushes))], true
+}
+
+// step does something. What others have done meanwhile may refuse it.
+func (m *statsModel) step(t *testing.T) {
+	p, some := m.any()
+	var err error
+	switch n := m.pick(10); {
+	case n < 3 || !some:
+		err = m.submit()
+	case n < 5:
+		_, err = m.st.Cancel(m.ctx(), p.Tenant, p.ID)
+	case n < 7:
+		err = m.move(m.st, p, began.Add(time.Duration(m.pick(300)-60)*time.Minute))
+	default:
+		err = m.attempt(p)
+	}
+	if err != nil && !errors.Is(err, push.ErrNotCancelable) && !errors.Is(err, push.ErrNotReschedulable) && err.Error() != "no place" {
+		t.Error(err)
+	}
+}
+
+// submit books a few pushes, of which some are due, some have expired, and some are deferred.
+func (m *statsModel) submit() error {
+	o := booking.Order{Policy: threeRules, Now: time.Now()}
+	for range 1 + m.pick(4) {
+		d := draft(m.tenant, fmt.Sprintf("r%d", m.pick(15)), time.Duration(m.pick(240)-120)*time.Minute)
+		d.Push.Category, d.Push.Campaign = []string{"", "news", "alerts"}[m.pick(3)], m.campaigns[m.pick(len(m.campaigns))]
+		if d.Push.TTL = 24 * time.Hour; m.pick(4) == 0 {
+			d.Push.TTL = time.Minute
+		}
+		if m.pick(2) == 0 {
+			d.Latest = began.Add(24 * time.Hour)
+		}
+		o.Drafts = append(o.Drafts, d)
+	}
+	decisions, err := m.st.Book(m.ctx(), o)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range decisions {
+		if d.Outcome == booking.Booked {
+			m.pushes = append(m.pushes, d.Push)
+		}
+	}
+	return err
+}
+
+// attempt claims for the recipient of a push, and ends the attempt somehow.
+func (m *statsModel) attempt(p push.Push) error {
+	c, err := m.st.Claim(m.ctx(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+	if err != nil || c.Outcome != booking.Claimed {
+		return err
+	}
+	f := []booking.Finish{sent, sent, tryAgain, gaveUp, lostTrack}[m.pick(5)]
+	if f.Attempt = c.Attempted(); m.pick(2) == 0 {
+		f.Handed = time.Duration(1+m.pick(1000)) * time.Microsecond
+	}
+	_, err = m.st.Finish(m.ctx(), f)
+	return err
+}
+
+// TestStats_Model: the numbers are those that a count of the tables gives, whatever is done at once, while they are being added up
+// and connections are cut.
+func TestStats_Model(t *testing.T) {
+	t.Parallel()
+	m := &statsModel{bundle: setup(t), random: rand.New(rand.NewPCG(7, 11)), campaigns: []uuid.UUID{uuid.Nil, uuid.New(), uuid.New()}}
+	m.st = m.Store
+	var work, beside sync.WaitGroup
+	ctx, stop := context.WithCancel(m.ctx())
+	for range 6 {
+		work.Go(func() {
+			for range 120 {
+				m.step(t)
+			}
+		})
+	}
+	beside.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := m.st.FoldTallies(m.ctx()); err != nil {
+				t.Error(err)
+			}
+			_, _ = m.watch.Exec(m.ctx(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'
+				ORDER BY random() LIMIT 1`)
+			_, _ = m.st.Expire(m.ctx(), push.Lanes(1), 3)
+		}
+	})
+	work.Wait()
+	stop()
+	beside.Wait()
+
+	m.compare(t, "some not added up")
+	for more := true; more; {
+		var err error
+		if more, err = m.FoldTallies(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := ask[int](t, m.db, `SELECT count(*) FROM tallies`); n != 0 {
+		t.Errorf("%d tallies are left", n)
+	}
+	m.compare(t, "all added up")
+	if n := ask[int](t, m.db, `SELECT count(DISTINCT status) FROM pushes`); n != 5 {
+		t.Errorf("pushes ended in %d ways: it tests too little", n)
+	}
+}
+
+// compare compares all numbers with a count of the tables.
+func (m *statsModel) compare(t *testing.T, when string) {
+	t.Helper()
+	from, until := time.Now().UTC().Add(-48*time.Hour).Truncate(time.Hour), time.Now().UTC().Add(2*time.Hour).Truncate(time.Hour)
+	for by, key := range map[push.StatsBy]string{
+		push.ByHour: `date_trunc('hour', {at})::text`, push.ByDay: `date_trunc('day', {at})::text`, push.ByChannel: `channel`, push.ByCategory: `category`,
+		push.ByCampaign: `coalesce(campaign_id::text, '')`,
+	} {
+		stats, err := m.Stats(t.Context(), m.tenant, push.StatsQuery{By: by, From: from, Until: until})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, g := range stats.Groups {
+			name := g.Key
+			if by == push.ByHour || by == push.ByDay {
+				name = g.At.Format("2006-01-02 15:04:05+00")
+			}
+			got[name] = fmt.Sprint(g.Accepted, g.Deferred, g.Sent, g.Failed, g.Expired, g.Canceled)
+		}
+		want := m.tableCounts(t, key)
+		if fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
+			t.Errorf("%s, by %s: %v, want %v", when, by, got, want)
+		}
+		if by == push.ByDay {
+			m.late(t, stats.Groups)
+		}
+	}
+	for _, campaign := range m.campaigns[1:] {
+		got, err := m.CampaignTallies(t.Context(), m.tenant, campaign)
+		want := ask[string](t, m.db, `SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE status = 'sent'), count(*) FILTER (WHERE status = 'failed'),
+			count(*) FILTER (WHERE status = 'expired'), count(*) FILTER (WHERE status = 'canceled')) FROM pushes WHERE campaign_id = $1`, campaign)
+		if text := fmt.Sprint(got.Accepted, got.Sent, got.Failed, got.Expired, got.Canceled); err != nil || text != want {
+			t.Errorf("%s, a campaign: %s, want %s; %v", when, text, want, err)
+		}
+	}
+	ahead, err := m.AheadCounts(t.Context(), m.tenant, push.AheadQuery{By: push.ByHour, From: from, Until: until.Add(48 * time.Hour)})
+	got := ""
+	for _, a := range ahead {
+		got += fmt.Sprint(a.At.Unix(), ":", a.Pushes, " ")
+	}
+	want := ask[string](t, m.db, `SELECT coalesce(string_agg(extract(epoch FROM at)::bigint || ':' || n || ' ', '' ORDER BY at), '') FROM (
+		SELECT date_trunc('hour', send_at) AS at, count(*) AS n FROM pushes WHERE status = 'scheduled' GROUP BY 1) p`)
+	if err != nil || got != want || want == "" {
+		t.Errorf("%s, ahead: %s, want %s; %v", when, got, want, err)
+	}
+}
+
+// tableCounts counts the pushes themselves, and those among them that were deferred when they were booked.
+func (m *statsModel) tableCounts(t *testing.T, key string) map[string]string {
+	t.Helper()
+	at := func(column string) string { return strings.ReplaceAll(key, "{at}", column) }
+	var (
+		ids      [][16]byte
+		deferred []bool
+	)
+	for _, p := range m.pushes {
+		ids, deferred = append(ids, p.ID), append(deferred, p.SendAt.After(p.RequestedSendAt))
+	}
+	rows, _ := m.db.Query(t.Context(), `
+		SELECT key, concat_ws(' ', sum(accepted), sum(deferred), sum(sent), sum(failed), sum(expired), sum(canceled)) FROM (
+			SELECT `+at("p.created_at")+` AS key, 1 AS accepted, (b.deferred)::int AS deferred, 0 AS sent, 0 AS failed, 0 AS expired, 0 AS canceled
+			FROM pushes p JOIN unnest($1::uuid[], $2::bool[]) b (id, deferred) ON b.id = p.id
+			UNION ALL
+			SELECT `+at("updated_at")+`, 0, 0, (status = 'sent')::int, (status = 'failed')::int, (status = 'expired')::int, (status = 'canceled')::int
+			FROM pushes p WHERE status <> 'scheduled'
+		) all_of_them GROUP BY key`, ids, deferred)
+	counts := map[string]string{}
+	for rows.Next() {
+		var key, text string
+		if err := rows.Scan(&key, &text); err != nil {
+			t.Fatal(err)
+		}
+		counts[key] = text
+	}
+	if rows.Err() != nil {
+		t.Fatal(rows.Err())
+	}
+	return counts
+}
+
+// late compares how late pushes were sent with the times of the attempts.
+func (m *statsModel) late(t *testing.T, groups []push.Stat) {
+	t.Helper()
+	all := push.Lateness{}
+	for _, g := range groups {
+		all.Add(g.Late)
+	}
+	rows, _ := m.db.Query(t.Context(), `
+		SELECT 1000 * date_part('epoch', coalesce(handed_at, ended_at) - p.send_at) FROM pushes p JOIN LATERAL (
+			SELECT * FROM sends s WHERE s.push_id = p.id ORDER BY attempt DESC LIMIT 1) s ON true WHERE p.status = 'sent'`)
+	var times []float64
+	for rows.Next() {
+		var ms float64
+		if err := rows.Scan(&ms); err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, ms)
+	}
+	slices.Sort(times)
+	for _, q := range []float64{0.5, 0.99} {
+		want := times[int(math.Ceil(q*float64(len(times))))-1]
+		if got := all.Quantile(q); math.Abs(got-want) > 0.02*want {
+			t.Errorf("the %g of %d is %g late, want %g", q, len(times), got, want)
+		}
+	}
+}

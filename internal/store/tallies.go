@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Every transaction that books, moves or ends pushes writes down how many, in rows of tallies, which no other transaction waits for.
+// What ends is counted by the statement that ends it (see [tells]); what is booked or moved is counted here.
+
+// talliedColumns are what a statement that ends pushes p returns for the tally.
+const talliedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category, p.campaign_id AS of_campaign,
+	p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
+
+// lateBucket is [push.LatenessBucket] of an interval.
+func lateBucket(interval string) string {
+	ms := `1000 * date_part('epoch', ` + interval + `)`
+	return `CASE WHEN ` + ms + ` <= 1 THEN 0 ELSE ceil(ln(` + ms + `) / ln(` + strconv.FormatFloat(push.LatenessGrowth, 'g', -1, 64) + `::float8))::smallint END`
+}
+
+// tallied counts the pushes of a common table expression that have ended. handed is when the provider had those that were sent.
+func tallied(source, handed string) string {
+	return `, tallied AS (
+		INSERT INTO tallies (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, n, late)
+		SELECT of_tenant, min(of_key & 255), of_status, ` + hourOf(`of_end`) + `, ` + hourOf(`of_send_at`) + `, of_channel, of_category, of_campaign, count(*),
+			array_agg(` + lateBucket(`(`+handed+`) - of_send_at`) + `) FILTER (WHERE of_status = 'sent')
+		FROM ` + source + ` WHERE of_status <> 'scheduled'
+		GROUP BY 1, 3, 4, 5, 6, 7, 8
+	)`
+}
+
+// What a tally counts, beside the states of pushes that have ended.
+const (
+	tallyAccepted = "accepted"
+	tallyMoved    = "moved"
+	tallyRefused  = "refused"
+	tallyRule     = "rule"
+)
+
+// tally is of which pushes a row of tallies is.
+type tally struct {
+	tenant            uuid.UUID
+	shard             int16 // of one of them
+	what              string
+	hour, sendHour    int64 // Unix; sendHour 0: there is none
+	channel, category string
+	campaign          uuid.UUID
+	rule              string
+}
+
+// tallyCount is how many pushes there are of a tally.
+type tallyCount struct{ n, deferred int32 }
+
+// tallySQL adds tallies.
+const tallySQL = `
+	INSERT INTO tallies (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred)
+	SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::text[], $10::int[], $11::int[])`
+
+// queueTallies adds tallies.
+func queueTallies(b *pgx.Batch, all map[tally]tallyCount) {
+	if len(all) > 0 {
+		b.Queue(tallySQL, tallyArgs(all)...)
+	}
+}
+
+func tallyArgs(all map[tally]tallyCount) []any {
+	n := len(all)
+	var (
+		tenants                            = make([][16]byte, 0, n)
+		campaigns                          = make([]zeronull.UUID, 0, n)
+		shards                             = make([]int16, 0, n)
+		whats, channels, categories, rules = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
+		hours                              = make([]time.Time, 0, n)
+		sendHours                          = make([]zeronull.Timestamptz, 0, n)
+		counts, deferred                   = make([]int32, 0, n), make([]int32, 0, n)
+	)
+	for of, c := range all {
+		var sendHour time.Time
+		if of.sendHour != 0 {
+			sendHour = time.Unix(of.sendHour, 0).UTC()
+		}
+		tenants, shards, whats = append(tenants, of.tenant), append(shards, of.shard), append(whats, of.what)
+		hours, sendHours = append(hours, time.Unix(of.hour, 0).UTC()), append(sendHours, zeronull.Timestamptz(sendHour))
+		channels, categories, campaigns = append(channels, of.channel), append(categories, of.category), append(campaigns, zeronull.UUID(of.campaign))
+		rules, counts, deferred = append(rules, of.rule), append(counts, c.n), append(deferred, c.deferred)
+	}
+	return []any{tenants, shards, whats, hours, sendHours, channels, categories, campaigns, rules, counts, deferred}
+}
+
+// unixHour is when the hour of a time began.
+func unixHour(at time.Time) int64 {
+	s := at.Unix()
+	return s - ((s%3600)+3600)%3600
+}
+
+// tallyOf is the tally of a push.
+func tallyOf(p *push.Push, what string, hour, sendAt time.Time) tally {
+	return tally{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category, campaign: p.Campaign}
+}
+
+// queueAccepted counts pushes that are booked.
+func queueAccepted(b *pgx.Batch, granted []booking.Grant) {
+	all := make(map[tally]tallyCount, 4)
+	shard := int16(0)
+	for i := range granted {
+		p := &granted[i].Push
+		if i == 0 {
+			shard = int16(push.Shard(push.RecipientKey(p.Tenant, p.Recipient)))
+		}
+		of := tallyOf(p, tallyAccepted, p.CreatedAt, p.SendAt)
+		of.shard = shard
+		c := all[of]
+		if c.n++; p.SendAt.After(p.RequestedSendAt) {
+			c.deferred++
+		}
+		all[of] = c
+	}
+	queueTallies(b, all)
+}
+
+// queueMoved counts a push that moves from one time to another.
+func queueMoved(b *pgx.Batch, p *push.Push, from, to time.Time) {
+	if unixHour(from) == unixHour(to) {
+		return
+	}
+	shard := int16(push.Shard(push.RecipientKey(p.Tenant, p.Recipient)))
+	left, came := tallyOf(p, tallyMoved, from, from), tallyOf(p, tallyMoved, to, to)
+	left.shard, came.shard = shard, shard
+	queueTallies(b, map[tally]tallyCount{left: {n: -1}, came: {n: 1}})
+}
+
+// queueRefused counts pushes that are refused in the transaction of the batch.
+func queueRefused(b *pgx.Batch, counts []push.RefusedCount) { queueTallies(b, refusedTallies(counts)) }
+
+func refusedTallies(counts []push.RefusedCount) map[tally]tallyCount {
+	all := make(map[tally]tallyCount, len(counts))
+	for _, one := range counts {
+		of := tally{
+			tenant: one.Tenant, what: tallyRefused, hour: unixHour(one.Hour), channel: one.Channel, category: one.Category, campaign: one.Campaign, rule: one.Rule,
+		}
+		if one.Rule != "" {
+			of.what = tallyRule
+		}
+		all[of] = tallyCount{n: all[of].n + int32(one.Pushes)}
+	}
+	return all
+}
+
+// AddRefused counts pushes that were refused. If it fails, it may have.
+func (s *Store) AddRefused(ctx context.Context, counts []push.RefusedCount) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+		_, err := c.Exec(ctx, tallySQL, tallyArgs(refusedTallies(counts))...)
+		return err
+	}))
+}
