@@ -152,7 +152,7 @@ func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
 		Schedules: a.schedules,
 		Campaigns: a.campaigns,
-		Simulator: campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Liquid}),
+		Simulator: campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Parse}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

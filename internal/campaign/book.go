@@ -56,21 +56,13 @@ func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progres
 
 // planner is that of a campaign. The template was parsed when it was drafted; if it can not be any more, no line can be planned.
 func (r *runner) planner(ctx context.Context, c push.Campaign) *Planner {
-	t, err := r.cfg.Parse(c)
+	t, err := r.cfg.Parse(&c)
 	if err != nil {
 		r.log.ErrorContext(ctx, "the message of a campaign can not be read", "campaign", c.ID, "error", err)
 		t = unreadable{err}
 	}
 	return NewPlanner(r.pushes, c, t, c.StartedAt)
 }
-
-// Verbatim makes a template that is sent as it is.
-func Verbatim(c push.Campaign) (Template, error) { return verbatim{c.Message}, nil }
-
-type verbatim struct{ message json.RawMessage }
-
-// Render returns the message.
-func (v verbatim) Render(map[string]any) (json.RawMessage, error) { return v.message, nil }
 
 // unreadable is a template that makes no message.
 type unreadable struct{ err error }

@@ -33,7 +33,7 @@ type RunnerConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
 
 	// Parse makes the template of a campaign's message.
-	Parse func(c push.Campaign) (Template, error)
+	Parse func(c *push.Campaign) (Template, error)
 }
 
 // runnerStore has the campaigns, and does their steps.

@@ -85,7 +85,7 @@ func (b *running) service(st *store.Store) *schedule.Service {
 // worker carries campaigns on, with a store of its own.
 func (b *running) worker() loop.Loop {
 	st := b.open()
-	return campaign.NewRunner(st, b.service(st), quiet, campaign.RunnerConfig{Policy: b.policy, Parse: campaign.Verbatim})
+	return campaign.NewRunner(st, b.service(st), quiet, campaign.RunnerConfig{Policy: b.policy, Parse: campaign.Parse})
 }
 
 // draft makes a draft for so many recipients: user-0, user-1 and so on.

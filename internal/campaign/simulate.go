@@ -33,7 +33,7 @@ type SimulatorConfig struct {
 	Caps   push.Caps     // of tenants that have none of their own
 
 	// Parse makes the template of a campaign's message.
-	Parse func(c push.Campaign) (Template, error)
+	Parse func(c *push.Campaign) (Template, error)
 }
 
 // NewSimulator returns a simulator of campaigns, whose pushes this service would draft.
@@ -112,7 +112,7 @@ type look struct {
 // begin reads what all of a simulation is decided by.
 func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) (*simulation, error) {
 	x := &simulation{Simulator: s, campaign: c, tally: newTally(), counted: map[booking.Day]int{}, looks: map[string]*look{}}
-	message, err := s.cfg.Parse(c)
+	message, err := s.cfg.Parse(&c)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Liquid makes the template of a campaign's message. It was checked when the campaign was drafted.
-func Liquid(c push.Campaign) (Template, error) {
-	m, bad := liquid.Parse(c.Message)
-	return m, bad.Err()
+// Parse makes the template of a campaign's message.
+func Parse(c *push.Campaign) (Template, error) {
+	t, wrong := liquid.Parse(c.Message)
+	return t, wrong.Err()
 }

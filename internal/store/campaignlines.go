@@ -175,6 +175,25 @@ func join(rules []string) string {
 	return text
 }
 
+// refusedOf counts the recipients of a chunk that were refused, and by which rules.
+func refusedOf(c *push.Campaign, done *CampaignChunkDone) (counts []push.RefusedCount) {
+	all := map[string]int{}
+	for i := range done.Decided {
+		outcome, _, rules := done.Decided[i].Outcome()
+		if outcome != push.OutcomeRefused && outcome != push.OutcomeOptedOut {
+			continue
+		}
+		all[""]++
+		for _, rule := range rules {
+			all[rule]++
+		}
+	}
+	for rule, n := range all {
+		counts = append(counts, push.RefusedCount{Tenant: c.Tenant, Hour: done.Now, Channel: c.Channel, Category: c.Category, Campaign: c.ID, Rule: rule, Pushes: n})
+	}
+	return counts
+}
+
 // writeChunk stores the granted pushes and what became of the lines, and commits, in one exchange.
 func (s *Store) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, done *CampaignChunkDone, granted []booking.Grant, pushes parts) error {
 	failpoint.Hit(failpoint.CampaignDecided)
@@ -191,6 +210,7 @@ func (s *Store) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 		}
 		b.Queue(s.joining(decidedSQL), [16]byte(o.Campaign.Audience), shardsOf(a.keys...), a.keys, a.recipients, a.outcomes, a.pushes, a.requested,
 			a.reasons, a.rules, a.conflicts, done.Now)
+		queueRefused(b, refusedOf(&o.Campaign, done))
 		b.Queue(countedSQL, [16]byte(o.Campaign.ID), a.booked, a.deferred, a.refused, a.optedOut, a.invalid, a.dropped)
 	}
 	b.Queue(`commit`)

@@ -110,27 +110,26 @@ func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.C
 	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
 		status = p.Status
 		var (
-			told int
-			live int64
+			told    int
+			waiting bool
+			booked  = p.Progress.Scheduled
+			dropped = p.Progress.Canceled
 		)
 		b := &pgx.Batch{}
 		b.Queue(`SELECT told FROM campaigns WHERE id = $1`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&told) })
-		b.Queue(`SELECT count(*) FROM live WHERE campaign_id = $1`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&live) })
+		b.Queue(`SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1)`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&waiting) })
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		gone := p.Progress.Scheduled - live
-		tenths := int((ended(&p.Progress) + gone) * 10 / max(1, p.Size))
-		over := live == 0 && p.Progress.Pending <= 0 && (p.Status == push.CampaignRunning || p.Status == push.CampaignCanceling)
+		if err := s.fillEnds(ctx, tx, &p.Campaign); err != nil {
+			return err
+		}
+		is := &p.Progress
+		tenths := int(ended(is) * 10 / max(1, p.Size))
+		over := !waiting && is.Pending <= 0 && (p.Status == push.CampaignRunning || p.Status == push.CampaignCanceling)
 		if tenths <= told && !over {
 			return nil
 		}
-		ends, err := s.readEnds(ctx, tx, &p.Campaign)
-		if err != nil {
-			return err
-		}
-		withdrawn := p.Progress.Scheduled - ends.live - ends.sent - ends.failed - ends.expired
-		ends.fill(&p.Progress)
 		b = &pgx.Batch{}
 		for tenth := told + 1; tenth <= tenths; tenth++ {
 			queueCampaignEvent(b, &p.Campaign, push.EventCampaignProgress, 10*tenth)
@@ -143,12 +142,13 @@ func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.C
 			}
 			p.Status = status
 			b.Queue(`UPDATE campaigns SET status = $2, ended_at = clock_timestamp(), worker = NULL, lease_until = NULL, sent = $3, failed = $4, expired = $5, withdrawn = $6 WHERE id = $1`,
-				[16]byte(id), string(status), ends.sent, ends.failed, ends.expired, withdrawn)
+				[16]byte(id), string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired)
+			is.Scheduled, is.Canceled = 0, dropped+booked-is.Sent-is.Failed-is.Expired
 			if status == push.CampaignFinished {
 				queueCampaignEvent(b, &p.Campaign, push.EventCampaignFinished, 100)
 			}
 		}
-		err = tx.SendBatch(ctx, b).Close()
+		err := tx.SendBatch(ctx, b).Close()
 		failpoint.Hit(failpoint.CampaignSettled)
 		return err
 	})
