@@ -105,7 +105,7 @@ func (l *lab) pageImages(on bool) {
 type sizes struct{ heap, indexes, sends float64 }
 
 func (s *sendquota) sizes() (now sizes) {
-	s.query("SELECT pg_table_size('pushes'), pg_indexes_size('pushes'), pg_total_relation_size('sends')", nil, &now.heap, &now.indexes, &now.sends)
+	s.query("SELECT sum(pg_table_size(p.relid)), sum(pg_indexes_size(p.relid)), (SELECT sum(pg_total_relation_size(s.relid)) FROM pg_partition_tree('sends') s) FROM pg_partition_tree('pushes') p", nil, &now.heap, &now.indexes, &now.sends)
 	return now
 }
 

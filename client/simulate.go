@@ -7,11 +7,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 // Simulate says what the start of a draft would do. It books nothing.
 func (c *Client) Simulate(ctx context.Context, id string) (Simulation, error) {
 	return ask[Simulation](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "simulate"), repeat: true})
+}
+
+// SimulatedRecipient is what the start of a campaign would do with one recipient.
+type SimulatedRecipient struct {
+	Recipient string    `json:"recipient"`
+	Outcome   string    `json:"outcome"` // accepted, deferred, refused, opted_out or invalid
+	SendAt    time.Time `json:"send_at"` // zero: it would not be sent
+	Reason    string    `json:"reason"`
 }
 
 // SimulateEach calls each with what the start of a draft would do with each recipient, and returns the totals. An error of

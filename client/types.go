@@ -225,11 +225,55 @@ const (
 	SendOutcomeUnknown     SendOutcome = "unknown"
 )
 
+// Defines values for SendRecordOutcome.
+const (
+	SendRecordOutcomeDelivered SendRecordOutcome = "delivered"
+	SendRecordOutcomeRefused   SendRecordOutcome = "refused"
+	SendRecordOutcomeUnknown   SendRecordOutcome = "unknown"
+)
+
 // Defines values for WebhookStatus.
 const (
 	WebhookStatusDisabled WebhookStatus = "disabled"
 	WebhookStatusEnabled  WebhookStatus = "enabled"
 )
+
+// Ahead defines model for Ahead.
+type Ahead struct {
+	// From What was counted: the hours from here on
+	From time.Time `json:"from"`
+
+	// Groups In the order of time. One without pushes is left out.
+	Groups []AheadGroup `json:"groups"`
+
+	// Until until here.
+	Until time.Time `json:"until"`
+}
+
+// AheadGroup defines model for AheadGroup.
+type AheadGroup struct {
+	// Key When the hour began, such as 2026-12-01T09:00:00Z, or the day, such as 2026-12-01.
+	Key string `json:"key"`
+
+	// Scheduled Pushes with a send time in it that have not ended.
+	Scheduled int64 `json:"scheduled"`
+}
+
+// Audience defines model for Audience.
+type Audience struct {
+	// Accepted Recipients of the campaign.
+	Accepted int64 `json:"accepted"`
+
+	// Duplicates Lines of recipients who came before: the first line stays.
+	Duplicates int64 `json:"duplicates"`
+
+	// Errors Those of the first hundred rejected lines.
+	Errors   []LineFault `json:"errors"`
+	Rejected int64       `json:"rejected"`
+
+	// Rows Lines but for the header and empty ones: accepted, duplicates and rejected.
+	Rows int64 `json:"rows"`
+}
 
 // Batch defines model for Batch.
 type Batch struct {
@@ -421,10 +465,25 @@ type Check struct {
 	Violations          []Violation `json:"violations"`
 }
 
+// Collision defines model for Collision.
+type Collision struct {
+	Campaign   string `json:"campaign"`
+	Name       string `json:"name"`
+	Recipients int64  `json:"recipients"`
+}
+
 // Conflict defines model for Conflict.
 type Conflict struct {
 	ID     string    `json:"id"`
 	SendAt time.Time `json:"send_at"`
+}
+
+// Delay defines model for Delay.
+type Delay struct {
+	Recipients int64 `json:"recipients"`
+
+	// UpToSeconds null: longer than all others.
+	UpToSeconds int64 `json:"up_to_seconds"`
 }
 
 // Deliveries defines model for Deliveries.
@@ -560,6 +619,33 @@ type Fault struct {
 	Value interface{} `json:"value,omitempty,omitzero"`
 }
 
+// StatsGroup defines model for Group.
+type StatsGroup struct {
+	Accepted int64 `json:"accepted"`
+	Canceled int64 `json:"canceled"`
+
+	// Deferred Of the accepted ones, those that were moved to a later time.
+	Deferred int64 `json:"deferred"`
+	Expired  int64 `json:"expired"`
+	Failed   int64 `json:"failed"`
+
+	// Key When the hour began, such as 2026-12-01T09:00:00Z; the day, such as 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one.
+	Key string `json:"key"`
+
+	// LateMsP50 How late half of the sent ones were at most, in milliseconds, within 2 %: from the promised send time until the provider had it. null: none was sent.
+	LateMsP50 float64 `json:"late_ms_p50"`
+
+	// LateMsP99 The same of 99 % of them.
+	LateMsP99 float64 `json:"late_ms_p99"`
+
+	// Refused By the quota, quiet hours, an opt-out or a cap.
+	Refused int64 `json:"refused"`
+	Sent    int64 `json:"sent"`
+
+	// Submitted accepted and refused.
+	Submitted int64 `json:"submitted"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	Status HealthStatus `json:"status"`
@@ -577,21 +663,14 @@ type Import struct {
 	Created int64 `json:"created"`
 
 	// Errors Those of the first hundred rejected lines.
-	Errors   []ImportError `json:"errors"`
-	Rejected int64         `json:"rejected"`
+	Errors   []LineFault `json:"errors"`
+	Rejected int64       `json:"rejected"`
 
 	// Rows Lines but for the header and empty ones: created, updated and rejected.
 	Rows int64 `json:"rows"`
 
 	// Updated Recipients that were known before, from an earlier line too.
 	Updated int64 `json:"updated"`
-}
-
-// ImportError defines model for ImportError.
-type ImportError struct {
-	// Line Where the line begins; the header is line 1.
-	Line    int64  `json:"line"`
-	Message string `json:"message"`
 }
 
 // Limit defines model for Limit.
@@ -621,6 +700,13 @@ type Limit struct {
 
 	// RetryAfterMs Milliseconds until the limit has room for the cost, if it is not used meanwhile. null: never, because the cost exceeds the limit.
 	RetryAfterMs int64 `json:"retry_after_ms"`
+}
+
+// LineFault defines model for LineFault.
+type LineFault struct {
+	// Line Where the line begins; the header is line 1.
+	Line    int64  `json:"line"`
+	Message string `json:"message"`
 }
 
 // Message defines model for Message.
@@ -1184,7 +1270,10 @@ type Progress struct {
 
 // Push defines model for Push.
 type Push struct {
-	Attempts  int64     `json:"attempts"`
+	Attempts int64 `json:"attempts"`
+
+	// Campaign The campaign that the push is of; null: of none.
+	Campaign  string    `json:"campaign"`
 	Category  string    `json:"category"`
 	Channel   string    `json:"channel"`
 	CreatedAt time.Time `json:"created_at"`
@@ -1331,6 +1420,34 @@ type RecipientQuota struct {
 	NextAvailableAt time.Time `json:"next_available_at"`
 	Recipient       string    `json:"recipient"`
 	Rules           []Usage   `json:"rules"`
+}
+
+// Refusal defines model for Refusal.
+type Refusal struct {
+	At       time.Time `json:"at"`
+	Campaign string    `json:"campaign"`
+	Category string    `json:"category"`
+	Channel  string    `json:"channel"`
+
+	// Conflicts Some of the bookings that were in the way, by id and send_at.
+	Conflicts []map[string]interface{} `json:"conflicts"`
+
+	// Reason The name of the problem, such as quota-exceeded.
+	Reason    string `json:"reason"`
+	Recipient string `json:"recipient"`
+
+	// RequestedSendAt null: as soon as it was submitted.
+	RequestedSendAt time.Time `json:"requested_send_at"`
+
+	// Rules The rules, quiet hours or caps that have refused it.
+	Rules []string `json:"rules"`
+}
+
+// RefusalsPage defines model for Refusals.
+type RefusalsPage struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list. A page before the end may have fewer refusals than page_size, or none.
+	NextPageToken string    `json:"next_page_token"`
+	Refusals      []Refusal `json:"refusals"`
 }
 
 // Replayed defines model for Replayed.
@@ -1520,6 +1637,35 @@ type Send struct {
 // SendOutcome delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is under way.
 type SendOutcome string
 
+// SendRecord defines model for SendRecord.
+type SendRecord struct {
+	// Attempt 1, 2, …
+	Attempt           int64             `json:"attempt"`
+	Campaign          string            `json:"campaign"`
+	Category          string            `json:"category"`
+	Channel           string            `json:"channel"`
+	EndedAt           time.Time         `json:"ended_at"`
+	Error             string            `json:"error"`
+	Outcome           SendRecordOutcome `json:"outcome"`
+	ProviderMessageID string            `json:"provider_message_id"`
+	Push              string            `json:"push"`
+	Recipient         string            `json:"recipient"`
+
+	// SendAt The promised send time. null for attempts from before it was recorded.
+	SendAt    time.Time `json:"send_at"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// SendRecordOutcome defines model for SendRecord.Outcome.
+type SendRecordOutcome string
+
+// SendsPage defines model for Sends.
+type SendsPage struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list. A page before the end may have fewer attempts than page_size, or none.
+	NextPageToken string       `json:"next_page_token"`
+	Sends         []SendRecord `json:"sends"`
+}
+
 // Shadow defines model for Shadow.
 type Shadow struct {
 	// Rules By the rules' names, then by category.
@@ -1534,6 +1680,37 @@ type ShadowRule struct {
 
 	// WouldRefuse Pushes that were accepted, and that the rule would have refused.
 	WouldRefuse int64 `json:"would_refuse"`
+}
+
+// Simulation defines model for Simulation.
+type Simulation struct {
+	// Accepted At their time.
+	Accepted int64 `json:"accepted"`
+
+	// BetterStarts At most five of the quarters of an hour of the day that begins with the campaign, or now: those at which more would be accepted at their time, the best first. A campaign with a local_time is looked at as if it had a send_at instead; its day begins where clocks are furthest ahead.
+	BetterStarts []Start `json:"better_starts"`
+
+	// ByRule Refused and deferred recipients: each counts once for every rule, quiet hours and cap in the way of its time.
+	ByRule map[string]int64 `json:"by_rule"`
+
+	// CollidesWith The twenty campaigns whose sends are in the way of most of the refused and deferred recipients. Of a rule that many sends fill, the nearest hundred count.
+	CollidesWith []Collision `json:"collides_with"`
+
+	// Deferred At a later time.
+	Deferred int64 `json:"deferred"`
+
+	// Delays How long the deferred ones would wait. Each of them is counted once.
+	Delays []Delay `json:"delays"`
+
+	// Invalid Their lines make no push.
+	Invalid  int64 `json:"invalid"`
+	OptedOut int64 `json:"opted_out"`
+
+	// Recipients accepted, deferred, refused, opted_out and invalid together.
+	Recipients int64 `json:"recipients"`
+
+	// Refused The quota, or a cap, would have no place.
+	Refused int64 `json:"refused"`
 }
 
 // SinceForm defines model for SinceForm.
@@ -1552,6 +1729,30 @@ type Slots struct {
 
 	// NextFrom Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is complete.
 	NextFrom time.Time `json:"next_from"`
+}
+
+// Start defines model for Start.
+type Start struct {
+	Accepted int64     `json:"accepted"`
+	SendAt   time.Time `json:"send_at"`
+}
+
+// Stats defines model for Stats.
+type Stats struct {
+	// AsOf When it was counted. Refusals follow within ten seconds, all else at once.
+	AsOf time.Time `json:"as_of"`
+
+	// From What was counted: the hours from here on
+	From time.Time `json:"from"`
+
+	// Groups In the order of their keys. One that counts nothing is left out.
+	Groups []StatsGroup `json:"groups"`
+
+	// Truncated There are more than 10,000 groups: ask for a shorter time.
+	Truncated bool `json:"truncated"`
+
+	// Until until here.
+	Until time.Time `json:"until"`
 }
 
 // Taken defines model for Taken.

@@ -20,6 +20,7 @@ type pushView struct {
 	Recipient         string          `json:"recipient"`
 	Channel           string          `json:"channel"`
 	Category          string          `json:"category"`
+	Campaign          *string         `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign that the push is of; null: of none."`
 	SendAt            string          `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
 	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
 	Deferred          bool            `json:"deferred" doc:"A conflict moved it to a later time."`
@@ -74,7 +75,7 @@ type usageView struct {
 func viewOf(p push.Push) *pushView {
 	sendAt, createdAt := stamp(p.SendAt), stamp(p.CreatedAt)
 	v := &pushView{
-		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category,
+		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Campaign: maybeID(p.Campaign),
 		SendAt: sendAt, RequestedSendAt: stampLike(p.RequestedSendAt, p.SendAt, sendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
 		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: p.Message, Metadata: p.Metadata,
 		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: stampLike(p.UpdatedAt, p.CreatedAt, createdAt),

@@ -18,15 +18,15 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// forgeSends stores so many attempts of a tenant, a minute apart up to now, each tenth through another channel, and in groups of
+// forgeSends stores so many attempts of a tenant, in the last 25 hours, each tenth through another channel, and in groups of
 // four that began at the same time.
 func (b *bundle) forgeSends(tenant uuid.UUID, n int) {
 	b.t.Helper()
 	testenv.Query[int](b.t, b.url, fmt.Sprintf(`
 		WITH made AS (
 			INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, shard, recipient, channel, category, started_at, lease_until, ended_at, outcome, send_at)
-			SELECT gen_random_uuid(), 1, '%s', i, i & 255, 'r' || i, CASE WHEN i %% 10 = 0 THEN 'sms' ELSE 'push' END, 'news', at, at, at + interval '1 second', 'delivered', at
-			FROM generate_series(1, %d) i, LATERAL (SELECT date_trunc('minute', now()) - (i / 4) * interval '1 minute' AS at) t
+			SELECT gen_random_uuid(), 1, '%[1]s', i, i & 255, 'r' || i, CASE WHEN i %% 10 = 0 THEN 'sms' ELSE 'push' END, 'news', at, at, at + interval '1 second', 'delivered', at
+			FROM generate_series(1, %[2]d) i, LATERAL (SELECT date_trunc('minute', now()) - (i / 4) * interval '25 hours' / %[2]d * 4 AS at) t
 			RETURNING 1
 		) SELECT count(*) FROM made`, tenant, n))
 }

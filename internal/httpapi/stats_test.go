@@ -174,6 +174,9 @@ func TestRefusals(t *testing.T) {
 	if of["campaign"] == nil || of["channel"] != "sms" || of["reason"] != "quota-exceeded" || fmt.Sprint(of["rules"]) != "[per-day]" || of["recipient"] != "r4" || of["requested_send_at"] == nil {
 		t.Errorf("%v", of)
 	}
+	if kinds, r := b.kinds("r4", "", 4); kinds != "refused refused booked refused" || !strings.Contains(r.text, `"reason":"no place: per-day"`) || !strings.Contains(r.text, first.String()) {
+		t.Errorf("the timeline: %s", r.text)
+	}
 	if all := b.refusals("recipient=r5"); all[0]["reason"] != "opted-out" || fmt.Sprint(all[0]["rules"], all[0]["conflicts"]) != "[] []" {
 		t.Errorf("%v", all)
 	}

@@ -10,6 +10,7 @@ import (
 type Filter struct {
 	Recipient, Channel, Category string
 	Status                       Status
+	Campaign                     uuid.UUID
 	From, Until                  time.Time // From ≤ send time < Until
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -71,7 +70,7 @@ func (k *keptRefusal) because(err error) bool {
 				}
 			}
 		}
-		k.Reason = "no place: " + strings.Join(k.Rules, ", ")
+		k.Reason = noPlace(k.Rules)
 	case errors.As(err, &unwanted):
 		k.Name, k.Reason = booking.OptedOutReason, booking.OptedOutReason
 	case errors.As(err, &capped):

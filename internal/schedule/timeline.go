@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,11 +67,30 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 	for _, one := range s.kept(ctx, r) {
 		add(one.Event)
 	}
+	page, err := s.store.CampaignRefusals(ctx, r.Tenant, push.RefusalFilter{Recipient: r.ID, From: from, Until: until}, push.RefusalPosition{}, MaxPast)
+	if err != nil {
+		return nil, false, fmt.Errorf("timeline: %w", err)
+	}
+	for i := range page.Refusals {
+		add(eventOf(&page.Refusals[i]))
+	}
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(slices.Index(EventKinds, a.Kind), slices.Index(EventKinds, b.Kind)))
 	})
-	return events, len(pushes) < MaxPast && len(attempts) < MaxPast, nil
+	return events, len(pushes) < MaxPast && len(attempts) < MaxPast && page.Next == nil, nil
 }
+
+// eventOf is the refusal of a campaign.
+func eventOf(r *push.RefusalRecord) Event {
+	reason := r.Reason
+	if len(r.Rules) > 0 {
+		reason = noPlace(r.Rules)
+	}
+	return Event{At: r.At, Kind: Refused, Campaign: r.Campaign, Channel: r.Channel, Category: r.Category, SendAt: r.RequestedSendAt, Reason: reason}
+}
+
+// noPlace says which rules have refused.
+func noPlace(rules []string) string { return "no place: " + strings.Join(rules, ", ") }
 
 // pastOf tells what has happened to a push, but for the attempts that have ended.
 func pastOf(p *booking.Past, add func(Event)) {

@@ -104,7 +104,8 @@ func scannedOn(page push.Page) bool {
 }
 
 // listQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
-// in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back.
+// in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back. What has not
+// ended is found in live: all that was sent need not be walked past.
 func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pageQuery {
 	table, shard := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
 	q := pageQuery{
@@ -115,24 +116,48 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		q.args = append(q.args, value)
 		return fmt.Sprintf("$%d", len(q.args))
 	}
-	if f.From.After(after.SendAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
-		after = push.Position{SendAt: f.From} // no id is as low as the zero one
-	}
-	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(p.send_at, p.id) > (%s, %s)`, arg(after.SendAt), arg([16]byte(after.ID)))}
-	if !f.Until.IsZero() {
-		bounds = append(bounds, `p.send_at < `+arg(f.Until))
-	}
-	fits := []string{`p.recipient <> ''`} // it was erased
-	for column, value := range map[string]string{"channel": f.Channel, "category": f.Category} {
-		if value != "" {
-			fits = append(fits, `p.`+column+` = `+arg(value))
+	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending)
+	from, until := f.From, f.Until
+	if begin, end, divided := weeksOfPushes.span(tables); open && divided { // live is one table for all weeks
+		if begin.After(from) {
+			from = begin
+		}
+		if until.IsZero() || end.Before(until) {
+			until = end
 		}
 	}
-	switch f.Status {
-	case "":
-	case push.Sending:
+	if from.After(after.SendAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
+		after = push.Position{SendAt: from} // no id is as low as the zero one
+	}
+	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(p.send_at, p.id) > (%s, %s)`, arg(after.SendAt), arg([16]byte(after.ID)))}
+	if !until.IsZero() {
+		bounds = append(bounds, `p.send_at < `+arg(until))
+	}
+	source, fits := table+` p`, []string{`p.recipient <> ''`} // it was erased
+	if open {
+		source, fits = `(SELECT push_id AS id, send_at, tenant_id, channel, campaign_id, token FROM live) p`, []string{`true`}
+	}
+	if f.Channel != "" {
+		fits = append(fits, `p.channel = `+arg(f.Channel))
+	}
+	if f.Campaign != uuid.Nil {
+		fits = append(fits, `p.campaign_id = `+arg([16]byte(f.Campaign)))
+	}
+	switch {
+	case open && f.Category != "":
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM %s w WHERE w.id = p.id AND w.send_at = p.send_at AND w.category = %s)`, table, arg(f.Category)))
+	case f.Category != "":
+		fits = append(fits, `p.category = `+arg(f.Category))
+	}
+	switch {
+	case f.Status == "":
+	case open && f.Status == push.Sending:
+		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM %s w WHERE w.id = p.id AND w.send_at = p.send_at AND w.recipient <> '')`, table))
+	case open:
+		fits = append(fits, `p.token IS NULL`)
+	case f.Status == push.Sending:
 		fits = append(fits, underWay(shard))
-	case push.Scheduled:
+	case f.Status == push.Scheduled:
 		fits = append(fits, `p.status = `+arg(string(f.Status)), `NOT `+underWay(shard))
 	default:
 		fits = append(fits, `p.status = `+arg(string(f.Status)))
@@ -140,7 +165,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if q.scan = limit + 1; len(fits) > 1 {
 		q.scan = min(most, maxScanned)
 	}
-	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM %s p WHERE %s`, strings.Join(fits, ` AND `), table, strings.Join(bounds, ` AND `))
+	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM %s WHERE %s`, strings.Join(fits, ` AND `), source, strings.Join(bounds, ` AND `))
 	if f.Recipient != "" {
 		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
 			%s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,

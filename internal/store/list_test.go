@@ -188,3 +188,51 @@ func TestList_BesideAnotherTenant(t *testing.T) {
 	}
 	t.Error("two tenants never read once each")
 }
+
+// TestList_Waiting: what waits, or is under way, is listed in pages over weeks, whatever was sent before it, and with every other
+// filter.
+func TestList_Waiting(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	o := booking.Order{}
+	for range 120 {
+		d := draft(b.tenant, uuid.NewString(), time.Duration(rand.N(30))*24*time.Hour)
+		d.Push.Channel, d.Push.Category = []string{"log", "sms"}[rand.N(2)], []string{"", "marketing"}[rand.N(2)]
+		o.Drafts = append(o.Drafts, d)
+	}
+	if _, err := b.Book(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := b.listAll(t, push.Filter{}, 50)
+	for _, p := range all[:60] {
+		if _, err := b.Cancel(t.Context(), b.tenant, p.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.exec(t, `UPDATE live SET phase = 2, token = gen_random_uuid(), started_at = now() WHERE push_id = $1`, all[70].ID)
+	all, _ = b.listAll(t, push.Filter{}, 50)
+	for _, f := range []push.Filter{
+		{Status: push.Scheduled}, {Status: push.Sending}, {Status: push.Scheduled, Channel: "sms"}, {Status: push.Scheduled, Category: "marketing"},
+		{Status: push.Sending, Category: all[70].Category, Channel: all[70].Channel}, {Status: push.Scheduled, From: all[80].SendAt, Until: all[100].SendAt},
+		{Status: push.Scheduled, Recipient: all[90].Recipient},
+	} {
+		var want []uuid.UUID
+		for _, p := range all {
+			if p.Status == f.Status && (f.Channel == "" || p.Channel == f.Channel) && (f.Category == "" || p.Category == f.Category) &&
+				(f.Recipient == "" || p.Recipient == f.Recipient) && !p.SendAt.Before(f.From) && (f.Until.IsZero() || p.SendAt.Before(f.Until)) {
+				want = append(want, p.ID)
+			}
+		}
+		got, pages := b.listAll(t, f, 7)
+		if ids := idsOf(got); !slices.Equal(ids, want) || len(want) == 0 || pages > len(want)/7+10 {
+			t.Errorf("%+v: %d pushes on %d pages, want %d", f, len(ids), pages, len(want))
+		}
+	}
+}
+
+func idsOf(pushes []push.Push) (ids []uuid.UUID) {
+	for _, p := range pushes {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}

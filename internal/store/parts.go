@@ -39,6 +39,17 @@ func (p partitioned) begin(at time.Time) time.Time { return at.UTC().Truncate(p.
 
 func (p partitioned) name(begin time.Time) string { return p.parent + begin.Format("_20060102") }
 
+// span is the time that partitions hold, which follow one another: from the first one's begin to before the last one's end. A
+// table that is not divided holds all times.
+func (p partitioned) span(tables []string) (begin, end time.Time, divided bool) {
+	first, err := time.Parse(p.parent+"_20060102", tables[0])
+	if err != nil {
+		return begin, end, false
+	}
+	last, _ := time.Parse(p.parent+"_20060102", tables[len(tables)-1]) // it has such a name, too
+	return first, last.Add(p.step), true
+}
+
 // parts are the partitions that a table had when they were read.
 type parts struct {
 	partitioned

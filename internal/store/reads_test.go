@@ -33,6 +33,10 @@ func TestStore_RowsRead(t *testing.T) {
 				t.Errorf("%d pending, %v", n, err)
 			}
 		},
+		"sends": func(t *testing.T, b *bundle) { b.sendsRead(t, push.SendFilter{From: began.Add(-50 * time.Hour)}) },
+		"sends of a recipient": func(t *testing.T, b *bundle) {
+			b.sendsRead(t, push.SendFilter{Recipient: "anna"})
+		},
 		"pending of another": func(t *testing.T, b *bundle) {
 			if n, err := b.Pending(t.Context(), uuid.New(), 21); err != nil || n != 0 {
 				t.Errorf("%d pending, %v", n, err)
@@ -208,5 +212,17 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// sendsRead reads two pages of attempts.
+func (b *bundle) sendsRead(t *testing.T, f push.SendFilter) {
+	t.Helper()
+	page, err := b.Sends(t.Context(), b.tenant, f, push.SendPosition{}, 5)
+	if err == nil && page.Next != nil {
+		_, err = b.Sends(t.Context(), b.tenant, f, *page.Next, 5)
+	}
+	if err != nil || len(page.Sends) == 0 {
+		t.Errorf("%d attempts, %v", len(page.Sends), err)
 	}
 }

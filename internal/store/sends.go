@@ -98,7 +98,7 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 		bounds = append(bounds, in(`{s.shard}`, "{sends}", tables...)+` = ANY (`+arg(shardsOf(key))+`::smallint[])`, `s.recipient_key = `+arg(key))
 		fits = append(fits, `s.tenant_id = `+arg([16]byte(r.tenant)), `s.recipient = `+arg(f.Recipient))
 	} else {
-		bounds = append(bounds, `s.tenant_id = `+arg([16]byte(r.tenant)))
+		bounds = append(bounds, `s.tenant_id = `+arg([16]byte(r.tenant)), `s.outcome || '' <> ''`) // as the index says
 	}
 	for _, one := range []struct{ column, value string }{{"channel", f.Channel}, {"category", f.Category}, {"outcome", string(f.Outcome)}} {
 		if one.value != "" {

@@ -21,7 +21,7 @@ func setupShards(t *testing.T, shard int) *bundle {
 	b.exec(t, fmt.Sprintf(`
 		ALTER TABLE live RENAME TO whole;
 		ALTER TABLE whole DROP CONSTRAINT live_pkey;
-		DROP INDEX live_lane, live_tenant;
+		DROP INDEX live_lane, live_list;
 		CREATE TABLE live (LIKE whole INCLUDING ALL) PARTITION BY LIST (shard);
 		CREATE TABLE live_one PARTITION OF live FOR VALUES IN (%[1]d);
 		CREATE TABLE live_rest PARTITION OF live DEFAULT;

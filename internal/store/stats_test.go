@@ -124,6 +124,9 @@ func TestStats_Model(t *testing.T) {
 			if _, err := m.st.FoldTallies(m.ctx()); err != nil {
 				t.Error(err)
 			}
+			if _, err := m.st.Recount(m.ctx(), 0); err != nil && !errors.Is(err, push.ErrUnavailable) {
+				t.Error(err)
+			}
 			_, _ = m.watch.Exec(m.ctx(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'
 				ORDER BY random() LIMIT 1`)
 			_, _ = m.st.Expire(m.ctx(), push.Lanes(1), 3)
@@ -134,6 +137,14 @@ func TestStats_Model(t *testing.T) {
 	beside.Wait()
 
 	m.compare(t, "some not added up")
+	m.exec(t, `UPDATE ahead SET n = n + 1 WHERE channel = 'log' AND hour > now(); INSERT INTO ahead SELECT DISTINCT tenant_id, hour, 'gone', '', campaign_id, 1 FROM ahead`)
+	if counted, err := m.Recount(t.Context(), 0); !counted || err != nil {
+		t.Error(counted, err)
+	}
+	if counted, err := m.Recount(t.Context(), time.Hour); counted || err != nil {
+		t.Error("it is counted again at once", err)
+	}
+	m.compare(t, "counted anew")
 	for more := true; more; {
 		var err error
 		if more, err = m.FoldTallies(t.Context()); err != nil {

@@ -138,10 +138,9 @@ func queueMoved(b *pgx.Batch, p *push.Push, from, to time.Time) {
 	queueTallies(b, map[tally]tallyCount{left: {n: -1}, came: {n: 1}})
 }
 
-// queueRefused counts pushes that are refused in the transaction of the batch.
-func queueRefused(b *pgx.Batch, counts []push.RefusedCount) { queueTallies(b, refusedTallies(counts)) }
-
-func refusedTallies(counts []push.RefusedCount) map[tally]tallyCount {
+// queueRefused counts pushes that are refused, in the transaction that decides so. Each rule that has refused has a count of its own
+// beside that of all.
+func queueRefused(b *pgx.Batch, counts []push.RefusedCount) {
 	all := make(map[tally]tallyCount, len(counts))
 	for _, one := range counts {
 		of := tally{
@@ -152,7 +151,7 @@ func refusedTallies(counts []push.RefusedCount) map[tally]tallyCount {
 		}
 		all[of] = tallyCount{n: all[of].n + int32(one.Pushes)}
 	}
-	return all
+	queueTallies(b, all)
 }
 
 // AddRefused counts pushes that were refused. If it fails, it may have.
@@ -160,7 +159,8 @@ func (s *Store) AddRefused(ctx context.Context, counts []push.RefusedCount) erro
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
-		_, err := c.Exec(ctx, tallySQL, tallyArgs(refusedTallies(counts))...)
-		return err
+		b := &pgx.Batch{}
+		queueRefused(b, counts)
+		return c.SendBatch(ctx, b).Close()
 	}))
 }
