@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// outcomeView is what has become of a recipient of a campaign.
+type outcomeView struct {
+	Recipient string               `json:"recipient" doc:"Empty: the recipient was erased."`
+	Line      int                  `json:"line" doc:"Where it begins in the audience; the header of CSV is line 1."`
+	Outcome   push.CampaignOutcome `json:"outcome" enum:"pending,scheduled,refused,opted_out,invalid,sent,failed,expired,canceled"`
+	Push      *string              `json:"push" format:"uuid" nullable:"true" doc:"The push, if one was booked."`
+	SendAt    *string              `json:"send_at" format:"date-time" nullable:"true" doc:"The push's send time; without a push, the one that was asked for."`
+	Reason    string               `json:"reason" doc:"Why no push was booked, by the name of the problem that a submit would have got or as what is invalid; or why the push was not sent."`
+	Rules     []string             `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
+}
+
+type outcomesView struct {
+	Recipients    []outcomeView `json:"recipients"`
+	NextPageToken string        `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer recipients than page_size, or none."`
+}
+
+func outcomeViewOf(r push.CampaignRecipient) outcomeView {
+	return outcomeView{
+		Recipient: r.Recipient, Line: r.Line, Outcome: r.Outcome, Push: maybeID(r.Push), SendAt: maybe(r.SendAt), Reason: r.Reason, Rules: append([]string{}, r.Rules...),
+	}
+}
+
+// outcomeLines are the recipients of an export.
+var outcomeLines = exported[outcomeView]{
+	columns: []string{"recipient", "line", "outcome", "push", "send_at", "reason", "rules"},
+	cells: func(v *outcomeView) []string {
+		return []string{
+			plainCell(v.Recipient), strconv.Itoa(v.Line), string(v.Outcome), orBlank(v.Push), orBlank(v.SendAt), plainCell(v.Reason), plainCell(strings.Join(v.Rules, " ")),
+		}
+	},
+}
+
+// plainCell is a cell that no spreadsheet takes for a formula: it has an apostrophe before it if it begins as one.
+func plainCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// outcomeFilter is which recipients of a campaign are asked for.
+type outcomeFilter struct {
+	outcome push.CampaignOutcome
+	pageParams
+}
+
+var (
+	outcomeField = field[outcomeFilter]{
+		"outcome", optional, oneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.outcome = o }, push.CampaignOutcomes...), "Only those with this outcome.", nil,
+	}
+	outcomesParams = table[outcomeFilter]{fields: []field[outcomeFilter]{
+		outcomeField,
+		{"page_size", optional, integer(func(q *outcomeFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many recipients to answer with, at most.", nil},
+		{"page_token", optional, token(func(q *outcomeFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filter.", nil},
+	}}
+	outcomesExportParams = table[outcomeFilter]{fields: []field[outcomeFilter]{outcomeField}}
+)
+
+// listCampaignRecipients answers with a page of a campaign's recipients, in the order of their lines.
+func (a *api) listCampaignRecipients(c *call) error {
+	var (
+		bad   fieldErrors
+		q     outcomeFilter
+		after int64
+	)
+	outcomesParams.readQuery(c.r, &q, &bad)
+	id := c.pathID("id", &bad)
+	list := func() string { return "campaign " + id.String() + " " + string(q.outcome) }
+	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	page, err := a.cfg.Campaigns.CampaignRecipients(c.r.Context(), c.caller.Tenant, id, q.outcome, int(after), q.size)
+	if err != nil {
+		return noSuch("campaign", err)
+	}
+	return c.compute(func() error {
+		v := outcomesView{Recipients: viewsOf(page.Recipients, outcomeViewOf)}
+		if page.Next > 0 {
+			v.NextPageToken = pageToken(int64(page.Next), c.caller.Tenant, list())
+		}
+		return a.answer(c.w, http.StatusOK, v)
+	})
+}
+
+// exportCampaignRecipients answers with all of them.
+func (a *api) exportCampaignRecipients(c *call) error {
+	var (
+		bad   fieldErrors
+		q     outcomeFilter
+		after int
+	)
+	outcomesExportParams.readQuery(c.r, &q, &bad)
+	id := c.pathID("id", &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	x := outcomeLines
+	x.page = func(ctx context.Context) ([]outcomeView, bool, error) {
+		page, err := a.cfg.Campaigns.CampaignRecipients(ctx, c.caller.Tenant, id, q.outcome, after, exportPage)
+		after = page.Next
+		return viewsOf(page.Recipients, outcomeViewOf), page.Next > 0, noSuch("campaign", err)
+	}
+	return export(a, c, x)
+}
+
+func exampleOutcome() push.CampaignRecipient {
+	return push.CampaignRecipient{Recipient: "user-42", Line: 2, Outcome: push.OutcomeScheduled, Push: uuid.MustParse(exampleOtherID), SendAt: exampleTime(0)}
+}
+
+func exampleRefusedOutcome() push.CampaignRecipient {
+	return push.CampaignRecipient{Recipient: "user-43", Line: 3, Outcome: push.OutcomeRefused, SendAt: exampleTime(time.Minute), Reason: quotaExceeded.Name, Rules: []string{"per-day"}}
+}
+
+func (a *api) campaignRecipientRoutes(s *spec) []operation {
+	return []operation{{
+		id: "list-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/recipients", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.listCampaignRecipients,
+		summary: "See what became of a campaign's recipients",
+		description: "Lists the recipients in the order of their lines. A page ends early when 10,000 of them were examined: the list continues while there is a next_page_token. " +
+			"They are kept for as long as pushes that have ended, from the end of the campaign.",
+		params: append([]*huma.Param{campaignID()}, outcomesParams.parameters(s)...),
+		status: http.StatusOK, answer: "A page of recipients.", problems: []kind{notFound},
+		example: outcomesView{Recipients: []outcomeView{outcomeViewOf(exampleOutcome()), outcomeViewOf(exampleRefusedOutcome())}},
+	}, {
+		id: "export-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/export", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.exportCampaignRecipients,
+		summary: "Export what became of a campaign's recipients",
+		description: "Streams the same recipients, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
+			"The end of the answer is the end of the list; a connection that breaks off is not.\n\n" +
+			"In CSV, a recipient, reason or list of rules that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it, so that no spreadsheet takes it for a formula. In NDJSON all are as they are.",
+		params: append([]*huma.Param{campaignID()}, outcomesExportParams.parameters(s)...),
+		status: http.StatusOK, answer: "The recipients, a line each.", example: "", problems: []kind{notFound, notAcceptable},
+		finish: func(all map[string]*huma.Response) { exports(all, outcomeLines, outcomeViewOf(exampleOutcome())) },
+	}}
+}

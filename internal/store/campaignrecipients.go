@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// recipientsAtOnce is how many recipients of a campaign one statement reads.
+const recipientsAtOnce = 1000
+
+// CampaignRecipients returns up to limit of the recipients of a tenant's campaign behind a line, in the order of lines: those with an
+// outcome, or if that is empty, all. It returns fewer where few have it: then too the list goes on at Next. Recipients whose
+// pushes are not kept any more are left out. It returns [push.ErrNotFound] if there is no such campaign.
+func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, outcome push.CampaignOutcome, after, limit int) (page push.CampaignRecipientPage, err error) {
+	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
+		page = push.CampaignRecipientPage{}
+		var audience uuid.UUID
+		err := tx.QueryRow(ctx, `SELECT audience_id FROM campaigns WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant)).Scan((*zeronull.UUID)(&audience))
+		if err != nil || audience == uuid.Nil {
+			return err
+		}
+		for scanned := 0; ; {
+			rows, last, n, err := s.campaignLines(ctx, tx, audience, after)
+			if err != nil {
+				return err
+			}
+			for i := range rows {
+				if outcome != "" && rows[i].Outcome != outcome {
+					continue
+				}
+				if len(page.Recipients) == limit {
+					page.Next = page.Recipients[limit-1].Line
+					return nil
+				}
+				page.Recipients = append(page.Recipients, rows[i])
+			}
+			if scanned += n; n < recipientsAtOnce {
+				return nil
+			}
+			if after = last; scanned >= maxScanned {
+				page.Next = after
+				return nil
+			}
+		}
+	})
+	return page, err
+}
+
+// campaignLines reads recipients of an audience behind a line, with what became of them. It returns the last line, and how many lines it has
+// looked at.
+func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, audience uuid.UUID, after int) (all []push.CampaignRecipient, last, n int, err error) {
+	rows, _ := tx.Query(ctx, `
+		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, requested_send_at, reason, rules FROM campaign_recipients
+		WHERE audience_id = $1 AND line > $2 ORDER BY line LIMIT $3`, [16]byte(audience), after, recipientsAtOnce)
+	var ids [][16]byte
+	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r push.CampaignRecipient, err error) {
+		err = row.Scan(&r.Line, &r.Recipient, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), (*zeronull.Timestamptz)(&r.SendAt), &r.Reason, &r.Rules)
+		if r.Push != uuid.Nil {
+			ids = append(ids, r.Push)
+		}
+		return r, err
+	})
+	if n = len(all); n > 0 {
+		last = all[n-1].Line
+	}
+	if err != nil || len(ids) == 0 {
+		return all, last, n, err
+	}
+	ends, err := s.pushEnds(ctx, tx, ids)
+	kept := all[:0]
+	for _, r := range all {
+		if r.Push != uuid.Nil {
+			end, known := ends[r.Push]
+			if !known {
+				continue
+			}
+			r.Outcome, r.SendAt, r.Reason = end.outcome(), end.sendAt, end.reason
+		}
+		kept = append(kept, r)
+	}
+	return kept, last, n, err
+}
+
+// pushEnd is what became of a push.
+type pushEnd struct {
+	status push.Status
+	sendAt time.Time
+	reason string
+}
+
+// outcome is what that means for the recipient of a campaign.
+func (e pushEnd) outcome() push.CampaignOutcome {
+	switch e.status {
+	case push.Scheduled, push.Sending:
+		return push.OutcomeScheduled
+	}
+	return push.CampaignOutcome(e.status)
+}
+
+const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
+	FROM {pushes} p WHERE p.id = ANY ($1::uuid[])`
+
+// pushEnds reads what became of pushes: where their ids say that they were booked, and those that are not there in all tables.
+func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, ids [][16]byte) (map[uuid.UUID]pushEnd, error) {
+	pushes, found := s.layouts.pushes(), make(map[uuid.UUID]pushEnd, len(ids))
+	read := func(table string, ids [][16]byte) error {
+		rows, _ := tx.Query(ctx, in(pushEndsSQL, "{pushes}", table), ids)
+		var (
+			id uuid.UUID
+			e  pushEnd
+		)
+		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
+			found[id] = e
+			return nil
+		})
+		return err
+	}
+	for table, at := range byTable(ids, func(id [16]byte) string { return pushes.at(push.WeekOf(id)) }) {
+		some := make([][16]byte, len(at))
+		for n, i := range at {
+			some[n] = ids[i]
+		}
+		if err := read(table, some); err != nil {
+			return nil, err
+		}
+	}
+	var left [][16]byte
+	for _, id := range ids {
+		if _, known := found[id]; !known {
+			left = append(left, id)
+		}
+	}
+	if len(left) == 0 {
+		return found, nil
+	}
+	if err := s.walks.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.walks.Release(1)
+	return found, read(pushes.parent, left)
+}
