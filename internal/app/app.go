@@ -114,6 +114,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Shadows:    a.shadows,
 		Refusals:   a.refusals,
 		Neighbours: a.neighbours,
+		Computing:  a.computing,
 	})
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
 	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -12,13 +13,20 @@ import (
 // where they have the same name, the columns of the line, with its recipient and its address.
 func Variables(line push.CampaignLine, attributes json.RawMessage) (map[string]any, error) {
 	all, columns := map[string]any{}, map[string]any{}
-	if attributes != nil && json.Unmarshal(attributes, &all) != nil {
+	if attributes != nil && decode(attributes, &all) != nil {
 		return nil, errors.New("the attributes of the recipient can not be read")
 	}
-	if line.Variables != nil && json.Unmarshal(line.Variables, &columns) != nil {
+	if line.Variables != nil && decode(line.Variables, &columns) != nil {
 		return nil, errors.New("the columns of the line can not be read")
 	}
 	maps.Copy(all, columns)
 	all["recipient"], all["to"] = line.Recipient, line.To
 	return all, nil
+}
+
+// decode reads an object, in which a number stays as it was written: it may be an id that is too long for a float.
+func decode(text json.RawMessage, to *map[string]any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(to)
 }

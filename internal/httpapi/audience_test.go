@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
@@ -13,8 +15,10 @@ import (
 	"testing"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -356,4 +360,52 @@ func TestAudience_Bound(t *testing.T) {
 	if got := b.stored(id); got != "2|a|\n3|b|\n5|c|" {
 		t.Error(got)
 	}
+}
+
+// FuzzAudienceLine: whatever a header and a line are, the line is at fault, or has a recipient within all bounds, and variables that are
+// an object of scalars.
+func FuzzAudienceLine(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"recipient,to,name", "a,+45,\"x\"\"y\""}, {"name;recipient", "x;a"}, {"recipient\t\"na,me\"", "a\t\x00"}, {"recipient,,a b", "a,1,2"},
+		{"", `{"recipient":"a","to":null,"n":1e5,"t":true,"s":"\u00e9\ud83d\ude00"}`}, {"", `{"recipient":"a","x":{}}`}, {"", `{"recipient":"a","\ud800":1}`}, {"", `[]`}, {"", `{"recipient":"a"} x`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, header, line string) {
+		if !utf8.ValidString(header) || !utf8.ValidString(line) {
+			return
+		}
+		var (
+			l     push.CampaignLine
+			found fieldErrors
+		)
+		if header == "" {
+			readAgain([]byte(line), func(r *reader) { readAudienceLine(r, &l, &found) })
+		} else {
+			x := &audience{lineFile: &lineFile{lines: newLineReader(strings.NewReader(header+"\n"), true)}}
+			if x.readHeader() != nil {
+				return
+			}
+			x.cells(line, &l, &found)
+		}
+		if len(found.list) > 0 {
+			return
+		}
+		if unfit(l.Recipient, 1, maxRecipient) != "" || unfit(l.To, 0, maxTo) != "" {
+			t.Fatalf("%q, %q", l.Recipient, l.To)
+		}
+		if l.Variables == nil {
+			return
+		}
+		var variables map[string]any
+		if err := json.Unmarshal(l.Variables, &variables); err != nil || bytes.Contains(l.Variables, []byte{0}) {
+			t.Fatalf("%q: %v", l.Variables, err)
+		}
+		for name, v := range variables {
+			switch v.(type) {
+			case map[string]any, []any:
+				t.Fatalf("%s is %v", name, v)
+			}
+		}
+	})
 }

@@ -53,6 +53,12 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		}},
 		status: http.StatusOK, answer: "What became of the lines.",
 		example: audienceView{Rows: 3, Accepted: 1, Duplicates: 1, Rejected: 1, Errors: []lineFault{{4, "has 2 cells, and the header 3"}}}, problems: []kind{notFound, campaignState},
+	}, {
+		id: "preview-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/preview", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.previewCampaign,
+		summary: "See messages of a campaign",
+		description: "Renders the messages of the first five lines of the audience, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
+			"Nothing is booked, and nothing is looked up in quotas.",
+		params: []*huma.Param{campaignID()}, body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: examplePreview(), problems: []kind{notFound},
 	}}
 }
 

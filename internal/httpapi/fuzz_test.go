@@ -85,6 +85,12 @@ func written(t *testing.T, r schedule.Request) []byte {
 			b = append(b, `,"`+name+`":"`+at.Format(time.RFC3339Nano)+`"`...)
 		}
 	}
+	if r.Template {
+		b = append(b, `,"template":true`...)
+	}
+	if r.Variables != nil {
+		b = append(append(b, `,"variables":`...), r.Variables...)
+	}
 	if r.Defer {
 		b = append(b, `,"on_conflict":"defer"`...)
 	}

@@ -19,7 +19,7 @@ func TestBody_NullMembers(t *testing.T) {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	// What examples leave out, so that every member of every schema is there.
 	more := map[string]string{
-		"submit-push": `{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
+		"submit-push": `{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 			"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}`,
 		"take-limits":   `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"token_bucket","limit":5,"per":"1s","burst":3,"refill":"interval"},{"key":"k","algorithm":"fixed_window","limit":5,"per":"1s","aligned":true},{"key":"k","algorithm":"sliding_window","limit":5,"per":"1s","precision":"100ms"}]}`,
 		"refund-limits": `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"leaky_bucket","limit":5,"per":"1s"}]}`,
@@ -30,7 +30,7 @@ func TestBody_NullMembers(t *testing.T) {
 			"categories":{"c":{"bypass":true,"counts":true,"reserve":{"a":1}}},
 			"quiet_hours":[{"name":"q","from":"22:00","until":"08:00","days":["mon"],"zone":"UTC","channels":["sms"],"categories":["c"],"action":"defer"}]}`,
 		"create-schedule": `{"name":"n","cron":"@daily","time_zone":"UTC","campaign":null,"catch_up":"last","paused":true,"until":"LATER",
-			"push":{"recipient":"r","message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
+			"push":{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 				"expires_at":"LATER","expires_after":"4h","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}}`,
 		"create-campaign": `{"name":"n","channel":"push","category":"c","send_at":"SOON","spread":"30m","on_conflict":"defer","latest":"LATER","expires_after":"4h",
 			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
@@ -57,7 +57,7 @@ func TestBody_NullMembers(t *testing.T) {
 			path = "/v1/schedules/" + schedule
 		}
 		if strings.HasPrefix(path, "/v1/campaigns/") {
-			path = "/v1/campaigns/" + campaign
+			path = strings.ReplaceAll(op.Path, "{id}", campaign)
 		}
 		var whole any
 		if err := json.Unmarshal([]byte(text), &whole); err != nil {

@@ -15,11 +15,15 @@ const (
 )
 
 // pushFields is the body of a submit: a row for each member of a push.
-var pushFields = table[form]{schemaName: "NewPush", check: checkWhen, fields: []field[form]{
+var pushFields = table[form]{schemaName: "NewPush", check: checkPush, fields: []field[form]{
 	{"recipient", required, text(func(f *form, s string) { f.Recipient = s }, 1, maxRecipient),
 		"The person whose quota is used: an id of your choice, 1 to 128 printable bytes.", "user-42"},
 	{"message", required, anyObject(func(f *form, raw []byte) { f.Message = raw }).shaped(&messageFields),
 		"The content. It is passed to the provider as it is; channels may support more members.", nil},
+	{"template", optional, boolean(func(f *form, v bool) { f.Template = v }).or("false"),
+		"Every string in message is a template in Liquid, whose variables are recipient and to, the members of variables, and the attributes of the recipient. What they make is the message of the push.", nil},
+	{"variables", optional, anyObject(func(f *form, raw []byte) { f.Variables = raw }),
+		"What the templates of message know beside the attributes of the recipient. Only with template.", map[string]any{"first_name": "Aiko"}},
 	{"channel", optional, text(func(f *form, s string) { f.Channel = s }, 0, maxChannel),
 		"The channel that delivers the push. Default: the first one that is configured.", "push"},
 	{"category", optional, text(func(f *form, s string) { f.Category = s }, 0, maxCategory),
@@ -50,6 +54,19 @@ var messageFields = table[struct{}]{schemaName: "Message", open: true, fields: [
 	{"aps", optional, anything(), "For APNs: members to add to aps, such as sound and badge.", nil},
 	{"data", optional, anything(), "Any JSON. For FCM and APNs, an object: its members are for the app.", nil},
 }}
+
+// checkPush finds what several members say together.
+func checkPush(f *form, text []byte, errs *fieldErrors) {
+	checkWhen(f, text, errs)
+	checkTemplate(f, text, errs)
+}
+
+// checkTemplate refuses variables that no template knows.
+func checkTemplate(f *form, text []byte, errs *fieldErrors) {
+	if f.Variables != nil && !f.Template && !errs.has("template") {
+		errs.add("variables", "must not be given without template", asWritten(text, invalid.FieldError{Field: "variables", Value: ""}))
+	}
+}
 
 // checkWhen finds what the members that say when to send say together.
 func checkWhen(f *form, text []byte, errs *fieldErrors) {

@@ -54,7 +54,7 @@ func scheduleRows(whole bool) []field[scheduleForm] {
 }
 
 // patternFields is what each push of a schedule is like.
-var patternFields = table[form]{schemaName: "PushPattern", refuse: timeOfPattern, fields: patternRows()}
+var patternFields = table[form]{schemaName: "PushPattern", refuse: timeOfPattern, check: checkTemplate, fields: patternRows()}
 
 func patternRows() []field[form] {
 	rows := slices.DeleteFunc(slices.Clone(pushFields.fields), func(f field[form]) bool { return timed(f.name) })
@@ -104,7 +104,7 @@ func (f *scheduleForm) eitherOr(isNew bool, old push.Schedule, found *fieldError
 // pattern is the pattern that the form asks for.
 func (f *form) pattern() *push.Pattern {
 	p := &push.Pattern{
-		Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, To: f.To, Message: f.Message, Metadata: f.Metadata,
+		Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, To: f.To, Message: f.Message, Template: f.Template, Variables: f.Variables, Metadata: f.Metadata,
 		Latest: f.Latest, ExpiresAt: f.ExpiresAt, ExpiresAfter: push.Span(f.expiresAfter),
 	}
 	if f.Defer {

@@ -46,6 +46,8 @@ type patternView struct {
 	Category     string          `json:"category,omitempty"`
 	To           string          `json:"to,omitempty"`
 	Message      json.RawMessage `json:"message"`
+	Template     bool            `json:"template,omitempty"`
+	Variables    json.RawMessage `json:"variables,omitempty"`
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
 	OnConflict   string          `json:"on_conflict,omitempty" enum:"reject,defer"`
 	Latest       *string         `json:"latest,omitempty" format:"date-time"`
@@ -57,12 +59,13 @@ type patternView struct {
 func (*patternView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	s.Properties["variables"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 	return s
 }
 
 func patternViewOf(p *push.Pattern) patternView {
 	v := patternView{
-		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Metadata: p.Metadata, OnConflict: p.OnConflict,
+		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Template: p.Template, Variables: p.Variables, Metadata: p.Metadata, OnConflict: p.OnConflict,
 		Latest: maybe(p.Latest), ExpiresAt: maybe(p.ExpiresAt),
 	}
 	if p.ExpiresAfter > 0 {

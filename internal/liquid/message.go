@@ -2,7 +2,6 @@ package liquid
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 
@@ -80,8 +79,16 @@ func (m *Message) Templated(field string) bool {
 	return false
 }
 
-// Render makes the message of a recipient of whom these variables are known. The error says what is invalid, and in which part of the
-// message, without a value.
+// Fault is what is wrong with a rendering, without a value.
+type Fault struct {
+	Field   string // such as message.title
+	Message string
+}
+
+// Error is the field and the message.
+func (f *Fault) Error() string { return f.Field + ": " + f.Message }
+
+// Render makes the message of a recipient of whom these variables are known. The error is a [Fault].
 func (m *Message) Render(variables map[string]any) (json.RawMessage, error) {
 	if len(m.parts) == 1 {
 		return m.parts[0].text, nil
@@ -98,10 +105,10 @@ func (m *Message) Render(variables map[string]any) (json.RawMessage, error) {
 		}
 		text, err := run.render(p)
 		if err != nil {
-			return nil, errors.New(p.field + ": " + err.Error())
+			return nil, &Fault{p.field, err.Error()}
 		}
 		if out, err = jsontext.AppendQuote(out, text); err != nil {
-			return nil, errors.New(p.field + ": " + err.Error())
+			return nil, &Fault{p.field, err.Error()}
 		}
 	}
 	return out, nil

@@ -18,7 +18,7 @@ func plain(v any) any {
 		if n, err := strconv.Atoi(v.String()); err == nil {
 			return n
 		}
-		if f, err := v.Float64(); err == nil {
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") { // else it is an id, or the like
 			return whole(f)
 		}
 		return v.String()

@@ -49,6 +49,8 @@ type Pattern struct {
 	Category   string          `json:"category,omitempty"`
 	To         string          `json:"to,omitempty"`
 	Message    json.RawMessage `json:"message"`
+	Template   bool            `json:"template,omitempty"`  // the strings of the message are templates
+	Variables  json.RawMessage `json:"variables,omitempty"` // that they know; an object
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 	OnConflict string          `json:"on_conflict,omitempty"` // reject or defer
 

@@ -182,7 +182,7 @@ func latest(o *push.Occurrence) bool {
 func requestOf(o *push.Occurrence) schedule.Request {
 	p, now := &o.Schedule.Pattern, o.At.Add(o.Late)
 	r := schedule.Request{
-		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Metadata: p.Metadata,
+		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Template: p.Template, Variables: p.Variables, Metadata: p.Metadata,
 		Defer: p.OnConflict == "defer", Latest: p.Latest, ExpiresAt: p.ExpiresAt, Now: now,
 	}
 	from := now

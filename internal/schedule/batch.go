@@ -44,6 +44,10 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	if err != nil {
 		return fmt.Errorf("read the zones of a batch: %w", err)
 	}
+	attributes, err := s.attributesOf(ctx, tenant, members)
+	if err != nil {
+		return fmt.Errorf("read the attributes of a batch: %w", err)
+	}
 	for i := range members {
 		bulkhead.Yield()
 		m := &members[i]
@@ -51,7 +55,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
-		d, err := s.planFor(ctx, tenant, m.Request, s.cfg.Check, known)
+		d, err := s.planRendered(ctx, tenant, m.Request, known, attributes)
 		if err != nil {
 			m.Result, m.Err = first.answer(ctx, strconv.Itoa(i), err)
 			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {

@@ -21,6 +21,11 @@ type Request struct {
 	Recipient, Channel, Category, To string
 	Message, Metadata                json.RawMessage
 
+	// Template says that the strings of the message are templates in Liquid. They know the variables, a JSON object or nil, and the
+	// attributes of the recipient.
+	Template  bool
+	Variables json.RawMessage
+
 	SendAt    time.Time // zero: LocalTime, or now
 	LocalTime time.Time // see [When]
 	TimeZone  string    // of LocalTime
@@ -60,10 +65,11 @@ func (s *Service) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booki
 
 // plan turns a request into a draft, or says all that is wrong with it.
 func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
-	return s.planFor(ctx, tenant, r, s.cfg.Check, nil)
+	return s.planRendered(ctx, tenant, r, nil, nil)
 }
 
-// planFor is plan with another check of what the provider would refuse, or nil, and with what is known of recipients.
+// planFor is plan, for what is no template, with another check of what the provider would refuse, or nil, and with what is known of
+// recipients.
 func (s *Service) planFor(
 	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known standings,
 ) (d booking.Draft, err error) {

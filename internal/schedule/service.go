@@ -44,6 +44,9 @@ type Config struct {
 	// busy by looking at recipients with very many bookings; nil: each is taken to be alone.
 	Neighbours *bulkhead.Neighbours[uuid.UUID]
 
+	// Computing has turns at rendering templates; nil: there is always one.
+	Computing *bulkhead.Computing[uuid.UUID]
+
 	// Shadows counts what shadow rules would have refused; nil: nobody does.
 	Shadows *Shadows
 
@@ -62,6 +65,7 @@ type pushStore interface {
 	recipientStore
 	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
+	Attributes(ctx context.Context, tenant uuid.UUID, ids []string) (map[string]json.RawMessage, error)
 	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
 	recordReader
 }

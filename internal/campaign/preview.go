@@ -1,0 +1,83 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/liquid"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// previewed is of how many lines a preview shows the messages.
+const previewed = 5
+
+// Preview is the message of a line, or what is wrong with it.
+type Preview struct {
+	Recipient string
+	Line      int
+	Message   json.RawMessage // nil: there is an error
+	Error     string
+}
+
+// ErrNotInAudience: the campaign has no line of that recipient.
+var ErrNotInAudience = errors.New("the recipient is not in the audience")
+
+// Lines reads what a preview is of: the first lines of a campaign's audience, or that of the recipient that is named. The errors are
+// [push.ErrNotFound], and [ErrNotInAudience].
+func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, recipient string) (push.Campaign, []store.KnownLine, error) {
+	p, err := s.store.Campaign(ctx, tenant, id)
+	if err != nil {
+		return p, nil, err
+	}
+	lines, err := s.store.Lines(ctx, &p, recipient, previewed)
+	if err == nil && recipient != "" && len(lines) == 0 {
+		err = ErrNotInAudience
+	}
+	return p, lines, err
+}
+
+// Preview renders the messages of lines, and asks no store.
+func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine) ([]Preview, error) {
+	template, wrong := liquid.Parse(p.Message)
+	if err := wrong.Err(); err != nil {
+		return nil, err // it was checked when it was drafted
+	}
+	all := make([]Preview, len(lines))
+	for i, l := range lines {
+		all[i] = Preview{Recipient: l.Recipient, Line: l.Line}
+		message, err := s.preview(p, template, l)
+		if err != nil {
+			all[i].Error = err.Error()
+			continue
+		}
+		all[i].Message = message
+	}
+	return all, nil
+}
+
+// preview renders a message, and says what the provider would surely refuse of it, but for its address.
+func (s *Service) preview(p *push.Campaign, template Template, l store.KnownLine) (json.RawMessage, error) {
+	variables, err := Variables(l.CampaignLine, l.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	message, err := template.Render(variables)
+	if err != nil || s.cfg.Check == nil {
+		return message, err
+	}
+	var bad invalid.FieldErrors
+	for _, f := range s.cfg.Check(p.Channel, l.To, message) {
+		if f.Field != "to" || l.To != "" {
+			bad = append(bad, f)
+		}
+	}
+	if bad != nil {
+		return nil, errors.New(bad.WithoutValues())
+	}
+	return message, nil
+}

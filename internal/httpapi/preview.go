@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/campaign"
+)
+
+// previewMemory is for the messages of a preview.
+const previewMemory = 8 << 20
+
+// previewView is a message, or why there is none.
+type previewView struct {
+	Recipient string          `json:"recipient"`
+	Line      int             `json:"line" doc:"Where the line begins; the header is line 1."`
+	Message   json.RawMessage `json:"message" doc:"null: there is an error."`
+	Error     *string         `json:"error" nullable:"true" doc:"What makes the line invalid."`
+}
+
+// TransformSchema says that the message is an object.
+func (*previewView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: s.Properties["message"].Description}
+	return s
+}
+
+type previewsView struct {
+	Messages []previewView `json:"messages"`
+}
+
+func previewViewOf(p campaign.Preview) previewView {
+	return previewView{p.Recipient, p.Line, p.Message, maybeText(p.Error)}
+}
+
+// previewFields is the body of a preview.
+var previewFields = table[string]{schemaName: "PreviewForm", fields: []field[string]{
+	{"recipient", optional, text(func(to *string, s string) { *to = s }, 1, maxRecipient), "Only the message of this recipient. Default: those of the first five lines.", "user-42"},
+}}
+
+// previewBody need not be there.
+func previewBody(s *spec) *huma.RequestBody {
+	body := previewFields.body(s, map[string]any{"recipient": "user-42"})
+	body.Required = false
+	return body
+}
+
+// previewCampaign shows messages of a campaign.
+func (a *api) previewCampaign(c *call) error {
+	var (
+		bad       fieldErrors
+		recipient string
+	)
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := c.reserve(previewMemory); err != nil {
+		return err
+	}
+	if c.r.ContentLength == 0 {
+		if err := bad.err(); err != nil {
+			return err
+		}
+	} else if err := c.readPreview(&recipient, &bad); err != nil {
+		return err
+	}
+	p, lines, err := a.cfg.Campaigns.Lines(c.r.Context(), c.caller.Tenant, id, recipient)
+	if errors.Is(err, campaign.ErrNotInAudience) {
+		return &refusal{kind: notFound, detail: err.Error()}
+	}
+	if err != nil {
+		return noSuch("campaign", err)
+	}
+	return c.compute(func() error {
+		all, err := a.cfg.Campaigns.Preview(&p, lines)
+		if err != nil {
+			return err
+		}
+		return a.answer(c.w, http.StatusOK, previewsView{viewsOf(all, previewViewOf)})
+	})
+}
+
+// readPreview reads the body, which may be empty.
+func (c *call) readPreview(recipient *string, bad *fieldErrors) error {
+	body, err := c.body(maxBody)
+	if err != nil {
+		return err
+	}
+	if len(body) > 0 {
+		var found fieldErrors
+		if err := readWhole(body, bad, func(r *reader) { previewFields.read(r, recipient, &found) }); err != nil {
+			return err
+		}
+		bad.addAll("body", found)
+	}
+	return bad.err()
+}
+
+func examplePreview() previewsView {
+	return previewsView{[]previewView{
+		{"user-42", 2, json.RawMessage(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
+		{"user-43", 3, nil, maybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
+	}}
+}

@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestPush_Template: the message is rendered with what is given and what is stored, and kept as it was rendered.
+func TestPush_Template(t *testing.T) {
+	b := setup(t)
+	b.send("PUT", "/v1/recipients/a", `{"attributes":{"name":"stored","plan":"gold","n":12345678901234567890}}`).must(t, 201)
+	body := func(recipient, more string) string {
+		return `{"recipient":"` + recipient + `","send_at":"` + b.in(time.Hour) + `","to":"+45","template":true,"message":{"title":"{{ name }}\nof {{ recipient }}","body":"{{ plan }} {{ n }} {{ to }}","x":1.50,"html":"{{ name }}"}` + more + `}`
+	}
+	const want = `"message":{"title":"<b> of a","body":"gold 12345678901234567890 +45","x":1.50,"html":"&lt;b&gt;"}`
+	first := body("a", `,"variables":{"name":"<b>","recipient":"x"}`)
+	r := b.send("POST", "/v1/pushes", first, "Idempotency-Key", "k").must(t, 201)
+	if !strings.Contains(r.text, want) {
+		t.Errorf("%s, want %s", r.text, want)
+	}
+	id := r.at(t, "id").(string)
+	if got := b.send("GET", "/v1/pushes/"+id, "").must(t, 200); !strings.Contains(got.text, want) {
+		t.Errorf("%s, want %s", got.text, want)
+	}
+	// A repetition gets the same push, whatever is known of the recipient now.
+	b.send("PUT", "/v1/recipients/a", `{}`).must(t, 200)
+	if again := b.send("POST", "/v1/pushes", first, "Idempotency-Key", "k").must(t, 201); again.at(t, "id") != id || !strings.Contains(again.text, want) {
+		t.Error(again.text)
+	}
+	b.send("POST", "/v1/pushes", strings.Replace(first, "<b>", "<i>", 1), "Idempotency-Key", "k").must(t, 422, "idempotency-key-reused")
+
+	for name, tt := range map[string]struct{ body, want string }{
+		"unknown":   {body("b", `,"variables":{"name":"x"}`), `"location":"body.message.body","message":"there is no variable plan; the filter default gives a value for that"`},
+		"no Liquid": {`{"recipient":"b","template":true,"message":{"title":"{{ a","data":["{% include 'x' %}"]},"channel":"fax"}`, `[{"location":"body.message.title","message":"line 1: {{ is not closed by }}"},{"location":"body.message.data[0]","message":"line 1: include is not supported: a message has no other templates"},{"location":"body.channel"`},
+		"alone":     {`{"recipient":"b","message":{},"variables":{"a":"secret"}}`, `"location":"body.variables","message":"must not be given without template"`},
+		"no":        {`{"recipient":"b","template":false,"message":{},"variables":{}}`, `"location":"body.variables"`},
+		"kinds":     {`{"recipient":"b","template":"yes","message":{},"variables":[]}`, `{"location":"body.template","message":"must be true or false","value":"yes"},{"location":"body.variables","message":"must be an object"`},
+		"for ever":  {`{"recipient":"b","template":true,"message":{"body":"{% for i in (1..1000000000) %}{% endfor %}"}}`, `"location":"body.message.body","message":"it takes too long`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if r := b.send("POST", "/v1/pushes", tt.body).must(t, 422, "invalid-request"); !strings.Contains(r.text, tt.want) {
+				t.Errorf("%s lacks %s", r.text, tt.want)
+			}
+		})
+	}
+	// Without it, nothing is a template.
+	if r := b.send("POST", "/v1/pushes", `{"recipient":"c","message":{"body":"{{ x"}}`).must(t, 201); !strings.Contains(r.text, `{"body":"{{ x"}`) {
+		t.Error(r.text)
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); n != 2 {
+		t.Errorf("%d pushes", n)
+	}
+}
+
+// TestBatch_Template: each member is rendered with the attributes of its own recipient.
+func TestBatch_Template(t *testing.T) {
+	b := setup(t)
+	b.send("PUT", "/v1/recipients/a", `{"attributes":{"name":"A"}}`).must(t, 201)
+	b.send("PUT", "/v1/recipients/b", `{"attributes":{"name":"B"}}`).must(t, 201)
+	b.send("PUT", "/v1/recipients/c", `{"attributes":{"name":"C"}}`, "Authorization", "Bearer "+b.other).must(t, 201)
+	member := func(recipient string) string {
+		return `{"recipient":"` + recipient + `","template":true,"message":{"body":"Hi {{ name }}"}}`
+	}
+	r := b.send("POST", "/v1/pushes/batch", `{"pushes":[`+member("a")+`,`+member("b")+`,`+member("c")+`]}`).must(t, 200)
+	if r.at(t, "accepted") != 2.0 || r.at(t, "results", 0, "push", "message", "body") != "Hi A" || r.at(t, "results", 1, "push", "message", "body") != "Hi B" ||
+		!strings.Contains(r.text, `there is no variable name`) {
+		t.Error(r.text)
+	}
+}
+
+// TestSchedules_Template: the pattern of a schedule keeps its templates, and is checked as a push is.
+func TestSchedules_Template(t *testing.T) {
+	b := setup(t)
+	r := b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"a","template":true,"variables":{"name":"A"},"message":{"body":"Hi {{ name }}"}}}`).must(t, 201)
+	got := b.send("GET", "/v1/schedules/"+r.at(t, "id").(string), "").must(t, 200)
+	if want := `"message":{"body":"Hi {{ name }}"},"template":true,"variables":{"name":"A"}`; !strings.Contains(got.text, want) {
+		t.Errorf("%s lacks %s", got.text, want)
+	}
+	wrong := b.send("POST", "/v1/schedules", `{"cron":"@never","push":{"recipient":"a","template":true,"message":{"body":"Hi {{ name"}}}`).must(t, 422, "invalid-request")
+	if !strings.Contains(wrong.text, `"body.push.message.body"`) || !strings.Contains(wrong.text, `"body.cron"`) {
+		t.Error(wrong.text)
+	}
+	b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"a","template":true,"message":{"body":"Hi {{ name"}}}`).must(t, 422, "invalid-request")
+	b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"a","variables":{},"message":{}}}`).must(t, 422, "invalid-request")
+}
