@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkSimulate simulates a campaign for 100,000 recipients, who have 300,000 bookings of another campaign around its time:
-// a third of them is deferred.
+// a third of them is deferred. Each has a message of their own.
 func BenchmarkSimulate(b *testing.B) {
 	const recipients = 100_000
 	s := setup(b, store.Config{Lanes: 4}, quota.Rule{Name: "per-hour", Limit: 2, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 4, Window: 24 * time.Hour})
@@ -33,8 +33,11 @@ func BenchmarkSimulate(b *testing.B) {
 		}
 	}
 	s.holds(b, held...)
-	s.exec(b, `ANALYZE`)
 	c := s.drafted(b, push.Campaign{Tenant: tenant, SendAt: at, Spread: 30 * time.Minute, OnConflict: "defer"}, audience...)
+	s.exec(b, `UPDATE campaign_recipients SET variables = json_build_object('first_name', recipient, 'city', 'Berlin')`)
+	s.exec(b, `UPDATE campaigns SET message = $1`, []byte(`{"title":"Hi {{ first_name | default: 'there' }}","body":"{% if city == 'Berlin' %}Near you{% else %}Far away{% endif %}: everything must go, {{ first_name }}."}`))
+	s.exec(b, `VACUUM ANALYZE`)
+	s.parse = nil
 	held, audience = nil, nil
 	runtime.GC()
 	var most atomic.Uint64

@@ -27,7 +27,7 @@ type bundle struct {
 	db     *pgx.Conn
 	store  *store.Store
 	pushes *schedule.Service
-	parse  campaign.Template
+	parse  campaign.Template // nil: that of the message
 }
 
 func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
@@ -44,7 +44,12 @@ func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 	})
 	drafts := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 1000, MaxAudience: 1_000_000, Channels: []string{"sms", "email"}, MaxHorizon: 365 * 24 * time.Hour})
 	b.Simulator = campaign.NewSimulator(drafts, b.pushes, campaign.SimulatorConfig{
-		Policy: quota.Policy(policy), Parse: func(*push.Campaign) (campaign.Template, error) { return b.parse, nil },
+		Policy: quota.Policy(policy), Parse: func(c *push.Campaign) (campaign.Template, error) {
+			if b.parse != nil {
+				return b.parse, nil
+			}
+			return campaign.Parse(c)
+		},
 	})
 	return b
 }

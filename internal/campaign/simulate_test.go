@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // random is a random draft of a tenant with random rules, and everything around it.
@@ -355,5 +357,72 @@ func TestSimulate_Now(t *testing.T) {
 	}
 	if sum.ByRule["per-day"] != 1 || len(sum.CollidesWith) > 0 || len(sum.BetterStarts) > 0 {
 		t.Errorf("%+v", sum)
+	}
+}
+
+// TestSimulate_EqualsWorkers: what workers book, under the caps that they keep, is what a simulation said.
+func TestSimulate_EqualsWorkers(t *testing.T) {
+	t.Parallel()
+	const recipients = 1300
+	b := setupRunning(t, quota.Rule{Name: "hour", Limit: 1, Window: time.Hour})
+	b.caps = push.Caps{PendingPushes: 1400, RecipientsPerDay: 700}
+	w := b.worker()
+	at := time.Now().Add(72 * time.Hour).Truncate(24 * time.Hour).Add(23 * time.Hour)
+	first := b.draft(400, campaign.Change{SendAt: &at})
+	b.act(first, push.CampaignStart)
+	b.until(w, first, push.CampaignRunning)
+	b.exec(`UPDATE campaigns SET worker = gen_random_uuid(), lease_until = 'infinity' WHERE id = $1`, [16]byte(first.ID)) // no worker looks at it
+	deferred := "defer"
+	c := b.draft(recipients, campaign.Change{SendAt: new(at.Add(10 * time.Minute)), Spread: new(100 * time.Minute), OnConflict: &deferred})
+	simulator := campaign.NewSimulator(b.Service, b.service(b.store), campaign.SimulatorConfig{Policy: b.policy, Caps: b.caps, Parse: campaign.Parse})
+	each := map[string]string{}
+	sum, err := simulator.Simulate(t.Context(), b.tenant, c.ID, push.OwnCaps{}, func(all []campaign.Simulated) error {
+		for _, one := range all {
+			at := ""
+			if !one.SendAt.IsZero() {
+				at = one.SendAt.UTC().Format(time.RFC3339)
+			}
+			each[one.Recipient] = string(one.Outcome) + " " + at + " " + one.Reason
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.Recipients != recipients || sum.Accepted == 0 || sum.Deferred == 0 || sum.ByRule["recipients_per_day"]+sum.ByRule["pending_pushes"] == 0 || sum.CollidesWith[0].Campaign != first.ID {
+		t.Errorf("%+v", sum)
+	}
+	b.act(c, push.CampaignStart)
+	b.until(w, c, push.CampaignRunning)
+	booked := testenv.Query[string](t, b.url, `
+		SELECT string_agg(r.recipient || '=' || concat_ws(' ', CASE WHEN r.outcome <> 'booked' THEN r.outcome WHEN p.send_at > p.requested_send_at THEN 'deferred' ELSE 'accepted' END,
+			coalesce(to_char(p.send_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), ''), r.reason), ',')
+		FROM campaign_recipients r LEFT JOIN pushes p ON p.id = r.push_id WHERE r.campaign_id = $1`, [16]byte(c.ID))
+	n := 0
+	for one := range strings.SplitSeq(booked, ",") {
+		who, got, _ := strings.Cut(one, "=")
+		if n++; each[who] != got {
+			t.Fatalf("%s was to be %s, and is %s", who, each[who], got)
+		}
+	}
+	if n != recipients {
+		t.Errorf("%d recipients", n)
+	}
+}
+
+// TestSimulate_Crowd: all that a recipient with very many bookings has counts.
+func TestSimulate_Crowd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, store.Config{}, quota.Rule{Name: "many", Limit: 1500, Window: 24 * time.Hour}, quota.Rule{Name: "few", Limit: 1, Window: time.Second})
+	tenant, at := b.newTenant(t), time.Now().Add(48*time.Hour).Truncate(time.Hour)
+	var held []push.Push
+	for i := range 1500 {
+		held = append(held, push.Push{Tenant: tenant, Recipient: "anna", Channel: "sms", SendAt: at.Add(time.Duration(-3*i-1) * time.Second)})
+	}
+	b.holds(t, held...)
+	c := b.drafted(t, push.Campaign{Tenant: tenant, SendAt: at, OnConflict: "defer"}, push.CampaignLine{Recipient: "anna"}, push.CampaignLine{Recipient: "bert"})
+	sum, each := b.simulate(t, c, push.OwnCaps{})
+	if free := held[1499].SendAt.Add(24 * time.Hour); each["anna"].Outcome != "deferred" || !each["anna"].SendAt.Equal(free) || each["bert"].Outcome != "accepted" || sum.ByRule["many"] != 1 {
+		t.Errorf("%+v, want anna at %s; %+v", each, free, sum)
 	}
 }

@@ -98,7 +98,6 @@ func (a *api) simulateCampaign(c *call) error {
 	}
 	defer place.Release()
 	out := &simulationWriter{c: c, control: http.NewResponseController(c.w)}
-	_ = out.control.SetReadDeadline(time.Time{}) // that for the body is over, and would end the request
 	each := out.write
 	if !wantsLines(c.r.Header) {
 		each = nil

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,7 +61,7 @@ func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.L
 // CampaignNames returns the names of a tenant's campaigns.
 func (s *Store) CampaignNames(ctx context.Context, tenant uuid.UUID, campaigns []uuid.UUID) (names map[uuid.UUID]string, err error) {
 	ids := make([][16]byte, 0, len(campaigns))
-	for _, id := range slices.Compact(campaigns) {
+	for _, id := range campaigns {
 		ids = append(ids, id)
 	}
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {

@@ -141,6 +141,9 @@ func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	if pushes, attempts, err := b.History(t.Context(), r, began.Add(-time.Hour), began.Add(time.Hour), 100); err != nil || len(pushes) == 0 || len(attempts) == 0 {
 		t.Errorf("%+v, %+v, %v", pushes, attempts, err)
 	}
+	if of, err := b.CampaignsOf(t.Context(), b.tenant, lane, []quota.Booking{booking.Of(&ahead), booking.Of(&lost.Push)}); err != nil || len(of) > 0 {
+		t.Errorf("%v, %v", of, err)
+	}
 	if p := b.read(t, lost.Push); p.Status != push.Sent || len(p.Sends) != 1 {
 		t.Errorf("%+v", p)
 	}
