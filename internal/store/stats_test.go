@@ -108,6 +108,24 @@ func (m *statsModel) attempt(p push.Push) error {
 // and connections are cut.
 func TestStats_Model(t *testing.T) {
 	t.Parallel()
+	for name, recounts := range map[string]bool{"counted once": false, "and booked ahead anew": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testStats(t, recounts)
+		})
+	}
+}
+
+// recount counts anew what is booked ahead, if it may.
+func (m *statsModel) recount(may bool) (counted bool, err error) {
+	if !may {
+		return false, nil
+	}
+	return m.st.Recount(m.ctx(), 0)
+}
+
+// testStats has what is booked ahead counted anew all the time, or not: that would mend what is counted wrong.
+func testStats(t *testing.T, recounts bool) {
 	m := &statsModel{bundle: setup(t), random: rand.New(rand.NewPCG(7, 11)), campaigns: []uuid.UUID{uuid.Nil, uuid.New(), uuid.New()}}
 	m.st = m.Store
 	var work, beside sync.WaitGroup
@@ -124,12 +142,15 @@ func TestStats_Model(t *testing.T) {
 			if _, err := m.st.FoldTallies(m.ctx()); err != nil {
 				t.Error(err)
 			}
-			if _, err := m.st.Recount(m.ctx(), 0); err != nil && !errors.Is(err, push.ErrUnavailable) {
+			_, _ = m.st.Expire(m.ctx(), push.Lanes(1), 3)
+			if _, err := m.recount(recounts); err != nil && !errors.Is(err, push.ErrUnavailable) {
 				t.Error(err)
+			}
+			if m.pick(10) > 0 { // what is cut off too often gives up
+				continue
 			}
 			_, _ = m.watch.Exec(m.ctx(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'
 				ORDER BY random() LIMIT 1`)
-			_, _ = m.st.Expire(m.ctx(), push.Lanes(1), 3)
 		}
 	})
 	work.Wait()

@@ -1,0 +1,77 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// refusedCounts is a store that fails at first.
+type refusedCounts struct {
+	err   error
+	added map[push.RefusedCount]int
+}
+
+func (s *refusedCounts) AddRefused(_ context.Context, counts []push.RefusedCount) error {
+	if s.err != nil {
+		return s.err
+	}
+	for _, one := range counts {
+		n := one.Pushes
+		one.Pushes = 0
+		s.added[one] += n
+	}
+	return nil
+}
+
+// TestRefusals: a push counts once, and once for each of its rules; nothing is lost while Postgres is away, and nothing counts twice.
+func TestRefusals(t *testing.T) {
+	st := &refusedCounts{err: errors.New("away"), added: map[push.RefusedCount]int{}}
+	r := NewRefusals(st, slog.New(slog.DiscardHandler))
+	tenant, at := uuid.New(), time.Date(2026, 12, 1, 9, 59, 59, 0, time.UTC)
+	note := func(at time.Time, rules ...string) {
+		r.count(tenant, &keptRefusal{Event: Event{At: at, Channel: "push", Category: "news"}, Rules: rules})
+	}
+	note(at, "per-day", "night", "per-day")
+	note(at, "per-day")
+	if err := r.Flush(t.Context()); err == nil {
+		t.Error("the store was away")
+	}
+	note(at.Add(time.Second))
+	st.err = nil
+	for range 2 {
+		if err := r.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	of := func(hour int, rule string) push.RefusedCount {
+		return push.RefusedCount{Tenant: tenant, Hour: time.Date(2026, 12, 1, hour, 0, 0, 0, time.UTC), Channel: "push", Category: "news", Rule: rule}
+	}
+	want := map[push.RefusedCount]int{of(9, ""): 2, of(9, "per-day"): 2, of(9, "night"): 1, of(10, ""): 1}
+	if !reflect.DeepEqual(st.added, want) {
+		t.Errorf("%v, want %v", st.added, want)
+	}
+	var none *Refusals
+	none.count(tenant, &keptRefusal{})
+}
+
+// TestRefusals_Bounded: a tenant that thinks up categories takes no more memory than it may, and no other's.
+func TestRefusals_Bounded(t *testing.T) {
+	st := &refusedCounts{added: map[push.RefusedCount]int{}}
+	r := NewRefusals(st, slog.New(slog.DiscardHandler))
+	greedy, other := uuid.New(), uuid.New()
+	for range tenantRefused + 10 {
+		r.count(greedy, &keptRefusal{Event: Event{Category: uuid.NewString()}})
+	}
+	r.count(other, &keptRefusal{Event: Event{Category: "news"}})
+	if err := r.Flush(t.Context()); err != nil || len(st.added) != tenantRefused+1 || r.size != 0 {
+		t.Errorf("%d counts, want %d; %v", len(st.added), tenantRefused+1, err)
+	}
+}
