@@ -42,12 +42,8 @@ func (c *Client) PutAudience(ctx context.Context, id string, lines io.Reader, f 
 }
 
 // Preview renders the messages of the first lines, or of one recipient.
-func (c *Client) Preview(ctx context.Context, id, recipient string) (Preview, error) {
-	body := map[string]string{}
-	if recipient != "" {
-		body["recipient"] = recipient
-	}
-	return ask[Preview](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "preview"), body: body, repeat: true})
+func (c *Client) Preview(ctx context.Context, id, recipient string) (Previews, error) {
+	return ask[Previews](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "preview"), body: PreviewForm{Recipient: recipient}, repeat: true})
 }
 
 // StartCampaign starts a draft; once more does nothing more.

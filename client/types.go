@@ -132,6 +132,19 @@ const (
 	OperationStatusRunning  OperationStatus = "running"
 )
 
+// Defines values for OutcomeOutcome.
+const (
+	OutcomeOutcomeCanceled  OutcomeOutcome = "canceled"
+	OutcomeOutcomeExpired   OutcomeOutcome = "expired"
+	OutcomeOutcomeFailed    OutcomeOutcome = "failed"
+	OutcomeOutcomeInvalid   OutcomeOutcome = "invalid"
+	OutcomeOutcomeOptedOut  OutcomeOutcome = "opted_out"
+	OutcomeOutcomePending   OutcomeOutcome = "pending"
+	OutcomeOutcomeRefused   OutcomeOutcome = "refused"
+	OutcomeOutcomeScheduled OutcomeOutcome = "scheduled"
+	OutcomeOutcomeSent      OutcomeOutcome = "sent"
+)
+
 // Defines values for PatternOnConflict.
 const (
 	PatternOnConflictDefer  PatternOnConflict = "defer"
@@ -933,6 +946,9 @@ type NewPush struct {
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
+	// Template Every string in message is a template in Liquid, whose variables are recipient and to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
+	Template bool `json:"template,omitempty,omitzero"`
+
 	// TimeZone The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
@@ -942,6 +958,11 @@ type NewPush struct {
 	//
 	// Examples: +4512345678
 	To string `json:"to,omitempty,omitzero"`
+
+	// Variables What the templates of message know beside the attributes of the recipient. Only with template.
+	//
+	// Examples: {"first_name":"Aiko"}
+	Variables map[string]interface{} `json:"variables,omitempty,omitzero"`
 }
 
 // NewPushOnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
@@ -1179,6 +1200,38 @@ type OptOuts struct {
 	Channels   []string `json:"channels"`
 }
 
+// CampaignRecipient defines model for Outcome.
+type CampaignRecipient struct {
+	// Line Where it begins in the audience; the header of CSV is line 1.
+	Line    int64          `json:"line"`
+	Outcome OutcomeOutcome `json:"outcome"`
+
+	// Push The push, if one was booked.
+	Push string `json:"push"`
+
+	// Reason Why no push was booked, by the name of the problem that a submit would have got or as what is invalid; or why the push was not sent.
+	Reason string `json:"reason"`
+
+	// Recipient Empty: the recipient was erased.
+	Recipient string `json:"recipient"`
+
+	// Rules The rules, quiet hours or caps that have refused it.
+	Rules []string `json:"rules"`
+
+	// SendAt The push's send time; without a push, the one that was asked for.
+	SendAt time.Time `json:"send_at"`
+}
+
+// OutcomeOutcome defines model for Outcome.Outcome.
+type OutcomeOutcome string
+
+// CampaignRecipientsPage defines model for Outcomes.
+type CampaignRecipientsPage struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list. A page before the end may have fewer recipients than page_size, or none.
+	NextPageToken string              `json:"next_page_token"`
+	Recipients    []CampaignRecipient `json:"recipients"`
+}
+
 // OwnLimit defines model for OwnLimit.
 type OwnLimit struct {
 	Limit int64  `json:"limit"`
@@ -1203,7 +1256,9 @@ type Pattern struct {
 	Metadata     map[string]interface{} `json:"metadata,omitempty,omitzero"`
 	OnConflict   PatternOnConflict      `json:"on_conflict,omitempty,omitzero"`
 	Recipient    string                 `json:"recipient"`
+	Template     bool                   `json:"template,omitempty,omitzero"`
 	To           string                 `json:"to,omitempty,omitzero"`
+	Variables    map[string]interface{} `json:"variables,omitempty,omitzero"`
 }
 
 // PatternOnConflict defines model for Pattern.OnConflict.
@@ -1238,6 +1293,32 @@ type PolicyConflict struct {
 	// Rule The first rule, or quiet hours, that forbid it.
 	Rule   string    `json:"rule"`
 	SendAt time.Time `json:"send_at"`
+}
+
+// Preview defines model for Preview.
+type Preview struct {
+	// Error What makes the line invalid.
+	Error string `json:"error"`
+
+	// Line Where the line begins; the header is line 1.
+	Line int64 `json:"line"`
+
+	// Message null: there is an error.
+	Message   map[string]interface{} `json:"message"`
+	Recipient string                 `json:"recipient"`
+}
+
+// PreviewForm defines model for PreviewForm.
+type PreviewForm struct {
+	// Recipient Only the message of this recipient. Default: those of the first five lines.
+	//
+	// Examples: user-42
+	Recipient string `json:"recipient,omitempty,omitzero"`
+}
+
+// Previews defines model for Previews.
+type Previews struct {
+	Messages []Preview `json:"messages"`
 }
 
 // Progress defines model for Progress.
@@ -1358,10 +1439,18 @@ type PushPattern struct {
 	// Examples: user-42
 	Recipient string `json:"recipient"`
 
+	// Template Every string in message is a template in Liquid, whose variables are recipient and to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
+	Template bool `json:"template,omitempty,omitzero"`
+
 	// To The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.
 	//
 	// Examples: +4512345678
 	To string `json:"to,omitempty,omitzero"`
+
+	// Variables What the templates of message know beside the attributes of the recipient. Only with template.
+	//
+	// Examples: {"first_name":"Aiko"}
+	Variables map[string]interface{} `json:"variables,omitempty,omitzero"`
 }
 
 // PushPatternOnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
