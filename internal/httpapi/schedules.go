@@ -32,10 +32,11 @@ type scheduleView struct {
 	UpdatedAt string       `json:"updated_at" format:"date-time"`
 }
 
-// TransformSchema says that push can be null.
-func (*scheduleView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	pattern := s.Properties["push"]
-	s.Properties["push"] = &huma.Schema{OneOf: []*huma.Schema{{Ref: pattern.Ref}, {Enum: []any{nil}}}, Description: pattern.Description}
+// TransformSchema says that push can be null, which a reference can not say.
+func (*scheduleView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	pattern := *r.SchemaFromRef(s.Properties["push"].Ref)
+	pattern.Nullable, pattern.Description = true, s.Properties["push"].Description
+	s.Properties["push"] = &pattern
 	return s
 }
 
