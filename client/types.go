@@ -600,7 +600,7 @@ type TimelineEntry struct {
 	Push   string `json:"push"`
 	Reason string `json:"reason"`
 
-	// SendAt Of booked, the send time; of deferred, the new one; of refused, the one that was asked for.
+	// SendAt Of booked, the send time; of deferred, the new one, as far as it is known; of refused, the one that was asked for.
 	SendAt time.Time `json:"send_at"`
 }
 
@@ -850,22 +850,6 @@ type NewLimitAlgorithm string
 // NewLimitRefill For token_bucket only: how tokens return. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.
 type NewLimitRefill string
 
-// NewOptOuts defines model for NewOptOuts.
-type NewOptOuts struct {
-	// All Nothing at all.
-	All bool `json:"all,omitempty,omitzero"`
-
-	// Categories Nothing of these categories.
-	//
-	// Examples: ["marketing"]
-	Categories []string `json:"categories,omitempty,omitzero"`
-
-	// Channels Nothing through these channels.
-	//
-	// Examples: ["sms"]
-	Channels []string `json:"channels,omitempty,omitzero"`
-}
-
 // NewOwnLimit defines model for NewOwnLimit.
 type NewOwnLimit struct {
 	// Limit 0 blocks.
@@ -1018,14 +1002,43 @@ type NewRecipient struct {
 	// Examples: {"first_name":"Aiko","plan":"gold"}
 	Attributes map[string]interface{} `json:"attributes,omitempty,omitzero"`
 
+	// CreatedAt Ignored: what GET answers can be sent back.
+	CreatedAt interface{} `json:"created_at,omitempty,omitzero"`
+
 	// Limits In the place of the limits of these rules. One of a rule that there is not has no effect until there is.
-	Limits  []NewOwnLimit `json:"limits,omitempty,omitzero"`
-	OptOuts NewOptOuts    `json:"opt_outs,omitempty,omitzero"`
+	Limits []OwnLimit `json:"limits,omitempty,omitzero"`
+
+	// OptOuts What the recipient does not want to be sent.
+	OptOuts *NewOptOuts `json:"opt_outs,omitempty"`
+
+	// Recipient If it is given, that of the path.
+	//
+	// Examples: user-42
+	Recipient string `json:"recipient,omitempty,omitzero"`
 
 	// TimeZone An IANA name. Default: the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
+
+	// UpdatedAt Ignored, too.
+	UpdatedAt interface{} `json:"updated_at,omitempty,omitzero"`
+}
+
+// NewOptOuts What the recipient does not want to be sent.
+type NewOptOuts struct {
+	// All Nothing at all.
+	All bool `json:"all,omitempty,omitzero"`
+
+	// Categories Nothing of these categories.
+	//
+	// Examples: ["marketing"]
+	Categories []string `json:"categories,omitempty,omitzero"`
+
+	// Channels Nothing through these channels.
+	//
+	// Examples: ["sms"]
+	Channels []string `json:"channels,omitempty,omitzero"`
 }
 
 // NewRule defines model for NewRule.

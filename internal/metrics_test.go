@@ -50,6 +50,7 @@ func served(t *testing.T) (metrics []string) {
 		Backlog:    func(context.Context) (int, time.Duration, error) { return 0, 0, nil },
 		QueueSizes: func() (map[string]int, error) { return map[string]int{"pending": 0}, nil },
 		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
+		Campaigns:  func(context.Context) (map[string]int, error) { return map[string]int{"running": 0}, nil },
 		Postgres:   fine, Redis: fine,
 		Polling:    func() bool { return false },
 		Partitions: func(each func(string, time.Time, time.Time)) { each("pushes", time.Time{}, time.Time{}) },

@@ -52,7 +52,8 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	}
 	loops = []func(context.Context) error{
 		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
-		runner.Run, runsSweeper.Run, campaigns.Run, campaign.NewSweeper(a.store, a.log).Run, a.shadows.Run, a.refusals.Run, schedule.NewFolder(a.store, a.log).Run, schedule.NewRecounter(a.store, a.log).Run,
+		runner.Run, runsSweeper.Run, campaigns.Run, campaign.NewSweeper(a.store, a.log).Run, campaign.NewKeeper(a.store, a.log, a.cfg.Retention.Pushes).Run,
+		a.shadows.Run, a.refusals.Run, schedule.NewFolder(a.store, a.log).Run, schedule.NewRecounter(a.store, a.log).Run,
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)

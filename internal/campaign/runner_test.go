@@ -1,7 +1,9 @@
 package campaign_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -204,4 +206,85 @@ func TestService_Act_States(t *testing.T) {
 	if _, err := b.Act(t.Context(), b.tenant, past.ID, push.CampaignStart); err == nil || b.read(past).Status != push.CampaignDraft {
 		t.Errorf("a start in the past: %v", err)
 	}
+}
+
+// TestKeeper: the recipients of a campaign that ended long ago are removed, and its counts stay.
+func TestKeeper(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	w := b.worker()
+	c, fresh := b.draft(2500, campaign.Change{}), b.draft(3, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
+	for _, one := range []push.Campaign{c, fresh} {
+		b.act(one, push.CampaignStart)
+		b.until(w, one, push.CampaignRunning)
+		b.act(one, push.CampaignCancel)
+		b.until(w, one, push.CampaignCanceled)
+	}
+	b.exec(`UPDATE campaigns SET ended_at = ended_at - interval '2 hours' WHERE id = $1`, c.ID)
+	keeper := campaign.NewKeeper(b.store, quiet, time.Hour)
+	for full := true; full; {
+		var err error
+		if full, err = keeper.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM campaign_recipients`); n != 3 {
+		t.Errorf("%d recipients are kept", n)
+	}
+	c = b.read(c)
+	if b.adds(c); c.Progress.Canceled != 2500 {
+		t.Errorf("%+v", c.Progress)
+	}
+	if page, err := b.CampaignRecipients(t.Context(), b.tenant, c.ID, "", 0, 10); err != nil || len(page.Recipients) > 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// TestRunner_Two: two workers at once, of which one dies now and then, decide everybody once, also those that two campaigns have in
+// common; a start that is repeated changes nothing.
+func TestRunner_Two(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t, quota.Rule{Name: "hour", Limit: 1, Window: time.Hour})
+	all := []push.Campaign{b.draft(3000, campaign.Change{}), b.draft(2000, campaign.Change{})}
+	for _, c := range all {
+		b.act(c, push.CampaignStart)
+	}
+	var workers sync.WaitGroup
+	for n := range 2 {
+		workers.Go(func() {
+			ctx, w := t.Context(), b.worker()
+			for i := 0; b.going(all); i++ {
+				ctx, stop := context.WithCancel(ctx)
+				if n == 1 && i%3 == 0 { // it is cut off, wherever it is
+					time.AfterFunc(time.Duration(i%20)*time.Millisecond, stop)
+				}
+				_, err := w.Pass(ctx)
+				if stop(); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				b.act(all[0], push.CampaignStart)
+			}
+		})
+	}
+	workers.Wait()
+	var booked int64
+	for _, c := range all {
+		c = b.read(c)
+		b.adds(c)
+		b.once(c)
+		booked += c.Progress.Scheduled
+	}
+	if booked != 3000 {
+		t.Errorf("%d are booked, want each once", booked)
+	}
+}
+
+// going reports whether a campaign is being started.
+func (b *running) going(all []push.Campaign) bool {
+	for _, c := range all {
+		if b.read(c).Status == push.CampaignStarting {
+			return true
+		}
+	}
+	return false
 }

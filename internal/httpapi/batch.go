@@ -132,13 +132,19 @@ func (a *api) checkBatch(c *call, b *batchForm, bad *fieldErrors) error {
 		refused = refused || b.atomic && len(b.forms[i].list) > 0
 	}
 	bad.addAll("body", b.fieldErrors)
+	var incomplete []*form
 	for i := range b.forms {
-		f := &b.forms[i]
-		if refused || len(f.list) > 0 {
-			f.complete(a.validator(c))
+		if f := &b.forms[i]; refused || len(f.list) > 0 {
+			incomplete = append(incomplete, f)
 		}
+	}
+	validate := a.validator(c, incomplete...)
+	for _, f := range incomplete {
+		f.complete(validate)
+	}
+	for i := range b.forms {
 		if refused {
-			bad.addAll(place(i), f.fieldErrors)
+			bad.addAll(place(i), b.forms[i].fieldErrors)
 		}
 	}
 	return bad.err()

@@ -58,7 +58,7 @@ func (b *bundle) attempt(recipient string, f booking.Finish) booking.Claim {
 func TestErase_NoTrace(t *testing.T) {
 	b := setup(t)
 	const name, other = "person-to-forget", "person-to-keep"
-	marks := []string{name, "text-to-forget", "+4511111111", "meta-to-forget", "attr-to-forget", "request-to-forget", "provider-to-forget", "error-to-forget", "schedule-to-forget"}
+	marks := []string{name, "text-to-forget", "+4511111111", "meta-to-forget", "attr-to-forget", "request-to-forget", "provider-to-forget", "error-to-forget", "schedule-to-forget", "variable-to-forget"}
 	testenv.Forge(t, b.url)
 	testenv.Exec(t, b.url, `ALTER TABLE pushes DISABLE TRIGGER tell_changed`) // of what the test itself changes
 	hook := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/h"}`).must(t, 201).at(t, "id").(string)
@@ -78,6 +78,15 @@ func TestErase_NoTrace(t *testing.T) {
 	later := submit(name, `,"send_at":"`+b.in(3*time.Hour)+`"`, "k3")
 	far := submit(name, `,"send_at":"`+b.in(90*24*time.Hour)+`"`, "k4")
 	kept := b.send("POST", "/v1/pushes", pushBody(other, b.in(3*time.Hour), "")).must(t, 201).at(t, "id").(string)
+	drafted := b.campaignFor("recipient,to,first_name\n" + other + ",,Kept\n" + name + ",+4511111111,variable-to-forget\n")
+	started := b.campaignFor("recipient,to,first_name\n" + other + ",,Kept\n" + name + ",+4511111111,variable-to-forget\n")
+	b.send("POST", started+"/start", "").must(t, 202)
+	w := b.campaignWorker()
+	for range 5 {
+		if _, err := w.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for range 3 { // the cache knows the recipient
 		b.send("POST", "/v1/pushes", pushBody(name, b.in(3*time.Hour), "")).must(t, 409, "quota-exceeded")
 	}
@@ -88,7 +97,7 @@ func TestErase_NoTrace(t *testing.T) {
 	}
 
 	r := b.send("DELETE", "/v1/recipients/"+name, "").must(t, 200)
-	if r.at(t, "canceled") != float64(2) || r.at(t, "erased").(float64) < 7 {
+	if r.at(t, "canceled") != float64(3) || r.at(t, "erased").(float64) < 7 {
 		t.Error(r.text)
 	}
 	for _, mark := range marks {
@@ -99,13 +108,19 @@ func TestErase_NoTrace(t *testing.T) {
 	if r := b.send("DELETE", "/v1/recipients/"+name, "").must(t, 200); r.text != "{\"canceled\":0,\"erased\":0}\n" {
 		t.Error(r.text)
 	}
+	if p := b.send("GET", started, "").must(t, 200); p.at(t, "progress", "audience") != 2.0 || p.at(t, "progress", "canceled") != 1.0 || p.at(t, "progress", "scheduled") != 1.0 {
+		t.Error(p.text)
+	}
+	if r := b.send("GET", drafted+"/recipients", "").must(t, 200); strings.Count(r.text, `"recipient":""`) != 1 {
+		t.Error(r.text)
+	}
 	for _, id := range []string{sent, failed, later, far} {
 		b.send("GET", "/v1/pushes/"+id, "").must(t, 404, "not-found")
 		b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+b.in(time.Hour)+`"}`).must(t, 404, "not-found")
 		b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 404, "not-found")
 	}
 	b.send("GET", "/v1/recipients/"+name, "").must(t, 404, "not-found")
-	list := b.send("GET", "/v1/pushes", "").must(t, 200).at(t, "pushes").([]any)
+	list := b.send("GET", "/v1/pushes?until="+b.in(4*time.Hour)+"&from="+b.in(2*time.Hour), "").must(t, 200).at(t, "pushes").([]any)
 	if len(list) != 1 || list[0].(map[string]any)["id"] != kept {
 		t.Errorf("the list has %v", list)
 	}

@@ -29,9 +29,15 @@ func (f *form) read(r *reader, of *table[form]) {
 // validator finds what is wrong with a request beyond its form.
 type validator func(schedule.Request) invalid.FieldErrors
 
-// validator is that of a caller.
-func (a *api) validator(c *call) validator {
-	return func(r schedule.Request) invalid.FieldErrors { return a.svc.Validate(c.r.Context(), c.caller.Tenant, r) }
+// validator is that of a caller, for some forms.
+func (a *api) validator(c *call, forms ...*form) validator {
+	return a.svc.Validator(c.r.Context(), c.caller.Tenant, func(yield func(*schedule.Request) bool) {
+		for _, f := range forms {
+			if f.text != nil && !yield(&f.Request) {
+				return
+			}
+		}
+	})
 }
 
 // complete adds what the schedule finds wrong with the fields that could be read, to a form that is not submitted

@@ -12,21 +12,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/zone"
 )
 
 const importPath = recipientsPath + "/import"
 
-// The bounds of what an import stores at once: others who book for the same recipients wait so long.
-const (
-	importLines = 500
-	importBytes = 1 << 20
-)
 
 // importMemory is for what is stored at once, and for the answer.
-const importMemory = 6 << 20
+const importMemory = 8 << 20
 
 // importAnswerTime is for the answer, whatever time the import took.
 const importAnswerTime = time.Minute
@@ -44,7 +37,7 @@ type importView struct {
 // importFields are a line of NDJSON.
 var importFields = table[description]{schemaName: "RecipientLine", fields: append([]field[description]{
 	{"recipient", required, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "", "user-42"},
-}, descriptionFields.fields...)}
+}, descriptionFields...)}
 
 // memberOf names the members of a description.
 var memberOf = map[string]booking.Members{
@@ -57,11 +50,8 @@ type recipientImport struct {
 	*lineFile
 	c     *call
 	csv   *csvReader // nil: NDJSON
-	names []string   // of the columns
 
-	waiting []booking.Description // to be stored
-	at      map[string]int        // the place of a recipient in waiting
-	bytes   int
+	older, waiting portion // to be stored, in this order
 	importView
 }
 
@@ -79,7 +69,7 @@ func (a *api) importRecipients(c *call) error {
 	if err := c.reserve(importMemory); err != nil {
 		return err
 	}
-	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), at: map[string]int{}}
+	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), older: newPortion(), waiting: newPortion()}
 	if asCSV {
 		if err := x.readHeader(); err != nil {
 			return err
@@ -92,8 +82,10 @@ func (a *api) importRecipients(c *call) error {
 			return err
 		}
 	}
-	if err := x.store(); err != nil {
-		return err
+	for range 2 {
+		if err := x.store(); err != nil {
+			return err
+		}
 	}
 	x.Rows, x.Rejected, x.Errors = x.rows, x.rejected, x.faults
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
@@ -121,110 +113,9 @@ func (x *recipientImport) readHeader() error {
 	x.csv = &csvReader{}
 	if len(bad.list) == 0 {
 		x.csv.header(line, x.svc.Channels(), &bad)
-		x.names, _ = splitRecord(line, x.csv.comma)
-		for i := range x.names {
-			x.names[i] = strings.TrimSpace(x.names[i])
-		}
+		x.lines.comma, x.lines.whole = x.csv.comma, x.csv.whole
 	}
 	return bad.err()
-}
-
-// line reads a line, and stores what was read when that is enough.
-func (x *recipientImport) line() error {
-	var (
-		d     description
-		found fieldErrors
-	)
-	text, number, err := x.record(&found)
-	if err != nil {
-		return err
-	}
-	bulkhead.Yield()
-	switch {
-	case len(found.list) > 0:
-	case x.csv != nil:
-		x.csv.line(string(text), x.names, &d, &found)
-	default:
-		readImported(text, &d, &found)
-	}
-	switch {
-	case len(x.faults) < mostFaults:
-		x.checkDescription(d.Description, &found)
-	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(withoutZone(d.Description))) > 0: // nobody is told which zone is the nearest
-		found.add("", "is invalid", nil)
-	}
-	if len(found.list) > 0 {
-		x.reject(number, found)
-		return nil
-	}
-	return x.add(d.Description, len(text))
-}
-
-func withoutZone(d booking.Description) booking.Description {
-	d.TimeZone = ""
-	return d
-}
-
-// readImported reads a line of NDJSON.
-func readImported(text []byte, d *description, found *fieldErrors) {
-	readAgain(text, func(r *reader) {
-		importFields.read(r, d, found)
-		if r.end(); r.err != nil {
-			found.add("", r.err.Error(), nil)
-		}
-	})
-	d.Keep = booking.AllMembers
-	readAgain(text, func(r *reader) {
-		if r.peek() != '{' {
-			return
-		}
-		for name := range r.members {
-			d.Keep &^= memberOf[string(name)]
-			r.value()
-		}
-	})
-}
-
-// add puts a description among those that are stored next. Of a recipient who comes twice, the later one counts.
-func (x *recipientImport) add(d booking.Description, bytes int) error {
-	if i, twice := x.at[d.Recipient]; twice && x.waiting[i].Keep != d.Keep { // each says something of its own
-		if err := x.store(); err != nil {
-			return err
-		}
-	}
-	if i, twice := x.at[d.Recipient]; twice {
-		x.waiting[i] = d
-		x.Updated++
-	} else {
-		x.at[d.Recipient] = len(x.waiting)
-		x.waiting = append(x.waiting, d)
-	}
-	if x.bytes += bytes; len(x.waiting) < importLines && x.bytes < importBytes {
-		return nil
-	}
-	return x.store()
-}
-
-// store stores what waits for it, in one transaction that holds the locks of these recipients.
-func (x *recipientImport) store() error {
-	if len(x.waiting) == 0 {
-		return nil
-	}
-	described, err := x.svc.Describe(x.ctx, x.c.caller.Tenant, x.waiting)
-	if err != nil {
-		return err
-	}
-	for i := range described {
-		if described[i].Created {
-			x.Created++
-		} else {
-			x.Updated++
-		}
-		x.Canceled += described[i].Pushes
-	}
-	clear(x.at)
-	x.waiting, x.bytes = x.waiting[:0], 0
-	return nil
 }
 
 func (a *api) importRoutes(s *spec) []operation {
@@ -235,12 +126,12 @@ func (a *api) importRoutes(s *spec) []operation {
 		description: "Describes a recipient by each line of CSV with a header, or of NDJSON (an object with the recipient and the members of a description), of any number. " +
 			"What the header, or a line, does not name is left as it was; an empty cell clears. The columns are " + strings.NewReplacer("<", "`<", ">", ">`").Replace(importColumns) +
 			"; several channels or categories in a cell are separated by spaces, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. " +
-			"Good lines are kept whatever is wrong with others. Of a recipient who comes twice, the last line counts. The import can be repeated.",
+			"Good lines are kept whatever is wrong with others. Of a recipient who comes twice within 500 lines, the last line alone counts; of one who comes again later, what that line does not name stays as the earlier one said. The import can be repeated.",
 		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,time_zone,address.sms,attribute.plan\nuser-42,Asia/Tokyo,+819012345678,gold\n"`)},
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
 		status: http.StatusOK, answer: "What became of the lines.",
-		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lineFault{{4, "time_zone there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
+		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lineFault{{4, "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }

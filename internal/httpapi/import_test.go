@@ -98,11 +98,48 @@ func TestImport_LeavesTheRest(t *testing.T) {
 	b.send("PUT", "/v1/recipients/a", `{"time_zone":"UTC","opt_outs":{"all":true},"attributes":{"x":1},"limits":[{"rule":"r","limit":1}],"addresses":{"sms":"1"}}`).must(t, 201)
 	b.importCSV("recipient,time_zone\na,Asia/Tokyo\n").must(t, 200)
 	b.importCSV("recipient,opt_out_channels\na,sms\n").must(t, 200)
-	b.send("POST", "/v1/recipients/import", `{"recipient":"a","limits":[]}`+"\n"+`{"recipient":"a","addresses":{"push":"2"}}`, "Content-Type", "application/x-ndjson").must(t, 200)
+	ndjson := func(lines ...string) {
+		b.send("POST", "/v1/recipients/import", strings.Join(lines, "\n"), "Content-Type", "application/x-ndjson").must(t, 200)
+	}
+	ndjson(`{"recipient":"a","limits":[]}`)
+	ndjson(`{"recipient":"a","addresses":{"push":"2"}}`)
 	got := b.send("GET", "/v1/recipients/a", "").must(t, 200)
 	want := `"time_zone":"Asia/Tokyo","addresses":{"push":"2"},"opt_outs":{"all":true,"channels":["sms"],"categories":[]},"limits":[],"attributes":{"x":1}`
 	if !strings.Contains(got.text, want) {
 		t.Errorf("%s, want %s", got.text, want)
+	}
+}
+
+// TestImport_Twice: of an id that comes twice the last line alone counts: nothing that the earlier one says is stored, and what it
+// does not want is not canceled.
+func TestImport_Twice(t *testing.T) {
+	b := setup(t)
+	b.send("PUT", "/v1/recipients/a", `{"time_zone":"UTC","attributes":{"x":1}}`).must(t, 201)
+	id := b.send("POST", "/v1/pushes", pushBody("a", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
+	r := b.send("POST", "/v1/recipients/import", `{"recipient":"a","opt_outs":{"all":true},"time_zone":"Asia/Tokyo"}
+{"recipient":"b","limits":[{"rule":"r","limit":1}]}
+{"recipient":"a","addresses":{"push":"2"}}
+{"recipient":"b","attributes":{"y":2}}`, "Content-Type", "application/x-ndjson").must(t, 200)
+	if counts := fmt.Sprint(r.at(t, "rows"), r.at(t, "created"), r.at(t, "updated"), r.at(t, "rejected"), r.at(t, "canceled")); counts != "4 1 3 0 0" {
+		t.Errorf("%s: %s", counts, r.text)
+	}
+	var far []string // the two lines are in transactions of their own
+	for i := range importLines + 1 {
+		far = append(far, fmt.Sprintf(`{"recipient":"other-%d"}`, i))
+	}
+	far[importLines-1], far[importLines] = `{"recipient":"c","time_zone":"Asia/Tokyo"}`, `{"recipient":"c","limits":[]}`
+	b.send("POST", "/v1/recipients/import", strings.Join(far, "\n"), "Content-Type", "application/x-ndjson").must(t, 200)
+	for who, want := range map[string]string{
+		"c": `"time_zone":null`,
+		"a": `"time_zone":"UTC","addresses":{"push":"2"},"opt_outs":{"all":false,"channels":[],"categories":[]},"limits":[],"attributes":{"x":1}`,
+		"b": `"time_zone":null,"addresses":{},"opt_outs":{"all":false,"channels":[],"categories":[]},"limits":[],"attributes":{"y":2}`,
+	} {
+		if got := b.send("GET", "/v1/recipients/"+who, "").must(t, 200); !strings.Contains(got.text, want) {
+			t.Errorf("%s, want %s", got.text, want)
+		}
+	}
+	if p := b.send("GET", "/v1/pushes/"+id, "").must(t, 200); p.at(t, "status") != "scheduled" {
+		t.Error(p.text)
 	}
 }
 
@@ -127,6 +164,22 @@ func TestImport_NDJSON(t *testing.T) {
 	}
 	if p := b.send("GET", "/v1/pushes/"+id, "").must(t, 200); p.at(t, "status") != "canceled" {
 		t.Error(p.text)
+	}
+}
+
+// TestImport_ColumnsInFaults: what is wrong with a cell is told once, by the name of its column.
+func TestImport_ColumnsInFaults(t *testing.T) {
+	b := setup(t)
+	long := strings.Repeat("x", maxTo+1)
+	r := b.importCSV("recipient,address.sms,opt_out_channels,time_zone\na,"+long+",sms fax,Europe/Berln\n").must(t, 200)
+	message := r.at(t, "errors", 0, "message").(string)
+	for _, want := range []string{"address.sms: must have at most 512 bytes", "opt_out_channels: unknown channel", "time_zone: there is no time zone"} {
+		if strings.Count(message, want) != 1 {
+			t.Errorf("%s lacks %s", message, want)
+		}
+	}
+	if strings.Contains(message, "addresses") || strings.Contains(message, "opt_outs") {
+		t.Error(message)
 	}
 }
 

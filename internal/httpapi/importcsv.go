@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sendquota/sendquota/internal/booking"
 )
@@ -17,6 +18,7 @@ const importColumns = "recipient, time_zone, address.<channel>, opt_out_all, opt
 // csvReader reads recipients from lines of CSV.
 type csvReader struct {
 	comma   byte
+	names   []string // of the columns
 	columns []csvColumn
 	keep    booking.Members // that no column names
 }
@@ -44,7 +46,7 @@ func (x *csvReader) header(line string, channels []string, bad *fieldErrors) {
 			bad.add(item("body.header", i), "must not name a column twice", shown(name))
 		}
 		seen[name] = true
-		x.columns, x.keep = append(x.columns, column), x.keep&^named
+		x.names, x.columns, x.keep = append(x.names, name), append(x.columns, column), x.keep&^named
 	}
 	if !seen["recipient"] {
 		bad.add("body.header", "must have the column recipient; the columns are: "+importColumns, nil)
@@ -99,6 +101,17 @@ func csvColumnOf(name string, channels []string) (column csvColumn, of booking.M
 		return func(d *description, cell string) string { return csvAttribute(d, rest, cell) }, booking.Attributes, ""
 	}
 	return nil, 0, "unknown column; the columns are: " + importColumns
+}
+
+// columnOf is the name of the column that a member of a description comes from.
+func columnOf(member string) string {
+	if channel, ok := strings.CutPrefix(member, "addresses."); ok {
+		return "address." + channel
+	}
+	if strings.HasPrefix(member, "opt_outs.channels[") {
+		return "opt_out_channels"
+	}
+	return member
 }
 
 func csvRecipient(d *description, cell string) string {
@@ -184,8 +197,23 @@ func csvAttribute(d *description, name, cell string) string {
 	return ""
 }
 
+// whole reports whether several lines are a record: it has the cells of the header, and line breaks only where one means
+// something.
+func (x *csvReader) whole(record []byte) bool {
+	cells, err := splitRecord(string(record), x.comma)
+	if err != nil || len(cells) != len(x.columns) || !utf8.Valid(record) {
+		return false
+	}
+	for i, cell := range cells {
+		if !strings.HasPrefix(x.names[i], "attribute.") && !strings.HasPrefix(x.names[i], "opt_out_c") && strings.Contains(strings.TrimSpace(cell), "\n") {
+			return false
+		}
+	}
+	return true
+}
+
 // line reads a recipient.
-func (x *csvReader) line(text string, names []string, d *description, found *fieldErrors) {
+func (x *csvReader) line(text string, d *description, found *fieldErrors) {
 	cells, err := splitRecord(text, x.comma)
 	if err != nil {
 		found.add("", err.Error(), nil)
@@ -198,11 +226,11 @@ func (x *csvReader) line(text string, names []string, d *description, found *fie
 	d.Keep = x.keep
 	for i, column := range x.columns {
 		cell := strings.TrimSpace(cells[i])
-		if cell == "" && names[i] != "recipient" {
+		if cell == "" && x.names[i] != "recipient" {
 			continue
 		}
 		if wrong := column(d, cell); wrong != "" {
-			found.add(names[i], wrong, shown(cell))
+			found.add(x.names[i], wrong, shown(cell))
 		}
 	}
 }

@@ -6,26 +6,28 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"net/http"
-	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // maxImportLine is how many bytes a line of an import may have.
 const maxImportLine = 64 << 10
 
-// mostMended is after how many quotation marks that are not closed the lines behind them are read again. Each costs a copy of as
-// much as a line may have.
-const mostMended = 100
+// mostAgain is how many bytes are read again, more than were read once, because a record of several lines was none. After that a
+// record has one line, until as much was read once.
+const mostAgain = 8 << 20
 
-// lineReader reads the lines of a text of any length, in UTF-8, or in UTF-16 with a byte order mark.
+// lineReader reads the lines of a text of any length, in UTF-8, or in UTF-16 with a byte order mark. A record of CSV may have
+// several.
 type lineReader struct {
 	in     *bufio.Reader
-	quotes bool // a line goes on within quotation marks
-	next   int  // the number of the line that comes next
+	back   []byte // what comes before it: it is read again
+	quotes bool   // a line goes on within quotation marks
+	comma  byte   // what is between cells; 0: a comma, a semicolon or a tab
+	next   int    // the number of the line that comes next
 	buf    []byte
-	mended int
+
+	whole func(record []byte) bool // whether several lines are a record; nil: they are
+
+	read, again int // bytes
 }
 
 // newLineReader looks at the beginning of the text.
@@ -45,50 +47,71 @@ func newLineReader(in io.Reader, quotes bool) *lineReader {
 	return &lineReader{in: r, quotes: quotes, next: 1}
 }
 
-// line returns the next line without its end, the number of its beginning, and whether it is too long: then it is not whole, and
-// what follows is read from behind its end. The error is io.EOF at the end of the text. The line is valid until the next one.
+// line returns the next line, or record, without its end, the number of its beginning, and whether it is too long: then it is not
+// whole, and what follows is read from behind its end. Of lines that would be one record by their quotation marks, and are none,
+// it returns the first one alone, so that whatever is wrong with that one takes no other with it. The error is io.EOF at the end
+// of the text. The line is valid until the next one.
 func (l *lineReader) line() (text []byte, number int, long bool, err error) {
 	l.buf, number = l.buf[:0], l.next
-	cells := cellState{start: true}
+	cells, first := cellState{start: true, comma: l.comma}, 0 // where the first of several lines ends
 	for {
-		part, err := l.in.ReadSlice('\n')
-		full := errors.Is(err, bufio.ErrBufferFull)
-		if err != nil && !full && (!errors.Is(err, io.EOF) || len(part)+len(l.buf) == 0) {
+		part, err := l.part()
+		last := errors.Is(err, io.EOF)
+		if err != nil && (!last || len(part)+len(l.buf) == 0) {
 			return nil, number, false, err
 		}
-		over, before := len(l.buf)+len(part) > maxImportLine, cells.open
-		if cells.read(part); l.quotes && (over && before || cells.open && errors.Is(err, io.EOF)) && l.mend(part) { // the first line alone is at fault
-			l.next = number + 1
-			return bytes.TrimRight(l.buf, "\r\n"), number, false, nil
+		if long = long || len(l.buf)+len(part) > maxImportLine; long && first > 0 {
+			return l.only(first, part, number), number, false, nil
 		}
-		if long = long || over; !long {
+		if !long {
 			l.buf = append(l.buf, part...)
+			cells.read(part)
 		}
-		if full {
+		if !last && !bytes.HasSuffix(part, []byte("\n")) {
 			continue
 		}
 		l.next++
-		if l.quotes && !long && cells.open && err == nil {
+		switch open := l.quotes && !long && cells.open; {
+		case open && !last && (first > 0 || l.again <= l.read+mostAgain):
+			if first == 0 {
+				first = len(l.buf)
+			}
 			continue
+		case first > 0 && (open || l.whole != nil && !l.whole(bytes.TrimRight(l.buf, "\r\n"))):
+			return l.only(first, nil, number), number, false, nil
 		}
 		return bytes.TrimRight(l.buf, "\r\n"), number, long, nil
 	}
 }
 
-// mend leaves the first line in the buffer, if there are more, and has the others read again, with what follows them.
-func (l *lineReader) mend(follows []byte) bool {
-	end := bytes.IndexByte(l.buf, '\n') + 1
-	if end == 0 || l.mended == mostMended {
-		return false
+// part reads up to the end of a line, or less of it. The error is io.EOF with the last part of the text.
+func (l *lineReader) part() (text []byte, err error) {
+	if len(l.back) > 0 {
+		end := bytes.IndexByte(l.back, '\n') + 1
+		if end == 0 {
+			end = len(l.back)
+		}
+		text, l.back = l.back[:end], l.back[end:]
+		return text, nil
 	}
-	l.mended++
-	again := bytes.Clone(append(l.buf[end:len(l.buf):len(l.buf)], follows...))
-	l.in, l.buf = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(again), l.in), maxImportLine), l.buf[:end]
-	return true
+	text, err = l.in.ReadSlice('\n')
+	if l.read += len(text); errors.Is(err, bufio.ErrBufferFull) {
+		err = nil
+	}
+	return text, err
+}
+
+// only returns the first line of those in the buffer. The others are read again, with what follows them.
+func (l *lineReader) only(first int, follows []byte, number int) []byte {
+	l.back = bytes.Join([][]byte{l.buf[first:], follows, l.back}, nil)
+	l.again += len(l.back)
+	l.next = number + 1
+	return bytes.TrimRight(l.buf[:first], "\r\n")
 }
 
 // cellState is where in the cells of a line of CSV a reader is.
 type cellState struct {
+	comma byte // between cells; 0: any that may be
 	start bool // of a cell
 	open  bool // a quotation mark is
 	ended bool // one was closed just now, or is the first of two
@@ -102,87 +125,10 @@ func (c *cellState) read(text []byte) {
 		case b == '"' && c.start:
 			c.open, c.start = true, false
 		case c.open:
-		case b == ',' || b == ';' || b == '\t' || b == '\n':
+		case b == '\n' || b == c.comma || c.comma == 0 && (b == ',' || b == ';' || b == '\t'):
 			c.start, c.ended = true, false
 		case b != ' ':
 			c.start, c.ended = false, false
 		}
 	}
-}
-
-// utf16Reader turns UTF-16 into UTF-8.
-type utf16Reader struct {
-	in    *bufio.Reader
-	order binary.ByteOrder
-	left  []byte // that was turned, and not read
-	err   error
-}
-
-// Read reads UTF-8.
-func (u *utf16Reader) Read(p []byte) (int, error) {
-	for len(u.left) == 0 {
-		if u.err != nil {
-			return 0, u.err
-		}
-		u.fill()
-	}
-	n := copy(p, u.left)
-	u.left = u.left[n:]
-	return n, nil
-}
-
-// fill turns some more.
-func (u *utf16Reader) fill() {
-	u.left = u.left[:0]
-	for len(u.left) < 4<<10 && u.err == nil {
-		c, ok := u.unit()
-		if !ok {
-			return
-		}
-		if utf16.IsSurrogate(c) {
-			second, ok := u.unit()
-			if !ok {
-				second = utf8.RuneError
-			}
-			c = utf16.DecodeRune(c, second)
-		}
-		u.left = utf8.AppendRune(u.left, c)
-	}
-}
-
-// unit reads two bytes.
-func (u *utf16Reader) unit() (rune, bool) {
-	var two [2]byte
-	if _, u.err = io.ReadFull(u.in, two[:]); u.err != nil {
-		if errors.Is(u.err, io.ErrUnexpectedEOF) {
-			u.err = io.EOF
-		}
-		return 0, false
-	}
-	return rune(u.order.Uint16(two[:])), true
-}
-
-// A caller who sends a long body gets so much time at first, and so much more as it has sent, at a pace that is not the network's
-// fault alone.
-const (
-	firstBodyTime = 30 * time.Second
-	bytesASecond  = 16 << 10
-)
-
-// patientReader reads a body of any length. It bounds the time that it waits for it, not the time in between.
-type patientReader struct {
-	body    io.Reader
-	control *http.ResponseController
-	read    int64
-	waited  time.Duration
-}
-
-// Read reads from the body.
-func (p *patientReader) Read(b []byte) (int, error) {
-	began := time.Now()
-	allowed := firstBodyTime + time.Duration(p.read/bytesASecond)*time.Second - p.waited
-	_ = p.control.SetReadDeadline(began.Add(allowed)) // without deadlines there is no server, but a test
-	n, err := p.body.Read(b)
-	p.read, p.waited = p.read+int64(n), p.waited+time.Since(began)
-	return n, err
 }

@@ -32,6 +32,8 @@ func TestBody_NullMembers(t *testing.T) {
 		"create-schedule": `{"name":"n","cron":"@daily","time_zone":"UTC","campaign":null,"catch_up":"last","paused":true,"until":"LATER",
 			"push":{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 				"expires_at":"LATER","expires_after":"4h","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}}`,
+		"put-recipient": `{"recipient":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","time_zone":"UTC","addresses":{"push":"t"},"opt_outs":{"all":false,"channels":["push"],"categories":["c"]},
+			"limits":[{"rule":"r","limit":1}],"attributes":{"a":1},"created_at":"SOON","updated_at":"SOON"}`,
 		"create-campaign": `{"name":"n","channel":"push","category":"c","send_at":"SOON","spread":"30m","on_conflict":"defer","latest":"LATER","expires_after":"4h",
 			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,

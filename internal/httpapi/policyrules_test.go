@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -234,6 +235,23 @@ func TestPolicy_Forecast(t *testing.T) {
 		b.send("DELETE", "/v1/policy?apply=new_only", "").must(t, 200)
 		if op := b.send("GET", path, "").must(t, 200); op.at(t, "status") != "replaced" || op.at(t, "ended_at") == nil {
 			t.Errorf("operation: %s", op.text)
+		}
+	}
+}
+
+// TestRefusal_Reserved: a refusal counts the sends that others may have beside reserved places.
+func TestRefusal_Reserved(t *testing.T) {
+	b := setup(t)
+	for reserved, want := range []string{
+		"already has 2 sends within 24h0m0s", "already has 1 send, and 1 of the 2 places are reserved for another category,", "already has 0 sends, and 2 of the 2 places are reserved",
+	} {
+		who := fmt.Sprint("reserved-", reserved)
+		b.put(fmt.Sprintf(`{"rules":[{"name":"per-day","limit":2,"window":"24h"}],"categories":{"receipts":{"reserve":{"per-day":%d}}}}`, reserved))
+		for range 2 - reserved {
+			b.send("POST", "/v1/pushes", pushBody(who, b.in(time.Hour), "")).must(t, 201)
+		}
+		if r := b.send("POST", "/v1/pushes", pushBody(who, b.in(time.Hour), "")).must(t, 409, "quota-exceeded"); !strings.Contains(r.text, want) {
+			t.Errorf("%s lacks %s", r.text, want)
 		}
 	}
 }

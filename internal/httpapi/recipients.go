@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -87,10 +88,13 @@ func (a *api) describe(c *call) error {
 	)
 	c.noQuery(&bad)
 	who := c.recipientID(&bad)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { descriptionFields.read(r, &d, &found) }); err != nil {
+	if _, err := c.object(maxBody, &bad, func(r *reader) { recipientFields.read(r, &d, &found) }); err != nil {
 		return err
 	}
-	a.checkDescription(d.Description, &found)
+	if d.Recipient != "" && d.Recipient != who.ID {
+		found.add("recipient", "must be the recipient of the path, or be left out", shown(d.Recipient))
+	}
+	addFaults(a.svc.CheckDescription(d.Description), &found)
 	bad.addAll("body", found)
 	if err := bad.err(); err != nil {
 		return err
@@ -108,10 +112,10 @@ func (a *api) describe(c *call) error {
 	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes})
 }
 
-// checkDescription adds what is wrong with a description beyond its form, of the members whose form is right.
-func (a *api) checkDescription(d booking.Description, found *fieldErrors) {
+// addFaults adds what is wrong with a description beyond its form, of the members whose form is right.
+func addFaults(faults invalid.FieldErrors, found *fieldErrors) {
 	unread := *found
-	for _, one := range a.svc.CheckDescription(d) {
+	for _, one := range faults {
 		if !unread.has(one.Field) {
 			value := one.Value
 			if text, ok := value.(string); ok {
@@ -209,7 +213,7 @@ func (a *api) recipientRoutes(s *spec) []operation {
 		summary: "Describe a recipient",
 		description: "Replaces all that is known of a recipient. Nothing has to be known of one. Scheduled pushes that the recipient does not want are canceled in the " +
 			"same transaction, with the last_error opted-out; one that is being sent is canceled if it would be tried again.",
-		params: []*huma.Param{recipientID()}, body: descriptionFields.body(s, exampleDescriptionRequest()),
+		params: []*huma.Param{recipientID()}, body: recipientFields.body(s, exampleDescriptionRequest()),
 		status: http.StatusOK, answer: "The recipient was known before, and what was known is replaced.", example: exampleDescribed(),
 		finish: func(all map[string]*huma.Response) {
 			all["201"] = s.response("The recipient was not known before.", exampleDescribed())

@@ -39,6 +39,20 @@ func TestRecipients_Walk(t *testing.T) {
 		t.Error(text)
 	}
 
+	// What GET answers can be sent back, and null is nothing.
+	b.send("PUT", "/v1/recipients/aiko", got.text).must(t, 200)
+	if again := b.send("GET", "/v1/recipients/aiko", "").must(t, 200); fmt.Sprint(again.at(t, "opt_outs"), again.at(t, "created_at")) != fmt.Sprint(got.at(t, "opt_outs"), got.at(t, "created_at")) {
+		t.Error(again.text)
+	}
+	b.send("PUT", "/v1/recipients/bert", got.text).must(t, 422, "invalid-request")
+	b.send("PUT", "/v1/recipients/aiko", `{"time_zone":null,"addresses":null,"opt_outs":null,"limits":null,"attributes":null}`).must(t, 200)
+	got = b.send("GET", "/v1/recipients/aiko", "").must(t, 200)
+	if text := fmt.Sprint(got.at(t, "time_zone"), got.at(t, "addresses"), got.at(t, "limits"), got.at(t, "attributes"), got.at(t, "opt_outs")); text !=
+		"<nil> map[] [] map[] map[all:false categories:[] channels:[]]" {
+		t.Error(text)
+	}
+
+	b.send("PUT", "/v1/recipients/aiko", `{"opt_outs":{"all":true}}`).must(t, 200)
 	strange := "a/b c?ü"
 	b.send("PUT", "/v1/recipients/"+url.PathEscape(strange), `{}`).must(t, 201)
 	if got := b.send("GET", "/v1/recipients/"+url.PathEscape(strange), "").must(t, 200).at(t, "recipient"); got != strange {

@@ -125,7 +125,7 @@ func (a *api) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, 
 		return f.Change, nil, err
 	}
 	if f.push != nil {
-		f.push.complete(a.validator(c))
+		f.push.complete(a.validator(c, f.push))
 		found.addAll("push", f.push.fieldErrors)
 		f.Pattern = f.push.pattern()
 	}

@@ -49,7 +49,7 @@ func (a *api) readForm(c *call, of *table[form], bad *fieldErrors) (*form, []byt
 		return f, nil, err
 	}
 	if len(bad.list)+len(f.list) > 0 {
-		f.complete(a.validator(c))
+		f.complete(a.validator(c, f))
 		bad.addAll("body", f.fieldErrors)
 	}
 	return f, body, bad.err()

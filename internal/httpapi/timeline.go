@@ -26,7 +26,7 @@ type entryView struct {
 	Channel  string             `json:"channel"`
 	Category string             `json:"category"`
 	Campaign *string            `json:"campaign" format:"uuid" nullable:"true"`
-	SendAt   *string            `json:"send_at" format:"date-time" nullable:"true" doc:"Of booked, the send time; of deferred, the new one; of refused, the one that was asked for."`
+	SendAt   *string            `json:"send_at" format:"date-time" nullable:"true" doc:"Of booked, the send time; of deferred, the new one, as far as it is known; of refused, the one that was asked for."`
 	Reason   string             `json:"reason"`
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // kinds lists the kinds of a timeline's entries, when there are so many.
@@ -41,7 +43,7 @@ func TestTimeline(t *testing.T) {
 	b.send("POST", "/v1/pushes", pushBody("bert", b.in(0), "")).must(t, 201)
 	b.send("POST", "/v1/pushes?validate_only=true", pushBody("aiko", b.in(0), "")).must(t, 409, "quota-exceeded")
 	b.send("PUT", "/v1/recipients/aiko", `{"opt_outs":{"all":true}}`).must(t, 201)
-	b.send("POST", "/v1/pushes/batch", `{"pushes":[`+pushBody("aiko", b.in(time.Hour), "")+`]}`).must(t, 200)
+	b.send("POST", "/v1/pushes/batch", `{"pushes":[{"recipient":"aiko","message":{}}]}`).must(t, 200)
 
 	want := "booked attempt sent refused booked deferred canceled refused"
 	kinds, r := b.kinds("aiko", "", 8)
@@ -56,6 +58,11 @@ func TestTimeline(t *testing.T) {
 	for i, reason := range map[int]string{1: "delivered", 3: "no place: per-minute", 6: "opted-out", 7: "opted-out"} {
 		if entry(i)["reason"] != reason {
 			t.Errorf("%v, want the reason %s", entry(i), reason)
+		}
+	}
+	for i := range 8 { // also of a refusal that did not name its time
+		if named := entry(i)["send_at"] != nil; named != strings.Contains("booked deferred refused", entry(i)["kind"].(string)) {
+			t.Error(entry(i))
 		}
 	}
 	if entry(0)["category"] != "news" || entry(0)["channel"] != "push" || entry(3)["push"] != nil || entry(3)["campaign"] != nil {
@@ -89,4 +96,64 @@ func TestTimeline(t *testing.T) {
 	if kinds, _ := b.kinds("aiko", "", 0); kinds != "" {
 		t.Error(kinds)
 	}
+}
+
+// TestTimeline_Deferred: what was deferred is told also after it has ended: at its booking, because there was no place when it was
+// due, and because an attempt failed.
+func TestTimeline_Deferred(t *testing.T) {
+	b := setup(t, quota.Rule{Name: "per-second", Limit: 1, Window: time.Second})
+	delivered := booking.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
+	due := func(who string) { // a second after its send time
+		testenv.Exec(t, b.url, `UPDATE live SET next_at = send_at + interval '1 second' WHERE recipient_key = $1`, push.RecipientKey(b.tenant, who))
+		testenv.Exec(t, b.url, `UPDATE pushes SET next_at = send_at + interval '1 second' WHERE status = 'scheduled' AND recipient_key = $1`, push.RecipientKey(b.tenant, who))
+	}
+
+	// In the place of the second push is the first.
+	b.send("POST", "/v1/pushes", pushBody("booked", b.in(-5*time.Second), "")).must(t, 201)
+	moved := b.send("POST", "/v1/pushes", pushBody("booked", b.in(-5*time.Second), `,"on_conflict":"defer"`)).must(t, 201)
+	b.attempt("booked", delivered)
+	b.attempt("booked", delivered)
+
+	b.send("POST", "/v1/pushes", pushBody("gate", b.in(-10*time.Second), "")).must(t, 201)
+	b.attempt("gate", delivered)
+	late := b.send("POST", "/v1/pushes", pushBody("gate", b.in(-5*time.Second), "")).must(t, 201).at(t, "id").(string)
+	c, err := b.store.Claim(t.Context(), booking.ClaimOrder{
+		RecipientKey: push.RecipientKey(b.tenant, "gate"), Lease: time.Minute, Policy: quota.Policy{{Name: "per-hour", Limit: 1, Window: time.Hour}},
+	})
+	if err != nil || c.Outcome != booking.PutOff {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	next := b.send("GET", "/v1/pushes/"+late, "").must(t, 200).at(t, "next_attempt_at")
+
+	b.send("POST", "/v1/pushes", pushBody("retried", b.in(-5*time.Second), "")).must(t, 201)
+	for range 2 {
+		b.attempt("retried", booking.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Delay: time.Hour, Reason: "busy"}})
+		due("retried")
+	}
+	check := func(who, want string, deferrals ...any) {
+		t.Helper()
+		kinds, r := b.kinds(who, "", 0)
+		var of []any
+		for _, e := range r.at(t, "entries").([]any) {
+			if e := e.(map[string]any); e["kind"] == "deferred" {
+				of = append(of, e["send_at"], e["reason"])
+			}
+		}
+		if kinds != want || len(of) != len(deferrals) {
+			t.Fatalf("%s: %s, want %s: %s", who, kinds, want, r.text)
+		}
+		for i, want := range deferrals {
+			if want != any(true) && of[i] != want || of[i] == nil && want != nil {
+				t.Errorf("%s: %v, want %v", who, of[i], want)
+			}
+		}
+	}
+	check("gate", "booked attempt sent booked deferred", next, "no place when it was due")
+	check("retried", "booked attempt deferred attempt deferred", nil, "busy", true, "busy")
+	due("gate")
+	b.attempt("gate", delivered)
+	b.attempt("retried", delivered)
+	check("gate", "booked attempt sent booked deferred attempt sent", true, "no place when it was due")
+	check("retried", "booked attempt deferred attempt deferred attempt sent", nil, "busy", true, "busy")
+	check("booked", "booked booked deferred attempt sent attempt sent", moved.at(t, "send_at"), true)
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"strings"
+
 	"github.com/danielgtaylor/huma/v2"
 )
 
@@ -39,6 +41,10 @@ func (v value[T]) orNull(absent func(to *T)) value[T] {
 	describe, plain := v.describe, v
 	v.describe = func(s *spec) *huma.Schema {
 		schema := describe(s)
+		if ref := schema.Ref; ref != "" { // a name for it would say that it has a type
+			schema = new(*s.schemas.SchemaFromRef(ref))
+			delete(s.schemas.Map(), strings.TrimPrefix(ref, schemaPrefix))
+		}
 		schema.Type, schema.Enum = "", nil // its format is that of a string
 		return schema
 	}

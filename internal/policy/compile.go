@@ -55,7 +55,7 @@ type compiler struct {
 
 func (c *compiler) atMost(field string, n, most int) {
 	if n > most {
-		c.bad.Add(field, n, "must be at most %d", most)
+		c.bad.Add(field, nil, "must have at most %d members, has %d", most, n)
 	}
 }
 
@@ -212,8 +212,6 @@ func (c *compiler) reserves(d Document) {
 			switch {
 			case places < 0:
 				c.bad.Add(field, places, "must not be negative")
-			case r.Categories != nil && !slices.Contains(r.Categories, category):
-				c.bad.Add(field, places, "the rule does not count this category")
 			case r.Limit != nil && together[name] > *r.Limit:
 				c.bad.Add(field, places, "keeps, together with the categories before it, %d places of the rule's %d", together[name], *r.Limit)
 			}

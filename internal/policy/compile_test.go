@@ -69,7 +69,7 @@ func TestCompile_Faults(t *testing.T) {
 		"default_zone": "Mars/Olympus"
 	}`)
 	want := []string{
-		`default_zone: Mars/Olympus: there is no time zone "Mars/Olympus"; the nearest name is`,
+		`default_zone: Mars/Olympus: there is no time zone "Mars/Olympus"; give an IANA name`,
 		`rules[0].per: day: must not be given together with window`,
 		`rules[1].name: per-day: must be unique; rules[0] has it already`,
 		`rules[1].limit: -1: must be a whole number from 0 to 100000`,
@@ -89,7 +89,6 @@ func TestCompile_Faults(t *testing.T) {
 		`rules[7].zone: Europe/Berln: there is no time zone "Europe/Berln"; the nearest name is Europe/Berlin`,
 		`rules[8].week_start: someday: must be a day of the week`,
 		`rules[9].week_start: sunday: is only for rules with per: week`,
-		`categories.alerts.reserve.week: 1: the rule does not count this category`,
 		`categories.alerts.reserve.yearly: 1: there is no rule of this name`,
 		`categories.offers.reserve.month: 1: keeps, together with the categories before it, 3 places of the rule's 2`,
 		`categories.offers.reserve.rolling: -1: must not be negative`,
@@ -157,7 +156,7 @@ func TestCompile_TooMany(t *testing.T) {
 	}
 	d.Rules[0].Categories = slices.Repeat([]string{"news"}, policy.MaxScope+1)
 	_, err := d.Compile(nil)
-	want := "rules: 51: must be at most 50; quiet_hours: 21: must be at most 20; rules[0].categories: 65: must be at most 64"
+	want := "rules: must have at most 50 members, has 51; quiet_hours: must have at most 20 members, has 21; rules[0].categories: must have at most 64 members, has 65"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -221,6 +220,34 @@ func TestTerms_Contract(t *testing.T) {
 	}
 	if next, ok := terms.For(tokyo, news).Next(one, at("2026-12-01T23:00:00+09:00"), quota.Second); !ok || !next.Equal(at("2026-12-02T08:00:00+09:00")) {
 		t.Errorf("next: %s, %v", next, ok)
+	}
+}
+
+// TestTerms_ReserveOfUncounted: places may be kept for a category that the rule does not count. Others do not get them either.
+func TestTerms_ReserveOfUncounted(t *testing.T) {
+	t.Parallel()
+	terms, err := read(t, `{
+		"rules": [{"name": "news-day", "limit": 3, "window": "24h", "categories": ["news"]}],
+		"categories": {"alerts": {"reserve": {"news-day": 2}}}
+	}`).Compile(policytest.Channels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	news := quota.Kind{Category: "news"}
+	one := quota.NewTimeline([]quota.Booking{{At: noon, Kind: news}})
+	for _, row := range []struct {
+		kind quota.Kind
+		line quota.Timeline
+		want []string
+	}{
+		{news, quota.NewTimeline(nil), nil},
+		{news, one, []string{"news-day"}},
+		{quota.Kind{Category: "alerts"}, one, nil},
+	} {
+		if got := names(terms.For(policy.Person{}, row.kind).Violations(row.line, noon.Add(time.Hour))); !slices.Equal(got, row.want) {
+			t.Errorf("%v: %v, want %v", row.kind, got, row.want)
+		}
 	}
 }
 

@@ -135,7 +135,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 	in, unknown := zone.Load(p.TimeZone)
 	if unknown != nil {
 		in = time.UTC
-		if c.TimeZone != nil {
+		if c.TimeZone != nil || c.Cron != nil { // of one that was known, and is not any more, another is to be given
 			bad.Add("time_zone", p.TimeZone, "%v", unknown)
 		}
 	}
@@ -176,20 +176,19 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (p
 	if err != nil {
 		return old, err
 	}
-	var broken error
-	p, err := s.store.ChangeSchedule(ctx, tenant, id, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
+	return s.store.ChangeSchedule(ctx, tenant, id, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
 		var runs []push.Run
-		broken = nil
 		if c.moves() {
-			p, runs, broken = settle(p, now, s.cfg.Kept)
-			if again := broken == nil && !p.NextAt.IsZero() && !p.NextAt.After(now); again {
+			settled, past, err := settle(p, now, s.cfg.Kept)
+			if err == nil { // else it can not be read; the change may mend it
+				p, runs = settled, past
+			}
+			if again := err == nil && !p.NextAt.IsZero() && !p.NextAt.After(now); again {
 				return p, runs, true
 			}
 		}
-		p, broken = c.apply(p, now)
-		return p, runs, false
+		return c.apply(p, now), runs, false
 	})
-	return p, errors.Join(err, broken)
 }
 
 // moves reports whether the change can concern when a schedule happens.
@@ -197,8 +196,9 @@ func (c Change) moves() bool {
 	return c.Cron != nil || c.TimeZone != nil || c.Paused != nil || c.Until != nil
 }
 
-// apply changes a schedule of which nothing is due.
-func (c Change) apply(p push.Schedule, now time.Time) (push.Schedule, error) {
+// apply changes a schedule of which nothing is due. One that can still not be read is due at once: workers look at it again and
+// again.
+func (c Change) apply(p push.Schedule, now time.Time) push.Schedule {
 	n := c.on(p)
 	ended := p.NextAt.IsZero() && c.Until != nil
 	if ended || n.Cron != p.Cron || n.TimeZone != p.TimeZone {
@@ -208,16 +208,18 @@ func (c Change) apply(p push.Schedule, now time.Time) (push.Schedule, error) {
 		n = restart(n, now)
 	}
 	if !c.moves() {
-		return n, nil
+		return n
 	}
-	times, err := timetable(&n)
-	if err == nil {
+	if times, err := timetable(&n); err == nil {
 		n.NextAt = next(&n, times)
+	} else {
+		n.NextAt = now
 	}
-	return n, err
+	return n
 }
 
-// Next returns the next n times at which a schedule will happen, if it is not paused then, or fewer if it ends.
+// Next returns the next n times at which a schedule will happen, if it is not paused then, or fewer if it ends; none of one whose
+// zone is not known any more.
 func (s *Service) Next(ctx context.Context, tenant, id uuid.UUID, n int) ([]time.Time, error) {
 	p, err := s.store.Schedule(ctx, tenant, id)
 	if err != nil {
@@ -225,7 +227,7 @@ func (s *Service) Next(ctx context.Context, tenant, id uuid.UUID, n int) ([]time
 	}
 	times, err := timetable(&p)
 	if err != nil {
-		return nil, err
+		return nil, nil
 	}
 	after := s.now()
 	if p.Done.After(after) {

@@ -87,6 +87,33 @@ func TestChange_Times(t *testing.T) {
 	}
 }
 
+// TestChange_UnknownZone: a schedule whose zone is not known any more can be paused, and mended.
+func TestChange_UnknownZone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.create(recurring.Change{})
+	testenv.Exec(t, b.url, `UPDATE schedules SET time_zone = 'Mars/Olympus' WHERE id = $1`, [16]byte(p.ID))
+	b.age(p.ID, time.Hour)
+	b.pass()
+	if p = b.change(p, recurring.Change{Paused: new(true)}); !p.Paused || p.NextAt.IsZero() {
+		t.Errorf("%+v", p)
+	}
+	if next, err := b.Next(t.Context(), p.Tenant, p.ID, 3); err != nil || len(next) != 0 {
+		t.Errorf("%v, %v", next, err)
+	}
+	_, err := b.Change(t.Context(), p.Tenant, p.ID, recurring.Change{Cron: new("@hourly")})
+	if wrong, ok := errors.AsType[invalid.FieldErrors](err); !ok || len(wrong) != 1 || wrong[0].Field != "time_zone" {
+		t.Errorf("an expression without a zone: %v", err)
+	}
+	p = b.change(p, recurring.Change{TimeZone: new("Asia/Tokyo"), Paused: new(false)})
+	if p.TimeZone != "Asia/Tokyo" || p.Paused || !p.NextAt.After(time.Now()) {
+		t.Errorf("%+v", p)
+	}
+	b.age(p.ID, time.Minute)
+	b.pass()
+	b.want(p, "submitted")
+}
+
 // TestUntil_Exclusive: nothing is at the end, and a schedule that has ended stays.
 func TestUntil_Exclusive(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -38,16 +39,16 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	order := booking.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly}
 	order.Drafts = make([]booking.Draft, 0, len(members)) // they are large to copy
 	planned := make([]int, 0, len(members))
+	sendAt := make([]time.Time, len(members))
 	first := replay{Service: s, tenant: tenant, o: o}
 	faulty := false
-	known, err := s.standingsOf(ctx, tenant, members)
-	if err != nil {
-		return fmt.Errorf("read the zones of a batch: %w", err)
-	}
-	attributes, err := s.attributesOf(ctx, tenant, members)
-	if err != nil {
-		return fmt.Errorf("read the attributes of a batch: %w", err)
-	}
+	known := standingsOf(func(yield func(*Request) bool) {
+		for i := range members {
+			if members[i].Err == nil && !yield(&members[i].Request) {
+				return
+			}
+		}
+	})
 	for i := range members {
 		bulkhead.Yield()
 		m := &members[i]
@@ -55,7 +56,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
-		d, err := s.planRendered(ctx, tenant, m.Request, known, attributes)
+		d, err := s.planRendered(ctx, tenant, m.Request, known)
 		if err != nil {
 			m.Result, m.Err = first.answer(ctx, strconv.Itoa(i), err)
 			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {
@@ -67,7 +68,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		identify(&d.Push, o, strconv.Itoa(i))
 		d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
 		order.Drafts = append(order.Drafts, d)
-		planned = append(planned, i)
+		planned, sendAt[i] = append(planned, i), d.Push.SendAt
 	}
 	if len(planned) > 0 && !(atomic && faulty) {
 		if err := s.bookMembers(ctx, tenant, members, order, planned, o.Caps); err != nil {
@@ -84,7 +85,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	}
 	for i := range members {
 		s.observe(o, members[i].Err)
-		s.noteRefusal(tenant, members[i].Request, o, members[i].Err)
+		s.noteRefusal(tenant, members[i].Request, sendAt[i], o, members[i].Err)
 	}
 	return nil
 }

@@ -38,11 +38,11 @@ func reason(v quota.Violation, at time.Time) string {
 	case v.Rule.Limit == 0:
 		return fmt.Sprintf("may not be sent anything (rule %s has limit 0)", v.Rule.Name)
 	}
-	sends := "sends"
-	if v.Rule.Limit == 1 {
+	n, sends := max(0, v.Rule.Limit-v.Rule.Reserved), "sends"
+	if n == 1 {
 		sends = "send"
 	}
-	has := fmt.Sprintf("already has %d %s", max(0, v.Rule.Limit-v.Rule.Reserved), sends)
+	has := fmt.Sprintf("already has %d %s", n, sends)
 	if v.Rule.Reserved > 0 {
 		has += fmt.Sprintf(", and %d of the %d places are reserved for another category,", min(v.Rule.Reserved, v.Rule.Limit), v.Rule.Limit)
 	}

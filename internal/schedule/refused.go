@@ -35,12 +35,13 @@ type conflict struct {
 // keptConflicts is how many conflicts are kept of a refusal.
 const keptConflicts = 10
 
-// noteRefusal counts a push that was refused for its recipient's sake, and keeps it for the recipient. It does not wait.
-func (s *Service) noteRefusal(tenant uuid.UUID, r Request, o Options, err error) {
+// noteRefusal counts a push that was planned for a time and refused for its recipient's sake, and keeps it for the recipient. It does
+// not wait.
+func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o Options, err error) {
 	if err == nil || o.ValidateOnly {
 		return
 	}
-	of := keptRefusal{Event: Event{At: s.now().UTC(), Kind: Refused, Channel: cmp.Or(r.Channel, s.cfg.Channels[0]), Category: r.Category, SendAt: r.SendAt}}
+	of := keptRefusal{Event: Event{At: s.now().UTC(), Kind: Refused, Channel: cmp.Or(r.Channel, s.cfg.Channels[0]), Category: r.Category, SendAt: sendAt}}
 	if !of.because(err) {
 		return
 	}
@@ -59,7 +60,7 @@ func (k *keptRefusal) because(err error) bool {
 	)
 	switch {
 	case errors.As(err, &refusal):
-		k.Name, k.SendAt = "quiet-hours", refusal.SendAt
+		k.Name = "quiet-hours"
 		for _, v := range refusal.Violations {
 			if k.Rules = append(k.Rules, v.Rule.Name); !v.Rule.Quiet {
 				k.Name = "quota-exceeded"
@@ -70,7 +71,7 @@ func (k *keptRefusal) because(err error) bool {
 				}
 			}
 		}
-		k.Reason = noPlace(k.Rules)
+		k.Reason = refusedBy(k.Rules)
 	case errors.As(err, &unwanted):
 		k.Name, k.Reason = booking.OptedOutReason, booking.OptedOutReason
 	case errors.As(err, &capped):

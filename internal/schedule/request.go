@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -48,30 +49,33 @@ func (s *Service) clock(r *Request) time.Time {
 	return r.Now.UTC()
 }
 
-// Validate says all that Submit would find wrong with a request before it reads or books anything. Callers that found
-// other errors report them together with these.
-func (s *Service) Validate(ctx context.Context, tenant uuid.UUID, r Request) invalid.FieldErrors {
-	var bad invalid.FieldErrors
-	_, err := s.plan(ctx, tenant, r)
-	errors.As(err, &bad)
-	return bad
+// Validator returns what says all that Submit would find wrong with one of some requests before it reads or books anything. Callers
+// that found other errors report them together with these. What it has to know of recipients it reads for all of them at once.
+func (s *Service) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[*Request]) func(Request) invalid.FieldErrors {
+	known := standingsOf(all)
+	return func(r Request) invalid.FieldErrors {
+		var bad invalid.FieldErrors
+		_, err := s.planRendered(ctx, tenant, r, known)
+		errors.As(err, &bad)
+		return bad
+	}
 }
 
 // Draft turns a request for a recipient, of whom this is known, into what is to be booked. Its errors are
 // [invalid.FieldErrors]: it reads nothing.
 func (s *Service) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
-	return s.planFor(context.Background(), tenant, r, s.cfg.Check, standings{r.Recipient: of})
+	return s.planFor(context.Background(), tenant, r, s.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
 }
 
 // plan turns a request into a draft, or says all that is wrong with it.
 func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
-	return s.planRendered(ctx, tenant, r, nil, nil)
+	return s.planRendered(ctx, tenant, r, nil)
 }
 
 // planFor is plan, for what is no template, with another check of what the provider would refuse, or nil, and with what is known of
 // recipients.
 func (s *Service) planFor(
-	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known standings,
+	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known *standings,
 ) (d booking.Draft, err error) {
 	now := s.clock(&r)
 	var bad invalid.FieldErrors
@@ -109,11 +113,9 @@ func (s *Service) planFor(
 		}
 	}
 	if len(bad) > 0 && len(noAddress) > 0 { // all that is wrong is said at once; if nothing else is, the decider looks
-		of, read := known[r.Recipient]
-		if !read {
-			if of, err = s.store.Standing(ctx, d.Recipient(), s.cfg.Policy); err != nil {
-				return d, err
-			}
+		of, err := s.standing(ctx, d.Recipient(), known)
+		if err != nil {
+			return d, err
 		}
 		if of.Person.Addresses[p.Channel] == "" {
 			bad = append(noAddress, bad...)

@@ -36,17 +36,21 @@ type Result struct {
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
 // be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
-	res, err := s.submit(ctx, tenant, r, o)
+	d, err := s.plan(ctx, tenant, r)
+	if err != nil {
+		res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
+		s.observe(o, err)
+		return res, err
+	}
+	planned := d.Push.SendAt
+	res, err := s.submit(ctx, tenant, r, d, o)
 	s.observe(o, err)
-	s.noteRefusal(tenant, r, o, err)
+	s.noteRefusal(tenant, r, planned, o, err)
 	return res, err
 }
 
-func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
-	d, err := s.plan(ctx, tenant, r)
-	if err != nil {
-		return (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
-	}
+// submit books a draft.
+func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d booking.Draft, o Options) (Result, error) {
 	identify(&d.Push, o, "")
 	d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
 	who := d.Recipient()

@@ -15,24 +15,21 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// attributes are what tenants keep about recipients, by their ids, as they were read for a batch; nil: they were not read.
-type attributes map[string]json.RawMessage
-
 // planRendered is planFor, with the message that the templates of a request make.
-func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request, known standings, of attributes) (d booking.Draft, err error) {
+func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (d booking.Draft, err error) {
 	if !r.Template {
 		return s.planFor(ctx, tenant, r, s.cfg.Check, known)
 	}
-	if of == nil {
-		if of, err = s.store.Attributes(ctx, tenant, []string{r.Recipient}); err != nil {
-			return d, fmt.Errorf("read attributes: %w", err)
-		}
+	of, err := s.attributes(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
+	if err != nil {
+		return d, fmt.Errorf("read attributes: %w", err)
 	}
 	var wrong invalid.FieldErrors
 	err = s.cfg.Computing.Do(ctx, tenant, func() error {
-		r.Message, wrong = rendered(&r, of[r.Recipient])
+		r.Message, wrong = rendered(&r, of)
 		return nil
 	})
 	if err != nil {
@@ -80,19 +77,26 @@ func rendered(r *Request, stored json.RawMessage) (json.RawMessage, invalid.Fiel
 	return message, nil
 }
 
-// attributesOf reads once for a batch what the templates of its members need.
-func (s *Service) attributesOf(ctx context.Context, tenant uuid.UUID, members []Member) (attributes, error) {
-	var ids []string
-	seen := map[string]bool{}
-	for i := range members {
-		if r := &members[i].Request; r.Template && members[i].Err == nil && !seen[r.Recipient] {
-			ids, seen[r.Recipient] = append(ids, r.Recipient), true
+// attributes returns what the tenant keeps about a recipient. Those of the recipients of a batch are read when the first is asked
+// about, all in one question.
+func (s *Service) attributes(ctx context.Context, who quota.Recipient, known *standings) (json.RawMessage, error) {
+	ids := []string{who.ID}
+	if known != nil {
+		if of, read := known.attributes[who.ID]; read {
+			return of, nil
+		}
+		ids = append(ids, known.rendered...)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	found, err := s.store.Attributes(ctx, who.Tenant, ids)
+	if err == nil && known != nil {
+		known.attributes = make(map[string]json.RawMessage, len(ids))
+		for _, id := range ids {
+			known.attributes[id] = found[id]
 		}
 	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return s.store.Attributes(ctx, tenant, ids)
+	return found[who.ID], err
 }
 
 // ofMessage tells of a fault of the message.

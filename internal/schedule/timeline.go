@@ -58,11 +58,21 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 			events = append(events, e)
 		}
 	}
+	of := make(map[uuid.UUID]*booking.Past, len(pushes))
 	for i := range pushes {
 		pastOf(&pushes[i], add)
+		of[pushes[i].ID] = &pushes[i]
 	}
 	for _, a := range attempts {
-		add(Event{At: a.StartedAt, Kind: Attempt, Push: a.Push, Campaign: a.Campaign, Channel: a.Channel, Category: a.Category, Reason: cmp.Or(a.Error, string(a.Outcome))})
+		e := Event{At: a.StartedAt, Kind: Attempt, Push: a.Push, Campaign: a.Campaign, Channel: a.Channel, Category: a.Category, Reason: cmp.Or(a.Error, string(a.Outcome))}
+		add(e)
+		if p := of[a.Push]; p != nil && a.Outcome != push.Delivered && a.Attempt <= lastWait(p) { // it was to be tried again
+			e.At, e.Kind = a.EndedAt, Deferred
+			if a.Attempt == lastWait(p) && p.NextAt.After(p.SendAt) {
+				e.SendAt = p.NextAt
+			}
+			add(e)
+		}
 	}
 	for _, one := range s.kept(ctx, r) {
 		add(one.Event)
@@ -84,15 +94,18 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 func eventOf(r *push.RefusalRecord) Event {
 	reason := r.Reason
 	if len(r.Rules) > 0 {
-		reason = noPlace(r.Rules)
+		reason = refusedBy(r.Rules)
 	}
 	return Event{At: r.At, Kind: Refused, Campaign: r.Campaign, Channel: r.Channel, Category: r.Category, SendAt: r.RequestedSendAt, Reason: reason}
 }
 
-// noPlace says which rules have refused.
-func noPlace(rules []string) string { return "no place: " + strings.Join(rules, ", ") }
+// refusedBy says which rules have refused.
+func refusedBy(rules []string) string { return "no place: " + strings.Join(rules, ", ") }
 
-// pastOf tells what has happened to a push, but for the attempts that have ended.
+// noPlace is the reason of what waited because its recipient had no place when it was due.
+const noPlace = "no place when it was due"
+
+// pastOf tells what has happened to a push, but for the attempts that have ended, and what followed from them.
 func pastOf(p *booking.Past, add func(Event)) {
 	of := Event{Push: p.ID, Campaign: p.Campaign, Channel: p.Channel, Category: p.Category}
 	tell := func(at time.Time, kind EventKind, sendAt time.Time, reason string) {
@@ -100,20 +113,42 @@ func pastOf(p *booking.Past, add func(Event)) {
 		e.At, e.Kind, e.SendAt, e.Reason = at, kind, sendAt, reason
 		add(e)
 	}
+	ended, waited := p.Status != push.Scheduled, p.NextAt.After(p.SendAt)
 	tell(p.CreatedAt, Booked, p.SendAt, "")
 	if p.SendAt.After(p.RequestedSendAt) {
-		tell(p.CreatedAt, Deferred, p.SendAt, "it was asked for at "+stamp(p.RequestedSendAt))
+		at := p.CreatedAt
+		if !ended && !waited && p.Attempts == 0 { // a later change is a move
+			at = p.UpdatedAt
+		}
+		tell(at, Deferred, p.SendAt, "it was asked for at "+stamp(p.RequestedSendAt))
+	}
+	if waited && lastWait(p) == 0 {
+		at := p.UpdatedAt
+		if ended { // since then it has changed; it was due at its send time
+			at = later(p.CreatedAt, p.SendAt)
+		}
+		tell(at, Deferred, p.NextAt, noPlace)
 	}
 	if !p.Started.IsZero() {
 		tell(p.Started, Attempt, time.Time{}, "")
-		return
 	}
-	switch p.Status {
-	case push.Scheduled:
-		if p.NextAt.After(p.SendAt) {
-			tell(p.UpdatedAt, Deferred, p.NextAt, p.LastError)
-		}
-	case push.Sent, push.Failed, push.Canceled, push.Expired:
+	if ended {
 		tell(p.UpdatedAt, EventKind(p.Status), time.Time{}, p.LastError)
 	}
+}
+
+// later returns the later one of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// lastWait returns the attempt after which a push waited for the last time; 0: after none.
+func lastWait(p *booking.Past) int {
+	if p.Attempts > 0 && (p.Status == push.Sent || p.Status == push.Failed) {
+		return p.Attempts - 1 // it has ended with the last one
+	}
+	return p.Attempts
 }

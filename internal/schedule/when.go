@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -45,7 +43,7 @@ func (w When) written() string {
 
 // when returns the send time that a caller wants for a recipient, or says what is wrong with it. A zone that changes later moves
 // nothing.
-func (s *Service) when(ctx context.Context, w When, who quota.Recipient, known standings, now time.Time, bad *invalid.FieldErrors) (time.Time, error) {
+func (s *Service) when(ctx context.Context, w When, who quota.Recipient, known *standings, now time.Time, bad *invalid.FieldErrors) (time.Time, error) {
 	if w.LocalTime.IsZero() {
 		return s.sendTime(w.SendAt, w, now, bad), nil
 	}
@@ -62,16 +60,13 @@ func (s *Service) when(ctx context.Context, w When, who quota.Recipient, known s
 
 // zone returns the zone with a name; without one, that of the recipient, or the default of the terms. An error is a
 // [*zone.UnknownError], or that of the store.
-func (s *Service) zone(ctx context.Context, name string, who quota.Recipient, known standings) (*time.Location, error) {
+func (s *Service) zone(ctx context.Context, name string, who quota.Recipient, known *standings) (*time.Location, error) {
 	if name != "" {
 		return zone.Load(name)
 	}
-	of, ok := known[who.ID]
-	if !ok {
-		var err error
-		if of, err = s.store.Standing(ctx, who, s.cfg.Policy); err != nil {
-			return nil, err
-		}
+	of, err := s.standing(ctx, who, known)
+	if err != nil {
+		return nil, err
 	}
 	return zoneOf(of), nil
 }
@@ -85,29 +80,6 @@ func zoneOf(of booking.Standing) *time.Location {
 		return terms.DefaultZone()
 	}
 	return time.UTC
-}
-
-// standings are what was read of the recipients of a batch, by their ids.
-type standings map[string]booking.Standing
-
-// standingsOf reads once for a batch what the local times of its members need.
-func (s *Service) standingsOf(ctx context.Context, tenant uuid.UUID, members []Member) (standings, error) {
-	ids := make([]string, 0, len(members))
-	read := standings{}
-	for i := range members {
-		r := &members[i].Request
-		if _, known := read[r.Recipient]; !known && members[i].Err == nil && !r.LocalTime.IsZero() && r.TimeZone == "" {
-			ids, read[r.Recipient] = append(ids, r.Recipient), booking.Standing{}
-		}
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	terms, people, err := s.store.Standings(ctx, tenant, ids, s.cfg.Policy)
-	for _, id := range ids {
-		read[id] = booking.Standing{Terms: terms, Person: people[id]}
-	}
-	return read, err
 }
 
 // sendTime rounds a send time up to a second. A push without one is due in the running second, at once.

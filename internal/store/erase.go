@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,9 +51,17 @@ const (
 		SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($9::smallint[]) AND recipient_key = $1 AND freed = $5 AND (send_at, id) > ($6, $7) ORDER BY send_at, id LIMIT $8
 	) p`
 
+	// sinceSQL finds the pushes that bear the recipient's id when the others are erased: those of one who came back. It says when it
+	// looked.
+	sinceSQL = `
+	SELECT statement_timestamp(), ARRAY(SELECT p.id FROM (
+		SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($4::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
+		OFFSET 0 -- keeps the next line from choosing another index
+	) p WHERE p.tenant_id = $2 AND p.recipient = $3)`
+
 	eraseSendsSQL = `
 	UPDATE {sends} s SET recipient = '', provider_message_id = '', error = CASE WHEN error = '' THEN '' ELSE ` + erasedReason + ` END
-	WHERE {s.shard} = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3`
+	WHERE {s.shard} = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3 AND started_at <= $5 AND push_id <> ALL ($6::uuid[])`
 
 	// eraseEventsSQL leaves of the events of pushes what they are and which push they are about.
 	eraseEventsSQL = `
@@ -72,20 +79,44 @@ type erasure struct {
 	key    int64
 	shards []int16
 	until  time.Time // what was booked later is of a recipient who came back
+
+	looked time.Time  // attempts that began later are of such pushes, or bear no id
+	later  [][16]byte // such pushes
+
 	booking.Erased
 }
 
 // Erase forgets a recipient: what waits is canceled, and what was said of the recipient leaves every table. Attempts under way
-// end as they will. It goes in small steps; if it fails, it can be called again, and goes on.
+// end as they will. It goes in small steps; if it fails, it can be called again, and goes on. What is booked for the same id once
+// the first step is done stays.
 func (s *Store) Erase(ctx context.Context, who quota.Recipient) (booking.Erased, error) {
-	key := push.RecipientKey(who.Tenant, who.ID)
-	e := &erasure{Store: s, who: who, key: key, shards: shardsOf(key)}
-	for _, step := range []func(context.Context) error{e.schedules, e.description, e.waiting, e.pushes, e.waiting, e.sends} {
+	e := s.newErasure(who)
+	for _, step := range e.steps() {
 		if err := step(ctx); err != nil {
 			return e.Erased, err
 		}
 	}
 	return e.Erased, nil
+}
+
+func (s *Store) newErasure(who quota.Recipient) *erasure {
+	key := push.RecipientKey(who.Tenant, who.ID)
+	return &erasure{Store: s, who: who, key: key, shards: shardsOf(key)}
+}
+
+// steps are those of an erasure, in their order. What waited for an attempt under way is looked for again.
+func (e *erasure) steps() []func(context.Context) error {
+	return []func(context.Context) error{e.begin, e.waiting, e.pushes, e.waiting, e.since, e.sends}
+}
+
+// begin deletes what was said of the recipient. What is booked later is of one who comes back.
+func (e *erasure) begin(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.description} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // schedules deletes those that are for the recipient. It waits for occurrences that are submitted now, and takes no lock of the
@@ -127,7 +158,7 @@ func (e *erasure) waiting(ctx context.Context) error {
 	var last push.Position
 	for done := false; !done; {
 		var (
-			canceled []time.Time
+			canceled []liveRow
 			events   int
 			next     push.Position
 		)
@@ -156,13 +187,12 @@ func (e *erasure) waiting(ctx context.Context) error {
 				return err
 			}
 			done = n < erasedAtOnce
-			_, err := e.cancelSome(ctx, c, eraseWaitingSQL, now, found, func(recipient string, _ quota.Kind) bool { return recipient == e.who.ID }, func(_ string, l liveRow) {
-				canceled = append(canceled, l.sendAt)
-			})
+			_, err := e.cancelSome(ctx, c, eraseWaitingSQL, now, found, func(p waits) bool { return p.recipient == e.who.ID && !p.createdAt.After(e.until) },
+				func(_ string, l liveRow) { canceled = append(canceled, l) })
 			if err != nil {
 				return err
 			}
-			if events, err = e.events(ctx, c, found, now); err != nil {
+			if events, err = e.events(ctx, c, canceled, now); err != nil {
 				return err
 			}
 			_, err = c.Exec(ctx, `commit`)
@@ -171,8 +201,8 @@ func (e *erasure) waiting(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, at := range canceled {
-			e.Canceled.Cancel(at)
+		for _, l := range canceled {
+			e.Canceled.Cancel(l.sendAt)
 		}
 		e.Rows += len(canceled) + events
 		last = next
@@ -191,111 +221,6 @@ func (e *erasure) events(ctx context.Context, c *pgxpool.Conn, of []liveRow, now
 	}
 	tag, err := c.Exec(ctx, eraseEventsSQL+` AND d.created_at < $3`, [16]byte(e.who.Tenant), ids, now)
 	return int(tag.RowsAffected()), err
-}
-
-// pushes erases the pushes that do not wait.
-func (e *erasure) pushes(ctx context.Context) error {
-	tables := []string{weeksOfPushes.parent}
-	if p := e.layouts.pushes(); p.others == 0 {
-		tables = p.between(time.Time{}, booking.EndOfTime)
-	}
-	for _, table := range tables {
-		for _, freed := range []bool{false, true} {
-			if err := e.pushesIn(ctx, table, freed); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error {
-	var last push.Position
-	for done := false; !done; {
-		var (
-			rows int
-			next push.Position
-		)
-		err := e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-			rows, next = 0, last
-			found, n, err := e.theirs(ctx, c, table, freed, &next)
-			if done = n < erasedAtOnce; err != nil || len(found) == 0 {
-				return err
-			}
-			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-				ids := make([][16]byte, len(found))
-				for i, l := range found {
-					ids[i] = l.id
-				}
-				tag, err := tx.Exec(ctx, in(eraseSQL, "{pushes}", table), ids, e.shards)
-				if err != nil {
-					return err
-				}
-				events, err := e.events(ctx, c, found, booking.EndOfTime)
-				rows = int(tag.RowsAffected()) + events
-				return err
-			})
-		})
-		if err != nil {
-			return err
-		}
-		e.Rows += rows
-		last = next
-	}
-	return nil
-}
-
-// theirs finds pushes of the recipient behind a position, which it moves. It returns how many rows it has looked at, too.
-func (e *erasure) theirs(ctx context.Context, c *pgxpool.Conn, table string, freed bool, after *push.Position) (found []liveRow, n int, err error) {
-	rows, _ := c.Query(ctx, in(theirsSQL, "{pushes}", table),
-		e.key, [16]byte(e.who.Tenant), e.who.ID, e.until, freed, after.SendAt, [16]byte(after.ID), erasedAtOnce, e.shards)
-	var (
-		l     liveRow
-		their bool
-	)
-	_, err = pgx.ForEachRow(rows, []any{&l.sendAt, (*[16]byte)(&l.id), &their}, func() error {
-		if n, *after = n+1, (push.Position{SendAt: l.sendAt, ID: l.id}); their {
-			found = append(found, l)
-		}
-		return nil
-	})
-	return found, n, err
-}
-
-// sendsAtOnce is of how many days one exchange erases the attempts.
-const sendsAtOnce = 16
-
-// sends erases the attempts.
-func (e *erasure) sends(ctx context.Context) error {
-	tables := []string{daysOfSends.parent}
-	if s := e.layouts.sends(); s.others == 0 {
-		tables = s.between(time.Time{}, time.Now().Add(clockGap))
-	}
-	for some := range slices.Chunk(tables, sendsAtOnce) {
-		rows := 0
-		err := e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-			rows = 0
-			b := &pgx.Batch{}
-			for _, table := range some {
-				b.Queue(in(eraseSendsSQL, "{sends}", table), e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards)
-			}
-			res := c.SendBatch(ctx, b)
-			for range some {
-				tag, err := res.Exec()
-				if err != nil {
-					_ = res.Close()
-					return err
-				}
-				rows += int(tag.RowsAffected())
-			}
-			return res.Close()
-		})
-		if err != nil {
-			return err
-		}
-		e.Rows += rows
-	}
-	return nil
 }
 
 // erased reports whether a push is of a recipient who was erased.

@@ -1,5 +1,26 @@
 package store
 
+import (
+	"context"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// EraseSlowly is Erase, with something that happens between two steps.
+func (s *Store) EraseSlowly(ctx context.Context, who quota.Recipient, between func()) (booking.Erased, error) {
+	e := s.newErasure(who)
+	for i, step := range e.steps() {
+		if i > 0 {
+			between()
+		}
+		if err := step(ctx); err != nil {
+			return e.Erased, err
+		}
+	}
+	return e.Erased, nil
+}
+
 // CutAt has chunks begin at these keys, in ascending order, and reach as far as the next one.
 func (p *AuditPass) CutAt(keys []int64) {
 	p.cuts, p.state.Walk.Step = keys, mostStep

@@ -103,6 +103,18 @@ func scannedOn(page push.Page) bool {
 	return page.Next != nil && (n == 0 || *page.Next != positionOf(page.Pushes[n-1]))
 }
 
+// listed is where a list finds pushes p in its order, and how their send times and ids are written there.
+type listed struct{ source, fits, position, at, id string }
+
+var (
+	inPushes = listed{`{pushes} p`, `p.recipient <> ''`, `p.send_at, p.id`, `%s`, `%s`} // without what was erased
+	// The index of live has both in another form than its primary key.
+	inLive = listed{
+		`(SELECT *, push_id AS id, send_at AT TIME ZONE 'UTC' AS utc, uuid_send(push_id) AS bytes FROM live) p`, `true`,
+		`p.utc, p.bytes`, `%s::timestamptz AT TIME ZONE 'UTC'`, `uuid_send(%s::uuid)`,
+	}
+)
+
 // listQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
 // in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back. What has not
 // ended is found in live: all that was sent need not be walked past.
@@ -129,14 +141,16 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if from.After(after.SendAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
 		after = push.Position{SendAt: from} // no id is as low as the zero one
 	}
-	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(p.send_at, p.id) > (%s, %s)`, arg(after.SendAt), arg([16]byte(after.ID)))}
-	if !until.IsZero() {
-		bounds = append(bounds, `p.send_at < `+arg(until))
-	}
-	source, fits := table+` p`, []string{`p.recipient <> ''`} // it was erased
+	l := inPushes
 	if open {
-		source, fits = `(SELECT push_id AS id, send_at, tenant_id, channel, campaign_id, token FROM live) p`, []string{`true`}
+		l = inLive
 	}
+	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(`+l.position+`) > (`+l.at+`, `+l.id+`)`, arg(after.SendAt), arg([16]byte(after.ID)))}
+	if !until.IsZero() {
+		first, _, _ := strings.Cut(l.position, ",")
+		bounds = append(bounds, fmt.Sprintf(first+` < `+l.at, arg(until)))
+	}
+	fits := []string{l.fits}
 	if f.Channel != "" {
 		fits = append(fits, `p.channel = `+arg(f.Channel))
 	}
@@ -165,12 +179,12 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if q.scan = limit + 1; len(fits) > 1 {
 		q.scan = min(most, maxScanned)
 	}
-	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM %s WHERE %s`, strings.Join(fits, ` AND `), source, strings.Join(bounds, ` AND `))
+	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM %s WHERE %s`, strings.Join(fits, ` AND `), strings.ReplaceAll(l.source, `{pushes}`, table), strings.Join(bounds, ` AND `))
 	if f.Recipient != "" {
 		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
 			%s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,
 			found, arg(push.RecipientKey(tenant, f.Recipient)), arg(f.Recipient), q.scan)
 	}
-	q.scanned = fmt.Sprintf(`%s ORDER BY p.send_at, p.id LIMIT %d`, found, q.scan)
+	q.scanned = fmt.Sprintf(`%s ORDER BY %s LIMIT %d`, found, l.position, q.scan)
 	return q
 }

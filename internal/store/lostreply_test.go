@@ -88,6 +88,22 @@ func TestChange_CommitUnknown(t *testing.T) {
 	}
 }
 
+// TestDescribe_CommitUnknown: a description whose commit gets no reply answers as it would have: whether it is new, and what it has
+// canceled.
+func TestDescribe_CommitUnknown(t *testing.T) {
+	t.Parallel()
+	b, w := setupProxy(t)
+	b.booked(t, "anna", time.Hour)
+	for lost, row := range []struct{ created, canceled int }{{1, 1}, {0, 0}} {
+		w.loseNext("COMMIT")
+		got := b.say(t, booking.Description{Recipient: "anna", OptOuts: booking.OptOuts{All: true}})
+		w.wantLost(t, lost+1)
+		if got.Created != (row.created == 1) || got.Pushes != row.canceled || len(got.Days) != row.canceled || got.UpdatedAt.IsZero() {
+			t.Errorf("%+v, want %+v", got, row)
+		}
+	}
+}
+
 // TestClaim_CommitUnknown: a claim whose commit gets no reply finds its own attempt. Lost, it would block the recipient
 // until the lease ends.
 func TestClaim_CommitUnknown(t *testing.T) {

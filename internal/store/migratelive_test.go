@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -23,29 +21,17 @@ import (
 // before are our migrations before one.
 func before(t *testing.T, first string) fs.FS {
 	t.Helper()
-	return files(t, func(name, _ string) bool { return name < first })
-}
-
-// expandedBefore are the migrations before one, and those behind it that expand the schema: programs of this release need them.
-func expandedBefore(t *testing.T, first string) fs.FS {
-	t.Helper()
-	return files(t, func(name, text string) bool { return name < first || !migrations.Contracts(text) })
-}
-
-// files are some of the migrations.
-func files(t *testing.T, fits func(name, text string) bool) fs.FS {
-	t.Helper()
 	files := fstest.MapFS{}
 	names, err := fs.Glob(migrations.FS, "*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		text, err := fs.ReadFile(migrations.FS, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fits(name, string(text)) {
+		if name < first {
+			text, err := fs.ReadFile(migrations.FS, name)
+			if err != nil {
+				t.Fatal(err)
+			}
 			files[name] = &fstest.MapFile{Data: text}
 		}
 	}
@@ -287,27 +273,10 @@ func TestMigrate_LiveBack(t *testing.T) {
 			if a, err := st.claim(t.Context(), "nobody's", time.Second); err != nil || a.push != id {
 				t.Fatal(a, err) // its worker dies
 			}
-			db, err := sql.Open("pgx", b.url)
-			if err != nil {
-				t.Fatal(err)
+			b.downBefore(t, row.to+1)
+			if row.to < 9 {
+				b.downTo(t, row.to)
 			}
-			defer db.Close()
-			provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
-			if err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, "the way back is free", func() bool { // other transactions may be in its way
-				var err error
-				if row.to > 8 { // this release goes on
-					err = contractedDown(t.Context(), provider, int(row.to)+1)
-				} else {
-					_, err = provider.DownTo(t.Context(), row.to)
-				}
-				if pgErr, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || pgErr.Code != "40P01") {
-					t.Fatal(err)
-				}
-				return err == nil
-			})
 			before, stop := b.start(t, "older again", old, 2)
 			before(200)
 			if row.to > 8 {
@@ -323,5 +292,22 @@ func TestMigrate_LiveBack(t *testing.T) {
 			}
 			b.drain(t, st)
 		})
+	}
+}
+
+// downTo takes all migrations behind one back.
+func (b *beside) downTo(t *testing.T, version int64) {
+	t.Helper()
+	db, err := sql.Open("pgx", b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.DownTo(t.Context(), version); err != nil {
+		t.Fatal(err)
 	}
 }

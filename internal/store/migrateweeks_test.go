@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,17 +34,29 @@ func setupPlain(t *testing.T, recipients int) *beside {
 	return b
 }
 
-// upBefore applies the migrations before one, and of the others those that expand the schema.
+// needed are our migrations before one, and those behind it that expand the schema: programs of this release need them.
+func needed(t *testing.T, version int) fs.FS {
+	t.Helper()
+	files := later(t, nil).(fstest.MapFS)
+	for name, file := range files {
+		if name >= fmt.Sprintf("%04d", version) && migrations.Contracts(string(file.Data)) {
+			delete(files, name)
+		}
+	}
+	return files
+}
+
+// upBefore applies the migrations before one, and what programs of this release need.
 func (b *beside) upBefore(t *testing.T, version int) {
 	t.Helper()
-	cfg := store.MigrateConfig{Contract: true, Files: expandedBefore(t, fmt.Sprintf("%04d", version)), Tell: func(line string) { t.Log(line) }}
+	cfg := store.MigrateConfig{Contract: true, Files: needed(t, version), Tell: func(line string) { t.Log(line) }}
 	if _, err := store.Migrate(t.Context(), b.url, cfg); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// downBefore takes a migration and those after it back that contract the schema, as often as others are in its way.
-func (b *beside) downBefore(t *testing.T, version int) {
+// downBefore takes a migration and those after it back that contract the schema, each as often as others are in its way.
+func (b *beside) downBefore(t *testing.T, version int64) {
 	t.Helper()
 	db, err := sql.Open("pgx", b.url)
 	if err != nil {
@@ -54,27 +67,18 @@ func (b *beside) downBefore(t *testing.T, version int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the way back is free", func() bool {
-		err := contractedDown(t.Context(), provider, version)
-		if pgErr, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || pgErr.Code != "40P01") {
-			t.Fatal(err)
-		}
-		return err == nil
+	contracting := slices.DeleteFunc(provider.ListSources(), func(s *goose.Source) bool {
+		return s.Version < version || slices.Contains(migrations.Needed(), s.Version)
 	})
-}
-
-// contractedDown takes a migration and those after it back that contract the schema.
-func contractedDown(ctx context.Context, provider *goose.Provider, version int) error {
-	for _, source := range slices.Backward(provider.ListSources()) {
-		text, _ := fs.ReadFile(migrations.FS, source.Path) // it is there
-		if source.Version < int64(version) || !migrations.Contracts(string(text)) {
-			continue
-		}
-		if _, err := provider.ApplyVersion(ctx, source.Version, false); err != nil && !errors.Is(err, goose.ErrNotApplied) {
-			return err
-		}
+	for _, source := range slices.Backward(contracting) {
+		eventually(t, "the way back is free", func() bool { // other transactions may be in its way
+			_, err := provider.ApplyVersion(t.Context(), source.Version, false)
+			if pgErr, ok := errors.AsType[*pgconn.PgError](err); err != nil && !errors.Is(err, goose.ErrNotApplied) && (!ok || pgErr.Code != "40P01") {
+				t.Fatal(err)
+			}
+			return err == nil || errors.Is(err, goose.ErrNotApplied)
+		})
 	}
-	return nil
 }
 
 // mover is a program of this release that moves pushes a week or two ahead and back, too.
@@ -167,7 +171,7 @@ func TestMigrate_Weeks(t *testing.T) {
 		t.Errorf("%d partitions", n)
 	}
 	for version := lastOfWeeks; version >= firstOfWeeks; version-- {
-		b.downBefore(t, version)
+		b.downBefore(t, int64(version))
 		// The copies back are complete when both are made.
 		if what := fmt.Sprint("down before ", version); version == firstOfWeeks+4 || version == firstOfWeeks+5 {
 			look(what, lastOfWeeks-1)
@@ -258,7 +262,7 @@ func TestMigrate_WeeksLarge(t *testing.T) {
 	for version := firstOfWeeks; version <= lastOfWeeks; version++ {
 		var worst time.Duration
 		from := time.Now()
-		m := migrate(t.Context(), b.url, store.MigrateConfig{Contract: true, Files: expandedBefore(t, fmt.Sprintf("%04d", version+1))})
+		m := migrate(t.Context(), b.url, store.MigrateConfig{Contract: true, Files: needed(t, version+1)})
 		for !m.ended() {
 			worst = max(worst, timed())
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // describedSQL says that something is known of a tenant's recipients. Whoever decides after this is committed looks.
@@ -38,16 +37,6 @@ const describeSQL = `
 		time_zone = EXCLUDED.time_zone, addresses = EXCLUDED.addresses, opt_out_all = EXCLUDED.opt_out_all, opt_out_channels = EXCLUDED.opt_out_channels,
 		opt_out_categories = EXCLUDED.opt_out_categories, limits = EXCLUDED.limits, attributes = EXCLUDED.attributes, updated_at = statement_timestamp()
 	RETURNING recipient, attributes, created_at, updated_at, xmax = 0`
-
-// waitingSQL finds what waits for recipients, and is not being sent.
-const waitingSQL = `
-	SELECT l.recipient_key, l.send_at, l.push_id, l.plan
-	FROM unnest($1::bigint[]) AS k
-	CROSS JOIN LATERAL (SELECT * FROM live WHERE shard = ANY ($3::smallint[]) AND recipient_key = k ORDER BY send_at OFFSET 0) l
-	WHERE l.tenant_id = $2 AND l.token IS NULL`
-
-// kindsSQL reads for whom and of which kind pushes are.
-const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category FROM {pushes} p WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
 // Describe stores what a tenant says of some recipients, each of whom it names once. Of what waits for them it cancels, in the
 // same transaction and under their locks, what they do not want. The answers come in the same order.
@@ -100,12 +89,19 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		keys[i], at[d.Recipient] = push.RecipientKey(tenant, d.Recipient), i
 	}
 	locks := slices.Compact(slices.Sorted(slices.Values(keys)))
+	var tried []booking.Described // by the run before, up to its commit
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		described = make([]booking.Described, len(all))
 		var now time.Time
 		b := &pgx.Batch{}
 		b.Queue(`begin isolation level read committed`)
 		s.locking(false).queue(b, locks)
+		if tried != nil {
+			if done, err := describedBefore(ctx, c, b, tenant, keys, tried); done || err != nil {
+				return err
+			}
+			b = &pgx.Batch{}
+		}
+		described, tried = make([]booking.Described, len(all)), nil
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(describedSQL, [16]byte(tenant))
 		b.Queue(s.joining(describeSQL), append(append([]any{[16]byte(tenant), keys}, describeArgs(all)...), shardsOf(keys...))...).Query(func(rows pgx.Rows) error {
@@ -136,98 +132,44 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		more, err = s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(recipient string, kind quota.Kind) bool {
-			i, ok := at[recipient]
-			return ok && all[i].OptOuts.Of(kind).Any()
+		more, err = s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(p waits) bool {
+			i, ok := at[p.recipient]
+			return ok && all[i].OptOuts.Of(p.kind).Any()
 		}, func(recipient string, l liveRow) { described[at[recipient]].Cancel(l.sendAt) })
 		if err != nil {
 			return err
 		}
+		tried = described
 		_, err = c.Exec(ctx, `commit`)
 		return err
 	})
 	return described, more, err
 }
 
-// queueWaiting asks for what waits for recipients.
-func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]liveRow) {
-	b.Queue(s.joining(waitingSQL), keys, [16]byte(tenant), shardsOf(keys...)).Query(func(rows pgx.Rows) (err error) {
-		*waiting, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
-			return l, row.Scan(&l.key, &l.sendAt, (*[16]byte)(&l.id), &l.plan)
+// describedBefore runs a batch that takes the locks of recipients, and reports whether what was tried was committed after all; then
+// it ends the transaction. If others have described all of them since, it takes that for a no.
+func describedBefore(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, tenant uuid.UUID, keys []int64, tried []booking.Described) (done bool, err error) {
+	at := make(map[string]time.Time, len(tried))
+	for i := range tried {
+		at[tried[i].Recipient] = tried[i].UpdatedAt
+	}
+	b.Queue(`SELECT recipient, updated_at FROM recipients WHERE shard = ANY ($3::smallint[]) AND recipient_key = ANY ($1::bigint[]) AND tenant_id = $2`,
+		keys, [16]byte(tenant), shardsOf(keys...)).Query(func(rows pgx.Rows) error {
+		var (
+			recipient string
+			updated   time.Time
+		)
+		_, err := pgx.ForEachRow(rows, []any{&recipient, &updated}, func() error {
+			tried, ok := at[recipient]
+			done = done || ok && tried.Equal(updated)
+			return nil
 		})
 		return err
 	})
-}
-
-// How many pushes one statement looks at, to cancel them, and after how many that are canceled a transaction ends.
-const (
-	canceledAtOnce = 2000
-	mostCanceled   = 20_000
-)
-
-// cancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
-// locks of their recipients. It tells of each that it has canceled, and reports whether there may be more.
-func (s *Store) cancelSome(
-	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, waiting []liveRow,
-	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
-) (more bool, err error) {
-	pushes, n := s.layouts.pushes(), 0
-	count := func(recipient string, l liveRow) {
-		n++
-		canceled(recipient, l)
+	if err = c.SendBatch(ctx, b).Close(); err == nil && done {
+		_, err = c.Exec(ctx, `commit`)
 	}
-	for table, order := range byTable(waiting, func(l liveRow) string { return pushes.at(l.sendAt) }) {
-		for part := range slices.Chunk(order, canceledAtOnce) {
-			if err := s.cancelIn(ctx, c, how, now, table, waiting, part, unwanted, count); err != nil || n >= mostCanceled {
-				return true, err
-			}
-		}
-	}
-	return false, nil
-}
-
-// cancelIn is cancelSome for pushes of one table.
-func (s *Store) cancelIn(
-	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, table string, waiting []liveRow, of []int,
-	unwanted func(recipient string, kind quota.Kind) bool, canceled func(recipient string, l liveRow),
-) error {
-	rows := make(map[uuid.UUID]liveRow, len(of))
-	whose := make(map[uuid.UUID]string, len(of))
-	var (
-		ids  [][16]byte
-		keys []int64
-	)
-	for _, i := range of {
-		l := waiting[i]
-		rows[l.id], ids, keys = l, append(ids, l.id), append(keys, l.key)
-	}
-	found, _ := c.Query(ctx, in(s.joining(kindsSQL), "{pushes}", table), ids, shardsOf(keys...))
-	var (
-		id        uuid.UUID
-		recipient string
-		kind      quota.Kind
-		chosen    []liveRow
-	)
-	_, err := pgx.ForEachRow(found, []any{(*[16]byte)(&id), &recipient, &kind.Channel, &kind.Category}, func() error {
-		if unwanted(recipient, kind) {
-			whose[id], chosen = recipient, append(chosen, rows[id])
-		}
-		return nil
-	})
-	if err != nil || len(chosen) == 0 {
-		return err
-	}
-	slices.SortFunc(chosen, func(a, b liveRow) int { return bytes.Compare(a.id[:], b.id[:]) }) // as finishes lock them
-	var r liveRows
-	for _, l := range chosen {
-		r.add(l)
-	}
-	ended, _ := c.Query(ctx, s.joiningOf(how).sql(table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
-	_, err = pgx.ForEachRow(ended, []any{(*[16]byte)(&id)}, func() error {
-		canceled(whose[id], rows[id])
-		return nil
-	})
-	return err
+	return done, err
 }
 
 // describeArgs turns descriptions into one array per column, behind their keys.

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -134,6 +136,47 @@ func (b *bundle) bookMany(t *testing.T, n int) {
 	}
 }
 
+// TestErase_ComesBack: what is booked, and sent, for the same id after an erasure has begun is of a new person, and stays.
+func TestErase_ComesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	waits, sent1 := b.booked(t, "anna", time.Hour), b.booked(t, "anna", -time.Minute)
+	b.finish(t, b.claimed(t, sent1), sent)
+	flying := b.booked(t, "anna", -time.Second)
+	attempt := b.claimed(t, flying)
+	var stays, stay []push.Push
+	erased, err := b.EraseSlowly(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"}, func() {
+		stays = append(stays, b.booked(t, "anna", 2*time.Hour))
+		if len(stays) == 1 {
+			b.finish(t, attempt, tryAgain)
+			return
+		}
+		p := b.booked(t, "anna", 0)
+		b.finish(t, b.claimed(t, p), sent)
+		stay = append(stay, p)
+	})
+	if err != nil || erased.Pushes != 2 || erased.Rows != 5 { // three pushes, two attempts
+		t.Errorf("%+v, %v", erased, err)
+	}
+	for _, p := range []push.Push{waits, sent1, flying} {
+		if got, err := b.Push(t.Context(), b.tenant, p.ID); !errors.Is(err, push.ErrNotFound) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for _, p := range stays {
+		b.wantStatus(t, p, push.Scheduled)
+	}
+	for _, p := range stay {
+		if got := b.read(t, p); got.Status != push.Sent || got.Recipient != "anna" || len(got.Sends) != 1 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := ask[int](t, b.watch, `SELECT count(*) FROM sends WHERE recipient = 'anna'`); n != len(stay) || n < 3 {
+		t.Errorf("%d attempts, want %d", n, len(stay))
+	}
+	b.audit(t, nil)
+}
+
 // TestErase_Steps: a recipient with more pushes than one step erases, in several weeks and at the same time, is erased as a whole;
 // what others wait for is left, and what is booked meanwhile.
 func TestErase_Steps(t *testing.T) {
@@ -162,4 +205,59 @@ func TestErase_Steps(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	b.audit(t, nil)
+}
+
+// TestDescriptions_PageSize: a page ends at about a mebibyte, whatever part of the descriptions is large.
+func TestDescriptions_PageSize(t *testing.T) {
+	t.Parallel()
+	many := func(n, bytes int) (words []string) {
+		for i := range n {
+			words = append(words, fmt.Sprintf("%0*d", bytes, i))
+		}
+		return words
+	}
+	large := booking.Description{Addresses: map[string]string{}, Limits: map[string]int{}, Attributes: []byte(`{}`)}
+	for i, word := range many(64, 64) {
+		large.Addresses[word] = strings.Repeat("a", 512)
+		if i < 50 {
+			large.Limits[word] = booking.MaxLimit
+		}
+	}
+	large.OptOuts.Channels, large.OptOuts.Categories = many(64, 64), many(64, 64)
+	for name, d := range map[string]booking.Description{
+		"addresses":  {Addresses: large.Addresses},
+		"opt-outs":   {OptOuts: large.OptOuts},
+		"limits":     {Limits: large.Limits},
+		"attributes": {Attributes: []byte(`{"a": "` + strings.Repeat("a", booking.MaxAttributes-20) + `"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			all := make([]booking.Description, 400)
+			for i := range all {
+				all[i] = d
+				all[i].Recipient = fmt.Sprintf("%0128d", i)
+			}
+			if _, err := b.Describe(t.Context(), b.tenant, all); err != nil {
+				t.Fatal(err)
+			}
+			read, after := 0, ""
+			for more := true; more; {
+				var page []booking.Description
+				var err error
+				if page, more, err = b.Descriptions(t.Context(), b.tenant, false, after, len(all)); err != nil {
+					t.Fatal(err)
+				}
+				if text, _ := json.Marshal(page); len(text) > 1200<<10 || more && len(text) < 700<<10 {
+					t.Errorf("a page of %d has %d bytes", len(page), len(text))
+				}
+				if read += len(page); len(page) > 0 {
+					after = page[len(page)-1].Recipient
+				}
+			}
+			if read != len(all) {
+				t.Errorf("%d of %d were read", read, len(all))
+			}
+		})
+	}
 }

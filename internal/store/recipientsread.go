@@ -65,12 +65,29 @@ func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut boo
 			if err != nil {
 				return err
 			}
-			all, size = append(all, d), size+len(d.Attributes)+500
+			all, size = append(all, d), size+descriptionSize(d)
 		}
 		rows.Close()
 		return rows.Err()
 	})
 	return all, more, err
+}
+
+// descriptionSize is about how many bytes an answer has for a description.
+func descriptionSize(d booking.Description) int {
+	n := 400 + len(d.Recipient) + len(d.Attributes)
+	for channel, address := range d.Addresses {
+		n += len(channel) + len(address) + 6
+	}
+	for _, words := range [][]string{d.OptOuts.Channels, d.OptOuts.Categories} {
+		for _, word := range words {
+			n += len(word) + 3
+		}
+	}
+	for rule := range d.Limits {
+		n += len(rule) + 40
+	}
+	return n
 }
 
 // Standings returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of some

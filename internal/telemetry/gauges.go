@@ -13,6 +13,7 @@ type Gauges struct {
 	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
 	Webhooks   func(context.Context) (due int, oldest time.Duration, off int, err error) // events that are due, and webhooks that are switched off
+	Campaigns  func(context.Context) (map[string]int, error)                             // that go on, by state
 	Postgres   func(context.Context) error
 	Redis      func(context.Context) error
 	Polling    func() bool // whether Redis is given up for now; nil in the API
@@ -27,18 +28,19 @@ type Gauges struct {
 }
 
 var (
-	backlogDesc = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent.", nil, nil)
-	oldestDesc  = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
-	queueDesc   = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
-	upDesc      = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
-	webhookDesc = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Events that are due to be told to webhooks.", nil, nil)
-	awaitedDesc = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
-	offDesc     = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
-	pollingDesc = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
-	partsDesc   = prometheus.NewDesc("sendquota_partitions_oldest_seconds", "How long ago the oldest partition of a table began.", []string{"table"}, nil)
-	aheadDesc   = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "For how long there are partitions of a table, from now on.", []string{"table"}, nil)
-	waitingDesc = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
-	heldDesc    = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
+	backlogDesc  = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent.", nil, nil)
+	oldestDesc   = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
+	queueDesc    = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
+	upDesc       = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
+	webhookDesc  = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Events that are due to be told to webhooks.", nil, nil)
+	awaitedDesc  = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
+	campaignDesc = prometheus.NewDesc("sendquota_campaigns", "Campaigns that go on, by state.", []string{"state"}, nil)
+	offDesc      = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
+	pollingDesc  = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
+	partsDesc    = prometheus.NewDesc("sendquota_partitions_oldest_seconds", "How long ago the oldest partition of a table began.", []string{"table"}, nil)
+	aheadDesc    = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "For how long there are partitions of a table, from now on.", []string{"table"}, nil)
+	waitingDesc  = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
+	heldDesc     = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
 )
 
 // Watch adds gauges to the metrics. What can not be read is left out, and the server that did not answer is shown as
@@ -122,6 +124,14 @@ func (c *gaugeCollector) postgres(ctx context.Context) []prometheus.Metric {
 	}
 	if due, oldest, off, err := c.Webhooks(ctx); err == nil {
 		all = append(all, gauge(webhookDesc, float64(due)), gauge(awaitedDesc, oldest.Seconds()), gauge(offDesc, float64(off)))
+	}
+	if c.Campaigns == nil {
+		return all
+	}
+	if states, err := c.Campaigns(ctx); err == nil {
+		for state, n := range states {
+			all = append(all, gauge(campaignDesc, float64(n), state))
+		}
 	}
 	return all
 }

@@ -26,11 +26,14 @@ var loaded sync.Map
 // UnknownError says that there is no zone of this name.
 type UnknownError struct {
 	Name    string
-	Nearest string // the name that is most like it
+	Nearest string // the name that is most like it; empty: none is
 }
 
 // Error names the nearest zone.
 func (e *UnknownError) Error() string {
+	if e.Nearest == "" {
+		return fmt.Sprintf("there is no time zone %q; give an IANA name, such as Europe/Berlin", e.Name)
+	}
 	return fmt.Sprintf("there is no time zone %q; the nearest name is %s", e.Name, e.Nearest)
 }
 
@@ -56,16 +59,20 @@ func Known(name string) bool {
 	return ok
 }
 
-// nearest returns the name that is most like another one. A place in another region, or without one, is a little less
-// like it.
-func nearest(name string) string {
+// nearest returns the name that is most like another one, or nothing if that is none with two of three letters alike. A place in
+// another region, or without one, is a little less like it.
+func nearest(name string) (best string) {
 	asked := strings.ReplaceAll(strings.ToLower(shortened(name)), " ", "_")
-	best, least := "UTC", len(asked)+1 // nothing is like the empty name
+	least := len(asked) + 1
+	closer := func(n, asked, known string, more int) {
+		if d := invalid.Distance(asked, known); asked != "" && d <= len(asked)/3 && d+more < least {
+			best, least = n, d+more
+		}
+	}
 	for _, n := range known() {
 		lower := strings.ToLower(n)
-		if d := min(invalid.Distance(asked, lower), 1+invalid.Distance(place(asked), place(lower))); d < least {
-			best, least = n, d
-		}
+		closer(n, asked, lower, 0)
+		closer(n, place(asked), place(lower), 1)
 	}
 	return best
 }

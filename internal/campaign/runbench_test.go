@@ -1,0 +1,108 @@
+package campaign_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/loop"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// BenchmarkRunner books a campaign for 100,000 recipients, who have 300,000 bookings around its time: a third of them is deferred.
+// Beside it another tenant submits pushes one by one, as it does before. Then the campaign is canceled.
+func BenchmarkRunner(b *testing.B) {
+	const recipients = 100_000
+	s := setupRunning(b, quota.Rule{Name: "per-hour", Limit: 2, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 4, Window: 24 * time.Hour})
+	at := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Second)
+	other := s.draft(0, campaign.Change{})
+	for n := range 3 {
+		s.exec(`
+			INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, address, message, requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan,
+				request_id, created_at, updated_at, shard, campaign_id)
+			SELECT gen_random_uuid(), $1, key, r, 'log', '', '', '{}', at, at, at, at + interval '1 day', 86400000, 'scheduled', 1, '', now(), now(), key & 255, $4
+			FROM (SELECT r, ('x' || encode(substr(sha256(uuid_send($1) || convert_to(r, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint AS key,
+				$2::timestamptz + $3::int * (1 + i % 3) * interval '25 minutes' AS at FROM generate_series(0, $5 - 1) i, LATERAL (SELECT 'user-' || i AS r) l) n`,
+			s.tenant, at, n, other.ID, recipients)
+	}
+	c := s.draft(recipients, campaign.Change{SendAt: &at, Spread: new(30 * time.Minute), OnConflict: new("defer")})
+	s.exec(`ANALYZE`)
+	w := s.worker()
+	calm := s.submits(b, func() { time.Sleep(5 * time.Second) })
+	for b.Loop() {
+		s.act(c, push.CampaignStart)
+		began := time.Now()
+		busy := s.submits(b, func() { s.passes(w, c, push.CampaignRunning) })
+		c = s.read(c)
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-book")
+		b.ReportMetric(float64(calm.Microseconds())/1000, "ms-p99-calm")
+		b.ReportMetric(float64(busy.Microseconds())/1000, "ms-p99-busy")
+		b.Logf("%+v", c.Progress)
+		s.act(c, push.CampaignCancel)
+		began = time.Now()
+		s.passes(w, c, push.CampaignCanceled)
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-cancel")
+	}
+}
+
+// passes has a worker work until a campaign has a state.
+func (b *running) passes(w loop.Loop, c push.Campaign, status push.CampaignStatus) {
+	for n := 0; n%10 > 0 || b.read(c).Status != status; n++ {
+		full, err := w.Pass(b.t.Context())
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if !full {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// submits submits pushes of another tenant, fifty a second, while something is done, and returns the 99th percentile of how long that took.
+func (b *running) submits(t testing.TB, while func()) time.Duration {
+	st := b.open()
+	service := b.service(st)
+	tenant, _, err := st.CreateTenant(t.Context(), uuid.NewString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		mu   sync.Mutex
+		all  []time.Duration
+		done = make(chan struct{})
+		each sync.WaitGroup
+	)
+	each.Go(func() {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			each.Go(func() {
+				began := time.Now()
+				_, err := service.Submit(t.Context(), tenant, schedule.Request{Recipient: fmt.Sprint("single-", n), Channel: "log", Message: []byte(`{}`), SendAt: time.Now().Add(time.Hour)}, schedule.Options{})
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				all = append(all, time.Since(began))
+				mu.Unlock()
+			})
+		}
+	})
+	while()
+	close(done)
+	each.Wait()
+	slices.Sort(all)
+	return all[len(all)*99/100]
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// utf16Reader turns UTF-16 into UTF-8.
+type utf16Reader struct {
+	in    *bufio.Reader
+	order binary.ByteOrder
+	left  []byte // that was turned, and not read
+	err   error
+}
+
+// Read reads UTF-8.
+func (u *utf16Reader) Read(p []byte) (int, error) {
+	for len(u.left) == 0 {
+		if u.err != nil {
+			return 0, u.err
+		}
+		u.fill()
+	}
+	n := copy(p, u.left)
+	u.left = u.left[n:]
+	return n, nil
+}
+
+// fill turns some more.
+func (u *utf16Reader) fill() {
+	u.left = u.left[:0]
+	for len(u.left) < 4<<10 && u.err == nil {
+		c, ok := u.unit()
+		if !ok {
+			return
+		}
+		if utf16.IsSurrogate(c) {
+			second, ok := u.unit()
+			if !ok {
+				second = utf8.RuneError
+			}
+			c = utf16.DecodeRune(c, second)
+		}
+		u.left = utf8.AppendRune(u.left, c)
+	}
+}
+
+// unit reads two bytes.
+func (u *utf16Reader) unit() (rune, bool) {
+	var two [2]byte
+	if _, u.err = io.ReadFull(u.in, two[:]); u.err != nil {
+		if errors.Is(u.err, io.ErrUnexpectedEOF) {
+			u.err = io.EOF
+		}
+		return 0, false
+	}
+	return rune(u.order.Uint16(two[:])), true
+}
+
+// A caller who sends a long body gets so much time at first, and so much more as it has sent, at a pace that is not the network's
+// fault alone.
+const (
+	firstBodyTime = 30 * time.Second
+	bytesASecond  = 16 << 10
+)
+
+// patientReader reads a body of any length. It bounds the time that it waits for it, not the time in between.
+type patientReader struct {
+	body    io.Reader
+	control *http.ResponseController
+	read    int64
+	waited  time.Duration
+}
+
+// Read reads from the body.
+func (p *patientReader) Read(b []byte) (int, error) {
+	began := time.Now()
+	allowed := firstBodyTime + time.Duration(p.read/bytesASecond)*time.Second - p.waited
+	_ = p.control.SetReadDeadline(began.Add(allowed)) // without deadlines there is no server, but a test
+	n, err := p.body.Read(b)
+	p.read, p.waited = p.read+int64(n), p.waited+time.Since(began)
+	return n, err
+}

@@ -1,0 +1,76 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// standings are what is known of the recipients of a batch. They are read when the first is asked about, all in one question: first
+// those whose zone is needed, then those whose address may be.
+type standings struct {
+	toRead [][]string // ids
+	read   map[string]booking.Standing
+	err    error
+
+	rendered   []string                   // ids of those whose messages are templates
+	attributes map[string]json.RawMessage // of these, once they were read
+}
+
+// standingsOf are those of the recipients of some requests.
+func standingsOf(all iter.Seq[*Request]) *standings {
+	var zones, addresses, rendered []string
+	for r := range all {
+		if r.Template {
+			rendered = append(rendered, r.Recipient)
+		}
+		if !r.LocalTime.IsZero() && r.TimeZone == "" {
+			zones = append(zones, r.Recipient)
+		} else if r.To == "" {
+			addresses = append(addresses, r.Recipient)
+		}
+	}
+	return &standings{toRead: [][]string{zones, addresses}, read: map[string]booking.Standing{}, rendered: rendered}
+}
+
+// standing returns what is known of a recipient. It asks about this one alone if none are known.
+func (s *Service) standing(ctx context.Context, who quota.Recipient, known *standings) (booking.Standing, error) {
+	if known != nil {
+		if of, ok := s.among(ctx, who, known); ok || known.err != nil {
+			return of, known.err
+		}
+	}
+	return s.store.Standing(ctx, who, s.cfg.Policy)
+}
+
+// among looks for a recipient among those of a batch, and reads more of them until it finds it.
+func (s *Service) among(ctx context.Context, who quota.Recipient, known *standings) (of booking.Standing, ok bool) {
+	for {
+		if of, ok = known.read[who.ID]; ok || known.err != nil || len(known.toRead) == 0 {
+			return of, ok
+		}
+		ids := known.toRead[0]
+		known.toRead = known.toRead[1:]
+		slices.Sort(ids)
+		if ids = slices.Compact(ids); len(ids) > 0 {
+			known.err = s.readStandings(ctx, who.Tenant, ids, known.read)
+		}
+	}
+}
+
+func (s *Service) readStandings(ctx context.Context, tenant uuid.UUID, ids []string, into map[string]booking.Standing) error {
+	terms, people, err := s.store.Standings(ctx, tenant, ids, s.cfg.Policy)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		into[id] = booking.Standing{Terms: terms, Person: people[id]}
+	}
+	return nil
+}

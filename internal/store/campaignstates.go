@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// CampaignStates counts the campaigns that go on, of all tenants, by their states.
+func (s *Store) CampaignStates(ctx context.Context) (map[string]int, error) {
+	counts := map[string]int{}
+	for _, status := range push.CampaignStatuses {
+		if status != push.CampaignDraft && !status.Over() {
+			counts[string(status)] = 0
+		}
+	}
+	rows, _ := s.readPool.Query(ctx, `SELECT status, count(*) FROM campaigns WHERE status IN `+openCampaigns+` GROUP BY 1`)
+	var (
+		status string
+		n      int
+	)
+	_, err := pgx.ForEachRow(rows, []any{&status, &n}, func() error {
+		counts[status] = n
+		return nil
+	})
+	return counts, classify(err)
+}
+
+// SweepCampaigns removes up to limit recipients of campaigns that ended longer ago than keep, unless that is zero. The campaigns stay,
+// with their counts, and so do the recipients of one that is the pattern of a schedule, or being copied. It reports whether there may be more.
+func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit int) (more bool, err error) {
+	if keep == 0 {
+		return false, nil
+	}
+	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		more = false
+		n := 0
+		rows, _ := c.Query(ctx, `
+			SELECT audience_id FROM campaigns p
+			WHERE ended_at < clock_timestamp() - $1::interval AND audience_id IS NOT NULL
+				AND NOT EXISTS (SELECT FROM schedules s WHERE s.campaign_id = p.id AND s.deleted_at IS NULL)
+				AND NOT EXISTS (SELECT FROM campaign_uploads u WHERE u.copy_of = p.audience_id AND NOT u.ended)
+			ORDER BY ended_at LIMIT 1`, keep)
+		all, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		more = true
+		for lanes := range s.inTurn(s.CampaignLanes()) {
+			sql := inShard(`WITH old AS MATERIALIZED (
+				SELECT shard, recipient_key, recipient FROM campaign_recipients WHERE {shard} audience_id = $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+			)
+			DELETE FROM campaign_recipients r USING old
+			WHERE r.audience_id = $1 AND r.shard = old.shard AND r.recipient_key = old.recipient_key AND r.recipient = old.recipient`, "$3::bigint", lanes...)
+			tag, err := c.Exec(ctx, sql, append([]any{all[0], limit - n}, shardArg(lanes)...)...)
+			if err != nil {
+				return err
+			}
+			if n += int(tag.RowsAffected()); n >= limit {
+				return nil
+			}
+		}
+		if n == 0 {
+			_, err = c.Exec(ctx, `UPDATE campaigns SET audience_id = NULL WHERE audience_id = $1 AND NOT EXISTS (SELECT FROM campaign_recipients WHERE audience_id = $1)`, all[0])
+		}
+		return err
+	})
+	return more, err
+}
+
+// eraseLinesSQL leaves of the lines of a recipient what became of them.
+const eraseLinesSQL = `
+	UPDATE campaign_recipients SET recipient = '', address = '', variables = NULL, conflicts = NULL, reason = CASE WHEN outcome = 'invalid' THEN 'erased' ELSE reason END
+	WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3`
+
+// campaigns erases the lines of the recipient. One that is not decided yet gets nothing. It waits for a chunk that decides one of them
+// now: what that books is erased in the steps behind this one.
+func (e *erasure) campaigns(ctx context.Context) error {
+	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		tag, err := c.Exec(ctx, eraseLinesSQL, e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards)
+		e.Rows += int(tag.RowsAffected())
+		return err
+	})
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// pushes erases the pushes that do not wait.
+func (e *erasure) pushes(ctx context.Context) error {
+	for _, table := range e.tables() {
+		for _, freed := range []bool{false, true} {
+			if err := e.pushesIn(ctx, table, freed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tables are those of pushes.
+func (e *erasure) tables() []string {
+	if p := e.layouts.pushes(); p.others == 0 {
+		return p.between(time.Time{}, booking.EndOfTime)
+	}
+	return []string{weeksOfPushes.parent}
+}
+
+func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error {
+	var last push.Position
+	for done := false; !done; {
+		var (
+			rows int
+			next push.Position
+		)
+		err := e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+			rows, next = 0, last
+			found, n, err := e.theirs(ctx, c, table, freed, &next)
+			if done = n < erasedAtOnce; err != nil || len(found) == 0 {
+				return err
+			}
+			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+				ids := make([][16]byte, len(found))
+				for i, l := range found {
+					ids[i] = l.id
+				}
+				tag, err := tx.Exec(ctx, in(eraseSQL, "{pushes}", table), ids, e.shards)
+				if err != nil {
+					return err
+				}
+				events, err := e.events(ctx, c, found, booking.EndOfTime)
+				rows = int(tag.RowsAffected()) + events
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		e.Rows += rows
+		last = next
+	}
+	return nil
+}
+
+// theirs finds pushes of the recipient behind a position, which it moves. It returns how many rows it has looked at, too.
+func (e *erasure) theirs(ctx context.Context, c *pgxpool.Conn, table string, freed bool, after *push.Position) (found []liveRow, n int, err error) {
+	rows, _ := c.Query(ctx, in(theirsSQL, "{pushes}", table),
+		e.key, [16]byte(e.who.Tenant), e.who.ID, e.until, freed, after.SendAt, [16]byte(after.ID), erasedAtOnce, e.shards)
+	var (
+		l     liveRow
+		their bool
+	)
+	_, err = pgx.ForEachRow(rows, []any{&l.sendAt, (*[16]byte)(&l.id), &their}, func() error {
+		if n, *after = n+1, (push.Position{SendAt: l.sendAt, ID: l.id}); their {
+			found = append(found, l)
+		}
+		return nil
+	})
+	return found, n, err
+}
+
+// since finds what was booked meanwhile, for one who came back.
+func (e *erasure) since(ctx context.Context) error {
+	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		e.later = [][16]byte{}
+		for i, table := range e.tables() {
+			var (
+				at   time.Time
+				some [][16]byte
+			)
+			err := c.QueryRow(ctx, in(sinceSQL, "{pushes}", table), e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards).Scan(&at, &some)
+			if err != nil {
+				return err
+			}
+			if e.later = append(e.later, some...); i == 0 {
+				e.looked = at
+			}
+		}
+		return nil
+	})
+}
+
+// sendsAtOnce is of how many days one exchange erases the attempts.
+const sendsAtOnce = 16
+
+// sends erases the attempts.
+func (e *erasure) sends(ctx context.Context) error {
+	tables := []string{daysOfSends.parent}
+	if s := e.layouts.sends(); s.others == 0 {
+		tables = s.between(time.Time{}, time.Now().Add(clockGap))
+	}
+	for some := range slices.Chunk(tables, sendsAtOnce) {
+		rows := 0
+		err := e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+			rows = 0
+			b := &pgx.Batch{}
+			for _, table := range some {
+				b.Queue(in(eraseSendsSQL, "{sends}", table), e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards, e.looked, e.later)
+			}
+			res := c.SendBatch(ctx, b)
+			for range some {
+				tag, err := res.Exec()
+				if err != nil {
+					_ = res.Close()
+					return err
+				}
+				rows += int(tag.RowsAffected())
+			}
+			return res.Close()
+		})
+		if err != nil {
+			return err
+		}
+		e.Rows += rows
+	}
+	return nil
+}
