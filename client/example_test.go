@@ -100,7 +100,7 @@ func ExampleInvalid() {
 // What is known of recipients decides with the policy.
 func ExampleClient_PutRecipient() {
 	ctx, c := context.Background(), newClient()
-	stored, err := c.PutRecipient(ctx, "aiko", client.NewRecipient{TimeZone: "Asia/Tokyo", OptOuts: client.NewOptOuts{Categories: []string{"marketing"}}})
+	stored, err := c.PutRecipient(ctx, "aiko", client.NewRecipient{TimeZone: "Asia/Tokyo", OptOuts: &client.NewOptOuts{Categories: []string{"marketing"}}})
 	fmt.Println(stored.TimeZone, err)
 	_, err = c.Submit(ctx, "", client.NewPush{Recipient: "aiko", Category: "marketing", Message: client.Message{"title": "Sale"}})
 	var unwanted *client.OptedOut
