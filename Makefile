@@ -24,6 +24,10 @@ build: ## Build bin/api, bin/worker and bin/sendquota
 	@test -x bin/sendquota || echo "building; the first time takes a minute"
 	@$(GO) build -ldflags "-X $(BUILD).version=$(VERSION) -X $(BUILD).revision=$(REVISION)" -o bin/ ./cmd/...
 
+.PHONY: generate
+generate: ## Make the types of client/ anew, of the API's document
+	$(GO) generate ./client
+
 .PHONY: test
 test: ## Run all tests, on real Postgres and Redis of their own
 	$(GO) test $(RACE) -timeout 10m ./...

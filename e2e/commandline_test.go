@@ -65,7 +65,7 @@ func TestBuildInfo(t *testing.T) {
 	b.StartAPI()
 	worker := b.startWatchedWorker()
 	for _, at := range []string{b.api, worker.url} {
-		res, err := client.Get(at + "/metrics")
+		res, err := httpClient.Get(at + "/metrics")
 		testenv.Check(t, err)
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)

@@ -20,7 +20,7 @@ func (b *bundle) startWatchedWorker() watched {
 	addr := testenv.FreeAddr(b.t)
 	p := b.Start("worker", "SENDQUOTA_METRICS_ADDR="+addr)
 	b.until("the worker serves its metrics", func() bool {
-		res, err := client.Get("http://" + addr + "/healthz")
+		res, err := httpClient.Get("http://" + addr + "/healthz")
 		if err == nil {
 			res.Body.Close()
 		}
@@ -34,7 +34,7 @@ func (p watched) metric(name string) float64 { return metric(p.url, name) }
 // metric reads one metric with its labels; 0 if it is not there, and -1 if
 // nothing can be read.
 func metric(url, name string) float64 {
-	res, err := client.Get(url + "/metrics")
+	res, err := httpClient.Get(url + "/metrics")
 	if err != nil {
 		return -1
 	}

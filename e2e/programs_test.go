@@ -145,9 +145,9 @@ type answer struct {
 
 func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
 
-// client closes a connection that it has not used for two seconds. The API gives a new one five for its first header, and
+// httpClient closes a connection that it has not used for two seconds. The API gives a new one five for its first header, and
 // a POST on a connection that is closed at that moment can not be repeated.
-var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 2 * time.Second}}
+var httpClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 2 * time.Second}}
 
 // ask is call for any goroutine, and with headers: names and values by turns.
 func (b *bundle) ask(method, path string, body any, headers ...string) (answer, error) {
@@ -168,7 +168,7 @@ func (b *bundle) ask(method, path string, body any, headers ...string) (answer, 
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := client.Do(req)
+	res, err := httpClient.Do(req)
 	if err != nil {
 		return answer{}, err
 	}

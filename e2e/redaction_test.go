@@ -87,7 +87,7 @@ func TestRedaction(t *testing.T) {
 
 	told := api.Log() + worker.Log()
 	for _, url := range []string{b.api, worker.url} {
-		res, err := client.Get(url + "/metrics")
+		res, err := httpClient.Get(url + "/metrics")
 		testenv.Check(t, err)
 		text, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()

@@ -103,7 +103,7 @@ func imports(t *testing.T) map[string][]string {
 	found := map[string][]string{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		folder := strings.Split(filepath.ToSlash(path), "/")
-		if d != nil && d.IsDir() && len(folder) == 2 && !slices.Contains([]string{"cmd", "internal", "migrations"}, folder[1]) {
+		if d != nil && d.IsDir() && len(folder) == 2 && !slices.Contains([]string{"client", "cmd", "internal", "migrations"}, folder[1]) {
 			return filepath.SkipDir
 		}
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {

@@ -39,13 +39,22 @@ var commands struct {
 	Recipients struct {
 		Import importRecipients `cmd:"" help:"Describe recipients by a file of CSV or NDJSON, through the API. Exit status: 0 every line is stored, 1 some were rejected, 2 the import could not be made."`
 	} `cmd:"" help:"What is known of recipients."`
+	Campaign struct {
+		Run    runCampaign    `cmd:"" help:"Send one message to everybody in a file: upload it, start the campaign and follow it; or, with --simulate, say what would happen."`
+		List   listCampaigns  `cmd:"" help:"List campaigns, the latest first."`
+		Show   showCampaign   `cmd:"" help:"Show how far a campaign is, and what became of each recipient."`
+		Start  startCampaign  `cmd:"" help:"Start a draft."`
+		Pause  pauseCampaign  `cmd:"" help:"Hold a campaign. Nothing begins to be sent from two seconds after the answer."`
+		Resume resumeCampaign `cmd:"" help:"Have a campaign go on that is paused."`
+		Cancel cancelCampaign `cmd:"" help:"End a campaign, and give back the places of what was not sent."`
+	} `cmd:"" help:"Campaigns: one message for everybody in a file, through the API. Exit status: 0 done, 1 some were not sent it, 2 usage, 3 refused."`
 	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
 	Dev   dev   `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
 }
 
 func main() {
 	cli.Main(&commands, "sendquota",
-		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit and policies the SENDQUOTA_CONFIG of the services; recipients import needs an API key, and dev nothing.")
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit and policies the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key, and dev nothing.")
 }
 
 // withStore runs work on the database of the environment.

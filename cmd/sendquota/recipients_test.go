@@ -40,13 +40,13 @@ func TestImportRecipients(t *testing.T) {
 		{"stored", csv, `{"rows":1,"created":1,"updated":0,"rejected":0,"errors":[]}`, 200, 0, "text/csv", ""},
 		{"lines", lines, `{"rows":1,"created":1,"updated":0,"rejected":0,"errors":[]}`, 200, 0, "application/x-ndjson", ""},
 		{"rejected", csv, `{"rows":2,"created":1,"updated":0,"rejected":1,"errors":[{"line":3,"message":"bad"}]}`, 200, 1, "text/csv", "1 of 2 lines"},
-		{"header", csv, `{"detail":"2 errors","errors":[{"location":"body.header[0]","message":"unknown"},{"location":"b","message":"m"}]}`, 422, 2, "text/csv", "body.header[0] unknown"},
+		{"header", csv, `{"type":"urn:sendquota:problem:invalid-request","detail":"2 errors","errors":[{"location":"body.header[0]","message":"unknown"},{"location":"b","message":"m"}]}`, 422, 2, "text/csv", "body.header[0] unknown"},
 		{"no api", csv, `hello`, 404, 2, "text/csv", "404"},
 		{"no json", csv, `hello`, 200, 2, "text/csv", "no JSON"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			status, answer = row.status, row.answer
-			err := importRecipients{File: row.file, API: server.URL + "/", KeyFile: key, Format: "auto"}.Run()
+			err := importRecipients{File: row.file, apiFlags: apiFlags{API: server.URL + "/", KeyFile: key}, Format: "auto"}.Run()
 			var coded exitStatus
 			if errors.As(err, &coded); (err == nil) != (row.exit == 0) || err != nil && (coded.code != row.exit || !strings.Contains(err.Error(), row.says)) {
 				t.Errorf("%v with %d, want %d", err, coded.code, row.exit)
@@ -58,13 +58,13 @@ func TestImportRecipients(t *testing.T) {
 		})
 	}
 	t.Setenv("SQ_API_KEY", "")
-	for _, c := range []importRecipients{{File: csv, API: server.URL}, {File: filepath.Join(dir, "none"), API: server.URL, KeyFile: key}, {File: csv, API: "http://127.0.0.1:1", KeyFile: key}} {
+	for _, c := range []importRecipients{{File: csv, apiFlags: apiFlags{API: server.URL}}, {File: filepath.Join(dir, "none"), apiFlags: apiFlags{API: server.URL, KeyFile: key}}, {File: csv, apiFlags: apiFlags{API: "http://127.0.0.1:1", KeyFile: key}}} {
 		var coded exitStatus
 		if err := c.Run(); !errors.As(err, &coded) || coded.code != 2 {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if err := (importRecipients{API: "127.0.0.1:8080"}).Validate(); err == nil {
+	if err := (importRecipients{apiFlags: apiFlags{API: "127.0.0.1:8080"}}).Validate(); err == nil {
 		t.Error("an address without a scheme is taken")
 	}
 }

@@ -40,7 +40,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
 	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
-	runner := recurring.NewRunner(a.store, a.pushes, a.log, a.cfg.Retention.Pushes)
+	runner := recurring.NewRunner(a.store, a.pushes, a.campaigns, a.log, a.cfg.Retention.Pushes)
 	runsSweeper := recurring.NewSweeper(a.store, a.log, a.cfg.Retention.Pushes)
 	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Parse: campaign.Parse})
 	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -41,6 +43,14 @@ func (s *spec) complete(doc *huma.OpenAPI) {
 			}
 		})
 	}
+}
+
+// withMembersOf adds the members of an embedded type to a schema: huma leaves out those of types that are not exported.
+func withMembersOf[E any](r huma.Registry, s *huma.Schema) *huma.Schema {
+	embedded := huma.SchemaFromType(r, reflect.TypeFor[E]())
+	maps.Copy(s.Properties, embedded.Properties)
+	s.Required = append(slices.Clone(embedded.Required), s.Required...)
+	return s
 }
 
 // tellProblemsApart gives each schema of problems the types that it is for, so that no problem fits two of them.

@@ -31,6 +31,11 @@ type policyView struct {
 	Operation string `json:"operation,omitempty" format:"uuid" doc:"What carries the change on to what is booked; GET /v1/policy/operations/{id} says how far."`
 }
 
+// TransformSchema adds the members of the document.
+func (*policyView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	return withMembersOf[documentView](r, s)
+}
+
 func (a *api) policyViewOf(v policy.Version) policyView {
 	if v.Document == nil {
 		return policyView{Version: v.Number, Source: "file", documentView: documentViewOf(a.cfg.Policies.File())}

@@ -47,9 +47,9 @@ func (*descriptionView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.S
 	return s
 }
 
-// TransformSchema says the same.
-func (v *describedView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
-	return v.descriptionView.TransformSchema(r, s)
+// TransformSchema adds the members of the description.
+func (*describedView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	return withMembersOf[descriptionView](r, s)
 }
 
 type descriptionsView struct {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurring"
@@ -20,7 +20,9 @@ const (
 // scheduleForm is a schedule as a caller asks for it.
 type scheduleForm struct {
 	recurring.Change
-	push *form // nil: there was none
+	push       *form // nil: there was none
+	noPush     bool  // it is null
+	noCampaign bool  // the same
 }
 
 // scheduleFields is the body that makes a schedule, and scheduleChanges the one that changes some of it.
@@ -41,8 +43,9 @@ func scheduleRows(whole bool) []field[scheduleForm] {
 				"Day of month and weekday together mean either.", "0 9 * * MON"},
 		{"time_zone", optional, text(func(f *scheduleForm, s string) { f.TimeZone = &s }, 1, maxZone),
 			"The IANA name of the zone on whose clocks the fields are times. Default: the default_zone of the policy, or UTC.", "Europe/Berlin"},
-		{"push", whole, patternValue(), "What each push is like: a push without a send time.", nil},
-		{"campaign", optional, noCampaign(), "Reserved for campaigns, which this version does not have: null.", nil},
+		{"push", optional, patternValue(), "What each push is like: a push without a send time. There is either push or campaign.", nil},
+		{"campaign", optional, identifier(func(f *scheduleForm, id uuid.UUID) { f.Campaign = &id }).orNull(func(f *scheduleForm) { f.noCampaign = true }),
+			"The campaign that is the pattern of each campaign: a draft, or one that has finished. Its audience is that of the moment.", nil},
 		{"catch_up", optional, catchUp, "What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.", nil},
 		{"paused", optional, paused, "Occurrences are skipped while it is true.", nil},
 		{"until", optional, moment(func(f *scheduleForm, t time.Time) { f.Until = &t }).orNull(func(f *scheduleForm) { f.Until = &time.Time{} }),
@@ -71,23 +74,32 @@ func timeOfPattern(name string, raw []byte, errs *fieldErrors) bool {
 
 func patternValue() value[scheduleForm] {
 	return value[scheduleForm]{describe: patternFields.schema, json: func(f *scheduleForm, raw []byte, _ string, _ *fieldErrors) string {
+		if string(raw) == "null" {
+			f.noPush = true
+			return ""
+		}
 		f.push = &form{}
 		readAgain(raw, func(r *reader) { f.push.read(r, &patternFields) })
 		return ""
 	}}
 }
 
-// noCampaign is null: there are none yet.
-func noCampaign() value[scheduleForm] {
-	return value[scheduleForm]{describe: described(huma.Schema{}), json: func(_ *scheduleForm, raw []byte, _ string, _ *fieldErrors) string {
-		if string(raw) == "null" {
-			return ""
-		}
-		return campaignsLater
-	}}
+// eitherOr says what is wrong with push and campaign together: a schedule, which is new or was like old, has one of them.
+func (f *scheduleForm) eitherOr(isNew bool, old push.Schedule, found *fieldErrors) {
+	unread := found.has("push") || found.has("campaign")
+	hasPush, hasCampaign := f.push != nil, f.Campaign != nil
+	switch {
+	case hasPush && hasCampaign:
+		found.add("campaign", "must be null or absent: there is push", f.Campaign.String())
+	case hasPush || hasCampaign || unread:
+	case isNew:
+		found.add("push", "is required, or campaign instead", nil)
+	case f.noPush && old.Campaign == uuid.Nil:
+		found.add("push", "must not be null: there would be neither push nor campaign", nil)
+	case f.noCampaign && old.Campaign != uuid.Nil:
+		found.add("campaign", "must not be null: there would be neither push nor campaign", nil)
+	}
 }
-
-const campaignsLater = "must be null: this version has no campaigns; use push"
 
 // pattern is the pattern that the form asks for.
 func (f *form) pattern() *push.Pattern {
@@ -117,9 +129,15 @@ func (a *api) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, 
 		found.addAll("push", f.push.fieldErrors)
 		f.Pattern = f.push.pattern()
 	}
+	f.eitherOr(of == &scheduleFields, old, &found)
 	if len(bad.list)+len(found.list) > 0 {
 		unread := found
-		for _, one := range a.cfg.Schedules.Check(f.Change, old) {
+		old.Tenant = c.caller.Tenant
+		all, err := a.cfg.Schedules.Check(c.r.Context(), f.Change, old)
+		if err != nil {
+			return f.Change, nil, err
+		}
+		for _, one := range all {
 			if !unread.has(one.Field) {
 				found.add(one.Field, one.Message, one.Value)
 			}

@@ -14,8 +14,8 @@ type runView struct {
 	At       string          `json:"at" format:"date-time"`
 	Outcome  push.RunOutcome `json:"outcome" enum:"submitted,refused,skipped"`
 	Push     *string         `json:"push" format:"uuid" nullable:"true" doc:"The push, if it was submitted."`
-	Campaign *string         `json:"campaign" nullable:"true" doc:"Reserved for campaigns: null."`
-	Reason   string          `json:"reason" doc:"Of one that was refused, the name of the problem that a submit would have got, such as quota-exceeded; of one that was skipped, missed or paused."`
+	Campaign *string         `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign, if it was started."`
+	Reason   string          `json:"reason" doc:"Of one that was refused, the name of the problem that a submit would have got, such as quota-exceeded, or campaign-state; of one that was skipped, missed or paused."`
 	Rules    []string        `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
 	Detail   string          `json:"detail,omitempty" doc:"What was invalid."`
 }
@@ -30,6 +30,9 @@ func runViewOf(r push.Run) runView {
 	if r.Push != uuid.Nil {
 		id := r.Push.String()
 		v.Push = &id
+	}
+	if r.Campaign != uuid.Nil {
+		v.Campaign = maybeText(r.Campaign.String())
 	}
 	return v
 }

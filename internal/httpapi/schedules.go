@@ -22,14 +22,22 @@ type scheduleView struct {
 	Status    string       `json:"status" enum:"active,paused,ended" doc:"ended: nothing will happen any more."`
 	Cron      string       `json:"cron"`
 	TimeZone  string       `json:"time_zone"`
-	Push      patternView  `json:"push" doc:"What each push is like."`
-	Campaign  *string      `json:"campaign" nullable:"true" doc:"Reserved for campaigns: null."`
+	Push      *patternView `json:"push" doc:"What each push is like; null: there is a campaign."`
+	Campaign  *string      `json:"campaign" format:"uuid" nullable:"true" doc:"What each campaign is like; null: there is a push."`
 	CatchUp   push.CatchUp `json:"catch_up" enum:"skip,last"`
 	Paused    bool         `json:"paused"`
 	Until     *string      `json:"until" format:"date-time" nullable:"true"`
 	NextAt    *string      `json:"next_at" format:"date-time" nullable:"true" doc:"When it happens next; null while it is paused, and when it has ended."`
 	CreatedAt string       `json:"created_at" format:"date-time"`
 	UpdatedAt string       `json:"updated_at" format:"date-time"`
+}
+
+// TransformSchema says that push can be null, which a reference can not say.
+func (*scheduleView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	pattern := *r.SchemaFromRef(s.Properties["push"].Ref)
+	pattern.Nullable, pattern.Description = true, s.Properties["push"].Description
+	s.Properties["push"] = &pattern
+	return s
 }
 
 // patternView is what each push of a schedule is like. What is absent is as in a submit.
@@ -74,8 +82,14 @@ type schedulesView struct {
 
 func scheduleViewOf(p push.Schedule) scheduleView {
 	v := scheduleView{
-		ID: p.ID.String(), Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, Push: patternViewOf(&p.Pattern), CatchUp: p.CatchUp, Paused: p.Paused,
+		ID: p.ID.String(), Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, CatchUp: p.CatchUp, Paused: p.Paused,
 		Until: maybe(p.Until), CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt),
+	}
+	if p.Campaign == uuid.Nil {
+		pattern := patternViewOf(&p.Pattern)
+		v.Push = &pattern
+	} else {
+		v.Campaign = maybeText(p.Campaign.String())
 	}
 	if v.Status == push.ScheduleActive {
 		v.NextAt = maybe(p.NextAt)

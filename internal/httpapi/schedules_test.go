@@ -102,7 +102,7 @@ func TestSchedules_Runs(t *testing.T) {
 	testenv.Exec(t, b.url, `UPDATE schedules SET began_at = n.began, done_at = n.began, next_at = n.began + interval '1 minute'
 		FROM (SELECT date_trunc('second', clock_timestamp() - interval '181 seconds') AS began) n`)
 	service := b.service(b.store, testPolicy())
-	runner := recurring.NewRunner(b.store, service, slog.New(slog.DiscardHandler), 0)
+	runner := recurring.NewRunner(b.store, service, campaignsOf(b.store, b.now), slog.New(slog.DiscardHandler), 0)
 	for full := true; full; {
 		var err error
 		if full, err = runner.Pass(t.Context()); err != nil {
@@ -151,12 +151,17 @@ func TestSchedules_Invalid(t *testing.T) {
 		{"POST", "/v1/schedules", with(`"until":"2020-01-01T00:00:00Z"`), "body.until"},
 		{"POST", "/v1/schedules", with(`"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"`), "body.campaign"},
 		{"POST", "/v1/schedules", `{"cron":"@daily","push":null}`, "body.push"},
+		{"POST", "/v1/schedules", `{"cron":"@daily","push":null,"campaign":null}`, "body.push"},
+		{"POST", "/v1/schedules", `{"cron":"@daily","campaign":"x"}`, "body.campaign"},
+		{"POST", "/v1/schedules", `{"cron":"@daily","campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"}`, "body.campaign"},
 		{"POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"user-1","channel":"fax","message":{}}}`, "body.push.channel"},
 		{"POST", "/v1/schedules?x=1", `{"cron":"0 0 30 2 *","push":{"recipient":"user-1","message":{}}}`, "body.cron query.x"},
 		{"POST", "/v1/schedules", `{"cron":"* * * * * *","push":{"recipient":"user-1","message":{}}}`, "body.cron"},
 		{"POST", "/v1/schedules", `{"cron":"TZ=UTC 0 9 * * *","push":{"recipient":"user-1","message":{}}}`, "body.cron"},
 		{"POST", "/v1/schedules", `{"cron":"` + strings.Repeat("*", 300) + `","push":{"recipient":"user-1","message":{}}}`, "body.cron"},
 		{"PATCH", path, `{"cron":"@every 5s","push":{"recipient":"user-1"},"catch_up":null}`, "body.catch_up body.cron body.push.message"},
+		{"PATCH", path, `{"push":null}`, "body.push"},
+		{"PATCH", path, `{"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"}`, "body.campaign"},
 		{"PATCH", path, `{"time_zone":"Mars","id":"x"}`, "body.id body.time_zone"},
 		{"PATCH", "/v1/schedules/x", `{}`, "path.id"},
 		{"GET", path + "/next?n=101", "", "query.n"},
@@ -179,6 +184,27 @@ func TestSchedules_Invalid(t *testing.T) {
 		b.send("POST", "/v1/schedules", with(fmt.Sprintf(`"name":"%d"`, n))).must(t, map[bool]int{true: 409, false: 201}[n == 19])
 	}
 	b.send("POST", "/v1/schedules", with(`"name":"x"`)).must(t, 409, "too-many-schedules")
+}
+
+// TestSchedules_Campaign: a schedule has a campaign in the place of a push, and can change from one to the other.
+func TestSchedules_Campaign(t *testing.T) {
+	b := setup(t)
+	draft := b.send("POST", "/v1/campaigns", `{"name":"Digest","message":{"title":"Hi"}}`).must(t, 201).at(t, "id").(string)
+	made := b.send("POST", "/v1/schedules", `{"cron":"@daily","campaign":"`+draft+`"}`).must(t, 201)
+	path := made.header.Get("Location")
+	if made.at(t, "campaign") != draft || made.at(t, "push") != nil {
+		t.Errorf("%s", made.text)
+	}
+	if got := b.send("PATCH", path, `{"campaign":null,"push":{"recipient":"user-1","message":{}}}`).must(t, 200); got.at(t, "campaign") != nil || got.at(t, "push", "recipient") != "user-1" {
+		t.Errorf("%s", got.text)
+	}
+	b.send("PATCH", path, `{"campaign":"`+draft+`","push":null}`).must(t, 200)
+	b.send("PATCH", path, `{"campaign":null}`).must(t, 422)
+	if got := b.send("GET", path, "").must(t, 200); got.at(t, "campaign") != draft || got.at(t, "push") != nil {
+		t.Errorf("%s", got.text)
+	}
+	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'running'`)
+	b.send("POST", "/v1/schedules", `{"cron":"@daily","campaign":"`+draft+`"}`).must(t, 422)
 }
 
 // TestSchedules_Scopes: to write includes to read, and not the other way round.

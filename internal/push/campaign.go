@@ -53,6 +53,9 @@ const (
 	CampaignFinished  CampaignStatus = "finished"  // all have ended
 )
 
+// Pattern reports whether a campaign in this state can be copied: nothing changes in it, but by its owner.
+func (s CampaignStatus) Pattern() bool { return s == CampaignDraft || s == CampaignFinished }
+
 // CampaignLine is a recipient of a campaign, as its line of the audience says.
 type CampaignLine struct {
 	Line      int // where it begins; the header of CSV is line 1

@@ -8,11 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Schedule is a push that is sent again and again, at the times that a cron expression says on the clocks of a zone.
+// Schedule is a push, or a campaign, that is sent again and again, at the times that a cron expression says on the clocks of a zone.
 type Schedule struct {
 	ID, Tenant           uuid.UUID
 	Name, Cron, TimeZone string
-	Pattern              Pattern
+	Pattern              Pattern   // of the pushes; without a recipient if there is a campaign
+	Campaign             uuid.UUID // the pattern of the campaigns; Nil: there is none
 	CatchUp              CatchUp
 	Paused               bool
 	Until                time.Time // no occurrence is at this time or behind it; zero: there is no such time
@@ -97,7 +98,7 @@ type RunOutcome string
 
 // The outcomes of occurrences. One that has none was begun.
 const (
-	RunSubmitted RunOutcome = "submitted" // Push is the push
+	RunSubmitted RunOutcome = "submitted" // Push is the push, or Campaign the campaign
 	RunRefused   RunOutcome = "refused"   // Reason says why
 	RunSkipped   RunOutcome = "skipped"   // Reason is missed or paused
 )
@@ -108,6 +109,7 @@ type Run struct {
 	At       time.Time
 	Outcome  RunOutcome
 	Push     uuid.UUID // of one that was submitted
+	Campaign uuid.UUID // the same, of a campaign
 	Reason   string
 	Rules    []string // that have refused it
 	Detail   string   // more about the reason; empty: there is nothing more to say

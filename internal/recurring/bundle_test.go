@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -28,14 +29,15 @@ var quiet = slog.New(slog.DiscardHandler)
 // bundle is schedules on real servers, and a worker that runs them.
 type bundle struct {
 	*recurring.Service
-	t      *testing.T
-	url    string // of the database
-	store  *store.Store
-	pushes *schedule.Service
-	runner loop.Loop
-	policy quota.Policy
-	cache  *quota.Cache
-	tenant uuid.UUID
+	t         *testing.T
+	url       string // of the database
+	store     *store.Store
+	pushes    *schedule.Service
+	campaigns *campaign.Service
+	runner    loop.Loop
+	policy    quota.Policy
+	cache     *quota.Cache
+	tenant    uuid.UUID
 }
 
 type nobody struct{}
@@ -63,6 +65,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	b.policy, b.cache = policy, cache
 	b.pushes = b.servicesAt(time.Now)
 	b.Service = recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 10_000, Kept: 90 * 24 * time.Hour})
+	b.campaigns = campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 100, MaxAudience: 1_000_000, Channels: []string{"log", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
 	b.runner = b.newRunner()
 	b.tenant = b.newTenant()
 	return b
@@ -76,7 +79,7 @@ func (b *bundle) servicesAt(now func() time.Time) *schedule.Service {
 }
 
 func (b *bundle) newRunner() loop.Loop {
-	return recurring.NewRunner(b.store, b.pushes, quiet, 90*24*time.Hour)
+	return recurring.NewRunner(b.store, b.pushes, b.campaigns, quiet, 90*24*time.Hour)
 }
 
 func (b *bundle) newTenant() uuid.UUID {

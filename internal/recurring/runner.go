@@ -40,6 +40,12 @@ type submitter interface {
 	Made(ctx context.Context, tenant uuid.UUID, o schedule.Options) (id uuid.UUID, made bool, err error)
 }
 
+// campaigner makes campaigns of other ones.
+type campaigner interface {
+	Again(ctx context.Context, c push.CampaignCopy) (done bool, err error)
+	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
+}
+
 // runnerStore keeps schedules and their occurrences.
 type runnerStore interface {
 	DueSchedules(ctx context.Context, turn *store.ScheduleTurn, limit int, settle store.Settle) (more bool, next time.Duration, err error)
@@ -48,19 +54,20 @@ type runnerStore interface {
 
 // runner has occurrences happen when they are due.
 type runner struct {
-	store  runnerStore
-	pushes submitter
-	log    *slog.Logger
-	kept   time.Duration
-	turn   store.ScheduleTurn
-	wake   chan struct{}
-	alarm  *time.Timer
+	store     runnerStore
+	pushes    submitter
+	campaigns campaigner
+	log       *slog.Logger
+	kept      time.Duration
+	turn      store.ScheduleTurn
+	wake      chan struct{}
+	alarm     *time.Timer
 }
 
-// NewRunner returns a loop that submits the pushes of schedules when they are due. Every worker runs one. What became of an
+// NewRunner returns a loop that submits the pushes, and starts the campaigns, of schedules when they are due. Every worker runs one. What became of an
 // occurrence is kept for so long; 0: for ever.
-func NewRunner(st runnerStore, pushes submitter, log *slog.Logger, kept time.Duration) loop.Loop {
-	r := &runner{store: st, pushes: pushes, log: log, kept: kept, wake: make(chan struct{}, 1)}
+func NewRunner(st runnerStore, pushes submitter, campaigns campaigner, log *slog.Logger, kept time.Duration) loop.Loop {
+	r := &runner{store: st, pushes: pushes, campaigns: campaigns, log: log, kept: kept, wake: make(chan struct{}, 1)}
 	return loop.Loop{Name: "run schedules", Interval: interval, Log: log, Pass: r.pass, Wake: r.wake}
 }
 
@@ -115,8 +122,11 @@ func (r *runner) submitAll(ctx context.Context, all []push.Occurrence) []push.Ru
 	runs := make([]push.Run, len(all))
 	var submitting sync.WaitGroup
 	for i := range all {
-		submitting.Go(func() { runs[i] = r.submit(ctx, &all[i]) })
+		if all[i].Schedule.Campaign == uuid.Nil {
+			submitting.Go(func() { runs[i] = r.submit(ctx, &all[i]) })
+		}
 	}
+	submitting.Go(func() { r.startAll(ctx, all, runs) })
 	submitting.Wait()
 	return runs
 }

@@ -53,7 +53,7 @@ func TestRunner_WrongClock(t *testing.T) {
 		last, deferred := push.CatchUpLast, push.Pattern{Recipient: "anna", OnConflict: "defer", Message: json.RawMessage(`{}`)}
 		p := b.create(recurring.Change{CatchUp: &last, Pattern: &deferred})
 		began := b.age(p.ID, 2*time.Minute+time.Second)
-		passAll(t, recurring.NewRunner(b.store, pushes, quiet, 0))
+		passAll(t, recurring.NewRunner(b.store, pushes, b.campaigns, quiet, 0))
 		b.want(p, "submitted", "submitted")
 		// The late one and the one that is due: at the present and a day later, or the other way round.
 		all := b.sent(p)
@@ -137,7 +137,7 @@ func TestRunner_Again(t *testing.T) {
 	p := b.create(recurring.Change{})
 	b.age(p.ID, 61*time.Second)
 	dying, die := context.WithCancel(t.Context())
-	dead := recurring.NewRunner(&dyingStore{b.store, die}, b.pushes, quiet, 0)
+	dead := recurring.NewRunner(&dyingStore{b.store, die}, b.pushes, b.campaigns, quiet, 0)
 	if _, err := dead.Pass(dying); err == nil {
 		t.Fatal("it has not died")
 	}
@@ -175,7 +175,7 @@ func TestRunner_LongBegun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	not, done, last := b.create(recurring.Change{}), b.create(recurring.Change{}), b.create(recurring.Change{CatchUp: new(push.CatchUpLast)})
-	begin := recurring.NewRunner(&beginner{b.store}, b.pushes, quiet, 0)
+	begin := recurring.NewRunner(&beginner{b.store}, b.pushes, b.campaigns, quiet, 0)
 	for _, p := range []push.Schedule{not, done, last} {
 		b.age(p.ID, 61*time.Second)
 	}

@@ -3,6 +3,7 @@ package recurring
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,8 @@ func New(st *store.Store, z zones, now func() time.Time, cfg Config) *Service {
 // Change is what a caller wants a schedule to be. Of a new one, what is nil has its default; of another one, it stays.
 type Change struct {
 	Name, Cron, TimeZone *string
-	Pattern              *push.Pattern // valid
+	Pattern              *push.Pattern // valid; it takes the place of a campaign
+	Campaign             *uuid.UUID    // it takes the place of a pattern
 	CatchUp              *push.CatchUp
 	Paused               *bool
 	Until                *time.Time // zero: for ever
@@ -63,7 +65,12 @@ func (c Change) on(p push.Schedule) push.Schedule {
 	set(&p.Name, c.Name)
 	set(&p.Cron, c.Cron)
 	set(&p.TimeZone, c.TimeZone)
-	set(&p.Pattern, c.Pattern)
+	if c.Pattern != nil {
+		p.Pattern, p.Campaign = *c.Pattern, uuid.Nil
+	}
+	if c.Campaign != nil {
+		p.Pattern, p.Campaign = push.Pattern{}, *c.Campaign
+	}
 	set(&p.CatchUp, c.CatchUp)
 	set(&p.Paused, c.Paused)
 	set(&p.Until, c.Until)
@@ -94,7 +101,11 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 			return p, false, fmt.Errorf("create schedule: %w", err)
 		}
 	}
-	invalid := s.check(c, p).Err()
+	bad, err := s.check(ctx, c, p)
+	if err != nil {
+		return p, false, fmt.Errorf("create schedule: %w", err)
+	}
+	invalid := bad.Err()
 	if invalid != nil && key.Text == "" {
 		return p, false, invalid
 	}
@@ -108,24 +119,24 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	})
 }
 
-// Check says all that is wrong with the change of a schedule; the zero schedule is a new one. Callers that found other errors
-// report them together with these.
-func (s *Service) Check(c Change, of push.Schedule) invalid.FieldErrors {
+// Check says all that is wrong with the change of a schedule; one with nothing but a tenant is a new one. Callers that found other
+// errors report them together with these.
+func (s *Service) Check(ctx context.Context, c Change, of push.Schedule) (invalid.FieldErrors, error) {
 	of = c.on(of)
 	if of.TimeZone == "" && c.TimeZone == nil {
 		of.TimeZone = "UTC"
 	}
-	return s.check(c, of)
+	return s.check(ctx, c, of)
 }
 
 // check looks at what a change brings to a schedule.
-func (s *Service) check(c Change, p push.Schedule) (bad invalid.FieldErrors) {
+func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad invalid.FieldErrors, err error) {
 	now := s.now().UTC()
-	in, err := zone.Load(p.TimeZone)
-	if err != nil {
+	in, unknown := zone.Load(p.TimeZone)
+	if unknown != nil {
 		in = time.UTC
 		if c.TimeZone != nil || c.Cron != nil { // of one that was known, and is not any more, another is to be given
-			bad.Add("time_zone", p.TimeZone, "%v", err)
+			bad.Add("time_zone", p.TimeZone, "%v", unknown)
 		}
 	}
 	if c.Cron != nil || c.TimeZone != nil && len(bad) == 0 {
@@ -136,7 +147,19 @@ func (s *Service) check(c Change, p push.Schedule) (bad invalid.FieldErrors) {
 	if c.Until != nil && !c.Until.IsZero() && !c.Until.After(now) {
 		bad.Add("until", c.Until.UTC().Format(time.RFC3339Nano), "must be in the future; it is now %s", now.Truncate(time.Second).Format(time.RFC3339))
 	}
-	return bad
+	if c.Campaign == nil {
+		return bad, nil
+	}
+	pattern, err := s.store.Campaign(ctx, p.Tenant, *c.Campaign)
+	switch {
+	case errors.Is(err, push.ErrNotFound):
+		bad.Add("campaign", c.Campaign.String(), "there is no such campaign")
+	case err != nil:
+		return bad, err
+	case !pattern.Status.Pattern():
+		bad.Add("campaign", c.Campaign.String(), "must be a draft, or a campaign that has finished; it is %s", pattern.Status)
+	}
+	return bad, nil
 }
 
 // Change changes a schedule. What was due before keeps to what the schedule was then. Its errors are [invalid.FieldErrors]
@@ -146,7 +169,11 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (p
 	if err != nil {
 		return old, err
 	}
-	if err := s.Check(c, old).Err(); err != nil {
+	bad, err := s.Check(ctx, c, old)
+	if err == nil {
+		err = bad.Err()
+	}
+	if err != nil {
 		return old, err
 	}
 	return s.store.ChangeSchedule(ctx, tenant, id, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {

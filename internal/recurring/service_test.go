@@ -146,7 +146,7 @@ func TestDelete_Waits(t *testing.T) {
 		if len(b.sent(p)) != 0 || len(deleted) != 0 {
 			t.Error("it did not wait")
 		}
-	}}, b.pushes, quiet, 0)
+	}}, b.pushes, b.campaigns, quiet, 0)
 	passAll(t, r)
 	if err := <-deleted; err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestDelete_Waits(t *testing.T) {
 	}
 	// One that was begun before is not submitted after it.
 	b.age(other.ID, 61*time.Second)
-	passAll(t, recurring.NewRunner(&beginner{b.store}, b.pushes, quiet, 0))
+	passAll(t, recurring.NewRunner(&beginner{b.store}, b.pushes, b.campaigns, quiet, 0))
 	if err := b.DeleteSchedule(t.Context(), b.tenant, other.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,10 @@ func TestCheck(t *testing.T) {
 		{"no zone", recurring.Change{Cron: new("@daily"), TimeZone: new("")}, push.Schedule{}, "time_zone no time zone"},
 		{"for ever", recurring.Change{Until: new(time.Time{})}, push.Schedule{}, ""},
 	} {
-		bad := s.Check(row.change, row.of)
+		bad, err := s.Check(t.Context(), row.change, row.of)
+		if err != nil {
+			t.Fatal(err)
+		}
 		wants := strings.Split(row.want, "; ")
 		if row.want == "" {
 			wants = nil

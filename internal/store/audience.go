@@ -150,7 +150,7 @@ func (s *Store) DropUpload(ctx context.Context, u Upload) error {
 }
 
 // SweepUploads removes up to limit lines of uploads that were given up or replaced, or whose campaigns were deleted, and returns how
-// many there were. An upload that has no more lines is removed, too.
+// many there were. An upload that has no more lines is removed, too; one that is being copied is kept until then.
 func (s *Store) SweepUploads(ctx context.Context, limit int) (n int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		if _, err := c.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE NOT ended AND alive_until < clock_timestamp()`); err != nil {
@@ -160,7 +160,8 @@ func (s *Store) SweepUploads(ctx context.Context, limit int) (n int, err error) 
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			for n < limit {
 				var id [16]byte
-				err := tx.QueryRow(ctx, `SELECT id FROM campaign_uploads WHERE ended ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED`).Scan(&id)
+				err := tx.QueryRow(ctx, `SELECT id FROM campaign_uploads u WHERE ended AND NOT EXISTS (SELECT FROM campaign_uploads c WHERE c.copy_of = u.id AND NOT c.ended)
+					ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED`).Scan(&id)
 				if errors.Is(err, pgx.ErrNoRows) {
 					return nil
 				}

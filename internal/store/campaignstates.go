@@ -31,7 +31,7 @@ func (s *Store) CampaignStates(ctx context.Context) (map[string]int, error) {
 }
 
 // SweepCampaigns removes up to limit recipients of campaigns that ended longer ago than keep, unless that is zero. The campaigns stay,
-// with their counts. It reports whether there may be more.
+// with their counts, and so do the recipients of one that is the pattern of a schedule, or being copied. It reports whether there may be more.
 func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit int) (more bool, err error) {
 	if keep == 0 {
 		return false, nil
@@ -41,7 +41,10 @@ func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit in
 		n := 0
 		rows, _ := c.Query(ctx, `
 			SELECT audience_id FROM campaigns p
-			WHERE ended_at < clock_timestamp() - $1::interval AND audience_id IS NOT NULL ORDER BY ended_at LIMIT 1`, keep)
+			WHERE ended_at < clock_timestamp() - $1::interval AND audience_id IS NOT NULL
+				AND NOT EXISTS (SELECT FROM schedules s WHERE s.campaign_id = p.id AND s.deleted_at IS NULL)
+				AND NOT EXISTS (SELECT FROM campaign_uploads u WHERE u.copy_of = p.audience_id AND NOT u.ended)
+			ORDER BY ended_at LIMIT 1`, keep)
 		all, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
 		if err != nil || len(all) == 0 {
 			return err

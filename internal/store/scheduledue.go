@@ -215,8 +215,8 @@ func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []turnRow) ([]push.O
 func queueOutcomes(b *pgx.Batch, runs []push.Run) {
 	for _, r := range runs {
 		if r.Outcome != "" {
-			b.Queue(`UPDATE schedule_runs SET outcome = $3, push_id = $4, reason = $5, rules = $6, detail = $7 WHERE schedule_id = $1 AND at = $2`,
-				[16]byte(r.Schedule), r.At, string(r.Outcome), zeronull.UUID(r.Push), r.Reason, append([]string{}, r.Rules...), r.Detail)
+			b.Queue(`UPDATE schedule_runs SET outcome = $3, push_id = $4, reason = $5, rules = $6, detail = $7, campaign_id = $8 WHERE schedule_id = $1 AND at = $2`,
+				[16]byte(r.Schedule), r.At, string(r.Outcome), zeronull.UUID(r.Push), r.Reason, append([]string{}, r.Rules...), r.Detail, zeronull.UUID(r.Campaign))
 		}
 	}
 }

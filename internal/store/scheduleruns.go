@@ -41,7 +41,7 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 		b.Queue(`SELECT EXISTS (SELECT FROM schedules WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL)`, [16]byte(schedule), [16]byte(tenant)).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&exists) })
 		b.Queue(`
-			SELECT schedule_id, at, outcome, push_id, reason, rules, detail FROM schedule_runs
+			SELECT schedule_id, at, outcome, push_id, reason, rules, detail, campaign_id FROM schedule_runs
 			WHERE schedule_id = $1 AND tenant_id = $2 AND outcome IS NOT NULL AND at < coalesce($3::timestamptz, 'infinity') ORDER BY at DESC LIMIT $4`,
 			[16]byte(schedule), [16]byte(tenant), zeronull.Timestamptz(before), limit+1).
 			Query(func(rows pgx.Rows) (err error) {
@@ -64,7 +64,7 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 }
 
 func collectRun(row pgx.CollectableRow) (r push.Run, err error) {
-	err = row.Scan((*[16]byte)(&r.Schedule), &r.At, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &r.Reason, &r.Rules, &r.Detail)
+	err = row.Scan((*[16]byte)(&r.Schedule), &r.At, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &r.Reason, &r.Rules, &r.Detail, (*zeronull.UUID)(&r.Campaign))
 	return r, err
 }
 

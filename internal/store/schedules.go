@@ -14,14 +14,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-const scheduleColumns = `p.id, p.tenant_id, p.name, p.cron, p.time_zone, p.push, p.catch_up, p.paused, p.until, p.began_at, p.done_at, p.next_at, p.created_at, p.updated_at`
+const scheduleColumns = `p.id, p.tenant_id, p.name, p.cron, p.time_zone, p.push, p.campaign_id, p.catch_up, p.paused, p.until, p.began_at, p.done_at, p.next_at, p.created_at, p.updated_at`
 
 func collectSchedule(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row) }
 
 // scanSchedule reads one row of [scheduleColumns], and what follows them into more.
 func scanSchedule(row pgx.CollectableRow, more ...any) (p push.Schedule, err error) {
 	var pattern []byte
-	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Name, &p.Cron, &p.TimeZone, &pattern, (*string)(&p.CatchUp), &p.Paused,
+	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Name, &p.Cron, &p.TimeZone, &pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
 		(*zeronull.Timestamptz)(&p.Until), &p.Began, &p.Done, (*zeronull.Timestamptz)(&p.NextAt), &p.CreatedAt, &p.UpdatedAt}, more...)...)
 	if err == nil {
 		err = json.Unmarshal(pattern, &p.Pattern)
@@ -69,10 +69,10 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 				return err
 			}
 			rows, _ := tx.Query(ctx, `
-				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15) RETURNING `+scheduleColumns,
+				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key, campaign_id)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16) RETURNING `+scheduleColumns,
 				[16]byte(p.ID), [16]byte(p.Tenant), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, push.RecipientKey(p.Tenant, p.Pattern.Recipient))
+				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, patternKey(&p), zeronull.UUID(p.Campaign))
 			p, err = pgx.CollectExactlyOneRow(rows, collectSchedule)
 			return err
 		})
@@ -168,10 +168,18 @@ func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
 	}
 	p.UpdatedAt = now
 	b.Queue(`UPDATE schedules SET name = $2, cron = $3, time_zone = $4, push = $5, catch_up = $6, paused = $7, until = $8,
-			began_at = $9, done_at = $10, next_at = $11, updated_at = $12, recipient_key = $13 WHERE id = $1`,
+			began_at = $9, done_at = $10, next_at = $11, updated_at = $12, recipient_key = $13, campaign_id = $14 WHERE id = $1`,
 		[16]byte(p.ID), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, push.RecipientKey(p.Tenant, p.Pattern.Recipient))
+		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, patternKey(p), zeronull.UUID(p.Campaign))
 	return nil
+}
+
+// patternKey is by which an erasure finds the schedules of a recipient; nil: it is of a campaign.
+func patternKey(p *push.Schedule) *int64 {
+	if p.Campaign != uuid.Nil {
+		return nil
+	}
+	return new(push.RecipientKey(p.Tenant, p.Pattern.Recipient))
 }
 
 // patternText writes a pattern, in which strings stay as callers wrote them.
@@ -184,7 +192,7 @@ func patternText(p push.Pattern) ([]byte, error) {
 }
 
 // deletedSchedule is what a deletion leaves of a schedule until its runs are removed.
-const deletedSchedule = `deleted_at = clock_timestamp(), next_at = NULL, name = '', push = '{}'`
+const deletedSchedule = `deleted_at = clock_timestamp(), next_at = NULL, name = '', push = '{}', campaign_id = NULL`
 
 // DeleteSchedule ends a schedule, and forgets what it sent. Once it has returned without an error, no occurrence is
 // submitted any more: one that is being submitted is waited for. Its rows are swept away.

@@ -74,10 +74,17 @@ func (s *Servers) onClose(f func() error) {
 }
 
 // Main runs the tests of a package, stops the servers that they asked for and
-// ends the process.
-func Main(m *testing.M) {
-	code := m.Run()
-	if err := servers.Close(); err != nil {
+// ends the process. What all tests need is set up first; what that has registered
+// with Cleanup follows the tests.
+func Main(m *testing.M, setup ...func(t T)) {
+	code := 1
+	err := Run(context.Background(), func(t T) {
+		for _, f := range setup {
+			f(t)
+		}
+		code = m.Run()
+	})
+	if err := errors.Join(err, servers.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
 		code = max(code, 1)
 	}

@@ -1,0 +1,179 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// call is one call of the API.
+type call struct {
+	method, path string
+	query        url.Values
+	header       http.Header // besides the usual ones; nil: none
+	body         any         // written as JSON; nil: there is none
+	upload       io.Reader   // in the place of body
+	media        string      // of upload
+
+	// repeat says that the call may be made twice: it changes nothing, or the second time does nothing more.
+	repeat bool
+}
+
+// path joins the parts of a path, which may hold anything.
+func path(parts ...string) string {
+	all := "/v1"
+	for _, part := range parts {
+		all += "/" + url.PathEscape(part)
+	}
+	return all
+}
+
+// keyed gives a call an Idempotency-Key, with which it may be repeated; an empty one becomes a new one.
+func (c call) keyed(key string) call {
+	if key == "" {
+		key = rand.Text()
+	}
+	c.header, c.repeat = http.Header{"Idempotency-Key": {key}}, true
+	return c
+}
+
+// ask makes a call and reads the answer, which is JSON.
+func ask[V any](ctx context.Context, c *Client, what call) (v V, err error) {
+	answer, err := c.do(ctx, what)
+	if err != nil {
+		return v, err
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&v); err != nil {
+		return v, fmt.Errorf("%s %s: the answer is no JSON that this client knows: %w", what.method, what.path, err)
+	}
+	return v, nil
+}
+
+// tell makes a call whose answer has no body.
+func (c *Client) tell(ctx context.Context, what call) error {
+	answer, err := c.do(ctx, what)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+// stream reads lines of any number. The caller closes them.
+func (c *Client) stream(ctx context.Context, path string, query url.Values, f Format) (io.ReadCloser, error) {
+	answer, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, header: http.Header{"Accept": {string(f)}}, repeat: true})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
+}
+
+// do makes a call, and again where that is safe, and returns an answer of success, whose body is to be closed.
+func (c *Client) do(ctx context.Context, what call) (*http.Response, error) {
+	body, err := what.open()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what.method, what.path, err)
+	}
+	pause := c.config.FirstPause
+	for try := 0; ; try++ {
+		answer, err := c.send(ctx, what, body)
+		if err == nil {
+			return answer, nil
+		}
+		wait, again := c.again(what, err, pause)
+		if !again || try >= c.config.Retries || body.rewind() != nil || sleep(ctx, wait) != nil {
+			return nil, err
+		}
+		pause = min(2*pause, c.config.LongestPause)
+	}
+}
+
+// send makes one request. An answer that is a problem is an error.
+func (c *Client) send(ctx context.Context, what call, body requestBody) (*http.Response, error) {
+	target := c.address + what.path
+	if len(what.query) > 0 {
+		target += "?" + what.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, what.method, target, body.reader())
+	if err != nil {
+		return nil, err
+	}
+	req.ContentLength = body.size
+	for name, values := range what.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	if body.media != "" {
+		req.Header.Set("Content-Type", body.media)
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json, application/problem+json")
+	}
+	answer, err := c.config.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode >= 200 && answer.StatusCode < 300 {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	return nil, problemOf(answer)
+}
+
+// requestBody is the body of a call. It can be sent again if it can go back to its start.
+type requestBody struct {
+	from  io.Reader // nil: there is none
+	start int64     // of what is sent, in from
+	size  int64     // -1: not known
+	media string
+}
+
+func (c call) open() (requestBody, error) {
+	if c.upload != nil {
+		b := requestBody{from: c.upload, size: -1, media: c.media}
+		if s, ok := c.upload.(io.Seeker); ok {
+			if at, err := s.Seek(0, io.SeekCurrent); err == nil {
+				end, err := s.Seek(0, io.SeekEnd)
+				if _, back := s.Seek(at, io.SeekStart); err != nil || back != nil {
+					return b, errors.Join(err, back)
+				}
+				b.start, b.size = at, end-at
+			}
+		}
+		return b, nil
+	}
+	if c.body == nil {
+		return requestBody{}, nil
+	}
+	text, err := json.Marshal(c.body)
+	return requestBody{from: bytes.NewReader(text), size: int64(len(text)), media: "application/json"}, err
+}
+
+// reader hides what else the reader can do: net/http would close it, and repeat the request by itself.
+func (b requestBody) reader() io.Reader {
+	if b.from == nil {
+		return nil
+	}
+	return io.MultiReader(b.from)
+}
+
+var errOnce = errors.New("what was sent can not be read again")
+
+// rewind goes back to the start.
+func (b requestBody) rewind() error {
+	if b.from == nil {
+		return nil
+	}
+	s, ok := b.from.(io.Seeker)
+	if !ok || b.size < 0 {
+		return errOnce
+	}
+	_, err := s.Seek(b.start, io.SeekStart)
+	return err
+}

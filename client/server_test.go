@@ -1,0 +1,78 @@
+package client_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// server is the sendquota of the tests and the examples: API and worker, in this process.
+var server struct{ address, key string }
+
+const settings = `
+policy: {rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit: 20, window: 24h}]}
+channels:
+  log: {type: log}
+http: {drain: 0s}
+`
+
+func TestMain(m *testing.M) { testenv.Main(m, serve) }
+
+// serve runs the server until the test ends.
+func serve(t testenv.T) {
+	file := filepath.Join(t.TempDir(), "sendquota.yaml")
+	testenv.Check(t, os.WriteFile(file, []byte(settings), 0o600))
+	ctx, stop := context.WithCancel(context.Background())
+	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_CONFIG=" + file, "SENDQUOTA_ADDR=127.0.0.1:0"})
+	testenv.Check(t, err)
+	server.key = key(ctx, t, cfg)
+	a, err := app.Open(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	testenv.Check(t, err)
+	ready, done := make(chan string, 1), make(chan error, 1)
+	go func() { done <- a.RunBoth(ctx, ready) }()
+	testenv.Finally(t, func() error {
+		stop()
+		if err := <-done; err != nil {
+			return err
+		}
+		return a.Close()
+	})
+	select {
+	case addr := <-ready:
+		server.address = "http://" + addr
+	case err := <-done:
+		done <- err
+		t.Fatal(err)
+	}
+}
+
+// key makes a tenant with a key.
+func key(ctx context.Context, t testenv.T, cfg config.Config) string {
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
+	testenv.Check(t, err)
+	defer st.Close()
+	tenant, _, err := st.CreateTenant(ctx, "acme")
+	testenv.Check(t, err)
+	key, err := st.CreateKey(ctx, tenant, push.Scopes, 0)
+	testenv.Check(t, err)
+	return key
+}
+
+// newClient is a client of the server.
+func newClient() *client.Client {
+	c, err := client.New(server.address, server.key, client.Config{})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// apiFlags are those of commands that call the API.
+type apiFlags struct {
+	API     string `name:"api" env:"SQ_API" default:"http://127.0.0.1:8080" placeholder:"URL" help:"The address of the API. Default: ${default}, or SQ_API."`
+	KeyFile string `placeholder:"FILE" help:"A file with an API key. Default: the key in SQ_API_KEY."`
+}
+
+// Validate is called by kong.
+func (f apiFlags) Validate() error {
+	if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("--api: %s: must be a URL such as http://127.0.0.1:8080", brief(f.API))
+	}
+	return nil
+}
+
+// open returns a client with the key, which needs a scope.
+func (f apiFlags) open(scope string, c client.Config) (*client.Client, error) {
+	key := os.Getenv("SQ_API_KEY")
+	if f.KeyFile != "" {
+		text, err := os.ReadFile(f.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--key-file: %w", err)
+		}
+		key = string(text)
+	}
+	if key = strings.TrimSpace(key); key == "" {
+		return nil, fmt.Errorf("there is no API key: set SQ_API_KEY, or name a file with --key-file; make one with: sendquota keys create --tenant NAME --scopes %s", scope)
+	}
+	return client.New(f.API, key, c)
+}
+
+// refusal says what the API answered.
+func refusal(err error) error {
+	var invalid *client.Invalid
+	var p *client.Problem
+	if !errors.As(err, &p) {
+		return err
+	}
+	all := fmt.Sprintf("the API answered %d: %s", p.Status, cmp.Or(p.Detail, p.Title))
+	if errors.As(err, &invalid) && len(invalid.Errors) > 1 {
+		for _, e := range invalid.Errors {
+			all += fmt.Sprintf("\n  %s %s", e.Location, e.Message)
+		}
+	}
+	return errors.New(all)
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// followPause is the time between two looks at a campaign.
+const followPause = 500 * time.Millisecond
+
+// follow waits until everybody has a place or was refused one or, with --wait, until all is over. It shows how far that is.
+func (r *campaignRun) follow(ctx context.Context, p client.Campaign) (client.Campaign, error) {
+	booking := newCountBar(p.Audience, "booking")
+	for p.Status == client.CampaignStatusStarting || r.Wait && p.Status != client.CampaignStatusRunning && !over(p) {
+		_ = booking.Set64(p.Progress.Audience - p.Progress.Pending)
+		var err error
+		if p, err = r.look(ctx); err != nil {
+			return p, err
+		}
+	}
+	_ = booking.Finish()
+	if !r.Wait {
+		return p, nil
+	}
+	sending := newCountBar(p.Audience, "sending")
+	for !over(p) {
+		_ = sending.Set64(p.Progress.Sent + notSent(p.Progress))
+		var err error
+		if p, err = r.look(ctx); err != nil {
+			return p, err
+		}
+	}
+	_ = sending.Finish()
+	return p, nil
+}
+
+// over reports whether nothing more happens in a campaign.
+func over(p client.Campaign) bool {
+	return p.Status == client.CampaignStatusFinished || p.Status == client.CampaignStatusCanceled
+}
+
+// look reads the campaign after a pause.
+func (r *campaignRun) look(ctx context.Context) (client.Campaign, error) {
+	select {
+	case <-ctx.Done():
+		return client.Campaign{}, ctx.Err()
+	case <-time.After(followPause):
+	}
+	return r.api.Campaign(ctx, r.draft.ID)
+}
+
+// newBytesBar is a progress bar of bytes, of which there may be -1: nobody knows. It is shown on a terminal alone.
+func newBytesBar(size int64, doing string) *progressbar.ProgressBar {
+	return newBar(size, doing, progressbar.OptionShowBytes(true))
+}
+
+// newCountBar is a progress bar of recipients. It is shown on a terminal alone.
+func newCountBar(count int64, doing string) *progressbar.ProgressBar {
+	return newBar(count, doing, progressbar.OptionShowCount())
+}
+
+func newBar(of int64, doing string, shown progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(of, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(watched(os.Stderr)), shown,
+		progressbar.OptionSetDescription(doing), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// count is a row of a summary; rows without anybody are left out.
+type count struct {
+	title string
+	of    int64
+	note  string
+}
+
+func printCounts(w io.Writer, all []count) error {
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	for _, c := range all {
+		if c.of > 0 {
+			fmt.Fprintln(t, strings.TrimRight(fmt.Sprintf("%s\t%8d\t%s", c.title, c.of, c.note), " \t"))
+		}
+	}
+	return t.Flush()
+}
+
+// printCampaign prints how far a campaign is.
+func printCampaign(w io.Writer, p client.Campaign, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, p)
+	}
+	fmt.Fprintf(w, "campaign    %s %q\nstatus      %s\nsend at     %s\n", p.ID, p.Name, p.Status, sendTime(p))
+	g := p.Progress
+	moved := ""
+	if g.Deferred > 0 {
+		moved = fmt.Sprintf("%d of those with a place got it later than asked", g.Deferred)
+	}
+	return printCounts(w, []count{
+		{"recipients", g.Audience, moved},
+		{"pending", g.Pending, "not booked yet"},
+		{"scheduled", g.Scheduled, "will be sent"},
+		{"sent", g.Sent, ""},
+		{"refused", g.Refused, "the quota has no place"},
+		{"opted out", g.OptedOut, "they do not want it"},
+		{"invalid", g.Invalid, "their lines make no message"},
+		{"failed", g.Failed, "the provider did not take it"},
+		{"expired", g.Expired, "it could not be sent in time"},
+		{"canceled", g.Canceled, ""},
+	})
+}
+
+// printSimulation prints what a start would do.
+func printSimulation(w io.Writer, s client.Simulation, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, s)
+	}
+	err := printCounts(w, []count{
+		{"recipients", s.Recipients, ""},
+		{"accepted", s.Accepted, "at their time"},
+		{"deferred", s.Deferred, "later, because their quota is full then" + delays(s.Delays)},
+		{"refused", s.Refused, "the quota has no place"},
+		{"opted out", s.OptedOut, "they do not want it"},
+		{"invalid", s.Invalid, "their lines make no message"},
+	})
+	if len(s.ByRule) > 0 {
+		fmt.Fprintln(w, "in the way, by rule:")
+		for _, rule := range slices.Sorted(maps.Keys(s.ByRule)) {
+			fmt.Fprintf(w, "  %s: %d\n", rule, s.ByRule[rule])
+		}
+	}
+	if len(s.CollidesWith) > 0 {
+		fmt.Fprintln(w, "collides with:")
+		for _, c := range s.CollidesWith {
+			fmt.Fprintf(w, "  %q: %d (campaign %s)\n", c.Name, c.Recipients, c.Campaign)
+		}
+	}
+	if len(s.BetterStarts) > 0 {
+		fmt.Fprintln(w, "better starts:")
+		for _, b := range s.BetterStarts {
+			fmt.Fprintf(w, "  %s: %d accepted\n", b.SendAt.UTC().Format(time.RFC3339), b.Accepted)
+		}
+	}
+	return err
+}
+
+// delays says how long how many are deferred.
+func delays(all []client.Delay) string {
+	parts := []string{}
+	for _, d := range all {
+		switch {
+		case d.Recipients == 0:
+		case d.UpToSeconds == 0:
+			parts = append(parts, fmt.Sprintf("%d by more than a day", d.Recipients))
+		default:
+			parts = append(parts, fmt.Sprintf("%d by up to %s", d.Recipients, push.Span(time.Duration(d.UpToSeconds)*time.Second)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// printAudience prints what became of the lines of a file.
+func printAudience(w io.Writer, a client.Audience) {
+	fmt.Fprintf(w, "%d lines: %d recipients", a.Rows, a.Accepted)
+	if a.Duplicates > 0 {
+		fmt.Fprintf(w, ", %d that came before", a.Duplicates)
+	}
+	if a.Rejected > 0 {
+		fmt.Fprintf(w, ", %d that can not be used", a.Rejected)
+	}
+	fmt.Fprintln(w)
+	for _, e := range a.Errors[:min(len(a.Errors), 10)] {
+		fmt.Fprintf(w, "  line %d: %s\n", e.Line, e.Message)
+	}
+	if more := a.Rejected - int64(min(len(a.Errors), 10)); more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", more)
+	}
+}

@@ -1,0 +1,45 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Again goes a step towards a campaign that is made of another one, with the recipients that this has at the first step, and started.
+// It is to be called, by whichever worker, until it is done; what is done is not done twice.
+//
+// The errors are [push.ErrNotFound], [*push.CampaignStateError], [push.ErrNothingToCopy], [push.ErrTooManyCampaigns] and
+// [invalid.FieldErrors]: they leave no campaign.
+func (s *Service) Again(ctx context.Context, c push.CampaignCopy) (done bool, err error) {
+	whole, err := s.store.CopyAudience(ctx, c)
+	if err != nil {
+		return false, fmt.Errorf("copy audience: %w", err)
+	}
+	if !whole {
+		return false, nil
+	}
+	if err := s.store.MakeCopy(ctx, c, s.cfg.MaxPerTenant); err != nil {
+		return false, fmt.Errorf("copy campaign: %w", err)
+	}
+	_, err = s.Act(ctx, c.Tenant, c.ID, push.CampaignStart)
+	var (
+		state *push.CampaignStateError
+		wrong invalid.FieldErrors
+	)
+	if errors.As(err, &state) && state.Campaign.Status != push.CampaignDraft {
+		return true, nil // it was started before, and its owner has done something else with it
+	}
+	if errors.As(err, &wrong) {
+		if err := s.store.DeleteDraft(ctx, c.Tenant, c.ID); err != nil && !errors.Is(err, push.ErrNotFound) {
+			return false, fmt.Errorf("delete campaign: %w", err)
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("start campaign: %w", err)
+	}
+	return true, nil
+}

@@ -1,0 +1,104 @@
+package recurring
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// copying is for about how long a pass copies audiences. What is not copied then goes on in the next pass: the pushes of other
+// schedules do not wait for a million recipients.
+const copying = 500 * time.Millisecond
+
+// startAll starts the campaigns of occurrences, one after the other. Those for which there is no time are looked at again, at once.
+func (r *runner) startAll(ctx context.Context, all []push.Occurrence, runs []push.Run) {
+	began := time.Now()
+	for i := range all {
+		if all[i].Schedule.Campaign == uuid.Nil {
+			continue
+		}
+		for again := true; again; {
+			if time.Since(began) > copying {
+				r.again()
+				return
+			}
+			runs[i], again = r.start(ctx, &all[i])
+		}
+	}
+}
+
+// again has the next pass begin at once.
+func (r *runner) again() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// start goes a step towards the campaign of an occurrence, and says what became of it. Without an outcome, it is to be looked at
+// again: at once, if again says so.
+func (r *runner) start(ctx context.Context, o *push.Occurrence) (run push.Run, again bool) {
+	p, c := &o.Schedule, copyOf(o)
+	run = push.Run{Schedule: p.ID, At: o.At}
+	if o.Begun > patience && !(p.CatchUp == push.CatchUpLast && latest(o)) {
+		if _, err := r.campaigns.Campaign(ctx, p.Tenant, c.ID); errors.Is(err, push.ErrNotFound) {
+			run.Outcome, run.Reason = push.RunSkipped, missed
+			return run, false
+		}
+	}
+	done, err := r.campaigns.Again(ctx, c)
+	switch {
+	case done:
+		run.Outcome, run.Campaign = push.RunSubmitted, c.ID
+	case err != nil:
+		if run.Reason, run.Detail = refusedCampaign(err); run.Reason != "" {
+			run.Outcome = push.RunRefused
+		} else {
+			r.log.WarnContext(ctx, "campaign of an occurrence not started; it is tried again", "schedule", p.ID, "at", o.At, "error", err)
+		}
+	}
+	return run, !done && err == nil
+}
+
+// copyOf is the campaign of an occurrence, the same whoever makes it. It bears the day on which it happens, by the schedule's clocks.
+func copyOf(o *push.Occurrence) push.CampaignCopy {
+	p := &o.Schedule
+	in, err := zone.Load(p.TimeZone)
+	if err != nil {
+		in = time.UTC
+	}
+	key := fmt.Sprintf("schedule %s %d", p.ID, o.At.Unix())
+	return push.CampaignCopy{
+		ID: uuid.NewHash(sha256.New(), p.Tenant, []byte(key), 8), Tenant: p.Tenant, Of: p.Campaign, Suffix: o.At.In(in).Format(" 2006-01-02 15:04"),
+	}
+}
+
+// refusedCampaign is why a campaign was not started for good, by the names of the API's problems, and what is invalid; empty: it may
+// be started yet.
+func refusedCampaign(err error) (reason, detail string) {
+	var (
+		state *push.CampaignStateError
+		wrong invalid.FieldErrors
+	)
+	switch {
+	case errors.Is(err, push.ErrNotFound):
+		return "not-found", ""
+	case errors.As(err, &state):
+		return "campaign-state", state.Detail
+	case errors.Is(err, push.ErrNothingToCopy):
+		return "campaign-state", push.ErrNothingToCopy.Error()
+	case errors.Is(err, push.ErrTooManyCampaigns):
+		return "too-many-campaigns", ""
+	case errors.As(err, &wrong):
+		return "invalid-request", wrong.WithoutValues()
+	}
+	return "", ""
+}
