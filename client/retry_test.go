@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 // unreliable is an API that answers in these ways, one after the other, and keeps what it was asked.
 type unreliable struct {
+	mu      sync.Mutex // a call that was hung up ends while its answer is made
 	answers []func(w http.ResponseWriter)
 	keys    []string
 	bodies  []string
@@ -22,6 +24,8 @@ type unreliable struct {
 
 func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, _ := io.ReadAll(r.Body)
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.keys, u.bodies = append(u.keys, r.Header.Get("Idempotency-Key")), append(u.bodies, string(text))
 	u.answers[min(len(u.keys), len(u.answers))-1](w)
 }
@@ -84,6 +88,8 @@ func TestRetry(t *testing.T) {
 			if err := row.call(t.Context(), c); (err == nil) != row.succeed {
 				t.Errorf("the call ended with %v", err)
 			}
+			api.mu.Lock()
+			defer api.mu.Unlock()
 			if len(api.keys) != row.tries {
 				t.Fatalf("%d requests, want %d", len(api.keys), row.tries)
 			}

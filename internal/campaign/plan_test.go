@@ -167,7 +167,7 @@ func TestPlanner_Invalid(t *testing.T) {
 		"a template":    {push.Campaign{}, broken, push.CampaignLine{To: "1"}, "message.body: broken"},
 		"columns":       {push.Campaign{}, plain{}, push.CampaignLine{To: "1", Variables: json.RawMessage(`[]`)}, "the columns of the line can not be read"},
 		"no channel":    {push.Campaign{Channel: "fax"}, plain{}, push.CampaignLine{To: "1"}, "channel unknown channel; the channels are: push, sms"},
-		"no zone":       {push.Campaign{LocalTime: noon, TimeZone: "Mars"}, plain{}, push.CampaignLine{To: "1"}, `time_zone there is no time zone "Mars"; the nearest name is Eire`},
+		"no zone":       {push.Campaign{LocalTime: noon, TimeZone: "Mars"}, plain{}, push.CampaignLine{To: "1"}, `time_zone there is no time zone "Mars"; give an IANA name, such as Europe/Berlin`},
 		"past":          {push.Campaign{SendAt: noon.Add(-time.Hour)}, plain{}, push.CampaignLine{To: "1"}, "send_at must not be more than a minute in the past; it is now 2026-11-02T12:00:00Z"},
 		"behind latest": {push.Campaign{OnConflict: "defer", Latest: noon.Add(-time.Second)}, plain{}, push.CampaignLine{To: "1"}, "latest must not be before send_at, 2026-11-02T12:00:00Z"},
 		"too far": {
