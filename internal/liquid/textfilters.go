@@ -225,10 +225,16 @@ func uniq(m *machine, args []any) (any, error) {
 // wide is a conversion of a date to a width that no date has.
 var wide = regexp.MustCompile(`%[-_^#0:]*\d{3}`)
 
-func date(_ *machine, args []any) (any, error) {
+// dateSteps is what a conversion of a date costs: most of it goes into the blanks of a wide one.
+const dateSteps = 10
+
+func date(m *machine, args []any) (any, error) {
 	format := textAt(args, 1, "%a, %b %d, %y")
 	if wide.MatchString(format) || len(format) > 1000 {
 		return nil, errors.New("the format is too wide")
+	}
+	if err := m.step(dateSteps * strings.Count(format, "%")); err != nil {
+		return nil, err
 	}
 	v, err := values.Convert(args[0], reflect.TypeFor[time.Time]())
 	if err != nil {
