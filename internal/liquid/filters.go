@@ -72,7 +72,7 @@ func (m *machine) filter(name string, f filter) func(args ...any) (any, error) {
 			}
 		}
 		if v, err = f(m, args); err != nil {
-			if !errors.Is(err, errText) && !errors.Is(err, errItems) {
+			if !errors.Is(err, errText) && !errors.Is(err, errItems) && !errors.Is(err, errSteps) {
 				err = unfit(name)
 			}
 			return nil, err
