@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // Act starts, pauses, resumes or cancels a campaign, and returns it as it is then. If that has been done before, it changes nothing. Workers
@@ -24,5 +25,8 @@ func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.Cam
 
 // checkStart says what is not possible any more of what a draft says.
 func (s *Service) checkStart(p push.Campaign) error {
+	if p.SendAt.IsZero() && p.LocalTime.IsZero() && p.Spread > 0 { // it is sent from now on
+		p.SendAt = s.now().UTC().Truncate(quota.Second)
+	}
 	return s.Check(Change{Channel: &p.Channel, SendAt: &p.SendAt, LocalTime: &p.LocalTime, Latest: &p.Latest}, p).Err()
 }

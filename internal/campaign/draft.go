@@ -170,7 +170,12 @@ func (s *Service) checkTimes(c Change, p *push.Campaign, bad *invalid.FieldError
 			bad.Add(field, written, "must not be after latest, %s", stamp(p.Latest))
 		}
 	}
-	switch {
+	end := first.Add(p.Spread - quota.Second) // of the last recipient, at the earliest
+	switch spreads := p.Spread > quota.Second && !first.IsZero() && !p.Latest.Before(first) && p.Latest.Before(end); {
+	case spreads && given(c.Latest):
+		bad.Add("latest", stamp(p.Latest), "must not be before the end of the spread, %s", stamp(end))
+	case spreads && (c.Spread != nil || given(c.SendAt) || given(c.LocalTime)):
+		bad.Add("spread", push.Span(p.Spread).String(), "must not reach beyond latest, %s", stamp(p.Latest))
 	case !given(c.Latest):
 	case !first.IsZero() && p.Latest.Before(first):
 		bad.Add("latest", stamp(p.Latest), "must not be before %s, %s", field, written)

@@ -81,7 +81,7 @@ func newRandom(t *rapid.T, b *bundle) *random {
 		c.SendAt = begin.Truncate(time.Second)
 	}
 	if c.OnConflict == "defer" && rapid.Bool().Draw(t, "until") {
-		c.Latest = begin.Add(time.Duration(rapid.IntRange(0, 48).Draw(t, "latest")) * time.Hour).Truncate(time.Second)
+		c.Latest = begin.Add(c.Spread + time.Duration(rapid.IntRange(0, 48).Draw(t, "latest"))*time.Hour).Truncate(time.Second)
 	}
 	x.draft = b.drafted(t, c, audience...)
 	return x

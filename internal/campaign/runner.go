@@ -19,11 +19,13 @@ import (
 const (
 	// interval is how often a worker looks whether there is something to do for a campaign.
 	interval = 250 * time.Millisecond
-	// restShare is how many times as long as a look at a campaign the pause behind it is, if there was nothing to do: so looks at large
-	// campaigns take a small part of the time.
+	// restShare is how many times as long as a look at a campaign the pause behind it is, if there was nothing to do; and how many
+	// times as long as looks at campaigns the time is that is left for others: so looks take a small part of the time.
 	restShare = 20
-	// mostRest is the longest pause.
-	mostRest = 15 * time.Second
+	// mostRest is the longest pause, and pausedRest that behind a look at a campaign that is paused: what expires meanwhile is told so
+	// much later.
+	mostRest   = 15 * time.Second
+	pausedRest = 5 * time.Second
 	// tellEvery is how often webhooks are told how far a campaign is that is being booked.
 	tellEvery = time.Second
 )
@@ -39,14 +41,14 @@ type RunnerConfig struct {
 // runnerStore has the campaigns, and does their steps.
 type runnerStore interface {
 	chunkStore
-	TakeCampaign(ctx context.Context, worker uuid.UUID) (*store.RunningCampaign, error)
+	TakeCampaign(ctx context.Context, worker uuid.UUID, which store.CampaignsWith, except []uuid.UUID) (*store.RunningCampaign, error)
 	LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error
 	ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error)
 	UnparkCampaign(ctx context.Context, id uuid.UUID) (due []store.Unparked, more bool, err error)
 	ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
 	WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
 	DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after store.CampaignPlace) (next store.CampaignPlace, more bool, err error)
-	SettleCampaign(ctx context.Context, id uuid.UUID) (push.CampaignStatus, error)
+	SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error)
 }
 
 // pushes does what goes with a booking.
@@ -58,7 +60,8 @@ type pushes interface {
 	Wake(recipientKey int64, at time.Time, in time.Duration)
 }
 
-// runner carries campaigns on: step by step, each in a transaction that can be repeated, and each campaign in its turn.
+// runner carries campaigns on: step by step, each in a transaction that can be repeated. Tenants take turns, and so do the campaigns
+// of each. Those that wait for their pushes are looked at in a small part of the time: however many they are, others go on.
 type runner struct {
 	store  runnerStore
 	pushes pushes
@@ -66,6 +69,8 @@ type runner struct {
 	cfg    RunnerConfig
 	worker uuid.UUID
 	work   map[uuid.UUID]*progress // of the campaigns that this worker has
+	served []uuid.UUID             // tenants that had a step in this turn
+	looked time.Time               // when those were looked at last that wait
 }
 
 // progress is how far a worker has come with a campaign. It only saves work.
@@ -83,14 +88,49 @@ func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loo
 	return loop.Loop{Name: "run campaigns", Interval: interval, Log: log, Pass: r.pass}
 }
 
-// pass is a step of one campaign.
+// pass is a step of one campaign, and a look at some that wait.
 func (r *runner) pass(ctx context.Context) (full bool, err error) {
-	c, err := r.store.TakeCampaign(ctx, r.worker)
+	full, err = r.carryOn(ctx)
+	if err == nil && (!full || time.Since(r.looked) >= interval) {
+		err = r.look(ctx)
+	}
+	return full, err
+}
+
+// carryOn does a step of the campaign whose turn it is.
+func (r *runner) carryOn(ctx context.Context) (found bool, err error) {
+	c, err := r.store.TakeCampaign(ctx, r.worker, store.CampaignsWithWork, r.served)
+	if err == nil && c == nil && len(r.served) > 0 { // the next turn
+		r.served = r.served[:0]
+		c, err = r.store.TakeCampaign(ctx, r.worker, store.CampaignsWithWork, nil)
+	}
 	if err != nil || c == nil {
 		return false, err
 	}
+	r.served = append(r.served, c.Tenant)
+	more, err := r.visit(ctx, c)
+	return more || err == nil, err
+}
+
+// look looks at campaigns that wait for their pushes, for as long as its part of the time is.
+func (r *runner) look(ctx context.Context) error {
+	r.looked = time.Now()
+	for time.Since(r.looked) < interval/restShare {
+		c, err := r.store.TakeCampaign(ctx, r.worker, store.CampaignsThatWait, nil)
+		if err != nil || c == nil {
+			return err
+		}
+		if _, err = r.visit(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visit does a step of a campaign. If there is nothing more to do at once, it is left for a while.
+func (r *runner) visit(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
 	began := time.Now()
-	more, err := r.step(ctx, c)
+	more, due, err := r.step(ctx, c)
 	if err != nil {
 		return false, fmt.Errorf("campaign %s, %s: %w", c.ID, c.Status, err)
 	}
@@ -98,12 +138,19 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 		return true, nil
 	}
 	delete(r.work, c.ID)
-	rest := min(max(interval, restShare*time.Since(began)), mostRest)
-	return true, r.store.LeaveCampaign(ctx, r.worker, c.ID, rest)
+	rest := max(interval, restShare*time.Since(began))
+	switch c.Status {
+	case push.CampaignPaused:
+		rest = max(rest, pausedRest)
+	case push.CampaignRunning:
+		rest = max(rest, due)
+	}
+	return false, r.store.LeaveCampaign(ctx, r.worker, c.ID, min(rest, mostRest))
 }
 
-// step does what the state of a campaign asks for. It reports whether there is more to do at once.
-func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
+// step does what the state of a campaign asks for. It reports whether there is more to do at once, and when the next of its pushes is
+// due.
+func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool, due time.Duration, err error) {
 	of := r.work[c.ID]
 	if of == nil {
 		of = &progress{places: newPlaces(r.store.CampaignLanes())}
@@ -113,32 +160,32 @@ func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool,
 	case push.CampaignStarting, push.CampaignRunning:
 		if c.Parked {
 			if more, err = r.unpark(ctx, c); err != nil || more {
-				return more, err
+				return more, 0, err
 			}
 		}
 		if c.Status == push.CampaignStarting {
 			if more, err = r.book(ctx, c, of); err != nil {
-				return more, err
+				return more, 0, err
 			}
 		}
 	case push.CampaignPausing, push.CampaignPaused:
 		if more, err = r.park(ctx, c); err != nil || more {
-			return more, err
+			return more, 0, err
 		}
 	case push.CampaignCanceling:
 		if more, err = r.cancel(ctx, c, of); err != nil || more {
-			return more, err
+			return more, 0, err
 		}
 	}
 	if more && time.Since(of.told) < tellEvery {
-		return more, nil
+		return more, 0, nil
 	}
 	of.told = time.Now()
-	status, err := r.store.SettleCampaign(ctx, c.ID)
+	status, due, err := r.store.SettleCampaign(ctx, c.ID)
 	if err == nil && status.Over() {
 		r.log.InfoContext(ctx, "campaign ended", "tenant", c.Tenant, "campaign", c.ID, "status", status)
 	}
-	return more, err
+	return more, due, err
 }
 
 // unpark has what was parked be due again.

@@ -352,3 +352,36 @@ func (b *running) audit() {
 		b.t.Errorf("audit: %+v", f)
 	}
 }
+
+// TestRunner_BesideWaiting: hundreds of campaigns of another tenant that wait for their pushes, and as many that are being canceled, leave
+// a campaign its steps.
+func TestRunner_BesideWaiting(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	others, _, err := b.store.CreateTenant(t.Context(), "others")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []push.CampaignStatus{push.CampaignRunning, push.CampaignPaused, push.CampaignCanceling} {
+		b.exec(`
+			WITH made AS (
+				INSERT INTO campaigns (id, tenant_id, name, channel, message, status, started_at, audience, booked)
+				SELECT gen_random_uuid(), $1, 'waits', 'log', '{}', $2, now(), 1, 1 FROM generate_series(1, 300) RETURNING id
+			)
+			INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id, token, started_at)
+			SELECT gen_random_uuid(), $1, 7, 'log', s, s, s + interval '1 day', 1, false, 2, 7, id, gen_random_uuid(), now()
+			FROM made, LATERAL (SELECT now() + interval '20 days' AS s) p`, others, string(status))
+	}
+	w := b.worker()
+	c := b.draft(2500, campaign.Change{})
+	b.act(c, push.CampaignStart)
+	passes := 0
+	for ; b.read(c).Status == push.CampaignStarting; passes++ {
+		if _, err := w.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most := 2 * (2500/500 + 2*len(push.Lanes(4)) + 2); passes > most { // half of the steps are the other tenant's
+		t.Errorf("booked after %d steps, of which %d are needed", passes, most/2)
+	}
+}

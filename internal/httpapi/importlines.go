@@ -44,6 +44,9 @@ func newLineReader(in io.Reader, quotes bool) *lineReader {
 		_, _ = r.Discard(2)
 		r = bufio.NewReaderSize(&utf16Reader{in: r, order: binary.BigEndian}, maxImportLine)
 	}
+	if first, _ := r.Peek(maxImportLine); bytes.IndexByte(first, '\r') >= 0 && bytes.IndexByte(first, '\n') < 0 { // of an old spreadsheet
+		r = bufio.NewReaderSize(lineEnds{r}, maxImportLine)
+	}
 	return &lineReader{in: r, quotes: quotes, next: 1}
 }
 
@@ -60,7 +63,7 @@ func (l *lineReader) line() (text []byte, number int, long bool, err error) {
 		if err != nil && (!last || len(part)+len(l.buf) == 0) {
 			return nil, number, false, err
 		}
-		if long = long || len(l.buf)+len(part) > maxImportLine; long && first > 0 {
+		if long = long || len(l.buf)+len(bytes.TrimRight(part, "\r\n")) > maxImportLine; long && first > 0 {
 			return l.only(first, part, number), number, false, nil
 		}
 		if !long {

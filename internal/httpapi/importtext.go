@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -16,6 +15,7 @@ type utf16Reader struct {
 	in    *bufio.Reader
 	order binary.ByteOrder
 	left  []byte // that was turned, and not read
+	held  uint16 // a unit that was read behind half a character; 0: none
 	err   error
 }
 
@@ -41,26 +41,43 @@ func (u *utf16Reader) fill() {
 			return
 		}
 		if utf16.IsSurrogate(c) {
-			second, ok := u.unit()
-			if !ok {
-				second = utf8.RuneError
+			second, _ := u.unit()
+			whole := utf16.DecodeRune(c, second)
+			if whole == utf8.RuneError { // half a character: no line with it is valid
+				u.left, u.held = append(u.left, 0xFF), uint16(second)
+				continue
 			}
-			c = utf16.DecodeRune(c, second)
+			c = whole
 		}
 		u.left = utf8.AppendRune(u.left, c)
 	}
 }
 
-// unit reads two bytes.
+// unit reads two bytes. A text that ends within them was cut off.
 func (u *utf16Reader) unit() (rune, bool) {
+	if held := u.held; held != 0 {
+		u.held = 0
+		return rune(held), true
+	}
 	var two [2]byte
 	if _, u.err = io.ReadFull(u.in, two[:]); u.err != nil {
-		if errors.Is(u.err, io.ErrUnexpectedEOF) {
-			u.err = io.EOF
-		}
 		return 0, false
 	}
 	return rune(u.order.Uint16(two[:])), true
+}
+
+// lineEnds turns the line ends of a text that has carriage returns alone into those that others have.
+type lineEnds struct{ in io.Reader }
+
+// Read reads the text.
+func (l lineEnds) Read(p []byte) (int, error) {
+	n, err := l.in.Read(p)
+	for i, b := range p[:n] {
+		if b == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // A caller who sends a long body gets so much time at first, and so much more as it has sent, at a pace that is not the network's

@@ -267,7 +267,7 @@ func (s *Store) DropUndecided(ctx context.Context, p push.Campaign, shards push.
 		}
 		next, more = CampaignPlace{push.Shard(key), key, recipient}, len(keys) == 5*campaignPortion
 		_, err = tx.Exec(ctx, s.joining(`
-			UPDATE campaign_recipients r SET outcome = 'canceled', decided_at = clock_timestamp()
+			UPDATE campaign_recipients r SET outcome = 'canceled', reason = '`+booking.CampaignCanceledReason+`', decided_at = clock_timestamp()
 			FROM unnest($3::bigint[], $4::text[]) AS n (recipient_key, recipient)
 			WHERE r.shard = ANY ($2::smallint[]) AND r.audience_id = $1 AND r.shard = (n.recipient_key & 255)::smallint
 				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), [16]byte(p.Audience), shardsOf(keys...), keys, recipients)

@@ -103,7 +103,7 @@ func (e pushEnd) outcome() push.CampaignOutcome {
 	return push.CampaignOutcome(e.status)
 }
 
-const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
+const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
 	FROM {pushes} p WHERE p.id = ANY ($1::uuid[])`
 
 // pushEnds reads what became of pushes: where their ids say that they were booked, and those that are not there in all tables.

@@ -26,9 +26,19 @@ const campaignLease = 15 * time.Second
 // openCampaigns are the states in which workers have something to do.
 const openCampaigns = `('starting', 'running', 'pausing', 'paused', 'canceling')`
 
-// TakeCampaign gives a worker the campaign that has waited longest for its next step: one that it has, or one that no worker
-// has. It is nil if there is none. The lease saves work, and promises nothing: two workers may do the same step.
-func (s *Store) TakeCampaign(ctx context.Context, worker uuid.UUID) (*RunningCampaign, error) {
+// CampaignsWith says which campaigns a worker takes.
+type CampaignsWith string
+
+// Those that have steps to do, and those that only wait for their pushes.
+const (
+	CampaignsWithWork CampaignsWith = `status IN ('starting', 'pausing', 'canceling') OR status = 'running' AND parked`
+	CampaignsThatWait CampaignsWith = `status = 'running' AND NOT parked OR status = 'paused'`
+)
+
+// TakeCampaign gives a worker the campaign of a kind that has waited longest for its next step, but for those of some tenants: one that
+// it has, or one that no worker has. It is nil if there is none. The lease saves work, and promises nothing: two workers may do the
+// same step.
+func (s *Store) TakeCampaign(ctx context.Context, worker uuid.UUID, which CampaignsWith, except []uuid.UUID) (*RunningCampaign, error) {
 	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
 		r.Campaign, err = scanCampaign(row, &r.Parked, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
 		return r, err
@@ -38,14 +48,24 @@ func (s *Store) TakeCampaign(ctx context.Context, worker uuid.UUID) (*RunningCam
 		FROM tenants t
 		WHERE t.id = p.tenant_id AND p.id = (
 			SELECT id FROM campaigns
-			WHERE status IN `+openCampaigns+` AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
+			WHERE status IN `+openCampaigns+` AND (`+string(which)+`) AND tenant_id <> ALL ($3::uuid[])
+				AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
 			ORDER BY CASE WHEN worker = $1 THEN lease_until - $2::interval ELSE lease_until END NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
 		)
-		RETURNING `+campaignColumns+`, p.parked, t.pending_cap, t.recipients_cap`, [16]byte(worker), campaignLease)
+		RETURNING `+campaignColumns+`, p.parked, t.pending_cap, t.recipients_cap`, [16]byte(worker), campaignLease, bytesOf(except))
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	return &all[0], nil
+}
+
+// bytesOf are ids as Postgres takes them.
+func bytesOf(ids []uuid.UUID) [][16]byte {
+	all := make([][16]byte, len(ids))
+	for i, id := range ids {
+		all[i] = id
+	}
+	return all
 }
 
 // LeaveCampaign gives a campaign to the worker that looks first after a while.
@@ -104,20 +124,27 @@ func (s *Store) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool,
 }
 
 // SettleCampaign tells webhooks how far a campaign is, each tenth of its recipients once, and ends it if all of them have come to
-// an end.
-func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, err error) {
+// an end. It says in how long the next of its pushes is due, an hour at most.
+func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error) {
 	all := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning, push.CampaignPausing, push.CampaignPaused, push.CampaignCanceling}
 	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
 		status = p.Status
 		var (
 			told    int
-			waiting bool
+			waits   *time.Duration
 			booked  = p.Progress.Scheduled
 			dropped = p.Progress.Canceled
 		)
 		b := &pgx.Batch{}
 		b.Queue(`SELECT told FROM campaigns WHERE id = $1`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&told) })
-		b.Queue(`SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1)`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&waiting) })
+		b.Queue(`SELECT least(next_at, clock_timestamp() + interval '1 hour') - clock_timestamp() FROM (SELECT min(next_at) AS next_at FROM live WHERE campaign_id = $1) l
+			WHERE next_at IS NOT NULL`, [16]byte(id)).Query(func(rows pgx.Rows) error {
+			all, err := pgx.CollectRows(rows, pgx.RowTo[time.Duration])
+			if waits = nil; len(all) > 0 {
+				waits, due = &all[0], all[0]
+			}
+			return err
+		})
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
@@ -126,7 +153,7 @@ func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.C
 		}
 		is := &p.Progress
 		tenths := int(ended(is) * 10 / max(1, p.Size))
-		over := !waiting && is.Pending <= 0 && (p.Status == push.CampaignRunning || p.Status == push.CampaignCanceling)
+		over := waits == nil && is.Pending <= 0 && (p.Status == push.CampaignRunning || p.Status == push.CampaignCanceling)
 		if tenths <= told && !over {
 			return nil
 		}
@@ -152,5 +179,5 @@ func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.C
 		failpoint.Hit(failpoint.CampaignSettled)
 		return err
 	})
-	return status, err
+	return status, due, err
 }

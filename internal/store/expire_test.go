@@ -126,6 +126,13 @@ func TestNextExpiry(t *testing.T) {
 		d.Push.TTL = ttl
 		return book(t, b.Store, nil, d).Push
 	}
+	for shards := map[int]bool{}; len(shards) < 3; { // each in a shard of its own
+		b.tenant = uuid.New()
+		clear(shards)
+		for _, recipient := range []string{"anna", "bert", "carl"} {
+			shards[push.Shard(push.RecipientKey(b.tenant, recipient))] = true
+		}
+	}
 	first, later := book("anna", -2*time.Hour, 3*time.Hour), book("bert", -time.Hour, 3*time.Hour)
 	book("carl", time.Hour, time.Minute) // not due
 	lane := func(recipient string) []push.Lane {
