@@ -133,7 +133,7 @@ func TestCampaigns_Invalid(t *testing.T) {
 		"local past":      {`{"message":{},"local_time":"` + localPast + `"}`, []string{"body.local_time must not be more than a minute in the past; it is now NOW"}},
 		"local zone past": {`{"message":{},"local_time":"` + localNear + `","time_zone":"UTC"}`, []string{"body.local_time must not be more than a minute in the past; it is now NOW"}},
 		"latest early":    {`{"message":{},"send_at":"` + later + `","latest":"` + soon + `"}`, []string{"body.latest must not be before send_at, " + later}},
-		"spread too far":  {`{"message":{},"send_at":"` + soon + `","latest":"` + soon + `","spread":"30m"}`, []string{"body.latest must not be before the end of the spread, " + b.in(90*time.Minute - time.Second)}},
+		"spread too far":  {`{"message":{},"send_at":"` + soon + `","latest":"` + soon + `","spread":"30m"}`, []string{"body.latest must not be before the end of the spread, " + b.in(90*time.Minute-time.Second)}},
 		"latest past":     {`{"message":{},"latest":"` + past + `"}`, []string{"body.latest must be in the future; it is now NOW"}},
 		"templates": {`{"message":{"title":"{{ a","body":"{% include 'x' %}","data":{"list":["{{ a | shout }}"]}},"spread":"1500ms"}`, []string{
 			"body.message.title line 1: {{ is not closed by }}", "body.message.body line 1: include is not supported: a message has no other templates", "body.message.data.list[0] line 1: there is no filter shout",
