@@ -24,7 +24,7 @@ type chunkStore interface {
 }
 
 // yieldShare is for which part of the time that a chunk took none is booked behind it: single submits have their turn.
-const yieldShare = 4
+const yieldShare = 3
 
 // book books a chunk, or has the campaign run when all of its recipients are decided.
 func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progress) (more bool, err error) {

@@ -381,7 +381,7 @@ func TestRunner_BesideWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if most := 2 * (2500/500 + 2*len(push.Lanes(4)) + 2); passes > most { // half of the steps are the other tenant's
+	if most := 2 * (2500/250 + 2*len(push.Lanes(4)) + 2); passes > most { // half of the steps are the other tenant's
 		t.Errorf("booked after %d steps, of which %d are needed", passes, most/2)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // How much is decided in one chunk: so many recipients, or fewer where their lines or messages are large or slow to make.
 const (
-	chunkLines = 500
+	chunkLines = 250
 	chunkBytes = 8 << 20
 	planTime   = time.Second
 )
