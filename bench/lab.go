@@ -27,6 +27,7 @@ func measurements() []measurement {
 		{"submit", "api", measureSubmit},
 		{"batch", "api", measureBatch},
 		{"policy", "api", measurePolicy},
+		{"campaign", "", measureCampaign},
 		{"refuse", "api", measureRefusals},
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},

@@ -159,7 +159,11 @@ func testStats(t *testing.T, recounts bool) {
 
 	m.compare(t, "some not added up")
 	m.exec(t, `UPDATE ahead SET n = n + 1 WHERE channel = 'log' AND hour > now(); INSERT INTO ahead SELECT DISTINCT tenant_id, hour, 'gone', '', campaign_id, 1 FROM ahead`)
-	if counted, err := m.Recount(t.Context(), 0); !counted || err != nil {
+	counted, err := m.Recount(t.Context(), 0)
+	for errors.Is(err, push.ErrUnavailable) { // connections that were cut are still in the pool
+		counted, err = m.Recount(t.Context(), 0)
+	}
+	if !counted || err != nil {
 		t.Error(counted, err)
 	}
 	if counted, err := m.Recount(t.Context(), time.Hour); counted || err != nil {
