@@ -76,19 +76,24 @@ func (c *caller) try(ctx context.Context, method, path, key string, body any) (a
 		return a, err
 	}
 	c.b.history.count(fmt.Sprint(res.StatusCode))
-	if res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "" {
-		c.b.history.count("503 without Retry-After")
+	if later(res.StatusCode) && res.Header.Get("Retry-After") == "" {
+		c.b.history.count("no Retry-After")
 	}
 	return a, nil
 }
 
-// insist repeats a request until an API has answered anything but 503, for twenty
+// later tells of answers that ask for the request to be made again.
+func later(status int) bool {
+	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
+}
+
+// insist repeats a request until an API does not ask for that any more, for twenty
 // seconds at most. The request has an Idempotency-Key, or may be made twice.
 func (c *caller) insist(ctx context.Context, method, path, key string, body any) (a answer, tries int) {
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		tries++
 		a, err := c.try(ctx, method, path, key, body)
-		if err == nil && a.status != http.StatusServiceUnavailable {
+		if err == nil && !later(a.status) {
 			return a, tries
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {

@@ -145,6 +145,8 @@ func TestLinearizable(t *testing.T) {
 		{"perhaps booked, so refused", porcupine.Ok, []op{do(submitted, "", 0, 1, 2, 0), do(submitted, "", 1, 5, 6, 409)}},
 		{"perhaps not booked, so accepted", porcupine.Ok, []op{do(submitted, "", 0, 1, 2, 0), do(submitted, "b", 1, 5, 6, 201)}},
 		{"both at once", porcupine.Illegal, []op{do(submitted, "", 0, 1, 2, 0), do(submitted, "", 1, 5, 6, 409), do(submitted, "b", 1, 7, 8, 201)}},
+		{"turned away, so nothing is freed", porcupine.Ok, []op{do(submitted, "a", 0, 1, 2, 201), do(canceled, "a", 0, 3, 4, 429), do(submitted, "", 1, 5, 6, 409)}},
+		{"turned away, and freed", porcupine.Illegal, []op{do(submitted, "a", 0, 1, 2, 201), do(canceled, "a", 0, 3, 4, 429), do(submitted, "b", 1, 5, 6, 201)}},
 		{"an answer that does not exist", porcupine.Illegal, []op{do(canceled, "z", 0, 1, 2, 200)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

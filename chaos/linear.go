@@ -71,6 +71,8 @@ func step(c calendar, o op, rules []rule) []any {
 		return []any{c, after}
 	case !o.known():
 		return []any{c}
+	case o.Status == 429: // the tenant had too much under way
+		return []any{c}
 	case o.Status == 409 && o.Problem == "quota-exceeded" && !possible:
 		return []any{c}
 	case o.Status < 300 && possible:

@@ -139,8 +139,8 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.meet("pushes failed", number(rows, func(p row) bool { return p.Status == "failed" }))
 	r.meet("pushes expired", number(rows, func(p row) bool { return p.Status == "expired" }))
 	r.meet("callers who never learned", number(f.ops, func(o op) bool { return !o.known() }))
-	if n := b.history.counted("503 without Retry-After"); n > 0 {
-		r.violate("%s: %d answers 503 did not say when to try again", b.name, n)
+	if n := b.history.counted("no Retry-After"); n > 0 {
+		r.violate("%s: %d answers 429 and 503 did not say when to try again", b.name, n)
 	}
 	if n := b.history.counted("500"); n > 0 {
 		r.violate("%s: %d answers 500", b.name, n)
