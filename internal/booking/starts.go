@@ -122,13 +122,14 @@ type Start struct {
 	Accepted int
 }
 
-// Better lists the starts, so many at most, at which more than some would be accepted: the best first, and of those that are as
-// good the earliest.
-func (s *Starts) Better(than, most int) []Start {
+// Better lists the starts up to a time, so many at most, at which more than some would be accepted: the best first, and of those
+// that are as good the earliest. The time may be zero: all starts are looked at.
+func (s *Starts) Better(than int, until time.Time, most int) []Start {
 	better := []Start{}
 	for i, n := range s.accepted {
-		if n > than {
-			better = append(better, Start{s.first.Add(time.Duration(i) * StartStep), n})
+		at := s.first.Add(time.Duration(i) * StartStep)
+		if n > than && (until.IsZero() || !at.After(until)) {
+			better = append(better, Start{at, n})
 		}
 	}
 	slices.SortStableFunc(better, func(a, b Start) int { return cmp.Compare(b.Accepted, a.Accepted) })

@@ -125,7 +125,7 @@ func TestStarts_Oracle(t *testing.T) {
 			at := first.Add(time.Duration(i) * booking.StartStep)
 			want = append(want, booking.Start{At: at, Accepted: x.book(at)})
 		}
-		got := s.Better(-1, starts)
+		got := s.Better(-1, time.Time{}, starts)
 		for _, g := range got {
 			if n := int(g.At.Sub(first) / booking.StartStep); n < 0 || n >= starts || want[n] != g {
 				t.Fatalf("%+v, want %+v", g, want[n])
@@ -145,7 +145,7 @@ func TestStarts_Oracle(t *testing.T) {
 	}
 }
 
-// TestStarts_Better: the best come first, the earlier first of equal ones, and none that is no better.
+// TestStarts_Better: the best come first, the earlier first of equal ones, and none that is no better or too late.
 func TestStarts_Better(t *testing.T) {
 	t.Parallel()
 	s := booking.NewStarts(noon.Add(time.Second), nil)
@@ -157,13 +157,16 @@ func TestStarts_Better(t *testing.T) {
 		}
 	}
 	want := []booking.Start{{At: noon.Add(2 * time.Hour), Accepted: 2}, {At: noon.Add(2*time.Hour + booking.StartStep), Accepted: 2}}
-	if got := s.Better(1, 2); !slices.Equal(got, want) {
+	if got := s.Better(1, time.Time{}, 2); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := s.Better(0, 100); len(got) != 93 || got[92].Accepted != 1 || !got[92].At.Equal(noon.Add(2*time.Hour-booking.StartStep)) {
+	if got := s.Better(0, time.Time{}, 100); len(got) != 93 || got[92].Accepted != 1 || !got[92].At.Equal(noon.Add(2*time.Hour-booking.StartStep)) {
 		t.Errorf("%d starts: %+v", len(got), got[len(got)-1])
 	}
-	if got := s.Better(2, 5); got == nil || len(got) > 0 {
+	if got := s.Better(1, noon.Add(2*time.Hour), 2); !slices.Equal(got, want[:1]) {
+		t.Errorf("%+v, want %+v", got, want[:1])
+	}
+	if got := s.Better(2, time.Time{}, 5); got == nil || len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -134,6 +135,14 @@ func firstStart(c *push.Campaign, now time.Time) time.Time {
 	return planned
 }
 
+// lastStart is the last time at which the campaign may start, so that its spread ends by latest; zero: there is none.
+func lastStart(c *push.Campaign) time.Time {
+	if c.Latest.IsZero() {
+		return time.Time{}
+	}
+	return c.Latest.Add(min(0, quota.Second-c.Spread))
+}
+
 // lane simulates the recipients in some shards.
 func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Simulated) error) error {
 	o := store.CampaignChunk{
@@ -168,7 +177,7 @@ func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Sim
 // result is what was counted.
 func (x *simulation) result(ctx context.Context) (*Simulation, error) {
 	sum := &x.tally.Simulation
-	sum.CollidesWith, sum.BetterStarts = x.tally.most(), x.starts.Better(sum.Accepted, maxBetterStarts)
+	sum.CollidesWith, sum.BetterStarts = x.tally.most(), x.starts.Better(sum.Accepted, lastStart(&x.campaign), maxBetterStarts)
 	ids := make([]uuid.UUID, len(sum.CollidesWith))
 	for i := range ids {
 		ids[i] = sum.CollidesWith[i].Campaign
