@@ -1,9 +1,11 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
@@ -223,6 +226,41 @@ func TestServe_Drains(t *testing.T) {
 	<-stopped
 	if !finished.Load() {
 		t.Error("the handler was cut off")
+	}
+}
+
+// silentConn is a connection on which nobody answers a SUBSCRIBE.
+type silentConn struct{ net.Conn }
+
+func (c silentConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("subscribe")) {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// TestServe_EndsDespiteSilence: a connection to Redis that falls silent while asynq subscribes does not keep a worker from ending.
+func TestServe_EndsDespiteSilence(t *testing.T) {
+	t.Parallel()
+	url := testenv.Redis(t)
+	q := queue.New(testenv.RedisClient(t, url, func(o *redis.Options) {
+		o.DialTimeout, o.ReadTimeout, o.MaxRetries = time.Second, time.Second, -1
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			return silentConn{conn}, err
+		}
+	}), 3, nil)
+	handled := make(chan struct{}, 10)
+	stop := serve(t, q, func(context.Context, push.WakeUp) error {
+		handled <- struct{}{}
+		return nil
+	})
+	arm(t, q, wakeUp(0))
+	<-handled
+	began := time.Now()
+	stop()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s to end", took)
 	}
 }
 

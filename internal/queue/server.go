@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -42,6 +43,9 @@ const (
 // sparseness is by how much less often each of so many workers looks than one.
 func sparseness(workers int) int { return max(1, int(math.Sqrt(float64(workers)))) }
 
+// farewell is how long a server may take to end while none of its handlers runs.
+const farewell = 5 * time.Second
+
 // Serve calls handle for the wake-ups whose time has come, until ctx ends; it then waits for running handlers. A
 // handler that fails is called again a little later, as often as it takes. It is told to stop after ten minutes, and
 // called again then.
@@ -59,14 +63,16 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		}
 		return sparseness(cfg.Workers())
 	}
+	var running atomic.Int64
+	var stopping sync.WaitGroup
+	stop := func(s *asynq.Server) { stopping.Go(func() { shutDown(s, &running, cfg) }) }
 	now := sparse()
 	server := q.newServer(cfg, now)
-	if err := server.Start(handler(handle)); err != nil {
+	if err := server.Start(handler(handle, &running)); err != nil {
 		return fmt.Errorf("serve queue: %w", err)
 	}
-	var stopping sync.WaitGroup
 	defer stopping.Wait()
-	defer func() { stopping.Go(server.Shutdown) }()
+	defer func() { stop(server) }()
 	tick := time.NewTicker(workersPeriod)
 	defer tick.Stop()
 	for {
@@ -80,10 +86,10 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 			continue
 		}
 		next := q.newServer(cfg, then) // asynq fixes the intervals of a server
-		if err := next.Start(handler(handle)); err != nil {
+		if err := next.Start(handler(handle, &running)); err != nil {
 			return fmt.Errorf("serve queue: %w", err)
 		}
-		stopping.Go(server.Shutdown)
+		stop(server)
 		server, now = next, then
 	}
 }
@@ -108,8 +114,35 @@ func (q *Queue) newServer(cfg ServerConfig, sparse int) *asynq.Server {
 	})
 }
 
-func handler(handle func(context.Context, push.WakeUp) error) asynq.Handler {
+// shutDown ends a server: it waits for running handlers, as long as they may take, and for asynq to say good-bye to Redis. asynq
+// waits for the answer to its SUBSCRIBE without a limit; a server that does so on a connection that is silent is left behind.
+func shutDown(s *asynq.Server, running *atomic.Int64, cfg ServerConfig) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Shutdown()
+	}()
+	late := time.After(cfg.Drain + farewell)
+	const look = 50 * time.Millisecond
+	for idle := time.Duration(0); idle < farewell; {
+		select {
+		case <-ended:
+			return
+		case <-late:
+			idle = farewell
+		case <-time.After(look):
+			if running.Load() == 0 {
+				idle += look
+			}
+		}
+	}
+	cfg.Log.Warn("asynq did not end in time, for want of Redis; it is left behind")
+}
+
+func handler(handle func(context.Context, push.WakeUp) error, running *atomic.Int64) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+		running.Add(1)
+		defer running.Add(-1)
 		w, err := readWakeUp(t.Payload())
 		if err != nil {
 			return fmt.Errorf("read wake-up: %w: %w", err, asynq.SkipRetry)
