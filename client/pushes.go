@@ -56,3 +56,8 @@ func (c *Client) Cancel(ctx context.Context, id string) (Push, error) {
 func (c *Client) Reschedule(ctx context.Context, id string, to NewTime) (Push, error) {
 	return ask[Push](ctx, c, call{method: http.MethodPatch, path: path("pushes", id), body: to, repeat: true})
 }
+
+// ValidateReschedule answers as Reschedule would now, and moves nothing.
+func (c *Client) ValidateReschedule(ctx context.Context, id string, to NewTime) (Push, error) {
+	return ask[Push](ctx, c, call{method: http.MethodPatch, path: path("pushes", id), query: params{"validate_only": true}.values(), body: to, repeat: true})
+}

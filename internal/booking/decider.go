@@ -173,7 +173,7 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 }
 
 // Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
-// not count against it. The errors are [push.ErrNotFound] and [push.ErrNotReschedulable], which comes with the push.
+// not count against it. Where [Order.Books] says so, it stays where it is. The errors are [push.ErrNotFound] and [push.ErrNotReschedulable], which comes with the push.
 func (x *Decider) Move(o Order) (Decision, error) {
 	d := o.Drafts[0]
 	p, ok := x.existing[d.Push.ID]
@@ -202,7 +202,11 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		}
 	}
 	p.SendAt, p.RequestedSendAt, p.Bulk, p.Gen = to, d.Push.RequestedSendAt, d.Push.Bulk, p.Gen+1
-	return x.grant(p, d, of.Terms, policy, view, newRecipient), nil
+	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
+	if !o.Books([]Decision{v}) {
+		x.takeBack(0)
+	}
+	return v, nil
 }
 
 // grant books a push that waits for its send time from now on.

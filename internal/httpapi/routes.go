@@ -79,8 +79,8 @@ func (a *api) pushRoutes(s *spec) []operation {
 		id: "reschedule-push", method: http.MethodPatch, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeWrite, serve: a.reschedule,
 		summary: "Move a push to another send time",
 		description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
-			"by the caller moves along.",
-		params: []*huma.Param{pushID()}, body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
+			"by the caller moves along. With validate_only, nothing is moved.",
+		params: append([]*huma.Param{pushID()}, moveParams.parameters(s)...), body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
 		status: http.StatusOK, answer: "The push at its new time.", example: examplePush(push.Scheduled),
 		problems: []kind{notFound, quotaExceeded, quietHours, optedOut, tenantCap, notReschedulable},
 	}}

@@ -51,7 +51,7 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 }
 
 // Reschedule moves the push of the order's only draft to the draft's send time, if [booking.Decider.Move] grants it. If
-// not, the push keeps its time. A push that does not wait any more comes with [push.ErrNotReschedulable].
+// not, or if the order only asks, the push keeps its time. A push that does not wait any more comes with [push.ErrNotReschedulable].
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
