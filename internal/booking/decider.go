@@ -32,6 +32,7 @@ type refusals map[quota.Kind]*quota.Decider
 type Grant struct {
 	Push  push.Push
 	Usage []quota.Usage // how full each rule is around the push
+	First *push.Push    // of a retry: the first of the pushes that it retries, as it was before
 }
 
 // Snapshot is what is known under the locks of all recipients of the orders.
@@ -149,6 +150,10 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 		}
 		return booked(old, d, of.Policy(KindOf(&p)), view) // a run of the transaction committed it, and its reply was lost
 	}
+	first, known := x.first(&d)
+	if !known {
+		return Decision{Outcome: Retried}
+	}
 	if unwanted := of.Person.OptOuts.Of(KindOf(&p)); unwanted.Any() {
 		return Decision{Outcome: OptedOut, OptOuts: unwanted}
 	}
@@ -169,7 +174,27 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 	shadow := of.shadow(&p, view)
 	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
 	v.Shadow = shadow
+	if first != nil {
+		x.Granted[len(x.Granted)-1].First = first
+		x.retried(*first, p.ID)
+	}
 	return v
+}
+
+// first returns the first of the pushes that a draft retries; nil: it retries none. It is false if that one is not there any more, or
+// was retried again since the caller looked.
+func (x *Decider) first(d *Draft) (*push.Push, bool) {
+	if d.Retried == nil {
+		return nil, true
+	}
+	p, ok := x.existing[d.Push.Retry.First]
+	return &p, ok && p.Tenant == d.Push.Tenant && p.Recipient == d.Push.Recipient && p.Retry.Latest == *d.Retried
+}
+
+// retried notes the latest retry of a push, for drafts that retry it as well.
+func (x *Decider) retried(first push.Push, latest uuid.UUID) {
+	first.Retry.Latest = latest
+	x.existing[first.ID] = first
 }
 
 // Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
@@ -222,7 +247,7 @@ func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, 
 	}
 	v := booked(p, d, policy, view)
 	v.NewRecipientOfDay = newRecipient
-	x.Granted = append(x.Granted, Grant{p, v.Usage})
+	x.Granted = append(x.Granted, Grant{Push: p, Usage: v.Usage})
 	return v
 }
 
@@ -281,6 +306,9 @@ func (x *Decider) takeBack(before int) {
 		x.changed(r)
 		if g.Push.IdempotencyID != uuid.Nil {
 			x.forget(keyedOf(g.Push))
+		}
+		if g.First != nil {
+			x.retried(*g.First, g.First.Retry.Latest)
 		}
 	}
 	x.Granted = x.Granted[:before]

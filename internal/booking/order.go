@@ -34,6 +34,10 @@ type Draft struct {
 	// From and Until are times between which the view shows all that matters, whatever the decision needs; zero: nothing more.
 	From, Until time.Time
 
+	// Retried is, for a retry, the latest one before it, of all retries of the same first push; a zero id: there was none. The draft is
+	// refused if there is another one by now. nil: it is no retry.
+	Retried *uuid.UUID
+
 	// NeedsAddress is for a channel that sends to an address: without one in the push, the recipient must have one.
 	NeedsAddress bool
 }
@@ -53,6 +57,7 @@ const (
 	NoAddress                // neither the push nor the recipient has an address for its channel
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
 	Undecided                // it is only looked at
+	Retried                  // there is another retry of the same push than it knows
 )
 
 // Decision is what was decided about one draft.
@@ -108,7 +113,7 @@ func (o Order) Books(decisions []Decision) bool {
 		switch decisions[i].Outcome {
 		case KeyReused, Uncounted:
 			return false
-		case NoPlace, OverCap, OptedOut, NoAddress:
+		case NoPlace, OverCap, OptedOut, NoAddress, Retried:
 			all = false
 		}
 	}

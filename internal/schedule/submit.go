@@ -30,20 +30,30 @@ type Result struct {
 	Push     push.Push
 	Usage    []quota.Usage
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
+	Retried  bool // it is a retry that another request has made
 }
 
 // Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
 // be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
+	return s.submitAs(ctx, tenant, r, o, func(*booking.Draft) {})
+}
+
+// submitAs is a submit whose draft is completed before it is booked.
+func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o Options, complete func(*booking.Draft)) (Result, error) {
 	d, err := s.plan(ctx, tenant, r)
 	if err != nil {
 		res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 		s.observe(o, err)
 		return res, err
 	}
+	complete(&d)
 	planned := d.Push.SendAt
 	res, err := s.submit(ctx, tenant, r, d, o)
+	if errors.Is(err, errRetried) {
+		return res, err
+	}
 	s.observe(o, err)
 	s.noteRefusal(tenant, r, planned, o, err)
 	return res, err
@@ -68,7 +78,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	switch {
 	case before == once:
 		answer.Fill = true
-	case before == often && !r.Defer:
+	case before == often && !r.Defer && d.Retried == nil: // another retry may have the place
 		answer = s.reserve(&d)
 		s.metrics.CacheAnswered(answer.State.String())
 	}
@@ -186,6 +196,8 @@ func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decis
 		return Result{}, &push.GoneError{ID: v.Push.ID}
 	case booking.KeyReused:
 		return Result{}, push.ErrKeyReused
+	case booking.Retried:
+		return Result{}, errRetried
 	case booking.OptedOut:
 		return Result{}, &OptedOut{Recipient: d.Push.Recipient, OptOuts: v.OptOuts}
 	case booking.NoAddress:

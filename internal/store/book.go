@@ -58,7 +58,7 @@ func (s *Store) book(ctx context.Context, o order) ([]booking.Decision, error) {
 		}
 		return s.ownBookings.book(o)
 	}
-	if !s.crowds.knows(o.Drafts[0].Recipient()) {
+	if !s.crowds.knows(o.Drafts[0].Recipient()) && o.Drafts[0].Retried == nil { // a retry reads more
 		decisions, err := s.bookSingle(ctx, o, s.bookPlaces, s.bookGroups.Do)
 		if err != nil || decisions != nil {
 			return decisions, err

@@ -50,7 +50,7 @@ func recount(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) error {
 	_, err := tx.Exec(ctx, `
 		WITH right_now AS MATERIALIZED (
 			SELECT hour, channel, category, campaign_id, sum(n)::bigint AS n FROM (
-				SELECT `+hourOf(`send_at`)+` AS hour, channel, category, coalesce(campaign_id, `+none+`) AS campaign_id, count(*) AS n FROM pushes
+				SELECT `+hourOf(`send_at`)+` AS hour, channel, category, coalesce(`+talliedCampaign+`, `+none+`) AS campaign_id, count(*) AS n FROM pushes
 				WHERE tenant_id = $1 AND send_at >= now() - $2::interval AND status IN ('scheduled', 'sending')
 				GROUP BY 1, 2, 3, 4
 				UNION ALL

@@ -18,8 +18,12 @@ import (
 // What ends is counted by the statement that ends it (see [tells]); what is booked or moved is counted here.
 
 // talliedColumns are what a statement that ends pushes p returns for the tally.
-const talliedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category, p.campaign_id AS of_campaign,
-	p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
+const talliedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category,
+	` + talliedCampaign + ` AS of_campaign, p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
+
+// talliedCampaign is the campaign for which a push counts. A retry counts for none: what has become of its recipient in the campaign is
+// what became of the first push.
+const talliedCampaign = `CASE WHEN retry_of IS NULL THEN campaign_id END`
 
 // lateBucket is [push.LatenessBucket] of an interval.
 func lateBucket(interval string) string {
@@ -104,7 +108,11 @@ func unixHour(at time.Time) int64 {
 
 // tallyOf is the tally of a push.
 func tallyOf(p *push.Push, what string, hour, sendAt time.Time) tally {
-	return tally{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category, campaign: p.Campaign}
+	of := tally{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category}
+	if p.Retry.Of == uuid.Nil {
+		of.campaign = p.Campaign
+	}
+	return of
 }
 
 // queueAccepted counts pushes that are booked.
