@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,7 @@ func (b *bundle) due(more string) (id string) {
 // TestRetry goes the way of a push that fails, again and again.
 func TestRetry(t *testing.T) {
 	b := setup(t)
+	b.send("POST", "/v1/webhooks", `{"url":"https://example.com/","events":["push.scheduled"]}`).must(t, 201)
 	first := b.due(`,"channel":"sms","category":"c","to":"+45 1","metadata":{"a":1}`)
 	path := "/v1/pushes/" + first
 	b.send("POST", path+"/retry", "").must(t, 409, "not-retryable")
@@ -98,6 +100,15 @@ func TestRetry(t *testing.T) {
 	fourth := b.send("POST", path+"/retry", "").must(t, 201)
 	if fourth.at(t, "retry_of") != first || fourth.at(t, "possibly_delivered") != true {
 		t.Errorf("after a canceled one: %s", fourth.text)
+	}
+
+	// Webhooks hear of each as of any push, and of nothing else.
+	told := testenv.Query[[]string](t, b.url, `SELECT array_agg(concat_ws(' ', payload->'data'->>'retry_of', payload->'data'->>'possibly_delivered')) FROM webhook_deliveries`)
+	want := []string{"false", first + " false", first + " false", first + " false", id + " true", first + " true"} // one was moved twice
+	slices.Sort(told)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
 	}
 
 	// One that was sent is the last.
