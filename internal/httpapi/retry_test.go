@@ -187,7 +187,7 @@ func TestRetry_Expiry(t *testing.T) {
 		want              time.Duration
 	}{
 		{"the default one", "", "", 24 * time.Hour},
-		{"a fixed one that is ahead", "2h", "", 2 * time.Hour},
+		{"a fixed one that is ahead", "2h", `{"send_at":"1h"}`, 2 * time.Hour},
 		{"a fixed one that is not behind the send time", "2h", `{"send_at":"3h"}`, 5 * time.Hour},
 		{"another one", "2h", `{"expires_at":"4h"}`, 4 * time.Hour},
 	} {
@@ -195,7 +195,7 @@ func TestRetry_Expiry(t *testing.T) {
 			b := setup(t)
 			begun := b.now().UTC().Truncate(time.Second)
 			at := func(text string) string {
-				for _, d := range []time.Duration{2 * time.Hour, 3 * time.Hour, 4 * time.Hour} {
+				for _, d := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, 4 * time.Hour} {
 					text = strings.ReplaceAll(text, `"`+strings.TrimSuffix(d.String(), "0m0s")+`"`, `"`+begun.Add(d).Format(time.RFC3339)+`"`)
 				}
 				return text

@@ -74,3 +74,21 @@ func TestBook_Retry(t *testing.T) {
 	b.finish(t, b.claimed(t, next.Push), sent)
 	b.audit(t, nil)
 }
+
+// TestBook_RetryCommitUnknown: a retry whose commit gets no reply finds its own row when it runs again.
+func TestBook_RetryCommitUnknown(t *testing.T) {
+	t.Parallel()
+	b, w := setupProxy(t)
+	p := b.booked(t, "anna", 0)
+	b.finish(t, b.claimed(t, p), gaveUp)
+	d := retryOf(p, uuid.Nil, 0)
+	w.loseNext("COMMIT")
+	v := book(t, b.Store, nil, d)
+	w.wantLost(t, 1)
+	if v.Outcome != booking.Booked || v.Push.ID != d.Push.ID || b.read(t, p).Retry.Latest != d.Push.ID {
+		t.Errorf("%+v", v)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+}
