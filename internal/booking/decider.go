@@ -156,9 +156,12 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 		return Decision{Outcome: NoAddress}
 	}
 	policy := of.Policy(KindOf(&p))
-	at, free := d.freeTime(policy, view)
-	if !free {
+	at, outcome := d.freeTime(policy, view)
+	switch outcome {
+	case NoPlace:
 		return x.refused(d, o, policy, view)
+	case Unseen:
+		return Decision{Outcome: Unseen}
 	}
 	p.SendAt = at
 	newRecipient := usage.newRecipientOfDay(view, at)
@@ -189,11 +192,14 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		return Decision{Outcome: OptedOut, Push: p, OptOuts: unwanted}, nil
 	}
 	policy := of.Policy(KindOf(&p))
-	to, free := d.freeTime(policy, view)
-	if !free {
+	to, outcome := d.freeTime(policy, view)
+	switch outcome {
+	case NoPlace:
 		v := x.refused(d, o, policy, view)
 		v.Push = p
 		return v, nil
+	case Unseen:
+		return Decision{Outcome: Unseen, Push: p}, nil
 	}
 	newRecipient := DayOf(p.SendAt) != DayOf(to) && o.CapUsage.newRecipientOfDay(view, to)
 	if newRecipient {
