@@ -86,7 +86,7 @@ func TestStats(t *testing.T) {
 				t.Errorf("%s finds %d", none, n)
 			}
 		}
-		if more, err := b.store.FoldTallies(t.Context()); more || err != nil {
+		if more, err := b.store.FoldStatDeltas(t.Context()); more || err != nil {
 			t.Fatal(more, err)
 		}
 	}

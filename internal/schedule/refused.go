@@ -105,8 +105,8 @@ const (
 	refusedPortion = 5_000
 )
 
-// Refusals counts pushes that were refused, and adds them to the tallies in Postgres every few seconds: no submit waits for that. What
-// a process that is killed had gathered is lost. A nil one counts nothing.
+// Refusals counts pushes that were refused, and adds them to the stat deltas in Postgres every few seconds: no submit waits for that.
+// What a process that is killed had gathered is lost. A nil one counts nothing.
 type Refusals struct {
 	store refusedStore
 	log   *slog.Logger
