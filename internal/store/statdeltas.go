@@ -21,7 +21,7 @@ import (
 const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category, p.campaign_id AS of_campaign,
 	p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
 
-// lateBucket is [push.LatenessBucket] of an interval.
+// lateBucket is the bucket of an interval in a [push.Lateness]: the first whose upper bound is not less.
 func lateBucket(interval string) string {
 	ms := `1000 * date_part('epoch', ` + interval + `)`
 	return `CASE WHEN ` + ms + ` <= 1 THEN 0 ELSE ceil(ln(` + ms + `) / ln(` + strconv.FormatFloat(push.LatenessGrowth, 'g', -1, 64) + `::float8))::smallint END`

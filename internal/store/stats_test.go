@@ -292,3 +292,14 @@ func (m *statsModel) late(t *testing.T, groups []push.Stat) {
 		}
 	}
 }
+
+// TestStats_LateBucket: what is on time, or before its time, is in the first bucket, and the last ones are far away.
+func TestStats_LateBucket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for late, want := range map[time.Duration]int16{-time.Hour: 0, 0: 0, time.Millisecond: 0, time.Millisecond + time.Microsecond: 1, 400 * 24 * time.Hour: 619} {
+		if got := ask[int16](t, b.db, `SELECT `+store.LateBucket(`$1::interval`), late); got != want {
+			t.Errorf("%s is in bucket %d, want %d", late, got, want)
+		}
+	}
+}

@@ -32,15 +32,6 @@ func campaignStat(ctx context.Context, c batcher, tenant, campaign uuid.UUID) (s
 	return s, c.SendBatch(ctx, b).Close()
 }
 
-// CampaignStat is what a tenant's campaign has come to: of its pushes that were accepted, how many have ended, and how.
-func (s *Store) CampaignStat(ctx context.Context, tenant, campaign uuid.UUID) (n push.Stat, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		n, err = campaignStat(ctx, c, tenant, campaign)
-		return err
-	})
-	return n, err
-}
-
 // AheadCounts returns how many of a tenant's pushes wait for a send time in each hour, or each day, in which there are some.
 func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) (counts []push.AheadCount, err error) {
 	width := time.Hour
