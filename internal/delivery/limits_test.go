@@ -19,7 +19,7 @@ import (
 // back: the recipients of the lane for which it was woken wait in its queue.
 func TestHandle_BreakerWithoutLanes(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
 	var down atomic.Bool
 	down.Store(true)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -45,7 +45,7 @@ func TestHandle_BreakerWithoutLanes(t *testing.T) {
 // end: one lane's backlog does not keep the slots from another's.
 func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
 		time.Sleep(20 * time.Millisecond)
 		return channel.Result{Outcome: push.Delivered}
@@ -83,7 +83,7 @@ func everyIs(n map[push.Lane]int, want int) bool {
 // that one.
 func TestHandle_HungChannel(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
 	release := make(chan struct{})
 	defer close(release)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -109,7 +109,7 @@ func TestHandle_HungChannel(t *testing.T) {
 // at for ever, and another channel's push between them is sent.
 func TestHandle_LastSlot(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
 	release := make(chan struct{})
 	defer close(release)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
