@@ -48,7 +48,7 @@ func TestBook_FarFreeTime(t *testing.T) {
 			}
 		})
 	}
-	c := b.campaign(t, time.Hour, "dora", "emil")
+	c := b.campaign(t, "dora", "emil")
 	o := chunkOf(c, daily)
 	o.Plan = func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
 		d := deferred(line.Recipient)
