@@ -46,8 +46,9 @@ func TestHandle_BreakerWithoutLanes(t *testing.T) {
 func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	woken := make(chan struct{})
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
-		time.Sleep(20 * time.Millisecond)
+		<-woken
 		return channel.Result{Outcome: push.Delivered}
 	}
 	const each = 40
@@ -60,6 +61,7 @@ func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 		}
 	}
 	f.wake(t) // once for each lane
+	close(woken)
 	eventually(t, "all are sent", func() bool { return len(f.sms.all()) == 4*each })
 	first := map[push.Lane]int{}
 	for _, s := range f.sms.all()[:2*each] {
