@@ -171,6 +171,10 @@ func problemOf(answer *http.Response) error {
 	case http.StatusServiceUnavailable:
 		return &Unavailable{plain, wait}
 	}
+	batch := BatchRefused{Problem: plain}
+	if json.Unmarshal(text, &batch) == nil && batch.Results != nil { // its type is that of the first refusal
+		return &batch
+	}
 	return typed(plain, text)
 }
 

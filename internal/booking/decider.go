@@ -161,9 +161,12 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 		return Decision{Outcome: NoAddress}
 	}
 	policy := of.Policy(KindOf(&p))
-	at, free := d.freeTime(policy, view)
-	if !free {
+	at, outcome := d.freeTime(policy, view)
+	switch outcome {
+	case NoPlace:
 		return x.refused(d, o, policy, view)
+	case Unseen:
+		return Decision{Outcome: Unseen}
 	}
 	p.SendAt = at
 	newRecipient := usage.newRecipientOfDay(view, at)
@@ -181,24 +184,9 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 	return v
 }
 
-// first returns the first of the pushes that a draft retries; nil: it retries none. It is false if that one is not there any more, or
-// was retried again since the caller looked.
-func (x *Decider) first(d *Draft) (*push.Push, bool) {
-	if d.Retried == nil {
-		return nil, true
-	}
-	p, ok := x.existing[d.Push.Retry.First]
-	return &p, ok && p.Tenant == d.Push.Tenant && p.Recipient == d.Push.Recipient && p.Retry.Latest == *d.Retried
-}
-
-// retried notes the latest retry of a push, for drafts that retry it as well.
-func (x *Decider) retried(first push.Push, latest uuid.UUID) {
-	first.Retry.Latest = latest
-	x.existing[first.ID] = first
-}
-
 // Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
-// not count against it. Where [Order.Books] says so, it stays where it is. The errors are [push.ErrNotFound] and [push.ErrNotReschedulable], which comes with the push.
+// not count against it. Where [Order.Books] says so, it stays where it is. The errors are [push.ErrNotFound] and
+// [push.ErrNotReschedulable], which comes with the push.
 func (x *Decider) Move(o Order) (Decision, error) {
 	d := o.Drafts[0]
 	p, ok := x.existing[d.Push.ID]
@@ -214,11 +202,14 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		return Decision{Outcome: OptedOut, Push: p, OptOuts: unwanted}, nil
 	}
 	policy := of.Policy(KindOf(&p))
-	to, free := d.freeTime(policy, view)
-	if !free {
+	to, outcome := d.freeTime(policy, view)
+	switch outcome {
+	case NoPlace:
 		v := x.refused(d, o, policy, view)
 		v.Push = p
 		return v, nil
+	case Unseen:
+		return Decision{Outcome: Unseen, Push: p}, nil
 	}
 	newRecipient := DayOf(p.SendAt) != DayOf(to) && o.CapUsage.newRecipientOfDay(view, to)
 	if newRecipient {

@@ -37,11 +37,11 @@ func TestDecider_Move(t *testing.T) {
 		{name: "that has ended", status: push.Canceled, to: 2 * hour, err: push.ErrNotReschedulable},
 		{name: "of another tenant", foreign: true, to: 2 * hour, err: push.ErrNotFound},
 
-		{name: "to a day with room", usage: dayUsage(3, booking.DayOf(noon)+1, 2), to: day, want: booking.Booked, new: true},
-		{name: "to a full day", usage: dayUsage(3, booking.DayOf(noon)+1, 3), to: day, want: booking.OverCap},
-		{name: "to a day that was not counted", usage: dayUsage(3, booking.DayOf(noon), 0), to: day, want: booking.Uncounted},
-		{name: "within a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: 2 * hour, want: booking.Booked},
-		{name: "to a full time on a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: hour, want: booking.NoPlace},
+		{name: "to a day with room", usage: dayUsage(booking.DayOf(noon)+1, 2), to: day, want: booking.Booked, new: true},
+		{name: "to a full day", usage: dayUsage(booking.DayOf(noon)+1, 3), to: day, want: booking.OverCap},
+		{name: "to a day that was not counted", usage: dayUsage(booking.DayOf(noon), 0), to: day, want: booking.Uncounted},
+		{name: "within a full day", usage: dayUsage(booking.DayOf(noon), 3), to: 2 * hour, want: booking.Booked},
+		{name: "to a full time on a full day", usage: dayUsage(booking.DayOf(noon), 3), to: hour, want: booking.NoPlace},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := setup(t)
@@ -79,7 +79,7 @@ func TestDecider_Move(t *testing.T) {
 	}
 }
 
-// dayUsage is a cap of the recipients per day, of which so many are used on one day.
-func dayUsage(limit int, day booking.Day, used int) *booking.CapUsage {
-	return &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: limit}, Days: map[booking.Day]int{day: used}}
+// dayUsage is a cap of three recipients per day, of which so many are used on one day.
+func dayUsage(day booking.Day, used int) *booking.CapUsage {
+	return &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 3}, Days: map[booking.Day]int{day: used}}
 }

@@ -56,7 +56,7 @@ func TestRunner_Retried(t *testing.T) {
 		t.Errorf("%+v", c.Progress)
 	}
 	b.adds(c)
-	if got := testenv.Query[string](t, b.url, `SELECT string_agg(what || ' ' || n, ', ' ORDER BY what, n) FROM (SELECT what, sum(n) AS n FROM tallies WHERE campaign_id IS NULL GROUP BY what) t`); got != "accepted 1, sent 1" {
+	if got := testenv.Query[string](t, b.url, `SELECT string_agg(what || ' ' || n, ', ' ORDER BY what, n) FROM (SELECT what, sum(n) AS n FROM stat_deltas WHERE campaign_id IS NULL GROUP BY what) t`); got != "accepted 1, sent 1" {
 		t.Errorf("the numbers without a campaign: %s", got)
 	}
 }

@@ -15,7 +15,7 @@ func (b *bundle) marks() string {
 	return testenv.Query[string](b.t, b.url, `
 		SELECT json_build_array(
 			(SELECT json_agg(p ORDER BY id) FROM pushes p), (SELECT json_agg(l ORDER BY push_id) FROM live l),
-			(SELECT count(*) FROM webhook_deliveries), (SELECT sum(abs(n)) FROM tallies))::text`)
+			(SELECT count(*) FROM webhook_deliveries), (SELECT sum(abs(n)) FROM stat_deltas))::text`)
 }
 
 // TestReschedule_ValidateOnly: the answer is that of the move, and nothing moves.

@@ -85,7 +85,7 @@ func (s *Service) move(ctx context.Context, options Options, p push.Push) (d boo
 	if p.TTL == 0 {
 		latest = earliest(latest, p.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	o := booking.Order{Drafts: []booking.Draft{{Push: p, Last: latest}}, Policy: s.cfg.Policy, Now: s.now(), DryRun: options.ValidateOnly}
+	o := booking.Order{Drafts: []booking.Draft{{Push: p, Last: latest, Far: true}}, Policy: s.cfg.Policy, Now: s.now(), DryRun: options.ValidateOnly}
 	_, err = s.underCaps(ctx, p.Tenant, caps, o.Days(), o, func(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
 		d, err = s.store.Reschedule(ctx, o)
 		return []booking.Decision{d}, err

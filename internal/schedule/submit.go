@@ -66,26 +66,33 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	who := d.Recipient()
 
 	// Where the cache knows that there is no place, a look at Postgres refuses. It is asked about recipients that this
-	// process believes to be loaded; the second request for one loads it. A request that may be a repetition, or be moved,
-	// or that books nothing, is for the decider alone.
+	// process believes to be loaded; the second request for one loads it. After a refusal, the look comes first. A request
+	// that may be a repetition, or be moved, or that books nothing, is for the decider alone.
 	var (
 		answer quota.CacheAnswer
 		before times
+		key    = push.RecipientKey(tenant, who.ID)
 	)
 	if !o.ValidateOnly {
-		before = s.recent.note(push.RecipientKey(tenant, who.ID))
+		before = s.recent.note(key)
 	}
+	sure := !r.Defer && d.Retried == nil // what is in the way of a retry may be another retry
+	again := before == refused && sure && o.IdempotencyKey == ""
 	switch {
 	case before == once:
 		answer.Fill = true
-	case before == often && !r.Defer && d.Retried == nil: // another retry may have the place
+	case before >= often && sure && !again:
 		answer = s.reserve(&d)
 		s.metrics.CacheAnswered(answer.State.String())
 	}
-	if answer.State == quota.Blocked && o.IdempotencyKey == "" {
+	if again || answer.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, &d); err != nil {
+			s.recent.judge(key, refused)
 			return Result{}, err
 		}
+	}
+	if before == refused {
+		s.recent.judge(key, often)
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
@@ -108,6 +115,9 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 		s.cfg.Shadows.count(&v.Push, v.Shadow)
 	}
 	if v.Outcome == booking.NoPlace {
+		if before != never {
+			s.recent.judge(key, refused)
+		}
 		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}
 	return s.result(ctx, &d, v)

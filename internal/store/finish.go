@@ -60,8 +60,8 @@ var finishSQL = tellsCounted(`
 		FROM ended
 	){told}
 	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+deferred+` ELSE 'push.' || status END`,
-	"", tallied(`(
-		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, `+talliedCampaign+` AS of_campaign, send_at AS of_send_at,
+	"", countEnded(`(
+		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, `+countedCampaign+` AS of_campaign, send_at AS of_send_at,
 			status AS of_status, statement_timestamp() AS of_end, started_at, lease_until, handed_us, outcome, reaped FROM ended
 	) e`, `CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', of_end) WHEN reaped THEN lease_until ELSE of_end END`))
 
