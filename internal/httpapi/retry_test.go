@@ -135,7 +135,7 @@ func TestRetry_Concurrent(t *testing.T) {
 	)
 	for i := range 16 {
 		all.Go(func() {
-			answer := b.send("POST", "/v1/pushes/"+[]string{first, second}[i%2]+"/retry", `{"send_at":"`+b.in(time.Duration(i)*time.Hour)+`"}`)
+			answer := b.send("POST", "/v1/pushes/"+[]string{first, second}[i%2]+"/retry", `{"send_at":"`+b.in(time.Duration(i/8)*time.Hour)+`"}`)
 			mu.Lock()
 			defer mu.Unlock()
 			if ids[answer.at(t, "id")] = true; answer.status == http.StatusCreated {
