@@ -79,9 +79,9 @@ func TestAudience_CSV(t *testing.T) {
 		` k , , x , y ,`,
 	}, "\n") + "\n"
 	want := `2|a|+4511|{"First Name":"Åse \"x\", y","plan":"gold"}
-3|b||{"First Name":"two\nlines","plan":""}
+3|b||{"to":"","First Name":"two\nlines","plan":""}
 7|c|+45|{"First Name":"5\" tall","plan":""}
-16|k||{"First Name":"x","plan":"y"}`
+16|k||{"to":"","First Name":"x","plan":"y"}`
 	semicolons := strings.NewReplacer(",", ";").Replace(strings.Replace(text, `"", y"`, `""§ y"`, 1))
 	for name, file := range map[string]string{
 		"plain": text, "no end": strings.TrimSuffix(text, "\n"), "windows": strings.ReplaceAll(text, "\n", "\r\n"), "mark": "\uFEFF" + text,
