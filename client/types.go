@@ -712,7 +712,7 @@ type Limit struct {
 	ResetAfterMs int64 `json:"reset_after_ms"`
 
 	// RetryAfterMs Milliseconds until the limit has room for the cost, if it is not used meanwhile. null: never, because the cost exceeds the limit.
-	RetryAfterMs int64 `json:"retry_after_ms"`
+	RetryAfterMs *int64 `json:"retry_after_ms"`
 }
 
 // LineFault defines model for LineFault.
