@@ -148,7 +148,7 @@ func TestMessage_Places(t *testing.T) {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 	for field, want := range map[string]bool{"message": true, "message.data": true, "message.data.list": true, "message.data.list[1]": true, "message.data.list[0]": false, "message.x": false} {
-		if m.Templated(field) != want {
+		if liquid.Templated(json.RawMessage(text), field) != want {
 			t.Errorf("%s", field)
 		}
 	}
