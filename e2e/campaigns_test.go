@@ -65,6 +65,11 @@ func TestCampaigns_Schedule(t *testing.T) {
 	testenv.Check(t, err)
 	s, err := api.CreateSchedule(t.Context(), "digest", client.NewSchedule{Cron: "@every 1m", Campaign: draft.ID})
 	testenv.Check(t, err)
+	for _, option := range []string{"--tenant=acme", "--json"} {
+		if out := b.Tool("schedules", "list", option); !strings.Contains(out, draft.ID) {
+			t.Errorf("the operator does not see the campaign: %s", out)
+		}
+	}
 	testenv.Exec(t, b.Database, `UPDATE schedules SET began_at = n.at, done_at = n.at, next_at = n.at + interval '1 minute'
 		FROM (SELECT date_trunc('second', clock_timestamp() - interval '58 seconds') AS at) n`)
 	var made client.Campaign
