@@ -25,6 +25,9 @@ var (
 
 // unknown is the fault of a variable that there is not.
 func unknown(name string) error {
+	if name == "blank" || name == "empty" {
+		return fmt.Errorf("there is no variable %s, nor is it a word of these templates; compare with ''", name)
+	}
 	return fmt.Errorf("there is no variable %s; the filter default gives a value for that", short(name))
 }
 

@@ -89,6 +89,7 @@ func TestMessage_Render(t *testing.T) {
 		"{{ user.nick }}":                                  "render: message.body: there is no variable user.nick; the filter default gives a value for that",
 		"{{ user.nick | upcase }}":                         "render: message.body: there is no variable user.nick; the filter default gives a value for that",
 		"{{ user.nick | default: 'x' | upcase }}":          "X",
+		"{% if empty == blank %}{% endif %}":               "render: message.body: there is no variable blank, nor is it a word of these templates; compare with ''",
 		"{% if plan == 'gold' %}{% endif %}":               "render: message.body: there is no variable plan; the filter default gives a value for that",
 		"{% for x in xs %}{% endfor %}":                    "render: message.body: there is no variable xs; the filter default gives a value for that",
 		"{% for i in (1..n) %}{% endfor %}":                "render: message.body: there is no variable n; the filter default gives a value for that",
