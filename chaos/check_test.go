@@ -53,6 +53,15 @@ func recurring(spoil func(*facts)) func(*facts) {
 	}
 }
 
+// running adds a campaign of two to the facts, one of whom was sent the message and one refused, and then spoils them.
+func running(spoil func(*facts)) func(*facts) {
+	return func(f *facts) {
+		f.campaigns = []settledCampaign{{ID: "c", Name: pausedOnce, Status: "finished", Audience: 2, Booked: 1, Refused: 1, Sent: 1}}
+		f.lines = []campaignLine{{"c", "anna", "booked", "p0"}, {"c", "bert", "refused", ""}}
+		spoil(f)
+	}
+}
+
 // TestCheck_EachViolation breaks each guarantee once. The checks must find that, and
 // nothing where nothing is wrong.
 func TestCheck_EachViolation(t *testing.T) {
@@ -106,6 +115,15 @@ func TestCheck_EachViolation(t *testing.T) {
 		{"a push of two occurrences", "that of two occurrences", recurring(func(f *facts) { f.recurs[1].Push = "s0" })},
 		{"an occurrence ahead of its time", "I8: push s1", recurring(func(f *facts) { f.recurs[1].At = f.recurs[1].At.Add(time.Second) })},
 		{"an occurrence that is not sent", "is still scheduled", recurring(func(f *facts) { r := f.rows["s1"]; r.Status = "scheduled"; f.rows["s1"] = r })},
+		{"a campaign", "", running(func(*facts) {})},
+		{"a campaign without an end", "I9: the campaign that is paused is still running", running(func(f *facts) { f.campaigns[0].Status = "running" })},
+		{"nobody decided", "I9: bert was never decided", running(func(f *facts) { f.lines[1].Outcome = "" })},
+		{"booked without a push", "I9: push p9 of anna is not in Postgres", running(func(f *facts) { f.lines[0].Push = "p9" })},
+		{"booked as another's push", "or that of two recipients", running(func(f *facts) { f.lines[1].Outcome, f.lines[1].Push = "booked", "p0" })},
+		{"a recipient lost", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.lines = f.lines[:1] })},
+		{"numbers that do not add up", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.campaigns[0].Refused = 0 })},
+		{"counted as another end", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.campaigns[0].Sent, f.campaigns[0].Failed = 0, 1 })},
+		{"left alone, and not booked", "I9: of the campaign that is left alone, 1 of 2 were booked", running(func(f *facts) { f.campaigns[0].Name = leftAlone })},
 		{"one key, two pushes", "I6: the key", func(f *facts) { f.ops[1].Key = f.ops[0].Key }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

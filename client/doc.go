@@ -1,5 +1,5 @@
 // Package client makes calls to the REST API of sendquota: it submits, moves and cancels pushes, asks for quotas, describes
-// recipients, keeps policies and schedules, and runs campaigns.
+// recipients, keeps policies, schedules and webhooks, takes from speed limits, and runs campaigns.
 //
 //	c, err := client.New("https://api.example.com", key, client.Config{})
 //	push, err := c.Submit(ctx, "", client.NewPush{Recipient: "user-42", Message: client.Message{"title": "Sale"}, SendAt: at})

@@ -57,6 +57,24 @@ func TestRetry(t *testing.T) {
 		_, err := c.DeletePolicy(ctx, client.PolicyOptions{IfVersion: &version})
 		return err
 	}
+	take := func(dry bool) func(context.Context, *client.Client) error {
+		return func(ctx context.Context, c *client.Client) error {
+			_, err := c.TakeLimits(ctx, client.NewTake{Key: "k", DryRun: dry})
+			return err
+		}
+	}
+	refund := func(ctx context.Context, c *client.Client) error {
+		_, err := c.RefundLimits(ctx, client.NewTake{Key: "k"})
+		return err
+	}
+	reset := func(ctx context.Context, c *client.Client) error {
+		_, err := c.ResetLimits(ctx, client.NewTake{Key: "k"})
+		return err
+	}
+	hook := func(ctx context.Context, c *client.Client) error {
+		_, err := c.CreateWebhook(ctx, client.NewWebhook{URL: "https://example.com"})
+		return err
+	}
 	for _, row := range []struct {
 		name    string
 		call    func(context.Context, *client.Client) error
@@ -75,6 +93,11 @@ func TestRetry(t *testing.T) {
 		{"file", upload(strings.NewReader("recipient\na\n")), []func(http.ResponseWriter){hangUp, status(200, "")}, 2, true},
 		{"stream", upload(io.MultiReader(strings.NewReader("recipient\na\n"))), []func(http.ResponseWriter){status(503, "")}, 1, false},
 		{"not twice", conditional, []func(http.ResponseWriter){hangUp}, 1, false},
+		{"take", take(false), []func(http.ResponseWriter){hangUp}, 1, false},
+		{"dry run", take(true), []func(http.ResponseWriter){hangUp, status(200, "")}, 2, true},
+		{"refund", refund, []func(http.ResponseWriter){status(503, "")}, 1, false},
+		{"reset", reset, []func(http.ResponseWriter){status(503, ""), status(200, "")}, 2, true},
+		{"webhook", hook, []func(http.ResponseWriter){hangUp}, 1, false},
 		{"not twice, but too fast", conditional, []func(http.ResponseWriter){status(429, ""), status(200, "")}, 2, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -24,6 +24,7 @@ policy: {rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit
 channels:
   log: {type: log}
 http: {drain: 0s}
+webhooks: {allow_private_addresses: true}
 `
 
 func TestMain(m *testing.M) { testenv.Main(m, serve) }

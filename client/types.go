@@ -718,7 +718,7 @@ type Limit struct {
 	ResetAfterMs int64 `json:"reset_after_ms"`
 
 	// RetryAfterMs Milliseconds until the limit has room for the cost, if it is not used meanwhile. null: never, because the cost exceeds the limit.
-	RetryAfterMs int64 `json:"retry_after_ms"`
+	RetryAfterMs *int64 `json:"retry_after_ms"`
 }
 
 // LineFault defines model for LineFault.
@@ -936,7 +936,7 @@ type NewPush struct {
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// Template Every string in message is a template in Liquid, whose variables are recipient and to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
+	// Template Every string in message is a template in Liquid, whose variables are recipient and, if it is given, to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
 	Template bool `json:"template,omitempty,omitzero"`
 
 	// TimeZone The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.
@@ -1495,7 +1495,7 @@ type PushPattern struct {
 	// Examples: user-42
 	Recipient string `json:"recipient"`
 
-	// Template Every string in message is a template in Liquid, whose variables are recipient and to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
+	// Template Every string in message is a template in Liquid, whose variables are recipient and, if it is given, to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
 	Template bool `json:"template,omitempty,omitzero"`
 
 	// To The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.

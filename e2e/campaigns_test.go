@@ -23,6 +23,8 @@ func TestCampaigns_CommandLine(t *testing.T) {
 	write(t, message, `{"title": "Hi {{ first_name | default: 'there' }}"}`)
 	nobody := filepath.Join(t.TempDir(), "nobody.csv")
 	write(t, nobody, "name\nx\n")
+	empty := filepath.Join(t.TempDir(), "empty.csv")
+	write(t, empty, "recipient\n")
 	run := func(args ...string) testenv.Output {
 		return b.Exec("sendquota", append([]string{"campaign"}, args...)...)
 	}
@@ -38,6 +40,9 @@ func TestCampaigns_CommandLine(t *testing.T) {
 		{"no object", []string{"run", list, "--message", "[]"}, 2, "object of JSON"},
 		{"no key", []string{"list", "--key-file", nobody + "x"}, 2, "--key-file"},
 		{"no recipients", []string{"run", nobody, "--message", "@" + message}, 3, "recipient"},
+		{"no time", []string{"run", list, "--message", "@" + message, "--send-at", "tomorrow"}, 2, "RFC 3339"},
+		{"no file", []string{"run", filepath.Dir(list), "--message", "@" + message}, 2, "is a folder"},
+		{"no lines", []string{"run", empty, "--message", "@" + message}, 3, "upload one first\nnothing was booked, and the draft is removed"},
 		{"no campaign", []string{"pause", "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"}, 3, "404"},
 	} {
 		if o := run(row.args...); o.Status != row.status || !strings.Contains(o.Out+o.Err, row.says) {
@@ -65,6 +70,11 @@ func TestCampaigns_Schedule(t *testing.T) {
 	testenv.Check(t, err)
 	s, err := api.CreateSchedule(t.Context(), "digest", client.NewSchedule{Cron: "@every 1m", Campaign: draft.ID})
 	testenv.Check(t, err)
+	for _, option := range []string{"--tenant=acme", "--json"} {
+		if out := b.Tool("schedules", "list", option); !strings.Contains(out, draft.ID) {
+			t.Errorf("the operator does not see the campaign: %s", out)
+		}
+	}
 	testenv.Exec(t, b.Database, `UPDATE schedules SET began_at = n.at, done_at = n.at, next_at = n.at + interval '1 minute'
 		FROM (SELECT date_trunc('second', clock_timestamp() - interval '58 seconds') AS at) n`)
 	var made client.Campaign

@@ -18,23 +18,23 @@ import (
 
 type runCampaign struct {
 	apiFlags
-	File         string    `arg:"" help:"The recipients: CSV with a header line, whose column recipient is needed, or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard input."`
-	Name         string    `help:"What the campaign is called. Default: the name of the file."`
-	Channel      string    `help:"The channel that delivers it. Default: the API's first one."`
-	Category     string    `help:"A label, such as marketing, which rules, quiet hours and opt-outs may be about."`
-	Message      string    `required:"" placeholder:"JSON|@FILE" help:"The message, an object of JSON, or @ and a file with it. {{ column }} in its texts is replaced for each recipient."`
-	SendAt       time.Time `placeholder:"TIME" xor:"when" help:"When, with a zone: 2026-12-01T09:00:00+01:00. Default: when it is started."`
-	LocalTime    string    `placeholder:"TIME" xor:"when" help:"When, by the clocks where each recipient lives: 2026-12-01T09:00."`
-	TimeZone     string    `placeholder:"ZONE" help:"The clocks of --local-time, such as Europe/Berlin, in the place of each recipient's."`
-	Spread       string    `placeholder:"SPAN" help:"Over how long the recipients are spread, such as 30m. Default: all at once."`
-	OnConflict   string    `enum:"reject,defer" default:"reject" help:"What becomes of those whose quota is full then: reject (they get nothing), or defer (to their next free time). Default: ${default}."`
-	Latest       time.Time `placeholder:"TIME" help:"Defer nobody to a time after this."`
-	ExpiresAfter string    `placeholder:"SPAN" help:"What is not sent so long after its time is not sent any more, such as 4h. Default: as the API is configured."`
-	Format       string    `enum:"auto,csv,ndjson" default:"auto" help:"Of the file: csv, ndjson, or auto: by its name."`
-	Simulate     bool      `help:"Only say what would happen. Nothing is booked, and nothing is left behind."`
-	Wait         bool      `help:"Stay until everything is sent. Default: until everybody has a place, or was refused one."`
-	Yes          bool      `short:"y" help:"Do not ask before the start. Without a terminal, it never asks."`
-	JSON         bool      `name:"json" help:"Print the campaign or, with --simulate, the simulation as JSON."`
+	File         string `arg:"" help:"The recipients: CSV with a header line, whose column recipient is needed, or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard input."`
+	Name         string `help:"What the campaign is called. Default: the name of the file."`
+	Channel      string `help:"The channel that delivers it. Default: the API's first one."`
+	Category     string `help:"A label, such as marketing, which rules, quiet hours and opt-outs may be about."`
+	Message      string `required:"" placeholder:"JSON|@FILE" help:"The message, an object of JSON, or @ and a file with it. {{ column }} in its texts is replaced for each recipient."`
+	SendAt       moment `placeholder:"TIME" xor:"when" help:"When, with a zone: 2026-12-01T09:00:00+01:00. Default: when it is started."`
+	LocalTime    string `placeholder:"TIME" xor:"when" help:"When, by the clocks where each recipient lives: 2026-12-01T09:00."`
+	TimeZone     string `placeholder:"ZONE" help:"The clocks of --local-time, such as Europe/Berlin, in the place of each recipient's."`
+	Spread       string `placeholder:"SPAN" help:"Over how long the recipients are spread, such as 30m. Default: all at once."`
+	OnConflict   string `enum:"reject,defer" default:"reject" help:"What becomes of those whose quota is full then: reject (they get nothing), or defer (to their next free time). Default: ${default}."`
+	Latest       moment `placeholder:"TIME" help:"Defer nobody to a time after this."`
+	ExpiresAfter string `placeholder:"SPAN" help:"What is not sent so long after its time is not sent any more, such as 4h. Default: as the API is configured."`
+	Format       string `enum:"auto,csv,ndjson" default:"auto" help:"Of the file: csv, ndjson, or auto: by its name."`
+	Simulate     bool   `help:"Only say what would happen. Nothing is booked, and nothing is left behind."`
+	Wait         bool   `help:"Stay until everything is sent. Default: until everybody has a place, or was refused one."`
+	Yes          bool   `short:"y" help:"Do not ask before the start. Without a terminal, it never asks."`
+	JSON         bool   `name:"json" help:"Print the campaign or, with --simulate, the simulation as JSON."`
 }
 
 // Help tells what happens, and the exit statuses.
@@ -60,10 +60,13 @@ func (c runCampaign) Run() error {
 		}
 		defer in.Close()
 	}
+	if info, err := in.Stat(); err == nil && info.IsDir() {
+		return exitStatus{fmt.Errorf("%s is a folder, and no file with recipients", c.File), exitUsage}
+	}
 	return c.withAPI("campaigns:write", func(ctx context.Context, api *client.Client) error {
 		draft, err := api.CreateCampaign(ctx, "", client.NewCampaign{
-			Name: c.name(), Channel: c.Channel, Category: c.Category, Message: message, SendAt: c.SendAt, LocalTime: c.LocalTime, TimeZone: c.TimeZone,
-			Spread: c.Spread, OnConflict: c.OnConflict, Latest: c.Latest, ExpiresAfter: c.ExpiresAfter,
+			Name: c.name(), Channel: c.Channel, Category: c.Category, Message: message, SendAt: c.SendAt.Time, LocalTime: c.LocalTime, TimeZone: c.TimeZone,
+			Spread: c.Spread, OnConflict: c.OnConflict, Latest: c.Latest.Time, ExpiresAfter: c.ExpiresAfter,
 		})
 		if err != nil {
 			return exitStatus{refusal(err), exitRefused}
@@ -135,7 +138,7 @@ func (r *campaignRun) run(ctx context.Context, in *os.File) error {
 		if started {
 			return r.stopped(ctx, err, r.goesOn("may have been started"))
 		}
-		return exitStatus{refusal(err), exitRefused}
+		return r.stopped(ctx, err, "nothing was booked, and the draft is removed")
 	}
 	if p, err = r.follow(ctx, p); err != nil {
 		return r.stopped(ctx, err, r.goesOn("goes on"))

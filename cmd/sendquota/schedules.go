@@ -34,14 +34,14 @@ func (c listSchedules) Run() error {
 		if err != nil {
 			return err
 		}
-		titles := []string{"ID", "TENANT", "STATUS", "CRON", "TIME ZONE", "NEXT", "UNTIL", "NAME"}
+		titles := []string{"ID", "TENANT", "STATUS", "CRON", "TIME ZONE", "NEXT", "UNTIL", "CAMPAIGN", "NAME"}
 		return printList(os.Stdout, c.JSON, "schedules", views, titles, func(v scheduleView) []string {
-			return []string{v.ID.String(), v.Tenant, v.Status, v.Cron, v.TimeZone, timeOrDash(v.NextAt), timeOrDash(v.Until), v.Name}
+			return []string{v.ID.String(), v.Tenant, v.Status, v.Cron, v.TimeZone, timeOrDash(v.NextAt), timeOrDash(v.Until), idOrDash(v.Campaign), v.Name}
 		})
 	})
 }
 
-// scheduleView shows null for a time that there is not. It names no recipient.
+// scheduleView shows null for a time that there is not, and for the campaign of a schedule of single pushes. It names no recipient.
 type scheduleView struct {
 	ID        uuid.UUID    `json:"id"`
 	Tenant    string       `json:"tenant"`
@@ -52,6 +52,7 @@ type scheduleView struct {
 	CatchUp   push.CatchUp `json:"catch_up"`
 	NextAt    *time.Time   `json:"next_at"`
 	Until     *time.Time   `json:"until"`
+	Campaign  *uuid.UUID   `json:"campaign"` // the pattern
 	CreatedAt time.Time    `json:"created_at"`
 }
 
@@ -59,6 +60,9 @@ func scheduleViewOf(tenant string, p *push.Schedule) scheduleView {
 	v := scheduleView{
 		ID: p.ID, Tenant: tenant, Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, CatchUp: p.CatchUp,
 		Until: orNil(p.Until), CreatedAt: p.CreatedAt,
+	}
+	if p.Campaign != uuid.Nil {
+		v.Campaign = &p.Campaign
 	}
 	if v.Status == push.ScheduleActive {
 		v.NextAt = orNil(p.NextAt)

@@ -27,6 +27,7 @@ func (c *Computing[K]) Do(ctx context.Context, key K, work func() error) error {
 	if c == nil {
 		return work()
 	}
+	c.neighbours.Seen(key) // the request may have come long ago
 	turn, err := c.turns.Acquire(ctx, key, c.neighbours.Weight())
 	if err != nil {
 		return err

@@ -46,6 +46,25 @@ func TestComputing_BesideNeighbours(t *testing.T) {
 	}
 }
 
+// TestComputing_Seen: a tenant that computes is at work, also when its request came long ago: beside another one, it does so half of the
+// time.
+func TestComputing_Seen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const work = 30 * time.Millisecond
+		c := &Computing[string]{New[string](4, 2), &Neighbours[string]{}}
+		began := time.Now() // on the clock of the bubble
+		for range 20 {
+			c.neighbours.Seen("calm")
+			if err := c.Do(t.Context(), "loud", func() error { time.Sleep(work); return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took != 39*work {
+			t.Errorf("it took %s, not %s", took, 39*work)
+		}
+	})
+}
+
 // TestComputing_GivesUp: who waits for too long for a turn computes nothing.
 func TestComputing_GivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

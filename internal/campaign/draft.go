@@ -124,12 +124,8 @@ func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 // checkMessage finds what the provider would surely refuse of every recipient's message: in what no template changes, and not for want
 // of an address.
 func (s *Service) checkMessage(p *push.Campaign, bad *invalid.FieldErrors) {
-	message, wrong := liquid.Parse(p.Message)
-	if wrong != nil {
-		return // that is told
-	}
 	for _, f := range s.cfg.Check(p.Channel, "", p.Message) {
-		if f.Field != "to" && !message.Templated(f.Field) {
+		if f.Field != "to" && !liquid.Templated(p.Message, f.Field) {
 			*bad = append(*bad, f)
 		}
 	}

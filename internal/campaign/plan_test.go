@@ -121,6 +121,16 @@ func TestPlanner_Draft(t *testing.T) {
 	if push.ShardOf(got.ID) != push.Shard(push.RecipientKey(c.Tenant, "anna")) {
 		t.Errorf("%s is no id of a recipient's push", got.ID)
 	}
+	for want, tt := range map[string]struct{ line, stored string }{ // what the line has not, the attributes may have
+		`{"title":"stored"}`: {`{"name":"Anna"}`, `{"to":"stored"}`},
+		`{"title":""}`:       {`{"to":""}`, `{"to":"stored"}`},
+		"message.title: the variable to is not known": {`{}`, `{}`},
+	} {
+		d, err := campaign.NewPlanner(pushes(nil), c, shown{"to"}, noon).Plan(push.CampaignLine{Recipient: "bo", Variables: json.RawMessage(tt.line)}, in(t, "UTC"), json.RawMessage(tt.stored))
+		if err != nil && err.Error() != want || err == nil && string(d.Push.Message) != want {
+			t.Errorf("%s, %v, want %s", d.Push.Message, err, want)
+		}
+	}
 	again, err := p.Plan(line, in(t, "UTC"), nil)
 	if err == nil {
 		t.Errorf("an unknown variable: %+v", again)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -49,6 +50,7 @@ func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine) ([]Preview,
 	}
 	all := make([]Preview, len(lines))
 	for i, l := range lines {
+		bulkhead.Yield()
 		all[i] = Preview{Recipient: l.Recipient, Line: l.Line}
 		message, err := s.preview(p, template, l)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
@@ -24,12 +25,15 @@ type Service struct {
 	cfg   Config
 }
 
-// Config bounds what tenants may have. All of it must be given, but for Check.
+// Config bounds what tenants may have. All of it must be given, but for Computing and Check.
 type Config struct {
 	MaxPerTenant int           // campaigns that have not ended
 	MaxAudience  int           // recipients of one
 	Channels     []string      // the first one is that of campaigns that name none
 	MaxHorizon   time.Duration // how far ahead a push may be scheduled
+
+	// Computing has turns at reading templates; nil: there is always one.
+	Computing *bulkhead.Computing[uuid.UUID]
 
 	// Check says what the provider behind a channel would surely refuse; nil: nothing is known.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
@@ -63,7 +67,14 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	if key.Text != "" {
 		p.ID = uuid.NewHash(sha256.New(), tenant, []byte("campaign "+key.Text), 8)
 	}
-	wrong := s.Check(c, s.empty(tenant)).Err()
+	var wrong error
+	err = s.cfg.Computing.Do(ctx, tenant, func() error {
+		wrong = s.Check(c, s.empty(tenant)).Err()
+		return nil
+	})
+	if err != nil {
+		return p, false, fmt.Errorf("create campaign: %w", err)
+	}
 	if wrong != nil && key.Text == "" {
 		return p, false, wrong
 	}
@@ -94,7 +105,14 @@ func (s *Service) complete(c Change) Change {
 // Change changes a draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound] and [push.CampaignStateError].
 func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (push.Campaign, error) {
 	c = s.complete(c)
-	wrong := checkTemplates(c) // they may take long
+	var wrong invalid.FieldErrors
+	err := s.cfg.Computing.Do(ctx, tenant, func() error {
+		wrong = checkTemplates(c) // before the campaign is locked: it may take long
+		return nil
+	})
+	if err != nil {
+		return push.Campaign{}, fmt.Errorf("change campaign: %w", err)
+	}
 	return s.store.ChangeDraft(ctx, tenant, id, func(p push.Campaign) (push.Campaign, error) {
 		return c.on(p), append(slices.Clone(wrong), s.check(c, p)...).Err()
 	})

@@ -101,7 +101,11 @@ type simulation struct {
 // begin reads what all of a simulation is decided by.
 func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) (*simulation, error) {
 	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, looks: map[string]*look{}}
-	message, err := s.cfg.Parse(&c)
+	var message Template
+	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() (err error) {
+		message, err = s.cfg.Parse(&c)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // Variables are what a template knows of a recipient: the attributes that are stored, which may be nil, and in their place,
-// where they have the same name, the columns of the line, with its recipient and its address.
+// where they have the same name, the columns of the line, with its recipient and its address. A line without the column to has
+// no such variable of its own; one whose cell is empty has it among its variables.
 func Variables(line push.CampaignLine, attributes json.RawMessage) (map[string]any, error) {
 	all, columns := map[string]any{}, map[string]any{}
 	if attributes != nil && decode(attributes, &all) != nil {
@@ -20,7 +21,10 @@ func Variables(line push.CampaignLine, attributes json.RawMessage) (map[string]a
 		return nil, errors.New("the columns of the line can not be read")
 	}
 	maps.Copy(all, columns)
-	all["recipient"], all["to"] = line.Recipient, line.To
+	all["recipient"] = line.Recipient
+	if line.To != "" {
+		all["to"] = line.To
+	}
 	return all, nil
 }
 

@@ -186,7 +186,9 @@ func (x *audience) cells(text string, l *push.CampaignLine, found *fieldErrors) 
 		case column.name == "recipient":
 			takeText(&l.Recipient, cell, "recipient", 1, maxRecipient, found)
 		case column.name == "to":
-			takeText(&l.To, cell, "to", 0, maxTo, found)
+			if takeText(&l.To, cell, "to", 0, maxTo, found); cell == "" {
+				variables = append(appendMember(variables, toMember), emptyText...)
+			}
 		case strings.Contains(cell, "\x00"):
 			found.add(column.name, noNUL, nil)
 		case column.member != nil:
@@ -196,6 +198,12 @@ func (x *audience) cells(text string, l *push.CampaignLine, found *fieldErrors) 
 	}
 	l.Variables = closeObject(variables)
 }
+
+// An empty address is kept as a variable, so that templates can tell it from a line without one. In JSON, null is no address.
+var (
+	toMember  = []byte(`"to"`)
+	emptyText = []byte(`:""`)
+)
 
 // takeText is a cell, or a member, that is no variable.
 func takeText(to *string, text, name string, least, most int, found *fieldErrors) {
@@ -264,7 +272,9 @@ func readAudienceMembers(r *reader, l *push.CampaignLine, found *fieldErrors) {
 			has = true
 			takeText(&l.Recipient, text, member, 1, maxRecipient, found)
 		case member == "to":
-			takeText(&l.To, text, member, 0, maxTo, found)
+			if takeText(&l.To, text, member, 0, maxTo, found); string(raw) == `""` {
+				variables = append(appendMember(variables, toMember), emptyText...)
+			}
 		default:
 			quoted, err := jsontext.AppendQuote(nil, member)
 			if err != nil {

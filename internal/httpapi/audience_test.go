@@ -79,9 +79,9 @@ func TestAudience_CSV(t *testing.T) {
 		` k , , x , y ,`,
 	}, "\n") + "\n"
 	want := `2|a|+4511|{"First Name":"Åse \"x\", y","plan":"gold"}
-3|b||{"First Name":"two\nlines","plan":""}
+3|b||{"to":"","First Name":"two\nlines","plan":""}
 7|c|+45|{"First Name":"5\" tall","plan":""}
-16|k||{"First Name":"x","plan":"y"}`
+16|k||{"to":"","First Name":"x","plan":"y"}`
 	semicolons := strings.NewReplacer(",", ";").Replace(strings.Replace(text, `"", y"`, `""§ y"`, 1))
 	for name, file := range map[string]string{
 		"plain": text, "no end": strings.TrimSuffix(text, "\n"), "windows": strings.ReplaceAll(text, "\n", "\r\n"), "mark": "\uFEFF" + text,
@@ -178,6 +178,9 @@ func TestAudience_Header(t *testing.T) {
 		"wrong quotes":    {"recipient,\"na\"me\na,b\n", `"has text behind a quotation mark that ends a cell"`},
 		"open quotes":     {"recipient,\"name\na,b\n", `"has a quotation mark that is not closed"`},
 		"NUL":             {"recipient,na\x00me\na,b\n", `"location":"body.header[1]","message":"must not have the character U+0000"`},
+		"workbook":        {"PK\x03\x04\x14\x00\x06\x00\x08\x00\xff\n", `"message":"is that of a workbook, such as .xlsx`},
+		"no mark":         {"r\x00e\x00c\x00\n\x00", `"message":"is in UTF-16 without a byte order mark`},
+		"no mark, big":    {"\x00r\x00e\x00c\x00\n", `"message":"is in UTF-16 without a byte order mark`},
 		"no UTF-8":        {"recipient,\xff\na,b\n", `"must be valid UTF-8"`},
 		"NDJSON as CSV":   {` {"recipient":"a"}`, `must have the column recipient`},
 		"a picture as it": {"\x89PNG\r\n\x1a\n\x00\x00", `"must be valid UTF-8"`},

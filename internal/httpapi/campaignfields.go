@@ -78,10 +78,16 @@ func (a *api) readCampaign(c *call, of *table[campaign.Change], old push.Campaig
 	}
 	if len(bad.list)+len(found.list) > 0 {
 		unread := found
-		for _, one := range a.cfg.Campaigns.Check(change, old) {
-			if !unread.has(one.Field) {
-				found.add(one.Field, one.Message, one.Value)
+		err := c.compute(func() error {
+			for _, one := range a.cfg.Campaigns.Check(change, old) {
+				if !unread.has(one.Field) {
+					found.add(one.Field, one.Message, one.Value)
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return change, nil, err
 		}
 	}
 	bad.addAll("body", found)

@@ -38,7 +38,7 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		status: http.StatusOK, answer: "The draft.", example: draft, problems: []kind{notFound, campaignState},
 	}, {
 		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.deleteCampaign,
-		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted.",
+		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted, and none that is the pattern of schedules: detail names them.",
 		params: []*huma.Param{campaignID()}, status: http.StatusNoContent, answer: "The draft is deleted.", problems: []kind{notFound, campaignState},
 	}, {
 		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.putAudience,

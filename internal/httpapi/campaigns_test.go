@@ -72,6 +72,14 @@ func TestCampaigns(t *testing.T) {
 		}
 	}
 	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'draft', started_at = NULL`)
+
+	// Nor while it is the pattern of a schedule.
+	pattern := b.send("POST", "/v1/schedules", `{"cron":"@daily","campaign":"`+id+`"}`).must(t, 201)
+	schedule := pattern.at(t, "id").(string)
+	if r := b.send("DELETE", "/v1/campaigns/"+id, "").must(t, 409, "campaign-state"); r.at(t, "campaign", "id") != id || !strings.Contains(r.at(t, "detail").(string), schedule) {
+		t.Error(r.text)
+	}
+	b.send("DELETE", "/v1/schedules/"+schedule, "").must(t, 204)
 	b.send("DELETE", "/v1/campaigns/"+id, "").must(t, 204)
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
 		b.send(method, "/v1/campaigns/"+id, map[string]string{"PATCH": `{"name":"x"}`}[method]).must(t, 404, "not-found")

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
 // TestSends_ExportLarge: an export of very many attempts needs no more memory than one of few.
@@ -62,4 +67,36 @@ func TestSends_ExportBreaksOff(t *testing.T) {
 	if n := strings.Count(string(text), "\n"); err == nil || n == 0 || n == 60_000 {
 		t.Errorf("%d lines, and the end is %v", n, err)
 	}
+}
+
+// TestExports_Turns: a tenant has two exports at a time, whatever they are of. Others are not kept waiting by them.
+func TestExports_Turns(t *testing.T) {
+	b := setup(t)
+	id := b.campaign(`{"message":{"body":"Hello."}}`)
+	b.audience(id, "recipient\nanna\n")
+	var places []*bulkhead.Loan[uuid.UUID]
+	for range exportsPerSelf {
+		place, err := b.api.(*api).exports.Acquire(t.Context(), b.tenant, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, place)
+	}
+	paths := []string{"/v1/sends/export", "/v1/campaigns/" + id + "/export"}
+	for _, path := range paths {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		r := httptest.NewRequestWithContext(ctx, "GET", path, nil)
+		r.Header.Set("Authorization", "Bearer "+b.key)
+		w := httptest.NewRecorder()
+		if b.api.ServeHTTP(w, r); w.Code != 429 && w.Code != 503 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+		cancel()
+	}
+	b.send("GET", "/v1/sends/export", "", "Authorization", "Bearer "+b.other).must(t, 200)
+	places[0].Release()
+	for _, path := range paths {
+		b.send("GET", path, "").must(t, 200)
+	}
+	places[1].Release()
 }

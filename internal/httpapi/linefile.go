@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -60,12 +61,25 @@ func (f *lineFile) header(columns string, bad *fieldErrors) (line string, err er
 		bad.add("body.header", "is missing; "+columns, nil)
 	case err != nil:
 		return "", err
+	case otherFile(text) != "":
+		bad.add("body.header", otherFile(text), nil)
 	case long:
 		bad.add("body.header", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
 	case !utf8.Valid(text):
 		bad.add("body.header", errEncoding.Error(), nil)
 	}
 	return string(text), nil
+}
+
+// otherFile says what a file is that begins with this line, if that is something else than CSV in UTF-8 that people take for it.
+func otherFile(line []byte) string {
+	switch {
+	case bytes.HasPrefix(line, []byte("PK\x03\x04")):
+		return "is that of a workbook, such as .xlsx, or of another packed file; save it as CSV, in UTF-8"
+	case len(line) > 1 && (line[0] == 0) != (line[1] == 0):
+		return "is in UTF-16 without a byte order mark; save the file as CSV, in UTF-8"
+	}
+	return ""
 }
 
 // record reads the next line that is not empty, and counts it. found has what is wrong with it as a line.

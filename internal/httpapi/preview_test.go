@@ -27,6 +27,24 @@ func TestPreview(t *testing.T) {
 	if want := `{"messages":[{"recipient":"x","line":1,"message":{"body":"p 98765432109876543210","html":"<i>&lt;b&gt;</i>"},"error":null}]}` + "\n"; one.text != want {
 		t.Errorf("%s, want %s", one.text, want)
 	}
+
+	// An address that is empty is another thing than none: then the attribute is used.
+	b.send("PUT", "/v1/recipients/x", `{"attributes":{"to":"stored"}}`).must(t, 201)
+	b.send("PATCH", "/v1/campaigns/"+id, `{"message":{"body":"<{{ to }}>"}}`).must(t, 200)
+	for text, want := range map[string]string{
+		"recipient,to\nx,+45\n": "<+45>", "recipient,to\nx,\n": "<>", "recipient\nx\n": "<stored>",
+		`{"recipient":"x","to":"+45"}`: "<+45>", `{"recipient":"x","to":""}`: "<>", `{"recipient":"x","to":null}`: "<stored>", `{"recipient":"x"}`: "<stored>",
+	} {
+		b.upload(id, text, 200)
+		if r := b.send("POST", "/v1/campaigns/"+id+"/preview", "").must(t, 200); r.at(t, "messages", 0, "message", "body") != want {
+			t.Errorf("%q: %s, want %s", text, r.text, want)
+		}
+	}
+	b.upload(id, "recipient\ny\n", 200)
+	if r := b.send("POST", "/v1/campaigns/"+id+"/preview", "").must(t, 200); !strings.Contains(r.text, `there is no variable to;`) {
+		t.Error(r.text)
+	}
+	b.upload(id, `{"recipient":"x"}`, 200)
 	b.send("POST", "/v1/campaigns/"+id+"/preview", `{"recipient":"a"}`).must(t, 404, "not-found")
 	b.send("POST", "/v1/campaigns/"+id+"/preview", `{"recipient":""}`).must(t, 422, "invalid-request")
 	b.send("POST", "/v1/campaigns/"+id+"/preview", `{"other":1}`).must(t, 422, "invalid-request")

@@ -48,7 +48,7 @@ var (
 	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
 	tooManyCampaigns = kind{"too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first."}
-	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign is not in a state in which that can be done; campaign has it as it stands."}
+	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign is not in a state in which that can be done, or is to be deleted and is the pattern of schedules; campaign has it as it stands."}
 	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer can not be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}

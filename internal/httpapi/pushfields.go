@@ -21,7 +21,7 @@ var pushFields = table[form]{schemaName: "NewPush", check: checkPush, fields: []
 	{"message", required, anyObject(func(f *form, raw []byte) { f.Message = raw }).shaped(&messageFields),
 		"The content. It is passed to the provider as it is; channels may support more members.", nil},
 	{"template", optional, boolean(func(f *form, v bool) { f.Template = v }).or("false"),
-		"Every string in message is a template in Liquid, whose variables are recipient and to, the members of variables, and the attributes of the recipient. What they make is the message of the push.", nil},
+		"Every string in message is a template in Liquid, whose variables are recipient and, if it is given, to, the members of variables, and the attributes of the recipient. What they make is the message of the push.", nil},
 	{"variables", optional, anyObject(func(f *form, raw []byte) { f.Variables = raw }),
 		"What the templates of message know beside the attributes of the recipient. Only with template.", map[string]any{"first_name": "Aiko"}},
 	{"channel", optional, text(func(f *form, s string) { f.Channel = s }, 0, maxChannel),

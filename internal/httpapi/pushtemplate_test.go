@@ -46,6 +46,13 @@ func TestPush_Template(t *testing.T) {
 			}
 		})
 	}
+	// A push without an address has no such variable of its own.
+	b.send("PUT", "/v1/recipients/d", `{"attributes":{"to":"stored"}}`).must(t, 201)
+	for more, want := range map[string]string{`"recipient":"d"`: `"stored"`, `"recipient":"d","variables":{"to":"own"}`: `"own"`, `"recipient":"d","to":"+45","variables":{"to":"own"}`: `"+45"`} {
+		if r := b.send("POST", "/v1/pushes?validate_only=true", `{`+more+`,"template":true,"message":{"body":"{{ to }}"}}`).must(t, 201); !strings.Contains(r.text, want) {
+			t.Errorf("%s lacks %s", r.text, want)
+		}
+	}
 	// Without it, nothing is a template.
 	if r := b.send("POST", "/v1/pushes", `{"recipient":"c","message":{"body":"{{ x"}}`).must(t, 201); !strings.Contains(r.text, `{"body":"{{ x"}`) {
 		t.Error(r.text)

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// marks is what a change of a push leaves: rows as they are, events and tallies.
+// marks is what a change of a push leaves: rows as they are, events and stat deltas.
 func (b *bundle) marks() string {
 	b.t.Helper()
 	return testenv.Query[string](b.t, b.url, `

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,6 +77,32 @@ func TestMessage_Bounded(t *testing.T) {
 			}
 			t.Log(took)
 		})
+	}
+}
+
+// TestMessage_Yields: a rendering that takes long lets others have the processor again and again, and not only when the scheduler
+// takes it away, after ten milliseconds.
+func TestMessage_Yields(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var turns atomic.Int64
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				turns.Add(1)
+				runtime.Gosched()
+			}
+		}
+	}()
+	if got := rendered(t, "body", hostile["cycles"], nil); got != tooLong {
+		t.Errorf("%.300s", got)
+	}
+	if n := turns.Load(); n < 40 {
+		t.Errorf("another goroutine had %d turns", n)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/osteele/liquid/expressions"
 	"github.com/osteele/liquid/values"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
 // The bounds of one rendering of a message.
@@ -25,6 +27,9 @@ var (
 
 // unknown is the fault of a variable that there is not.
 func unknown(name string) error {
+	if name == "blank" || name == "empty" {
+		return fmt.Errorf("there is no variable %s, nor is it a word of these templates; compare with ''", name)
+	}
 	return fmt.Errorf("there is no variable %s; the filter default gives a value for that", short(name))
 }
 
@@ -163,10 +168,17 @@ func size(v any, items int) (bytes, all int) {
 	return bytes, items
 }
 
+// yieldSteps is after how many steps, about a millisecond, others have the processor for once.
+const yieldSteps = 2000
+
 // step counts what is done.
 func (m *machine) step(n int) error {
+	before := m.steps
 	if m.steps += n; m.steps > maxSteps {
 		return errSteps
+	}
+	if m.steps/yieldSteps != before/yieldSteps {
+		bulkhead.Yield()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package liquid
 
 import (
 	"encoding/json"
+	"iter"
 	"strings"
 	"sync"
 
@@ -34,30 +35,20 @@ func Parse(message json.RawMessage) (*Message, invalid.FieldErrors) {
 	var (
 		m    = &Message{}
 		bad  invalid.FieldErrors
-		d    = jsontext.NewDecoder(strings.NewReader(string(message)), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		from = 0 // what is before this is in the parts
 		size = 0
 	)
 	m.machines.New = func() any { return newMachine() }
-	for {
-		token, err := d.ReadToken()
-		if err != nil {
-			break // at the end: it is JSON
-		}
-		if kind, n := d.StackIndex(d.StackDepth()); token.Kind() != '"' || kind == '{' && n%2 == 1 {
+	for s := range stringsOf(message) {
+		size += len(s.text)
+		if !s.templated() {
 			continue
 		}
-		p := part{field: place(d)}
-		p.html, p.oneLine = p.field == "message.html", p.field == "message.title"
-		text := token.String()
-		size += len(text)
-		if !templated(text) && !(p.oneLine && strings.ContainsAny(text, "\r\n")) {
-			continue
-		}
-		end := int(d.InputOffset())
-		start := end - len(literalBefore(message[:end]))
-		p.text, from = message[from:start], end
-		if p.template, err = parse(text); err != nil {
+		p := part{field: s.field, html: s.field == "message.html", oneLine: s.oneLine()}
+		start := s.end - len(literalBefore(message[:s.end]))
+		p.text, from = message[from:start], s.end
+		var err error
+		if p.template, err = parse(s.text); err != nil {
 			bad.Add(p.field, nil, "%s", err)
 		}
 		m.parts = append(m.parts, p)
@@ -69,14 +60,47 @@ func Parse(message json.RawMessage) (*Message, invalid.FieldErrors) {
 	return m, bad
 }
 
-// Templated reports whether a field of the message, such as message.data, is a template or has one in it.
-func (m *Message) Templated(field string) bool {
-	for _, p := range m.parts {
-		if rest, ok := strings.CutPrefix(p.field, field); ok && p.template != nil && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+// Templated reports whether a field of a message, such as message.data, is a template or has one in it. It does not read the
+// template, which may take long.
+func Templated(message json.RawMessage, field string) bool {
+	for s := range stringsOf(message) {
+		if rest, ok := strings.CutPrefix(s.field, field); ok && s.templated() && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return true
 		}
 	}
 	return false
+}
+
+// messageString is a string of a message, but no name of a member.
+type messageString struct {
+	field, text string
+	end         int // where it ends in the message
+}
+
+// stringsOf yields the strings of a message.
+func stringsOf(message json.RawMessage) iter.Seq[messageString] {
+	return func(yield func(messageString) bool) {
+		d := jsontext.NewDecoder(strings.NewReader(string(message)), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		for {
+			token, err := d.ReadToken()
+			if err != nil {
+				return // at the end: it is JSON
+			}
+			if kind, n := d.StackIndex(d.StackDepth()); token.Kind() != '"' || kind == '{' && n%2 == 1 {
+				continue
+			}
+			if !yield(messageString{place(d), token.String(), int(d.InputOffset())}) {
+				return
+			}
+		}
+	}
+}
+
+// oneLine reports whether line breaks in what it makes become spaces.
+func (s *messageString) oneLine() bool { return s.field == "message.title" }
+
+func (s *messageString) templated() bool {
+	return templated(s.text) || s.oneLine() && strings.ContainsAny(s.text, "\r\n")
 }
 
 // Fault is what is wrong with a rendering, without a value.

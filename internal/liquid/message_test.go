@@ -89,6 +89,7 @@ func TestMessage_Render(t *testing.T) {
 		"{{ user.nick }}":                                  "render: message.body: there is no variable user.nick; the filter default gives a value for that",
 		"{{ user.nick | upcase }}":                         "render: message.body: there is no variable user.nick; the filter default gives a value for that",
 		"{{ user.nick | default: 'x' | upcase }}":          "X",
+		"{% if empty == blank %}{% endif %}":               "render: message.body: there is no variable blank, nor is it a word of these templates; compare with ''",
 		"{% if plan == 'gold' %}{% endif %}":               "render: message.body: there is no variable plan; the filter default gives a value for that",
 		"{% for x in xs %}{% endfor %}":                    "render: message.body: there is no variable xs; the filter default gives a value for that",
 		"{% for i in (1..n) %}{% endfor %}":                "render: message.body: there is no variable n; the filter default gives a value for that",
@@ -148,7 +149,7 @@ func TestMessage_Places(t *testing.T) {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 	for field, want := range map[string]bool{"message": true, "message.data": true, "message.data.list": true, "message.data.list[1]": true, "message.data.list[0]": false, "message.x": false} {
-		if m.Templated(field) != want {
+		if liquid.Templated(json.RawMessage(text), field) != want {
 			t.Errorf("%s", field)
 		}
 	}

@@ -1,6 +1,7 @@
 package liquid
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -158,7 +159,7 @@ func (c *compiler) statement(t parser.Token, kind, text string) (*expressions.St
 	}
 	s, err := expressions.ParseStatement(kind, text)
 	if err != nil {
-		return nil, at(t, "%s is not what %s wants", quoted(text), t.Name)
+		return nil, at(t, "%s is not what %s wants", cmp.Or(quoted(text), "nothing"), t.Name)
 	}
 	return s, nil
 }

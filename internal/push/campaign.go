@@ -61,7 +61,7 @@ type CampaignLine struct {
 	Line      int // where it begins; the header of CSV is line 1
 	Recipient string
 	To        string          // empty: the address that is known of the recipient
-	Variables json.RawMessage // an object of the other columns, or nil
+	Variables json.RawMessage // an object of the other columns, and of an empty to, or nil
 }
 
 // CampaignOutcome is what has become of a recipient of a campaign. The outcomes are disjoint.

@@ -26,6 +26,8 @@ var (
 	ErrTooManyWebhooks = errors.New("the tenant has as many webhooks as it may")
 	// ErrTooManySchedules: the tenant has as many as it may.
 	ErrTooManySchedules = errors.New("the tenant has as many schedules as it may")
+	// ErrNoPattern: there is no such campaign as a schedule is to have as its pattern.
+	ErrNoPattern = errors.New("there is no such campaign")
 	// ErrTooManyCampaigns: the tenant has as many that have not ended as it may.
 	ErrTooManyCampaigns = errors.New("the tenant has as many campaigns as it may")
 	// ErrWebhookOff: the webhook is switched off, so that nothing is sent to it.

@@ -110,13 +110,24 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 		return p, false, invalid
 	}
 	n := store.NewSchedule{Schedule: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: invalid}
-	return s.store.CreateSchedule(ctx, n, func(p push.Schedule, now time.Time) push.Schedule {
+	p, found, err = s.store.CreateSchedule(ctx, n, func(p push.Schedule, now time.Time) push.Schedule {
 		p = restart(p, now)
 		if times, err := timetable(&p); err == nil { // it was checked
 			p.NextAt = next(&p, times)
 		}
 		return p
 	})
+	return p, found, c.without(err)
+}
+
+// without says of a campaign that was deleted since it was checked what the check would have said.
+func (c Change) without(err error) error {
+	if !errors.Is(err, push.ErrNoPattern) {
+		return err
+	}
+	var bad invalid.FieldErrors
+	bad.Add("campaign", c.Campaign.String(), "%v", push.ErrNoPattern)
+	return bad
 }
 
 // Check says all that is wrong with the change of a schedule; one with nothing but a tenant is a new one. Callers that found other
@@ -153,7 +164,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 	pattern, err := s.store.Campaign(ctx, p.Tenant, *c.Campaign)
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		bad.Add("campaign", c.Campaign.String(), "there is no such campaign")
+		bad.Add("campaign", c.Campaign.String(), "%v", push.ErrNoPattern)
 	case err != nil:
 		return bad, err
 	case !pattern.Status.Pattern():
@@ -176,7 +187,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (p
 	if err != nil {
 		return old, err
 	}
-	return s.store.ChangeSchedule(ctx, tenant, id, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
+	p, err := s.store.ChangeSchedule(ctx, tenant, id, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
 		var runs []push.Run
 		if c.moves() {
 			settled, past, err := settle(p, now, s.cfg.Kept)
@@ -189,6 +200,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (p
 		}
 		return c.apply(p, now), runs, false
 	})
+	return p, c.without(err)
 }
 
 // moves reports whether the change can concern when a schedule happens.

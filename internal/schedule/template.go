@@ -66,7 +66,10 @@ func rendered(r *Request, stored json.RawMessage) (json.RawMessage, invalid.Fiel
 		}
 	}
 	maps.Copy(all, own)
-	all["recipient"], all["to"] = r.Recipient, r.To
+	all["recipient"] = r.Recipient
+	if r.To != "" {
+		all["to"] = r.To
+	}
 	message, err := template.Render(all)
 	if fault, ok := errors.AsType[*liquid.Fault](err); ok {
 		return nil, invalid.FieldErrors{{Field: fault.Field, Message: fault.Message}}

@@ -29,7 +29,7 @@ func (s *Store) BeginUpload(ctx context.Context, tenant, campaign uuid.UUID) (u 
 	u = Upload{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Campaign: campaign}
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := lockDraft(ctx, tx, tenant, campaign, audienceGiven); err != nil {
+			if _, err := lockDraft(ctx, tx, tenant, campaign, "NO KEY UPDATE", audienceGiven); err != nil {
 				return err
 			}
 			_, err := tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until) VALUES ($1, $2, $3, clock_timestamp() + $4::interval) ON CONFLICT DO NOTHING`,
@@ -122,7 +122,7 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Campaign, err error) {
 	err = s.change(ctx, u.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if p, err = lockDraft(ctx, tx, u.Tenant, u.Campaign, audienceGiven); err != nil || p.Audience == u.ID {
+			if p, err = lockDraft(ctx, tx, u.Tenant, u.Campaign, "NO KEY UPDATE", audienceGiven); err != nil || p.Audience == u.ID {
 				return err // an earlier run has ended it
 			}
 			var kept bool

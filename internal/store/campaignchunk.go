@@ -158,7 +158,10 @@ func (s *Store) campaignChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignC
 	if err != nil {
 		return done, err
 	}
-	planned := planChunk(o, used.or(o.File), people, done.Decided)
+	planned, err := s.planChunk(ctx, o, used.or(o.File), people, done.Decided)
+	if err != nil {
+		return done, err
+	}
 	done.More = done.More || planned < len(done.Decided)
 	done.Decided = done.Decided[:planned]
 	if done.Next = o.After; planned > 0 {
@@ -166,33 +169,6 @@ func (s *Store) campaignChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignC
 		done.Next = CampaignPlace{push.Shard(last.Key), last.Key, last.Line.Recipient}
 	}
 	return done, s.decideChunk(ctx, c, o, &done, used.version, book)
-}
-
-// planChunk says what lines ask for. It returns how many it has planned before it took too long, or too much memory: one at
-// least.
-func planChunk(o *CampaignChunk, terms booking.Terms, people *peopleRead, lines []CampaignDecided) int {
-	began, size := time.Now(), 0
-	for i := range lines {
-		if i > 0 && (size > chunkBytes || time.Since(began) > planTime) {
-			return i
-		}
-		d := &lines[i]
-		if d.Erased {
-			continue
-		}
-		who := quota.Recipient{Tenant: o.Campaign.Tenant, ID: d.Line.Recipient}
-		draft, err := o.Plan(d.Line, booking.Standing{Terms: terms, Person: people.found[who]}, people.attributes[who])
-		if err != nil {
-			d.Invalid = err.Error()
-			continue
-		}
-		// A campaign is sent behind what else is due.
-		draft.Push.Bulk = true
-		draft.Far = draft.Far || o.far[d.Line.Recipient]
-		d.Draft = draft
-		size += len(draft.Push.Message)
-	}
-	return len(lines)
 }
 
 // decideChunk decides what was planned, under the recipients' locks, and writes it.

@@ -167,7 +167,7 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, change func(p push.Campaign) (push.Campaign, error)) (p push.Campaign, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if p, err = lockDraft(ctx, tx, tenant, id, "changed"); err != nil {
+			if p, err = lockDraft(ctx, tx, tenant, id, "NO KEY UPDATE", "changed"); err != nil {
 				return err
 			}
 			changed, err := change(p)
@@ -185,9 +185,9 @@ func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, change fu
 	return p, err
 }
 
-// lockDraft locks a campaign for what can only be done to a draft.
-func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, done string) (push.Campaign, error) {
-	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, [16]byte(id), [16]byte(tenant))
+// lockDraft locks a campaign, so strongly, for what can only be done to a draft.
+func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, strength, done string) (push.Campaign, error) {
+	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR `+strength, [16]byte(id), [16]byte(tenant))
 	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
 	if err == nil && p.Status != push.CampaignDraft {
 		return p, &push.CampaignStateError{Campaign: p, Detail: fmt.Sprintf("the campaign is %s; it can only be %s while it is a draft", p.Status, done)}
@@ -195,17 +195,21 @@ func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, done string
 	return p, err
 }
 
-// DeleteDraft removes a draft. Its audience is swept away. The errors are [push.ErrNotFound] and [push.CampaignStateError].
+// DeleteDraft removes a draft that is not the pattern of a schedule. Its audience is swept away. The errors are [push.ErrNotFound] and [push.CampaignStateError].
 func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 	return s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := lockDraft(ctx, tx, tenant, id, "deleted"); err != nil {
+			p, err := lockDraft(ctx, tx, tenant, id, "UPDATE", "deleted")
+			if err != nil {
+				return err
+			}
+			if err := patternOfNone(ctx, tx, p); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE campaign_id = $1`, [16]byte(id)); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, [16]byte(id))
+			_, err = tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, [16]byte(id))
 			return err
 		})
 		if earlier > 0 && errors.Is(err, pgx.ErrNoRows) { // an earlier run may have deleted it

@@ -38,8 +38,8 @@ type NewSchedule struct {
 }
 
 // CreateSchedule makes a schedule that begins as start says, by Postgres' clock; or finds the one that an earlier request
-// with the same Idempotency-Key has made. Its errors are [push.ErrTooManySchedules], what is wrong with it, and
-// [push.ErrKeyReused] if that was another request.
+// with the same Idempotency-Key has made. Its errors are [push.ErrTooManySchedules], what is wrong with it, [push.ErrNoPattern],
+// and [push.ErrKeyReused] if that was another request.
 func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p push.Schedule, now time.Time) push.Schedule) (p push.Schedule, found bool, err error) {
 	err = s.change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -62,6 +62,9 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 			}
 			if others >= n.Most {
 				return push.ErrTooManySchedules
+			}
+			if err := keepPattern(ctx, tx, &n.Schedule); err != nil {
+				return err
 			}
 			p = start(n.Schedule, now)
 			pattern, err := patternText(p.Pattern)
@@ -133,8 +136,8 @@ func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit in
 // the change is not made yet: there are more occurrences before it.
 type ScheduleChange func(p push.Schedule, now time.Time) (changed push.Schedule, runs []push.Run, again bool)
 
-// ChangeSchedule changes a tenant's schedule under its lock, or returns [push.ErrNotFound]. An occurrence that is being
-// submitted is waited for.
+// ChangeSchedule changes a tenant's schedule under its lock, or returns [push.ErrNotFound], or [push.ErrNoPattern]. An occurrence
+// that is being submitted is waited for.
 func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change ScheduleChange) (p push.Schedule, err error) {
 	for again := true; again && err == nil; {
 		err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -147,7 +150,12 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change
 					return err
 				}
 				var runs []push.Run
-				p, runs, again = change(p, now)
+				old := p.Campaign
+				if p, runs, again = change(p, now); p.Campaign != old {
+					if err := keepPattern(ctx, tx, &p); err != nil {
+						return err
+					}
+				}
 				b := &pgx.Batch{}
 				queueRuns(b, tenant, runs)
 				if err := queueSchedule(b, &p, now); err != nil {

@@ -1,0 +1,71 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// A speed limit is there once it is named. What is refused costs nothing.
+func ExampleClient_TakeLimits() {
+	ctx, c := context.Background(), newClient()
+	take := client.NewTake{Key: "user-7:login", Limits: []client.NewLimit{{Algorithm: client.NewLimitAlgorithmSlidingLog, Limit: 2, Per: "1h"}}}
+	for range 3 {
+		taken, err := c.TakeLimits(ctx, take)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(taken.Allowed, taken.Limits[0].Remaining)
+	}
+	taken, err := c.RefundLimits(ctx, take)
+	fmt.Println(taken.Allowed, taken.Limits[0].Remaining, err)
+	// Output:
+	// true 1
+	// true 0
+	// false 0
+	// true 1 <nil>
+}
+
+// TestLimits: a dry run changes nothing, a refund gives back what it says, and a reset gives back all. A cost for which there is never
+// room has no time to wait for.
+func TestLimits(t *testing.T) {
+	ctx, c := t.Context(), newClient()
+	take := client.NewTake{Key: "limits", Cost: 3, Limits: []client.NewLimit{
+		{Algorithm: client.NewLimitAlgorithmTokenBucket, Limit: 10, Per: "8760h", Refill: client.NewLimitRefillInterval},
+		{Algorithm: client.NewLimitAlgorithmFixedWindow, Limit: 5, Per: "24h", Key: "limits:window"},
+	}}
+	dry := take
+	dry.DryRun = true
+	never := dry
+	never.Cost = 6
+	for _, row := range []struct {
+		name           string
+		call           func(context.Context, client.NewTake) (client.Taken, error)
+		take           client.NewTake
+		allowed        bool
+		bucket, window int64
+	}{
+		{"dry", c.TakeLimits, dry, true, 10, 5},
+		{"take", c.TakeLimits, take, true, 7, 2},
+		{"refused", c.TakeLimits, take, false, 7, 2},
+		{"dry refund", c.RefundLimits, dry, false, 7, 2},
+		{"refund", c.RefundLimits, client.NewTake{Key: "limits", Cost: 1, Limits: take.Limits}, true, 8, 3},
+		{"reset", c.ResetLimits, take, true, 10, 5},
+		{"never", c.TakeLimits, never, false, 10, 5},
+	} {
+		taken, err := row.call(ctx, row.take)
+		if err != nil || len(taken.Limits) != 2 {
+			t.Fatalf("%s: %+v, %v", row.name, taken, err)
+		}
+		bucket, window := taken.Limits[0], taken.Limits[1]
+		if taken.Allowed != row.allowed || bucket.Remaining != row.bucket || window.Remaining != row.window || window.Key != "limits:window" {
+			t.Errorf("%s: %+v", row.name, taken)
+		}
+		if never := window.RetryAfterMs == nil; never != (row.name == "never") || !never && (*window.RetryAfterMs > 0) == window.Allowed {
+			t.Errorf("%s: %+v", row.name, window)
+		}
+	}
+}

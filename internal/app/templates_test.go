@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestNeighbours_Templates: whatever reads or renders the templates of a tenant needs one of the turns at computing that the tenant
+// has, so that the most hostile ones keep no more than a part of the processors busy. The others have the rest.
+func TestNeighbours_Templates(t *testing.T) {
+	t.Parallel()
+	n := setupNeighbours(t, testenv.Redis(t))
+	ask := func(ctx context.Context, key, method, path, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+key)
+		if r.Header.Set("Content-Type", "application/json"); strings.HasSuffix(path, "/audience") {
+			r.Header.Set("Content-Type", "text/csv")
+		}
+		rec := httptest.NewRecorder()
+		n.api.ServeHTTP(rec, r)
+		return rec
+	}
+	const hostile = `{"message":{"body":"{% for i in (1..1000000000) %}{% endfor %}"}}`
+	draft := func(key string) string {
+		var made struct{ ID string }
+		if rec := ask(t.Context(), key, "POST", "/v1/campaigns", hostile); rec.Code != 201 || json.Unmarshal(rec.Body.Bytes(), &made) != nil {
+			t.Fatal(rec.Body)
+		}
+		if rec := ask(t.Context(), key, "PUT", "/v1/campaigns/"+made.ID+"/audience", "recipient\nanna\nbert\n"); rec.Code != 200 {
+			t.Fatal(rec.Body)
+		}
+		return "/v1/campaigns/" + made.ID
+	}
+	loud, calm := draft(n.loud), draft(n.calm)
+	work := []struct {
+		name, method, path, body string
+		status                   int
+	}{
+		{"create", "POST", "/v1/campaigns", hostile, 201},
+		{"create, with other faults", "POST", "/v1/campaigns", strings.Replace(hostile, "{", `{"name":1,`, 1), 422},
+		{"change", "PATCH", "", hostile, 200},
+		{"preview", "POST", "/preview", "", 200},
+		{"simulate", "POST", "/simulate", "", 200},
+		{"push", "POST", "/v1/pushes?validate_only=true", strings.Replace(hostile, "{", `{"recipient":"anna","template":true,`, 1), 422},
+	}
+	path := func(of, path string) string {
+		if strings.HasPrefix(path, "/v1") {
+			return path
+		}
+		return of + path
+	}
+
+	// All turns of the loud tenant are taken.
+	tenant := testenv.Query[uuid.UUID](t, string(n.app.cfg.DatabaseURL), `SELECT id FROM tenants WHERE name = 'loud'`)
+	testenv.Check(t, n.app.computing.Do(t.Context(), tenant, func() error { return nil })) // it is the last that was seen
+	testenv.Until(t, 10*time.Millisecond, "the tenants rest", func() bool { return !n.app.neighbours.Several() })
+	leave := make(chan struct{})
+	defer close(leave)
+	for range runtime.GOMAXPROCS(0) {
+		in := make(chan struct{})
+		go func() {
+			_ = n.app.computing.Do(context.Background(), tenant, func() error { close(in); <-leave; return nil })
+		}()
+		<-in
+	}
+	for _, w := range work {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		if rec := ask(ctx, n.loud, w.method, path(loud, w.path), w.body); rec.Code != 429 && rec.Code != 503 {
+			t.Errorf("%s without a turn: %d %s", w.name, rec.Code, rec.Body)
+		}
+		cancel()
+		if rec := ask(t.Context(), n.calm, w.method, path(calm, w.path), w.body); rec.Code != w.status {
+			t.Errorf("%s beside it: %d %s", w.name, rec.Code, rec.Body)
+		}
+	}
+	if rec := n.post(n.calm, "/v1/pushes", `{"recipient":"anna","message":{"body":"Hello."}}`); rec.Code != 201 {
+		t.Errorf("submit beside it: %d %s", rec.Code, rec.Body)
+	}
+}
