@@ -151,6 +151,8 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
+		Keys:      a.store,
+		MaxKeys:   a.cfg.APIKeys.MaxPerTenant,
 		Schedules: a.schedules,
 		Campaigns: a.campaigns,
 		Simulator: campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Parse}),

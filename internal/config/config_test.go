@@ -43,6 +43,7 @@ func defaults() Config {
 		),
 		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}},
 		APILimits: APILimits{PerKey: []ratelimit.Limit{}, PerIP: []ratelimit.Limit{}},
+		APIKeys:   APIKeys{MaxPerTenant: 100},
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
 		Database:  Database{MaxConnections: 16, ReadConnections: 8, ReadTimeout: 3 * time.Second},
 		Redis:     Redis{MaxConnections: 64},

@@ -48,6 +48,10 @@ type Config struct {
 	// Simulator simulates them.
 	Simulator *campaign.Simulator
 
+	// Keys are those of the tenants, and MaxKeys how many live ones each may have; only the paths below /v1/keys need them.
+	Keys    keyring
+	MaxKeys int
+
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker
 	// Stopping reports whether the program is about to stop: it is not ready then, and every answer closes its

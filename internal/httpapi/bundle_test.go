@@ -118,6 +118,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	service := b.service(b.store, policy)
 	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
+		Keys: b.store, MaxKeys: 6,
 		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns: campaigns,
 		Simulator: campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
@@ -140,7 +141,7 @@ func (b *bundle) newTenant(name string, scopes ...string) (uuid.UUID, string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	key, err := b.store.CreateKey(b.t.Context(), id, scopes, 0)
+	_, key, err := b.store.CreateKey(b.t.Context(), push.NewKey{Tenant: id, Scopes: scopes})
 	if err != nil {
 		b.t.Fatal(err)
 	}
