@@ -64,6 +64,31 @@ const (
 	HealthStatusOk HealthStatus = "ok"
 )
 
+// Defines values for KeyState.
+const (
+	KeyStateExpired KeyState = "expired"
+	KeyStateLive    KeyState = "live"
+	KeyStateRevoked KeyState = "revoked"
+)
+
+// Defines values for NewKeyScopes.
+const (
+	NewKeyScopesCampaignsRead   NewKeyScopes = "campaigns:read"
+	NewKeyScopesCampaignsWrite  NewKeyScopes = "campaigns:write"
+	NewKeyScopesKeysRead        NewKeyScopes = "keys:read"
+	NewKeyScopesKeysWrite       NewKeyScopes = "keys:write"
+	NewKeyScopesLimitsTake      NewKeyScopes = "limits:take"
+	NewKeyScopesPolicyRead      NewKeyScopes = "policy:read"
+	NewKeyScopesPolicyWrite     NewKeyScopes = "policy:write"
+	NewKeyScopesPushesRead      NewKeyScopes = "pushes:read"
+	NewKeyScopesPushesWrite     NewKeyScopes = "pushes:write"
+	NewKeyScopesQuotaRead       NewKeyScopes = "quota:read"
+	NewKeyScopesRecipientsRead  NewKeyScopes = "recipients:read"
+	NewKeyScopesRecipientsWrite NewKeyScopes = "recipients:write"
+	NewKeyScopesRecordsRead     NewKeyScopes = "records:read"
+	NewKeyScopesWebhooksManage  NewKeyScopes = "webhooks:manage"
+)
+
 // Defines values for NewLimitAlgorithm.
 const (
 	NewLimitAlgorithmFixedWindow   NewLimitAlgorithm = "fixed_window"
@@ -686,6 +711,52 @@ type Import struct {
 	Updated int64 `json:"updated"`
 }
 
+// Key defines model for Key.
+type Key struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt null: never.
+	ExpiresAt time.Time `json:"expires_at"`
+	ID        string    `json:"id"`
+
+	// LastUsedAt To about a minute; null: never.
+	LastUsedAt time.Time `json:"last_used_at"`
+
+	// Name Empty: it has none.
+	Name      string    `json:"name"`
+	RevokedAt time.Time `json:"revoked_at"`
+	Scopes    []string  `json:"scopes"`
+
+	// Secret The key itself, for Authorization: Bearer. Only in answers to creating and rotating: store it.
+	Secret string `json:"secret,omitempty,omitzero"`
+
+	// State Only a live key opens anything.
+	State KeyState `json:"state"`
+
+	// Successor The key that its last rotation made.
+	Successor string `json:"successor"`
+}
+
+// KeyState Only a live key opens anything.
+type KeyState string
+
+// KeyRotation defines model for KeyRotation.
+type KeyRotation struct {
+	// Overlap How long the old key still lives, unless its own end is nearer; 0s: it ends at once.
+	//
+	// Examples: 24h
+	Overlap string `json:"overlap,omitempty,omitzero"`
+}
+
+// KeysPage defines model for Keys.
+type KeysPage struct {
+	// Keys The oldest first.
+	Keys []Key `json:"keys"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+}
+
 // Limit defines model for Limit.
 type Limit struct {
 	// Algorithm Examples: sliding_log
@@ -806,6 +877,25 @@ type NewCategory struct {
 	// Examples: {"per-day":2}
 	Reserve map[string]int `json:"reserve,omitempty,omitzero"`
 }
+
+// NewKey defines model for NewKey.
+type NewKey struct {
+	// ExpiresAt When it ends. Default: never.
+	//
+	// Examples: 2026-12-01T09:00:00Z
+	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
+
+	// Name What lists call it. Default: nothing.
+	//
+	// Examples: back office
+	Name string `json:"name,omitempty,omitzero"`
+
+	// Scopes What the key allows: nothing that the key of the request does not.
+	Scopes []NewKeyScopes `json:"scopes"`
+}
+
+// NewKeyScopes defines model for NewKey.Scopes.
+type NewKeyScopes string
 
 // NewLimit defines model for NewLimit.
 type NewLimit struct {

@@ -274,3 +274,74 @@ func TestKey_TimeLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestCreateKey_Most live keys may be there; those that have ended longest ago are forgotten.
+func TestCreateKey_Most(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	create := func(most int) error {
+		_, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes, Most: most})
+		return err
+	}
+	if err := errors.Join(create(2), create(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(2); !errors.Is(err, push.ErrTooManyKeys) {
+		t.Errorf("%v", err)
+	}
+	b.exec(t, `
+		INSERT INTO api_keys (id, tenant_id, hash, scopes, revoked_at)
+		SELECT gen_random_uuid(), $1, sha256(n::text::bytea), '{}', clock_timestamp() - n * interval '1 hour' FROM generate_series(1, 1003) n`, [16]byte(b.tenant))
+	b.exec(t, `UPDATE api_keys SET successor = (SELECT id FROM api_keys WHERE revoked_at IS NOT NULL ORDER BY revoked_at LIMIT 1) WHERE revoked_at IS NULL`)
+	if err := create(3); err != nil {
+		t.Fatal(err)
+	}
+	if n, oldest := ask[int](t, b.db, `SELECT count(*) FROM api_keys`), ask[int](t, b.db, `SELECT count(*) FROM api_keys WHERE revoked_at < clock_timestamp() - interval '1001 hours'`); n != 1003 || oldest != 0 {
+		t.Errorf("%d keys, %d of them long over", n, oldest)
+	}
+	if err := create(0); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCreateKey_MostConcurrent: requests at the same moment meet the bound.
+func TestCreateKey_MostConcurrent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes, Most: 3}); err != nil && !errors.Is(err, push.ErrTooManyKeys) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if keys, err := b.Keys(t.Context(), b.tenant); err != nil || len(keys) != 3 {
+		t.Errorf("%d keys, want 3 (%v)", len(keys), err)
+	}
+}
+
+// TestKeys_CommitUnknown: a key that was made although the reply was lost is made once, and its secret opens.
+func TestKeys_CommitUnknown(t *testing.T) {
+	t.Parallel()
+	b, w := setupProxy(t)
+	w.loseNext("COMMIT")
+	first, secret, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes, Most: 1})
+	w.wantLost(t, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.loseNext("COMMIT")
+	second, fresh, err := b.RotateKey(t.Context(), b.tenant, first.ID, time.Hour, 0)
+	w.wantLost(t, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.keyOf(t, secret).ID != first.ID || b.keyOf(t, fresh).ID != second.ID || b.keyOf(t, secret).Successor != second.ID {
+		t.Errorf("%+v, %+v", b.keyOf(t, secret), b.keyOf(t, fresh))
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM api_keys`); n != 2 {
+		t.Errorf("%d keys", n)
+	}
+}
