@@ -129,6 +129,17 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	return b
 }
 
+// reopen gives the API another store, with no more than pushes.
+func (b *bundle) reopen() {
+	b.t.Helper()
+	st, err := store.Open(b.t.Context(), b.url, store.Config{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(st.Close)
+	b.api = New(b.service(st, testPolicy()), st, Config{Now: b.now})
+}
+
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
 	return schedule.New(st, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
 		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows, Refusals: b.refused})

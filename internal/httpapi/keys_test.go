@@ -94,6 +94,24 @@ func TestKeys_Life(t *testing.T) {
 	}
 }
 
+// TestKeys_RevokedElsewhere: what one process revokes, another one that remembers the key refuses after a second.
+func TestKeys_RevokedElsewhere(t *testing.T) {
+	b := setup(t)
+	elsewhere := New(b.service(b.store, testPolicy()), b.store, Config{Now: b.now})
+	made := b.send("POST", "/v1/keys", `{"scopes":["pushes:read"]}`).must(t, 201)
+	list := func() int {
+		return ask(t, elsewhere, "GET", "/v1/pushes", "", "Authorization", "Bearer "+made.at(t, "secret").(string)).status
+	}
+	if got := list(); got != 200 {
+		t.Fatal(got)
+	}
+	b.send("DELETE", "/v1/keys/"+made.at(t, "id").(string), "").must(t, 204)
+	b.advance(time.Second)
+	if got := list(); got != 401 {
+		t.Errorf("%d", got)
+	}
+}
+
 // TestKeys_EveryFaultAtOnce of each request.
 func TestKeys_EveryFaultAtOnce(t *testing.T) {
 	b := setup(t)
