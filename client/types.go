@@ -39,6 +39,25 @@ const (
 	ChangeSourceTenant ChangeSource = "tenant"
 )
 
+// Defines values for ChannelState.
+const (
+	ChannelStateFailing ChannelState = "failing"
+	ChannelStatePaused  ChannelState = "paused"
+	ChannelStateTrying  ChannelState = "trying"
+	ChannelStateUnknown ChannelState = "unknown"
+	ChannelStateWorking ChannelState = "working"
+)
+
+// Defines values for ChannelType.
+const (
+	ChannelTypeApns    ChannelType = "apns"
+	ChannelTypeEmail   ChannelType = "email"
+	ChannelTypeFcm     ChannelType = "fcm"
+	ChannelTypeLog     ChannelType = "log"
+	ChannelTypeSms     ChannelType = "sms"
+	ChannelTypeWebhook ChannelType = "webhook"
+)
+
 // Defines values for DeliveryStatus.
 const (
 	DeliveryStatusDelivered DeliveryStatus = "delivered"
@@ -490,6 +509,43 @@ type PolicyChange struct {
 // ChangeSource defines model for Change.Source.
 type ChangeSource string
 
+// Channel defines model for Channel.
+type Channel struct {
+	// AsOf When a worker last saw it so; null: unknown.
+	AsOf time.Time `json:"as_of"`
+
+	// Default It is that of pushes that name none.
+	Default    bool       `json:"default"`
+	LastMinute LastMinute `json:"last_minute"`
+	Name       string     `json:"name"`
+
+	// State The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+	State      ChannelState `json:"state"`
+	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
+	Type       ChannelType  `json:"type"`
+
+	// Until When the pause ends; null: there is none.
+	Until time.Time `json:"until"`
+
+	// Waiting Pushes of yours that are due, and are not being sent.
+	Waiting int64 `json:"waiting"`
+}
+
+// ChannelState The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+type ChannelState string
+
+// ChannelType defines model for Channel.Type.
+type ChannelType string
+
+// ChannelReport defines model for Channels.
+type ChannelReport struct {
+	// Channels In the operator's order.
+	Channels []Channel `json:"channels"`
+
+	// Complete false: you have more than 100,000 pushes that wait, or attempts; so many are counted.
+	Complete bool `json:"complete"`
+}
+
 // Check defines model for Check.
 type Check struct {
 	Allowed bool `json:"allowed"`
@@ -755,6 +811,13 @@ type KeysPage struct {
 
 	// NextPageToken The page_token of the next page; empty only at the end of the list.
 	NextPageToken string `json:"next_page_token"`
+}
+
+// LastMinute defines model for LastMinute.
+type LastMinute struct {
+	Delivered int64 `json:"delivered"`
+	Refused   int64 `json:"refused"`
+	Unknown   int64 `json:"unknown"`
 }
 
 // Limit defines model for Limit.
@@ -1954,6 +2017,16 @@ type Taken struct {
 
 	// Limits In the order of the request.
 	Limits []Limit `json:"limits"`
+}
+
+// Throughput defines model for Throughput.
+type Throughput struct {
+	// Burst So many may begin at once after a rest.
+	Burst int64 `json:"burst"`
+
+	// Per The time span.
+	Per  string `json:"per"`
+	Rate int64  `json:"rate"`
 }
 
 // Timeline defines model for Timeline.

@@ -151,6 +151,8 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
+		Channels:  a.channelsOfAPI(),
+		Health:    a.health,
 		Keys:      a.store,
 		MaxKeys:   a.cfg.APIKeys.MaxPerTenant,
 		Schedules: a.schedules,
@@ -166,7 +168,6 @@ func (a *App) handler() http.Handler {
 		Log:        a.log,
 		Limiter:    a.tenantLimits,
 		Callers:    a.callerLimits,
-		Health:     a.health,
 		Stopping:   a.stopping.Load,
 		Metrics:    a.metrics.Handler(),
 		Observe:    a.metrics.Requested,

@@ -48,6 +48,8 @@ type Config struct {
 	// Simulator simulates them.
 	Simulator *campaign.Simulator
 
+	// Channels are the ways out; only /v1/channels needs them.
+	Channels Channels
 	// Keys are those of the tenants, and MaxKeys how many live ones each may have; only the paths below /v1/keys need them.
 	Keys    keyring
 	MaxKeys int

@@ -119,6 +119,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
 		Keys: b.store, MaxKeys: 6,
+		Channels:  Channels{[]Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, b.store},
 		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns: campaigns,
 		Simulator: campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),

@@ -27,6 +27,7 @@ const (
 	tagCampaigns  = "Campaigns"
 	tagSchedules  = "Schedules"
 	tagKeys       = "Keys"
+	tagChannels   = "Channels"
 	tagRecords    = "Records"
 	tagOperations = "Operations"
 )
@@ -58,6 +59,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
 			{Name: tagRecords, Description: "What was sent and refused, one by one and in numbers."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
+			{Name: tagChannels, Description: "How the ways out are."},
 			{Name: tagKeys, Description: "Keys of the tenant's own, with fewer scopes or for a time."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},
