@@ -332,6 +332,53 @@ type Audience struct {
 	Rows int64 `json:"rows"`
 }
 
+// Audit defines model for Audit.
+type Audit struct {
+	BeganAt time.Time `json:"began_at"`
+
+	// Complete false: so many tenants were concerned that what was found of yours may be missing.
+	Complete bool      `json:"complete"`
+	EndedAt  time.Time `json:"ended_at"`
+
+	// Found What the checks found of yours; those that found nothing are left out.
+	Found []AuditFinding `json:"found"`
+
+	// Violations Of all checks; 0: every guarantee was kept.
+	Violations int64 `json:"violations"`
+}
+
+// AuditCheck defines model for AuditCheck.
+type AuditCheck struct {
+	// Guarantee What it would break, as link names it.
+	Guarantee string `json:"guarantee"`
+	Link      string `json:"link"`
+
+	// Meaning What a violation is.
+	Meaning string `json:"meaning"`
+	Name    string `json:"name"`
+}
+
+// AuditFinding defines model for AuditFinding.
+type AuditFinding struct {
+	Check string `json:"check"`
+
+	// Pushes The pushes of the first ten.
+	Pushes     []string `json:"pushes"`
+	Violations int64    `json:"violations"`
+}
+
+// AuditsPage defines model for Audits.
+type AuditsPage struct {
+	// Audits The latest first.
+	Audits []Audit `json:"audits"`
+
+	// Checks Those that each audit makes.
+	Checks []AuditCheck `json:"checks"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+}
+
 // Batch defines model for Batch.
 type Batch struct {
 	Accepted int64 `json:"accepted"`

@@ -151,6 +151,7 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
+		Audits:    a.auditsOfAPI(),
 		Channels:  a.channelsOfAPI(),
 		Health:    a.health,
 		Keys:      a.store,

@@ -48,6 +48,8 @@ type Config struct {
 	// Simulator simulates them.
 	Simulator *campaign.Simulator
 
+	// Audits are those of the workers; only /v1/audits needs them.
+	Audits Audits
 	// Channels are the ways out; only /v1/channels needs them.
 	Channels Channels
 	// Keys are those of the tenants, and MaxKeys how many live ones each may have; only the paths below /v1/keys need them.
