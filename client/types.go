@@ -312,8 +312,18 @@ type AheadGroup struct {
 	// Key When the hour began, such as 2026-12-01T09:00:00Z, or the day, such as 2026-12-01.
 	Key string `json:"key"`
 
+	// Parts With split_by: the ten largest parts, that first. They may come to less than scheduled.
+	Parts []AheadPart `json:"parts,omitempty,omitzero"`
+
 	// Scheduled Pushes with a send time in it that have not ended.
 	Scheduled int64 `json:"scheduled"`
+}
+
+// AheadPart defines model for AheadPart.
+type AheadPart struct {
+	// Key The channel, category or campaign; empty: pushes without one.
+	Key       string `json:"key"`
+	Scheduled int64  `json:"scheduled"`
 }
 
 // Audience defines model for Audience.

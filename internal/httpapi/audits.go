@@ -77,7 +77,7 @@ func auditCheckViewOf(c AuditCheck) auditCheckView {
 }
 
 var auditsParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many audits to answer with, at most.", nil},
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, 100).or("20"), "How many audits to answer with, at most.", nil},
 	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
 }}
 
@@ -95,7 +95,7 @@ func (a *api) listAudits(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	if err := c.reserve(pushBytes); err != nil {
+	if err := c.reserve(pageBytes); err != nil {
 		return err
 	}
 	if micros != 0 {

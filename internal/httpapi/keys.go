@@ -157,7 +157,7 @@ func (a *api) listKeys(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	if err := c.reserve(pushBytes); err != nil {
+	if err := c.reserve(pageBytes); err != nil {
 		return err
 	}
 	page, err := a.cfg.Keys.KeyPage(c.r.Context(), c.caller.Tenant, push.KeyPosition{CreatedAt: time.UnixMicro(after.Micros), ID: after.ID}, q.size)
