@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -20,32 +21,32 @@ const (
 
 // SeeChannels keeps what a worker sees of its channels, and forgets what other workers have not written for a minute.
 func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
 	names, states, held := make([]string, len(views)), make([]string, len(views)), make([]time.Duration, len(views))
 	for i, v := range views {
 		names[i], states[i], held[i] = v.Channel, string(v.State), v.Held
 	}
-	b := &pgx.Batch{}
-	b.Queue(`
-		INSERT INTO channel_views (worker, channel, state, held_until, seen_at)
-		SELECT $1, v.channel, v.state, statement_timestamp() + nullif(v.held, '0'), statement_timestamp()
-		FROM unnest($2::text[], $3::text[], $4::interval[]) AS v (channel, state, held)
-		ON CONFLICT (worker, channel) DO UPDATE SET state = excluded.state, held_until = excluded.held_until, seen_at = excluded.seen_at`,
-		[16]byte(worker), names, states, held)
-	b.Queue(`
-		DELETE FROM channel_views v USING (
-			SELECT worker, channel FROM channel_views WHERE seen_at < statement_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
-		) old WHERE v.worker = old.worker AND v.channel = old.channel`)
-	return classify(s.pool.SendBatch(ctx, b).Close())
+	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		b := &pgx.Batch{}
+		b.Queue(`
+			INSERT INTO channel_views (worker, channel, state, held_until, seen_at)
+			SELECT $1, v.channel, v.state, statement_timestamp() + nullif(v.held, '0'), statement_timestamp()
+			FROM unnest($2::text[], $3::text[], $4::interval[]) AS v (channel, state, held)
+			ON CONFLICT (worker, channel) DO UPDATE SET state = excluded.state, held_until = excluded.held_until, seen_at = excluded.seen_at`,
+			[16]byte(worker), names, states, held)
+		b.Queue(`
+			DELETE FROM channel_views v USING (
+				SELECT worker, channel FROM channel_views WHERE seen_at < statement_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
+			) old WHERE v.worker = old.worker AND v.channel = old.channel`)
+		return c.SendBatch(ctx, b).Close()
+	})
 }
 
 // LeaveChannels forgets what a worker that stops has seen.
 func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	_, err := s.pool.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, [16]byte(worker))
-	return classify(err)
+	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, [16]byte(worker))
+		return err
+	})
 }
 
 // ChannelHealth returns what the workers see of the channels, and what a tenant has there: its pushes that are due and
