@@ -96,3 +96,24 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// BenchmarkChannelHealth counts a backlog and attempts of the last minute, more of either than are counted, beside a million
+// pushes ahead.
+func BenchmarkChannelHealth(b *testing.B) {
+	s := setup(b)
+	s.exec(b, `
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
+		SELECT i, at, at, at + interval '1 day', 0, 0, false, gen_random_uuid(), $1, 'log', i & 255
+		FROM generate_series(1, 1150000) i, LATERAL (SELECT date_trunc('second', now()) + (i - 150000) * interval '1 second' AS at) a`, s.tenant)
+	s.exec(b, `ANALYZE live`)
+	s.exec(b, `
+		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
+		SELECT gen_random_uuid(), 1, $1, i, i::text, 'log', clock_timestamp(), clock_timestamp(), clock_timestamp(), 'delivered' FROM generate_series(1, 150000) i`, s.tenant)
+	s.exec(b, `ANALYZE sends`)
+	for b.Loop() {
+		r, err := s.ChannelHealth(b.Context(), s.tenant)
+		if err != nil || r.Complete || r.Of("log").Waiting != 100_000 || r.Of("log").Attempts[push.Delivered] != 100_000 {
+			b.Fatalf("%+v, %v", r.Of("log"), err)
+		}
+	}
+}
