@@ -8,7 +8,7 @@ import (
 
 // Audits lists the workers' audits, the latest first, with what they found of the tenant.
 func (c *Client) Audits(ctx context.Context) iter.Seq2[Audit, error] {
-	return list(ctx, c, path("audits"), params{"page_size": pageSize}.values(), func(p AuditsPage) ([]Audit, string) { return p.Audits, p.NextPageToken })
+	return list(ctx, c, path("audits"), params{"page_size": 100}.values(), func(p AuditsPage) ([]Audit, string) { return p.Audits, p.NextPageToken })
 }
 
 // AuditChecks lists the checks that each audit makes.
