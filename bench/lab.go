@@ -86,7 +86,7 @@ func (l *lab) open() {
 	}
 	l.bin, err = filepath.Abs(l.bin)
 	l.check(err)
-	l.servers = testenv.NewServers(devstack.Config{Durable: true, OwnProcess: true, Progress: os.Stderr})
+	l.servers = testenv.NewServers(devstack.Config{Durable: true, SharedBuffers: sharedBuffers(), OwnProcess: true, Progress: os.Stderr})
 	testenv.Finally(l.T, l.servers.Close)
 	l.postgres = testenv.Connect(l, l.servers.PostgresServer(l).URL)
 	l.redis = testenv.RedisClient(l, l.servers.RedisServer(l).URL)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -11,6 +13,22 @@ import (
 
 func openRedis(t testenv.T, url string, connections int) *redis.Client {
 	return testenv.RedisClient(t, url+"?pool_size="+strconv.Itoa(connections))
+}
+
+// sharedBuffers is how many megabytes Postgres gets for its pages: a quarter of the machine's memory, as its manual suggests, and
+// 4 GB at most.
+func sharedBuffers() int {
+	const least, most = 128, 4096
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return least
+	}
+	var kilobytes int
+	_, rest, _ := strings.Cut(string(text), "MemTotal:")
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		return least
+	}
+	return max(least, min(most, kilobytes>>10/4))
 }
 
 // checkpoint writes out what earlier rounds have left behind, so that a round
@@ -39,8 +57,10 @@ func (l *lab) redisVersion() string {
 	return info.Item("Server", "redis_version")
 }
 
-func (l *lab) postgresVersion() (version string) {
-	l.check(l.postgres.QueryRow(l.Context(), "SHOW server_version").Scan(&version))
+// postgresVersion says which Postgres is measured.
+func (l *lab) postgresVersion() string {
+	var version, buffers string
+	l.check(l.postgres.QueryRow(l.Context(), "SELECT current_setting('server_version'), current_setting('shared_buffers')").Scan(&version, &buffers))
 	version, _, _ = strings.Cut(version, " ")
-	return version
+	return version + " with " + buffers + " of shared_buffers"
 }

@@ -149,16 +149,16 @@ func (c *caller) book(ctx context.Context, o op, body object) op {
 }
 
 // batch submits several at once.
-func (c *caller) batch(ctx context.Context, key string, atomic bool, wanted []op) []op {
+func (c *caller) batch(ctx context.Context, key string, atomic bool, wanted []op) {
 	var pushes []object
 	for _, o := range wanted {
 		pushes = append(pushes, pushBody(o.Recipient, o.Channel, o.At))
 	}
-	return c.submitBatch(ctx, key, atomic, wanted, pushes)
+	c.submitBatch(ctx, key, atomic, wanted, pushes)
 }
 
 // submitBatch submits these bodies for what is wanted.
-func (c *caller) submitBatch(ctx context.Context, key string, atomic bool, wanted []op, pushes []object) []op {
+func (c *caller) submitBatch(ctx context.Context, key string, atomic bool, wanted []op, pushes []object) {
 	began := time.Now()
 	a, tries := c.insist(ctx, "POST", "/v1/pushes/batch", key, object{"pushes": pushes, "atomic": atomic})
 	ops := make([]op, len(wanted))
@@ -171,14 +171,12 @@ func (c *caller) submitBatch(ctx context.Context, key string, atomic bool, wante
 		ops[i] = o
 	}
 	c.b.history.add(ops...)
-	return ops
 }
 
-func (c *caller) cancel(ctx context.Context, of op) op {
+func (c *caller) cancel(ctx context.Context, of op) {
 	o := op{Kind: canceled, Recipient: of.Recipient, ID: of.ID, Began: time.Now()}
 	o.settle(c.insist(ctx, "POST", "/v1/pushes/"+of.ID+"/cancel", "", nil))
 	c.b.history.add(o)
-	return o
 }
 
 func (c *caller) move(ctx context.Context, of op, to time.Time) op {

@@ -20,7 +20,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a submit is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/booking/decider.go", "at, free := d.freeTime(policy, view)", "at, free := d.Push.SendAt, true"},
+		{"internal/booking/decider.go", "at, outcome := d.freeTime(policy, view)", "at, outcome := d.Push.SendAt, Booked"},
 	},
 	story:    flushedCache,
 	evidence: []string{"I2 promised", "promised-window"},
@@ -29,7 +29,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a move is not tested against the bookings in Postgres",
 	mutations: []mutation{
-		{"internal/booking/decider.go", "to, free := d.freeTime(policy, view)", "to, free := d.Push.SendAt, true"},
+		{"internal/booking/decider.go", "to, outcome := d.freeTime(policy, view)", "to, outcome := d.Push.SendAt, Booked"},
 	},
 	story:    crowdedMove,
 	evidence: []string{"I2 promised", "promised-window"},

@@ -61,6 +61,24 @@ func ExampleClient_SubmitBatch() {
 	// 201 false
 }
 
+// An atomic batch is refused as a whole, and says which pushes have no place.
+func ExampleBatchRefused() {
+	noon := inDays(32)
+	_, err := newClient().SubmitBatch(context.Background(), "", client.NewBatch{Atomic: true, Pushes: []client.NewPush{
+		{Recipient: "user-10", Message: client.Message{"title": "1"}, SendAt: noon},
+		{Recipient: "user-10", Message: client.Message{"title": "2"}, SendAt: noon},
+	}})
+	var refused *client.BatchRefused
+	if !errors.As(err, &refused) {
+		fmt.Println(err)
+		return
+	}
+	var full *client.QuotaExceeded
+	fmt.Println(refused.Status, refused.Name(), errors.As(refused.Results[1].Err(), &full))
+	// Output:
+	// 409 quota-exceeded true
+}
+
 // A list is read page by page.
 func ExampleClient_Pushes() {
 	ctx, c := context.Background(), newClient()

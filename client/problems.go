@@ -80,7 +80,7 @@ type CapExceeded struct {
 	Used  int64  `json:"used"`
 }
 
-// PushState says that the state of a push forbids the call (not-cancelable, not-reschedulable).
+// PushState says that the state of a push forbids the call (not-cancelable, not-reschedulable, not-retryable).
 type PushState struct {
 	Problem
 	Push Push `json:"push"` // as it stands
@@ -171,6 +171,10 @@ func problemOf(answer *http.Response) error {
 	case http.StatusServiceUnavailable:
 		return &Unavailable{plain, wait}
 	}
+	batch := BatchRefused{Problem: plain}
+	if json.Unmarshal(text, &batch) == nil && batch.Results != nil { // its type is that of the first refusal
+		return &batch
+	}
 	return typed(plain, text)
 }
 
@@ -188,7 +192,7 @@ func typed(p Problem, text []byte) error {
 		err = &OptedOut{Problem: p}
 	case "tenant-cap-exceeded":
 		err = &CapExceeded{Problem: p}
-	case "not-cancelable", "not-reschedulable":
+	case "not-cancelable", "not-reschedulable", "not-retryable":
 		err = &PushState{Problem: p}
 	case "campaign-state":
 		err = &CampaignState{Problem: p}

@@ -56,3 +56,20 @@ func (c *Client) Cancel(ctx context.Context, id string) (Push, error) {
 func (c *Client) Reschedule(ctx context.Context, id string, to NewTime) (Push, error) {
 	return ask[Push](ctx, c, call{method: http.MethodPatch, path: path("pushes", id), body: to, repeat: true})
 }
+
+// ValidateReschedule answers as Reschedule would now, and moves nothing.
+func (c *Client) ValidateReschedule(ctx context.Context, id string, to NewTime) (Push, error) {
+	return ask[Push](ctx, c, call{method: http.MethodPatch, path: path("pushes", id), query: params{"validate_only": true}.values(), body: to, repeat: true})
+}
+
+// Retry books a push that has failed or expired again, as a new push; what is not said of it is as it was. If it was retried before,
+// and that retry was sent or may still be, that one is returned. A push that has neither failed nor expired is a *PushState; other
+// refusals are those of Submit. The key is as for Submit.
+func (c *Client) Retry(ctx context.Context, key, id string, r NewRetry) (Push, error) {
+	return ask[Push](ctx, c, call{method: http.MethodPost, path: path("pushes", id, "retry"), body: r}.keyed(key))
+}
+
+// ValidateRetry answers as Retry would now, and books nothing.
+func (c *Client) ValidateRetry(ctx context.Context, id string, r NewRetry) (Push, error) {
+	return ask[Push](ctx, c, call{method: http.MethodPost, path: path("pushes", id, "retry"), query: params{"validate_only": true}.values(), body: r, repeat: true})
+}

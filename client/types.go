@@ -135,6 +135,12 @@ const (
 	NewQuietHoursActionReject NewQuietHoursAction = "reject"
 )
 
+// Defines values for NewRetryOnConflict.
+const (
+	NewRetryOnConflictDefer  NewRetryOnConflict = "defer"
+	NewRetryOnConflictReject NewRetryOnConflict = "reject"
+)
+
 // Defines values for NewRulePer.
 const (
 	NewRulePerDay   NewRulePer = "day"
@@ -1251,6 +1257,40 @@ type NewOptOuts struct {
 	Channels []string `json:"channels,omitempty,omitzero"`
 }
 
+// NewRetry defines model for NewRetry.
+type NewRetry struct {
+	// ExpiresAt The retry is not sent at or after this time. Default: that of the push, if the caller had fixed it and it is after the send time; else as long after the send time as that of the push was.
+	//
+	// Examples: 2026-12-01T12:00:00Z
+	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
+
+	// Latest Do not defer to a time after this.
+	//
+	// Examples: 2026-12-02T09:00:00Z
+	Latest time.Time `json:"latest,omitempty,omitzero"`
+
+	// LocalTime When to send, by the clocks of time_zone, instead of send_at. A time that the clocks leave out in spring is the first instant after the gap; one that comes twice in autumn is the first of the two. Seconds may be left out.
+	//
+	// Examples: 2026-12-01T09:00:00
+	LocalTime string `json:"local_time,omitempty,omitzero"`
+
+	// OnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+	OnConflict NewRetryOnConflict `json:"on_conflict,omitempty,omitzero"`
+
+	// SendAt When to send, with a zone. A fraction of a second is rounded up. Default: now.
+	//
+	// Examples: 2026-12-01T09:00:00+01:00
+	SendAt time.Time `json:"send_at,omitempty,omitzero"`
+
+	// TimeZone The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.
+	//
+	// Examples: Asia/Tokyo
+	TimeZone string `json:"time_zone,omitempty,omitzero"`
+}
+
+// NewRetryOnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+type NewRetryOnConflict string
+
 // NewRule defines model for NewRule.
 type NewRule struct {
 	// Categories The rule judges and counts only pushes of these. Default: all.
@@ -1595,7 +1635,7 @@ type Push struct {
 	// NextAttemptAt The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late.
 	NextAttemptAt time.Time `json:"next_attempt_at,omitempty,omitzero"`
 
-	// PossiblyDelivered An attempt ended with an unknown outcome: the message may have arrived.
+	// PossiblyDelivered An attempt ended with an unknown outcome: the message may have arrived. Of a retry, also if that is so of what it retries.
 	PossiblyDelivered bool `json:"possibly_delivered"`
 
 	// Quota How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule.
@@ -1607,6 +1647,9 @@ type Push struct {
 
 	// RequestedSendAt The requested send time, rounded up to a second.
 	RequestedSendAt time.Time `json:"requested_send_at"`
+
+	// RetryOf The push that this one retries. Absent if it retries none.
+	RetryOf string `json:"retry_of,omitempty,omitzero"`
 
 	// SendAt The promised send time: the place that the push holds in the recipient's quota.
 	SendAt time.Time `json:"send_at"`

@@ -2,7 +2,7 @@
 
 -- What has become of pushes, as the transactions that do it write it down: rows are added only, and a worker adds them to the
 -- numbers below every few seconds and removes them.
-CREATE TABLE tallies (
+CREATE TABLE stat_deltas (
     tenant_id   uuid NOT NULL,
     shard       smallint NOT NULL,           -- of one of the recipients
     what        text NOT NULL CHECK (what IN ('accepted', 'moved', 'sent', 'failed', 'expired', 'canceled', 'refused', 'rule')),
@@ -48,4 +48,4 @@ CREATE TABLE ahead (
 ) WITH (fillfactor = 80);
 
 -- +goose Down
-DROP TABLE tallies, stats, ahead;
+DROP TABLE stat_deltas, stats, ahead;

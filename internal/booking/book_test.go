@@ -267,6 +267,37 @@ func TestDecider_Refused(t *testing.T) {
 	}
 }
 
+// TestDecider_Unseen: a next free time that more bookings could make later is not taken, and has the order come again. One that is
+// too late anyway is not waited for.
+func TestDecider_Unseen(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		until  time.Duration // of what is known, after noon
+		latest time.Duration
+		want   booking.Outcome
+	}{
+		{"all is known", 2 * hour, 5 * hour, booking.Booked},
+		{"a booking may come in between", 2*hour - 1, 5 * hour, booking.Unseen},
+		{"it is too late anyway", 2*hour - 1, hour - time.Second, booking.NoPlace},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			b := setup(t)
+			b.hold("anna", 0, 20*time.Minute)
+			b.View(quota.Recipient{Tenant: b.tenant, ID: "anna"}).Until = noon.Add(row.until)
+			x := b.decider()
+			drafts := []booking.Draft{{Push: b.push("bert", 0)}, {Push: b.push("anna", 20*time.Minute), Latest: noon.Add(row.latest)}}
+			made := x.Book(booking.Order{Drafts: drafts, Policy: twoPerHour, Now: noon})
+			if made[1].Outcome != row.want {
+				t.Errorf("%+v", made[1])
+			}
+			want := map[booking.Outcome]int{booking.Booked: 2, booking.NoPlace: 1}[row.want]
+			if len(x.Granted) != want {
+				t.Errorf("%d pushes are to be stored, want %d", len(x.Granted), want)
+			}
+		})
+	}
+}
+
 // TestDecider_Granted: an incomplete refusal names what the order has booked for the same recipient before, for these
 // bookings are not in Postgres.
 func TestDecider_Granted(t *testing.T) {
@@ -324,12 +355,15 @@ func TestOrder_Around(t *testing.T) {
 		name         string
 		usage        *booking.CapUsage
 		latest, last time.Time
+		far          bool
 		policy       booking.Terms // nil: two per hour
 		decided      time.Time
 		from, until  time.Time
 	}{
 		{name: "twice the reach of the rules", from: noon.Add(-2 * hour), until: noon.Add(2 * hour)},
 		{name: "and behind the latest time", latest: noon.Add(5 * hour), from: noon.Add(-2 * hour), until: noon.Add(6 * hour)},
+		{name: "which at first is in the next days", latest: noon.Add(500 * hour), from: noon.Add(-2 * hour), until: noon.Add(49 * hour)},
+		{name: "and then wherever it is", latest: noon.Add(500 * hour), far: true, from: noon.Add(-2 * hour), until: noon.Add(501 * hour)},
 		{name: "and the whole day", usage: days, from: midnight.Add(-1), until: midnight.Add(24 * hour)},
 		{name: "and all days on which it may land", usage: days, latest: midnight.Add(30 * hour), from: midnight.Add(-1), until: midnight.Add(48 * hour)},
 		{name: "and everything that matters from now on, if it is to be shown", decided: noon.Add(-9 * hour),
@@ -339,7 +373,7 @@ func TestOrder_Around(t *testing.T) {
 			from: noon.Add(-2 * hour), until: noon.Add(6 * hour)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			d := booking.Draft{Push: setup(t).push("anna", 0), Latest: row.latest, Last: row.last, Show: !row.decided.IsZero()}
+			d := booking.Draft{Push: setup(t).push("anna", 0), Latest: row.latest, Last: row.last, Far: row.far, Show: !row.decided.IsZero()}
 			terms := row.policy
 			if terms == nil {
 				terms = twoPerHour

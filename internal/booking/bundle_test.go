@@ -32,7 +32,7 @@ type views map[quota.Recipient]*quota.View
 
 func (v views) View(r quota.Recipient) *quota.View {
 	if v[r] == nil {
-		v[r] = &quota.View{}
+		v[r] = &quota.View{Until: booking.EndOfTime}
 	}
 	return v[r]
 }

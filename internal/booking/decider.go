@@ -32,6 +32,7 @@ type refusals map[quota.Kind]*quota.Decider
 type Grant struct {
 	Push  push.Push
 	Usage []quota.Usage // how full each rule is around the push
+	First *push.Push    // of a retry: the first of the pushes that it retries, as it was before
 }
 
 // Snapshot is what is known under the locks of all recipients of the orders.
@@ -149,6 +150,10 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 		}
 		return booked(old, d, of.Policy(KindOf(&p)), view) // a run of the transaction committed it, and its reply was lost
 	}
+	first, known := x.first(&d)
+	if !known {
+		return Decision{Outcome: Retried}
+	}
 	if unwanted := of.Person.OptOuts.Of(KindOf(&p)); unwanted.Any() {
 		return Decision{Outcome: OptedOut, OptOuts: unwanted}
 	}
@@ -156,9 +161,12 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 		return Decision{Outcome: NoAddress}
 	}
 	policy := of.Policy(KindOf(&p))
-	at, free := d.freeTime(policy, view)
-	if !free {
+	at, outcome := d.freeTime(policy, view)
+	switch outcome {
+	case NoPlace:
 		return x.refused(d, o, policy, view)
+	case Unseen:
+		return Decision{Outcome: Unseen}
 	}
 	p.SendAt = at
 	newRecipient := usage.newRecipientOfDay(view, at)
@@ -169,11 +177,16 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 	shadow := of.shadow(&p, view)
 	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
 	v.Shadow = shadow
+	if first != nil {
+		x.Granted[len(x.Granted)-1].First = first
+		x.retried(*first, p.ID)
+	}
 	return v
 }
 
 // Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
-// not count against it. The errors are [push.ErrNotFound] and [push.ErrNotReschedulable], which comes with the push.
+// not count against it. Where [Order.Books] says so, it stays where it is. The errors are [push.ErrNotFound] and
+// [push.ErrNotReschedulable], which comes with the push.
 func (x *Decider) Move(o Order) (Decision, error) {
 	d := o.Drafts[0]
 	p, ok := x.existing[d.Push.ID]
@@ -189,11 +202,14 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		return Decision{Outcome: OptedOut, Push: p, OptOuts: unwanted}, nil
 	}
 	policy := of.Policy(KindOf(&p))
-	to, free := d.freeTime(policy, view)
-	if !free {
+	to, outcome := d.freeTime(policy, view)
+	switch outcome {
+	case NoPlace:
 		v := x.refused(d, o, policy, view)
 		v.Push = p
 		return v, nil
+	case Unseen:
+		return Decision{Outcome: Unseen, Push: p}, nil
 	}
 	newRecipient := DayOf(p.SendAt) != DayOf(to) && o.CapUsage.newRecipientOfDay(view, to)
 	if newRecipient {
@@ -202,7 +218,11 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		}
 	}
 	p.SendAt, p.RequestedSendAt, p.Bulk, p.Gen = to, d.Push.RequestedSendAt, d.Push.Bulk, p.Gen+1
-	return x.grant(p, d, of.Terms, policy, view, newRecipient), nil
+	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
+	if !o.Books([]Decision{v}) {
+		x.takeBack(0)
+	}
+	return v, nil
 }
 
 // grant books a push that waits for its send time from now on.
@@ -218,7 +238,7 @@ func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, 
 	}
 	v := booked(p, d, policy, view)
 	v.NewRecipientOfDay = newRecipient
-	x.Granted = append(x.Granted, Grant{p, v.Usage})
+	x.Granted = append(x.Granted, Grant{Push: p, Usage: v.Usage})
 	return v
 }
 
@@ -277,6 +297,9 @@ func (x *Decider) takeBack(before int) {
 		x.changed(r)
 		if g.Push.IdempotencyID != uuid.Nil {
 			x.forget(keyedOf(g.Push))
+		}
+		if g.First != nil {
+			x.retried(*g.First, g.First.Retry.Latest)
 		}
 	}
 	x.Granted = x.Granted[:before]

@@ -20,6 +20,7 @@ func TestDecider_Move(t *testing.T) {
 		name    string
 		status  push.Status // of the push; empty: scheduled
 		foreign bool        // it is asked for by another tenant
+		dry     bool        // it is only asked
 		usage   *booking.CapUsage
 		to      time.Duration
 		want    booking.Outcome
@@ -27,6 +28,7 @@ func TestDecider_Move(t *testing.T) {
 		new     bool // it is the recipient's only push on the new day
 	}{
 		{name: "to a free time", to: 2 * hour, want: booking.Booked},
+		{name: "to a free time, which is only asked", dry: true, to: 2 * hour, want: booking.Booked},
 		{name: "to its own time", to: 0, want: booking.Booked},
 		{name: "by less than a window, for its own booking does not count", to: 30 * time.Second, want: booking.Booked},
 		{name: "to the time of another push", to: hour, want: booking.NoPlace},
@@ -35,11 +37,11 @@ func TestDecider_Move(t *testing.T) {
 		{name: "that has ended", status: push.Canceled, to: 2 * hour, err: push.ErrNotReschedulable},
 		{name: "of another tenant", foreign: true, to: 2 * hour, err: push.ErrNotFound},
 
-		{name: "to a day with room", usage: dayUsage(3, booking.DayOf(noon)+1, 2), to: day, want: booking.Booked, new: true},
-		{name: "to a full day", usage: dayUsage(3, booking.DayOf(noon)+1, 3), to: day, want: booking.OverCap},
-		{name: "to a day that was not counted", usage: dayUsage(3, booking.DayOf(noon), 0), to: day, want: booking.Uncounted},
-		{name: "within a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: 2 * hour, want: booking.Booked},
-		{name: "to a full time on a full day", usage: dayUsage(3, booking.DayOf(noon), 3), to: hour, want: booking.NoPlace},
+		{name: "to a day with room", usage: dayUsage(booking.DayOf(noon)+1, 2), to: day, want: booking.Booked, new: true},
+		{name: "to a full day", usage: dayUsage(booking.DayOf(noon)+1, 3), to: day, want: booking.OverCap},
+		{name: "to a day that was not counted", usage: dayUsage(booking.DayOf(noon), 0), to: day, want: booking.Uncounted},
+		{name: "within a full day", usage: dayUsage(booking.DayOf(noon), 3), to: 2 * hour, want: booking.Booked},
+		{name: "to a full time on a full day", usage: dayUsage(booking.DayOf(noon), 3), to: hour, want: booking.NoPlace},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := setup(t)
@@ -54,11 +56,11 @@ func TestDecider_Move(t *testing.T) {
 				p.Tenant = uuid.New()
 			}
 			decider := b.decider()
-			d, err := decider.Move(booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: onePerMinute, CapUsage: row.usage})
+			d, err := decider.Move(booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: onePerMinute, DryRun: row.dry, CapUsage: row.usage})
 			if !errors.Is(err, row.err) || err == nil && (d.Outcome != row.want || d.NewRecipientOfDay != row.new) {
 				t.Fatalf("%+v, %v", d, err)
 			}
-			if row.err != nil || row.want != booking.Booked {
+			if row.dry || row.err != nil || row.want != booking.Booked {
 				if len(decider.Granted) != 0 || !row.foreign && d.Push.ID != old.ID {
 					t.Errorf("stores %d pushes, and tells of %s", len(decider.Granted), d.Push.ID)
 				}
@@ -77,7 +79,7 @@ func TestDecider_Move(t *testing.T) {
 	}
 }
 
-// dayUsage is a cap of the recipients per day, of which so many are used on one day.
-func dayUsage(limit int, day booking.Day, used int) *booking.CapUsage {
-	return &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: limit}, Days: map[booking.Day]int{day: used}}
+// dayUsage is a cap of three recipients per day, of which so many are used on one day.
+func dayUsage(day booking.Day, used int) *booking.CapUsage {
+	return &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 3}, Days: map[booking.Day]int{day: used}}
 }

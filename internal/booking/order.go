@@ -28,11 +28,19 @@ type Draft struct {
 	Last   time.Time // quiet hours that defer move the push up to this one; zero: they refuse it
 	Show   bool      // the decision shows all bookings of the recipient that matter to what is sent from now on
 
+	// Far has the view show all times that the draft may be moved to. Without it, the view shows the next days, which is where a
+	// free time mostly is.
+	Far bool
+
 	// LookOnly is for a draft whose view alone is asked for. It is not decided.
 	LookOnly bool
 
 	// From and Until are times between which the view shows all that matters, whatever the decision needs; zero: nothing more.
 	From, Until time.Time
+
+	// Retried is, for a retry, the latest one before it, of all retries of the same first push; a zero id: there was none. The draft is
+	// refused if there is another one by now. nil: it is no retry.
+	Retried *uuid.UUID
 
 	// NeedsAddress is for a channel that sends to an address: without one in the push, the recipient must have one.
 	NeedsAddress bool
@@ -53,6 +61,8 @@ const (
 	NoAddress                // neither the push nor the recipient has an address for its channel
 	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
 	Undecided                // it is only looked at
+	Retried                  // there is another retry of the same push than it knows
+	Unseen                   // its next free time is later than its view shows; with Far, the order can come again. Nothing of it is booked
 )
 
 // Decision is what was decided about one draft.
@@ -100,15 +110,15 @@ func (d Draft) Recipient() quota.Recipient {
 }
 
 // Books reports whether these decisions leave booked what they grant. They do not if the order only asks, if it is
-// atomic and not granted as a whole, if it bears an Idempotency-Key of another request, or if it has to come again with
-// another day counted.
+// atomic and not granted as a whole, if it bears an Idempotency-Key of another request, or if it has to come again, with
+// another day counted or with a wider view.
 func (o Order) Books(decisions []Decision) bool {
 	all := true
 	for i := range decisions {
 		switch decisions[i].Outcome {
-		case KeyReused, Uncounted:
+		case KeyReused, Uncounted, Unseen:
 			return false
-		case NoPlace, OverCap, OptedOut, NoAddress:
+		case NoPlace, OverCap, OptedOut, NoAddress, Retried:
 			all = false
 		}
 	}
@@ -127,6 +137,9 @@ func (o Order) Around(t Terms, d Draft) quota.View {
 		last = d.Latest
 	} else if d.Last.After(last) && t.MayDefer() {
 		last = d.Last
+	}
+	if near := d.Push.SendAt.Add(max(mostAround, 2*reach)); !d.Far && last.After(near) {
+		last = near
 	}
 	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
 		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
@@ -154,20 +167,26 @@ const showMargin = 2 * time.Minute
 var EndOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // freeTime returns a free time for the draft: its send time or, if the draft may be moved, the next free time up to the
-// latest one.
-func (d Draft) freeTime(policy quota.Policy, view *quota.View) (at time.Time, free bool) {
+// latest one. The outcome is [Booked], [NoPlace] if there is none, or [Unseen].
+func (d Draft) freeTime(policy quota.Policy, view *quota.View) (at time.Time, outcome Outcome) {
 	if policy.Allows(view.Timeline, d.Push.SendAt) {
-		return d.Push.SendAt, true
+		return d.Push.SendAt, Booked
 	}
 	latest := d.Latest
 	if latest.IsZero() && policy.Defers(d.Push.SendAt) {
 		latest = d.Last
 	}
 	if latest.IsZero() {
-		return time.Time{}, false
+		return time.Time{}, NoPlace
 	}
 	next, ok := policy.Next(view.Timeline, d.Push.SendAt, quota.Second)
-	return next, ok && !next.After(latest)
+	switch {
+	case !ok || next.After(latest): // more bookings would make it no earlier
+		return time.Time{}, NoPlace
+	case next.Add(policy.Reach()).After(view.Until):
+		return time.Time{}, Unseen
+	}
+	return next, Booked
 }
 
 // NearLimit reports whether at least four fifths of the limit of a rule are used. A rule with a limit of one would be

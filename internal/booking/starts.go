@@ -43,6 +43,7 @@ func (s *Starts) First() time.Time { return s.first }
 func (s *Starts) Widen(d *Draft, behind time.Duration) {
 	d.From = s.first.Add(behind)
 	d.Until = d.From.Add(time.Duration(allStarts-1) * StartStep)
+	d.Far = d.Far || s.usage != nil // where it would be moved from each start matters to the caps
 }
 
 // Landings are where a draft would be sent for each start.
@@ -80,7 +81,8 @@ func (s *Starts) Look(d Draft, behind time.Duration, policy quota.Policy, view *
 func (s *Starts) landing(d Draft, at time.Time, free bool, policy quota.Policy, view *quota.View) landing {
 	if !free {
 		d.Push.SendAt = at
-		if at, free = d.freeTime(policy, view); !free {
+		var outcome Outcome
+		if at, outcome = d.freeTime(policy, view); outcome != Booked {
 			return landing{}
 		}
 	}

@@ -68,7 +68,7 @@ func counted(day booking.Day) (int, error) { return int(day % 4), nil }
 
 // view is the whole of what a recipient holds.
 func (x *crowd) view(i int) *quota.View {
-	return &quota.View{Timeline: quota.NewTimeline(x.held[i].Bookings())}
+	return &quota.View{Until: booking.EndOfTime, Timeline: quota.NewTimeline(x.held[i].Bookings())}
 }
 
 // book decides all as if the campaign began at a time, and returns how many are accepted at their time.
@@ -151,7 +151,7 @@ func TestStarts_Better(t *testing.T) {
 	s := booking.NewStarts(noon.Add(time.Second), nil)
 	d := booking.Draft{Last: noon.Add(30 * 24 * time.Hour)}
 	for _, blocked := range []time.Duration{time.Hour, 2 * time.Hour} {
-		view := &quota.View{Timeline: quota.NewTimeline([]quota.Booking{{At: noon}})}
+		view := &quota.View{Until: booking.EndOfTime, Timeline: quota.NewTimeline([]quota.Booking{{At: noon}})}
 		if err := s.Add(s.Look(d, 0, quota.Policy{{Limit: 1, Window: blocked}}, view), counted); err != nil {
 			t.Fatal(err)
 		}

@@ -89,18 +89,6 @@ func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K]
 	}
 }
 
-// TryAcquire lends units, at least one, as Acquire does, if the tenant may have them at once. Otherwise it returns false.
-func (b *Bulkhead[K]) TryAcquire(key K, units int64) (*Loan[K], bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	loan, lent := b.atOnce(key, min(units, b.each))
-	if !lent {
-		b.settle(loan.to)
-		return nil, false
-	}
-	return loan, true
-}
-
 // atOnce returns a loan for a tenant, and whether its units are lent: not where the tenant or others have to wait.
 func (b *Bulkhead[K]) atOnce(key K, units int64) (*Loan[K], bool) {
 	t := b.tenants[key]

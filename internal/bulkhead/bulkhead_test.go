@@ -139,34 +139,6 @@ func TestBulkhead_MoreThanThereIs(t *testing.T) {
 }
 
 // TestBulkhead_GivingUp leaves nothing behind, and lets those behind it pass.
-// TestBulkhead_TryAcquire: who does not wait gets what there is for its tenant, passes nobody who waits, and leaves no trace.
-func TestBulkhead_TryAcquire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, got := New[string](10, 5), make(chan string, 10)
-		one, lent := b.TryAcquire("a", 5)
-		if !lent {
-			t.Fatal("everything is free")
-		}
-		if _, lent := b.TryAcquire("a", 1); lent {
-			t.Error("more than the tenant's part")
-		}
-		two, lent := b.TryAcquire("b", 3)
-		if !lent {
-			t.Fatal("another tenant's part is free")
-		}
-		later(t, b, "c", 4, got)
-		if _, lent := b.TryAcquire("d", 1); lent {
-			t.Error("it passed one that waits")
-		}
-		one.Release()
-		two.Release()
-		synctest.Wait()
-		if len(got) != 1 || b.used != 4 || len(b.tenants) != 1 {
-			t.Errorf("%d waited and got theirs, %d units of %d tenants are in use", len(got), b.used, len(b.tenants))
-		}
-	})
-}
-
 func TestBulkhead_GivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := New[string](10, 10), make(chan string, 10)

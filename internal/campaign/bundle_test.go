@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -24,7 +23,7 @@ import (
 // bundle is campaigns on a real server.
 type bundle struct {
 	*campaign.Simulator
-	db     *pgx.Conn
+	exec   func(t tester, sql string, args ...any) // runs a statement in the database
 	store  *store.Store
 	pushes *schedule.Service
 	parse  campaign.Template // nil: that of the message
@@ -33,7 +32,13 @@ type bundle struct {
 func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
-	b := &bundle{db: testenv.Connect(t, url), parse: plain{}}
+	b, db := &bundle{parse: plain{}}, testenv.Connect(t, url)
+	b.exec = func(t tester, sql string, args ...any) {
+		t.Helper()
+		if _, err := db.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var err error
 	if b.store, err = store.Open(t.Context(), url, cfg); err != nil {
 		t.Fatal(err)
@@ -96,13 +101,6 @@ func (b *bundle) describes(t tester, tenant uuid.UUID, recipient string, p booki
 	b.exec(t, `INSERT INTO recipients (shard, tenant_id, recipient_key, recipient, time_zone, limits, opt_out_all, opt_out_channels, opt_out_categories)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		key&255, [16]byte(tenant), key, recipient, zoneName, limits, p.OptOuts.All, append([]string{}, p.OptOuts.Channels...), append([]string{}, p.OptOuts.Categories...))
-}
-
-func (b *bundle) exec(t tester, sql string, args ...any) {
-	t.Helper()
-	if _, err := b.db.Exec(t.Context(), sql, args...); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // holds books pushes, of a tenant that has no rules yet.

@@ -99,7 +99,7 @@ func TestRunner_PauseAll(t *testing.T) {
 		t.Errorf("%d are parked", n)
 	}
 	p := testenv.Query[[16]byte](t, b.url, `SELECT push_id FROM campaign_recipients WHERE recipient = 'user-7'`)
-	if _, err := b.pushes.Reschedule(t.Context(), b.tenant, p, schedule.When{SendAt: time.Now().Add(time.Second)}, push.OwnCaps{}); err != nil {
+	if _, err := b.pushes.Reschedule(t.Context(), b.tenant, p, schedule.When{SendAt: time.Now().Add(time.Second)}, schedule.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at = 'infinity'`); n != 30 {

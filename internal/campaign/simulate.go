@@ -89,7 +89,7 @@ type simulation struct {
 	sooner   *Planner // of the first of the better starts
 	now      time.Time
 	others   bool // the tenant has other campaigns
-	tally    *tally
+	totals   *totals
 	starts   *booking.Starts
 
 	usage   *booking.CapUsage   // with what would be booked; nil: the tenant has no caps
@@ -100,7 +100,7 @@ type simulation struct {
 
 // begin reads what all of a simulation is decided by.
 func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) (*simulation, error) {
-	x := &simulation{Simulator: s, campaign: c, tally: newTally(), counted: map[booking.Day]int{}, looks: map[string]*look{}}
+	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, looks: map[string]*look{}}
 	message, err := s.cfg.Parse(&c)
 	if err != nil {
 		return nil, err
@@ -176,8 +176,8 @@ func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Sim
 
 // result is what was counted.
 func (x *simulation) result(ctx context.Context) (*Simulation, error) {
-	sum := &x.tally.Simulation
-	sum.CollidesWith, sum.BetterStarts = x.tally.most(), x.starts.Better(sum.Accepted, lastStart(&x.campaign), maxBetterStarts)
+	sum := &x.totals.Simulation
+	sum.CollidesWith, sum.BetterStarts = x.totals.most(), x.starts.Better(sum.Accepted, lastStart(&x.campaign), maxBetterStarts)
 	ids := make([]uuid.UUID, len(sum.CollidesWith))
 	for i := range ids {
 		ids[i] = sum.CollidesWith[i].Campaign

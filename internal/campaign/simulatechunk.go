@@ -88,7 +88,7 @@ func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.
 		for _, v := range l.inTheWay {
 			rules = append(rules, v.Rule.Name)
 		}
-		all = append(all, x.tally.add(d, rules))
+		all = append(all, x.totals.add(d, rules))
 		switch d.Decision.Outcome {
 		case booking.Booked, booking.NoPlace, booking.OverCap, booking.Undecided:
 			if err := x.starts.Add(l.landings, func(day booking.Day) (int, error) { return x.count(ctx, day) }); err != nil {
@@ -111,7 +111,7 @@ func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.
 				with = append(with, id)
 			}
 		}
-		x.tally.collide(with)
+		x.totals.collide(with)
 	}
 	return all, err
 }

@@ -64,14 +64,14 @@ const (
 // delays are the bounds by which the delays of recipients are counted.
 var delays = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour, 0}
 
-// tally counts what would become of recipients.
-type tally struct {
+// totals counts what would become of recipients.
+type totals struct {
 	Simulation
 	collisions map[uuid.UUID]int
 }
 
-func newTally() *tally {
-	t := &tally{Simulation: Simulation{ByRule: map[string]int{}}, collisions: map[uuid.UUID]int{}}
+func newTotals() *totals {
+	t := &totals{Simulation: Simulation{ByRule: map[string]int{}}, collisions: map[uuid.UUID]int{}}
 	for _, bound := range delays {
 		t.Delays = append(t.Delays, Delay{UpTo: bound})
 	}
@@ -79,7 +79,7 @@ func newTally() *tally {
 }
 
 // add counts a recipient. rules are those in the way of the time that was asked for.
-func (t *tally) add(d *store.CampaignDecided, rules []string) Simulated {
+func (t *totals) add(d *store.CampaignDecided, rules []string) Simulated {
 	one := Simulated{Recipient: d.Line.Recipient}
 	outcome, reason, refusing := d.Outcome()
 	t.Recipients++
@@ -108,19 +108,19 @@ func (t *tally) add(d *store.CampaignDecided, rules []string) Simulated {
 }
 
 // delay counts a deferral by so long.
-func (t *tally) delay(by time.Duration) {
+func (t *totals) delay(by time.Duration) {
 	i := slices.IndexFunc(delays, func(bound time.Duration) bool { return by <= bound || bound == 0 })
 	t.Delays[i].Recipients++
 }
 
-func (t *tally) rules(names []string) {
+func (t *totals) rules(names []string) {
 	for _, name := range names {
 		t.ByRule[name]++
 	}
 }
 
 // collide counts a recipient for each of the campaigns whose bookings are in its way.
-func (t *tally) collide(with []uuid.UUID) {
+func (t *totals) collide(with []uuid.UUID) {
 	slices.SortFunc(with, compareIDs)
 	for _, id := range slices.Compact(with) {
 		t.collisions[id]++
@@ -128,7 +128,7 @@ func (t *tally) collide(with []uuid.UUID) {
 }
 
 // most lists the campaigns that are in the way of most recipients.
-func (t *tally) most() (all []Collision) {
+func (t *totals) most() (all []Collision) {
 	for id, n := range t.collisions {
 		all = append(all, Collision{Campaign: id, Recipients: n})
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -46,9 +45,9 @@ func (c counting) Take(ctx context.Context, channel string, s pace.Speed, wanted
 }
 
 // setupWorkers starts so many workers with ten slots each.
-func setupWorkers(t *testing.T, workers int, policy quota.Policy, speed pace.Speed, redisURL string, options ...func(*delivery.Config)) *workersBundle {
+func setupWorkers(t *testing.T, workers int, speed pace.Speed, redisURL string, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
-	f := &workersBundle{bundle: setup(t, policy), sms: &provider{}}
+	f := &workersBundle{bundle: setup(t, nil), sms: &provider{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for i := range workers {
@@ -62,7 +61,7 @@ func setupWorkers(t *testing.T, workers int, policy quota.Policy, speed pace.Spe
 			o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
 		})
 		cfg := delivery.Config{
-			Policy: policy, Lease: 20 * time.Second, Concurrency: 10, Lanes: func() []push.Lane { return push.Lanes(4) }, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.taken},
+			Lease: 20 * time.Second, Concurrency: 10, Lanes: func() []push.Lane { return push.Lanes(4) }, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.taken},
 		}
 		for _, set := range options {
 			set(&cfg)
@@ -100,9 +99,9 @@ func (f *workersBundle) due(t *testing.T, recipient, channel string) push.Push {
 	return p
 }
 
-// waiting counts the recipients in a worker's queue of the channel sms.
-func (f *workersBundle) waiting(worker int) (n int) {
-	f.workers[worker].Channels(func(channel string, waiting int, _ time.Duration) {
+// waiting counts the recipients in the first worker's queue of the channel sms.
+func (f *workersBundle) waiting() (n int) {
+	f.workers[0].Channels(func(channel string, waiting int, _ time.Duration) {
 		if channel == "sms" {
 			n = waiting
 		}
@@ -148,7 +147,7 @@ func TestWorkers_ShareOneSpeed(t *testing.T) {
 	t.Parallel()
 	const messages = 40
 	speed := pace.PerSpan(5, time.Second, 1)
-	f := setupWorkers(t, 3, nil, speed, testenv.Redis(t))
+	f := setupWorkers(t, 3, speed, testenv.Redis(t))
 	began := time.Now()
 	for i := range messages {
 		f.due(t, fmt.Sprint("r", i), "sms")
@@ -178,7 +177,7 @@ func TestWorkers_ShareOneSpeed(t *testing.T) {
 // before the one push of another tenant, which was due last.
 func TestWorkers_TenantsTakeTurns(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 2, nil, pace.PerSpan(5, time.Second, 1), testenv.Redis(t))
+	f := setupWorkers(t, 2, pace.PerSpan(5, time.Second, 1), testenv.Redis(t))
 	for i := range 100 {
 		f.due(t, fmt.Sprint("r", i), "sms")
 	}
@@ -206,7 +205,7 @@ func TestWorkers_SharePauses(t *testing.T) {
 	for name, speed := range map[string]pace.Speed{"any speed": {}, "limited": pace.PerSpan(50, time.Second, 1)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := setupWorkers(t, 2, nil, speed, testenv.Redis(t))
+			f := setupWorkers(t, 2, speed, testenv.Redis(t))
 			const wait = 1500 * time.Millisecond
 			var asked atomic.Pointer[time.Time]
 			f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -224,7 +223,7 @@ func TestWorkers_SharePauses(t *testing.T) {
 			for i := range 20 {
 				f.due(t, fmt.Sprint("r", i), "sms")
 			}
-			eventually(t, "all wait", func() bool { return f.waiting(0) >= 20 })
+			eventually(t, "all wait", func() bool { return f.waiting() >= 20 })
 			eventually(t, "all are sent", func() bool { return len(f.sms.all()) >= 21 })
 			for i, at := range f.sms.times()[1:] {
 				if after := at.Sub(*asked.Load()); after < wait-5*time.Millisecond {
@@ -239,7 +238,7 @@ func TestWorkers_SharePauses(t *testing.T) {
 // back. Another channel goes on.
 func TestWorkers_ProviderDown(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t))
 	const pause = 400 * time.Millisecond // of the breaker: see setupWorkers
 	began := time.Now()
 	var down atomic.Bool
@@ -288,7 +287,7 @@ func TestWorkers_ProviderDown(t *testing.T) {
 // A push whose recipient waits in a channel's queue expires in time.
 func TestWorkers_QueuedPushExpires(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
 	sent := f.due(t, "first", "sms")
 	eventually(t, "the first has the only send time of the hour", func() bool { return len(f.sms.all()) == 1 })
 	p := push.Push{ID: sent.ID, Tenant: f.tenant, Recipient: "late", Channel: "sms", Message: []byte(`{}`)}
@@ -298,7 +297,7 @@ func TestWorkers_QueuedPushExpires(t *testing.T) {
 	if _, err := f.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is in the queue", func() bool { return f.waiting(0) == 1 })
+	eventually(t, "it is in the queue", func() bool { return f.waiting() == 1 })
 	eventually(t, "it expires", func() bool {
 		if _, err := f.store.Expire(t.Context(), push.Lanes(1), 10); err != nil {
 			t.Fatal(err)
@@ -314,7 +313,7 @@ func TestWorkers_QueuedPushExpires(t *testing.T) {
 // use goes to the next.
 func TestWorkers_PermitsAreNotWasted(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.PerSpan(10, time.Second, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.PerSpan(10, time.Second, 1), testenv.Redis(t))
 	for i := range 250 {
 		p := f.book(t, fmt.Sprint("canceled", i), "sms", thisSecond().Add(-time.Minute))
 		defer func() {
@@ -323,7 +322,7 @@ func TestWorkers_PermitsAreNotWasted(t *testing.T) {
 			}
 		}()
 	}
-	eventually(t, "they are in the queue", func() bool { return f.waiting(0) > 200 })
+	eventually(t, "they are in the queue", func() bool { return f.waiting() > 200 })
 	f.cancelAll(t)
 	sent := len(f.sms.all())
 	for i := range 5 {
@@ -352,13 +351,13 @@ func (f *workersBundle) cancelAll(t *testing.T) {
 // A worker that stops leaves the recipients in its queues to other workers, and sends no more.
 func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
 	for i := range 5 {
 		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-10*time.Second))
 	}
-	eventually(t, "one is sent, and four wait", func() bool { return len(f.sms.all()) == 1 && f.waiting(0) == 4 })
+	eventually(t, "one is sent, and four wait", func() bool { return len(f.sms.all()) == 1 && f.waiting() == 4 })
 	f.stop()
-	if n := f.waiting(0); n != 0 {
+	if n := f.waiting(); n != 0 {
 		t.Errorf("%d wait in a worker that has stopped", n)
 	}
 }
@@ -367,7 +366,7 @@ func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	f := setupWorkers(t, 3, nil, pace.PerSpan(20, time.Second, 1), server.URL)
+	f := setupWorkers(t, 3, pace.PerSpan(20, time.Second, 1), server.URL)
 	for i := range 6 {
 		f.due(t, fmt.Sprint("warm", i), "sms")
 	}
@@ -408,7 +407,7 @@ func kill(t *testing.T, server *devstack.Server) {
 // A provider that hangs leaves slots to other channels: it may use three quarters.
 func TestWorkers_HangingProviderLeavesSlots(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t))
 	release := make(chan struct{})
 	var handlers sync.WaitGroup
 	defer func() { close(release); handlers.Wait() }()

@@ -19,7 +19,7 @@ import (
 // back: the recipients of the lane for which it was woken wait in its queue.
 func TestHandle_BreakerWithoutLanes(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
 	var down atomic.Bool
 	down.Store(true)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -45,9 +45,10 @@ func TestHandle_BreakerWithoutLanes(t *testing.T) {
 // end: one lane's backlog does not keep the slots from another's.
 func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	woken := make(chan struct{})
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
-		time.Sleep(20 * time.Millisecond)
+		<-woken
 		return channel.Result{Outcome: push.Delivered}
 	}
 	const each = 40
@@ -60,6 +61,7 @@ func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 		}
 	}
 	f.wake(t) // once for each lane
+	close(woken)
 	eventually(t, "all are sent", func() bool { return len(f.sms.all()) == 4*each })
 	first := map[push.Lane]int{}
 	for _, s := range f.sms.all()[:2*each] {
@@ -83,7 +85,7 @@ func everyIs(n map[push.Lane]int, want int) bool {
 // that one.
 func TestHandle_HungChannel(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
 	release := make(chan struct{})
 	defer close(release)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -109,7 +111,7 @@ func TestHandle_HungChannel(t *testing.T) {
 // at for ever, and another channel's push between them is sent.
 func TestHandle_LastSlot(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, nil, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
 	release := make(chan struct{})
 	defer close(release)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {

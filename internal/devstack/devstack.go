@@ -25,6 +25,9 @@ type Config struct {
 	// with a Dir. Benchmarks need it.
 	Durable bool
 
+	// SharedBuffers is how many megabytes of pages Postgres keeps in memory; 0: 128.
+	SharedBuffers int
+
 	// OwnProcess insists on a child process of our own, which a test may
 	// kill: URLs, servers on the standard ports and miniredis are not used.
 	OwnProcess bool

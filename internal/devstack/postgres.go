@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -72,7 +73,7 @@ func (c Config) postgresSettings() []string {
 		"listen_addresses=127.0.0.1",
 		"unix_socket_directories=", // none: its folder would need an owner, a name, a sweep
 		"max_connections=300",
-		"shared_buffers=128MB",
+		fmt.Sprintf("shared_buffers=%dMB", cmp.Or(c.SharedBuffers, 128)),
 		// A test that drops or truncates many partitions takes many locks.
 		"max_locks_per_transaction=256",
 		"timezone=UTC",

@@ -13,7 +13,7 @@ import (
 // actOnCampaign serves an action: it answers with the campaign as it is then.
 func (a *api) actOnCampaign(action push.CampaignAction) func(*call) error {
 	return func(c *call) error {
-		return a.onCampaign(c, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return a.byID(c, "campaign", pageBytes, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 			p, err := a.cfg.Campaigns.Act(ctx, tenant, id, action)
 			return campaignViewOf(p), err
 		})

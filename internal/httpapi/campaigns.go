@@ -106,47 +106,21 @@ func (a *api) createCampaign(c *call) error {
 	if err != nil {
 		return noSuch("campaign", err)
 	}
-	if replayed {
-		c.w.setHeader("Idempotency-Replayed", "true")
-	}
 	v := campaignViewOf(p)
-	c.w.setHeader("Location", campaignsPath+"/"+v.ID)
-	return a.answer(c.w, http.StatusCreated, v)
+	return a.created(c, campaignsPath+"/"+v.ID, replayed, v)
 }
 
 func (a *api) getCampaign(c *call) error {
-	return a.onCampaign(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "campaign", pageBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.Campaigns.Campaign(ctx, tenant, id)
 		return campaignViewOf(p), err
 	})
 }
 
 func (a *api) deleteCampaign(c *call) error {
-	return a.onCampaign(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "campaign", pageBytes, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Campaigns.DeleteDraft(ctx, tenant, id)
 	})
-}
-
-// onCampaign serves a request that names a campaign and says nothing else. It answers with what do returns.
-func (a *api) onCampaign(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	v, err := do(c.r.Context(), c.caller.Tenant, id)
-	switch {
-	case err != nil:
-		return noSuch("campaign", err)
-	case v == nil:
-		c.w.WriteHeader(status)
-		return nil
-	}
-	return a.answer(c.w, status, v)
 }
 
 func (a *api) changeCampaign(c *call) error {

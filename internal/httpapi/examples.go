@@ -65,6 +65,13 @@ func examplePush(status push.Status) *pushView {
 	return v
 }
 
+// exampleRetry shows a push that retries another one.
+func exampleRetry() *pushView {
+	v := examplePush(push.Scheduled)
+	v.RetryOf = exampleOtherID
+	return v
+}
+
 func examplePage() any {
 	return pageView{Pushes: []*pushView{examplePush(push.Sent)}, NextPageToken: "AAAAAGkpVQABk6HgWn58f51rPx9_L48BTQ4VmR3uK0qXr6f2t1s8Jw"}
 }
@@ -160,7 +167,7 @@ func exampleProblem(k kind) problemer {
 		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(exampleID)})
 	case campaignState:
 		return &campaignProblem{k.because("the campaign is running; it can only be changed while it is a draft"), campaignViewOf(exampleCampaign(push.CampaignRunning))}
-	case notCancelable, notReschedulable:
+	case notCancelable, notReschedulable, notRetryable:
 		p := k.because("the push is sent and can not be changed any more")
 		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}
 	}

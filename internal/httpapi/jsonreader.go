@@ -71,14 +71,14 @@ func (r *reader) offset() int64 { return r.json.InputOffset() }
 // peek returns the kind of what comes next, a byte like '{' or '"'.
 func (r *reader) peek() jsontext.Kind { return r.json.PeekKind() }
 
-// token reads the next token.
-func (r *reader) token() (jsontext.Token, bool) {
+// skipToken reads the next token. It reports whether there was one.
+func (r *reader) skipToken() bool {
 	if r.err != nil {
-		return jsontext.Token{}, false
+		return false
 	}
-	t, err := r.json.ReadToken()
+	_, err := r.json.ReadToken()
 	r.fail(err)
-	return t, err == nil
+	return err == nil
 }
 
 // members yields the names of the object that comes next. The caller reads the value of each before it goes on; the
@@ -110,7 +110,7 @@ func (r *reader) elements(yield func(i int) bool) {
 
 // within moves over the brackets of an object or array, and over each of its parts by read.
 func (r *reader) within(read func() bool) {
-	if _, ok := r.token(); !ok {
+	if !r.skipToken() {
 		return
 	}
 	for k := r.peek(); r.err == nil && k != '}' && k != ']'; k = r.peek() {
@@ -118,7 +118,7 @@ func (r *reader) within(read func() bool) {
 			return
 		}
 	}
-	r.token()
+	r.skipToken()
 }
 
 // value moves over the value that comes next and returns its text.
@@ -138,7 +138,7 @@ func (r *reader) value() []byte {
 	}
 	var from int64
 	for n := 0; ; n++ {
-		if _, ok := r.token(); !ok {
+		if !r.skipToken() {
 			return nil
 		}
 		depth := r.json.StackDepth() - outside

@@ -36,6 +36,7 @@ func TestBody_NullMembers(t *testing.T) {
 			"limits":[{"rule":"r","limit":1}],"attributes":{"a":1},"created_at":"SOON","updated_at":"SOON"}`,
 		"create-campaign": `{"name":"n","channel":"push","category":"c","send_at":"SOON","spread":"30m","on_conflict":"defer","latest":"LATER","expires_after":"4h",
 			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
+		"retry-push":  `{"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER"}`,
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`

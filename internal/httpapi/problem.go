@@ -39,6 +39,7 @@ var (
 	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's limit of pending pushes, or of recipients on a day. detail says what to do."}
 	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended."}
 	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push does not wait for its send time any more."}
+	notRetryable     = kind{"not-retryable", 409, "Not retryable", "The push has neither failed nor expired: it was sent, or may still be, or was canceled."}
 	keyReused        = kind{"idempotency-key-reused", 422, "Idempotency-Key reused", "The Idempotency-Key was used for another request."}
 	pushGone         = kind{"push-gone", 410, "Push gone", "The Idempotency-Key made a push in the last 30 days that has ended and is not kept any more. push_id names it; nothing was booked."}
 	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push found a place, but another one did not."}
@@ -63,7 +64,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, tooManyKeys, notRotatable, ownKey, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, tooManyKeys, notRotatable, ownKey, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -198,6 +199,8 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return about.problem(notCancelable, "the push is %s and can not be canceled any more"), true
 	case errors.Is(err, push.ErrNotReschedulable) && about != nil:
 		return about.problem(notReschedulable, "the push is %s and can not be rescheduled any more"), true
+	case errors.Is(err, push.ErrNotRetryable) && about != nil:
+		return about.problem(notRetryable, "the push is %s; only one that has failed or expired is retried"), true
 	}
 	return plainProblemOf(err)
 }

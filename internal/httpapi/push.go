@@ -21,6 +21,7 @@ type pushView struct {
 	Channel           string          `json:"channel"`
 	Category          string          `json:"category"`
 	Campaign          *string         `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign that the push is of; null: of none."`
+	RetryOf           string          `json:"retry_of,omitempty" format:"uuid" doc:"The push that this one retries. Absent if it retries none."`
 	SendAt            string          `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
 	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
 	Deferred          bool            `json:"deferred" doc:"A conflict moved it to a later time."`
@@ -31,7 +32,7 @@ type pushView struct {
 	Message           json.RawMessage `json:"message"`
 	Metadata          json.RawMessage `json:"metadata"`
 	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered."`
-	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived."`
+	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived. Of a retry, also if that is so of what it retries."`
 	RequestID         string          `json:"request_id" doc:"The X-Request-Id of the request that submitted the push. Empty for pushes from before it was recorded."`
 	CreatedAt         string          `json:"created_at" format:"date-time"`
 	UpdatedAt         string          `json:"updated_at" format:"date-time"`
@@ -78,11 +79,14 @@ func viewOf(p push.Push) *pushView {
 		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Campaign: maybeID(p.Campaign),
 		SendAt: sendAt, RequestedSendAt: stampLike(p.RequestedSendAt, p.SendAt, sendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
 		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: p.Message, Metadata: p.Metadata,
-		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: stampLike(p.UpdatedAt, p.CreatedAt, createdAt),
+		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered || p.Retry.Doubt, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: stampLike(p.UpdatedAt, p.CreatedAt, createdAt),
 		Sends: make([]sendView, len(p.Sends)),
 	}
 	if p.Status == push.Scheduled && !p.NextAt.Equal(p.SendAt) {
 		v.NextAttemptAt = stamp(p.NextAt)
+	}
+	if p.Retry.Of != uuid.Nil {
+		v.RetryOf = p.Retry.Of.String()
 	}
 	for i, s := range p.Sends {
 		v.Sends[i] = sendView{

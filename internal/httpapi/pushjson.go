@@ -57,6 +57,7 @@ func (v *pushView) appendJSON(b []byte) []byte {
 	b = appendText(b, `,"channel":`, v.Channel)
 	b = appendText(b, `,"category":`, v.Category)
 	b = appendMaybe(b, `,"campaign":`, v.Campaign)
+	b = appendSome(b, `,"retry_of":`, v.RetryOf)
 	b = appendText(b, `,"send_at":`, v.SendAt)
 	b = appendText(b, `,"requested_send_at":`, v.RequestedSendAt)
 	b = strconv.AppendBool(append(b, `,"deferred":`...), v.Deferred)

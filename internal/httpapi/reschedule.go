@@ -15,6 +15,11 @@ var moveFields = table[form]{schemaName: "NewTime", refuse: unchangeable, check:
 	pushFields.fields[pushFields.find("time_zone")],
 }}
 
+var moveParams = table[schedule.Options]{fields: []field[schedule.Options]{
+	{"validate_only", optional, boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).or("false"),
+		"Answer as the live call would, but move nothing.", nil},
+}}
+
 // checkNewTime wants a new time.
 func checkNewTime(f *form, text []byte, errs *fieldErrors) {
 	if checkWhen(f, text, errs); f.SendAt.IsZero() && f.LocalTime.IsZero() && !errs.has("send_at") && !errs.has("local_time") {
@@ -30,10 +35,11 @@ func unchangeable(name string, raw []byte, errs *fieldErrors) bool {
 	return true
 }
 
-// reschedule moves a push that still waits to another send time.
+// reschedule moves a push that still waits to another send time, or says what that would do.
 func (a *api) reschedule(c *call) error {
 	var bad fieldErrors
-	c.noQuery(&bad)
+	o := schedule.Options{Caps: c.caller.Caps}
+	moveParams.readQuery(c.r, &o, &bad)
 	id := c.pushID(&bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
@@ -42,7 +48,7 @@ func (a *api) reschedule(c *call) error {
 	if err != nil {
 		return err
 	}
-	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, c.caller.Caps)
+	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
 	if err != nil {
 		return &aboutPush{error: f.explain("body", err), push: res.Push}
 	}

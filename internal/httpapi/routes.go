@@ -79,10 +79,21 @@ func (a *api) pushRoutes(s *spec) []operation {
 		id: "reschedule-push", method: http.MethodPatch, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeWrite, serve: a.reschedule,
 		summary: "Move a push to another send time",
 		description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
-			"by the caller moves along.",
-		params: []*huma.Param{pushID()}, body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
+			"by the caller moves along. With validate_only, nothing is moved.",
+		params: append([]*huma.Param{pushID()}, moveParams.parameters(s)...), body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
 		status: http.StatusOK, answer: "The push at its new time.", example: examplePush(push.Scheduled),
 		problems: []kind{notFound, quotaExceeded, quietHours, optedOut, tenantCap, notReschedulable},
+	}, {
+		id: "retry-push", method: http.MethodPost, path: "/v1/pushes/{id}/retry", tag: tagPushes, scope: push.ScopeWrite, serve: a.retry,
+		summary: "Retry a push that has failed or expired",
+		description: "Books the push again, through the quota, as a new push to the same recipient and with the same content, which names it in retry_of. " +
+			"The push itself is not changed. If it was retried before and that retry was sent or may still be, the answer is a 200 with that one: " +
+			"so repeating the request sends nobody two messages, and a retry that has ended otherwise can be followed by another one. " +
+			"If an attempt of what is retried ended with an unknown outcome, possibly_delivered is true. " +
+			"A retry of a campaign's push names the campaign, and is no part of its progress, its pauses and its cancellation.",
+		params: append(append([]*huma.Param{pushID()}, submitParams.parameters(s)...), idempotencyKey()), body: retryBody(s),
+		status: http.StatusCreated, answer: "The retry is booked.", example: exampleRetry(), finish: s.retried,
+		problems: []kind{notFound, notRetryable, quotaExceeded, quietHours, optedOut, tenantCap, keyReused, pushGone},
 	}}
 }
 

@@ -112,47 +112,21 @@ func (a *api) createSchedule(c *call) error {
 	if err != nil {
 		return noSuch("schedule", err)
 	}
-	if replayed {
-		c.w.setHeader("Idempotency-Replayed", "true")
-	}
 	v := scheduleViewOf(p)
-	c.w.setHeader("Location", schedulesPath+"/"+v.ID)
-	return a.answer(c.w, http.StatusCreated, v)
+	return a.created(c, schedulesPath+"/"+v.ID, replayed, v)
 }
 
 func (a *api) getSchedule(c *call) error {
-	return a.onSchedule(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "schedule", pushBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.Schedules.Schedule(ctx, tenant, id)
 		return scheduleViewOf(p), err
 	})
 }
 
 func (a *api) deleteSchedule(c *call) error {
-	return a.onSchedule(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "schedule", pushBytes, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Schedules.DeleteSchedule(ctx, tenant, id)
 	})
-}
-
-// onSchedule serves a request that names a schedule and says nothing else. It answers with what do returns.
-func (a *api) onSchedule(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := c.reserve(pushBytes); err != nil {
-		return err
-	}
-	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	v, err := do(c.r.Context(), c.caller.Tenant, id)
-	switch {
-	case err != nil:
-		return noSuch("schedule", err)
-	case v == nil:
-		c.w.WriteHeader(status)
-		return nil
-	}
-	return a.answer(c.w, status, v)
 }
 
 func (a *api) changeSchedule(c *call) error {

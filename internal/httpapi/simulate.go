@@ -83,13 +83,8 @@ func simulatedViewOf(s campaign.Simulated) simulatedView {
 
 // simulateCampaign says what a start would do. It may take as long as the audience is large: it ends when the caller goes.
 func (a *api) simulateCampaign(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := c.reserve(simulationBytes); err != nil {
-		return err
-	}
-	if err := c.noBody(&bad); err != nil {
+	id, err := c.onlyID(simulationBytes)
+	if err != nil {
 		return err
 	}
 	place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)

@@ -96,7 +96,7 @@ func TestStats(t *testing.T) {
 				t.Errorf("%s finds %d", none, n)
 			}
 		}
-		if more, err := b.store.FoldTallies(t.Context()); more || err != nil {
+		if more, err := b.store.FoldStatDeltas(t.Context()); more || err != nil {
 			t.Fatal(more, err)
 		}
 	}
@@ -174,12 +174,10 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	var theirs []map[string]any
-	for deadline := time.Now().Add(time.Minute); len(theirs) < 3 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	testenv.Until(t, time.Millisecond, "two of campaigns and a single one", func() bool {
 		theirs = b.refusals("recipient=r4&page_size=1") // single ones are kept behind the caller's back
-	}
-	if len(theirs) != 3 {
-		t.Fatalf("%v, want two of campaigns and a single one", theirs)
-	}
+		return len(theirs) == 3
+	})
 	single, of := theirs[2], theirs[0]
 	if single["campaign"] != nil || single["reason"] != "quota-exceeded" || fmt.Sprint(single["rules"]) != "[per-minute]" || single["category"] != "news" || len(single["conflicts"].([]any)) != 1 {
 		t.Errorf("%v", single)

@@ -48,11 +48,32 @@ func (a *api) readForm(c *call, of *table[form], bad *fieldErrors) (*form, []byt
 	if err != nil {
 		return f, nil, err
 	}
+	return f, body, a.checkForm(c, f, bad)
+}
+
+// readOptionalForm is readForm for a body that may be absent: it is an empty object then.
+func (a *api) readOptionalForm(c *call, of *table[form], bad *fieldErrors) (*form, []byte, error) {
+	f := &form{}
+	body, err := c.body(maxBody)
+	if err != nil {
+		return f, nil, err
+	}
+	if len(body) == 0 {
+		body = []byte(`{}`)
+	}
+	if err := readWhole(body, bad, func(r *reader) { f.read(r, of) }); err != nil {
+		return f, nil, err
+	}
+	return f, body, a.checkForm(c, f, bad)
+}
+
+// checkForm returns all that is wrong with the request, if the form or what goes along has errors.
+func (a *api) checkForm(c *call, f *form, bad *fieldErrors) error {
 	if len(bad.list)+len(f.list) > 0 {
 		f.complete(a.validator(c, f))
 		bad.addAll("body", f.fieldErrors)
 	}
-	return f, body, bad.err()
+	return bad.err()
 }
 
 // counted counts so many pushes as invalid if err is a fault of their form, which the schedule does not get to see, and

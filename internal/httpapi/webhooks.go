@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -104,8 +103,7 @@ func (a *api) createWebhook(c *call) error {
 		return err
 	}
 	v := webhookViewOf(w, secret)
-	c.w.Header().Set("Location", webhooksPath+"/"+v.ID)
-	return a.answer(c.w, http.StatusCreated, v)
+	return a.created(c, webhooksPath+"/"+v.ID, false, v)
 }
 
 func (a *api) listWebhooks(c *call) error {
@@ -123,64 +121,37 @@ func (a *api) listWebhooks(c *call) error {
 }
 
 func (a *api) getWebhook(c *call) error {
-	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.Webhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
 
 func (a *api) deleteWebhook(c *call) error {
-	return a.onWebhook(c, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", 0, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Webhooks.DeleteWebhook(ctx, tenant, id)
 	})
 }
 
 func (a *api) enableWebhook(c *call) error {
-	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.EnableWebhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
 
 func (a *api) rotateSecret(c *call) error {
-	return a.onWebhook(c, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
 		return webhookViewOf(w, secret), err
 	})
 }
 
 func (a *api) testWebhook(c *call) error {
-	return a.onWebhook(c, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", 0, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
 		return deliveryViewOf(d), err
 	})
-}
-
-// onWebhook serves a request that names a webhook and says nothing else. It answers with what do returns.
-func (a *api) onWebhook(c *call, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	v, err := do(c.r.Context(), c.caller.Tenant, id)
-	switch {
-	case err != nil:
-		return noSuch("webhook", err)
-	case v == nil:
-		c.w.WriteHeader(status)
-		return nil
-	}
-	return a.answer(c.w, status, v)
-}
-
-// noSuch says what was not found.
-func noSuch(thing string, err error) error {
-	if errors.Is(err, push.ErrNotFound) {
-		return &refusal{kind: notFound, detail: "the " + thing + " does not exist"}
-	}
-	return err
 }
 
 func exampleWebhook() webhookView {

@@ -62,7 +62,7 @@ func (m *machine) filter(name string, f filter) func(args ...any) (any, error) {
 			}
 		}
 		for _, arg := range args {
-			if _, err := m.measure(arg); err != nil {
+			if err := m.measure(arg); err != nil {
 				return nil, err
 			}
 			if _, items := size(arg, 0); heavy[name] > 0 {
@@ -80,8 +80,7 @@ func (m *machine) filter(name string, f filter) func(args ...any) (any, error) {
 		if f, ok := v.(float64); ok {
 			v = whole(f)
 		}
-		_, err = m.measure(v)
-		return v, err
+		return v, m.measure(v)
 	}
 }
 

@@ -69,7 +69,7 @@ func (m *machine) render(p *part) (string, error) {
 	for _, name := range p.template.names {
 		if v, ok := m.given[name]; ok {
 			m.vars[name] = plain(v)
-			if _, err := m.measure(m.vars[name]); err != nil {
+			if err := m.measure(m.vars[name]); err != nil {
 				return "", err
 			}
 		} else {
@@ -118,17 +118,17 @@ func (m *machine) set(name string, v any) {
 	}
 }
 
-// measure counts the work of reading a value, and returns how many bytes it has.
-func (m *machine) measure(v any) (bytes int, err error) {
-	items := 0
-	if bytes, items = size(v, 0); bytes > maxText {
-		return bytes, errText
-	}
-	if items > maxItems {
-		return bytes, errItems
+// measure counts the work of reading a value.
+func (m *machine) measure(v any) error {
+	bytes, items := size(v, 0)
+	switch {
+	case bytes > maxText:
+		return errText
+	case items > maxItems:
+		return errItems
 	}
 	m.largest = max(m.largest, bytes)
-	return bytes, m.read(bytes + 16*items)
+	return m.read(bytes + 16*items)
 }
 
 // size is how many bytes a value has, and how many items its lists have. It stops where that is too much.

@@ -65,10 +65,5 @@ func (a CampaignAction) passive() string {
 	}[a]
 }
 
-// Held reports whether nothing is sent in this state.
-func (s CampaignStatus) Held() bool {
-	return s == CampaignPausing || s == CampaignPaused || s == CampaignCanceling || s == CampaignCanceled
-}
-
 // Over reports whether the state is a last one.
 func (s CampaignStatus) Over() bool { return s == CampaignCanceled || s == CampaignFinished }

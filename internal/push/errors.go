@@ -18,6 +18,8 @@ var (
 	ErrNotCancelable = errors.New("the push can not be canceled any more")
 	// ErrNotReschedulable: the push is not waiting for its time any more.
 	ErrNotReschedulable = errors.New("the push can not be rescheduled any more")
+	// ErrNotRetryable: the push has neither failed nor expired.
+	ErrNotRetryable = errors.New("the push has neither failed nor expired")
 	// ErrKeyReused: the Idempotency-Key was used for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
 	// ErrTooManyWebhooks: the tenant has as many as it may.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 )
 
 // Lateness is a histogram of how late pushes were sent, which can be added to another one. The buckets grow by 4 % each, so what it
@@ -15,15 +14,6 @@ type Lateness map[int16]int64
 // LatenessGrowth is by how much the upper bound of a bucket, in milliseconds, is larger than that of the one before. That of
 // bucket 0 is a millisecond.
 const LatenessGrowth = 1.04
-
-// LatenessBucket is the bucket of a time: the first whose upper bound is not less.
-func LatenessBucket(late time.Duration) int16 {
-	ms := float64(late) / float64(time.Millisecond)
-	if ms <= 1 {
-		return 0
-	}
-	return int16(math.Ceil(math.Log(ms) / math.Log(LatenessGrowth)))
-}
 
 // Add adds a histogram to this one.
 func (l Lateness) Add(other Lateness) {

@@ -36,11 +36,20 @@ type Push struct {
 	IdempotencyHash []byte    // SHA-256 of the request that bore it; nil without one
 	RequestMember   uuid.UUID // stands for the key and the number of the push in that request; only until it is booked
 	Campaign        uuid.UUID // that it is of; zero: of none
-	RequestID       string    // the X-Request-Id of the request that submitted it; empty: not known
+	Retry           RetryLinks
+	RequestID       string // the X-Request-Id of the request that submitted it; empty: not known
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
 	Sends []Send // oldest first; filled only where a single push is read
+}
+
+// RetryLinks says which pushes a push retries, and which retries it has. Zero ids stand for none.
+type RetryLinks struct {
+	Of     uuid.UUID // the push that it retries
+	First  uuid.UUID // of all pushes that were retried one after the other, up to this one
+	Doubt  bool      // one of them may have been delivered
+	Latest uuid.UUID // of the first one: the latest of all retries; filled only where pushes are read by their ids
 }
 
 // Send is one delivery attempt.

@@ -203,5 +203,5 @@ func (b *bundle) read(t testing.TB, id uuid.UUID) push.Push {
 
 // Reschedule moves a push to an instant.
 func (b *bundle) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time, own push.OwnCaps) (schedule.Result, error) {
-	return b.Service.Reschedule(ctx, tenant, id, schedule.When{SendAt: to}, own)
+	return b.Service.Reschedule(ctx, tenant, id, schedule.When{SendAt: to}, schedule.Options{Caps: own})
 }

@@ -104,6 +104,7 @@ func TestSubmit_OneQuestion(t *testing.T) {
 		{"the second", submit(11*time.Hour, schedule.Options{}), false, 0, 1},
 		{"the third", submit(12*time.Hour, schedule.Options{}), false, 1, 0},
 		{"a refused one", submit(12*time.Hour, schedule.Options{}), true, 1, 0},
+		{"a refused one again", submit(12*time.Hour, schedule.Options{}), true, 0, 0},
 		{"one that only validates", submit(13*time.Hour, schedule.Options{ValidateOnly: true}), false, 0, 0},
 		{"with a key", submit(13*time.Hour, keyed), false, 1, 0},
 		{"the same again", submit(13*time.Hour, keyed), false, 1, 0},
@@ -111,6 +112,9 @@ func TestSubmit_OneQuestion(t *testing.T) {
 		{"a batch for one that is known and one that is not", batch, false, 0, 1},
 		{"after the batch", submit(14*time.Hour, schedule.Options{}), false, 1, 1},
 		{"and again", submit(15*time.Hour, schedule.Options{}), false, 1, 0},
+		{"a refused one", submit(15*time.Hour, schedule.Options{}), true, 1, 0},
+		{"a granted one after it", submit(16*time.Hour, schedule.Options{}), false, 0, 1},
+		{"and the next one", submit(17*time.Hour, schedule.Options{}), false, 1, 0},
 	} {
 		scriptsBefore, askedBefore := scripts(), asked()
 		if err := row.call(); isRefusal(err) != row.refused || err != nil && !row.refused {

@@ -29,8 +29,9 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 }
 
 // Reschedule moves a push that still waits to another send time, under the tenant's own caps: a move can bring a
-// recipient to a full day. Its errors are those of Submit, and [push.ErrNotReschedulable], which comes with the push.
-func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When, own push.OwnCaps) (Result, error) {
+// recipient to a full day. Of the options, it looks at these caps and at ValidateOnly. Its errors are those of Submit, and
+// [push.ErrNotReschedulable], which comes with the push.
+func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When, o Options) (Result, error) {
 	p, err := s.store.Push(ctx, tenant, id)
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
@@ -50,9 +51,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When,
 	case len(bad) > 0:
 		return Result{}, about(to, bad)
 	}
-	caps := own.Over(s.cfg.Caps)
-	caps.PendingPushes = 0 // it stays one
-	v, err := s.move(ctx, caps, p)
+	v, err := s.move(ctx, o, p)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
 			s.cache.Forget(who)
@@ -67,22 +66,26 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When,
 	case booking.NoPlace:
 		return Result{Push: v.Push}, s.refuse(ctx, &p, map[uuid.UUID]bool{id: true}, v)
 	}
-	failpoint.Hit(failpoint.MoveCommitted)
-	s.caps.forget(tenant, old)
-	s.cache.Hold(who, booking.Of(&v.Push))
-	s.wake(&v.Push)
+	if !o.ValidateOnly {
+		failpoint.Hit(failpoint.MoveCommitted)
+		s.caps.forget(tenant, old)
+		s.cache.Hold(who, booking.Of(&v.Push))
+		s.wake(&v.Push)
+	}
 	v.Push.Sends = p.Sends
 	return Result{Push: v.Push, Usage: v.Usage}, nil
 }
 
 // move is a move of a push under caps.
-func (s *Service) move(ctx context.Context, caps push.Caps, p push.Push) (d booking.Decision, err error) {
-	p.Bulk = s.shares.bulk(p.Tenant, p.SendAt)
+func (s *Service) move(ctx context.Context, options Options, p push.Push) (d booking.Decision, err error) {
+	caps := options.Caps.Over(s.cfg.Caps)
+	caps.PendingPushes = 0 // it stays one
+	p.Bulk = !options.ValidateOnly && s.shares.bulk(p.Tenant, p.SendAt)
 	latest := s.now().UTC().Add(s.cfg.MaxHorizon).Truncate(quota.Second)
 	if p.TTL == 0 {
 		latest = earliest(latest, p.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	o := booking.Order{Drafts: []booking.Draft{{Push: p, Last: latest}}, Policy: s.cfg.Policy, Now: s.now()}
+	o := booking.Order{Drafts: []booking.Draft{{Push: p, Last: latest, Far: true}}, Policy: s.cfg.Policy, Now: s.now(), DryRun: options.ValidateOnly}
 	_, err = s.underCaps(ctx, p.Tenant, caps, o.Days(), o, func(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
 		d, err = s.store.Reschedule(ctx, o)
 		return []booking.Decision{d}, err

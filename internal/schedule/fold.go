@@ -8,12 +8,12 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// foldPeriod is how often tallies are added up. Whoever asks for numbers counts those that are not added yet.
+// foldPeriod is how often stat deltas are added up. Whoever asks for numbers counts those that are not added yet.
 const foldPeriod = 2 * time.Second
 
-// foldStore adds some of the tallies to the numbers, unless another worker is at that.
+// foldStore adds some of the stat deltas to the numbers, unless another worker is at that.
 type foldStore interface {
-	FoldTallies(ctx context.Context) (more bool, err error)
+	FoldStatDeltas(ctx context.Context) (more bool, err error)
 	Recount(ctx context.Context, every time.Duration) (counted bool, err error)
 }
 
@@ -34,5 +34,5 @@ func NewRecounter(st foldStore, log *slog.Logger) loop.Loop {
 // NewFolder returns a loop that adds what transactions have counted to the numbers of hours and days. Every worker runs one; one at a
 // time works.
 func NewFolder(st foldStore, log *slog.Logger) loop.Loop {
-	return loop.Loop{Name: "add up tallies", Interval: foldPeriod, Log: log, Pass: st.FoldTallies}
+	return loop.Loop{Name: "add up stat deltas", Interval: foldPeriod, Log: log, Pass: st.FoldStatDeltas}
 }

@@ -207,7 +207,7 @@ func (m *model) move(t *rapid.T) {
 		return
 	}
 	to := began.Add(moments.Draw(t, "to"))
-	res, err := m.bundle(t).Reschedule(t.Context(), m.tenant, id, schedule.When{SendAt: to}, push.OwnCaps{})
+	res, err := m.bundle(t).Reschedule(t.Context(), m.tenant, id, schedule.When{SendAt: to}, schedule.Options{})
 	others := maps.Clone(m.held)
 	delete(others, id)
 	if m.wantAnswer(t, others, to, err) {

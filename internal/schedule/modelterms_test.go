@@ -289,7 +289,7 @@ func (m *termsModel) move(t *rapid.T) {
 		return
 	}
 	to := m.Moments().Draw(t, "to")
-	res, err := m.service(t).Reschedule(context.Background(), m.tenant, b.ID, schedule.When{SendAt: to}, push.OwnCaps{})
+	res, err := m.service(t).Reschedule(context.Background(), m.tenant, b.ID, schedule.When{SendAt: to}, schedule.Options{})
 	m.release(b.ID)
 	at, booked := m.wantPlace(t, to, time.Time{}, res.Push, err)
 	if !booked {

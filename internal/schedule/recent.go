@@ -6,7 +6,8 @@ import (
 )
 
 // recent remembers recipients for whom this process was asked to book something not long ago. A recipient's first push
-// is hardly ever refused, so the cache is told of a recipient with the second one, and asked from the third one on.
+// is hardly ever refused, so the cache is told of a recipient with the second one, and asked from the third one on. After a
+// refusal the next one is so likely that Postgres is asked at once.
 type recent struct {
 	now func() time.Time
 
@@ -23,6 +24,7 @@ const (
 	never times = iota
 	once
 	often
+	refused // and the last time it was refused
 )
 
 // The two halves take some 20 MB at most, for all tenants together: a tenant with very many recipients pushes out those
@@ -44,8 +46,16 @@ func (r *recent) note(key int64) times {
 		r.newer, r.older, r.since = map[int64]times{}, r.newer, now
 	}
 	before := r.times(key)
-	r.newer[key] = min(before+1, often)
+	r.newer[key] = max(before, min(before+1, often))
 	return before
+}
+
+// judge notes what became of a push to a recipient that was noted before.
+func (r *recent) judge(key int64, t times) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.older, key)
+	r.newer[key] = t
 }
 
 // known reports whether a recipient was noted.

@@ -22,6 +22,13 @@ func TestRecent_Bounds(t *testing.T) {
 			t.Fatal("one that comes again and again is forgotten")
 		}
 	}
+	r.judge(1, refused)
+	if now = now.Add(recentTime); r.note(1) != refused {
+		t.Fatal("a refusal is forgotten")
+	}
+	if r.judge(1, often); r.note(1) != often {
+		t.Fatal("a refusal is remembered in spite of a push that was booked")
+	}
 	if now = now.Add(recentTime); r.note(2) != never || !r.known(2) || !r.known(1) || r.known(3) {
 		t.Fatal("what is known is not what was noted")
 	}

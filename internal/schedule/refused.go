@@ -7,13 +7,11 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -94,26 +92,16 @@ func (s *Service) kept(ctx context.Context, r quota.Recipient) (all []keptRefusa
 	return all
 }
 
-// refusedPeriod is how often counts of refused pushes are stored.
-const refusedPeriod = 5 * time.Second
-
-// How many counts of refused pushes are gathered between two times, of all tenants and of each, and how many are stored in a statement.
-// Of kinds beyond, the pushes are not counted.
+// How many counts of refused pushes are gathered, of all tenants and of each. Categories are texts of the tenants' choice: of those
+// beyond, the pushes are not counted.
 const (
-	mostRefused    = 50_000
-	tenantRefused  = 5_000
-	refusedPortion = 5_000
+	mostRefused   = 50_000
+	tenantRefused = 5_000
 )
 
-// Refusals counts pushes that were refused, and adds them to the tallies in Postgres every few seconds: no submit waits for that. What
-// a process that is killed had gathered is lost. A nil one counts nothing.
+// Refusals counts pushes that were refused. A nil one counts nothing.
 type Refusals struct {
-	store refusedStore
-	log   *slog.Logger
-
-	mu     sync.Mutex
-	counts map[uuid.UUID]map[push.RefusedCount]int // by tenant; the counts in the keys are 0
-	size   int
+	gathered[push.RefusedCount]
 }
 
 // refusedStore adds counts to those of before.
@@ -123,14 +111,11 @@ type refusedStore interface {
 
 // NewRefusals returns counts that nothing was added to.
 func NewRefusals(st refusedStore, log *slog.Logger) *Refusals {
-	return &Refusals{store: st, log: log, counts: map[uuid.UUID]map[push.RefusedCount]int{}}
-}
-
-// Run stores the counts every few seconds, until ctx ends.
-func (r *Refusals) Run(ctx context.Context) error {
-	return loop.Loop{Name: "store counts of refused pushes", Interval: refusedPeriod, Log: r.log, Pass: func(ctx context.Context) (full bool, err error) {
-		return false, r.Flush(ctx)
-	}}.Run(ctx)
+	return &Refusals{gathered[push.RefusedCount]{
+		name: "store counts of refused pushes", log: log, most: mostRefused, perTenant: tenantRefused,
+		of:    func(c *push.RefusedCount) (uuid.UUID, *int) { return c.Tenant, &c.Pushes },
+		store: st.AddRefused,
+	}}
 }
 
 // count counts a push, and for each of the rules that have refused it.
@@ -138,62 +123,13 @@ func (r *Refusals) count(tenant uuid.UUID, k *keptRefusal) {
 	if r == nil {
 		return
 	}
-	of := push.RefusedCount{Tenant: tenant, Hour: k.At.Truncate(time.Hour), Channel: k.Channel, Category: k.Category}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.add(of, 1)
+	of := push.RefusedCount{Tenant: tenant, Hour: k.At.Truncate(time.Hour), Channel: k.Channel, Category: k.Category, Pushes: 1}
+	counts := []push.RefusedCount{of}
 	for i, rule := range k.Rules {
 		if !slices.Contains(k.Rules[:i], rule) {
 			of.Rule = rule
-			r.add(of, 1)
+			counts = append(counts, of)
 		}
 	}
-}
-
-func (r *Refusals) add(of push.RefusedCount, n int) {
-	counts := r.counts[of.Tenant]
-	if _, known := counts[of]; !known {
-		if r.size >= mostRefused || len(counts) >= tenantRefused {
-			return
-		}
-		r.size++
-	}
-	if counts == nil {
-		counts = map[push.RefusedCount]int{}
-		r.counts[of.Tenant] = counts
-	}
-	counts[of] += n
-}
-
-// Flush stores what was gathered. What could not be stored is kept, though it may have been.
-func (r *Refusals) Flush(ctx context.Context) (err error) {
-	r.mu.Lock()
-	counts := make([]push.RefusedCount, 0, r.size)
-	for _, of := range r.counts {
-		for one, n := range of {
-			one.Pushes = n
-			counts = append(counts, one)
-		}
-	}
-	r.counts, r.size = map[uuid.UUID]map[push.RefusedCount]int{}, 0
-	r.mu.Unlock()
-	for portion := range slices.Chunk(counts, refusedPortion) {
-		if err == nil {
-			err = r.store.AddRefused(ctx, portion)
-		}
-		if err != nil {
-			r.keep(portion)
-		}
-	}
-	return err
-}
-
-func (r *Refusals) keep(counts []push.RefusedCount) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, one := range counts {
-		n := one.Pushes
-		one.Pushes = 0
-		r.add(one, n)
-	}
+	r.add(counts...)
 }

@@ -30,20 +30,30 @@ type Result struct {
 	Push     push.Push
 	Usage    []quota.Usage
 	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
+	Retried  bool // it is a retry that another request has made
 }
 
 // Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
 // be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
+	return s.submitAs(ctx, tenant, r, o, func(*booking.Draft) {})
+}
+
+// submitAs is a submit whose draft is completed before it is booked.
+func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o Options, complete func(*booking.Draft)) (Result, error) {
 	d, err := s.plan(ctx, tenant, r)
 	if err != nil {
 		res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 		s.observe(o, err)
 		return res, err
 	}
+	complete(&d)
 	planned := d.Push.SendAt
 	res, err := s.submit(ctx, tenant, r, d, o)
+	if errors.Is(err, errRetried) {
+		return res, err
+	}
 	s.observe(o, err)
 	s.noteRefusal(tenant, r, planned, o, err)
 	return res, err
@@ -56,26 +66,33 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	who := d.Recipient()
 
 	// Where the cache knows that there is no place, a look at Postgres refuses. It is asked about recipients that this
-	// process believes to be loaded; the second request for one loads it. A request that may be a repetition, or be moved,
-	// or that books nothing, is for the decider alone.
+	// process believes to be loaded; the second request for one loads it. After a refusal, the look comes first. A request
+	// that may be a repetition, or be moved, or that books nothing, is for the decider alone.
 	var (
 		answer quota.CacheAnswer
 		before times
+		key    = push.RecipientKey(tenant, who.ID)
 	)
 	if !o.ValidateOnly {
-		before = s.recent.note(push.RecipientKey(tenant, who.ID))
+		before = s.recent.note(key)
 	}
+	sure := !r.Defer && d.Retried == nil // what is in the way of a retry may be another retry
+	again := before == refused && sure && o.IdempotencyKey == ""
 	switch {
 	case before == once:
 		answer.Fill = true
-	case before == often && !r.Defer:
+	case before >= often && sure && !again:
 		answer = s.reserve(&d)
 		s.metrics.CacheAnswered(answer.State.String())
 	}
-	if answer.State == quota.Blocked && o.IdempotencyKey == "" {
+	if again || answer.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, &d); err != nil {
+			s.recent.judge(key, refused)
 			return Result{}, err
 		}
+	}
+	if before == refused {
+		s.recent.judge(key, often)
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
@@ -98,6 +115,9 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 		s.cfg.Shadows.count(&v.Push, v.Shadow)
 	}
 	if v.Outcome == booking.NoPlace {
+		if before != never {
+			s.recent.judge(key, refused)
+		}
 		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}
 	return s.result(ctx, &d, v)
@@ -186,6 +206,8 @@ func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decis
 		return Result{}, &push.GoneError{ID: v.Push.ID}
 	case booking.KeyReused:
 		return Result{}, push.ErrKeyReused
+	case booking.Retried:
+		return Result{}, errRetried
 	case booking.OptedOut:
 		return Result{}, &OptedOut{Recipient: d.Push.Recipient, OptOuts: v.OptOuts}
 	case booking.NoAddress:

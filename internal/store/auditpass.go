@@ -131,9 +131,6 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 // Over reports whether all was audited.
 func (p *AuditPass) Over() bool { return p.state.Walk.over() }
 
-// Result is what was found so far.
-func (p *AuditPass) Result() booking.AuditResult { return p.state.AuditResult }
-
 // Next audits a chunk, and writes down how far the pass is. It tells found, unless that is nil, of each violation. It
 // reports whether the worker still has the pass.
 func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {

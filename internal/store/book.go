@@ -58,7 +58,7 @@ func (s *Store) book(ctx context.Context, o order) ([]booking.Decision, error) {
 		}
 		return s.ownBookings.book(o)
 	}
-	if !s.crowds.knows(o.Drafts[0].Recipient()) {
+	if !s.crowds.knows(o.Drafts[0].Recipient()) && o.Drafts[0].Retried == nil { // a retry reads more
 		decisions, err := s.bookSingle(ctx, o, s.bookPlaces, s.bookGroups.Do)
 		if err != nil || decisions != nil {
 			return decisions, err
@@ -136,8 +136,11 @@ func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Dec
 		}
 		decisions = make([][]booking.Decision, len(orders))
 		for i, o := range orders {
-			if r.shareable(o.Drafts[0]) {
-				decisions[i] = decider.Book(o.Order)
+			if !r.shareable(o.Drafts[0]) {
+				continue
+			}
+			if made := decider.Book(o.Order); made[0].Outcome != booking.Unseen {
+				decisions[i] = made
 			}
 		}
 		if err := r.close(); err != nil {
@@ -157,7 +160,7 @@ func (s *Store) bookOwn(ctx context.Context, orders []order) ([][]booking.Decisi
 			decisions, err = s.bookOwnOnce(ctx, c, orders, earlier > 0)
 			return err
 		})
-		if !errors.Is(err, errCrowded) {
+		if !errors.Is(err, errReadMore) {
 			return decisions, err
 		}
 		for i := range orders {
@@ -166,8 +169,9 @@ func (s *Store) bookOwn(ctx context.Context, orders []order) ([][]booking.Decisi
 	}
 }
 
-// errCrowded: a recipient turned out to have many bookings. The transaction is to be run again, now that this is known.
-var errCrowded = errors.New("a recipient has many bookings")
+// errReadMore: a recipient turned out to have many bookings, or no free time for days. The transaction is to be run again, now that
+// this is known.
+var errReadMore = errors.New("more bookings of a recipient must be read")
 
 // bookOwnOnce is one run of the transaction. The locks are taken in one statement and the bookings read in a later one:
 // a single statement would read a snapshot from before its wait for the locks.
@@ -197,14 +201,26 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []order
 	for _, recipient := range r.crowded {
 		s.crowds.put(recipient, crowd{})
 	}
-	if len(r.crowded) > 0 {
-		return nil, errCrowded
+	if unseen := lookFurther(orders, decisions); unseen || len(r.crowded) > 0 {
+		return nil, errReadMore
 	}
 	if err := insert(ctx, c, decider.Granted, r.pushes, crowds); err != nil {
 		return nil, err
 	}
 	s.crowds.keep(crowds, r)
 	return decisions, nil
+}
+
+// lookFurther has drafts see all times that they may be moved to, if what they saw was not enough.
+func lookFurther(orders []order, decisions [][]booking.Decision) (unseen bool) {
+	for i, made := range decisions {
+		for n := range made {
+			if made[n].Outcome == booking.Unseen {
+				orders[i].Drafts[n].Far, unseen = true, true
+			}
+		}
+	}
+	return unseen
 }
 
 // insert stores the granted pushes and commits, in one exchange.

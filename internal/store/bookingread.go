@@ -75,6 +75,9 @@ func (s *Store) newBookingRead(orders []order, rerun bool, most int) *bookingRea
 			if rerun || o.mayExist {
 				r.ids = append(r.ids, d.Push.ID)
 			}
+			if d.Retried != nil {
+				r.ids = append(r.ids, d.Push.Retry.First)
+			}
 			r.addRequest(d.Push.IdempotencyID)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// campaign puts a campaign with an audience into the tables: starting, for so long from when the tests began.
-func (b *bundle) campaign(t testing.TB, in time.Duration, recipients ...string) push.Campaign {
+// campaign puts a campaign with an audience into the tables: starting, for an hour from when the tests began.
+func (b *bundle) campaign(t testing.TB, recipients ...string) push.Campaign {
 	t.Helper()
 	c := push.Campaign{
-		ID: uuid.New(), Tenant: b.tenant, Name: "sale", Channel: "log", SendAt: began.Add(in), OnConflict: "reject", Message: json.RawMessage(`{"title":"hello"}`),
+		ID: uuid.New(), Tenant: b.tenant, Name: "sale", Channel: "log", SendAt: began.Add(time.Hour), OnConflict: "reject", Message: json.RawMessage(`{"title":"hello"}`),
 		Status: push.CampaignStarting, Audience: uuid.New(), Size: int64(len(recipients)), StartedAt: began,
 	}
 	b.exec(t, `INSERT INTO campaigns (id, tenant_id, name, channel, send_at, message, status, audience_id, audience, started_at)

@@ -40,6 +40,8 @@ type CampaignChunk struct {
 
 	// Look is shown the bookings of each recipient right before the decision; nil: nobody looks.
 	Look func(who quota.Recipient, of booking.Standing, view quota.View)
+
+	far map[string]bool // recipients whose next free time is days away
 }
 
 // CampaignPlace is a place in the order of a campaign's recipients. The zero value is before all of a lane that begins with
@@ -104,7 +106,7 @@ func (s *Store) BookCampaignChunk(ctx context.Context, o CampaignChunk) (done Ca
 			done, err = s.campaignChunk(ctx, c, &o, true)
 			return err
 		})
-		if !errors.Is(err, errCrowded) {
+		if !errors.Is(err, errReadMore) {
 			return done, err
 		}
 	}
@@ -122,7 +124,7 @@ func (s *Store) TryCampaignChunk(ctx context.Context, o CampaignChunk) (done Cam
 				return err
 			})
 		})
-		if !errors.Is(err, errCrowded) {
+		if !errors.Is(err, errReadMore) {
 			return done, err
 		}
 	}
@@ -186,6 +188,7 @@ func planChunk(o *CampaignChunk, terms booking.Terms, people *peopleRead, lines 
 		}
 		// A campaign is sent behind what else is due.
 		draft.Push.Bulk = true
+		draft.Far = draft.Far || o.far[d.Line.Recipient]
 		d.Draft = draft
 		size += len(draft.Push.Message)
 	}
@@ -249,13 +252,26 @@ func (s *Store) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChu
 	for _, recipient := range r.crowded {
 		s.crowds.put(recipient, crowd{})
 	}
-	if len(r.crowded) > 0 {
-		return errCrowded
+	if unseen := o.lookFurther(done.Decided); unseen || len(r.crowded) > 0 {
+		return errReadMore
 	}
 	if done.Now = decider.Now(); !book {
 		return nil
 	}
 	return s.writeChunk(ctx, c, o, done, decider.Granted, r.pushes)
+}
+
+// lookFurther has drafts see all times that they may be moved to, if what they saw was not enough.
+func (o *CampaignChunk) lookFurther(decided []CampaignDecided) (unseen bool) {
+	for i := range decided {
+		if d := &decided[i]; d.Decision.Outcome == booking.Unseen {
+			if o.far == nil {
+				o.far = map[string]bool{}
+			}
+			o.far[d.Line.Recipient], unseen = true, true
+		}
+	}
+	return unseen
 }
 
 // decideOrder decides an order when it is the tenant's turn.

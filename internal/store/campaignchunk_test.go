@@ -23,7 +23,7 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	b := setup(t)
 	full := b.booked(t, "full", time.Hour)
 	b.say(t, booking.Description{Recipient: "out", OptOuts: booking.OptOuts{All: true}})
-	c := b.campaign(t, time.Hour, "anna", "full", "out", "bad one", "erased")
+	c := b.campaign(t, "anna", "full", "out", "bad one", "erased")
 	b.exec(t, `UPDATE campaign_recipients SET recipient = '' WHERE recipient = 'erased'`)
 	o := chunkOf(c, threeRules)
 	want := map[string]string{
@@ -69,7 +69,7 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 	b := setup(t)
 	const n = 1200
 	audience := people(n)
-	campaigns := []push.Campaign{b.campaign(t, time.Hour, audience...), b.campaign(t, time.Hour, audience...)}
+	campaigns := []push.Campaign{b.campaign(t, audience...), b.campaign(t, audience...)}
 	var all sync.WaitGroup
 	for _, c := range campaigns {
 		for range 2 {
@@ -100,7 +100,7 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 func TestBookCampaignChunk_Held(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := b.campaign(t, time.Hour, "anna")
+	c := b.campaign(t, "anna")
 	b.exec(t, `UPDATE campaigns SET status = 'pausing'`)
 	o := chunkOf(c, threeRules)
 	o.Shards = b.laneOf("anna")
@@ -115,7 +115,7 @@ func TestBookCampaignChunk_Held(t *testing.T) {
 func TestBookCampaignChunk_Slow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := b.campaign(t, time.Hour, people(20)...)
+	c := b.campaign(t, people(20)...)
 	o := chunkOf(c, nil)
 	plan := o.Plan
 	large := json.RawMessage(`{"title":"` + strings.Repeat("a", 1<<20) + `"}`)
@@ -138,7 +138,7 @@ func TestBookCampaignChunk_Slow(t *testing.T) {
 func TestBookCampaignChunk_Room(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := b.campaign(t, time.Hour, "anna")
+	c := b.campaign(t, "anna")
 	o := chunkOf(c, nil)
 	o.Shards = b.laneOf("anna")
 	o.After = store.BeforeShards(o.Shards)
@@ -164,7 +164,7 @@ func TestTryCampaignChunk_Look(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	before := b.booked(t, "anna", time.Hour)
-	c := b.campaign(t, time.Hour, "anna")
+	c := b.campaign(t, "anna")
 	o := chunkOf(c, threeRules)
 	o.Shards = b.laneOf("anna")
 	o.After = store.BeforeShards(o.Shards)

@@ -12,7 +12,7 @@ func (s *Store) fillEnds(ctx context.Context, c batcher, p *push.Campaign) error
 	if p.Progress.Scheduled == 0 || p.Status.Over() {
 		return nil
 	}
-	n, err := campaignTallies(ctx, c, p.Tenant, p.ID)
+	n, err := campaignStat(ctx, c, p.Tenant, p.ID)
 	if err == nil {
 		is := &p.Progress
 		is.Scheduled -= n.Sent + n.Failed + n.Expired + n.Canceled

@@ -21,7 +21,7 @@ func TestCampaignsOf(t *testing.T) {
 	if now, started, err := b.CampaignClock(t.Context(), b.tenant); err != nil || started || time.Since(now).Abs() > time.Minute {
 		t.Errorf("%s, %v, %v", now, started, err)
 	}
-	one, two := b.campaign(t, time.Hour, "anna"), b.campaign(t, time.Hour, "anna")
+	one, two := b.campaign(t, "anna"), b.campaign(t, "anna")
 	if _, started, err := b.CampaignClock(t.Context(), b.tenant); err != nil || !started {
 		t.Errorf("%v, %v", started, err)
 	}

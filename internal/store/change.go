@@ -51,7 +51,7 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 }
 
 // Reschedule moves the push of the order's only draft to the draft's send time, if [booking.Decider.Move] grants it. If
-// not, the push keeps its time. A push that does not wait any more comes with [push.ErrNotReschedulable].
+// not, or if the order only asks, the push keeps its time. A push that does not wait any more comes with [push.ErrNotReschedulable].
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -72,7 +72,7 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 
 // movedColumns are those of pushes that a move leaves as they are, in front of the others.
 const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, ttl_ms, status, freed, attempts, attempted_at,
-	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id`
+	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, retry_of, retry_first, retry_latest, retry_doubt`
 
 // moveSQL moves a push within its table. carrySQL moves it to the one that holds the new send time.
 var (

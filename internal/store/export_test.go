@@ -3,7 +3,10 @@ package store
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -25,3 +28,18 @@ func (s *Store) EraseSlowly(ctx context.Context, who quota.Recipient, between fu
 func (p *AuditPass) CutAt(keys []int64) {
 	p.cuts, p.state.Walk.Step = keys, mostStep
 }
+
+// Result is what was found so far.
+func (p *AuditPass) Result() booking.AuditResult { return p.state.AuditResult }
+
+// CampaignStat returns the numbers of a campaign of all time.
+func (s *Store) CampaignStat(ctx context.Context, tenant, campaign uuid.UUID) (n push.Stat, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		n, err = campaignStat(ctx, c, tenant, campaign)
+		return err
+	})
+	return n, err
+}
+
+// LateBucket is the bucket of an interval, in SQL.
+var LateBucket = lateBucket

@@ -49,7 +49,7 @@ var finishSQL = tellsCounted(`
 			last_error = `+unlessErased(`o.reason`, `p.recipient`)+`, possibly_delivered = p.possibly_delivered OR o.outcome = 'unknown', updated_at = statement_timestamp()
 		FROM (SELECT * FROM over UNION ALL SELECT * FROM waits) o
 		WHERE {p.shard} = ANY ($13::smallint[]) AND p.id = o.push_id
-		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.campaign_id, p.send_at, o.*{whole}
+		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.campaign_id, p.retry_of, p.send_at, o.*{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
 		INSERT INTO sends (shard, push_id, attempt, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
 			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at)
@@ -60,8 +60,8 @@ var finishSQL = tellsCounted(`
 		FROM ended
 	){told}
 	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+deferred+` ELSE 'push.' || status END`,
-	"", tallied(`(
-		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, campaign_id AS of_campaign, send_at AS of_send_at,
+	"", countEnded(`(
+		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, `+countedCampaign+` AS of_campaign, send_at AS of_send_at,
 			status AS of_status, statement_timestamp() AS of_end, started_at, lease_until, handed_us, outcome, reaped FROM ended
 	) e`, `CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', of_end) WHEN reaped THEN lease_until ELSE of_end END`))
 

@@ -14,10 +14,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// foldLock names the lock of the only worker that adds tallies to the numbers.
+// foldLock names the lock of the only worker that adds stat deltas to the numbers.
 const foldLock = 0x666f6c64
 
-// foldPortion is how many tallies one transaction adds.
+// foldPortion is how many stat deltas one transaction adds.
 const foldPortion = 5000
 
 // The steps of numbers, and the one thing that they are of which no question names.
@@ -51,9 +51,9 @@ func (k aheadKey) compare(other aheadKey) int {
 		cmp.Compare(k.category, other.category), slices.Compare(k.campaign[:], other.campaign[:]))
 }
 
-// FoldTallies adds some of the tallies to the numbers and removes them, in one transaction; none if another worker is at that. It
-// reports whether there may be more.
-func (s *Store) FoldTallies(ctx context.Context) (more bool, err error) {
+// FoldStatDeltas adds some of the stat deltas to the numbers and removes them, in one transaction; none if another worker is at
+// that. It reports whether there may be more.
+func (s *Store) FoldStatDeltas(ctx context.Context) (more bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var ours bool
@@ -72,14 +72,14 @@ func (s *Store) FoldTallies(ctx context.Context) (more bool, err error) {
 	return more && err == nil, err
 }
 
-// fold is a portion of tallies.
+// fold is a portion of stat deltas.
 type fold struct {
 	stats map[statKey]*push.Stat
 	ahead map[aheadKey]int64
 }
 
-// tallyRow is a row of tallies as it is read.
-type tallyRow struct {
+// deltaRow is a row of stat_deltas as it is read.
+type deltaRow struct {
 	tenant                        uuid.UUID
 	what, channel, category, rule string
 	hour                          time.Time
@@ -89,17 +89,17 @@ type tallyRow struct {
 	late                          []int16
 }
 
-const tallyColumns = `tenant_id, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred, late`
+const deltaColumns = `tenant_id, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred, late`
 
-func (t *tallyRow) fields() []any {
-	return []any{(*[16]byte)(&t.tenant), &t.what, &t.hour, &t.sendHour, &t.channel, &t.category, &t.campaign, &t.rule, &t.n, &t.deferred, &t.late}
+func (d *deltaRow) fields() []any {
+	return []any{(*[16]byte)(&d.tenant), &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.campaign, &d.rule, &d.n, &d.deferred, &d.late}
 }
 
-// take removes tallies, and counts them.
+// take removes stat deltas, and counts them.
 func (f *fold) take(ctx context.Context, tx pgx.Tx) (n int, err error) {
 	rows, _ := tx.Query(ctx, `
-		DELETE FROM tallies WHERE ctid = ANY (ARRAY(SELECT ctid FROM tallies LIMIT $1)) RETURNING `+tallyColumns, foldPortion)
-	var row tallyRow
+		DELETE FROM stat_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM stat_deltas LIMIT $1)) RETURNING `+deltaColumns, foldPortion)
+	var row deltaRow
 	_, err = pgx.ForEachRow(rows, row.fields(), func() error {
 		n++
 		f.add(&row)
@@ -108,76 +108,76 @@ func (f *fold) take(ctx context.Context, tx pgx.Tx) (n int, err error) {
 	return n, err
 }
 
-// add counts a tally in every number that it is part of.
-func (f *fold) add(t *tallyRow) {
-	if sendHour := time.Time(t.sendHour); !sendHour.IsZero() {
-		n := t.n
-		if t.what != tallyAccepted && t.what != tallyMoved {
+// add counts a stat delta in every number that it is part of.
+func (f *fold) add(d *deltaRow) {
+	if sendHour := time.Time(d.sendHour); !sendHour.IsZero() {
+		n := d.n
+		if d.what != deltaAccepted && d.what != deltaMoved {
 			n = -n
 		}
-		f.ahead[aheadKey{t.tenant, sendHour.Unix(), t.channel, t.category, uuid.UUID(t.campaign)}] += n
+		f.ahead[aheadKey{d.tenant, sendHour.Unix(), d.channel, d.category, uuid.UUID(d.campaign)}] += n
 	}
-	if t.what == tallyMoved {
+	if d.what == deltaMoved {
 		return
 	}
-	hour := t.hour.Unix()
-	for _, of := range t.groups() {
+	hour := d.hour.Unix()
+	for _, of := range d.groups() {
 		for _, step := range []struct {
 			name string
 			at   int64
-		}{{stepHour, hour}, {stepDay, t.hour.Truncate(24 * time.Hour).Unix()}} {
-			f.count(statKey{t.tenant, step.name, of.of, step.at, of.key}, t)
+		}{{stepHour, hour}, {stepDay, d.hour.Truncate(24 * time.Hour).Unix()}} {
+			f.count(statKey{d.tenant, step.name, of.of, step.at, of.key}, d)
 		}
 	}
-	if uuid.UUID(t.campaign) != uuid.Nil && t.what != tallyRule {
-		f.count(statKey{t.tenant, stepEver, string(push.ByCampaign), 0, uuid.UUID(t.campaign).String()}, t)
+	if uuid.UUID(d.campaign) != uuid.Nil && d.what != deltaRule {
+		f.count(statKey{d.tenant, stepEver, string(push.ByCampaign), 0, uuid.UUID(d.campaign).String()}, d)
 	}
 }
 
-func (f *fold) count(k statKey, t *tallyRow) {
+func (f *fold) count(k statKey, d *deltaRow) {
 	if f.stats[k] == nil {
 		f.stats[k] = &push.Stat{Late: push.Lateness{}}
 	}
-	t.addTo(f.stats[k])
+	d.addTo(f.stats[k])
 }
 
-// statGroup is a group that a tally is in.
+// statGroup is a group that a stat delta is in.
 type statGroup struct{ of, key string }
 
-// groups lists what the tally is counted under.
-func (t *tallyRow) groups() []statGroup {
-	if t.what == tallyRule {
-		return []statGroup{{string(push.ByRule), t.rule}}
+// groups lists what the stat delta is counted under.
+func (d *deltaRow) groups() []statGroup {
+	if d.what == deltaRule {
+		return []statGroup{{string(push.ByRule), d.rule}}
 	}
-	return []statGroup{{ofTotal, ""}, {string(push.ByChannel), t.channel}, {string(push.ByCategory), t.category}, {string(push.ByCampaign), t.campaignKey()}}
+	return []statGroup{{ofTotal, ""}, {string(push.ByChannel), d.channel}, {string(push.ByCategory), d.category}, {string(push.ByCampaign), d.campaignKey()}}
 }
 
-func (t *tallyRow) campaignKey() string {
-	if id := uuid.UUID(t.campaign); id != uuid.Nil {
+func (d *deltaRow) campaignKey() string {
+	if id := uuid.UUID(d.campaign); id != uuid.Nil {
 		return id.String()
 	}
 	return ""
 }
 
-// addTo counts the tally.
-func (t *tallyRow) addTo(s *push.Stat) {
-	switch t.what {
-	case tallyAccepted:
-		s.Accepted += t.n
-		s.Deferred += t.deferred
-	case tallyRefused, tallyRule:
-		s.Refused += t.n
+// addTo counts the stat delta.
+func (d *deltaRow) addTo(s *push.Stat) {
+	switch d.what {
+	case deltaAccepted:
+		s.Accepted += d.n
+		s.Deferred += d.deferred
+	case deltaRefused, deltaRule:
+		s.Refused += d.n
 	case string(push.Sent):
-		s.Sent += t.n
-		for _, bucket := range t.late {
+		s.Sent += d.n
+		for _, bucket := range d.late {
 			s.Late[bucket]++
 		}
 	case string(push.Failed):
-		s.Failed += t.n
+		s.Failed += d.n
 	case string(push.Expired):
-		s.Expired += t.n
+		s.Expired += d.n
 	case string(push.Canceled):
-		s.Canceled += t.n
+		s.Canceled += d.n
 	}
 }
 

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -8,31 +11,48 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// insertSQL stores pushes of one table, and that they wait.
-var insertSQL = tells(`
+// insertSQL stores pushes of one table, and that they wait. insertRetriesSQL does so where there are retries among them. A campaign whose
+// push is retried has nothing to do with when the retry is sent.
+var (
+	insertSQL = insertsSQL(strings.NewReplacer("{retry}", "", "{retries}", "", "{campaign}", "campaign_id"))
+
+	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $20::uuid[], $21::uuid[], $22::bool[]",
+		"{campaign}", "CASE WHEN retry_of IS NULL THEN campaign_id END"))
+)
+
+func insertsSQL(of *strings.Replacer) telling {
+	return tells(of.Replace(insertText), `booked`, scheduled)
+}
+
+const insertText = `
 	WITH waiting AS (
 		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id)
-		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, bulk, bulk::int, recipient_key & 255, campaign_id
-		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::bool[], $19::uuid[])
-			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk, campaign_id)
+		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, bulk, bulk::int, recipient_key & 255, {campaign}
+		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::bool[], $19::uuid[]{retries})
+			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk, campaign_id{retry})
 	), booked AS (
 		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, campaign_id)
+			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, campaign_id{retry})
 		SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json,
-			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, campaign_id
+			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, campaign_id{retry}
 		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[])
+			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[]{retries})
 			AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id)
+				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id{retry})
 		RETURNING p.id{whole}
 	){told}
-	SELECT`, `booked`, scheduled)
+	SELECT`
 
 // queueInsert stores the granted pushes.
 func queueInsert(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 	for table, order := range byTable(granted, func(g booking.Grant) string { return pushes.at(g.Push.SendAt) }) {
+		if slices.ContainsFunc(order, func(i int) bool { return granted[i].First != nil }) {
+			b.Queue(insertRetriesSQL.sql(table), append(insertArgs(granted, order), retryArgs(granted, order)...)...)
+			continue
+		}
 		b.Queue(insertSQL.sql(table), insertArgs(granted, order)...)
 	}
+	queueRetried(b, granted, pushes)
 	queueAccepted(b, granted)
 }
 
@@ -66,6 +86,30 @@ func insertArgs(granted []booking.Grant, order []int) []any {
 		of(func(p *push.Push) any { return (*textValue)(&p.RequestID) }),
 		of(func(p *push.Push) any { return (*timeValue)(&p.CreatedAt) }),
 		of(func(p *push.Push) any { return orNone(&p.Campaign) }),
+	}
+}
+
+// retryArgs are what retries have more.
+func retryArgs(granted []booking.Grant, order []int) []any {
+	of := func(value func(p *push.Push) any) column {
+		return column{len(order), func(i int) any { return value(&granted[order[i]].Push) }}
+	}
+	return []any{
+		of(func(p *push.Push) any { return orNone(&p.Retry.Of) }),
+		of(func(p *push.Push) any { return orNone(&p.Retry.First) }),
+		of(func(p *push.Push) any { return p.Retry.Doubt }),
+	}
+}
+
+// queueRetried notes the latest retries at the first pushes of all that they retry. Those have ended, and so keep their tables.
+func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes parts) {
+	for i := range granted {
+		p, first := &granted[i].Push, granted[i].First
+		if first == nil {
+			continue
+		}
+		b.Queue(in(`UPDATE {pushes} p SET retry_latest = $2 WHERE {p.shard} = ANY ($3::smallint[]) AND p.id = $1`, "{pushes}", pushes.at(first.SendAt)),
+			[16]byte(first.ID), [16]byte(p.ID), shardsOf(push.RecipientKey(p.Tenant, p.Recipient)))
 	}
 }
 

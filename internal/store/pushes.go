@@ -16,7 +16,7 @@ import (
 const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata,
 	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END,
 	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
-	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id`
+	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
 
 // itsLive joins a push with its row in live. There is none if the push has ended.
 // Its shard equals an expression.
@@ -41,7 +41,7 @@ func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 		(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata),
 		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
 		&p.PossiblyDelivered, (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
-		(*zeronull.UUID)(&p.Campaign),
+		(*zeronull.UUID)(&p.Campaign), (*zeronull.UUID)(&p.Retry.Of), &p.Retry.Doubt,
 	}, more...)...)
 	p.TTL = time.Duration(ttl) * time.Millisecond
 	return p, err
@@ -61,7 +61,7 @@ type batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// byIDSQL reads pushes, and when the first attempt of each began. byHintSQL reads those in the shards of recipients that
+// byIDSQL reads pushes, when the first attempt of each began, and what else there is of retries. byHintSQL reads those in the shards of recipients that
 // their ids name.
 var (
 	byIDSQL   = byIDsSQL("{p.shard}") + `p.id = ANY ($1::uuid[])`
@@ -69,7 +69,7 @@ var (
 )
 
 func byIDsSQL(shard string) string {
-	return `SELECT ` + pushColumns + `, coalesce(p.attempted_at, p.created_at) FROM {pushes} p ` + itsLive(shard) + ` WHERE `
+	return `SELECT ` + pushColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest FROM {pushes} p ` + itsLive(shard) + ` WHERE `
 }
 
 // attempted is a push with the time at which its first attempt began, or the time before that at which it was made.
@@ -141,7 +141,9 @@ func collectPushes(ctx context.Context, c batcher, b *pgx.Batch) (pushes []attem
 	for range b.Len() {
 		rows, _ := res.Query()
 		pushes, err = pgx.AppendRows(pushes, rows, func(row pgx.CollectableRow) (p attempted, err error) {
-			p.Push, err = scanPush(row, &p.since)
+			var first, latest zeronull.UUID
+			p.Push, err = scanPush(row, &p.since, &first, &latest)
+			p.Retry.First, p.Retry.Latest = uuid.UUID(first), uuid.UUID(latest)
 			return p, err
 		})
 		if err != nil {

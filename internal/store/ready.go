@@ -35,7 +35,7 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "tallies", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads",
+var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "stat_deltas", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads",
 	"channel_views", "audits", "audit_findings"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
@@ -49,7 +49,7 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 		SELECT current_setting('transaction_read_only')::bool, coalesce(bool_and(
 			has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'UPDATE')), false)
 			AND has_table_privilege('live', 'DELETE') AND has_table_privilege('pushes', 'DELETE')
-			AND has_table_privilege('tallies', 'DELETE') AND has_table_privilege('stats', 'DELETE') AND has_table_privilege('ahead', 'DELETE')
+			AND has_table_privilege('stat_deltas', 'DELETE') AND has_table_privilege('stats', 'DELETE') AND has_table_privilege('ahead', 'DELETE')
 			AND has_table_privilege('api_keys', 'DELETE') AND has_table_privilege('channel_views', 'DELETE')
 			AND has_table_privilege('audits', 'DELETE') AND has_table_privilege('audit_findings', 'DELETE')
 		FROM unnest($1::text[]) AS t`, written).Scan(&reads, &may)

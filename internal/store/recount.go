@@ -13,10 +13,10 @@ import (
 const recountTime = 10 * time.Minute
 
 // Recount counts what waits of the tenant that was counted longest ago, if that is longer ago than every, and corrects what is counted
-// as booked ahead. Pushes of before the tallies, and those that a program of the release before has booked or ended, come right by
-// that. It reports whether it has counted one.
+// as booked ahead. Pushes of before there were stat deltas, and those that a program of the release before has booked or ended, come
+// right by that. It reports whether it has counted one.
 //
-// All that is in the snapshot, less the tallies that it sees, is what the table has to say: no tally is added to it meanwhile, and
+// All that is in the snapshot, less the stat deltas that it sees, is what the table has to say: none is added to it meanwhile, and
 // those that the snapshot does not see are added later.
 func (s *Store) Recount(ctx context.Context, every time.Duration) (counted bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recountTime)
@@ -50,12 +50,12 @@ func recount(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) error {
 	_, err := tx.Exec(ctx, `
 		WITH right_now AS MATERIALIZED (
 			SELECT hour, channel, category, campaign_id, sum(n)::bigint AS n FROM (
-				SELECT `+hourOf(`send_at`)+` AS hour, channel, category, coalesce(campaign_id, `+none+`) AS campaign_id, count(*) AS n FROM pushes
+				SELECT `+hourOf(`send_at`)+` AS hour, channel, category, coalesce(`+countedCampaign+`, `+none+`) AS campaign_id, count(*) AS n FROM pushes
 				WHERE tenant_id = $1 AND send_at >= now() - $2::interval AND status IN ('scheduled', 'sending')
 				GROUP BY 1, 2, 3, 4
 				UNION ALL
 				SELECT send_hour, channel, category, coalesce(campaign_id, `+none+`), CASE WHEN what IN ('accepted', 'moved') THEN -n ELSE n END
-				FROM tallies WHERE tenant_id = $1 AND send_hour IS NOT NULL
+				FROM stat_deltas WHERE tenant_id = $1 AND send_hour IS NOT NULL
 				UNION ALL
 				SELECT hour, channel, category, campaign_id, 0 FROM ahead WHERE tenant_id = $1
 			) all_of_it GROUP BY 1, 2, 3, 4

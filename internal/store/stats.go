@@ -22,14 +22,14 @@ const statsSQL = `
 	JOIN stats s ON s.tenant_id = $1 AND s.step = r.step AND s.of = $2 AND s.at >= r.since AND s.at < r.until
 	LIMIT $8)
 	UNION ALL
-	(SELECT what, hour, {key}, n, deferred, 0, 0, 0, 0, 0, NULL, late FROM tallies
+	(SELECT what, hour, {key}, n, deferred, 0, 0, 0, 0, 0, NULL, late FROM stat_deltas
 	WHERE tenant_id = $1 AND hour >= $6 AND hour < $7 AND what <> 'moved' AND (what = 'rule') = ($2 = 'rule')
 	LIMIT $8)
 	UNION ALL
 	SELECT 'now', statement_timestamp(), '', 0, 0, 0, 0, 0, 0, 0, NULL, NULL`
 
-// talliedKeys is the key of a tally, by what numbers are of.
-var talliedKeys = map[string]string{
+// deltaKeys is the key of a stat delta, by what numbers are of.
+var deltaKeys = map[string]string{
 	ofTotal: `''`, string(push.ByChannel): `channel`, string(push.ByCategory): `category`, string(push.ByCampaign): `coalesce(campaign_id::text, '')`, string(push.ByRule): `rule`,
 }
 
@@ -44,7 +44,7 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) 
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		stats = push.Stats{}
 		groups := map[statKey]*push.Stat{}
-		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", talliedKeys[of], 1), [16]byte(tenant), of, steps, since, until, q.From, q.Until, statRows)
+		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", deltaKeys[of], 1), [16]byte(tenant), of, steps, since, until, q.From, q.Until, statRows)
 		var (
 			what, key string
 			at        time.Time
@@ -72,7 +72,7 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) 
 				groups[k] = g
 			}
 			if what != "" {
-				(&tallyRow{what: what, n: of.Accepted, deferred: of.Deferred, late: buckets}).addTo(g)
+				(&deltaRow{what: what, n: of.Accepted, deferred: of.Deferred, late: buckets}).addTo(g)
 				return nil
 			}
 			addStat(g, &of)

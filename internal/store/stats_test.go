@@ -139,7 +139,7 @@ func testStats(t *testing.T, recounts bool) {
 	}
 	beside.Go(func() {
 		for ctx.Err() == nil {
-			if _, err := m.st.FoldTallies(m.ctx()); err != nil {
+			if _, err := m.st.FoldStatDeltas(m.ctx()); err != nil {
 				t.Error(err)
 			}
 			_, _ = m.st.Expire(m.ctx(), push.Lanes(1), 3)
@@ -172,12 +172,12 @@ func testStats(t *testing.T, recounts bool) {
 	m.compare(t, "counted anew")
 	for more := true; more; {
 		var err error
-		if more, err = m.FoldTallies(t.Context()); err != nil {
+		if more, err = m.FoldStatDeltas(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := ask[int](t, m.db, `SELECT count(*) FROM tallies`); n != 0 {
-		t.Errorf("%d tallies are left", n)
+	if n := ask[int](t, m.db, `SELECT count(*) FROM stat_deltas`); n != 0 {
+		t.Errorf("%d stat deltas are left", n)
 	}
 	m.compare(t, "all added up")
 	if n := ask[int](t, m.db, `SELECT count(DISTINCT status) FROM pushes`); n != 5 {
@@ -214,7 +214,7 @@ func (m *statsModel) compare(t *testing.T, when string) {
 		}
 	}
 	for _, campaign := range m.campaigns[1:] {
-		got, err := m.CampaignTallies(t.Context(), m.tenant, campaign)
+		got, err := m.CampaignStat(t.Context(), m.tenant, campaign)
 		want := ask[string](t, m.db, `SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE status = 'sent'), count(*) FILTER (WHERE status = 'failed'),
 			count(*) FILTER (WHERE status = 'expired'), count(*) FILTER (WHERE status = 'canceled')) FROM pushes WHERE campaign_id = $1`, campaign)
 		if text := fmt.Sprint(got.Accepted, got.Sent, got.Failed, got.Expired, got.Canceled); err != nil || text != want {
@@ -304,6 +304,17 @@ func (m *statsModel) late(t *testing.T, groups []push.Stat) {
 		want := times[int(math.Ceil(q*float64(len(times))))-1]
 		if got := all.Quantile(q); math.Abs(got-want) > 0.02*want {
 			t.Errorf("the %g of %d is %g late, want %g", q, len(times), got, want)
+		}
+	}
+}
+
+// TestStats_LateBucket: what is on time, or before its time, is in the first bucket, and the last ones are far away.
+func TestStats_LateBucket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for late, want := range map[time.Duration]int16{-time.Hour: 0, 0: 0, time.Millisecond: 0, time.Millisecond + time.Microsecond: 1, 400 * 24 * time.Hour: 619} {
+		if got := ask[int16](t, b.db, `SELECT `+store.LateBucket(`$1::interval`), late); got != want {
+			t.Errorf("%s is in bucket %d, want %d", late, got, want)
 		}
 	}
 }

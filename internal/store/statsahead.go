@@ -13,9 +13,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// campaignTallies returns the numbers of a campaign of all time, at the moment of the statement: how many of its pushes were sent, have
+// campaignStat returns the numbers of a campaign of all time, at the moment of the statement: how many of its pushes were sent, have
 // failed, have expired and were canceled.
-func campaignTallies(ctx context.Context, c batcher, tenant, campaign uuid.UUID) (s push.Stat, err error) {
+func campaignStat(ctx context.Context, c batcher, tenant, campaign uuid.UUID) (s push.Stat, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`
 		SELECT sum(accepted)::bigint, sum(deferred)::bigint, sum(refused)::bigint, sum(sent)::bigint, sum(failed)::bigint, sum(expired)::bigint, sum(canceled)::bigint FROM (
@@ -24,7 +24,7 @@ func campaignTallies(ctx context.Context, c batcher, tenant, campaign uuid.UUID)
 			UNION ALL
 			SELECT sum(n) FILTER (WHERE what = 'accepted'), sum(deferred), sum(n) FILTER (WHERE what = 'refused'), sum(n) FILTER (WHERE what = 'sent'),
 				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled')
-			FROM tallies WHERE tenant_id = $1 AND campaign_id = $2
+			FROM stat_deltas WHERE tenant_id = $1 AND campaign_id = $2
 		) all_time`, [16]byte(tenant), [16]byte(campaign)).QueryRow(func(row pgx.Row) error {
 		return row.Scan((*zeronull.Int8)(&s.Accepted), (*zeronull.Int8)(&s.Deferred), (*zeronull.Int8)(&s.Refused), (*zeronull.Int8)(&s.Sent),
 			(*zeronull.Int8)(&s.Failed), (*zeronull.Int8)(&s.Expired), (*zeronull.Int8)(&s.Canceled))
@@ -32,16 +32,7 @@ func campaignTallies(ctx context.Context, c batcher, tenant, campaign uuid.UUID)
 	return s, c.SendBatch(ctx, b).Close()
 }
 
-// CampaignTallies is what a tenant's campaign has come to: of its pushes that were accepted, how many have ended, and how.
-func (s *Store) CampaignTallies(ctx context.Context, tenant, campaign uuid.UUID) (n push.Stat, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		n, err = campaignTallies(ctx, c, tenant, campaign)
-		return err
-	})
-	return n, err
-}
-
-// aheadKeys are the keys of parts, as the tables ahead and tallies have them.
+// aheadKeys are the keys of parts, as the tables ahead and stat_deltas have them.
 var aheadKeys = map[push.StatsBy][2]string{
 	"":              {`''`, `''`},
 	push.ByChannel:  {`channel`, `channel`},
@@ -56,7 +47,7 @@ const aheadCountsSQL = `
 			SELECT date_bin($4::interval, hour, '2000-01-01Z') AS at, key, sum(n)::bigint AS n FROM (
 				SELECT hour, %s AS key, n FROM ahead WHERE %s
 				UNION ALL
-				SELECT send_hour, %s, CASE WHEN what IN ('accepted', 'moved') THEN n ELSE -n END FROM tallies WHERE %s
+				SELECT send_hour, %s, CASE WHEN what IN ('accepted', 'moved') THEN n ELSE -n END FROM stat_deltas WHERE %s
 			) a GROUP BY 1, 2
 		) parts
 	) p WHERE place <= $5 AND total > 0 AND n > 0 ORDER BY at, place`
@@ -83,9 +74,9 @@ func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQ
 		fit("campaign_id", [16]byte(q.Campaign))
 	}
 	where := strings.Join(conditions, ` AND `)
-	tallied := strings.NewReplacer(`hour >=`, `send_hour >=`, `hour <`, `send_hour <`).Replace(where)
+	deltas := strings.NewReplacer(`hour >=`, `send_hour >=`, `hour <`, `send_hour <`).Replace(where)
 	keys := aheadKeys[q.Split]
-	sql := fmt.Sprintf(aheadCountsSQL, keys[0], where, keys[1], tallied)
+	sql := fmt.Sprintf(aheadCountsSQL, keys[0], where, keys[1], deltas)
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, sql, args...)
 		counts, err = collectAhead(rows, q.Split != "")

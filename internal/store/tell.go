@@ -17,10 +17,10 @@ func tells(sql, source, event string) telling {
 	if event == scheduled || event == deferred { // nothing ends
 		return tellsCounted(sql, source, event, "", "")
 	}
-	return tellsCounted(sql, source, event, talliedColumns, tallied(source, `of_end`))
+	return tellsCounted(sql, source, event, endedColumns, countEnded(source, `of_end`))
 }
 
-// tellsCounted is tells for a statement that returns other columns for the tally, and counts by an expression of its own.
+// tellsCounted is tells for a statement that returns other columns to be counted, and counts by an expression of its own.
 func tellsCounted(sql, source, event, columns, counted string) telling {
 	told := `, told AS (
 		INSERT INTO webhook_deliveries (webhook_id, tenant_id, push_id, event, payload)

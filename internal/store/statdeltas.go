@@ -14,23 +14,27 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Every transaction that books, moves or ends pushes writes down how many, in rows of tallies, which no other transaction waits for.
+// Every transaction that books, moves or ends pushes writes down how many, in rows of stat_deltas, which no other transaction waits for.
 // What ends is counted by the statement that ends it (see [tells]); what is booked or moved is counted here.
 
-// talliedColumns are what a statement that ends pushes p returns for the tally.
-const talliedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category, p.campaign_id AS of_campaign,
-	p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
+// endedColumns are what a statement that ends pushes p returns to be counted.
+const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category,
+	` + countedCampaign + ` AS of_campaign, p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
 
-// lateBucket is [push.LatenessBucket] of an interval.
+// countedCampaign is the campaign for which a push counts. A retry counts for none: what has become of its recipient in the campaign is
+// what became of the first push.
+const countedCampaign = `CASE WHEN retry_of IS NULL THEN campaign_id END`
+
+// lateBucket is the bucket of an interval in a [push.Lateness]: the first whose upper bound is not less.
 func lateBucket(interval string) string {
 	ms := `1000 * date_part('epoch', ` + interval + `)`
 	return `CASE WHEN ` + ms + ` <= 1 THEN 0 ELSE ceil(ln(` + ms + `) / ln(` + strconv.FormatFloat(push.LatenessGrowth, 'g', -1, 64) + `::float8))::smallint END`
 }
 
-// tallied counts the pushes of a common table expression that have ended. handed is when the provider had those that were sent.
-func tallied(source, handed string) string {
-	return `, tallied AS (
-		INSERT INTO tallies (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, n, late)
+// countEnded counts the pushes of a common table expression that have ended. handed is when the provider had those that were sent.
+func countEnded(source, handed string) string {
+	return `, counted AS (
+		INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, n, late)
 		SELECT of_tenant, min(of_key & 255), of_status, ` + hourOf(`of_end`) + `, ` + hourOf(`of_send_at`) + `, of_channel, of_category, of_campaign, count(*),
 			array_agg(` + lateBucket(`(`+handed+`) - of_send_at`) + `) FILTER (WHERE of_status = 'sent')
 		FROM ` + source + ` WHERE of_status <> 'scheduled'
@@ -38,16 +42,16 @@ func tallied(source, handed string) string {
 	)`
 }
 
-// What a tally counts, beside the states of pushes that have ended.
+// What a stat delta counts, beside the states of pushes that have ended.
 const (
-	tallyAccepted = "accepted"
-	tallyMoved    = "moved"
-	tallyRefused  = "refused"
-	tallyRule     = "rule"
+	deltaAccepted = "accepted"
+	deltaMoved    = "moved"
+	deltaRefused  = "refused"
+	deltaRule     = "rule"
 )
 
-// tally is of which pushes a row of tallies is.
-type tally struct {
+// statDelta is of which pushes a row of stat_deltas is.
+type statDelta struct {
 	tenant            uuid.UUID
 	shard             int16 // of one of them
 	what              string
@@ -57,22 +61,22 @@ type tally struct {
 	rule              string
 }
 
-// tallyCount is how many pushes there are of a tally.
-type tallyCount struct{ n, deferred int32 }
+// deltaCount is how many pushes there are of a stat delta.
+type deltaCount struct{ n, deferred int32 }
 
-// tallySQL adds tallies.
-const tallySQL = `
-	INSERT INTO tallies (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred)
+// deltaSQL adds stat deltas.
+const deltaSQL = `
+	INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred)
 	SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::text[], $10::int[], $11::int[])`
 
-// queueTallies adds tallies.
-func queueTallies(b *pgx.Batch, all map[tally]tallyCount) {
+// queueDeltas adds stat deltas.
+func queueDeltas(b *pgx.Batch, all map[statDelta]deltaCount) {
 	if len(all) > 0 {
-		b.Queue(tallySQL, tallyArgs(all)...)
+		b.Queue(deltaSQL, deltaArgs(all)...)
 	}
 }
 
-func tallyArgs(all map[tally]tallyCount) []any {
+func deltaArgs(all map[statDelta]deltaCount) []any {
 	n := len(all)
 	var (
 		tenants                            = make([][16]byte, 0, n)
@@ -102,21 +106,25 @@ func unixHour(at time.Time) int64 {
 	return s - ((s%3600)+3600)%3600
 }
 
-// tallyOf is the tally of a push.
-func tallyOf(p *push.Push, what string, hour, sendAt time.Time) tally {
-	return tally{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category, campaign: p.Campaign}
+// deltaOf is the delta that counts a push.
+func deltaOf(p *push.Push, what string, hour, sendAt time.Time) statDelta {
+	of := statDelta{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category}
+	if p.Retry.Of == uuid.Nil {
+		of.campaign = p.Campaign
+	}
+	return of
 }
 
 // queueAccepted counts pushes that are booked.
 func queueAccepted(b *pgx.Batch, granted []booking.Grant) {
-	all := make(map[tally]tallyCount, 4)
+	all := make(map[statDelta]deltaCount, 4)
 	shard := int16(0)
 	for i := range granted {
 		p := &granted[i].Push
 		if i == 0 {
 			shard = int16(push.Shard(push.RecipientKey(p.Tenant, p.Recipient)))
 		}
-		of := tallyOf(p, tallyAccepted, p.CreatedAt, p.SendAt)
+		of := deltaOf(p, deltaAccepted, p.CreatedAt, p.SendAt)
 		of.shard = shard
 		c := all[of]
 		if c.n++; p.SendAt.After(p.RequestedSendAt) {
@@ -124,7 +132,7 @@ func queueAccepted(b *pgx.Batch, granted []booking.Grant) {
 		}
 		all[of] = c
 	}
-	queueTallies(b, all)
+	queueDeltas(b, all)
 }
 
 // queueMoved counts a push that moves from one time to another.
@@ -133,25 +141,25 @@ func queueMoved(b *pgx.Batch, p *push.Push, from, to time.Time) {
 		return
 	}
 	shard := int16(push.Shard(push.RecipientKey(p.Tenant, p.Recipient)))
-	left, came := tallyOf(p, tallyMoved, from, from), tallyOf(p, tallyMoved, to, to)
+	left, came := deltaOf(p, deltaMoved, from, from), deltaOf(p, deltaMoved, to, to)
 	left.shard, came.shard = shard, shard
-	queueTallies(b, map[tally]tallyCount{left: {n: -1}, came: {n: 1}})
+	queueDeltas(b, map[statDelta]deltaCount{left: {n: -1}, came: {n: 1}})
 }
 
 // queueRefused counts pushes that are refused, in the transaction that decides so. Each rule that has refused has a count of its own
 // beside that of all.
 func queueRefused(b *pgx.Batch, counts []push.RefusedCount) {
-	all := make(map[tally]tallyCount, len(counts))
+	all := make(map[statDelta]deltaCount, len(counts))
 	for _, one := range counts {
-		of := tally{
-			tenant: one.Tenant, what: tallyRefused, hour: unixHour(one.Hour), channel: one.Channel, category: one.Category, campaign: one.Campaign, rule: one.Rule,
+		of := statDelta{
+			tenant: one.Tenant, what: deltaRefused, hour: unixHour(one.Hour), channel: one.Channel, category: one.Category, campaign: one.Campaign, rule: one.Rule,
 		}
 		if one.Rule != "" {
-			of.what = tallyRule
+			of.what = deltaRule
 		}
-		all[of] = tallyCount{n: all[of].n + int32(one.Pushes)}
+		all[of] = deltaCount{n: all[of].n + int32(one.Pushes)}
 	}
-	queueTallies(b, all)
+	queueDeltas(b, all)
 }
 
 // AddRefused counts pushes that were refused. If it fails, it may have.

@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+)
+
+// retryFields has what can be said of a retry: when it is sent. The rest is that of the push.
+var retryFields = table[form]{schemaName: "NewRetry", refuse: taken, check: checkWhen, fields: []field[form]{
+	pushFields.fields[pushFields.find("send_at")],
+	pushFields.fields[pushFields.find("local_time")],
+	pushFields.fields[pushFields.find("time_zone")],
+	pushFields.described("expires_at", "The retry is not sent at or after this time. Default: that of the push, if the caller had fixed it and it is after the send time; "+
+		"else as long after the send time as that of the push was."),
+	pushFields.fields[pushFields.find("on_conflict")],
+	pushFields.fields[pushFields.find("latest")],
+}}
+
+func taken(name string, raw []byte, errs *fieldErrors) bool {
+	if pushFields.find(name) < 0 {
+		return false
+	}
+	errs.addJSON(name, "is that of the push; for another one, submit a new push", raw)
+	return true
+}
+
+// retry books a push that has failed or expired again, or answers with the retry that there is.
+func (a *api) retry(c *call) error {
+	var bad fieldErrors
+	o := c.options(&bad)
+	id := c.pushID(&bad)
+	if err := c.reserve(pushBytes); err != nil {
+		return err
+	}
+	f, body, err := a.readOptionalForm(c, &retryFields, &bad)
+	if err != nil {
+		return err
+	}
+	if o.IdempotencyKey != "" {
+		o.RequestHash = requestHash("/v1/pushes/"+id.String()+"/retry", body)
+	}
+	res, err := a.svc.Retry(c.r.Context(), c.caller.Tenant, id, f.Request, o)
+	if err != nil {
+		return &aboutPush{error: f.explainRetry(err), push: res.Push}
+	}
+	view, status := bookedView(res), http.StatusCreated
+	switch {
+	case res.Retried:
+		status = http.StatusOK
+	case !o.ValidateOnly:
+		c.note(res.Push.ID)
+	}
+	if !o.ValidateOnly {
+		c.w.setHeader("Location", submitPath+"/"+view.ID)
+	}
+	if res.Replayed {
+		c.w.setHeader("Idempotency-Replayed", "true")
+	}
+	return a.answer(c.w, status, view)
+}
+
+// explainRetry is explain, which also tells of what is wrong with the push that is retried, such as a channel that there is no more.
+func (f *form) explainRetry(err error) error {
+	var (
+		wrong invalid.FieldErrors
+		bad   fieldErrors
+	)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	for _, one := range wrong {
+		if retryFields.find(one.Field) < 0 {
+			bad.add("path.id", "is of a push whose "+one.Field+" "+one.Message, one.Value)
+		}
+	}
+	f.blame(wrong)
+	bad.addAll("body", f.fieldErrors)
+	return bad.err()
+}
+
+// retryBody is optional.
+func retryBody(s *spec) *huma.RequestBody {
+	b := retryFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z", "on_conflict": "defer"})
+	b.Required = false
+	return b
+}
+
+// retried adds what is special to an answer to a retry.
+func (s *spec) retried(all map[string]*huma.Response) {
+	booked(all)
+	all["200"] = s.response("The push was retried before, and this is that retry.", exampleRetry())
+	addHeader(all["200"], "Location", "The push's path. Absent with validate_only.")
+}

@@ -1,0 +1,95 @@
+package schedule
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/loop"
+)
+
+// gatheredPeriod is how often counts are stored, and gatheredPortion is how many are stored in a statement.
+const (
+	gatheredPeriod  = 5 * time.Second
+	gatheredPortion = 5_000
+)
+
+// gathered are counts of pushes that are added to those in Postgres every few seconds: no submit waits for that. What a process
+// that is killed had gathered is lost. A count C says what it counts: two are of the same if they are equal but for the number.
+type gathered[C comparable] struct {
+	name            string // of the loop
+	log             *slog.Logger
+	most, perTenant int // counts between two times, of all tenants and of each: those beyond are dropped
+	of              func(*C) (tenant uuid.UUID, pushes *int)
+	store           func(ctx context.Context, counts []C) error
+
+	mu     sync.Mutex
+	counts map[uuid.UUID]map[C]int // by tenant; the numbers in the keys are 0
+	size   int
+}
+
+// Run stores the counts every few seconds, until ctx ends.
+func (g *gathered[C]) Run(ctx context.Context) error {
+	return loop.Loop{Name: g.name, Interval: gatheredPeriod, Log: g.log, Pass: func(ctx context.Context) (full bool, err error) {
+		return false, g.Flush(ctx)
+	}}.Run(ctx)
+}
+
+// add adds to the counts.
+func (g *gathered[C]) add(counts ...C) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range counts {
+		tenant, pushes := g.of(&c)
+		n := *pushes
+		*pushes = 0
+		all := g.counts[tenant]
+		if _, known := all[c]; !known {
+			if g.size >= g.most || len(all) >= g.perTenant {
+				continue
+			}
+			g.size++
+		}
+		if all == nil {
+			all = map[C]int{}
+			if g.counts == nil {
+				g.counts = map[uuid.UUID]map[C]int{}
+			}
+			g.counts[tenant] = all
+		}
+		all[c] += n
+	}
+}
+
+// Flush stores what was gathered. What could not be stored is kept, though it may have been.
+func (g *gathered[C]) Flush(ctx context.Context) (err error) {
+	for portion := range slices.Chunk(g.take(), gatheredPortion) {
+		if err == nil {
+			err = g.store(ctx, portion)
+		}
+		if err != nil {
+			g.add(portion...)
+		}
+	}
+	return err
+}
+
+// take returns the counts, and begins anew.
+func (g *gathered[C]) take() []C {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	taken := make([]C, 0, g.size)
+	for _, all := range g.counts {
+		for c, n := range all {
+			_, pushes := g.of(&c)
+			*pushes = n
+			taken = append(taken, c)
+		}
+	}
+	g.counts, g.size = nil, 0
+	return taken
+}

@@ -1,0 +1,121 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// All retries of a push, and the retries of those, are known by the first push: it has the latest of them. So however they are asked for,
+// one of them at most has not ended badly, and nobody is sent two messages because an answer was lost.
+
+// errRetried: somebody else has retried the push meanwhile.
+var errRetried = errors.New("the push was retried meanwhile")
+
+// retryTries is how often a retry is tried. Each retry of the same push by somebody else can cost it one.
+const retryTries = 10
+
+// Retry books a push that has failed or expired again, as a new push. Of the request, it takes when that is to be sent, what to do if
+// there is no place then, and when it expires; the rest is that of the push. Without an expiry, it keeps one that its caller has
+// fixed and that is still ahead, and else lives as long after its send time as the push did. If there is a retry already that was
+// sent or may still be, that one is returned. The errors are those of Submit, and [push.ErrNotRetryable], which comes with the
+// push.
+func (s *Service) Retry(ctx context.Context, tenant, id uuid.UUID, r Request, o Options) (res Result, err error) {
+	for range retryTries {
+		before, err := s.retries(ctx, tenant, id)
+		switch {
+		case err != nil:
+			return Result{}, fmt.Errorf("retry: %w", err)
+		case before.push.Status != push.Failed && before.push.Status != push.Expired:
+			return Result{Push: before.push}, push.ErrNotRetryable
+		case holdsPlace(before.latest.Status):
+			return s.retried(ctx, tenant, &before.latest, o)
+		}
+		if res, err = s.retry(ctx, tenant, before, r, o); !errors.Is(err, errRetried) {
+			return res, err
+		}
+	}
+	return Result{}, fmt.Errorf("retry: %w: %w", push.ErrUnavailable, errRetried)
+}
+
+// retries is a push, the first of all that were retried up to it, which may be the push itself, and the latest retry of that one, or none.
+type retries struct{ push, first, latest push.Push }
+
+func (s *Service) retries(ctx context.Context, tenant, id uuid.UUID) (all retries, err error) {
+	if all.push, err = s.store.Push(ctx, tenant, id); err != nil {
+		return all, err
+	}
+	all.first = all.push
+	if first := all.push.Retry.First; first != uuid.Nil {
+		all.first, err = s.store.Push(ctx, tenant, first)
+		if errors.Is(err, push.ErrNotFound) { // it is not kept any more
+			all.first, err = all.push, nil
+		}
+	}
+	if latest := all.first.Retry.Latest; err == nil && latest != uuid.Nil {
+		all.latest, err = s.store.Push(ctx, tenant, latest)
+		if errors.Is(err, push.ErrNotFound) {
+			err = &push.GoneError{ID: latest}
+		}
+	}
+	return all, err
+}
+
+// retried answers with a retry that was made before: by the same request, or by another.
+func (s *Service) retried(ctx context.Context, tenant uuid.UUID, latest *push.Push, o Options) (Result, error) {
+	res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", errRetried)
+	if !errors.Is(err, errRetried) {
+		return res, err
+	}
+	res, err = s.result(ctx, &booking.Draft{Push: *latest}, &booking.Decision{Outcome: booking.Replayed, Push: *latest})
+	res.Replayed, res.Retried = false, true
+	return res, err
+}
+
+// retry books the retry.
+func (s *Service) retry(ctx context.Context, tenant uuid.UUID, before retries, r Request, o Options) (Result, error) {
+	old := &before.push
+	r.Recipient, r.Channel, r.Category, r.To, r.Message, r.Metadata = old.Recipient, old.Channel, old.Category, old.To, old.Message, old.Metadata
+	if err := s.keepExpiry(ctx, old, &r); err != nil {
+		return Result{}, fmt.Errorf("retry: %w", err)
+	}
+	return s.submitAs(ctx, tenant, r, o, func(d *booking.Draft) {
+		d.Push.Campaign, d.Retried = old.Campaign, &before.latest.ID
+		d.Push.Retry = push.RetryLinks{Of: old.ID, First: before.first.ID, Doubt: before.doubt()}
+	})
+}
+
+// doubt reports whether the message may have arrived already.
+func (all retries) doubt() bool {
+	for _, p := range []push.Push{all.push, all.first, all.latest} {
+		if p.PossiblyDelivered || p.Retry.Doubt {
+			return true
+		}
+	}
+	return false
+}
+
+// keepExpiry says when a retry expires, if the request does not.
+func (s *Service) keepExpiry(ctx context.Context, old *push.Push, r *Request) error {
+	if !r.ExpiresAt.IsZero() {
+		return nil
+	}
+	r.TTL = old.ExpiresAt.Sub(old.SendAt)
+	if old.TTL > 0 {
+		return nil
+	}
+	now := s.now().UTC()
+	var ignored invalid.FieldErrors // the plan says them
+	at, err := s.when(ctx, r.when(), quota.Recipient{Tenant: old.Tenant, ID: old.Recipient}, nil, now, &ignored)
+	if old.ExpiresAt.After(at) && old.ExpiresAt.After(now) {
+		r.ExpiresAt = old.ExpiresAt
+	}
+	return err
+}
