@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +18,15 @@ import (
 
 // told keeps what a reporter tells, after a number of failures.
 type told struct {
+	mu    sync.Mutex
 	fail  int
 	views [][]push.ChannelView
 	left  []uuid.UUID
 }
 
 func (s *told) SeeChannels(_ context.Context, _ uuid.UUID, views []push.ChannelView) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.fail--; s.fail >= 0 {
 		return errors.New("Postgres is away")
 	}
@@ -49,6 +53,8 @@ func TestReporter_TellsChanges(t *testing.T) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
+			st.mu.Lock()
+			defer st.mu.Unlock()
 			if len(st.views) != n || st.views[n-1][0] != (push.ChannelView{Channel: "sms", State: last, Held: held}) {
 				t.Fatalf("told %d times: %v; want %d times, and at last %s for %s", len(st.views), st.views, n, last, held)
 			}
@@ -64,7 +70,9 @@ func TestReporter_TellsChanges(t *testing.T) {
 		for range 100 {
 			q.report(false)
 		}
+		st.mu.Lock()
 		st.fail = 1 // it is tried again ten seconds later
+		st.mu.Unlock()
 		wants(time.Second, 4, push.ChannelTrying, 0)
 		wants(10*time.Second, 5, push.ChannelWorking, 0)
 		cancel()
