@@ -62,11 +62,12 @@ func (c *Client) Stats(ctx context.Context, o StatsOptions) (Stats, error) {
 type AheadOptions struct {
 	From, Until                 time.Time
 	GroupBy                     string // hour or day
+	SplitBy                     string // channel, category or campaign: with parts of each; empty: without
 	Channel, Category, Campaign string
 }
 
 // Ahead counts what is scheduled by hours or days to come, for a calendar.
 func (c *Client) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
-	query := params{"from": o.From, "until": o.Until, "group_by": o.GroupBy, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign}
+	query := params{"from": o.From, "until": o.Until, "group_by": o.GroupBy, "split_by": o.SplitBy, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign}
 	return ask[Ahead](ctx, c, call{method: http.MethodGet, path: path("stats", "ahead"), query: query.values(), repeat: true})
 }

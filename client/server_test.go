@@ -64,7 +64,7 @@ func key(ctx context.Context, t testenv.T, cfg config.Config) string {
 	defer st.Close()
 	tenant, _, err := st.CreateTenant(ctx, "acme")
 	testenv.Check(t, err)
-	key, err := st.CreateKey(ctx, tenant, push.Scopes, 0)
+	_, key, err := st.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	testenv.Check(t, err)
 	return key
 }

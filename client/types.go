@@ -39,6 +39,25 @@ const (
 	ChangeSourceTenant ChangeSource = "tenant"
 )
 
+// Defines values for ChannelState.
+const (
+	ChannelStateFailing ChannelState = "failing"
+	ChannelStatePaused  ChannelState = "paused"
+	ChannelStateTrying  ChannelState = "trying"
+	ChannelStateUnknown ChannelState = "unknown"
+	ChannelStateWorking ChannelState = "working"
+)
+
+// Defines values for ChannelType.
+const (
+	ChannelTypeApns    ChannelType = "apns"
+	ChannelTypeEmail   ChannelType = "email"
+	ChannelTypeFcm     ChannelType = "fcm"
+	ChannelTypeLog     ChannelType = "log"
+	ChannelTypeSms     ChannelType = "sms"
+	ChannelTypeWebhook ChannelType = "webhook"
+)
+
 // Defines values for DeliveryStatus.
 const (
 	DeliveryStatusDelivered DeliveryStatus = "delivered"
@@ -62,6 +81,31 @@ const (
 // Defines values for HealthStatus.
 const (
 	HealthStatusOk HealthStatus = "ok"
+)
+
+// Defines values for KeyState.
+const (
+	KeyStateExpired KeyState = "expired"
+	KeyStateLive    KeyState = "live"
+	KeyStateRevoked KeyState = "revoked"
+)
+
+// Defines values for NewKeyScopes.
+const (
+	NewKeyScopesCampaignsRead   NewKeyScopes = "campaigns:read"
+	NewKeyScopesCampaignsWrite  NewKeyScopes = "campaigns:write"
+	NewKeyScopesKeysRead        NewKeyScopes = "keys:read"
+	NewKeyScopesKeysWrite       NewKeyScopes = "keys:write"
+	NewKeyScopesLimitsTake      NewKeyScopes = "limits:take"
+	NewKeyScopesPolicyRead      NewKeyScopes = "policy:read"
+	NewKeyScopesPolicyWrite     NewKeyScopes = "policy:write"
+	NewKeyScopesPushesRead      NewKeyScopes = "pushes:read"
+	NewKeyScopesPushesWrite     NewKeyScopes = "pushes:write"
+	NewKeyScopesQuotaRead       NewKeyScopes = "quota:read"
+	NewKeyScopesRecipientsRead  NewKeyScopes = "recipients:read"
+	NewKeyScopesRecipientsWrite NewKeyScopes = "recipients:write"
+	NewKeyScopesRecordsRead     NewKeyScopes = "records:read"
+	NewKeyScopesWebhooksManage  NewKeyScopes = "webhooks:manage"
 )
 
 // Defines values for NewLimitAlgorithm.
@@ -274,8 +318,18 @@ type AheadGroup struct {
 	// Key When the hour began, such as 2026-12-01T09:00:00Z, or the day, such as 2026-12-01.
 	Key string `json:"key"`
 
+	// Parts With split_by: the ten largest parts, that first. They may come to less than scheduled.
+	Parts []AheadPart `json:"parts,omitempty,omitzero"`
+
 	// Scheduled Pushes with a send time in it that have not ended.
 	Scheduled int64 `json:"scheduled"`
+}
+
+// AheadPart defines model for AheadPart.
+type AheadPart struct {
+	// Key The channel, category or campaign; empty: pushes without one.
+	Key       string `json:"key"`
+	Scheduled int64  `json:"scheduled"`
 }
 
 // Audience defines model for Audience.
@@ -292,6 +346,53 @@ type Audience struct {
 
 	// Rows Lines but for the header and empty ones: accepted, duplicates and rejected.
 	Rows int64 `json:"rows"`
+}
+
+// Audit defines model for Audit.
+type Audit struct {
+	BeganAt time.Time `json:"began_at"`
+
+	// Complete false: so many tenants were concerned that what was found of yours may be missing.
+	Complete bool      `json:"complete"`
+	EndedAt  time.Time `json:"ended_at"`
+
+	// Found What the checks found of yours; those that found nothing are left out.
+	Found []AuditFinding `json:"found"`
+
+	// Violations Of all checks; 0: every guarantee was kept.
+	Violations int64 `json:"violations"`
+}
+
+// AuditCheck defines model for AuditCheck.
+type AuditCheck struct {
+	// Guarantee What it would break, as link names it.
+	Guarantee string `json:"guarantee"`
+	Link      string `json:"link"`
+
+	// Meaning What a violation is.
+	Meaning string `json:"meaning"`
+	Name    string `json:"name"`
+}
+
+// AuditFinding defines model for AuditFinding.
+type AuditFinding struct {
+	Check string `json:"check"`
+
+	// Pushes The pushes of the first ten.
+	Pushes     []string `json:"pushes"`
+	Violations int64    `json:"violations"`
+}
+
+// AuditsPage defines model for Audits.
+type AuditsPage struct {
+	// Audits The latest first.
+	Audits []Audit `json:"audits"`
+
+	// Checks Those that each audit makes.
+	Checks []AuditCheck `json:"checks"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
 }
 
 // Batch defines model for Batch.
@@ -470,6 +571,43 @@ type PolicyChange struct {
 
 // ChangeSource defines model for Change.Source.
 type ChangeSource string
+
+// Channel defines model for Channel.
+type Channel struct {
+	// AsOf When a worker last saw it so; null: unknown.
+	AsOf time.Time `json:"as_of"`
+
+	// Default It is that of pushes that name none.
+	Default    bool       `json:"default"`
+	LastMinute LastMinute `json:"last_minute"`
+	Name       string     `json:"name"`
+
+	// State The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+	State      ChannelState `json:"state"`
+	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
+	Type       ChannelType  `json:"type"`
+
+	// Until When the pause ends; null: there is none.
+	Until time.Time `json:"until"`
+
+	// Waiting Pushes of yours that are due, and are not being sent.
+	Waiting int64 `json:"waiting"`
+}
+
+// ChannelState The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+type ChannelState string
+
+// ChannelType defines model for Channel.Type.
+type ChannelType string
+
+// ChannelReport defines model for Channels.
+type ChannelReport struct {
+	// Channels In the operator's order.
+	Channels []Channel `json:"channels"`
+
+	// Complete false: you have more than 100,000 pushes that wait, or attempts; so many are counted.
+	Complete bool `json:"complete"`
+}
 
 // Check defines model for Check.
 type Check struct {
@@ -692,6 +830,59 @@ type Import struct {
 	Updated int64 `json:"updated"`
 }
 
+// Key defines model for Key.
+type Key struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt null: never.
+	ExpiresAt time.Time `json:"expires_at"`
+	ID        string    `json:"id"`
+
+	// LastUsedAt To about a minute; null: never.
+	LastUsedAt time.Time `json:"last_used_at"`
+
+	// Name Empty: it has none.
+	Name      string    `json:"name"`
+	RevokedAt time.Time `json:"revoked_at"`
+	Scopes    []string  `json:"scopes"`
+
+	// Secret The key itself, for Authorization: Bearer. Only in answers to creating and rotating: store it.
+	Secret string `json:"secret,omitempty,omitzero"`
+
+	// State Only a live key opens anything.
+	State KeyState `json:"state"`
+
+	// Successor The key that its last rotation made.
+	Successor string `json:"successor"`
+}
+
+// KeyState Only a live key opens anything.
+type KeyState string
+
+// KeyRotation defines model for KeyRotation.
+type KeyRotation struct {
+	// Overlap How long the old key still lives, unless its own end is nearer; 0s: it ends at once.
+	//
+	// Examples: 24h
+	Overlap string `json:"overlap,omitempty,omitzero"`
+}
+
+// KeysPage defines model for Keys.
+type KeysPage struct {
+	// Keys The oldest first.
+	Keys []Key `json:"keys"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+}
+
+// LastMinute defines model for LastMinute.
+type LastMinute struct {
+	Delivered int64 `json:"delivered"`
+	Refused   int64 `json:"refused"`
+	Unknown   int64 `json:"unknown"`
+}
+
 // Limit defines model for Limit.
 type Limit struct {
 	// Algorithm Examples: sliding_log
@@ -812,6 +1003,25 @@ type NewCategory struct {
 	// Examples: {"per-day":2}
 	Reserve map[string]int `json:"reserve,omitempty,omitzero"`
 }
+
+// NewKey defines model for NewKey.
+type NewKey struct {
+	// ExpiresAt When it ends. Default: never.
+	//
+	// Examples: 2026-12-01T09:00:00Z
+	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
+
+	// Name What lists call it. Default: nothing.
+	//
+	// Examples: back office
+	Name string `json:"name,omitempty,omitzero"`
+
+	// Scopes What the key allows: nothing that the key of the request does not.
+	Scopes []NewKeyScopes `json:"scopes"`
+}
+
+// NewKeyScopes defines model for NewKey.Scopes.
+type NewKeyScopes string
 
 // NewLimit defines model for NewLimit.
 type NewLimit struct {
@@ -1907,6 +2117,16 @@ type Taken struct {
 
 	// Limits In the order of the request.
 	Limits []Limit `json:"limits"`
+}
+
+// Throughput defines model for Throughput.
+type Throughput struct {
+	// Burst So many may begin at once after a rest.
+	Burst int64 `json:"burst"`
+
+	// Per The time span.
+	Per  string `json:"per"`
+	Rate int64  `json:"rate"`
 }
 
 // Timeline defines model for Timeline.

@@ -132,7 +132,7 @@ func (c dev) demoKey(ctx context.Context, cfg config.Config) (string, error) {
 			return string(old), nil
 		}
 	}
-	key, err := st.CreateKey(ctx, tenant, push.Scopes, 0)
+	_, key, err := st.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -19,8 +21,9 @@ import (
 
 type createKey struct {
 	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:write,records:read" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:write (includes campaigns:read), records:read. Default: all."`
+	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:write,records:read,keys:read,keys:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:write (includes campaigns:read), records:read, keys:read, keys:write (includes keys:read). Default: all."`
 	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
+	Name    string         `placeholder:"NAME" help:"What the lists of keys call it: to 100 printable bytes. Default: nothing."`
 }
 
 // Validate is called by kong. A flag that is given without a value, as with a shell variable that is not set, must
@@ -28,6 +31,9 @@ type createKey struct {
 func (c createKey) Validate() error {
 	if err := checkExpires(c.Expires); err != nil {
 		return err
+	}
+	if len(c.Name) > 100 || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("--name %s: must have at most 100 bytes, all printable", brief(c.Name))
 	}
 	if len(c.Scopes) == 0 {
 		return fmt.Errorf("--scopes: is empty; there are: %s", strings.Join(push.Scopes, ", "))
@@ -46,11 +52,12 @@ func (c createKey) Run() error {
 		if err != nil {
 			return err
 		}
-		key, err := st.CreateKey(ctx, tenant, c.Scopes, orZero(c.Expires))
+		k, secret, err := st.CreateKey(ctx, push.NewKey{Tenant: tenant, Name: c.Name, Scopes: c.Scopes, Lifetime: orZero(c.Expires)})
 		if err != nil {
 			return err
 		}
-		return show(ctx, st, key)
+		show(k, secret)
+		return nil
 	})
 }
 
@@ -78,14 +85,9 @@ func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, 
 }
 
 // show prints a new key alone on standard output, for scripts, and its id beside that.
-func show(ctx context.Context, st *store.Store, key string) error {
-	fmt.Println(key)
-	caller, err := st.Key(ctx, store.HashKey(key))
-	if err != nil {
-		return fmt.Errorf("the key was made, but: %w", err)
-	}
-	fmt.Fprintf(os.Stderr, "key %s; it is shown this once\n", caller.Key)
-	return nil
+func show(k push.APIKey, secret string) {
+	fmt.Println(secret)
+	fmt.Fprintf(os.Stderr, "key %s; it is shown this once\n", k.ID)
 }
 
 type listKeys struct {
@@ -111,29 +113,30 @@ func (c listKeys) Run() error {
 }
 
 type keyView struct {
-	ID         uuid.UUID      `json:"id"`
-	Tenant     string         `json:"tenant"`
-	State      store.KeyState `json:"state"`
-	Scopes     []string       `json:"scopes"`
-	CreatedAt  time.Time      `json:"created_at"`
-	ExpiresAt  *time.Time     `json:"expires_at"`
-	LastUsedAt *time.Time     `json:"last_used_at"`
-	RevokedAt  *time.Time     `json:"revoked_at"`
-	Successor  *uuid.UUID     `json:"successor"` // what its last rotation made
+	ID         uuid.UUID     `json:"id"`
+	Tenant     string        `json:"tenant"`
+	Name       string        `json:"name"`
+	State      push.KeyState `json:"state"`
+	Scopes     []string      `json:"scopes"`
+	CreatedAt  time.Time     `json:"created_at"`
+	ExpiresAt  *time.Time    `json:"expires_at"`
+	LastUsedAt *time.Time    `json:"last_used_at"`
+	RevokedAt  *time.Time    `json:"revoked_at"`
+	Successor  *uuid.UUID    `json:"successor"` // what its last rotation made
 }
 
-func printKeys(w io.Writer, asJSON bool, keys []store.APIKey) error {
+func printKeys(w io.Writer, asJSON bool, keys []push.APIKey) error {
 	views := make([]keyView, len(keys))
 	for i, k := range keys {
-		views[i] = keyView{k.ID, k.Tenant, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, nil}
+		views[i] = keyView{k.ID, k.Tenant, k.Name, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, nil}
 		if k.Successor != uuid.Nil {
 			views[i].Successor = &keys[i].Successor
 		}
 	}
-	titles := []string{"ID", "TENANT", "STATE", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "SUCCESSOR"}
+	titles := []string{"ID", "TENANT", "NAME", "STATE", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "SUCCESSOR"}
 	return printList(w, asJSON, "keys", views, titles, func(k keyView) []string {
 		return []string{
-			k.ID.String(), k.Tenant, string(k.State), strings.Join(k.Scopes, ","),
+			k.ID.String(), k.Tenant, cmp.Or(k.Name, "-"), string(k.State), strings.Join(k.Scopes, ","),
 			timeOrDash(&k.CreatedAt), timeOrDash(k.ExpiresAt), timeOrDash(k.LastUsedAt), timeOrDash(k.RevokedAt), idOrDash(k.Successor),
 		}
 	})
@@ -160,7 +163,7 @@ type revokeKey struct {
 
 func (c revokeKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		before, err := st.RevokeKey(ctx, c.ID.UUID)
+		before, err := st.RevokeKey(ctx, uuid.Nil, c.ID.UUID)
 		if err != nil {
 			return about(c.ID.UUID, err)
 		}
@@ -194,10 +197,11 @@ func (c rotateKey) Validate() error {
 
 func (c rotateKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		key, err := st.RotateKey(ctx, c.ID.UUID, c.Overlap, orZero(c.Expires))
+		k, secret, err := st.RotateKey(ctx, uuid.Nil, c.ID.UUID, c.Overlap, orZero(c.Expires))
 		if err != nil {
 			return about(c.ID.UUID, err)
 		}
-		return show(ctx, st, key)
+		show(k, secret)
+		return nil
 	})
 }

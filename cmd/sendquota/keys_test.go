@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestCreateKey_Flags: what is absent means all scopes and no end; what is given
@@ -32,6 +31,8 @@ func TestCreateKey_Flags(t *testing.T) {
 		{[]string{"--expires=-1h"}, nil, 0, "must be positive"},
 		{[]string{"--expires", "1ns"}, nil, 0, "must be positive"},
 		{[]string{"--expires", ""}, nil, 0, "--expires"},
+		{[]string{"--name", "back office"}, push.Scopes, 0, ""},
+		{[]string{"--name", "a\nb"}, nil, 0, "--name"},
 	} {
 		var c createKey
 		parser, err := kong.New(&c)
@@ -83,7 +84,7 @@ func TestRotateKey_Flags(t *testing.T) {
 // TestListKeys_Output with the key that replaced them.
 func TestListKeys_Output(t *testing.T) {
 	old, fresh := uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02")
-	keys := []store.APIKey{{ID: old, Tenant: "acme", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}
+	keys := []push.APIKey{{ID: old, Tenant: "acme", Name: "web", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}
 	var table, list strings.Builder
 	if err := errors.Join(printKeys(&table, false, keys), printKeys(&list, true, keys)); err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestListKeys_Output(t *testing.T) {
 			t.Errorf("line %q, want at its end %s", lines[i], end)
 		}
 	}
-	for _, want := range []string{`"successor":"` + fresh.String() + `"`, `"successor":null`} {
+	for _, want := range []string{`"successor":"` + fresh.String() + `"`, `"successor":null`, `"name":"web"`, `"name":""`} {
 		if strings.Count(list.String(), want) != 1 {
 			t.Errorf("%s has no %s", list.String(), want)
 		}

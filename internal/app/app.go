@@ -151,6 +151,11 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
+		Audits:    a.auditsOfAPI(),
+		Channels:  a.channelsOfAPI(),
+		Health:    a.health,
+		Keys:      a.store,
+		MaxKeys:   a.cfg.APIKeys.MaxPerTenant,
 		Schedules: a.schedules,
 		Campaigns: a.campaigns,
 		Simulator: campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Parse}),
@@ -164,7 +169,6 @@ func (a *App) handler() http.Handler {
 		Log:        a.log,
 		Limiter:    a.tenantLimits,
 		Callers:    a.callerLimits,
-		Health:     a.health,
 		Stopping:   a.stopping.Load,
 		Metrics:    a.metrics.Handler(),
 		Observe:    a.metrics.Requested,

@@ -8,8 +8,10 @@ import (
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // channels makes the configured ways out, or says of each why it can not be made.
@@ -36,6 +38,24 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 		return nil, errors.Join(faults...)
 	}
 	return channel.NewSet(entries...)
+}
+
+// channelsOfAPI is what the API tells of the configured ways out.
+func (a *App) channelsOfAPI() httpapi.Channels {
+	all := httpapi.Channels{Store: a.store}
+	for _, c := range a.cfg.Channels {
+		all.List = append(all.List, httpapi.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst})
+	}
+	return all
+}
+
+// auditsOfAPI is what the API tells of the workers' audits.
+func (a *App) auditsOfAPI() httpapi.Audits {
+	all := httpapi.Audits{Store: a.store}
+	for _, c := range store.Checks {
+		all.Checks = append(all.Checks, httpapi.AuditCheck(c))
+	}
+	return all
 }
 
 func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {

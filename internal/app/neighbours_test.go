@@ -55,7 +55,7 @@ api_limits:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *key, err = a.store.CreateKey(t.Context(), tenant, push.Scopes, 0); err != nil {
+		if _, *key, err = a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
 			t.Fatal(err)
 		}
 	}

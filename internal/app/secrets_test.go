@@ -162,7 +162,7 @@ func TestSecrets_NotShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := a.store.CreateKey(t.Context(), tenant, push.Scopes, 0)
+	_, key, err := a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func setup(t *testing.T, p serverTimeouts) *bundle {
 		t.Fatal(err)
 	}
 	h := &bundle{t: t, came: new(atomic.Int64), asked: new(atomic.Int64)}
-	if h.key, err = a.store.CreateKey(t.Context(), tenant, push.Scopes, 0); err != nil {
+	if _, h.key, err = a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,7 +24,8 @@ const wakeUpHandlers = 16
 // worker builds everything that a worker runs, and its gauges. runAll starts the loops.
 func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Gauges) {
 	d, hooks := a.cfg.Delivery, a.cfg.Webhooks
-	pacer := pace.New(a.redis.pace, a.store.Installation, uuid.NewString(),
+	id := uuid.New()
+	pacer := pace.New(a.redis.pace, a.store.Installation, id.String(),
 		a.redisFailed("channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
 	owner := schedule.NewOwner(a.store, a.lanes, a.log)
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
@@ -51,7 +52,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		}, deliverer.Handle)
 	}
 	loops = []func(context.Context) error{
-		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
+		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
 		runner.Run, runsSweeper.Run, campaigns.Run, campaign.NewSweeper(a.store, a.log).Run, campaign.NewKeeper(a.store, a.log, a.cfg.Retention.Pushes).Run,
 		a.shadows.Run, a.refusals.Run, schedule.NewFolder(a.store, a.log).Run, schedule.NewRecounter(a.store, a.log).Run,
 	}

@@ -37,6 +37,19 @@ type AuditResult struct {
 	Found        map[string]*AuditFinding // by check; those that found nothing are left out
 }
 
+// Audit is a pass of the workers' audit that has ended, as a tenant sees it.
+type Audit struct {
+	Began, Ended time.Time
+	Found        map[string]*AuditFinding // of the tenant, by check; those that found nothing are left out
+	Complete     bool                     // else so many tenants were concerned that some may not be told
+}
+
+// AuditPage is a page of audits, and when the last of them began if there are more.
+type AuditPage struct {
+	Audits []Audit
+	Next   time.Time // zero: there are no more
+}
+
 // AuditFinding are the violations of one check.
 type AuditFinding struct {
 	Violations int

@@ -41,6 +41,7 @@ type Config struct {
 	Policy     Policy    // of every tenant without one of its own
 	Channels   []Channel // in the order of the file, at least one; the first is the default
 	APILimits  APILimits
+	APIKeys    APIKeys
 	TenantCaps TenantCaps
 	HTTP       HTTP
 	Database   Database
@@ -100,6 +101,7 @@ func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("policy", "{}", "the policy of every tenant without one of its own: see [policies.md](policies.md)", func(t *strictyaml.Table) { c.Policy.settings(t, threeRules) })
 	strictyaml.Map(t, "channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", &c.Channels, (*Channel).nameOf, (*Channel).settings)
 	t.Section("api_limits", "{}", "speed limits of API callers", c.APILimits.settings)
+	t.Section("api_keys", "{}", "the keys that tenants make over REST", c.APIKeys.settings)
 	t.Section("tenant_caps", "{}", "what each tenant may have at a time", c.TenantCaps.settings)
 	t.Section("http", "{}", "how the programs answer", c.HTTP.settings)
 	t.Section("database", "{}", "connections to Postgres", c.Database.settings)

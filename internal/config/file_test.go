@@ -38,6 +38,7 @@ api_limits:
     - {algorithm: token_bucket, limit: 200, per: 1s, burst: 400}
     - {algorithm: leaky_bucket, limit: 200, per: 1s}
     - {algorithm: token_bucket, limit: 5, per: 1s, refill: interval}
+api_keys: {max_per_tenant: 5}
 tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1}
 http: {max_connections: 1, drain: 0s}
 database: {max_connections: 1000, read_connections: 1, read_timeout: 100ms}
@@ -80,6 +81,7 @@ func TestFile(t *testing.T) {
 				{Algorithm: ratelimit.TokenBucket, Limit: 5, Per: time.Second, Burst: 5, Refill: ratelimit.Interval},
 			},
 		},
+		APIKeys:    APIKeys{5},
 		TenantCaps: TenantCaps{1_000_000_000, 1},
 		HTTP:       HTTP{1, 0},
 		Database:   Database{1000, 1, 100 * time.Millisecond},

@@ -1,6 +1,10 @@
 package delivery
 
-import "time"
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
 
 // breaker keeps attempts away from a provider that is down, and comes back to it gently.
 //
@@ -14,6 +18,7 @@ type breaker struct {
 	failures int           // in a row, while it is closed
 	pause    time.Duration // the last one
 	until    time.Time     // when the pause ends
+	asked    bool          // the provider asked for it
 	trial    int           // attempts at a time while it tries again; 0: it is closed
 }
 
@@ -57,13 +62,28 @@ func (b *breaker) ended(trouble bool, now time.Time) {
 
 func (b *breaker) open(now time.Time, pause time.Duration) {
 	b.pause = max(pause, b.first)
-	b.hold(now.Add(b.pause))
+	b.stop(now.Add(b.pause), false)
 }
 
-// hold makes a pause until then, if none is longer.
-func (b *breaker) hold(until time.Time) {
+// hold makes a pause until then, for which the provider asked, if none is longer.
+func (b *breaker) hold(until time.Time) { b.stop(until, true) }
+
+func (b *breaker) stop(until time.Time, asked bool) {
 	b.failures, b.trial = 0, 1
 	if until.After(b.until) {
-		b.until = until
+		b.until, b.asked = until, asked
 	}
+}
+
+// state is how the channel is.
+func (b *breaker) state(now time.Time) push.ChannelState {
+	switch {
+	case now.Before(b.until) && b.asked:
+		return push.ChannelPaused
+	case now.Before(b.until):
+		return push.ChannelFailing
+	case b.trial > 0:
+		return push.ChannelTrying
+	}
+	return push.ChannelWorking
 }

@@ -3,6 +3,8 @@ package delivery
 import (
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // A provider goes down, is tried again too early, and comes back.
@@ -80,4 +82,35 @@ func TestBreaker_Hold(t *testing.T) {
 	if _, wait := b.room(now, 100); wait != time.Second {
 		t.Errorf("it pauses for %s", wait)
 	}
+}
+
+// TestBreaker_State tells a provider that is down from one that asked for a pause, as long as either lasts.
+func TestBreaker_State(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	b := breaker{first: time.Second, longest: time.Second}
+	wants := func(want push.ChannelState) {
+		t.Helper()
+		if got := b.state(now); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	wants(push.ChannelWorking)
+	for range failuresToOpen {
+		b.ended(true, now)
+	}
+	wants(push.ChannelFailing)
+	b.hold(now.Add(500 * time.Millisecond)) // shorter
+	wants(push.ChannelFailing)
+	b.hold(now.Add(2 * time.Second))
+	wants(push.ChannelPaused)
+	now = now.Add(2 * time.Second)
+	wants(push.ChannelTrying)
+	b.ended(true, now)
+	wants(push.ChannelFailing)
+	now = now.Add(time.Second)
+	for range 2 * trialsToClose {
+		b.ended(false, now)
+	}
+	wants(push.ChannelWorking)
 }

@@ -191,6 +191,14 @@ func (q *channelQueue) held() time.Duration {
 	return max(time.Until(q.breaker.until), 0)
 }
 
+// view is what the worker sees of the channel.
+func (q *channelQueue) view() push.ChannelView {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	return push.ChannelView{Channel: q.channel, State: q.breaker.state(now), Held: max(q.breaker.until.Sub(now), 0)}
+}
+
 // signal makes run look at the queue again.
 func (q *channelQueue) signal() {
 	select {

@@ -48,6 +48,14 @@ type Config struct {
 	// Simulator simulates them.
 	Simulator *campaign.Simulator
 
+	// Audits are those of the workers; only /v1/audits needs them.
+	Audits Audits
+	// Channels are the ways out; only /v1/channels needs them.
+	Channels Channels
+	// Keys are those of the tenants, and MaxKeys how many live ones each may have; only the paths below /v1/keys need them.
+	Keys    keyring
+	MaxKeys int
+
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker
 	// Stopping reports whether the program is about to stop: it is not ready then, and every answer closes its

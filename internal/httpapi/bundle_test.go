@@ -118,6 +118,8 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	service := b.service(b.store, policy)
 	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
+		Keys: b.store, MaxKeys: 6, Audits: Audits{[]AuditCheck{{"overdue", "It waits.", "I1"}}, b.store},
+		Channels:  Channels{[]Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, b.store},
 		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns: campaigns,
 		Simulator: campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
@@ -126,6 +128,17 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
 	_, b.other = b.newTenant("other", push.Scopes...)
 	return b
+}
+
+// reopen gives the API another store, with no more than pushes.
+func (b *bundle) reopen() {
+	b.t.Helper()
+	st, err := store.Open(b.t.Context(), b.url, store.Config{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(st.Close)
+	b.api = New(b.service(st, testPolicy()), st, Config{Now: b.now})
 }
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
@@ -140,7 +153,7 @@ func (b *bundle) newTenant(name string, scopes ...string) (uuid.UUID, string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	key, err := b.store.CreateKey(b.t.Context(), id, scopes, 0)
+	_, key, err := b.store.CreateKey(b.t.Context(), push.NewKey{Tenant: id, Scopes: scopes})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ const (
 	tagWebhooks   = "Webhooks"
 	tagCampaigns  = "Campaigns"
 	tagSchedules  = "Schedules"
+	tagKeys       = "Keys"
+	tagChannels   = "Channels"
 	tagRecords    = "Records"
 	tagOperations = "Operations"
 )
@@ -57,13 +59,15 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
 			{Name: tagRecords, Description: "What was sent and refused, one by one and in numbers."},
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
+			{Name: tagChannels, Description: "How the ways out are."},
+			{Name: tagKeys, Description: "Keys of the tenant's own, with fewer scopes or for a time."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},
 		Components: &huma.Components{
 			Schemas: huma.NewMapRegistry(schemaPrefix, schemaName),
 			SecuritySchemes: map[string]*huma.SecurityScheme{bearerScheme: {
 				Type: "http", Scheme: "bearer",
-				Description: "An API key, made with `sendquota keys create`. Its scopes: " + strings.Join(push.Scopes, ", ") + ".",
+				Description: "An API key, made with `sendquota keys create`, or by another one. Its scopes: " + strings.Join(push.Scopes, ", ") + ".",
 			}},
 		},
 	}

@@ -49,6 +49,9 @@ var (
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
 	tooManyCampaigns = kind{"too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first."}
 	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign is not in a state in which that can be done, or is to be deleted and is the pattern of schedules; campaign has it as it stands."}
+	tooManyKeys      = kind{"too-many-keys", 409, "Too many keys", "The tenant has the maximum number of live API keys; revoke one first."}
+	notRotatable     = kind{"not-rotatable", 409, "Not rotatable", "The API key has ended, or is one of the two live keys of an earlier rotation; detail says which."}
+	ownKey           = kind{"own-key", 409, "Own key", "The API key of the request would revoke itself; self=true says that it may."}
 	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer can not be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
@@ -61,7 +64,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, tooManyKeys, notRotatable, ownKey, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -158,6 +161,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		gone     *push.GoneError
 		stale    *policy.StaleError
 		state    *push.CampaignStateError
+		replaced *push.ReplacedError
 	)
 	errors.As(err, &about)
 	switch {
@@ -182,6 +186,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return &p, true
 	case errors.As(err, &state):
 		return &campaignProblem{campaignState.because(state.Detail), campaignViewOf(state.Campaign)}, true
+	case errors.As(err, &replaced):
+		p := notRotatable.because(replaced.Error())
+		return &p, true
 	case errors.As(err, &other):
 		p := other.kind.because(other.detail)
 		p.header = other.header
@@ -223,6 +230,8 @@ func plainProblemOf(err error) (problemer, bool) {
 		{push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has the maximum number of webhooks; delete one first"},
 		{push.ErrTooManySchedules, tooManySchedules, "the tenant has the maximum number of schedules; delete one first"},
 		{push.ErrTooManyCampaigns, tooManyCampaigns, "the tenant has the maximum number of campaigns that have not ended; delete a draft first"},
+		{push.ErrTooManyKeys, tooManyKeys, "the tenant has the maximum number of live API keys; revoke one first"},
+		{push.ErrKeyOver, notRotatable, push.ErrKeyOver.Error()},
 		{push.ErrWebhookOff, webhookDisabled, "the webhook is disabled; enable it first"},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
 		{push.ErrUnavailable, unavailable, "the database did not answer in time; " + repeatable},

@@ -103,6 +103,7 @@ func TestProblem_NotCancelable(t *testing.T) {
 	b := setup(t)
 	testenv.Forge(t, b.url)
 	testenv.Exec(t, b.url, `SELECT make_partitions('sends', '2026-01-01', '2026-01-01')`)
+	b.reopen() // a store that has not looked at the partitions yet
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
 	testenv.Exec(t, b.url, `
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome, provider_message_id)

@@ -53,7 +53,7 @@ func (a *api) recordRoutes(s *spec) []operation {
 		summary:     "See how much is booked ahead",
 		description: "Counts the pushes that have not ended by their send times, for a calendar: exactly, at this moment. The time has at most 400 days.",
 		params:      aheadParams.parameters(s), status: http.StatusOK, answer: "How many pushes are booked.",
-		example: aheadView{Groups: []aheadGroup{{"2026-12-01", 1200}, {"2026-12-02", 340}}, From: stamp(exampleTime(0)), Until: stamp(exampleTime(31 * 24 * time.Hour))},
+		example: aheadView{Groups: []aheadGroup{{"2026-12-01", 1200, []aheadPart{{"push", 900}, {"sms", 300}}}, {"2026-12-02", 340, []aheadPart{{"push", 340}}}}, From: stamp(exampleTime(0)), Until: stamp(exampleTime(31 * 24 * time.Hour))},
 	}}
 }
 

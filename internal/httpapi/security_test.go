@@ -101,6 +101,7 @@ func TestTenants_Isolated(t *testing.T) {
 		"POST /v1/limits/take":                        `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"POST /v1/limits/refund":                      `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
 		"POST /v1/limits/reset":                       `{"key":"anna-secret","limits":[{"algorithm":"sliding_log","limit":1,"per":"1m"}]}`,
+		"POST /v1/keys":                               `{"scopes":["pushes:read"]}`,
 		"POST /v1/webhooks":                           `{"url":"https://example.com/other"}`,
 		"POST /v1/webhooks/" + hook + "/replay":       `{"since":"` + b.in(-time.Hour) + `"}`,
 		"POST /v1/schedules":                          `{"cron":"@daily","push":{"recipient":"anna-secret","message":{}}}`,
@@ -115,6 +116,7 @@ func TestTenants_Isolated(t *testing.T) {
 	tested := 0
 	for _, r := range routes(t, id) {
 		method, path := r[0], strings.Replace(r[1], "/v1/recipients/"+id, "/v1/recipients/anna-secret", 1)
+		path = strings.Replace(path, "/v1/keys/"+id, "/v1/keys/"+b.keyID(), 1)
 		path = strings.Replace(path, "/v1/webhooks/"+id, "/v1/webhooks/"+hook, 1)
 		path = strings.Replace(path, "/v1/schedules/"+id, "/v1/schedules/"+schedule, 1)
 		path = strings.Replace(path, "/v1/campaigns/"+id, "/v1/campaigns/"+campaign, 1)
@@ -129,7 +131,7 @@ func TestTenants_Isolated(t *testing.T) {
 			headers = append(headers, "Content-Type", "text/csv")
 		}
 		got := b.send(method, path, bodies[method+" "+path], headers...)
-		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasPrefix(path, "/v1/campaigns/"+campaign) || strings.HasSuffix(path, change) {
+		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasPrefix(path, "/v1/campaigns/"+campaign) || strings.HasSuffix(path, change) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
 			}
@@ -138,7 +140,7 @@ func TestTenants_Isolated(t *testing.T) {
 		} else if got.status/100 != 2 {
 			t.Errorf("%s %s: %d %s", method, path, got.status, got.text) // the tenant's own view, which is empty or new
 		}
-		if strings.Contains(got.text, id) || strings.Contains(got.text, hook) || strings.Contains(got.text, schedule) || strings.Contains(got.text, campaign) || strings.Contains(got.text, "body-secret") || strings.Contains(got.text, change) || strings.Contains(got.text, "name-secret") || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
+		if strings.Contains(got.text, id) || strings.Contains(got.text, b.keyID()) || strings.Contains(got.text, hook) || strings.Contains(got.text, schedule) || strings.Contains(got.text, campaign) || strings.Contains(got.text, "body-secret") || strings.Contains(got.text, change) || strings.Contains(got.text, "name-secret") || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
 			t.Errorf("%s %s shows another tenant's: %s", method, path, got.text)
 		}
 	}

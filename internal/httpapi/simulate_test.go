@@ -100,7 +100,7 @@ func TestSimulate_Refused(t *testing.T) {
 	b.send("POST", "/v1/campaigns/"+id+"/simulate", `{"at":1}`).must(t, 422, "invalid-request")
 	b.send("GET", "/v1/campaigns/"+id+"/simulate", "").must(t, 405, "method-not-allowed")
 	for scope, status := range map[string]int{push.ScopeCampaignsRead: 200, push.ScopeCampaignsWrite: 200, push.ScopeRead: 403} {
-		key, err := b.store.CreateKey(t.Context(), b.tenant, []string{scope}, 0)
+		_, key, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: []string{scope}})
 		if err != nil {
 			t.Fatal(err)
 		}

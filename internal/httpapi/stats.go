@@ -13,6 +13,9 @@ import (
 
 const statsPath = "/v1/stats"
 
+// maxSplitHours is the time of which hours are shown in parts.
+const maxSplitHours = 62 * 24 * time.Hour
+
 // maxGroups is how many groups an answer has.
 const maxGroups = 10_000
 
@@ -140,6 +143,19 @@ type aheadView struct {
 type aheadGroup struct {
 	Key       string `json:"key" doc:"When the hour began, such as 2026-12-01T09:00:00Z, or the day, such as 2026-12-01."`
 	Scheduled int64  `json:"scheduled" doc:"Pushes with a send time in it that have not ended."`
+
+	Parts []aheadPart `json:"parts,omitempty" doc:"With split_by: the ten largest parts, that first. They may come to less than scheduled."`
+}
+
+type aheadPart struct {
+	Key       string `json:"key" doc:"The channel, category or campaign; empty: pushes without one."`
+	Scheduled int64  `json:"scheduled"`
+}
+
+func aheadGroupOf(by push.StatsBy) func(push.AheadCount) aheadGroup {
+	return func(n push.AheadCount) aheadGroup {
+		return aheadGroup{groupKey(by, n.At, ""), n.Pushes, viewsOf(n.Parts, func(p push.AheadPart) aheadPart { return aheadPart{p.Key, p.Pushes} })}
+	}
 }
 
 // aheadQuery is which bookings are asked for.
@@ -151,6 +167,7 @@ var aheadParams = table[aheadQuery]{fields: []field[aheadQuery]{
 	{"from", optional, moment(func(q *aheadQuery, t time.Time) { q.From = t }), "From the hour of UTC on that this is in. Default: now. RFC 3339 with a zone.", timeExample},
 	{"until", optional, moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "Before this, or the end of the hour of UTC that it is in. Default: 31 days after from.", "2027-01-01T00:00:00Z"},
 	{"group_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).or(string(push.ByDay)), "What each group is of.", nil},
+	{"split_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.Split = by }, push.ByChannel, push.ByCategory, push.ByCampaign), "Of what the parts of each group are; by hour, in at most 62 days. Default: none are shown.", nil},
 	{"channel", optional, text(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
 	{"category", optional, text(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
 	{"campaign", optional, identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
@@ -170,6 +187,9 @@ func (a *api) ahead(c *call) error {
 		q.Until = q.From.Add(31 * 24 * time.Hour)
 	}
 	q.From, q.Until = wholeHours(c, &bad, q.From, q.Until)
+	if len(bad.list) == 0 && q.Split != "" && q.By == push.ByHour && q.Until.Sub(q.From) > maxSplitHours {
+		badParameter(&bad, "split_by", "must be left out by hour in more than 62 days", string(q.Split))
+	}
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -180,7 +200,7 @@ func (a *api) ahead(c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, aheadView{From: stamp(q.From), Until: stamp(q.Until), Groups: viewsOf(counts, func(n push.AheadCount) aheadGroup {
-		return aheadGroup{groupKey(q.By, n.At, ""), n.Pushes}
-	})})
+	return c.compute(func() error {
+		return a.answer(c.w, http.StatusOK, aheadView{From: stamp(q.From), Until: stamp(q.Until), Groups: viewsOf(counts, aheadGroupOf(q.By))})
+	})
 }

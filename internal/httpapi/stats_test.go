@@ -81,6 +81,16 @@ func TestStats(t *testing.T) {
 		if n := len(b.send("GET", "/v1/stats/ahead?channel=sms", "").must(t, 200).at(t, "groups").([]any)); n != 1 {
 			t.Errorf("%d days have some through a channel, want 1", n)
 		}
+		split := b.send("GET", "/v1/stats/ahead?group_by=day&split_by=channel&until="+b.in(72*time.Hour), "").must(t, 200)
+		parts := map[string]float64{}
+		for _, one := range split.at(t, "groups").([]any) {
+			for _, part := range one.(map[string]any)["parts"].([]any) {
+				parts[part.(map[string]any)["key"].(string)] += part.(map[string]any)["scheduled"].(float64)
+			}
+		}
+		if parts["push"] != 2 || parts["sms"] != 1 || len(parts) != 2 || strings.Contains(ahead.text, "parts") {
+			t.Errorf("%s adding up, parts are %v: %s", when, parts, split.text)
+		}
 		for _, none := range []string{"?channel=log", "?category=news", "?campaign=" + uuid.NewString(), "?from=" + b.in(48*time.Hour)} {
 			if n := len(b.send("GET", "/v1/stats/ahead"+none, "").must(t, 200).at(t, "groups").([]any)); n != 0 {
 				t.Errorf("%s finds %d", none, n)
@@ -93,6 +103,9 @@ func TestStats(t *testing.T) {
 	if got := ask(t, b.api, "GET", "/v1/stats", "", "Authorization", "Bearer "+b.other).must(t, 200); len(got.at(t, "groups").([]any)) != 0 {
 		t.Errorf("another tenant sees %s", got.text)
 	}
+	b.send("GET", "/v1/stats/ahead?group_by=hour&split_by=campaign&until="+b.in(63*24*time.Hour), "").must(t, 422, "invalid-request")
+	b.send("GET", "/v1/stats/ahead?split_by=rule", "").must(t, 422, "invalid-request")
+	b.send("GET", "/v1/stats/ahead?group_by=day&split_by=campaign&until="+b.in(63*24*time.Hour), "").must(t, 200)
 	for _, query := range []string{"?group_by=x", "?from=x", "?a=b", "?from=" + b.in(2*time.Hour), "?from=2020-01-01T00:00:00Z"} {
 		b.send("GET", "/v1/stats"+query, "").must(t, 422, "invalid-request")
 		b.send("GET", "/v1/stats/ahead"+query+"&until="+b.in(time.Minute), "").must(t, 422, "invalid-request")

@@ -34,7 +34,7 @@ func BenchmarkSubmits(b *testing.B) {
 	h := New(service, st, Config{Log: slog.New(slog.NewJSONHandler(io.Discard, nil))})
 	tenant, _, err := st.CreateTenant(b.Context(), "acme")
 	testenv.Check(b, err)
-	key, err := st.CreateKey(b.Context(), tenant, push.Scopes, 0)
+	_, key, err := st.CreateKey(b.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	testenv.Check(b, err)
 	slack := make([]byte, 64<<20) // the programs have it, too: a small heap would be collected all the time
 	defer runtime.KeepAlive(slack)

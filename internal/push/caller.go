@@ -36,17 +36,20 @@ const (
 	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes reading
 
 	ScopeRecordsRead = "records:read" // see sends, refusals and statistics
+
+	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
+	ScopeKeysWrite = "keys:write" // make, rotate and revoke them; includes keys:read
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
 var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
-	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite, ScopeRecordsRead,
+	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,
 }
 
 // includes are the scopes that another one includes.
 var includes = map[string]string{
-	ScopeRecipientsRead: ScopeRecipientsWrite, ScopePolicyRead: ScopePolicyWrite, ScopeCampaignsRead: ScopeCampaignsWrite,
+	ScopeRecipientsRead: ScopeRecipientsWrite, ScopePolicyRead: ScopePolicyWrite, ScopeCampaignsRead: ScopeCampaignsWrite, ScopeKeysRead: ScopeKeysWrite,
 }
 
 // May reports whether the key has a scope, or one that includes it.

@@ -63,6 +63,7 @@ type RefusedCount struct {
 type AheadQuery struct {
 	From, Until       time.Time // whole hours
 	By                StatsBy   // [ByHour] or [ByDay]
+	Split             StatsBy   // [ByChannel], [ByCategory] or [ByCampaign]: of what the parts of each hour or day are; "": there are none
 	Channel, Category string    // empty: all
 	Campaign          uuid.UUID // zero: all
 }
@@ -70,5 +71,15 @@ type AheadQuery struct {
 // AheadCount is how many pushes wait for a send time in an hour or a day.
 type AheadCount struct {
 	At     time.Time // when it begins
+	Pushes int64
+	Parts  []AheadPart // the largest ones, that first
+}
+
+// MostParts is how many parts of an hour or a day are told apart.
+const MostParts = 10
+
+// AheadPart is how many of these pushes have the same channel, category or campaign.
+type AheadPart struct {
+	Key    string // empty: those without one
 	Pushes int64
 }

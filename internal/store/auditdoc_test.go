@@ -11,27 +11,36 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestChecks_InOperations: docs/operations.md lists all checks of the audit with their meanings.
+// TestChecks_InOperations: docs/operations.md lists all checks of the audit with their meanings, and docs/guarantees.md what they prove.
 func TestChecks_InOperations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := strings.Cut(string(text), "| check | what it finds |\n|---|---|\n")
+	_, table, found := strings.Cut(string(text), "| check | what it finds | breaks |\n|---|---|---|\n")
 	if !found {
 		t.Fatal("docs/operations.md has no table of checks")
 	}
 	var listed []store.Check
 	for line := range strings.Lines(table) {
 		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
-		if len(cells) != 2 {
+		if len(cells) != 3 {
 			break
 		}
-		listed = append(listed, store.Check{Name: strings.Trim(cells[0], "`"), Meaning: cells[1]})
+		listed = append(listed, store.Check{Name: strings.Trim(cells[0], "`"), Meaning: cells[1], Guarantee: cells[2]})
 	}
 	if diff := cmp.Diff(store.Checks, listed); diff != "" {
 		t.Errorf("docs/operations.md lists other checks than store.Checks (-want +got):\n%s", diff)
+	}
+	guarantees, err := os.ReadFile("../../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range store.Checks {
+		if !strings.Contains(string(guarantees), "| **"+c.Guarantee+"** |") {
+			t.Errorf("docs/guarantees.md has no %s, which %s names", c.Guarantee, c.Name)
+		}
 	}
 	names := (&store.Store{}).CheckNames()
 	slices.Sort(names)

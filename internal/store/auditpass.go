@@ -35,6 +35,9 @@ const (
 	auditLease = time.Minute // a worker that does not go on for so long loses the pass
 	namedFound = 10          // pushes of each check are kept
 
+	mostTenants = 1000                // whose findings are kept
+	auditsKept  = 90 * 24 * time.Hour // from their beginning
+
 	// auditSlice is the time of send times that is closed at once.
 	auditSlice = time.Hour
 	// settled is how long after a push has ended no worker changes it, or what it is compared with, any more.
@@ -49,6 +52,9 @@ type auditState struct {
 	Walk  walk
 	Since time.Time   // earlier hours are closed although there are violations
 	Open  []time.Time // hours that are not to be closed
+
+	Tenants map[uuid.UUID]map[string]*booking.AuditFinding // what was found of each, up to a number of them
+	Others  bool                                           // there are more
 }
 
 // ownAuditSQL takes the pass for a worker, unless another one has it, or there is none and the last one is too recent.
@@ -189,12 +195,28 @@ func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk,
 	return nil
 }
 
-// add counts a violation.
+// add counts a violation, for all and for its tenant.
 func (s *auditState) add(f Finding) {
-	of := s.Found[f.Check]
+	addTo(s.Found, f)
+	switch {
+	case s.Tenants[f.Tenant] != nil:
+	case len(s.Tenants) == mostTenants:
+		s.Others = true
+		return
+	case s.Tenants == nil: // it is of the release before, too
+		s.Tenants = map[uuid.UUID]map[string]*booking.AuditFinding{}
+		fallthrough
+	default:
+		s.Tenants[f.Tenant] = map[string]*booking.AuditFinding{}
+	}
+	addTo(s.Tenants[f.Tenant], f)
+}
+
+func addTo(found map[string]*booking.AuditFinding, f Finding) {
+	of := found[f.Check]
 	if of == nil {
 		of = &booking.AuditFinding{}
-		s.Found[f.Check] = of
+		found[f.Check] = of
 	}
 	if of.Violations++; len(of.Pushes) < namedFound {
 		of.Pushes = append(of.Pushes, f.Push)
@@ -241,7 +263,7 @@ func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err err
 			INSERT INTO audited (slice, closed, looked_at)
 			SELECT h, c, $5 FROM over, unnest($3::timestamptz[], $4::bool[]) AS n (h, c)
 			ON CONFLICT (slice) DO UPDATE SET closed = EXCLUDED.closed, looked_at = EXCLUDED.looked_at
-		) SELECT ended FROM over`, [16]byte(p.worker), p.state.AuditResult, hours, closed, st.Began).Scan(&st.Ended)
+		), `+auditEndedSQL+` SELECT ended FROM over`, [16]byte(p.worker), p.state.AuditResult, hours, closed, st.Began, !st.Others, st.findings(), auditsKept).Scan(&st.Ended)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}

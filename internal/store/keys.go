@@ -5,126 +5,101 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// APIKey is what is known of an API key. The key itself is kept nowhere.
-type APIKey struct {
-	ID         uuid.UUID
-	Tenant     string // its name
-	Scopes     []string
-	CreatedAt  time.Time
-	ExpiresAt  *time.Time // nil: never
-	LastUsedAt *time.Time // to about a minute; nil: never
-	RevokedAt  *time.Time // nil: it was not
-	State      KeyState   // when it was read
-	Successor  uuid.UUID  // the key that its last rotation made; Nil: it was not rotated
+// endedKeysKept is how many of a tenant's API keys that have ended stay in its list.
+const endedKeysKept = 1000
+
+const keyColumns = `k.id, t.name, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, ` + keyState + `, k.successor`
+
+const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
+
+func collectKey(row pgx.CollectableRow) (k push.APIKey, err error) {
+	err = row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Name, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, (*zeronull.UUID)(&k.Successor))
+	return k, err
 }
 
-// KeyState says whether an API key opens anything.
-type KeyState string
-
-// The states of a key.
-const (
-	KeyLive    KeyState = "live"
-	KeyExpired KeyState = "expired"
-	KeyRevoked KeyState = "revoked"
-)
-
-// ErrKeyOver: an API key that is revoked or has expired can not be rotated.
-var ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
-
-// ReplacedError says that an API key was rotated, and that the key which replaces it is alive. Two live keys are what a
-// rotation is for.
-type ReplacedError struct{ Key, Successor uuid.UUID }
-
-// Error says it, and what to do.
-func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("the key %s was rotated, and the key %s replaces it; as long as both are live, neither can be rotated: revoke one first", e.Key, e.Successor)
-}
-
-// CreateKey makes an API key of a tenant and returns it: "sq_" and 256 random bits in base64. Only its SHA-256 is
-// stored. It ends after ttl; 0: never. A scope that is named twice is stored once.
-func (s *Store) CreateKey(ctx context.Context, tenant uuid.UUID, scopes []string, ttl time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	key, hash := newKey()
-	_, err := s.pool.Exec(ctx, `
-		INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
-		VALUES ($1, $2, $3, $4, nullif($5::interval, '0'), clock_timestamp() + nullif($5::interval, '0'))`,
-		[16]byte(uuid.New()), [16]byte(tenant), hash[:], distinct(scopes), ttl)
-	if err != nil {
-		return "", fmt.Errorf("create key: %w", classify(err))
-	}
-	return key, nil
-}
-
-// RotateKey makes another API key with the tenant and scopes of an old one, and returns it. The old one lives on for
-// the overlap, if its own end is not nearer. The new one ends after ttl; 0: after the time for which the old one was
-// made. There may be no such key, [push.ErrNotFound], none that is alive, [ErrKeyOver], or another live one that it
-// replaces or is replaced by, [*ReplacedError].
-func (s *Store) RotateKey(ctx context.Context, old uuid.UUID, overlap, ttl time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	key, hash := newKey()
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := rotatable(ctx, tx, old); err != nil {
+// CreateKey makes an API key of a tenant and returns it, with its secret: "sq_" and 256 random bits in base64. Only its
+// SHA-256 is stored. The tenant may have as many as it may: [push.ErrTooManyKeys].
+func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error) {
+	id := uuid.New()
+	secret, hash := newSecret()
+	err = s.change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if n.Most > 0 {
+				if err := keyFits(ctx, tx, n, id); err != nil {
+					return err
+				}
+			}
+			_, err := tx.Exec(ctx, `
+				INSERT INTO api_keys (id, tenant_id, name, hash, scopes, lifetime, expires_at)
+				SELECT $1, $2, $3, $4, $5, l.lifetime, coalesce($7, n.now + l.lifetime)
+				FROM (SELECT clock_timestamp() AS now OFFSET 0) n, LATERAL (SELECT coalesce(nullif($6::interval, '0'), $7::timestamptz - n.now) AS lifetime) l
+				ON CONFLICT (id) DO NOTHING`,
+				[16]byte(id), [16]byte(n.Tenant), n.Name, hash[:], distinct(n.Scopes), n.Lifetime, zeronull.Timestamptz(n.ExpiresAt))
+			if err != nil {
+				return err
+			}
+			k, err = readKey(ctx, tx, n.Tenant, id)
 			return err
-		}
-		fresh := uuid.New()
-		if _, err := tx.Exec(ctx, `
-			INSERT INTO api_keys (id, tenant_id, hash, scopes, lifetime, expires_at)
-			SELECT $2, tenant_id, $3, scopes, n.lifetime, clock_timestamp() + n.lifetime
-			FROM api_keys k, LATERAL (SELECT coalesce(nullif($4::interval, '0'), k.lifetime) AS lifetime) n WHERE id = $1`,
-			[16]byte(old), [16]byte(fresh), hash[:], ttl); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + $2::interval), successor = $3 WHERE id = $1`,
-			[16]byte(old), overlap, [16]byte(fresh))
-		return err
+		})
 	})
 	if err != nil {
-		return "", fmt.Errorf("rotate key: %w", classify(err))
+		return push.APIKey{}, "", fmt.Errorf("create key: %w", err)
 	}
-	return key, nil
+	return k, secret, nil
 }
 
-// rotatable locks a key and says why it can not be rotated, if so. What it replaces, and what replaces it, is read
-// after the lock: one statement would not see what it had waited for.
-func rotatable(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
-	var (
-		state     KeyState
-		successor uuid.UUID
-	)
-	err := tx.QueryRow(ctx, `SELECT `+keyState+`, successor FROM api_keys k WHERE id = $1 FOR UPDATE`, [16]byte(id)).Scan(&state, (*zeronull.UUID)(&successor))
+// keyFits counts a tenant's live keys but for one, and forgets those that have ended longest ago. One request at a time
+// does so.
+func keyFits(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error {
+	if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(n.Tenant)); err != nil {
+		return err
+	}
+	var others int
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM api_keys k WHERE tenant_id = $1 AND id <> $2 AND `+keyState+` = $3`, [16]byte(n.Tenant), [16]byte(id), push.KeyLive).Scan(&others)
 	switch {
 	case err != nil:
 		return err
-	case state != KeyLive:
-		return ErrKeyOver
+	case others >= n.Most:
+		return push.ErrTooManyKeys
 	}
-	rows, _ := tx.Query(ctx, `SELECT id, successor IS NOT DISTINCT FROM $1 FROM api_keys k WHERE (id = $2 OR successor = $1) AND `+keyState+` = $3`,
-		[16]byte(id), [16]byte(successor), KeyLive)
-	var (
-		other    uuid.UUID
-		replaced bool
-	)
-	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&other), &replaced}, func() error {
-		if replaced {
-			return &ReplacedError{other, id}
-		}
-		return &ReplacedError{id, other}
-	})
+	rows, _ := tx.Query(ctx, `SELECT id FROM api_keys k WHERE tenant_id = $1 AND `+keyState+` <> $2 ORDER BY coalesce(revoked_at, expires_at) DESC, id OFFSET $3`,
+		[16]byte(n.Tenant), push.KeyLive, endedKeysKept)
+	old, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE api_keys SET successor = NULL WHERE successor = ANY($1)`, old); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM api_keys WHERE id = ANY($1)`, old)
 	return err
+}
+
+// readKey reads an API key of a tenant, or of any for [uuid.Nil].
+func readKey(ctx context.Context, q querier, tenant, id uuid.UUID) (push.APIKey, error) {
+	rows, _ := q.Query(ctx, `SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.id = $1 AND ($2::uuid IS NULL OR k.tenant_id = $2)`,
+		[16]byte(id), zeronull.UUID(tenant))
+	return pgx.CollectExactlyOneRow(rows, collectKey)
+}
+
+// APIKey returns a tenant's API key, or [push.ErrNotFound].
+func (s *Store) APIKey(ctx context.Context, tenant, id uuid.UUID) (k push.APIKey, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		k, err = readKey(ctx, c, tenant, id)
+		return err
+	})
+	return k, err
 }
 
 // distinct leaves out what a list has named before.
@@ -138,44 +113,49 @@ func distinct(names []string) []string {
 	return list
 }
 
-// newKey returns a key, and what is stored of it.
-func newKey() (string, [32]byte) {
+// newSecret returns a key itself, and what is stored of it.
+func newSecret() (string, [32]byte) {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	key := "sq_" + base64.RawURLEncoding.EncodeToString(secret[:])
 	return key, HashKey(key)
 }
 
-// RevokeKey has an API key refused from now on, and reports whether it was revoked before. There may be no such key:
-// [push.ErrNotFound].
-func (s *Store) RevokeKey(ctx context.Context, id uuid.UUID) (before bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	err = s.pool.QueryRow(ctx, `
-		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 FOR UPDATE)
+// RevokeKey has an API key of a tenant, or of any for [uuid.Nil], refused from now on, and reports whether it was revoked
+// before. There may be no such key: [push.ErrNotFound].
+func (s *Store) RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before bool, err error) {
+	before, err = changeOnce(ctx, s, tenant, pgx.RowTo[bool], `
+		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE)
 		UPDATE api_keys k SET revoked_at = coalesce(old.revoked_at, clock_timestamp()) FROM old WHERE k.id = old.id
-		RETURNING old.revoked_at IS NOT NULL`, [16]byte(id)).Scan(&before)
+		RETURNING old.revoked_at IS NOT NULL`, [16]byte(id), zeronull.UUID(tenant))
 	if err != nil {
-		return false, fmt.Errorf("revoke key: %w", classify(err))
+		return false, fmt.Errorf("revoke key: %w", err)
 	}
 	return before, nil
 }
 
-const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
-
 // Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest first.
-func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]APIKey, error) {
-	where, args := ``, []any(nil)
-	if tenant != uuid.Nil {
-		where, args = `WHERE k.tenant_id = $1`, []any{[16]byte(tenant)}
-	}
-	scan := func(row pgx.CollectableRow) (k APIKey, err error) {
-		err = row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, (*zeronull.UUID)(&k.Successor))
-		return k, err
-	}
-	return collect(ctx, s, scan, `
-		SELECT k.id, t.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, `+keyState+`, k.successor
-		FROM api_keys k JOIN tenants t ON t.id = k.tenant_id `+where+` ORDER BY k.created_at, k.id`, args...)
+func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]push.APIKey, error) {
+	return collect(ctx, s, collectKey, `
+		SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
+		WHERE $1::uuid IS NULL OR k.tenant_id = $1 ORDER BY k.created_at, k.id`, zeronull.UUID(tenant))
+}
+
+// KeyPage returns up to limit of a tenant's API keys behind a position, the oldest first.
+func (s *Store) KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPosition, limit int) (page push.KeyPage, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, `
+			SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
+			WHERE k.tenant_id = $1 AND (k.created_at, k.id) > ($2, $3) ORDER BY k.created_at, k.id LIMIT $4`,
+			[16]byte(tenant), after.CreatedAt, [16]byte(after.ID), limit+1)
+		keys, err := pgx.CollectRows(rows, collectKey)
+		if page = (push.KeyPage{Keys: keys}); len(keys) > limit {
+			last := keys[limit-1]
+			page.Keys, page.Next = keys[:limit], &push.KeyPosition{CreatedAt: last.CreatedAt, ID: last.ID}
+		}
+		return err
+	})
+	return page, err
 }
 
 // HashKey returns what is stored of an API key: its SHA-256. The key itself has 256 random bits, so that nothing slower

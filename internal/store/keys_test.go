@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -12,6 +13,22 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
+
+// createKey makes a key as the operator's tool does.
+func (b *bundle) createKey(ctx context.Context, tenant uuid.UUID, scopes []string, lifetime time.Duration) (string, error) {
+	_, key, err := b.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: scopes, Lifetime: lifetime})
+	return key, err
+}
+
+// rotateKey rotates a key, whosever it is.
+func (b *bundle) rotateKey(ctx context.Context, id uuid.UUID, overlap, lifetime time.Duration) (string, error) {
+	_, key, err := b.RotateKey(ctx, uuid.Nil, id, overlap, lifetime)
+	return key, err
+}
+
+func (b *bundle) revokeKey(ctx context.Context, id uuid.UUID) (bool, error) {
+	return b.RevokeKey(ctx, uuid.Nil, id)
+}
 
 // TestCreateKey: only the hash of a key is stored, and a key may expire.
 func TestCreateKey(t *testing.T) {
@@ -27,7 +44,7 @@ func TestCreateKey(t *testing.T) {
 	if _, err := b.Tenant(t.Context(), "other"); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	key, err := b.CreateKey(t.Context(), id, []string{push.ScopeRead, push.ScopeRead}, 0)
+	key, err := b.createKey(t.Context(), id, []string{push.ScopeRead, push.ScopeRead}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +57,7 @@ func TestCreateKey(t *testing.T) {
 	if _, err := b.Key(t.Context(), store.HashKey(key+"x")); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("another key: %v", err)
 	}
-	short, err := b.CreateKey(t.Context(), id, push.Scopes, time.Hour)
+	short, err := b.createKey(t.Context(), id, push.Scopes, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +68,13 @@ func TestCreateKey(t *testing.T) {
 	if _, err := b.Key(t.Context(), store.HashKey(short)); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("a key whose time is over: %v", err)
 	}
-	if _, err := b.CreateKey(t.Context(), uuid.New(), push.Scopes, 0); err == nil {
+	if _, err := b.createKey(t.Context(), uuid.New(), push.Scopes, 0); err == nil {
 		t.Error("a key for no tenant")
 	}
 }
 
 // keyOf finds a key in the list of all.
-func (b *bundle) keyOf(t *testing.T, key string) store.APIKey {
+func (b *bundle) keyOf(t *testing.T, key string) push.APIKey {
 	t.Helper()
 	c, err := b.Key(t.Context(), store.HashKey(key))
 	if err != nil {
@@ -67,7 +84,7 @@ func (b *bundle) keyOf(t *testing.T, key string) store.APIKey {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(keys, func(k store.APIKey) bool { return k.ID == c.Key })
+	i := slices.IndexFunc(keys, func(k push.APIKey) bool { return k.ID == c.Key })
 	if i < 0 {
 		t.Fatalf("key %s is not among %+v", c.Key, keys)
 	}
@@ -78,17 +95,17 @@ func (b *bundle) keyOf(t *testing.T, key string) store.APIKey {
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	old, err := b.CreateKey(t.Context(), b.tenant, []string{push.ScopeRead}, 720*time.Hour)
+	old, err := b.createKey(t.Context(), b.tenant, []string{push.ScopeRead}, 720*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := b.keyOf(t, old)
-	fresh, err := b.RotateKey(t.Context(), first.ID, time.Hour, 0)
+	fresh, err := b.rotateKey(t.Context(), first.ID, time.Hour, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := b.keyOf(t, fresh)
-	if second.ID == first.ID || !slices.Equal(second.Scopes, first.Scopes) || second.Tenant != first.Tenant || second.State != store.KeyLive {
+	if second.ID == first.ID || !slices.Equal(second.Scopes, first.Scopes) || second.Tenant != first.Tenant || second.State != push.KeyLive {
 		t.Errorf("the new key: %+v", second)
 	}
 	if left := time.Until(*second.ExpiresAt); left < 719*time.Hour || left > 720*time.Hour {
@@ -99,19 +116,19 @@ func TestRotateKey(t *testing.T) {
 	}
 
 	// Rotated again, it names its successor, as long as that lives.
-	var replaced *store.ReplacedError
-	if _, err := b.RotateKey(t.Context(), first.ID, time.Hour, 0); !errors.As(err, &replaced) || *replaced != (store.ReplacedError{Key: first.ID, Successor: second.ID}) {
+	var replaced *push.ReplacedError
+	if _, err := b.rotateKey(t.Context(), first.ID, time.Hour, 0); !errors.As(err, &replaced) || *replaced != (push.ReplacedError{Key: first.ID, Successor: second.ID}) {
 		t.Errorf("rotated twice: %v", err)
 	}
 	if b.keyOf(t, old).Successor != second.ID || b.keyOf(t, fresh).Successor != uuid.Nil {
 		t.Errorf("listed: %+v, %+v", b.keyOf(t, old), b.keyOf(t, fresh))
 	}
-	if _, err := b.RevokeKey(t.Context(), second.ID); err != nil {
+	if _, err := b.revokeKey(t.Context(), second.ID); err != nil {
 		t.Fatal(err)
 	}
 
 	// Then the overlap does not become the life of the next key, and never makes an end later.
-	third, err := b.RotateKey(t.Context(), first.ID, 48*time.Hour, 0)
+	third, err := b.rotateKey(t.Context(), first.ID, 48*time.Hour, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +140,15 @@ func TestRotateKey(t *testing.T) {
 	}
 
 	// Nor is there a third live key when the successor is rotated.
-	if _, err := b.RotateKey(t.Context(), b.keyOf(t, third).ID, 0, 0); !errors.As(err, &replaced) || *replaced != (store.ReplacedError{Key: first.ID, Successor: b.keyOf(t, third).ID}) {
+	if _, err := b.rotateKey(t.Context(), b.keyOf(t, third).ID, 0, 0); !errors.As(err, &replaced) || *replaced != (push.ReplacedError{Key: first.ID, Successor: b.keyOf(t, third).ID}) {
 		t.Errorf("the successor was rotated: %v", err)
 	}
-	if _, err := b.RevokeKey(t.Context(), first.ID); err != nil {
+	if _, err := b.revokeKey(t.Context(), first.ID); err != nil {
 		t.Fatal(err)
 	}
 
 	// Without an overlap the old one ends at once; another life can be chosen.
-	fourth, err := b.RotateKey(t.Context(), b.keyOf(t, third).ID, 0, 24*time.Hour)
+	fourth, err := b.rotateKey(t.Context(), b.keyOf(t, third).ID, 0, 24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,11 +158,11 @@ func TestRotateKey(t *testing.T) {
 	if left := time.Until(*b.keyOf(t, fourth).ExpiresAt); left > 24*time.Hour {
 		t.Errorf("the fourth key has %s left", left)
 	}
-	endless, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	endless, err := b.createKey(t.Context(), b.tenant, push.Scopes, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := b.RotateKey(t.Context(), b.keyOf(t, endless).ID, time.Hour, 0)
+	next, err := b.rotateKey(t.Context(), b.keyOf(t, endless).ID, time.Hour, 0)
 	if err != nil || b.keyOf(t, next).ExpiresAt != nil || b.keyOf(t, endless).ExpiresAt == nil {
 		t.Errorf("the rotation of a key without end: %v", err)
 	}
@@ -155,7 +172,7 @@ func TestRotateKey(t *testing.T) {
 func TestRotateKey_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	key, err := b.createKey(t.Context(), b.tenant, push.Scopes, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +180,8 @@ func TestRotateKey_Concurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
-			var replaced *store.ReplacedError
-			if _, err := b.RotateKey(t.Context(), id, time.Hour, 0); err != nil && !errors.As(err, &replaced) {
+			var replaced *push.ReplacedError
+			if _, err := b.rotateKey(t.Context(), id, time.Hour, 0); err != nil && !errors.As(err, &replaced) {
 				t.Error(err)
 			}
 		})
@@ -179,34 +196,34 @@ func TestRotateKey_Concurrent(t *testing.T) {
 func TestRevokeKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	key, err := b.createKey(t.Context(), b.tenant, push.Scopes, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := b.keyOf(t, key).ID
-	if before, err := b.RevokeKey(t.Context(), id); err != nil || before {
+	if before, err := b.revokeKey(t.Context(), id); err != nil || before {
 		t.Fatal(before, err)
 	}
 	if _, err := b.Key(t.Context(), store.HashKey(key)); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("a revoked key: %v", err)
 	}
 	list, err := b.Keys(t.Context(), b.tenant)
-	if err != nil || len(list) != 1 || list[0].State != store.KeyRevoked || list[0].RevokedAt == nil {
+	if err != nil || len(list) != 1 || list[0].State != push.KeyRevoked || list[0].RevokedAt == nil {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if before, err := b.RevokeKey(t.Context(), id); err != nil || !before {
+	if before, err := b.revokeKey(t.Context(), id); err != nil || !before {
 		t.Error(before, err)
 	}
 	again, err := b.Keys(t.Context(), uuid.Nil)
 	if err != nil || len(again) != 1 || !again[0].RevokedAt.Equal(*list[0].RevokedAt) {
 		t.Errorf("revoked twice: %+v, %v", again, err)
 	}
-	if _, err := b.RotateKey(t.Context(), id, time.Hour, 0); !errors.Is(err, store.ErrKeyOver) {
+	if _, err := b.rotateKey(t.Context(), id, time.Hour, 0); !errors.Is(err, push.ErrKeyOver) {
 		t.Errorf("rotated: %v", err)
 	}
 	for name, err := range map[string]error{
-		"revoke": func() error { _, err := b.RevokeKey(t.Context(), uuid.New()); return err }(),
-		"rotate": func() error { _, err := b.RotateKey(t.Context(), uuid.New(), 0, 0); return err }(),
+		"revoke": func() error { _, err := b.revokeKey(t.Context(), uuid.New()); return err }(),
+		"rotate": func() error { _, err := b.rotateKey(t.Context(), uuid.New(), 0, 0); return err }(),
 	} {
 		if !errors.Is(err, push.ErrNotFound) {
 			t.Errorf("%s of no key: %v", name, err)
@@ -218,7 +235,7 @@ func TestRevokeKey(t *testing.T) {
 func TestSeeKey_OnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, 0)
+	key, err := b.createKey(t.Context(), b.tenant, push.Scopes, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,12 +265,83 @@ func TestKey_TimeLeft(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, ttl := range []time.Duration{0, time.Hour, 100 * 24 * time.Hour} {
-		key, err := b.CreateKey(t.Context(), b.tenant, push.Scopes, ttl)
+		key, err := b.createKey(t.Context(), b.tenant, push.Scopes, ttl)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Left > ttl || ttl-c.Left > 10*time.Minute {
 			t.Errorf("%s left of %s (%v)", c.Left, ttl, err)
 		}
+	}
+}
+
+// TestCreateKey_Most live keys may be there; those that have ended longest ago are forgotten.
+func TestCreateKey_Most(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	create := func(most int) error {
+		_, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes, Most: most})
+		return err
+	}
+	if err := errors.Join(create(2), create(2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(2); !errors.Is(err, push.ErrTooManyKeys) {
+		t.Errorf("%v", err)
+	}
+	b.exec(t, `
+		INSERT INTO api_keys (id, tenant_id, hash, scopes, revoked_at)
+		SELECT gen_random_uuid(), $1, sha256(n::text::bytea), '{}', clock_timestamp() - n * interval '1 hour' FROM generate_series(1, 1003) n`, [16]byte(b.tenant))
+	b.exec(t, `UPDATE api_keys SET successor = (SELECT id FROM api_keys WHERE revoked_at IS NOT NULL ORDER BY revoked_at LIMIT 1) WHERE revoked_at IS NULL`)
+	if err := create(3); err != nil {
+		t.Fatal(err)
+	}
+	if n, oldest := ask[int](t, b.db, `SELECT count(*) FROM api_keys`), ask[int](t, b.db, `SELECT count(*) FROM api_keys WHERE revoked_at < clock_timestamp() - interval '1001 hours'`); n != 1003 || oldest != 0 {
+		t.Errorf("%d keys, %d of them long over", n, oldest)
+	}
+	if err := create(0); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCreateKey_MostConcurrent: requests at the same moment meet the bound.
+func TestCreateKey_MostConcurrent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes, Most: 3}); err != nil && !errors.Is(err, push.ErrTooManyKeys) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if keys, err := b.Keys(t.Context(), b.tenant); err != nil || len(keys) != 3 {
+		t.Errorf("%d keys, want 3 (%v)", len(keys), err)
+	}
+}
+
+// TestKeys_CommitUnknown: a key that was made although the reply was lost is made once, and its secret opens.
+func TestKeys_CommitUnknown(t *testing.T) {
+	t.Parallel()
+	b, w := setupProxy(t)
+	w.loseNext("COMMIT")
+	first, secret, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes, Most: 1})
+	w.wantLost(t, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.loseNext("COMMIT")
+	second, fresh, err := b.RotateKey(t.Context(), b.tenant, first.ID, time.Hour, 0)
+	w.wantLost(t, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.keyOf(t, secret).ID != first.ID || b.keyOf(t, fresh).ID != second.ID || b.keyOf(t, secret).Successor != second.ID {
+		t.Errorf("%+v, %+v", b.keyOf(t, secret), b.keyOf(t, fresh))
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM api_keys`); n != 2 {
+		t.Errorf("%d keys", n)
 	}
 }

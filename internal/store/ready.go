@@ -35,7 +35,8 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // written are the tables that services write to.
-var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "stat_deltas", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads"}
+var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "stat_deltas", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads",
+	"channel_views", "audits", "audit_findings"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
 	if lacks, err := lacking(ctx, c); err != nil {
@@ -49,6 +50,8 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 			has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'UPDATE')), false)
 			AND has_table_privilege('live', 'DELETE') AND has_table_privilege('pushes', 'DELETE')
 			AND has_table_privilege('stat_deltas', 'DELETE') AND has_table_privilege('stats', 'DELETE') AND has_table_privilege('ahead', 'DELETE')
+			AND has_table_privilege('api_keys', 'DELETE') AND has_table_privilege('channel_views', 'DELETE')
+			AND has_table_privilege('audits', 'DELETE') AND has_table_privilege('audit_findings', 'DELETE')
 		FROM unnest($1::text[]) AS t`, written).Scan(&reads, &may)
 	switch {
 	case err != nil:

@@ -231,6 +231,21 @@ func (m *statsModel) compare(t *testing.T, when string) {
 	if err != nil || got != want || want == "" {
 		t.Errorf("%s, ahead: %s, want %s; %v", when, got, want, err)
 	}
+	for by, key := range map[push.StatsBy]string{push.ByChannel: `channel`, push.ByCategory: `category`, push.ByCampaign: `coalesce(campaign_id::text, '')`} {
+		ahead, err := m.AheadCounts(t.Context(), m.tenant, push.AheadQuery{By: push.ByDay, Split: by, From: from, Until: until.Add(48 * time.Hour)})
+		got := ""
+		for _, a := range ahead {
+			for _, part := range a.Parts {
+				got += fmt.Sprint(a.At.Unix(), " ", a.Pushes, " ", part.Key, ":", part.Pushes, " ")
+			}
+		}
+		want := ask[string](t, m.db, `SELECT coalesce(string_agg(concat_ws(' ', extract(epoch FROM at)::bigint, total, key || ':' || n) || ' ', '' ORDER BY at, n DESC, key), '') FROM (
+			SELECT date_trunc('day', send_at, 'UTC') AS at, `+key+` AS key, count(*) AS n, sum(count(*)) OVER (PARTITION BY date_trunc('day', send_at, 'UTC')) AS total
+			FROM pushes WHERE status = 'scheduled' GROUP BY 1, 2) p`)
+		if err != nil || got != want || want == "" {
+			t.Errorf("%s, ahead in parts by %s: %s, want %s; %v", when, by, got, want, err)
+		}
+	}
 }
 
 // tableCounts counts the pushes themselves, and those among them that were deferred when they were booked.

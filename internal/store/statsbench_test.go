@@ -70,20 +70,23 @@ func BenchmarkStats(b *testing.B) {
 	}
 }
 
-// BenchmarkAheadCounts reads a month of a million scheduled pushes, by hour.
+// BenchmarkAheadCounts reads a month of a million scheduled pushes, by hour: in whole, and in parts.
 func BenchmarkAheadCounts(b *testing.B) {
 	s := setup(b)
 	s.exec(b, `
 		INSERT INTO ahead (tenant_id, hour, channel, category, campaign_id, n)
-		SELECT $1, date_trunc('hour', now()) + h * interval '1 hour', 'channel ' || c, 'category ' || k, '00000000-0000-0000-0000-000000000000', 35
+		SELECT $1, date_trunc('hour', now()) + h * interval '1 hour', 'channel ' || c, 'category ' || k % 3, md5('campaign ' || k)::uuid, 35
 		FROM generate_series(0, 743) h, generate_series(1, 4) c, generate_series(1, 10) k`, s.tenant)
 	s.exec(b, `ANALYZE ahead`)
 	from := time.Now().UTC().Truncate(time.Hour)
-	b.ResetTimer()
-	for b.Loop() {
-		counts, err := s.AheadCounts(b.Context(), s.tenant, push.AheadQuery{By: push.ByHour, From: from, Until: from.AddDate(0, 1, 1)})
-		if err != nil || len(counts) < 700 {
-			b.Fatal(len(counts), err)
-		}
+	for _, split := range []push.StatsBy{"", push.ByChannel, push.ByCategory, push.ByCampaign} {
+		b.Run("split by "+string(split), func(b *testing.B) {
+			for b.Loop() {
+				counts, err := s.AheadCounts(b.Context(), s.tenant, push.AheadQuery{By: push.ByHour, Split: split, From: from, Until: from.AddDate(0, 1, 1)})
+				if err != nil || len(counts) < 700 || (len(counts[0].Parts) > 0) != (split != "") {
+					b.Fatal(len(counts), err)
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	auditsPath = "/v1/audits"
+
+	// guaranteesPage says what is promised.
+	guaranteesPage = "https://github.com/sendquota/sendquota/blob/main/docs/guarantees.md#what-is-promised"
+)
+
+// Audits are the passes of the workers' audit, and the checks that each of them makes.
+type Audits struct {
+	Checks []AuditCheck
+	Store  auditStore
+}
+
+// AuditCheck is one of the checks of an audit.
+type AuditCheck struct{ Name, Meaning, Guarantee string }
+
+// auditStore knows what audits have found of a tenant.
+type auditStore interface {
+	Audits(ctx context.Context, tenant uuid.UUID, before time.Time, limit int) (booking.AuditPage, error)
+}
+
+// auditView is an audit as the API shows it.
+type auditView struct {
+	BeganAt    string             `json:"began_at" format:"date-time"`
+	EndedAt    string             `json:"ended_at" format:"date-time"`
+	Violations int                `json:"violations" doc:"Of all checks; 0: every guarantee was kept."`
+	Found      []auditFindingView `json:"found" doc:"What the checks found of yours; those that found nothing are left out."`
+	Complete   bool               `json:"complete" doc:"false: so many tenants were concerned that what was found of yours may be missing."`
+}
+
+type auditFindingView struct {
+	Check      string      `json:"check"`
+	Violations int         `json:"violations"`
+	Pushes     []uuid.UUID `json:"pushes" doc:"The pushes of the first ten."`
+}
+
+type auditCheckView struct {
+	Name      string `json:"name"`
+	Meaning   string `json:"meaning" doc:"What a violation is."`
+	Guarantee string `json:"guarantee" doc:"What it would break, as link names it."`
+	Link      string `json:"link" format:"uri"`
+}
+
+type auditsView struct {
+	Audits        []auditView      `json:"audits" doc:"The latest first."`
+	Checks        []auditCheckView `json:"checks" doc:"Those that each audit makes."`
+	NextPageToken string           `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+func auditViewOf(a booking.Audit) auditView {
+	v := auditView{BeganAt: stamp(a.Began), EndedAt: stamp(a.Ended), Found: []auditFindingView{}, Complete: a.Complete}
+	for _, check := range slices.Sorted(maps.Keys(a.Found)) {
+		f := a.Found[check]
+		v.Violations += f.Violations
+		v.Found = append(v.Found, auditFindingView{check, f.Violations, append([]uuid.UUID{}, f.Pushes...)})
+	}
+	return v
+}
+
+func auditCheckViewOf(c AuditCheck) auditCheckView {
+	return auditCheckView{c.Name, c.Meaning, c.Guarantee, guaranteesPage}
+}
+
+var auditsParams = table[pageParams]{fields: []field[pageParams]{
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, 100).or("20"), "How many audits to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
+}}
+
+// listAudits answers with a page of audits.
+func (a *api) listAudits(c *call) error {
+	var (
+		bad    fieldErrors
+		q      pageParams
+		micros int64 // Unix; 0: the end
+		before time.Time
+		list   = func() string { return "audits" }
+	)
+	auditsParams.readQuery(c.r, &q, &bad)
+	readPageToken(q.token, c.caller.Tenant, list, &micros, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	if micros != 0 {
+		before = time.UnixMicro(micros)
+	}
+	page, err := a.cfg.Audits.Store.Audits(c.r.Context(), c.caller.Tenant, before, q.size)
+	if err != nil {
+		return err
+	}
+	v := auditsView{Audits: viewsOf(page.Audits, auditViewOf), Checks: viewsOf(a.cfg.Audits.Checks, auditCheckViewOf)}
+	if !page.Next.IsZero() {
+		v.NextPageToken = pageToken(page.Next.UnixMicro(), c.caller.Tenant, list())
+	}
+	return a.answer(c.w, http.StatusOK, v)
+}
+
+func (a *api) auditRoutes(s *spec) []operation {
+	return []operation{{
+		id: "list-audits", method: http.MethodGet, path: auditsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAudits,
+		summary: "List audits",
+		description: "The workers prove the guarantees from the tables alone, again and again; each audit covers what has changed, or can change, since what earlier ones closed, and all that was " +
+			"found before. Shown is what they found of yours, for 90 days.",
+		params: auditsParams.parameters(s), status: http.StatusOK, answer: "A page of audits.", example: exampleAudits(),
+	}}
+}
+
+func exampleAudits() auditsView {
+	clean := booking.Audit{Began: exampleTime(15 * time.Minute), Ended: exampleTime(15*time.Minute + 40*time.Second), Complete: true}
+	broken := booking.Audit{Began: exampleTime(0), Ended: exampleTime(42 * time.Second), Complete: true, Found: map[string]*booking.AuditFinding{
+		"overdue": {Violations: 1, Pushes: []uuid.UUID{uuid.MustParse(exampleID)}},
+	}}
+	check := AuditCheck{"overdue", "A push is due, or has expired, for more than five minutes, and still waits.", "I1"}
+	return auditsView{Audits: []auditView{auditViewOf(clean), auditViewOf(broken)}, Checks: []auditCheckView{auditCheckViewOf(check)}}
+}

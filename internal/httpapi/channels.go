@@ -1,0 +1,121 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const channelsPath = "/v1/channels"
+
+// Channels are the ways out, in their configured order: the first is the default.
+type Channels struct {
+	List  []Channel
+	Store channelStore
+}
+
+// Channel is a configured way out.
+type Channel struct {
+	Name, Type string
+	Rate       int // attempts in the span Per, of all workers and tenants; 0: any number
+	Per        time.Duration
+	Burst      int
+}
+
+// channelStore knows how channels are.
+type channelStore interface {
+	ChannelHealth(ctx context.Context, tenant uuid.UUID) (push.ChannelReport, error)
+}
+
+// channelView is a channel as the API shows it.
+type channelView struct {
+	Name       string            `json:"name"`
+	Type       string            `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
+	Default    bool              `json:"default" doc:"It is that of pushes that name none."`
+	State      push.ChannelState `json:"state" enum:"working,trying,paused,failing,unknown" doc:"The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
+	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"When the pause ends; null: there is none."`
+	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last saw it so; null: unknown."`
+	Throughput *throughputView   `json:"throughput,omitempty" doc:"How many attempts may begin, of all tenants together; absent: any number."`
+	Waiting    int               `json:"waiting" doc:"Pushes of yours that are due, and are not being sent."`
+	LastMinute lastMinuteView    `json:"last_minute"`
+}
+
+type throughputView struct {
+	Rate  int    `json:"rate"`
+	Per   string `json:"per" doc:"The time span."`
+	Burst int    `json:"burst" doc:"So many may begin at once after a rest."`
+}
+
+// lastMinuteView counts attempts.
+type lastMinuteView struct {
+	Delivered int `json:"delivered"`
+	Refused   int `json:"refused"`
+	Unknown   int `json:"unknown"`
+}
+
+type channelsView struct {
+	Channels []channelView `json:"channels" doc:"In the operator's order."`
+	Complete bool          `json:"complete" doc:"false: you have more than 100,000 pushes that wait, or attempts; so many are counted."`
+}
+
+// stateUnknown is the state of a channel of which no worker has told.
+const stateUnknown push.ChannelState = "unknown"
+
+func channelViewOf(c Channel, h push.ChannelHealth) channelView {
+	v := channelView{
+		Name: c.Name, Type: c.Type, State: h.State, Until: maybe(h.Until), AsOf: maybe(h.AsOf), Waiting: h.Waiting,
+		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
+	}
+	if v.State == "" {
+		v.State = stateUnknown
+	}
+	if c.Rate > 0 {
+		v.Throughput = &throughputView{c.Rate, c.Per.String(), max(c.Burst, 1)}
+	}
+	return v
+}
+
+// listChannels answers with all channels.
+func (a *api) listChannels(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	report, err := a.cfg.Channels.Store.ChannelHealth(c.r.Context(), c.caller.Tenant)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, a.channelsViewOf(report))
+}
+
+func (a *api) channelsViewOf(report push.ChannelReport) channelsView {
+	v := channelsView{Channels: viewsOf(a.cfg.Channels.List, func(c Channel) channelView { return channelViewOf(c, *report.Of(c.Name)) }), Complete: report.Complete}
+	if len(v.Channels) > 0 {
+		v.Channels[0].Default = true
+	}
+	return v
+}
+
+func (a *api) channelRoutes(*spec) []operation {
+	return []operation{{
+		id: "list-channels", method: http.MethodGet, path: channelsPath, tag: tagChannels, scope: push.ScopeRead, serve: a.listChannels,
+		summary: "See how the channels are",
+		description: "For every channel: whether attempts are made, as the workers saw it in the last seconds, what of yours waits, and how your attempts ended " +
+			"that began in the last minute. Of other tenants nothing is shown.",
+		status: http.StatusOK, answer: "The channels.", example: exampleChannels(),
+	}}
+}
+
+func exampleChannels() channelsView {
+	first := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
+		State: push.ChannelFailing, Until: exampleTime(20 * time.Second), AsOf: exampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
+	})
+	first.Default = true
+	log := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: exampleTime(0)})
+	return channelsView{Channels: []channelView{first, log}, Complete: true}
+}

@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestChannels lists what is configured, how the workers see it, and what waits of the tenant's own.
+func TestChannels(t *testing.T) {
+	b := setup(t)
+	nothing := map[string]any{"delivered": 0.0, "refused": 0.0, "unknown": 0.0}
+	unknown := func() []any {
+		return []any{
+			map[string]any{"name": "push", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0}, "waiting": 0.0, "last_minute": nothing},
+			map[string]any{"name": "sms", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "last_minute": nothing},
+		}
+	}
+	got := b.send("GET", "/v1/channels", "").must(t, 200)
+	if diff := cmp.Diff(map[string]any{"channels": unknown(), "complete": true}, got.body); diff != "" {
+		t.Error(diff)
+	}
+
+	b.send("POST", "/v1/pushes", `{"recipient":"anna","message":{}}`).must(t, 201)
+	testenv.Exec(t, b.url, `UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
+	if err := b.store.SeeChannels(t.Context(), uuid.New(), []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "old", State: push.ChannelPaused}}); err != nil {
+		t.Fatal(err)
+	}
+	for key, waiting := range map[string]float64{b.key: 1, b.other: 0} {
+		got = b.send("GET", "/v1/channels", "", "Authorization", "Bearer "+key).must(t, 200)
+		if got.at(t, "channels", 0, "state") != "failing" || got.at(t, "channels", 0, "until") == nil || got.at(t, "channels", 0, "as_of") == nil ||
+			got.at(t, "channels", 0, "waiting") != waiting || len(got.at(t, "channels").([]any)) != 2 {
+			t.Errorf("%s", got.text)
+		}
+		if diff := cmp.Diff(unknown()[1], got.at(t, "channels", 1)); diff != "" {
+			t.Error(diff)
+		}
+	}
+
+	b.send("GET", "/v1/channels?name=push&x=1", "").must(t, 422, "invalid-request")
+	_, lesser := b.newTenant("lesser", push.ScopeQuota)
+	b.send("GET", "/v1/channels", "", "Authorization", "Bearer "+lesser).must(t, 403, "forbidden")
+}

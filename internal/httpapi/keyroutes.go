@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+func (a *api) keyRoutes(s *spec) []operation {
+	located := func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the new key.") }
+	return []operation{{
+		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.createKey,
+		summary: "Create an API key",
+		description: "The answer has the key itself, as secret. It is shown only once, and only its hash is kept. A key gives others no scope that it does not have itself.\n\n" +
+			"There is no Idempotency-Key: an answer that is repeated would have to be kept. If the answer was lost, revoke the key that the list shows, and make another one.",
+		body:   keyFields.body(s, json.RawMessage(`{"name": "back office", "scopes": ["pushes:read", "records:read"], "expires_at": "2027-12-01T08:00:00Z"}`)),
+		status: http.StatusCreated, answer: "The key, with its secret.", example: exampleNewKey(), problems: []kind{tooManyKeys}, finish: located,
+	}, {
+		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys, scope: push.ScopeKeysRead, serve: a.listKeys,
+		summary: "List API keys", description: "All of the tenant, the oldest first, and the last thousand of those that have ended. Secrets are never shown.",
+		params: keysParams.parameters(s), status: http.StatusOK, answer: "A page of keys.", example: keysView{Keys: []keyView{keyViewOf(exampleKey())}},
+	}, {
+		id: "get-key", method: http.MethodGet, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysRead, serve: a.getKey,
+		summary: "Read an API key", description: "Answers with what is known of the key. Its secret is never shown.", params: []*huma.Param{keyID()},
+		status: http.StatusOK, answer: "The key.", example: keyViewOf(exampleKey()), problems: []kind{notFound},
+	}, {
+		id: "rotate-key", method: http.MethodPost, path: keysPath + "/{id}/rotate", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.rotateKey,
+		summary: "Replace an API key",
+		description: "Makes another key with the same name and scopes, which lives as long as the old one was made for, and lets the old one live for the overlap. " +
+			"The key of the request must have all of these scopes. While both live, neither can be rotated again.\n\n" +
+			"There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate again.",
+		params: []*huma.Param{keyID()}, body: rotateBody(s),
+		status: http.StatusCreated, answer: "The new key, with its secret.", example: exampleNewKey(), problems: []kind{notFound, notRotatable}, finish: located,
+	}, {
+		id: "revoke-key", method: http.MethodDelete, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.revokeKey,
+		summary:     "Revoke an API key",
+		description: "The key is refused everywhere within a second, whatever its scopes are. Revoking again answers the same. The key of the request is revoked only with self=true.",
+		params:      append([]*huma.Param{keyID()}, revokeParams.parameters(s)...),
+		status:      http.StatusNoContent, answer: "The key is revoked.", problems: []kind{notFound, ownKey},
+	}}
+}
+
+func keyID() *huma.Param { return pathID("id", "The key's id, which is no secret.", exampleID) }
+
+// rotateBody need not be there.
+func rotateBody(s *spec) *huma.RequestBody {
+	body := rotateFields.body(s, map[string]any{"overlap": "24h"})
+	body.Required = false
+	return body
+}
+
+func exampleKey() push.APIKey {
+	ends, used := exampleTime(365*24*time.Hour), exampleTime(time.Hour)
+	return push.APIKey{
+		ID: uuid.MustParse(exampleID), Name: "back office", Scopes: []string{push.ScopeRead, push.ScopeRecordsRead}, State: push.KeyLive,
+		CreatedAt: exampleTime(0), ExpiresAt: &ends, LastUsedAt: &used,
+	}
+}
+
+func exampleNewKey() keyView {
+	k := exampleKey()
+	k.LastUsedAt = nil
+	v := keyViewOf(k)
+	v.Secret = "sq_C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
+	return v
+}

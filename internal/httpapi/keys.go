@@ -1,0 +1,241 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const keysPath = "/v1/keys"
+
+// keyring keeps API keys. Another tenant's key is [push.ErrNotFound].
+type keyring interface {
+	CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error)
+	APIKey(ctx context.Context, tenant, id uuid.UUID) (push.APIKey, error)
+	KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPosition, limit int) (push.KeyPage, error)
+	RotateKey(ctx context.Context, tenant, old uuid.UUID, overlap, lifetime time.Duration) (k push.APIKey, secret string, err error)
+	RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before bool, err error)
+}
+
+// keyView is an API key as the API shows it.
+type keyView struct {
+	ID         string        `json:"id" format:"uuid"`
+	Name       string        `json:"name" doc:"Empty: it has none."`
+	State      push.KeyState `json:"state" enum:"live,expired,revoked" doc:"Only a live key opens anything."`
+	Scopes     []string      `json:"scopes"`
+	CreatedAt  string        `json:"created_at" format:"date-time"`
+	ExpiresAt  *string       `json:"expires_at" format:"date-time" nullable:"true" doc:"null: never."`
+	LastUsedAt *string       `json:"last_used_at" format:"date-time" nullable:"true" doc:"To about a minute; null: never."`
+	RevokedAt  *string       `json:"revoked_at" format:"date-time" nullable:"true"`
+	Successor  *string       `json:"successor" format:"uuid" nullable:"true" doc:"The key that its last rotation made."`
+	Secret     string        `json:"secret,omitempty" doc:"The key itself, for Authorization: Bearer. Only in answers to creating and rotating: store it."`
+}
+
+type keysView struct {
+	Keys          []keyView `json:"keys" doc:"The oldest first."`
+	NextPageToken string    `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+// keyViewOf shows an API key, without its secret.
+func keyViewOf(k push.APIKey) keyView {
+	v := keyView{
+		ID: k.ID.String(), Name: k.Name, State: k.State, Scopes: append([]string{}, k.Scopes...), CreatedAt: stamp(k.CreatedAt),
+		ExpiresAt: maybePast(k.ExpiresAt), LastUsedAt: maybePast(k.LastUsedAt), RevokedAt: maybePast(k.RevokedAt),
+	}
+	if k.Successor != uuid.Nil {
+		v.Successor = maybeText(k.Successor.String())
+	}
+	return v
+}
+
+func maybePast(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return maybe(*t)
+}
+
+// keyForm is an API key as a caller asks for it.
+type keyForm struct {
+	name    string
+	scopes  []string
+	expires time.Time
+	now     time.Time
+}
+
+var keyFields = table[keyForm]{schemaName: "NewKey", refuse: unchosen, check: (*keyForm).check, fields: []field[keyForm]{
+	{"scopes", required, array(1, len(push.Scopes), scope.describe, (*keyForm).readScope).unique(), "What the key allows: nothing that the key of the request does not.", nil},
+	{"expires_at", optional, moment(func(f *keyForm, t time.Time) { f.expires = t }), "When it ends. Default: never.", timeExample},
+	{"name", optional, text(func(f *keyForm, s string) { f.name = s }, 0, 100), "What lists call it. Default: nothing.", "back office"},
+}}
+
+// scope is one of an API key's scopes.
+var scope = oneOf(func(to *string, s string) { *to = s }, push.Scopes...)
+
+func (f *keyForm) readScope(r *reader, i int, name string, errs *fieldErrors) {
+	var s string
+	raw := r.value()
+	if r.err != nil {
+		return
+	}
+	if wrong := scope.readJSON(raw, &s, "", nil); wrong != "" {
+		errs.addJSON(item(name, i), wrong, raw)
+	} else if slices.Contains(f.scopes, s) {
+		errs.addJSON(name, "must not name a scope twice", raw)
+	}
+	f.scopes = append(f.scopes, s)
+}
+
+// check refuses a key that would never open anything.
+func (f *keyForm) check(_ []byte, errs *fieldErrors) {
+	if !f.expires.IsZero() && !f.expires.After(f.now) && !errs.has("expires_at") {
+		errs.add("expires_at", "must lie in the future", stamp(f.expires))
+	}
+}
+
+func (a *api) createKey(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	f := keyForm{now: a.cfg.Now()}
+	if err := keyFields.readBody(c, &f, &bad); err != nil {
+		return err
+	}
+	if err := c.mayGive(f.scopes); err != nil {
+		return err
+	}
+	k, secret, err := a.cfg.Keys.CreateKey(c.r.Context(), push.NewKey{Tenant: c.caller.Tenant, Name: f.name, Scopes: f.scopes, ExpiresAt: f.expires, Most: a.cfg.MaxKeys})
+	if err != nil {
+		return err
+	}
+	return a.answerKey(c, http.StatusCreated, k, secret)
+}
+
+// mayGive refuses to hand on what the key of the request does not allow itself.
+func (c *call) mayGive(scopes []string) error {
+	lacking := slices.DeleteFunc(slices.Clone(scopes), c.caller.May)
+	if len(lacking) == 0 {
+		return nil
+	}
+	return &refusal{kind: forbidden, detail: "the API key can not give what it does not have: it lacks the scopes " + strings.Join(lacking, ", ")}
+}
+
+// answerKey answers with a new key, and its secret this once.
+func (a *api) answerKey(c *call, status int, k push.APIKey, secret string) error {
+	v := keyViewOf(k)
+	v.Secret = secret
+	c.w.setHeader("Location", keysPath+"/"+v.ID)
+	return a.answer(c.w, status, v)
+}
+
+var keysParams = table[pageParams]{fields: []field[pageParams]{
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many keys to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
+}}
+
+// keyPlace is a [push.KeyPosition] in a page token: microseconds, as Postgres has them.
+type keyPlace struct {
+	Micros int64
+	ID     uuid.UUID
+}
+
+// listKeys answers with a page of the tenant's API keys.
+func (a *api) listKeys(c *call) error {
+	var (
+		bad   fieldErrors
+		q     pageParams
+		after keyPlace
+		list  = func() string { return "keys" }
+	)
+	keysParams.readQuery(c.r, &q, &bad)
+	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	page, err := a.cfg.Keys.KeyPage(c.r.Context(), c.caller.Tenant, push.KeyPosition{CreatedAt: time.UnixMicro(after.Micros), ID: after.ID}, q.size)
+	if err != nil {
+		return err
+	}
+	v := keysView{Keys: viewsOf(page.Keys, keyViewOf)}
+	if page.Next != nil {
+		v.NextPageToken = pageToken(keyPlace{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
+	}
+	return a.answer(c.w, http.StatusOK, v)
+}
+
+func (a *api) getKey(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	k, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, id)
+	if err != nil {
+		return noSuch("key", err)
+	}
+	return a.answer(c.w, http.StatusOK, keyViewOf(k))
+}
+
+// rotateFields is the body of a rotation.
+var rotateFields = table[time.Duration]{schemaName: "KeyRotation", fields: []field[time.Duration]{
+	{"overlap", optional, span(func(to *time.Duration, d time.Duration) { *to = d }, 0, 8760*time.Hour).or("24h"), "How long the old key still lives, unless its own end is nearer; 0s: it ends at once.", "24h"},
+}}
+
+func (a *api) rotateKey(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	overlap := 24 * time.Hour
+	if c.r.ContentLength == 0 {
+		if err := bad.err(); err != nil {
+			return err
+		}
+	} else if err := rotateFields.readBody(c, &overlap, &bad); err != nil {
+		return err
+	}
+	old, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, id)
+	if err != nil {
+		return noSuch("key", err)
+	}
+	if err := c.mayGive(old.Scopes); err != nil { // which never change
+		return err
+	}
+	k, secret, err := a.cfg.Keys.RotateKey(c.r.Context(), c.caller.Tenant, id, overlap, 0)
+	if err != nil {
+		return noSuch("key", err)
+	}
+	return a.answerKey(c, http.StatusCreated, k, secret)
+}
+
+var revokeParams = table[bool]{fields: []field[bool]{
+	{"self", optional, boolean(func(self *bool, is bool) { *self = is }).or("false"), "Whether the key of the request may revoke itself.", nil},
+}}
+
+func (a *api) revokeKey(c *call) error {
+	var (
+		bad  fieldErrors
+		self bool
+	)
+	revokeParams.readQuery(c.r, &self, &bad)
+	id := c.pathID("id", &bad)
+	if err := c.noBody(&bad); err != nil {
+		return err
+	}
+	if id == c.caller.Key && !self {
+		return &refusal{kind: ownKey, detail: "this is the key of the request, which would open nothing any more; ?self=true revokes it"}
+	}
+	if _, err := a.cfg.Keys.RevokeKey(c.r.Context(), c.caller.Tenant, id); err != nil {
+		return noSuch("key", err)
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	viewsFresh   = 30 * time.Second // for so long a worker is believed
+	attemptsSpan = time.Minute      // in which attempts are counted
+	mostCounted  = 100_000          // pushes that wait, and attempts
+)
+
+// SeeChannels keeps what a worker sees of its channels, and forgets what other workers have not written for a minute.
+func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
+	names, states, held := make([]string, len(views)), make([]string, len(views)), make([]time.Duration, len(views))
+	for i, v := range views {
+		names[i], states[i], held[i] = v.Channel, string(v.State), v.Held
+	}
+	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		b := &pgx.Batch{}
+		b.Queue(`
+			INSERT INTO channel_views (worker, channel, state, held_until, seen_at)
+			SELECT $1, v.channel, v.state, statement_timestamp() + nullif(v.held, '0'), statement_timestamp()
+			FROM unnest($2::text[], $3::text[], $4::interval[]) AS v (channel, state, held)
+			ON CONFLICT (worker, channel) DO UPDATE SET state = excluded.state, held_until = excluded.held_until, seen_at = excluded.seen_at`,
+			[16]byte(worker), names, states, held)
+		b.Queue(`
+			DELETE FROM channel_views v USING (
+				SELECT worker, channel FROM channel_views WHERE seen_at < statement_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
+			) old WHERE v.worker = old.worker AND v.channel = old.channel`)
+		return c.SendBatch(ctx, b).Close()
+	})
+}
+
+// LeaveChannels forgets what a worker that stops has seen.
+func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
+	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, [16]byte(worker))
+		return err
+	})
+}
+
+// ChannelHealth returns what the workers see of the channels, and what a tenant has there: its pushes that are due and
+// wait, and its attempts that began in the last minute and have ended. It counts up to 100,000 of either.
+func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.ChannelReport, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		var waiting, attempts int
+		r = push.ChannelReport{Channels: map[string]*push.ChannelHealth{}}
+		now, b := time.Now(), &pgx.Batch{}
+		b.Queue(`SELECT channel, state, max(held_until), max(seen_at) FROM channel_views WHERE seen_at > statement_timestamp() - $1::interval GROUP BY channel, state`,
+			viewsFresh).Query(func(rows pgx.Rows) error { return readViews(rows, &r) })
+		b.Queue(`
+			SELECT channel, count(*) FILTER (WHERE next_at <= statement_timestamp() AND token IS NULL), count(*) FROM (
+				SELECT channel, next_at, token FROM live
+				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC') LIMIT $2
+			) p GROUP BY channel`, [16]byte(tenant), mostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
+		b.Queue(in(`
+			SELECT channel, outcome, count(*) FROM (
+				SELECT channel, outcome FROM {sends} s
+				WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval LIMIT $3
+			) s GROUP BY channel, outcome`, "{sends}", s.layouts.sends().all(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), [16]byte(tenant), attemptsSpan, mostCounted).
+			Query(func(rows pgx.Rows) error { return readAttempts(rows, &r, &attempts) })
+		err := c.SendBatch(ctx, b).Close()
+		r.Complete = waiting < mostCounted && attempts < mostCounted
+		return err
+	})
+	return r, err
+}
+
+// readViews takes the worst of the states that workers see.
+func readViews(rows pgx.Rows, r *push.ChannelReport) error {
+	var (
+		name, state string
+		until       time.Time
+		seen        time.Time
+	)
+	_, err := pgx.ForEachRow(rows, []any{&name, &state, (*zeronull.Timestamptz)(&until), &seen}, func() error {
+		h := r.Of(name)
+		if s := push.ChannelState(state); slices.Index(push.ChannelStates, s) > slices.Index(push.ChannelStates, h.State) {
+			h.State, h.Until, h.AsOf = s, until, seen
+		}
+		return nil
+	})
+	return err
+}
+
+// readWaiting counts what it looks at in scanned.
+func readWaiting(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
+	var (
+		name     string
+		waits, n int
+	)
+	_, err := pgx.ForEachRow(rows, []any{&name, &waits, &n}, func() error {
+		r.Of(name).Waiting = waits
+		*scanned += n
+		return nil
+	})
+	return err
+}
+
+// readAttempts counts what it looks at in scanned.
+func readAttempts(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
+	var (
+		name, outcome string
+		n             int
+	)
+	_, err := pgx.ForEachRow(rows, []any{&name, &outcome, &n}, func() error {
+		r.Of(name).Attempts[push.Outcome(outcome)] = n
+		*scanned += n
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// RotateKey makes another API key with the tenant, name and scopes of an old one, and returns it with its secret. The
+// old one lives on for the overlap, if its own end is not nearer. The new one ends after lifetime; 0: after the time for
+// which the old one was made. The tenant, or any for [uuid.Nil], may have no such key, [push.ErrNotFound], none that is
+// alive, [push.ErrKeyOver], or another live one that it replaces or is replaced by, [*push.ReplacedError].
+func (s *Store) RotateKey(ctx context.Context, tenant, old uuid.UUID, overlap, lifetime time.Duration) (k push.APIKey, secret string, err error) {
+	fresh := uuid.New()
+	secret, hash := newSecret()
+	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if k, err = readKey(ctx, tx, tenant, fresh); !errors.Is(err, pgx.ErrNoRows) {
+				return err // an earlier run has made it, or it is unknown
+			}
+			if err := rotatable(ctx, tx, tenant, old); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `
+				INSERT INTO api_keys (id, tenant_id, name, hash, scopes, lifetime, expires_at)
+				SELECT $2, tenant_id, name, $3, scopes, n.lifetime, clock_timestamp() + n.lifetime
+				FROM api_keys k, LATERAL (SELECT coalesce(nullif($4::interval, '0'), k.lifetime) AS lifetime) n WHERE id = $1`,
+				[16]byte(old), [16]byte(fresh), hash[:], lifetime); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + $2::interval), successor = $3 WHERE id = $1`,
+				[16]byte(old), overlap, [16]byte(fresh)); err != nil {
+				return err
+			}
+			k, err = readKey(ctx, tx, tenant, fresh)
+			return err
+		})
+	})
+	if err != nil {
+		return push.APIKey{}, "", fmt.Errorf("rotate key: %w", err)
+	}
+	return k, secret, nil
+}
+
+// rotatable locks a key and says why it can not be rotated, if so. What it replaces, and what replaces it, is read
+// after the lock: one statement would not see what it had waited for.
+func rotatable(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID) error {
+	var (
+		state     push.KeyState
+		successor uuid.UUID
+	)
+	err := tx.QueryRow(ctx, `SELECT `+keyState+`, successor FROM api_keys k WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE`, [16]byte(id), zeronull.UUID(tenant)).Scan(&state, (*zeronull.UUID)(&successor))
+	switch {
+	case err != nil:
+		return err
+	case state != push.KeyLive:
+		return push.ErrKeyOver
+	}
+	rows, _ := tx.Query(ctx, `SELECT id, successor IS NOT DISTINCT FROM $1 FROM api_keys k WHERE (id = $2 OR successor = $1) AND `+keyState+` = $3`,
+		[16]byte(id), [16]byte(successor), push.KeyLive)
+	var (
+		other    uuid.UUID
+		replaced bool
+	)
+	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&other), &replaced}, func() error {
+		if replaced {
+			return &push.ReplacedError{Key: other, Successor: id}
+		}
+		return &push.ReplacedError{Key: id, Successor: other}
+	})
+	return err
+}
