@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -161,13 +162,15 @@ func redisIs(state string, apis ...*bundle) bool {
 
 const redisUp = `sendquota_up{server="redis"}`
 
-// warm reports whether the cache refuses a place that the model holds.
+// warm reports whether the cache refuses a place that the model holds. With an Idempotency-Key it is asked also after a refusal.
 func (b *bundle) warm(m *model) bool {
 	const answers = `sendquota_ledger_answers_total{state="blocked"}`
 	before := metric(b.api, answers)
 	for _, at := range m.held {
-		if status, a := b.call("POST", "/v1/pushes", object{"recipient": m.name, "send_at": at.Format(time.RFC3339), "message": object{}}); status != http.StatusConflict {
-			b.t.Fatalf("a held place was given: %v", a)
+		body := object{"recipient": m.name, "send_at": at.Format(time.RFC3339), "message": object{}}
+		a, err := b.ask("POST", "/v1/pushes", body, "Idempotency-Key", fmt.Sprint("warm", rand.Uint64()))
+		if err != nil || a.status != http.StatusConflict {
+			b.t.Fatalf("a held place was given: %+v, %v", a, err)
 		}
 		break
 	}
