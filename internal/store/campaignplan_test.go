@@ -24,7 +24,7 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 	b := setup(t)
 	c := b.campaign(t, people(60)...)
 	computing := bulkhead.NewComputing(&bulkhead.Neighbours[uuid.UUID]{})
-	st := openURL(t, b.url, store.Config{Computing: computing})
+	st := openURL(t, b.url, store.Config{Lanes: 4, Computing: computing})
 	o := chunkOf(c, nil)
 	o.Shards, o.After = st.CampaignLanes()[0], store.BeforeShards(st.CampaignLanes()[0])
 	plan := o.Plan
