@@ -274,18 +274,20 @@ func TestDecider_Unseen(t *testing.T) {
 		name   string
 		until  time.Duration // of what is known, after noon
 		latest time.Duration
+		far    bool
 		want   booking.Outcome
 	}{
-		{"all is known", 2 * hour, 5 * hour, booking.Booked},
-		{"a booking may come in between", 2*hour - 1, 5 * hour, booking.Unseen},
-		{"it is too late anyway", 2*hour - 1, hour - time.Second, booking.NoPlace},
+		{"all is known", 2 * hour, 5 * hour, false, booking.Booked},
+		{"a booking may come in between", 2*hour - 1, 5 * hour, false, booking.Unseen},
+		{"it comes again at most once", 2*hour - 1, 5 * hour, true, booking.Booked},
+		{"it is too late anyway", 2*hour - 1, hour - time.Second, false, booking.NoPlace},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := setup(t)
 			b.hold("anna", 0, 20*time.Minute)
 			b.View(quota.Recipient{Tenant: b.tenant, ID: "anna"}).Until = noon.Add(row.until)
 			x := b.decider()
-			drafts := []booking.Draft{{Push: b.push("bert", 0)}, {Push: b.push("anna", 20*time.Minute), Latest: noon.Add(row.latest)}}
+			drafts := []booking.Draft{{Push: b.push("bert", 0)}, {Push: b.push("anna", 20*time.Minute), Latest: noon.Add(row.latest), Far: row.far}}
 			made := x.Book(booking.Order{Drafts: drafts, Policy: twoPerHour, Now: noon})
 			if made[1].Outcome != row.want {
 				t.Errorf("%+v", made[1])

@@ -183,7 +183,7 @@ func (d Draft) freeTime(policy quota.Policy, view *quota.View) (at time.Time, ou
 	switch {
 	case !ok || next.After(latest): // more bookings would make it no earlier
 		return time.Time{}, NoPlace
-	case next.Add(policy.Reach()).After(view.Until):
+	case !d.Far && next.Add(policy.Reach()).After(view.Until):
 		return time.Time{}, Unseen
 	}
 	return next, Booked

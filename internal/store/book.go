@@ -139,7 +139,8 @@ func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Dec
 			if !r.shareable(o.Drafts[0]) {
 				continue
 			}
-			if made := decider.Book(o.Order); made[0].Outcome != booking.Unseen {
+			made := decider.Book(o.Order)
+			if unseen := lookFurther(orders[i:i+1], [][]booking.Decision{made}); !unseen {
 				decisions[i] = made
 			}
 		}
