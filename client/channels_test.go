@@ -5,17 +5,17 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestClient_Channels tells of a channel through which the worker sends.
 func TestClient_Channels(t *testing.T) {
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	testenv.Until(t, 10*time.Millisecond, "the worker tells of its channel", func() bool {
 		r, err := newClient().Channels(t.Context())
-		if err != nil || len(r.Channels) == 0 || time.Now().After(deadline) {
+		if err != nil || len(r.Channels) == 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if r.Channels[0].State == client.ChannelStateWorking && !r.Channels[0].AsOf.IsZero() && r.Channels[0].Default && r.Complete {
-			return
-		}
-	}
+		c := r.Channels[0]
+		return c.State == client.ChannelStateWorking && !c.AsOf.IsZero() && c.Default && r.Complete
+	})
 }
