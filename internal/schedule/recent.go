@@ -12,19 +12,19 @@ type recent struct {
 	now func() time.Time
 
 	mu           sync.Mutex
-	newer, older map[int64]times // by recipient key
-	since        time.Time       // when newer was begun
-	most         int             // recipients in each of the two
+	newer, older map[int64]history // by recipient key
+	since        time.Time         // when newer was begun
+	most         int               // recipients in each of the two
 }
 
-// times says how often a recipient was noted lately.
-type times int8
+// history says how often a recipient was noted lately, and what came of the last time.
+type history int8
 
 const (
-	never times = iota
+	never history = iota
 	once
 	often
-	refused // and the last time it was refused
+	refused // often, and the last push was refused
 )
 
 // The two halves take some 20 MB at most, for all tenants together: a tenant with very many recipients pushes out those
@@ -35,34 +35,34 @@ const (
 )
 
 func newRecent(now func() time.Time) *recent {
-	return &recent{now: now, newer: map[int64]times{}, most: recentRecipients}
+	return &recent{now: now, newer: map[int64]history{}, most: recentRecipients}
 }
 
 // note notes a recipient, and says how often it was noted before.
-func (r *recent) note(key int64) times {
+func (r *recent) note(key int64) history {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); len(r.newer) >= r.most || now.Sub(r.since) >= recentTime {
-		r.newer, r.older, r.since = map[int64]times{}, r.newer, now
+		r.newer, r.older, r.since = map[int64]history{}, r.newer, now
 	}
-	before := r.times(key)
+	before := r.history(key)
 	r.newer[key] = max(before, min(before+1, often))
 	return before
 }
 
-// judge notes what became of a push to a recipient that was noted before.
-func (r *recent) judge(key int64, t times) {
+// record notes what became of a push to a recipient that was noted before.
+func (r *recent) record(key int64, h history) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.older, key)
-	r.newer[key] = t
+	r.newer[key] = h
 }
 
 // known reports whether a recipient was noted.
 func (r *recent) known(key int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.times(key) != never
+	return r.history(key) != never
 }
 
-func (r *recent) times(key int64) times { return max(r.newer[key], r.older[key]) }
+func (r *recent) history(key int64) history { return max(r.newer[key], r.older[key]) }

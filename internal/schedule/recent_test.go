@@ -11,7 +11,7 @@ func TestRecent_Bounds(t *testing.T) {
 	now := time.Now()
 	r := newRecent(func() time.Time { return now })
 	r.most = 100
-	for i, want := range []times{never, once, often, often} {
+	for i, want := range []history{never, once, often, often} {
 		if got := r.note(1); got != want {
 			t.Fatalf("noted %d times, it is known as %d", i, got)
 		}
@@ -22,11 +22,11 @@ func TestRecent_Bounds(t *testing.T) {
 			t.Fatal("one that comes again and again is forgotten")
 		}
 	}
-	r.judge(1, refused)
+	r.record(1, refused)
 	if now = now.Add(recentTime); r.note(1) != refused {
 		t.Fatal("a refusal is forgotten")
 	}
-	if r.judge(1, often); r.note(1) != often {
+	if r.record(1, often); r.note(1) != often {
 		t.Fatal("a refusal is remembered in spite of a push that was booked")
 	}
 	if now = now.Add(recentTime); r.note(2) != never || !r.known(2) || !r.known(1) || r.known(3) {

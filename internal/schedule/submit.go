@@ -70,7 +70,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	// that may be a repetition, or be moved, or that books nothing, is for the decider alone.
 	var (
 		answer quota.CacheAnswer
-		before times
+		before history
 		key    = push.RecipientKey(tenant, who.ID)
 	)
 	if !o.ValidateOnly {
@@ -87,12 +87,12 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	}
 	if again || answer.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, &d); err != nil {
-			s.recent.judge(key, refused)
+			s.recent.record(key, refused)
 			return Result{}, err
 		}
 	}
 	if before == refused {
-		s.recent.judge(key, often)
+		s.recent.record(key, often)
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
@@ -116,7 +116,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	}
 	if v.Outcome == booking.NoPlace {
 		if before != never {
-			s.recent.judge(key, refused)
+			s.recent.record(key, refused)
 		}
 		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}
