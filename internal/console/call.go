@@ -92,6 +92,13 @@ func (t *inProcess) note(c Call) (at int) {
 	return len(t.made) - 1
 }
 
+// forget drops the calls that were made, when a stream begins its next round.
+func (t *inProcess) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = nil
+}
+
 // calls are those that were made so far.
 func (t *inProcess) calls() []Call {
 	t.mu.Lock()
