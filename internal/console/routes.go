@@ -33,6 +33,13 @@ func (c *console) routes(r chi.Router) {
 	get("/why", push.ScopeQuota, (*page).why)
 	post("/why/book", push.ScopeWrite, (*page).bookThen)
 
+	get("/schedules", push.ScopeCampaignsRead, (*page).schedules)
+	get("/schedules/new", push.ScopeCampaignsWrite, (*page).newSchedule)
+	post("/schedules/new", push.ScopeCampaignsWrite, (*page).createSchedule)
+	get("/schedules/{id}", push.ScopeCampaignsRead, (*page).schedule)
+	post("/schedules/{id}", push.ScopeCampaignsWrite, (*page).changeSchedule)
+	post("/schedules/{id}/delete", push.ScopeCampaignsWrite, (*page).deleteSchedule)
+
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))
 }
