@@ -40,6 +40,10 @@ func (c *console) routes(r chi.Router) {
 	post("/schedules/{id}", push.ScopeCampaignsWrite, (*page).changeSchedule)
 	post("/schedules/{id}/delete", push.ScopeCampaignsWrite, (*page).deleteSchedule)
 
+	get("/policy", push.ScopePolicyRead, (*page).policy)
+	post("/policy", push.ScopePolicyWrite, (*page).savePolicy)
+	post("/policy/delete", push.ScopePolicyWrite, (*page).deletePolicy)
+
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))
 }
