@@ -3,8 +3,10 @@ package assets
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -72,6 +74,9 @@ func (f *Files) Path(name string) (string, error) {
 	}
 	return "", fmt.Errorf("there is no file %q", name)
 }
+
+// Paths returns the paths that are served, without hashes, in order.
+func (f *Files) Paths() []string { return slices.Sorted(maps.Keys(f.byPath)) }
 
 // ServeHTTP sends a file.
 func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {

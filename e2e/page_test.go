@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// The keys that [window.press] takes besides letters.
+const (
+	tabKey, enterKey, escapeKey = kb.Tab, kb.Enter, kb.Escape
+	leftKey, rightKey           = kb.ArrowLeft, kb.ArrowRight
+	upKey, downKey              = kb.ArrowUp, kb.ArrowDown
+	homeKey, endKey             = kb.Home, kb.End
+	pageUpKey, pageDownKey      = kb.PageUp, kb.PageDown
+	spaceKey                    = " "
+)
+
+// do takes steps, which end within the patience.
+func (w *window) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		w.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// eval returns the value of an expression of JavaScript, or of the promise that it is.
+func eval[T any](w *window, js string) T {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
+	if err != nil {
+		w.t.Fatalf("%s: %v", js, err)
+	}
+	return v
+}
+
+// visit shows the page at a path of the server, and wants a status of 2xx, or of the one given.
+func (w *window) visit(path string, status ...int64) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	answer, err := chromedp.Run(ctx, chromedp.NavigateResponse(w.home+path))
+	testenv.Check(w.t, err)
+	if answer == nil {
+		return // another place on the same page
+	}
+	if want := append(status, answer.Status); status == nil && answer.Status/100 != 2 || want[0] != answer.Status {
+		w.t.Fatalf("%s: %d", path, answer.Status)
+	}
+}
+
+// until waits until an expression of JavaScript is true.
+func (w *window) until(js string) {
+	w.t.Helper()
+	testenv.Until(w.t, pollInterval, "in the page: "+js, func() bool { return eval[bool](w, "!!("+js+")") })
+}
+
+// find is an expression of JavaScript: the first visible element of a selector of CSS.
+func find(selector string) string {
+	return "[...document.querySelectorAll(" + strconv.Quote(selector) + ")].find(e => e.checkVisibility())"
+}
+
+// shown waits until an element is visible.
+func (w *window) shown(selector string) {
+	w.t.Helper()
+	w.until(find(selector))
+}
+
+// said waits until the text of the page has a part.
+func (w *window) said(part string) {
+	w.t.Helper()
+	w.until("document.body.innerText.includes(" + strconv.Quote(part) + ")")
+}
+
+// text is the text of an element, once it is visible.
+func (w *window) text(selector string) string {
+	w.t.Helper()
+	w.shown(selector)
+	return eval[string](w, find(selector)+".innerText")
+}
+
+// click clicks an element in its middle, once it is visible.
+func (w *window) click(selector string) {
+	w.t.Helper()
+	w.shown(selector)
+	at := eval[struct{ X, Y float64 }](w, `(e => {
+		e.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"})
+		const r = e.getBoundingClientRect()
+		return {x: r.x + r.width / 2, y: r.y + r.height / 2}
+	})(`+find(selector)+`)`)
+	w.do("click "+selector, chromedp.MouseClickXY(at.X, at.Y))
+}
+
+// fill types a text into a field in place of what it has.
+func (w *window) fill(selector, text string) {
+	w.t.Helper()
+	w.shown(selector)
+	eval[*bool](w, "(e => { e.focus(); e.select && e.select() })("+find(selector)+")")
+	w.press(text)
+}
+
+// press presses keys, one after the other: characters, or the constants above.
+func (w *window) press(keys ...string) {
+	w.t.Helper()
+	w.do(fmt.Sprintf("press %q", keys), chromedp.KeyEvent(strings.Join(keys, "")))
+}
+
+// tabTo presses the tabulator until an element has the focus, as those do who have no mouse. The focus must be seen.
+func (w *window) tabTo(selector string) {
+	w.t.Helper()
+	for range 300 {
+		w.press(tabKey)
+		if eval[bool](w, "!!document.activeElement && document.activeElement.matches("+strconv.Quote(selector)+")") {
+			if !eval[bool](w, `document.activeElement.matches(":focus-visible") && document.activeElement.checkVisibility()`) {
+				w.t.Errorf("%s has a focus that is not seen", selector)
+			}
+			return
+		}
+	}
+	w.t.Fatalf("no number of tabs leads to %s; the focus is on %s", selector, eval[string](w, "document.activeElement.outerHTML.slice(0, 200)"))
+}
