@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/log"
@@ -50,7 +49,7 @@ var stopChromium = func() error { return nil }
 // reports what went wrong in the pages that it showed: violations of their policies of contents, errors in the console,
 // and requests to others than their own server.
 type window struct {
-	t    *testing.T
+	t    testenv.T
 	ctx  context.Context
 	home string // such as http://127.0.0.1:8080
 
@@ -61,7 +60,7 @@ type window struct {
 }
 
 // openWindow opens a window for a server.
-func openWindow(t *testing.T, home string) *window {
+func openWindow(t testenv.T, home string) *window {
 	t.Helper()
 	shared, err := chromium()
 	testenv.Check(t, err)

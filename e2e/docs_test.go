@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -14,21 +15,43 @@ func TestDocs_Read(t *testing.T) {
 	w := openWindow(t, b.api)
 	w.visit("/docs")
 	w.screen("docs")
+	w.tabTo("a[href='/docs/try']")
+	w.press(enterKey)
+	w.said("Powered by Scalar")
 }
 
-// TestDocs_Try: Scalar shows our operations and sends a request with a key.
+// TestDocs_Try: Scalar shows our operations and sends a request with a key, which it does not keep.
 func TestDocs_Try(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()
+	_, answer := b.call("GET", "/v1/keys", nil)
+	id := answer["keys"].([]any)[0].(object)["id"].(string)
+
 	w := openWindow(t, b.api)
-	w.visit("/docs/try")
-	w.said("Submit a push")
-	*update = true
+	const listKeys = "/docs/try#tag/keys/GET/v1/keys"
+	w.visit(listKeys)
+	for _, operation := range []string{"List API keys", "Create an API key", "Revoke an API key"} {
+		w.said(operation)
+	}
+	w.click("[id$='tag/keys/GET/v1/keys'] button", "Test Request")
+	w.fill("[role=dialog] input[placeholder=Token]", b.Key)
+	w.click("[role=dialog] button", "Send")
+	w.said("200 OK")
+	w.said(id)
 	w.screenshot("try")
-	w.visit("/docs/try#tag/pushes/GET/v1/pushes")
-	w.until("document.body.innerText.includes('Test Request')")
-	w.click("#reference button.show-api-client-button")
-	testenv.Sleep(t, 3e9)
-	w.screenshot("try2")
+
+	if kept := eval[string](w, "JSON.stringify([localStorage, sessionStorage, document.cookie])"); strings.Contains(kept, b.Key) {
+		t.Errorf("the key is kept: %s", kept)
+	}
+	w.visit("/docs")
+	w.visit(listKeys)
+	w.click("[id$='tag/keys/GET/v1/keys'] button", "Test Request")
+	testenv.Sleep(t, 4e9)
+	*update = true
+	w.screenshot("x")
+	w.shown("[role=dialog] input[placeholder=Token]")
+	if key := eval[string](w, find("[role=dialog] input[placeholder=Token]")+".value"); key != "" {
+		t.Errorf("the key is there again: %s", key)
+	}
 }

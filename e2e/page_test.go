@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -59,27 +60,52 @@ func (w *window) visit(path string, status ...int64) {
 	}
 }
 
-// until waits until an expression of JavaScript is true.
+// until waits until an expression of JavaScript is true. While a page gives way to the next, nothing is.
 func (w *window) until(js string) {
 	w.t.Helper()
-	testenv.Until(w.t, pollInterval, "in the page: "+js, func() bool { return eval[bool](w, "!!("+js+")") })
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	var err error
+	for {
+		var holds bool
+		if holds, err = chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+js+")")); holds {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("waited in vain: in the page: %s; %v\n%s", js, err, w.shownNow())
+		case <-time.After(pollInterval):
+		}
+	}
 }
 
-// find is an expression of JavaScript: the first visible element of a selector of CSS.
-func find(selector string) string {
-	return "[...document.querySelectorAll(" + strconv.Quote(selector) + ")].find(e => e.checkVisibility())"
+// shownNow is the text of the page, for those who ask why a test failed.
+func (w *window) shownNow() string {
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText.slice(0, 2000)"))
+	if err != nil {
+		return err.Error()
+	}
+	return text
 }
 
-// shown waits until an element is visible.
-func (w *window) shown(selector string) {
+// find is an expression of JavaScript: the first visible element of a selector of CSS whose text has the part, if one is
+// given.
+func find(selector string, part ...string) string {
+	return "[...document.querySelectorAll(" + strconv.Quote(selector) + ")].find(e => e.checkVisibility() && e.innerText.includes(" + strconv.Quote(strings.Join(part, "")) + "))"
+}
+
+// shown waits until an element is visible, with a part of its text.
+func (w *window) shown(selector string, part ...string) {
 	w.t.Helper()
-	w.until(find(selector))
+	w.until(find(selector, part...))
 }
 
 // said waits until the text of the page has a part.
 func (w *window) said(part string) {
 	w.t.Helper()
-	w.until("document.body.innerText.includes(" + strconv.Quote(part) + ")")
+	w.until("document.body?.innerText.includes(" + strconv.Quote(part) + ")")
 }
 
 // text is the text of an element, once it is visible.
@@ -89,23 +115,36 @@ func (w *window) text(selector string) string {
 	return eval[string](w, find(selector)+".innerText")
 }
 
-// click clicks an element in its middle, once it is visible.
-func (w *window) click(selector string) {
+// click clicks an element in its middle, once it is visible; with a part of its text, such as "button", "Save".
+func (w *window) click(selector string, part ...string) {
 	w.t.Helper()
-	w.shown(selector)
-	at := eval[struct{ X, Y float64 }](w, `(e => {
-		e.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"})
-		const r = e.getBoundingClientRect()
-		return {x: r.x + r.width / 2, y: r.y + r.height / 2}
-	})(`+find(selector)+`)`)
+	w.shown(selector, part...)
+	var at *struct{ X, Y float64 }
+	testenv.Until(w.t, pollInterval, selector+" stands still, and nothing covers it", func() bool {
+		at = eval[*struct{ X, Y float64 }](w, `(async () => {
+			const middle = () => {
+				const e = `+find(selector, part...)+`
+				if (!e) return null
+				e.scrollIntoView({block: "center", inline: "nearest", behavior: "instant"})
+				const r = e.getBoundingClientRect(), at = {x: r.x + r.width / 2, y: r.y + r.height / 2}
+				const top = document.elementFromPoint(at.x, at.y)
+				return top && (e.contains(top) || top.control === e) ? at : null
+			}
+			const before = middle()
+			await new Promise(done => setTimeout(done, 50))
+			const after = middle()
+			return before && after && before.x === after.x && before.y === after.y ? after : null
+		})()`)
+		return at != nil
+	})
 	w.do("click "+selector, chromedp.MouseClickXY(at.X, at.Y))
 }
 
 // fill types a text into a field in place of what it has.
 func (w *window) fill(selector, text string) {
 	w.t.Helper()
-	w.shown(selector)
-	eval[*bool](w, "(e => { e.focus(); e.select && e.select() })("+find(selector)+")")
+	w.click(selector)
+	eval[*bool](w, "(e => { e.select && e.select() })("+find(selector)+")")
 	w.press(text)
 }
 

@@ -19,7 +19,8 @@ var update = flag.Bool("update", false, "write the pictures of docs/console")
 // pollInterval is how often a window is asked whether something is so by now.
 const pollInterval = 20 * time.Millisecond
 
-// screen makes the checks that every screen must pass, in light and in dark, wide and narrow, and takes its picture.
+// screen makes the checks that every screen must pass, in light and in dark, wide and narrow, and takes its picture, in
+// light and wide, as it leaves the window.
 func (w *window) screen(name string) {
 	w.t.Helper()
 	for _, scheme := range []string{"dark", "light"} {
