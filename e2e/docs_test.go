@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
 )
 
 // TestDocs_Read: the reading page, in a browser.
@@ -14,7 +16,7 @@ func TestDocs_Read(t *testing.T) {
 	w.visit("/docs")
 	w.screen("docs")
 	w.tabTo("a[href='/docs/try']")
-	w.press(enterKey)
+	w.press(kb.Enter)
 	w.said("Powered by Scalar")
 }
 

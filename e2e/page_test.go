@@ -13,16 +13,6 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// The keys that [window.press] takes besides letters.
-const (
-	tabKey, enterKey, escapeKey = kb.Tab, kb.Enter, kb.Escape
-	leftKey, rightKey           = kb.ArrowLeft, kb.ArrowRight
-	upKey, downKey              = kb.ArrowUp, kb.ArrowDown
-	homeKey, endKey             = kb.Home, kb.End
-	pageUpKey, pageDownKey      = kb.PageUp, kb.PageDown
-	spaceKey                    = " "
-)
-
 // do takes steps, which end within the patience.
 func (w *window) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	w.t.Helper()
@@ -148,7 +138,7 @@ func (w *window) fill(selector, text string) {
 	w.press(text)
 }
 
-// press presses keys, one after the other: characters, or the constants above.
+// press presses keys, one after the other: characters, or those of package kb, such as kb.ArrowLeft.
 func (w *window) press(keys ...string) {
 	w.t.Helper()
 	w.do(fmt.Sprintf("press %q", keys), chromedp.KeyEvent(strings.Join(keys, "")))
@@ -158,7 +148,7 @@ func (w *window) press(keys ...string) {
 func (w *window) tabTo(selector string) {
 	w.t.Helper()
 	for range 300 {
-		w.press(tabKey)
+		w.press(kb.Tab)
 		if eval[bool](w, "!!document.activeElement && document.activeElement.matches("+strconv.Quote(selector)+")") {
 			if !eval[bool](w, `document.activeElement.matches(":focus-visible") && document.activeElement.checkVisibility()`) {
 				w.t.Errorf("%s has a focus that is not seen", selector)

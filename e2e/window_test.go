@@ -4,9 +4,13 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -66,6 +70,38 @@ func TestWindow_Finds(t *testing.T) {
 	}
 }
 
+// TestWindow_Expected: what a test provokes, it says; and then all else is still reported.
+func TestWindow_Expected(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(strings.Replace(goodPage, "</body>", `<script>console.error("another")</script></body>`, 1)))
+	}))
+	defer server.Close()
+	for expected, want := range map[string]string{"403": "another", "another": "403", "": ": 403"} {
+		err := testenv.Run(context.WithoutCancel(t.Context()), func(t testenv.T) {
+			w := openWindow(t, server.URL)
+			if expected != "" {
+				w.expect(expected)
+				w.visit("/", 403)
+			} else {
+				w.visit("/")
+			}
+		})
+		if err == nil || !strings.Contains(err.Error(), want) || expected != "" && strings.Contains(err.Error(), expected) {
+			t.Errorf("where %q is expected, the window reports: %v", expected, err)
+		}
+	}
+}
+
+// TestVendor_AsPublished: axe-core is what the lock names, with its licences.
+func TestVendor_AsPublished(t *testing.T) {
+	for _, err := range assets.Verify(os.DirFS("testdata/vendor")) {
+		t.Error(err)
+	}
+}
+
 // TestWindow_Keyboard: what is typed, pressed and clicked arrives as from a person.
 func TestWindow_Keyboard(t *testing.T) {
 	t.Parallel()
@@ -84,11 +120,11 @@ func TestWindow_Keyboard(t *testing.T) {
 	if got := w.text("#said"); got != "trusted bert" {
 		t.Errorf("a click made %q", got)
 	}
-	w.press(tabKey)
+	w.press(kb.Tab)
 	w.tabTo("#name")
-	w.press("x", homeKey, "y")
+	w.press("x", kb.Home, "y")
 	w.tabTo("button")
-	w.press(enterKey)
+	w.press(kb.Enter)
 	if got := w.text("#said"); got != "trusted yx" {
 		t.Errorf("the keys made %q", got)
 	}

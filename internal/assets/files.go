@@ -11,7 +11,8 @@ import (
 )
 
 // Files serves files by their paths. A path that bears the hash of the content, as [Files.Path] returns it, may be kept
-// for ever; without it the browser asks each time whether the file is still the same.
+// for ever. Without it the browser asks each time whether the file is still the same: nothing tells it how long it may
+// not.
 type Files struct {
 	prefix string
 	byPath map[string]*Page
@@ -91,7 +92,6 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		p.ServeHTTP(w, r)
 	default:
-		w.Header().Set("Cache-Control", "no-cache")
 		p.ServeHTTP(w, r)
 	}
 }
