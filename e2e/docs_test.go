@@ -14,7 +14,7 @@ func TestDocs_Read(t *testing.T) {
 	b.StartAPI()
 	w := openWindow(t, b.api)
 	w.visit("/docs")
-	w.screen("docs")
+	w.screen("")
 	w.tabTo("a[href='/docs/try']")
 	w.press(kb.Enter)
 	w.said("Powered by Scalar")
@@ -39,7 +39,6 @@ func TestDocs_Try(t *testing.T) {
 	w.click("[role=dialog] button", "Send")
 	w.said("200 OK")
 	w.said(id)
-	w.screenshot("try")
 
 	if kept := eval[string](w, "JSON.stringify([localStorage, sessionStorage, document.cookie])"); strings.Contains(kept, b.Key) {
 		t.Errorf("the key is kept: %s", kept)

@@ -91,10 +91,10 @@ func (w *window) axeFindings() []finding {
 	return eval[[]finding](w, "axe.run(document, {resultTypes: ['violations'], preload: false}).then(r => r.violations)")
 }
 
-// screenshot writes docs/console/<name>.png, if -update is given.
+// screenshot writes docs/console/<name>.png, if -update is given. What has no name gets no picture.
 func (w *window) screenshot(name string) {
 	w.t.Helper()
-	if !*update {
+	if !*update || name == "" {
 		return
 	}
 	picture, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
