@@ -65,10 +65,14 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
 	t.made[at].Status = a.status
 	t.mu.Unlock()
-	return &http.Response{
+	answer := &http.Response{
 		Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: a.sent, Body: from, ContentLength: -1, Request: r,
-	}, nil
+	}
+	if t.caller.Masked {
+		masked(answer)
+	}
+	return answer, nil
 }
 
 // body reads a body of JSON, which is to be shown, and puts it back. Uploads are left alone.
@@ -90,6 +94,13 @@ func (t *inProcess) note(c Call) (at int) {
 	defer t.mu.Unlock()
 	t.made = append(t.made, c)
 	return len(t.made) - 1
+}
+
+// forget drops the calls that were made, when a stream begins its next round.
+func (t *inProcess) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = nil
 }
 
 // calls are those that were made so far.

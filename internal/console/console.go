@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -47,6 +49,7 @@ type console struct {
 	api     http.Handler
 	auth    authenticator
 	screens screens
+	streams *bulkhead.Bulkhead[uuid.UUID] // that are open
 }
 
 // New returns the console in front of an API that serves /v1.
@@ -58,7 +61,7 @@ func New(api http.Handler, auth authenticator, cfg Config) http.Handler {
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
 	}
-	c := &console{cfg: cfg, api: api, auth: auth, screens: parseScreens()}
+	c := &console{cfg: cfg, api: api, auth: auth, screens: parseScreens(), streams: newStreams()}
 	router := chi.NewMux()
 	c.routes(router)
 	return http.NewCrossOriginProtection().Handler(harden(auth.wrap(router)))
