@@ -38,6 +38,9 @@ func (c *console) routes(r chi.Router) {
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
 
+	get("/why", push.ScopeQuota, (*page).why)
+	post("/why/book", push.ScopeWrite, (*page).bookThen)
+
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))
 }
