@@ -12,7 +12,6 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // recipientsView is the search for a recipient, and the list of those of whom something is known.
@@ -61,7 +60,6 @@ type recipientView struct {
 	Moving       *client.Push // that a new time is looked for
 	Canceling    *client.Push // of which it is shown what its cancel leaves free
 	BecomesFree  []client.Span
-	Key          string // of the submit form, so that it books once
 
 	p *page
 }
@@ -83,7 +81,6 @@ func (p *page) recipient() error {
 // readRecipient makes all calls for the page of a recipient. A cursor that a form has sent takes the place of that of the URL.
 func (p *page) readRecipient(cursor time.Time) (*recipientView, error) {
 	v := &recipientView{ID: p.param("id"), Scale: readScale(p.query("scale")), Channel: p.query("channel"), Category: p.query("category"), Cursor: cursor, p: p}
-	v.Key = cmp.Or(p.r.PostForm.Get("key"), newKey())
 	if err := v.readKnown(); err != nil {
 		return v, err
 	}
@@ -131,7 +128,7 @@ func (v *recipientView) readKnown() error {
 }
 
 func (v *recipientView) useZone(name string) {
-	if in, err := zone.Load(name); err == nil && name != "" {
+	if in := loadZone(name); in != nil {
 		v.p.Zones.Recipient = in
 	}
 }
@@ -307,4 +304,10 @@ func (v *recipientView) OptOuts() string {
 		all = append(all, "category "+c)
 	}
 	return strings.Join(all, ", ")
+}
+
+// Unwanted reports whether the recipient does not want pushes of this kind.
+func (v *recipientView) Unwanted() bool {
+	o := v.Availability.OptedOut
+	return o.All || len(o.Channels)+len(o.Categories) > 0
 }

@@ -18,7 +18,24 @@ type cursorAnswer struct {
 	Detail   string // of a refusal that is none of the quota
 }
 
-// readCursor puts the cursor where the axis begins to be free, if it has none, and asks what is in the way at it: of a submit, or of
+// firstFree is the first free moment from the one on that is to be seen, or else the first of the axis; zero: there is none.
+func (v *recipientView) firstFree() time.Time {
+	free := v.Availability.Free
+	for _, s := range free {
+		if at := v.At.Truncate(time.Second); s.Until.After(at) {
+			if s.From.Before(at) {
+				return at
+			}
+			return s.From
+		}
+	}
+	if len(free) > 0 {
+		return free[0].From
+	}
+	return time.Time{}
+}
+
+// readCursor puts the cursor where it is free, if it has no place, and asks what is in the way at it: of a submit, or of
 // a move.
 func (v *recipientView) readCursor() error {
 	p := v.p
@@ -28,8 +45,8 @@ func (v *recipientView) readCursor() error {
 	if v.Cursor.IsZero() && v.Moving != nil && v.sees(v.Moving.SendAt) {
 		v.Cursor = v.Moving.SendAt
 	}
-	if v.Cursor.IsZero() && len(v.Availability.Free) > 0 {
-		v.Cursor = v.Availability.Free[0].From
+	if v.Cursor.IsZero() {
+		v.Cursor = v.firstFree()
 	}
 	switch {
 	case v.Cursor.IsZero():

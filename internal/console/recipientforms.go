@@ -1,7 +1,6 @@
 package console
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +9,6 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 )
-
-// newKey is an Idempotency-Key for a form: sent twice, it books once.
-func newKey() string { return rand.Text() }
 
 // formTime reads a send time of a form: the exact moment, which is hidden, as long as the field still shows it. So a time that the
 // clocks show twice is the one that was meant.
@@ -62,7 +58,7 @@ func (p *page) submitPush() error {
 		p.Notice = "It would be booked for " + p.plainTime(checked.SendAt) + ". Nothing was booked yet."
 		return p.recipientAgain(checked.SendAt, nil)
 	}
-	booked, err := p.api.Submit(p.ctx(), p.form("key"), one)
+	booked, err := p.api.Submit(p.ctx(), p.form("once"), one)
 	if err != nil {
 		return p.recipientAgain(at, err)
 	}
