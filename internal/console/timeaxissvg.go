@@ -167,6 +167,9 @@ type markGroup struct {
 	count int
 }
 
+// markWidth is how far apart two marks stand at least.
+const markWidth = 14
+
 // grouped are the marks that are on the axis, as they are drawn.
 func (d *axisDrawing) grouped(marks []axisMark) (groups []markGroup) {
 	marks = slices.Clone(marks)
@@ -177,7 +180,7 @@ func (d *axisDrawing) grouped(marks []axisMark) (groups []markGroup) {
 			continue
 		}
 		x := d.x(m.At)
-		if n, ok := last[m.Status]; ok && x-groups[n].x < 8 {
+		if n, ok := last[m.Status]; ok && x-groups[n].x < markWidth {
 			groups[n].count++
 			groups[n].ID = ""
 			groups[n].Title += "\n" + m.Title
@@ -209,7 +212,7 @@ func (d *axisDrawing) mark(m markGroup, y int) {
 	}
 	d.add(`<path class="mark mark-%s" d="M%s %d%s"%s><title>%s</title></path>`, html.EscapeString(m.Status), px(m.x), y, markShapes[m.Status], id, html.EscapeString(m.Title))
 	if m.count > 1 {
-		d.text("count", m.x+7, y-4, "×"+number(m.count))
+		d.text("count", m.x, y-7, number(m.count))
 	}
 }
 
