@@ -221,19 +221,19 @@ customElements.define("time-axis", class extends HTMLElement {
     return line;
   }
 
-  // say says of a time that it is free, or which rules and which sends are in the way, to people who see and who hear the page.
-  say(wanted, text, known = this.known) {
-    const to = this.querySelector("[data-why]");
+  // say says of a time that it is free, or which rules and which sends are in the way, to people who see and who hear the page. What
+  // is known while a push is dragged is another axis than that of the page: to is where the push would go then.
+  say(wanted, text, known = this.known, to = this.cursor) {
+    const place = this.querySelector("[data-why]"), dragged = known !== this.known;
     if (text === undefined && known.isFree(wanted)) {
-      to.replaceChildren(element("p", {}, element("span", { className: "status status-ok" }, "free"),
-        this.dataset.moving ? " The push can be moved here." : " A push of this kind finds a place here."));
+      place.replaceChildren(element("p", {}, element("span", { className: "status status-ok" }, "free"), dragged ? ` ${this.clock.text(wanted)}.` : "",
+        dragged || this.dataset.moving ? " The push can be moved here." : " A push of this kind finds a place here."));
       return;
     }
     const head = element("p", {}, element("span", { className: "status status-refused" }, "not free"), ` ${this.clock.text(wanted)}. ${text ?? ""}`);
     if (text === undefined && wanted < this.data.now) head.append("This is in the past. ");
-    const jumped = text === undefined && known === this.known && this.cursor !== null && this.cursor !== wanted;
-    if (jumped) head.append(`The cursor went to ${this.clock.shown(this.cursor).clock}.`);
-    to.replaceChildren(head, element("ul", {}, ...known.inTheWay(wanted).map((rule) => this.ruleItem(rule))));
+    if (text === undefined && to !== null && to !== wanted) head.append(`${dragged ? "The push would go" : "The cursor went"} to ${this.clock.shown(to).clock}.`);
+    place.replaceChildren(head, element("ul", {}, ...known.inTheWay(wanted).map((rule) => this.ruleItem(rule))));
   }
 
   ruleItem(rule) {
@@ -311,7 +311,7 @@ customElements.define("time-axis", class extends HTMLElement {
       const line = this.line("ghost", this.x(wanted));
       if (known === null) return;
       line.classList.toggle("illegal", !known.isFree(wanted));
-      this.say(wanted, undefined, known);
+      this.say(wanted, undefined, known, known.nearest(wanted));
     };
     const asked = this.without(id).then((axis) => { known = axis; show(); }).catch((err) => this.say(this.data.now, `What is free without this push is not known: ${err.message}.`));
     return {
