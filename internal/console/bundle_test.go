@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -184,10 +185,18 @@ func (r reply) has(t *testing.T, status int, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(r.Body, text) {
-			t.Errorf("the page lacks %q:\n%s", text, r.Body)
+			t.Errorf("the page lacks %q:\n%s", text, r.text())
 		}
 	}
 }
+
+var (
+	tags  = regexp.MustCompile(`(?s)<option.*?</option>|<footer.*</footer>|<head>.*</head>|<[^>]*>`)
+	lines = regexp.MustCompile(`\s*\n\s*`)
+)
+
+// text is what a page says, for messages of tests.
+func (r reply) text() string { return lines.ReplaceAllString(tags.ReplaceAllString(r.Body, ""), "\n") }
 
 // submit books a push so far ahead.
 func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
