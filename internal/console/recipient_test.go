@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -209,4 +210,20 @@ func TestRecipient_Roles(t *testing.T) {
 	b.get("/console/recipients/user-1?at="+rfc3339(noon())).has(t, 200, "5 hold a place here", "mark-scheduled")
 	b.who.Caller.Scopes = []string{push.ScopeRead}
 	b.get("/console/recipients/user-1").has(t, 403)
+}
+
+// TestRecipient_Sent: what was sent, and each attempt, stand on the axis and in tables.
+func TestRecipient_Sent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("user-1", -10*time.Second) // due now, whatever it is rounded to
+	claim, err := b.store.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, "user-1"), Lease: time.Minute})
+	if err != nil || claim.Outcome != booking.Claimed {
+		t.Fatalf("%+v, %v", claim, err)
+	}
+	done := booking.Finish{Attempt: claim.Attempted(), Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
+	if _, err := b.store.Finish(t.Context(), done); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/console/recipients/user-1?scale=6h").has(t, 200, "mark-sent", "mark-delivered", "Attempts of this time", "delivered", "/console/pushes/"+one.ID)
 }
