@@ -26,6 +26,14 @@ func (c *console) routes(r chi.Router) {
 	r.Handle(root+"/static/*", c.screens.files)
 	r.Handle(root+"/vendor/*", c.screens.files)
 
+	get("/recipients", push.ScopeQuota, (*page).recipients)
+	get("/recipients/{id}", push.ScopeQuota, (*page).recipient)
+	get("/recipients/{id}/free", push.ScopeQuota, (*page).freeWithout)
+	for form, h := range map[string]handler{"submit": (*page).submitPush, "move": (*page).movePush, "cancel": (*page).cancelOnAxis} {
+		get("/recipients/{id}/"+form, push.ScopeQuota, (*page).backToAxis)
+		post("/recipients/{id}/"+form, push.ScopeWrite, h)
+	}
+
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
