@@ -64,6 +64,8 @@ func (c *console) routes(r chi.Router) {
 	get("/settings/channels", push.ScopeRead, (*page).channels)
 	post("/settings/channels", push.ScopeWrite, (*page).testSend)
 
+	get("/proof", push.ScopeRecordsRead, (*page).proof)
+
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))
 }
