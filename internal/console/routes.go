@@ -30,6 +30,20 @@ func (c *console) routes(r chi.Router) {
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
 
+	get("/why", push.ScopeQuota, (*page).why)
+	post("/why/book", push.ScopeWrite, (*page).bookThen)
+
+	get("/schedules", push.ScopeCampaignsRead, (*page).schedules)
+	get("/schedules/new", push.ScopeCampaignsWrite, (*page).newSchedule)
+	post("/schedules/new", push.ScopeCampaignsWrite, (*page).createSchedule)
+	get("/schedules/{id}", push.ScopeCampaignsRead, (*page).schedule)
+	post("/schedules/{id}", push.ScopeCampaignsWrite, (*page).changeSchedule)
+	post("/schedules/{id}/delete", push.ScopeCampaignsWrite, (*page).deleteSchedule)
+
+	get("/policy", push.ScopePolicyRead, (*page).policy)
+	post("/policy", push.ScopePolicyWrite, (*page).savePolicy)
+	post("/policy/delete", push.ScopePolicyWrite, (*page).deletePolicy)
+
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))
 }
