@@ -26,6 +26,9 @@ func (c *console) routes(r chi.Router) {
 	r.Handle(root+"/static/*", c.screens.files)
 	r.Handle(root+"/vendor/*", c.screens.files)
 
+	get("/now", push.ScopeRecordsRead, (*page).now)
+	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
+
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
