@@ -55,13 +55,22 @@ func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.Ow
 	defer cancel()
 	var caps push.OwnCaps
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, `SELECT pending_cap, recipients_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
-			Scan(&caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
+		var tenant uuid.UUID
+		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
+			Scan((*[16]byte)(&tenant), &caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
 			return err
 		}
+		d, old := difference{}, caps
 		change(&caps)
-		_, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay)
-		return err
+		d.show("pending_pushes", old.PendingPushes, caps.PendingPushes)
+		d.show("recipients_per_day", old.RecipientsPerDay, caps.RecipientsPerDay)
+		if len(d) == 0 {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay); err != nil {
+			return err
+		}
+		return record(ctx, tx, tenant, push.ActTenantCap, tenant.String(), d)
 	})
 	if err != nil {
 		return caps, fmt.Errorf("cap tenant: %w", classify(err))
