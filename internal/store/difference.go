@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -42,19 +43,12 @@ func (d difference) hide(name string, from, to any) {
 
 // hideMembers adds an object of which only the names of the members may be seen that differ.
 func (d difference) hideMembers(name string, from, to json.RawMessage) {
-	var was, is map[string]json.RawMessage
-	if json.Unmarshal(objectOf(from), &was) != nil || json.Unmarshal(objectOf(to), &is) != nil {
-		d.hide(name, from, to)
-		return
-	}
+	was, is := membersOf(from), membersOf(to)
 	both := maps.Clone(was)
-	if both == nil {
-		both = map[string]json.RawMessage{}
-	}
 	maps.Copy(both, is)
 	var names []string
 	for _, one := range slices.Sorted(maps.Keys(both)) {
-		if !bytes.Equal(textOf(was[one]), textOf(is[one])) {
+		if !reflect.DeepEqual(was[one], is[one]) {
 			names = append(names, one)
 		}
 	}
@@ -63,12 +57,11 @@ func (d difference) hideMembers(name string, from, to json.RawMessage) {
 	}
 }
 
-// objectOf is an object also where there is none.
-func objectOf(object json.RawMessage) json.RawMessage {
-	if len(object) == 0 {
-		return json.RawMessage(`null`)
-	}
-	return object
+// membersOf reads an object; one that is not there has no members.
+func membersOf(object json.RawMessage) map[string]any {
+	members := map[string]any{}
+	_ = json.Unmarshal(object, &members) // it was checked when it was stored
+	return members
 }
 
 // textOf writes a value in one form, and nothing for an empty one.
