@@ -16,16 +16,13 @@ import (
 // named any more.
 
 // BeginImport writes the entry of an import of recipients, before it stores the first of them.
-func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (at push.LogPosition, err error) {
-	at.ID = uuid.New()
-	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
-		if earlier > 0 { // it may have been written
-			at.ID = uuid.New()
-		}
-		args := append([]any{[16]byte(at.ID)}, recordArgs(push.ActorOf(ctx), tenant, push.ActRecipientImport, "", nil)...)
-		return c.QueryRow(ctx, `INSERT INTO audit_log (id, tenant_id, actor, actor_id, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING created_at`, args...).Scan(&at.At)
-	})
-	return at, err
+func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {
+	none := func(context.Context, pgx.Tx, push.LogPosition) error { return nil }
+	return recordOnce(ctx, s, tenant, collectLogPosition, none, recordSQL+` RETURNING created_at, id`, recordArgs(push.ActorOf(ctx), tenant, push.ActRecipientImport, "", nil)...)
+}
+
+func collectLogPosition(row pgx.CollectableRow) (at push.LogPosition, err error) {
+	return at, row.Scan(&at.At, (*[16]byte)(&at.ID))
 }
 
 // EndImport adds to the entry of an import how many recipients it has created and updated, and how many pushes it has canceled.
