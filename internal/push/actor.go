@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Actor is who changes something. It travels in the context, so that the audit log can name it.
+// Actor is who changes something: the zero one is the system. It travels in the context, so that the audit log can name it.
 type Actor struct {
 	Type ActorType
 	ID   uuid.UUID // of the user or the API key; Nil: of the system

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -44,7 +45,7 @@ func recordArgs(by push.Actor, tenant uuid.UUID, action push.Action, target stri
 
 // actorArgs are the first arguments of an entry.
 func actorArgs(by push.Actor, tenant uuid.UUID) []any {
-	return []any{[16]byte(tenant), string(by.Type), zeronull.UUID(by.ID)}
+	return []any{[16]byte(tenant), string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID)}
 }
 
 // recordOnce is changeOnce for a statement that returns one row, if it changes anything, and for what says so in the audit
