@@ -2206,7 +2206,7 @@ type PolicyVersion struct {
 	// At From when it was in force.
 	At time.Time `json:"at"`
 
-	// By The id of the API key that stored it, or sendquota for the operator's tool.
+	// By The id of the user or the API key that stored it, or sendquota for the operator's tool.
 	By string `json:"by"`
 
 	// Policy null: back to the policy of the operator's file.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -223,5 +226,28 @@ func TestAuditLog_Erased(t *testing.T) {
 	b.send("PUT", "/v1/recipients/anna-to-forget", `{}`).must(t, 201)
 	if all := b.logged("target=anna-to-forget"); len(all) != 1 {
 		t.Errorf("%v", all)
+	}
+}
+
+// TestAuditLog_User: what a user of the console does is the user's, also in the versions of the policy.
+func TestAuditLog_User(t *testing.T) {
+	b := setup(t)
+	user := push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}
+	r := httptest.NewRequestWithContext(WithCaller(t.Context(), user), http.MethodPut, "/v1/policy", strings.NewReader(`{"default_zone":"Asia/Tokyo"}`))
+	r.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	b.api.ServeHTTP(rec, r)
+	if rec.Code != 200 {
+		t.Fatalf("%d %s", rec.Code, rec.Body)
+	}
+	all := b.logged("actor=" + user.User.String())
+	if len(all) != 1 {
+		t.Fatalf("%v", all)
+	}
+	if diff := cmp.Diff(map[string]any{"type": "user", "id": user.User.String()}, all[0].(map[string]any)["actor"]); diff != "" {
+		t.Error(diff)
+	}
+	if by := b.send("GET", "/v1/policy/versions", "").must(t, 200).at(t, "versions", 0, "by"); by != user.User.String() {
+		t.Errorf("version by %v", by)
 	}
 }

@@ -26,7 +26,12 @@ const (
 var ActorTypes = []ActorType{ActorUser, ActorKey, ActorSystem}
 
 // Actor returns who the caller is.
-func (c *Caller) Actor() Actor { return Actor{ActorKey, c.Key} }
+func (c *Caller) Actor() Actor {
+	if c.User != uuid.Nil {
+		return Actor{ActorUser, c.User}
+	}
+	return Actor{ActorKey, c.Key}
+}
 
 type actorKey struct{}
 
