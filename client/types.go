@@ -8,6 +8,13 @@ import (
 	"time"
 )
 
+// Defines values for ActorType.
+const (
+	ActorTypeKey    ActorType = "key"
+	ActorTypeSystem ActorType = "system"
+	ActorTypeUser   ActorType = "user"
+)
+
 // Defines values for BookingStatus.
 const (
 	BookingStatusScheduled BookingStatus = "scheduled"
@@ -332,6 +339,18 @@ const (
 	WebhookStatusEnabled  WebhookStatus = "enabled"
 )
 
+// Actor defines model for Actor.
+type Actor struct {
+	// ID Of the user or the API key; null: of the system.
+	ID string `json:"id"`
+
+	// Type system: a worker, or the operator's tool.
+	Type ActorType `json:"type"`
+}
+
+// ActorType system: a worker, or the operator's tool.
+type ActorType string
+
 // Ahead defines model for Ahead.
 type Ahead struct {
 	// From What was counted: the hours from here on
@@ -412,6 +431,15 @@ type AuditFinding struct {
 	// Pushes The pushes of the first ten.
 	Pushes     []string `json:"pushes"`
 	Violations int64    `json:"violations"`
+}
+
+// AuditLogPage defines model for AuditLog.
+type AuditLogPage struct {
+	// Entries The latest first.
+	Entries []LogEntry `json:"entries"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none.
+	NextPageToken string `json:"next_page_token"`
 }
 
 // AuditsPage defines model for Audits.
@@ -1002,6 +1030,19 @@ type LineFault struct {
 	// Line Where the line begins; the header is line 1.
 	Line    int64  `json:"line"`
 	Message string `json:"message"`
+}
+
+// LogEntry defines model for LogEntry.
+type LogEntry struct {
+	// Action What was done, such as key.create.
+	Action string    `json:"action"`
+	Actor  Actor     `json:"actor"`
+	At     time.Time `json:"at"`
+
+	// Difference Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown.
+	Difference map[string]interface{} `json:"difference"`
+	ID         string                 `json:"id"`
+	Target     Target                 `json:"target"`
 }
 
 // Message defines model for Message.
@@ -2281,6 +2322,15 @@ type Taken struct {
 	Limits []Limit `json:"limits"`
 }
 
+// Target defines model for Target.
+type Target struct {
+	// ID Of a policy, its version. null: a recipient who was erased, or an import of many.
+	ID string `json:"id"`
+
+	// Type Such as key, campaign or push.
+	Type string `json:"type"`
+}
+
 // Throughput defines model for Throughput.
 type Throughput struct {
 	// Burst So many may begin at once after a rest.
@@ -2318,7 +2368,7 @@ type PolicyVersion struct {
 	// At From when it was in force.
 	At time.Time `json:"at"`
 
-	// By The id of the API key that stored it, or sendquota for the operator's tool.
+	// By The id of the user or the API key that stored it, or sendquota for the operator's tool.
 	By string `json:"by"`
 
 	// Policy null: back to the policy of the operator's file.
