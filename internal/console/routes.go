@@ -52,6 +52,20 @@ func (c *console) routes(r chi.Router) {
 	post("/policy", push.ScopePolicyWrite, (*page).savePolicy)
 	post("/policy/delete", push.ScopePolicyWrite, (*page).deletePolicy)
 
+	get("/settings", "", (*page).settings)
+	get("/settings/keys", push.ScopeKeysRead, (*page).keys)
+	post("/settings/keys", push.ScopeKeysWrite, (*page).createKey)
+	post("/settings/keys/{id}/rotate", push.ScopeKeysWrite, (*page).rotateKey)
+	post("/settings/keys/{id}/revoke", push.ScopeKeysWrite, (*page).revokeKey)
+	get("/settings/webhooks", push.ScopeHooks, (*page).webhooks)
+	post("/settings/webhooks", push.ScopeHooks, (*page).createWebhook)
+	get("/settings/webhooks/{id}", push.ScopeHooks, (*page).webhook)
+	post("/settings/webhooks/{id}", push.ScopeHooks, (*page).actOnWebhook)
+	get("/settings/channels", push.ScopeRead, (*page).channels)
+	post("/settings/channels", push.ScopeWrite, (*page).testSend)
+
+	get("/proof", push.ScopeRecordsRead, (*page).proof)
+
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))
 }

@@ -36,6 +36,7 @@ func (a *api) routes() {
 	a.page(metricsPath, a.cfg.Metrics)
 	a.page("/", http.RedirectHandler("/docs", http.StatusFound))
 	a.page("/openapi.json", a.openAPIPage())
+	a.tryPage()
 	a.page("/docs", a.docsPage()) // last: it shows all operations
 	a.router.NotFound(a.notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
