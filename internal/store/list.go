@@ -176,10 +176,10 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	default:
 		fits = append(fits, `p.status = `+arg(string(f.Status)))
 	}
-	columns := "p.*" // what is looked at is on the page
 	if q.scan = limit + 1; len(fits) > 1 {
 		q.scan = min(most, maxScanned)
 	}
+	columns := "p.*" // all that is looked at is on the page
 	if open || len(fits) > 1 {
 		columns, q.item = "p.id, p.send_at", itsPush("s", tables)
 	}
@@ -193,7 +193,8 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	return q
 }
 
-// itsPush selects the push of a row that has its id and its send time. Only the table of that time is looked into.
+// itsPush selects the push that has the id and the send time of a row. Of several tables, only that of the time is looked into: each
+// look costs a way down an index that grows with the table.
 func itsPush(row string, tables []string) string {
 	var each []string
 	for i, table := range tables {

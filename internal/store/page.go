@@ -20,7 +20,7 @@ type pageQuery struct {
 	scanned  string // SELECT: the id, the position, and whether it fits the filter, of at most scan rows in the order of the list
 	scan     int    // rows that scanned looks at, at most
 	limit    int    // of items
-	item     string // SELECT: that of a row s of those; empty: each of them is its item
+	item     string // SELECT: the item of such a row s; empty: the row is the item, with all of its columns
 	join     string // a further table of each item; empty: none
 	columns  string // of an item
 	size     string // how many bytes an item has
