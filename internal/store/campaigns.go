@@ -171,7 +171,7 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 		after.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	q := pageQuery{
-		limit: limit, scan: limit + 1, table: "campaigns", columns: campaignColumns, position: "p.created_at, p.id", order: "p.created_at DESC, p.id DESC",
+		limit: limit, scan: limit + 1, item: "SELECT * FROM campaigns WHERE id = s.id", columns: campaignColumns, position: "p.created_at, p.id", order: "p.created_at DESC, p.id DESC",
 		backward: "p.created_at, p.id", size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 1000`,
 		args: []any{[16]byte(tenant), after.CreatedAt, [16]byte(after.ID)},
 	}

@@ -118,7 +118,7 @@ func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Sche
 // fewer.
 func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (page push.SchedulePage, err error) {
 	q := pageQuery{
-		limit: limit, scan: limit + 1, table: "schedules", columns: scheduleColumns, position: "p.id", order: "p.id", backward: "p.id DESC",
+		limit: limit, scan: limit + 1, item: "SELECT * FROM schedules WHERE id = s.id", columns: scheduleColumns, position: "p.id", order: "p.id", backward: "p.id DESC",
 		size: `octet_length(p.push::text) + 500`, args: []any{[16]byte(tenant), [16]byte(after), limit + 1},
 		scanned: `SELECT p.id, true AS fits FROM schedules p WHERE p.tenant_id = $1 AND p.id > $2 AND p.deleted_at IS NULL ORDER BY p.id LIMIT $3`,
 	}

@@ -49,7 +49,7 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 		before = math.MaxInt64
 	}
 	q := pageQuery{
-		limit: limit, scan: limit + 1, table: "webhook_deliveries", columns: deliveryColumns, position: "p.seq", order: "p.seq DESC", backward: "p.seq",
+		limit: limit, scan: limit + 1, item: "SELECT * FROM webhook_deliveries WHERE id = s.id", columns: deliveryColumns, position: "p.seq", order: "p.seq DESC", backward: "p.seq",
 		size: `octet_length(p.payload::text) + 500`, args: []any{[16]byte(webhook), before, [16]byte(tenant)},
 	}
 	bounds := `p.webhook_id = $1 AND p.seq < $2 AND p.tenant_id = $3`
