@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -49,7 +51,13 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	b.pushes = schedule.New(b.store, nil, deaf{}, quiet, deaf{}, time.Now, schedule.Config{
+	o, err := redis.ParseURL(testenv.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{}), deaf{}, quiet, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	b.Service, b.runner = bulk.New(b.store, b.pushes), bulk.NewRunner(b.store, b.pushes, quiet)

@@ -22,7 +22,7 @@ type bulkForm struct {
 }
 
 // bulkFilter has the filters of the list of pushes that choose among scheduled ones.
-var bulkFilter = table[pushFilter]{schemaName: "BulkFilter", fields: slices.DeleteFunc(slices.Clone(listParams.fields), func(f field[pushFilter]) bool {
+var bulkFilter = table[pushFilter]{schemaName: "NewBulkFilter", fields: slices.DeleteFunc(slices.Clone(listParams.fields), func(f field[pushFilter]) bool {
 	return f.name == "status" || f.name == "page_size" || f.name == "page_token"
 })}
 
