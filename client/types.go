@@ -15,18 +15,18 @@ const (
 	BookingStatusSent      BookingStatus = "sent"
 )
 
-// Defines values for BulkAction.
+// Defines values for BulkChangeAction.
 const (
-	BulkActionCancel BulkAction = "cancel"
-	BulkActionMove   BulkAction = "move"
+	BulkChangeActionCancel BulkChangeAction = "cancel"
+	BulkChangeActionMove   BulkChangeAction = "move"
 )
 
-// Defines values for BulkStatus.
+// Defines values for BulkChangeStatus.
 const (
-	BulkStatusCanceled  BulkStatus = "canceled"
-	BulkStatusCanceling BulkStatus = "canceling"
-	BulkStatusDone      BulkStatus = "done"
-	BulkStatusRunning   BulkStatus = "running"
+	BulkChangeStatusCanceled  BulkChangeStatus = "canceled"
+	BulkChangeStatusCanceling BulkChangeStatus = "canceling"
+	BulkChangeStatusDone      BulkChangeStatus = "done"
+	BulkChangeStatusRunning   BulkChangeStatus = "running"
 )
 
 // Defines values for CampaignOnConflict.
@@ -454,9 +454,9 @@ type Booking struct {
 // BookingStatus defines model for Booking.Status.
 type BookingStatus string
 
-// Bulk defines model for Bulk.
-type Bulk struct {
-	Action BulkAction `json:"action"`
+// BulkChange defines model for BulkChange.
+type BulkChange struct {
+	Action BulkChangeAction `json:"action"`
 
 	// Changed Those that were canceled or moved.
 	Changed   int64     `json:"changed"`
@@ -489,15 +489,24 @@ type Bulk struct {
 	Shift           string           `json:"shift"`
 
 	// Status canceling: it was stopped, and its last step may be under way.
-	Status    BulkStatus `json:"status"`
-	UpdatedAt time.Time  `json:"updated_at"`
+	Status    BulkChangeStatus `json:"status"`
+	UpdatedAt time.Time        `json:"updated_at"`
 }
 
-// BulkAction defines model for Bulk.Action.
-type BulkAction string
+// BulkChangeAction defines model for BulkChange.Action.
+type BulkChangeAction string
 
-// BulkStatus canceling: it was stopped, and its last step may be under way.
-type BulkStatus string
+// BulkChangeStatus canceling: it was stopped, and its last step may be under way.
+type BulkChangeStatus string
+
+// BulkChangesPage defines model for BulkChanges.
+type BulkChangesPage struct {
+	// BulkChanges The latest first.
+	BulkChanges []BulkChange `json:"bulk_changes"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+}
 
 // BulkEstimate defines model for BulkEstimate.
 type BulkEstimate struct {
@@ -551,15 +560,6 @@ type BulkSample struct {
 	Accepted int64 `json:"accepted"`
 	Pushes   int64 `json:"pushes"`
 	Refused  int64 `json:"refused"`
-}
-
-// Bulks defines model for Bulks.
-type Bulks struct {
-	// BulkChanges The latest first.
-	BulkChanges []Bulk `json:"bulk_changes"`
-
-	// NextPageToken The page_token of the next page; empty only at the end of the list.
-	NextPageToken string `json:"next_page_token"`
 }
 
 // Campaign defines model for Campaign.

@@ -14,8 +14,8 @@ import (
 
 const bulkPath = "/v1/bulk-changes"
 
-// bulkView is a bulk change as the API shows it.
-type bulkView struct {
+// bulkChangeView is a bulk change as the API shows it.
+type bulkChangeView struct {
 	ID        string           `json:"id" format:"uuid"`
 	Action    push.BulkAction  `json:"action" enum:"cancel,move"`
 	Status    push.BulkStatus  `json:"status" enum:"running,canceling,canceled,done" doc:"canceling: it was stopped, and its last step may be under way."`
@@ -44,9 +44,9 @@ type bulkFilterView struct {
 	Until     *string `json:"until,omitempty" format:"date-time"`
 }
 
-type bulksView struct {
-	BulkChanges   []bulkView `json:"bulk_changes" doc:"The latest first."`
-	NextPageToken string     `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+type bulkChangesView struct {
+	BulkChanges   []bulkChangeView `json:"bulk_changes" doc:"The latest first."`
+	NextPageToken string           `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
 // bulkEstimateView is what a bulk change would do.
@@ -70,9 +70,9 @@ type bulkSampleView struct {
 	Refused  int `json:"refused"`
 }
 
-func bulkViewOf(p push.BulkChange) bulkView {
+func bulkViewOf(p push.BulkChange) bulkChangeView {
 	f := p.Filter
-	v := bulkView{
+	v := bulkChangeView{
 		ID: p.ID.String(), Action: p.Action, Status: p.Status, Erased: p.Erased, SendAt: maybe(p.SendAt), Listed: p.Listed, Found: p.Found, Changed: p.Changed,
 		Reasons: map[string]int64{}, CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt), EndedAt: maybe(p.EndedAt),
 		Filter: bulkFilterView{Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, Campaign: maybeID(f.Campaign), From: maybe(f.From), Until: maybe(f.Until)},
@@ -175,7 +175,7 @@ func (a *api) listBulk(c *call) error {
 	if err != nil {
 		return err
 	}
-	v := bulksView{BulkChanges: viewsOf(page.Changes, bulkViewOf)}
+	v := bulkChangesView{BulkChanges: viewsOf(page.Changes, bulkViewOf)}
 	if page.Next != nil {
 		v.NextPageToken = pageToken(campaignCursor{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
 	}

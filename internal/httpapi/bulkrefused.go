@@ -62,7 +62,7 @@ func (a *api) listBulkRefused(c *call) error {
 
 func bulkID() *huma.Param { return pathID("id", "The bulk change's id.", exampleID) }
 
-func exampleBulk(status push.BulkStatus) bulkView {
+func exampleBulk(status push.BulkStatus) bulkChangeView {
 	p := push.BulkChange{
 		ID: uuid.MustParse(exampleID), Action: push.BulkMove, Status: status, Shift: 90 * time.Minute, Listed: true, Found: 1200, Changed: 1000, Refused: map[string]int64{quotaExceeded.Name: 12},
 		Filter: push.Filter{Category: "marketing", From: exampleTime(0), Until: exampleTime(24 * time.Hour)}, CreatedAt: exampleTime(-time.Hour), UpdatedAt: exampleTime(-time.Hour),
@@ -93,7 +93,7 @@ func (a *api) bulkRoutes(s *spec) []operation {
 	}, {
 		id: "list-bulk-changes", method: http.MethodGet, path: bulkPath, tag: tagPushes, scope: push.ScopeRead, serve: a.listBulk,
 		summary: "List bulk changes", description: "Lists those under way, and those that ended in the last 30 days.", params: bulksParams.parameters(s),
-		status: http.StatusOK, answer: "A page of bulk changes.", example: bulksView{BulkChanges: []bulkView{exampleBulk(push.BulkRunning)}},
+		status: http.StatusOK, answer: "A page of bulk changes.", example: bulkChangesView{BulkChanges: []bulkChangeView{exampleBulk(push.BulkRunning)}},
 	}, {
 		id: "get-bulk-change", method: http.MethodGet, path: bulkPath + "/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.getBulk,
 		summary: "See how far a bulk change is", description: "Answers with the bulk change, also when it has ended.", params: []*huma.Param{bulkID()},
