@@ -28,6 +28,10 @@ build: ## Build bin/api, bin/worker and bin/sendquota
 generate: ## Make the types of client/ anew, of the API's document
 	$(GO) generate ./client
 
+.PHONY: assets
+assets: ## Fetch the files of others that the locks name, with npm
+	$(GO) run ./internal/assets/fetch internal/console/vendor internal/httpapi/vendor e2e/testdata/vendor
+
 .PHONY: test
 test: ## Run all tests, on real Postgres and Redis of their own
 	$(GO) test $(RACE) -timeout 10m ./...

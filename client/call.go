@@ -45,15 +45,27 @@ func (c call) keyed(key string) call {
 
 // ask makes a call and reads the answer, which is JSON.
 func ask[V any](ctx context.Context, c *Client, what call) (v V, err error) {
+	err = c.read(ctx, what, &v)
+	return v, err
+}
+
+// Get reads any path of the API, such as /v1/pushes, into a value of one of this package's types: for what is no method here, or
+// for one page of a list, whose next_page_token goes into the query of the next call as page_token.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
+	return c.read(ctx, call{method: http.MethodGet, path: path, query: query, repeat: true}, into)
+}
+
+// read makes a call and reads the answer, which is JSON, into a value.
+func (c *Client) read(ctx context.Context, what call, into any) error {
 	answer, err := c.do(ctx, what)
 	if err != nil {
-		return v, err
+		return err
 	}
 	defer answer.Body.Close()
-	if err := json.NewDecoder(answer.Body).Decode(&v); err != nil {
-		return v, fmt.Errorf("%s %s: the answer is no JSON that this client knows: %w", what.method, what.path, err)
+	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
+		return fmt.Errorf("%s %s: the answer is no JSON that this client knows: %w", what.method, what.path, err)
 	}
-	return v, nil
+	return nil
 }
 
 // tell makes a call whose answer has no body.

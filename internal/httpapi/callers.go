@@ -42,19 +42,26 @@ func (a *api) admit(rec *responseRecorder, c *call, scope string) error {
 	limits := &a.cfg.Callers
 	limited := len(limits.PerIP)+len(limits.PerKey) > 0
 	address := func() string { return a.clientAddress(c.r) }
-	if key, has := bearer(c.r); limited && has && !a.keys.remembers(sha256.Sum256([]byte(key))) {
-		// To look the key up costs a query. Who may not call does not get so far.
-		if err := a.limit(c, false, address(), uuid.Nil); err != nil {
-			return err
+	caller, known, err := knownCaller(c.r, scope)
+	if !known {
+		if key, has := bearer(c.r); limited && has && !a.keys.remembers(sha256.Sum256([]byte(key))) {
+			// To look the key up costs a query. Who may not call does not get so far.
+			if err := a.limit(c, false, address(), uuid.Nil); err != nil {
+				return err
+			}
 		}
+		caller, err = a.keys.caller(c.r, address, scope)
 	}
-	caller, err := a.keys.caller(c.r, address, scope)
-	c.caller, rec.tenant, rec.key = caller, caller.Tenant, caller.Key
+	c.caller, rec.tenant, rec.key, rec.user = caller, caller.Tenant, caller.Key, caller.User
 	if err == nil {
 		a.cfg.Neighbours.Seen(caller.Tenant)
 	}
 	if limited {
-		if tooFast := a.limit(c, true, address(), caller.Key); tooFast != nil {
+		subject := caller.Key
+		if known {
+			subject = caller.User // who is limited like a key
+		}
+		if tooFast := a.limit(c, true, address(), subject); tooFast != nil {
 			return tooFast
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/assets"
 )
 
 //go:embed docs.html
@@ -74,7 +76,7 @@ func (a *api) docsPage() http.Handler {
 	if err := t.Execute(&page, a.docs()); err != nil {
 		panic(fmt.Errorf("draw /docs: %w", err)) // at boot, not when it is asked for
 	}
-	return newStatic(page.Bytes(), "Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", styleOnly(page.Bytes()))
+	return assets.NewPage(page.Bytes(), "Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", styleOnly(page.Bytes()))
 }
 
 func (a *api) docs() docsView {

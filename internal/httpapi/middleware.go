@@ -21,6 +21,7 @@ type responseRecorder struct {
 	route  string    // the pattern, never the path, which holds personal data
 	tenant uuid.UUID // Nil until the key is checked
 	key    uuid.UUID // as well
+	user   uuid.UUID // instead of a key, in requests of the console
 	status int       // 0 until the answer begins
 
 	memory       *bulkhead.Loan[uuid.UUID] // for the request and its answer; nil: little is needed
@@ -149,7 +150,12 @@ func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", rec.id),
 	)
 	if rec.tenant != uuid.Nil {
-		attrs = append(attrs, slog.String("tenant", rec.tenant.String()), slog.String("key", rec.key.String()))
+		attrs = append(attrs, slog.String("tenant", rec.tenant.String()))
+		if rec.user != uuid.Nil {
+			attrs = append(attrs, slog.String("user", rec.user.String()))
+		} else {
+			attrs = append(attrs, slog.String("key", rec.key.String()))
+		}
 	}
 	switch {
 	case rec.about == 1:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -214,5 +215,5 @@ func (a *api) openAPIPage() http.Handler {
 	if err := encoder.Encode(a.huma.OpenAPI()); err != nil {
 		panic(fmt.Errorf("write openapi.json: %w", err)) // at boot, not when it is asked for
 	}
-	return newStatic(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+	return assets.NewPage(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
 }

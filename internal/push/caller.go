@@ -13,10 +13,9 @@ type Caller struct {
 	Scopes []string
 	Caps   OwnCaps
 
-	User   uuid.UUID // of the console; Nil: the caller has an API key
-	Masked bool      // sees addresses of recipients only in part
-
-	Key    uuid.UUID     // the id of the API key, which is no secret
+	Key    uuid.UUID     // the id of the API key, which is no secret; Nil: a user calls
+	User   uuid.UUID     // of the console; Nil: an API key calls
+	Masked bool          // sees of addresses only what tells them apart
 	Left   time.Duration // how long the key was still valid when it was looked up; 0: for ever
 	Unseen bool          // the key's use has not been recorded for a minute
 }

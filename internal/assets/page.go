@@ -1,0 +1,71 @@
+package assets
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Page is a page, or any other file, that is the same for everybody. It is made and compressed once.
+type Page struct {
+	header       http.Header
+	plain, small []byte // no plain: it is kept compressed only
+	tag          string
+}
+
+// NewPage returns a page with these headers, given as names and values.
+func NewPage(page []byte, headers ...string) *Page {
+	var small bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is valid
+	_, _ = w.Write(page)                                      // a buffer takes everything
+	_ = w.Close()
+	return newPage(page, small.Bytes(), page, headers)
+}
+
+// NewPacked returns a page that was compressed with gzip before. It is sent so to everybody: what is too large to be kept
+// twice is for browsers, and those unpack it.
+func NewPacked(small []byte, headers ...string) *Page { return newPage(nil, small, small, headers) }
+
+func newPage(plain, small, tagged []byte, headers []string) *Page {
+	p := &Page{header: http.Header{}, plain: plain, small: small}
+	for i := 0; i < len(headers); i += 2 {
+		p.header.Set(headers[i], headers[i+1])
+	}
+	hash := sha256.Sum256(tagged)
+	p.tag = base64.RawURLEncoding.EncodeToString(hash[:12])
+	return p
+}
+
+// ServeHTTP sends the page, unless the caller has it.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	for name, values := range p.header {
+		h[name] = values
+	}
+	content, tag := p.plain, p.tag
+	if p.plain != nil {
+		h.Set("Vary", "Accept-Encoding")
+	}
+	if p.plain == nil || acceptsGzip(r.Header) {
+		h.Set("Content-Encoding", "gzip")
+		content, tag = p.small, p.tag+"-gzip"
+	}
+	h.Set("ETag", `"`+tag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// acceptsGzip reads Accept-Encoding: gzip, or *, and not with the weight 0.
+func acceptsGzip(h http.Header) bool {
+	for _, coding := range strings.Split(strings.Join(h["Accept-Encoding"], ","), ",") {
+		name, weight, _ := strings.Cut(strings.ToLower(coding), ";")
+		name, weight = strings.TrimSpace(name), strings.ReplaceAll(weight, " ", "")
+		if name == "gzip" || name == "x-gzip" || name == "*" {
+			return weight == "" || strings.Trim(strings.TrimPrefix(weight, "q="), "0.") != ""
+		}
+	}
+	return false
+}

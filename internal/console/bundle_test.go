@@ -1,0 +1,194 @@
+package console
+
+import (
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/notify"
+	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// bundle is a console before a real API on real servers, and a browser without scripts in which an admin has signed in.
+type bundle struct {
+	t       *testing.T
+	url     string // of the database
+	store   *store.Store
+	tenant  uuid.UUID
+	key     string
+	api     *client.Client // with the tenant's key
+	console http.Handler
+	who     *signedIn
+	cookies map[string]string
+	log     testenv.Buffer
+}
+
+// signedIn is an authenticator whose user has signed in already.
+type signedIn struct{ Visitor }
+
+func (s *signedIn) visitor(*http.Request) (Visitor, bool) { return s.Visitor, s.Role != "" }
+func (s *signedIn) mount(chi.Router, *console)            {}
+func (s *signedIn) wrap(h http.Handler) http.Handler      { return h }
+
+type noQueue struct{}
+
+func (noQueue) Wake(int64, time.Time, time.Duration) {}
+
+type noMetrics struct{}
+
+func (noMetrics) Submitted(string, string) {}
+func (noMetrics) CacheAnswered(string)     {}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: testenv.Postgres(t), cookies: map[string]string{}}
+	var err error
+	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.store.Close)
+	o, err := redis.ParseURL(testenv.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	log := slog.New(slog.NewJSONHandler(&b.log, nil))
+	rules := quota.Policy{
+		{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour},
+	}
+	var file policy.Document
+	for _, r := range rules {
+		file.Rules = append(file.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
+	}
+	pushes := schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{}), noQueue{}, log, noMetrics{}, time.Now, schedule.Config{
+		Policy: rules, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
+		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: schedule.NewRefusals(b.store, log),
+	})
+	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
+	api := httpapi.New(pushes, b.store, httpapi.Config{
+		Log: log, Keys: b.store, MaxKeys: 20, Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
+		Channels:  httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
+		Schedules: recurring.New(b.store, pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
+		Campaigns: campaigns,
+		Simulator: campaign.NewSimulator(campaigns, pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
+		Webhooks:  notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3}),
+		Policies:  schedule.NewPolicies(b.store, schedule.PoliciesConfig{File: file, Terms: rules, Channels: []string{"push", "sms"}}),
+		Limiter:   ratelimit.New(rdb, ratelimit.Config{}),
+	})
+	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if _, b.key, err = b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes}); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	if b.api, err = client.New(server.URL, b.key, client.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	b.who = &signedIn{Visitor{Caller: push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}, Name: "Ada", Role: "admin"}}
+	b.console = New(api, b.who, Config{Log: log, APIAddress: "https://api.example.com"})
+	return b
+}
+
+// reply is a page as a browser gets it, its entities as the characters that they stand for.
+type reply struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// get opens a page, and follows no redirect.
+func (b *bundle) get(path string) reply {
+	b.t.Helper()
+	return b.send(httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, path, nil))
+}
+
+// post sends a form, given as names and values.
+func (b *bundle) post(path string, fields ...string) reply {
+	b.t.Helper()
+	form := url.Values{}
+	for i := 0; i < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	r := httptest.NewRequestWithContext(b.t.Context(), http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return b.send(r)
+}
+
+func (b *bundle) send(r *http.Request) reply {
+	b.t.Helper()
+	for name, value := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	rec := httptest.NewRecorder()
+	b.console.ServeHTTP(rec, r)
+	answer := rec.Result()
+	for _, c := range answer.Cookies() {
+		b.cookies[c.Name] = c.Value
+		if c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		}
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return reply{answer.StatusCode, answer.Header, html.UnescapeString(string(text))}
+}
+
+// follow opens the page that an answer leads to.
+func (b *bundle) follow(r reply) reply {
+	b.t.Helper()
+	if r.Status != http.StatusSeeOther {
+		b.t.Fatalf("%d %s", r.Status, r.Body)
+	}
+	return b.get(r.Header.Get("Location"))
+}
+
+// has demands texts of a page.
+func (r reply) has(t *testing.T, status int, texts ...string) {
+	t.Helper()
+	if r.Status != status {
+		t.Errorf("status %d, want %d", r.Status, status)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.Body, text) {
+			t.Errorf("the page lacks %q:\n%s", text, r.Body)
+		}
+	}
+}
+
+// submit books a push so far ahead.
+func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
+	b.t.Helper()
+	one, err := b.api.Submit(b.t.Context(), "", client.NewPush{Recipient: recipient, Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(ahead)})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return one
+}

@@ -1,0 +1,175 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// inProcess is the http.RoundTripper of one page: it has the API of this program answer calls for the page's user, and notes
+// which calls these were.
+type inProcess struct {
+	api    http.Handler
+	caller push.Caller
+	w      http.ResponseWriter // of the page, for the deadlines of long uploads
+	page   *http.Request
+
+	mu   sync.Mutex
+	made []Call
+}
+
+// Call is one call that a page has made.
+type Call struct {
+	Method, Path string // with the query
+	Body         string // JSON; of an upload, a word about it
+	Status       int
+}
+
+// RoundTrip has the API serve a request. The answer can be read while the API still writes it.
+func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	in := r.Clone(httpapi.WithCaller(r.Context(), t.caller))
+	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), t.page.RemoteAddr, t.page.Host
+	in.Header.Del("Authorization")
+	if hops := t.page.Header["X-Forwarded-For"]; hops != nil {
+		in.Header["X-Forwarded-For"] = hops
+	}
+	body, err := t.body(in)
+	if err != nil {
+		return nil, err
+	}
+	at := t.note(Call{Method: r.Method, Path: r.URL.RequestURI(), Body: body})
+	from, to := io.Pipe()
+	a := &inProcessAnswer{page: t.w, header: http.Header{}, body: to, begun: make(chan struct{})}
+	unwatch := context.AfterFunc(r.Context(), func() { _ = from.CloseWithError(context.Cause(r.Context())) }) // nobody reads on
+	go func() {
+		defer unwatch()
+		defer func() {
+			if p := recover(); p != nil { // the API has logged it; half an answer is none
+				_ = to.CloseWithError(io.ErrUnexpectedEOF)
+			}
+			a.WriteHeader(http.StatusInternalServerError) // unless it has begun
+			_ = to.Close()
+		}()
+		t.api.ServeHTTP(a, in)
+		a.WriteHeader(http.StatusOK)
+	}()
+	<-a.begun
+	t.mu.Lock()
+	t.made[at].Status = a.status
+	t.mu.Unlock()
+	answer := &http.Response{
+		Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.sent, Body: from, ContentLength: -1, Request: r,
+	}
+	if t.caller.Masked {
+		masked(answer)
+	}
+	return answer, nil
+}
+
+// body reads a body of JSON, which is to be shown, and puts it back. Uploads are left alone.
+func (t *inProcess) body(r *http.Request) (string, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+		return "", nil
+	}
+	if r.Header.Get("Content-Type") != "application/json" {
+		return "@file", nil
+	}
+	text, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	return string(text), err
+}
+
+func (t *inProcess) note(c Call) (at int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = append(t.made, c)
+	return len(t.made) - 1
+}
+
+// forget drops the calls that were made, when a stream begins its next round.
+func (t *inProcess) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.made = nil
+}
+
+// calls are those that were made so far.
+func (t *inProcess) calls() []Call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]Call(nil), t.made...)
+}
+
+// Curl is the call as a line for a shell, with $SENDQUOTA_API_KEY for the key.
+func (c Call) Curl(address string) string {
+	line := "curl -sS "
+	if c.Method != http.MethodGet {
+		line += "-X " + c.Method + " "
+	}
+	line += quoteShell(address+c.Path) + " \\\n  -H \"Authorization: Bearer $SENDQUOTA_API_KEY\""
+	switch c.Body {
+	case "":
+	case "@file":
+		line += " \\\n  --data-binary @file"
+	default:
+		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d " + quoteShell(c.Body)
+	}
+	return line
+}
+
+// quoteShell quotes a text for a POSIX shell.
+func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// inProcessAnswer is the http.ResponseWriter of a call. Deadlines that the API sets are those of the page's connection.
+type inProcessAnswer struct {
+	page   http.ResponseWriter
+	header http.Header
+	sent   http.Header // the header as it was when the answer began
+	status int
+	body   *io.PipeWriter
+	begun  chan struct{}
+}
+
+func (a *inProcessAnswer) Header() http.Header { return a.header }
+
+// WriteHeader begins the answer; only the first one counts.
+func (a *inProcessAnswer) WriteHeader(status int) {
+	if a.status != 0 || status < 200 {
+		return
+	}
+	a.status, a.sent = status, a.header.Clone()
+	close(a.begun)
+}
+
+func (a *inProcessAnswer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(b)
+}
+
+// FlushError has nothing to do: what is written can be read at once.
+func (a *inProcessAnswer) FlushError() error { return nil }
+
+// SetReadDeadline is for an upload that goes on.
+func (a *inProcessAnswer) SetReadDeadline(at time.Time) error {
+	return http.NewResponseController(a.page).SetReadDeadline(at)
+}
+
+// SetWriteDeadline is for a long answer that the page hands on.
+func (a *inProcessAnswer) SetWriteDeadline(at time.Time) error {
+	return http.NewResponseController(a.page).SetWriteDeadline(at)
+}
+
+// EnableFullDuplex is for an upload whose answer begins before its end.
+func (a *inProcessAnswer) EnableFullDuplex() error {
+	return http.NewResponseController(a.page).EnableFullDuplex()
+}

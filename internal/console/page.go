@@ -1,0 +1,273 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// page is one request for a page, and what the templates see of it: they are executed with a page, whose Main is the view of the
+// screen.
+type page struct {
+	Title   string
+	Visitor Visitor
+	Main    any
+	Notice  string            // of what was done just now
+	Problem *client.Problem   // why the form, which is shown again, was not accepted
+	Faults  map[string]string // of the form, by the name of the field
+	Zones   zones
+
+	c     *console
+	w     http.ResponseWriter
+	r     *http.Request
+	api   *client.Client
+	calls *inProcess
+	sent  bool
+}
+
+func (c *console) newPage(w http.ResponseWriter, r *http.Request, who Visitor) *page {
+	calls := &inProcess{api: c.api, caller: who.Caller, w: w, page: r}
+	api, err := client.New("http://api", "of-this-program", client.Config{HTTP: &http.Client{Transport: calls}, Retries: -1})
+	if err != nil {
+		panic(err) // the address and the key are good
+	}
+	p := &page{Visitor: who, c: c, w: w, r: r, api: api, calls: calls, Zones: readZones(r)}
+	p.Notice = p.takeNotice()
+	return p
+}
+
+func (p *page) ctx() context.Context { return p.r.Context() }
+
+// param reads a part of the path.
+func (p *page) param(name string) string {
+	v := chi.URLParam(p.r, name)
+	if p.r.URL.RawPath == "" {
+		return v
+	}
+	if plain, err := url.PathUnescape(v); err == nil {
+		return plain
+	}
+	return v
+}
+
+// query is a parameter of the URL without spaces around it.
+func (p *page) query(name string) string { return strings.TrimSpace(p.r.URL.Query().Get(name)) }
+
+// form is a field of the form without spaces around it.
+func (p *page) form(name string) string { return strings.TrimSpace(p.r.PostForm.Get(name)) }
+
+// show sends the page with the main part of a screen.
+func (p *page) show(screen, title string, view any) error {
+	return p.send(http.StatusOK, screen, title, view)
+}
+
+// again shows a form once more, with what was typed and why it was not accepted. What is no answer of the API is returned.
+func (p *page) again(err error, screen, title string, view any) error {
+	var problem *client.Problem
+	if !errors.As(err, &problem) {
+		return err
+	}
+	p.Problem = problem
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) {
+		p.Faults = map[string]string{}
+		for _, f := range invalid.Errors {
+			p.Faults[fieldOf(f.Location)] = f.Message
+		}
+	}
+	return p.send(problem.Status, screen, title, view)
+}
+
+// fieldOf is the name of a field, of the place that the API names: body.send_at is send_at.
+func fieldOf(location string) string {
+	for _, part := range []string{"body.", "query.", "path.", "header."} {
+		if name, ok := strings.CutPrefix(location, part); ok {
+			return name
+		}
+	}
+	return location
+}
+
+func (p *page) send(status int, screen, title string, view any) error {
+	p.Title, p.Main = title, view
+	return p.execute(status, screen, "layout")
+}
+
+// fragment sends a part of a screen, which a script puts into a page.
+func (p *page) fragment(screen, part string, view any) error {
+	p.Main = view
+	return p.execute(http.StatusOK, screen, part)
+}
+
+// execute draws before it sends: an error of a template leaves no half page.
+func (p *page) execute(status int, screen, part string) error {
+	text, err := p.c.screens.draw(screen, part, p)
+	if err != nil {
+		return err
+	}
+	p.sent = true
+	p.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	p.w.WriteHeader(status)
+	_, _ = p.w.Write(text) // a browser that went away needs no page
+	return nil
+}
+
+var errPanic = errors.New("panic")
+
+func asError(v any) error { return fmt.Errorf("%v", v) }
+
+// fail shows an error of the API as it stands, and of any other error only that there was one.
+func (p *page) fail(err error) {
+	if p.sent {
+		panic(http.ErrAbortHandler) // half of an answer must not be taken for a whole one
+	}
+	var problem *client.Problem
+	if !errors.As(err, &problem) {
+		if p.ctx().Err() == nil {
+			p.c.cfg.Log.ErrorContext(p.ctx(), "a page of the console failed", "route", chi.RouteContext(p.ctx()).RoutePattern(), "error", err)
+		}
+		problem = &client.Problem{Title: "Something went wrong", Status: http.StatusInternalServerError,
+			Detail: "The page could not be made. Nothing that you typed was acted upon, unless the page says so when you open it again."}
+	}
+	p.Problem = problem
+	if err := p.send(cmp.Or(problem.Status, http.StatusInternalServerError), "error", cmp.Or(problem.Title, "Error"), nil); err != nil {
+		p.c.cfg.Log.ErrorContext(p.ctx(), "the page of an error failed", "error", err)
+		http.Error(p.w, "Something went wrong.", http.StatusInternalServerError)
+	}
+}
+
+func (p *page) notFound() error {
+	return &client.Problem{Title: "There is no such page", Status: http.StatusNotFound, Detail: "The address " + p.r.URL.Path + " leads nowhere. The menu lists all pages."}
+}
+
+// noticeCookie carries what was done to the page that is shown next.
+const noticeCookie = "sendquota_notice"
+
+// done goes to a page, which says once what was done.
+func (p *page) done(notice, to string) error {
+	http.SetCookie(p.w, &http.Cookie{
+		Name: noticeCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(notice)), Path: root,
+		MaxAge: 60, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: p.r.TLS != nil,
+	})
+	return p.redirect(to)
+}
+
+func (p *page) redirect(to string) error {
+	p.sent = true
+	if p.r.Header.Get("HX-Request") != "" {
+		p.w.Header().Set("HX-Redirect", to)
+		p.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	http.Redirect(p.w, p.r, to, http.StatusSeeOther)
+	return nil
+}
+
+func (p *page) takeNotice() string {
+	cookie, err := p.r.Cookie(noticeCookie)
+	if err != nil || p.r.Method != http.MethodGet || p.r.Header.Get("HX-Request") != "" {
+		return ""
+	}
+	http.SetCookie(p.w, &http.Cookie{Name: noticeCookie, Path: root, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
+	return string(text)
+}
+
+// May reports whether the user's role has a scope: what it does not have is not offered.
+func (p *page) May(scope string) bool { return p.Visitor.Caller.May(scope) }
+
+// MayWrite and its sisters are for the templates.
+func (p *page) MayWrite() bool      { return p.May(push.ScopeWrite) }
+func (p *page) MayCampaigns() bool  { return p.May(push.ScopeCampaignsWrite) }
+func (p *page) MayPolicy() bool     { return p.May(push.ScopePolicyWrite) }
+func (p *page) MayKeys() bool       { return p.May(push.ScopeKeysWrite) }
+func (p *page) MayHooks() bool      { return p.May(push.ScopeHooks) }
+func (p *page) MayRecipients() bool { return p.May(push.ScopeRecipientsWrite) }
+
+// Value is what a field of a form was filled with: by a form that is shown again, else by the URL.
+func (p *page) Value(name string) string {
+	if p.r.PostForm != nil {
+		return p.r.PostForm.Get(name)
+	}
+	return p.r.URL.Query().Get(name)
+}
+
+// Fault is what is wrong with a field of the form; empty: nothing.
+func (p *page) Fault(name string) string { return p.Faults[name] }
+
+// Calls are those that were made for the page, as lines for a shell.
+func (p *page) Calls() []string {
+	address := p.c.cfg.APIAddress
+	if address == "" {
+		address = "http://" + p.r.Host
+		if p.r.TLS != nil {
+			address = "https://" + p.r.Host
+		}
+	}
+	var lines []string
+	for _, call := range p.calls.calls() {
+		lines = append(lines, call.Curl(address))
+	}
+	return lines
+}
+
+// navItem is an entry of the menu.
+type navItem struct{ Path, Name, Scope string }
+
+// Nav are the entries of the menu that the user's role can open.
+func (p *page) Nav() []navItem {
+	var items []navItem
+	for _, item := range navigation {
+		if item.Scope == "" || p.May(item.Scope) {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// Here reports whether the page belongs to an entry of the menu.
+func (p *page) Here(item navItem) bool {
+	path := strings.TrimPrefix(p.r.URL.Path, root)
+	return path == item.Path || strings.HasPrefix(path, item.Path+"/")
+}
+
+// Link is a path of the console with a query, given as names and values. An empty value leaves its name out. The choice of the
+// time zone goes along.
+func (p *page) Link(path string, query ...string) string {
+	v := url.Values{}
+	if p.Zones.Chosen != "" {
+		v.Set(zoneParam, p.Zones.Chosen)
+	}
+	return withQuery(root+path, v, query)
+}
+
+// Same is the address of this page with other values in its query.
+func (p *page) Same(query ...string) string {
+	return withQuery(p.r.URL.EscapedPath(), p.r.URL.Query(), query)
+}
+
+func withQuery(path string, v url.Values, query []string) string {
+	for i := 0; i+1 < len(query); i += 2 {
+		if query[i+1] == "" {
+			v.Del(query[i])
+		} else {
+			v.Set(query[i], query[i+1])
+		}
+	}
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+func queryEscape(text string) string { return url.QueryEscape(text) }

@@ -1,0 +1,69 @@
+package console
+
+import (
+	"net/url"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// pushesView is the list of pushes.
+type pushesView struct {
+	client.PushesPage
+	Statuses []client.PushStatus
+}
+
+var pushStatuses = []client.PushStatus{
+	client.PushStatusScheduled, client.PushStatusSending, client.PushStatusSent, client.PushStatusFailed, client.PushStatusCanceled, client.PushStatusExpired,
+}
+
+// pushes lists pushes by a filter, which stands in the URL.
+func (p *page) pushes() error {
+	view := pushesView{Statuses: pushStatuses}
+	query, err := p.filter("recipient", "status", "channel", "category", "page_token")
+	if err == nil {
+		query.Set("page_size", "50")
+		err = p.api.Get(p.ctx(), "/v1/pushes", query, &view.PushesPage)
+	}
+	if err != nil {
+		return p.again(err, "pushes", "Pushes", view)
+	}
+	return p.show("pushes", "Pushes", view)
+}
+
+// filter takes parameters from the URL of the page for a call: those that are named, and from and until, which a browser writes
+// in the zone that the page shows.
+func (p *page) filter(names ...string) (url.Values, error) {
+	query := url.Values{}
+	for _, name := range names {
+		if v := p.query(name); v != "" {
+			query.Set(name, v)
+		}
+	}
+	faults := faults{}
+	for _, name := range []string{"from", "until"} {
+		if v := p.query(name); v != "" {
+			at, err := p.readLocal(v)
+			faults.add(name, err)
+			query.Set(name, rfc3339(at))
+		}
+	}
+	return query, faults.problem()
+}
+
+// push shows one push with its attempts.
+func (p *page) push() error {
+	one, err := p.api.Push(p.ctx(), p.param("id"))
+	if err != nil {
+		return err
+	}
+	return p.show("push", "Push for "+one.Recipient, one)
+}
+
+// cancelPush cancels one push.
+func (p *page) cancelPush() error {
+	one, err := p.api.Cancel(p.ctx(), p.param("id"))
+	if err != nil {
+		return err
+	}
+	return p.done("The push for "+one.Recipient+" is canceled, and its place is free.", p.Link("/pushes/"+one.ID))
+}

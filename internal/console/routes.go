@@ -1,0 +1,54 @@
+package console
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// The paths that others need to know.
+const (
+	root       = "/console"
+	homePath   = root + "/now"
+	signInPath = root + "/sign-in"
+)
+
+// routes are all pages, each with the scope that its users need. Where a page makes further calls, the API asks for theirs.
+func (c *console) routes(r chi.Router) {
+	get := func(path, scope string, h handler) { r.Get(root+path, c.serve(scope, h)) }
+	post := func(path, scope string, h handler) { r.Post(root+path, c.serve(scope, h)) }
+
+	r.Get(root, redirectTo(homePath))
+	r.Get(root+"/", redirectTo(homePath))
+	c.auth.mount(r, c)
+	r.Handle(root+"/static/*", c.screens.files)
+	r.Handle(root+"/vendor/*", c.screens.files)
+
+	get("/pushes", push.ScopeRead, (*page).pushes)
+	get("/pushes/{id}", push.ScopeRead, (*page).push)
+	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
+
+	r.NotFound(c.serve("", (*page).notFound))
+	r.MethodNotAllowed(c.serve("", (*page).notFound))
+}
+
+// navigation are the entries of the menu, by value for the people who look there.
+var navigation = []navItem{
+	{"/now", "Now", push.ScopeRecordsRead},
+	{"/recipients", "Recipients", push.ScopeQuota},
+	{"/why", "Why not sent?", push.ScopeQuota},
+	{"/campaigns", "Campaigns", push.ScopeCampaignsRead},
+	{"/calendar", "Calendar", push.ScopeRecordsRead},
+	{"/pushes", "Pushes", push.ScopeRead},
+	{"/failures", "Failures", push.ScopeRecordsRead},
+	{"/schedules", "Schedules", push.ScopeCampaignsRead},
+	{"/policy", "Policy", push.ScopePolicyRead},
+	{"/settings", "Settings", ""},
+	{"/proof", "Proof", push.ScopeRecordsRead},
+}
+
+func redirectTo(path string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, path, http.StatusSeeOther) }
+}

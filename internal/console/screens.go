@@ -1,0 +1,102 @@
+package console
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/assets"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// screens are the templates of all screens, by the name of their file, and the files that they load.
+type screens struct {
+	templates map[string]*template.Template
+	files     *assets.Files
+}
+
+// parseScreens reads all templates: one that can not be read stops the program at boot. Each screen has the layout and the parts,
+// and at least a template main of its own.
+func parseScreens() screens {
+	s := screens{templates: map[string]*template.Template{}, files: newAssets()}
+	base := template.Must(template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": s.files.Path}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		panic(err) // the pattern is good
+	}
+	for _, file := range names {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if name == "layout" || name == "parts" {
+			continue
+		}
+		s.templates[name] = template.Must(template.Must(base.Clone()).ParseFS(templateFiles, file))
+	}
+	return s
+}
+
+// draw executes a template of a screen.
+func (s screens) draw(screen, part string, view any) ([]byte, error) {
+	t, ok := s.templates[screen]
+	if !ok {
+		return nil, fmt.Errorf("there is no screen %q", screen)
+	}
+	var text bytes.Buffer
+	err := t.ExecuteTemplate(&text, part, view)
+	return text.Bytes(), err
+}
+
+// functions are those of the templates that need no page. Those that do are methods of [page].
+var functions = template.FuncMap{
+	"number":   func(n any) string { return number(n) },
+	"percent":  percent,
+	"span":     func(d time.Duration) string { return span(d) },
+	"words":    func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
+	"pathpart": pathPart,
+	"dict":     dict,
+}
+
+// number writes an integer with thin groups of thousands: 1 234 567.
+func number(n any) string {
+	digits := fmt.Sprint(n)
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "−", digits[1:]
+	}
+	var groups []string
+	for len(digits) > 3 {
+		groups = append([]string{digits[len(digits)-3:]}, groups...)
+		digits = digits[:len(digits)-3]
+	}
+	return sign + strings.Join(append([]string{digits}, groups...), " ")
+}
+
+// percent is a part of a whole in percent; without a whole it is a dash.
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
+}
+
+// pathPart escapes what stands between two slashes of a path.
+func pathPart(text string) string { return strings.ReplaceAll(queryEscape(text), "+", "%20") }
+
+// dict makes a map of names and values, to hand several values to a template.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("dict has %d arguments: it takes names and values", len(pairs))
+	}
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return m, nil
+}

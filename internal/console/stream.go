@@ -1,0 +1,100 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/bulkhead"
+)
+
+// Bounds of the streams that are open at the same time in this process, all together and of one tenant.
+const (
+	maxStreams       = 400
+	maxTenantStreams = 50
+)
+
+// How long a stream lasts, after which the browser opens it again, with its session looked at anew; and how soon it notices
+// that the program stops.
+const (
+	streamTime = 10 * time.Minute
+	streamTick = 500 * time.Millisecond
+)
+
+func newStreams() *bulkhead.Bulkhead[uuid.UUID] {
+	return bulkhead.New[uuid.UUID](maxStreams, maxTenantStreams)
+}
+
+// stream sends a part of a screen as server-sent events, each time that it has changed, until the browser goes away or the program
+// stops. It looks every so often; view makes what the part is drawn of, and its calls go over the API like all others.
+//
+//	<div hx-sse:connect="{{.Link "/now/live"}}">{{template "live" .}}</div>
+func (p *page) stream(screen, part string, every time.Duration, view func() (any, error)) error {
+	now, cancel := context.WithCancel(p.ctx())
+	cancel() // a stream that has to wait is not opened
+	place, err := p.c.streams.Acquire(now, p.Visitor.Caller.Tenant, 1)
+	if err != nil {
+		return &client.Problem{Title: "Too many pages are open", Status: http.StatusTooManyRequests,
+			Detail: "This page shows how things stand now, but does not follow them: too many pages do that already. Close some, or load it again later"}
+	}
+	defer place.Release()
+	p.sent = true
+	header, out := p.w.Header(), http.NewResponseController(p.w)
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies are to hand on each event at once
+	var last []byte
+	for began := time.Now(); time.Since(began) < streamTime; {
+		p.calls.forget()
+		if p.Main, err = view(); err != nil {
+			return nil // the browser comes again, and gets the error page then
+		}
+		text, err := p.c.screens.draw(screen, part, p)
+		if err != nil {
+			p.c.cfg.Log.ErrorContext(p.ctx(), "a part of a page can not be drawn", "screen", screen, "part", part, "error", err)
+			return nil
+		}
+		message := []byte(": nothing new\n\n")
+		if !bytes.Equal(text, last) {
+			message, last = event(text), text
+		}
+		_ = out.SetWriteDeadline(time.Now().Add(every + 30*time.Second)) // a test's writer has none
+		if _, err := p.w.Write(message); err != nil {
+			return nil
+		}
+		if err := out.Flush(); err != nil || !p.wait(every) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// wait lets time pass; false: the browser has gone, or the program stops.
+func (p *page) wait(d time.Duration) bool {
+	tick := time.NewTicker(streamTick)
+	defer tick.Stop()
+	for left := d; left > 0; left -= streamTick {
+		select {
+		case <-p.ctx().Done():
+			return false
+		case <-tick.C:
+			if p.c.cfg.Stopping() {
+				return false
+			}
+		}
+	}
+	return !p.c.cfg.Stopping()
+}
+
+// event is a text as a message of an event stream.
+func event(text []byte) []byte {
+	var message []byte
+	for line := range bytes.Lines(bytes.ReplaceAll(text, []byte("\r"), nil)) {
+		message = append(append(message, "data: "...), bytes.TrimSuffix(line, []byte("\n"))...)
+		message = append(message, '\n')
+	}
+	return append(message, '\n')
+}

@@ -1,0 +1,152 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+const (
+	zoneParam  = "tz"           // of the URL: mine, recipient or utc
+	zoneCookie = "sendquota_tz" // in which a script writes the zone of the browser
+)
+
+// zones are the time zones that a page may show its times in.
+type zones struct {
+	Chosen    string // mine, recipient or utc; empty: mine
+	Mine      *time.Location
+	Recipient *time.Location // nil: the page is about no recipient, or its zone is not known
+}
+
+// readZones takes the choice from the URL, and the browser's zone from the cookie that a script sets; without one it is UTC.
+func readZones(r *http.Request) zones {
+	z := zones{Chosen: r.URL.Query().Get(zoneParam), Mine: time.UTC}
+	if z.Chosen != "recipient" && z.Chosen != "utc" && z.Chosen != "mine" {
+		z.Chosen = ""
+	}
+	if cookie, err := r.Cookie(zoneCookie); err == nil {
+		if mine, err := zone.Load(cookie.Value); err == nil {
+			z.Mine = mine
+		}
+	}
+	return z
+}
+
+// Shown is the zone that was chosen.
+func (z zones) Shown() *time.Location {
+	switch {
+	case z.Chosen == "utc":
+		return time.UTC
+	case z.Chosen == "recipient" && z.Recipient != nil:
+		return z.Recipient
+	}
+	return z.Mine
+}
+
+// choice is one way to show times.
+type choice struct {
+	Value, Name string
+	Current     bool
+}
+
+// Choices are those of this page.
+func (z zones) Choices() []choice {
+	all := []choice{{"mine", "Mine: " + z.Mine.String(), z.Shown() == z.Mine && z.Chosen != "utc" && z.Chosen != "recipient"}}
+	if z.Recipient != nil {
+		all = append(all, choice{"recipient", "Recipient’s: " + z.Recipient.String(), z.Chosen == "recipient"})
+	}
+	return append(all, choice{"utc", "UTC", z.Chosen == "utc"})
+}
+
+// Now is the moment that distances are counted from.
+func (p *page) Now() time.Time { return p.c.cfg.Now() }
+
+// Time shows a moment in the chosen zone, with the name of the zone and how far it is away. A zero time is a dash.
+func (p *page) Time(t time.Time) template.HTML {
+	if t.IsZero() {
+		return "–"
+	}
+	shown := t.In(p.Zones.Shown())
+	text := shown.Format("2006-01-02 15:04:05")
+	if t.Nanosecond() != 0 {
+		text = shown.Format("2006-01-02 15:04:05.000")
+	}
+	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s <span class="zone">%s</span> <span class="distance">%s</span></time>`,
+		t.UTC().Format(time.RFC3339Nano), text, template.HTMLEscapeString(zoneName(shown)), distance(t.Sub(p.Now()))))
+}
+
+// zoneName is the name of a time's zone, with its offset where the name does not say it.
+func zoneName(t time.Time) string {
+	if t.Location() == time.UTC {
+		return "UTC"
+	}
+	return t.Location().String() + " (" + t.Format("-07:00") + ")"
+}
+
+// distance says how far a moment is away, in one unit.
+func distance(d time.Duration) string {
+	text := span(d.Abs())
+	switch {
+	case d.Abs() < time.Second:
+		return "now"
+	case d < 0:
+		return text + " ago"
+	}
+	return "in " + text
+}
+
+// span is a duration in its largest unit, or two where one is coarse.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 24*time.Hour:
+		return two(d, time.Hour, "h", time.Minute, "min")
+	}
+	return two(d, 24*time.Hour, "d", time.Hour, "h")
+}
+
+func two(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+	text := fmt.Sprintf("%d %s", d/large, largeName)
+	if rest := d % large / small; rest > 0 && d < 10*large {
+		text += fmt.Sprintf(" %d %s", rest, smallName)
+	}
+	return text
+}
+
+// localLayouts are how browsers write the value of a datetime-local field.
+var localLayouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04"}
+
+// readLocal reads the value of a datetime-local field in the zone that the page shows. A time that a clock change leaves out is
+// an error.
+func (p *page) readLocal(value string) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
+		return t, nil
+	}
+	for _, layout := range localLayouts {
+		t, err := time.ParseInLocation(layout, value, p.Zones.Shown())
+		if err != nil {
+			continue
+		}
+		if t.Format(layout) != value && t.Format("2006-01-02T15:04:05") != value {
+			return t, fmt.Errorf("%s does not exist in %s: the clocks are set forward then", value, p.Zones.Shown())
+		}
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: write it as 2006-01-02T15:04", value)
+}
+
+// Local is a moment as the value of a datetime-local field, in the zone that the page shows.
+func (p *page) Local(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(p.Zones.Shown()).Format("2006-01-02T15:04:05")
+}
