@@ -45,7 +45,7 @@ func defaults() Config {
 		APILimits: APILimits{PerKey: []ratelimit.Limit{}, PerIP: []ratelimit.Limit{}},
 		APIKeys:   APIKeys{MaxPerTenant: 100},
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
-		Console:   Console{SessionLifetime: 12 * time.Hour, SessionIdle: 2 * time.Hour, MaxUsersPerTenant: 100, OIDC: OIDC{GroupsClaim: "groups", Roles: map[string]string{}}},
+		Console:   Console{SessionLifetime: 12 * time.Hour, SessionIdle: 2 * time.Hour, MaxUsersPerTenant: 100, OIDC: OIDC{GroupsClaim: "groups"}},
 		Database:  Database{MaxConnections: 16, ReadConnections: 8, ReadTimeout: 3 * time.Second},
 		Redis:     Redis{MaxConnections: 64},
 		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Lanes: 4, Queues: 1, Horizon: 90 * time.Second,

@@ -32,7 +32,7 @@ type OIDC struct {
 }
 
 func (c *Console) settings(t *strictyaml.Table) {
-	t.Bool("enabled", "false", "whether the API serves the console, the pages for people, at /console; `sendquota dev` does so unless it is said", &c.Enabled)
+	t.Bool("enabled", "false", "whether the API serves the console, the pages for people, at /console; `sendquota dev` always does so", &c.Enabled)
 	t.String("addr", optional, "where the console listens alone, host:port; without it, where the API does", &c.Addr, checkAddress)
 	t.String("public_url", optional, "where browsers find the console, https://host or http://host, without a path: for links, for the cookie and for the OIDC provider; without it, http:// and the address where it listens", &c.PublicURL, checkOrigin)
 	t.Duration("session_lifetime", "12h", "after how long a user has to sign in again, 1m to 8760h", &c.SessionLifetime, time.Minute, 8760*time.Hour)
@@ -60,7 +60,7 @@ func (o *OIDC) settings(t *strictyaml.Table) {
 	t.Secret("client_secret", optional, "the secret of that id; may use ${ENV_NAME}; without it, the console is a public client", &o.ClientSecret, checkNotEmpty)
 	t.String("client_secret_file", optional, "instead of client_secret, the path of a file that holds it", &o.ClientSecretFile, checkPath)
 	t.String("groups_claim", "groups", "the claim of the id token that lists the groups of a user", &o.GroupsClaim, checkNotEmpty)
-	t.Words("roles", "{}", "which role the members of a group have: viewer, editor, sender or admin; of several, the mightiest; members of none may not sign in", &o.Roles, "viewer", "editor", "sender", "admin")
+	t.Words("roles", optional, "which role the members of a group have: viewer, editor, sender or admin; of several, the mightiest; members of none may not sign in", &o.Roles, "viewer", "editor", "sender", "admin")
 	t.String("tenant", optional, "the name of the tenant whose users these are", &o.Tenant, checkNotEmpty)
 	for _, also := range []string{"client_id", "roles", "tenant"} {
 		t.Needs("issuer", also)
