@@ -79,6 +79,16 @@ func (c *Client) CampaignRecipients(ctx context.Context, id, outcome string) ite
 	})
 }
 
+// CampaignRecipient is what became of one recipient of a campaign; false: the campaign has no such recipient.
+func (c *Client) CampaignRecipient(ctx context.Context, id, recipient string) (r CampaignRecipient, has bool, err error) {
+	var page CampaignRecipientsPage
+	err = c.Get(ctx, path("campaigns", id, "recipients"), params{"recipient": recipient}.values(), &page)
+	if err != nil || len(page.Recipients) == 0 {
+		return r, false, err
+	}
+	return page.Recipients[0], true, nil
+}
+
 // ExportCampaign streams the recipients of a campaign with what became of them. The caller closes the stream. It breaks off
 // with an error if not all could be sent.
 func (c *Client) ExportCampaign(ctx context.Context, id string, f Format) (io.ReadCloser, error) {

@@ -235,7 +235,7 @@ func TestKeeper(t *testing.T) {
 	if b.adds(c); c.Progress.Canceled != 2500 {
 		t.Errorf("%+v", c.Progress)
 	}
-	if page, err := b.CampaignRecipients(t.Context(), b.tenant, c.ID, "", 0, 10); err != nil || len(page.Recipients) > 0 {
+	if page, err := b.CampaignRecipients(t.Context(), b.tenant, c.ID, push.CampaignRecipientFilter{}, 0, 10); err != nil || len(page.Recipients) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -335,7 +335,7 @@ func TestRunner_Caps(t *testing.T) {
 	if b.adds(second); second.Progress.Scheduled != 40 || second.Progress.Deferred != 30 || second.Progress.Refused != 10 {
 		t.Errorf("%+v", second.Progress)
 	}
-	page, err := b.CampaignRecipients(t.Context(), b.tenant, second.ID, push.OutcomeRefused, 0, 100)
+	page, err := b.CampaignRecipients(t.Context(), b.tenant, second.ID, push.CampaignRecipientFilter{Outcome: push.OutcomeRefused}, 0, 100)
 	if err != nil || len(page.Recipients) != 10 || page.Recipients[0].Reason != "tenant-cap-exceeded" {
 		t.Errorf("%+v, %v", page, err)
 	}

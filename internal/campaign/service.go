@@ -44,7 +44,7 @@ type reads interface {
 	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
 	Campaigns(ctx context.Context, tenant uuid.UUID, status push.CampaignStatus, after push.CampaignPosition, limit int) (push.CampaignPage, error)
 	DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error
-	CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, outcome push.CampaignOutcome, after, limit int) (push.CampaignRecipientPage, error)
+	CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f push.CampaignRecipientFilter, after, limit int) (push.CampaignRecipientPage, error)
 }
 
 // New returns the campaigns in a store. now is the clock, usually time.Now.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
@@ -44,6 +46,9 @@ type bundle struct {
 	who     *signedIn
 	cookies map[string]string
 	log     testenv.Buffer
+
+	refused *schedule.Refusals
+	runner  loop.Loop // carries campaigns on
 }
 
 // signedIn is an authenticator whose user has signed in already.
@@ -84,11 +89,13 @@ func setup(t *testing.T) *bundle {
 	for _, r := range rules {
 		file.Rules = append(file.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
 	}
+	b.refused = schedule.NewRefusals(b.store, log)
 	pushes := schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{}), noQueue{}, log, noMetrics{}, time.Now, schedule.Config{
 		Policy: rules, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
-		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: schedule.NewRefusals(b.store, log),
+		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: b.refused,
 	})
 	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
+	b.runner = campaign.NewRunner(b.store, pushes, log, campaign.RunnerConfig{Policy: rules, Parse: campaign.Parse})
 	api := httpapi.New(pushes, b.store, httpapi.Config{
 		Log: log, Keys: b.store, MaxKeys: 20, Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Channels:  httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
@@ -178,10 +185,18 @@ func (r reply) has(t *testing.T, status int, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(r.Body, text) {
-			t.Errorf("the page lacks %q:\n%s", text, r.Body)
+			t.Errorf("the page lacks %q:\n%s", text, r.text())
 		}
 	}
 }
+
+var (
+	tags  = regexp.MustCompile(`(?s)<option.*?</option>|<footer.*</footer>|<head>.*</head>|<[^>]*>`)
+	lines = regexp.MustCompile(`\s*\n\s*`)
+)
+
+// text is what a page says, for messages of tests.
+func (r reply) text() string { return lines.ReplaceAllString(tags.ReplaceAllString(r.Body, ""), "\n") }
 
 // submit books a push so far ahead.
 func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
@@ -191,4 +206,25 @@ func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
 		b.t.Fatal(err)
 	}
 	return one
+}
+
+// startCampaign makes a campaign of an audience in CSV, and has it decided.
+func (b *bundle) startCampaign(name string, at time.Time, audience string) client.Campaign {
+	b.t.Helper()
+	made, err := b.api.CreateCampaign(b.t.Context(), "", client.NewCampaign{Name: name, SendAt: at, Message: client.Message{"title": "Hi"}})
+	if err == nil {
+		_, err = b.api.PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
+	}
+	if err == nil {
+		made, err = b.api.StartCampaign(b.t.Context(), made.ID)
+	}
+	for range 10 {
+		if err == nil {
+			_, err = b.runner.Pass(b.t.Context())
+		}
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return made
 }

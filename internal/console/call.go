@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -35,7 +37,8 @@ type Call struct {
 
 // RoundTrip has the API serve a request. The answer can be read while the API still writes it.
 func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	in := r.Clone(httpapi.WithCaller(r.Context(), t.caller))
+	ctx := context.WithValue(r.Context(), chi.RouteCtxKey, nil) // the router of the API begins anew
+	in := r.Clone(httpapi.WithCaller(ctx, t.caller))
 	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), t.page.RemoteAddr, t.page.Host
 	in.Header.Del("Authorization")
 	if hops := t.page.Header["X-Forwarded-For"]; hops != nil {

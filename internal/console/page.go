@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -204,6 +205,9 @@ func (p *page) Value(name string) string {
 
 // Fault is what is wrong with a field of the form; empty: nothing.
 func (p *page) Fault(name string) string { return p.Faults[name] }
+
+// Once is a new Idempotency-Key for a form: however often it is sent, what it does is done once.
+func (p *page) Once() string { return rand.Text() }
 
 // Calls are those that were made for the page, as lines for a shell.
 func (p *page) Calls() []string {

@@ -30,6 +30,32 @@ func (c *console) routes(r chi.Router) {
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
 
+	get("/why", push.ScopeQuota, (*page).why)
+	post("/why/book", push.ScopeWrite, (*page).bookThen)
+
+	get("/schedules", push.ScopeCampaignsRead, (*page).schedules)
+	get("/schedules/new", push.ScopeCampaignsWrite, (*page).newSchedule)
+	post("/schedules/new", push.ScopeCampaignsWrite, (*page).createSchedule)
+	get("/schedules/{id}", push.ScopeCampaignsRead, (*page).schedule)
+	post("/schedules/{id}", push.ScopeCampaignsWrite, (*page).changeSchedule)
+	post("/schedules/{id}/delete", push.ScopeCampaignsWrite, (*page).deleteSchedule)
+
+	get("/policy", push.ScopePolicyRead, (*page).policy)
+	post("/policy", push.ScopePolicyWrite, (*page).savePolicy)
+	post("/policy/delete", push.ScopePolicyWrite, (*page).deletePolicy)
+
+	get("/settings", "", (*page).settings)
+	get("/settings/keys", push.ScopeKeysRead, (*page).keys)
+	post("/settings/keys", push.ScopeKeysWrite, (*page).createKey)
+	post("/settings/keys/{id}/rotate", push.ScopeKeysWrite, (*page).rotateKey)
+	post("/settings/keys/{id}/revoke", push.ScopeKeysWrite, (*page).revokeKey)
+	get("/settings/webhooks", push.ScopeHooks, (*page).webhooks)
+	post("/settings/webhooks", push.ScopeHooks, (*page).createWebhook)
+	get("/settings/webhooks/{id}", push.ScopeHooks, (*page).webhook)
+	post("/settings/webhooks/{id}", push.ScopeHooks, (*page).actOnWebhook)
+	get("/settings/channels", push.ScopeRead, (*page).channels)
+	post("/settings/channels", push.ScopeWrite, (*page).testSend)
+
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))
 }

@@ -61,6 +61,17 @@ var functions = template.FuncMap{
 	"words":    func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
 	"pathpart": pathPart,
 	"dict":     dict,
+	"joined":   func(all []string) string { return strings.Join(all, ", ") },
+	"strings":  func(all ...string) []string { return all },
+	"ifnamed":  ifNamed,
+}
+
+// ifNamed is a number of a row; empty, if the row has no name yet.
+func ifNamed(n int64, name string) string {
+	if name == "" && n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // number writes an integer with thin groups of thousands: 1 234 567.

@@ -78,6 +78,21 @@ func (p *page) Time(t time.Time) template.HTML {
 		t.UTC().Format(time.RFC3339Nano), text, template.HTMLEscapeString(zoneName(shown)), distance(t.Sub(p.Now()))))
 }
 
+// Machine is a moment as programs write it, for hidden fields and addresses.
+func (p *page) Machine(t time.Time) string { return rfc3339(t) }
+
+// loadZone is a zone by its name; nil: it is not known.
+func loadZone(name string) *time.Location {
+	if name == "" {
+		return nil
+	}
+	at, err := zone.Load(name)
+	if err != nil {
+		return nil
+	}
+	return at
+}
+
 // zoneName is the name of a time's zone, with its offset where the name does not say it.
 func zoneName(t time.Time) string {
 	if t.Location() == time.UTC {

@@ -101,6 +101,9 @@ func TestCampaignRecipients(t *testing.T) {
 	}
 	want("", "anna scheduled ", "=bert scheduled ", "out opted_out "+booking.OptedOutReason, "full refused quota-exceeded")
 	want("&outcome=refused", "full refused quota-exceeded")
+	want("&recipient=full", "full refused quota-exceeded")
+	want("&recipient=full&outcome=scheduled")
+	want("&recipient=nobody")
 	r := b.send("GET", path, "").must(t, 200)
 	if r.at(t, "status") != "running" || r.at(t, "progress", "scheduled") != 2.0 || r.at(t, "progress", "refused") != 1.0 || r.at(t, "progress", "opted_out") != 1.0 {
 		t.Error(r.text)

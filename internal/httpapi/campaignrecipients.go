@@ -55,16 +55,17 @@ func plainCell(text string) string {
 
 // outcomeFilter is which recipients of a campaign are asked for.
 type outcomeFilter struct {
-	outcome push.CampaignOutcome
+	push.CampaignRecipientFilter
 	pageParams
 }
 
 var (
 	outcomeField = field[outcomeFilter]{
-		"outcome", optional, oneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.outcome = o }, push.CampaignOutcomes...), "Only those with this outcome.", nil,
+		"outcome", optional, oneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.Outcome = o }, push.CampaignOutcomes...), "Only those with this outcome.", nil,
 	}
 	outcomesParams = table[outcomeFilter]{fields: []field[outcomeFilter]{
 		outcomeField,
+		{"recipient", optional, text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this one.", "user-42"},
 		{"page_size", optional, integer(func(q *outcomeFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many recipients to answer with, at most.", nil},
 		{"page_token", optional, token(func(q *outcomeFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filter.", nil},
 	}}
@@ -80,7 +81,7 @@ func (a *api) listCampaignRecipients(c *call) error {
 	)
 	outcomesParams.readQuery(c.r, &q, &bad)
 	id := c.pathID("id", &bad)
-	list := func() string { return "campaign " + id.String() + " " + string(q.outcome) }
+	list := func() string { return "campaign " + id.String() + " " + string(q.Outcome) + " " + q.Recipient }
 	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
 	if err := bad.err(); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (a *api) listCampaignRecipients(c *call) error {
 	if err := c.reserve(pageBytes); err != nil {
 		return err
 	}
-	page, err := a.cfg.Campaigns.CampaignRecipients(c.r.Context(), c.caller.Tenant, id, q.outcome, int(after), q.size)
+	page, err := a.cfg.Campaigns.CampaignRecipients(c.r.Context(), c.caller.Tenant, id, q.CampaignRecipientFilter, int(after), q.size)
 	if err != nil {
 		return noSuch("campaign", err)
 	}
@@ -115,7 +116,7 @@ func (a *api) exportCampaignRecipients(c *call) error {
 	}
 	x := outcomeLines
 	x.page = func(ctx context.Context) ([]outcomeView, bool, error) {
-		page, err := a.cfg.Campaigns.CampaignRecipients(ctx, c.caller.Tenant, id, q.outcome, after, exportPage)
+		page, err := a.cfg.Campaigns.CampaignRecipients(ctx, c.caller.Tenant, id, q.CampaignRecipientFilter, after, exportPage)
 		after = page.Next
 		return viewsOf(page.Recipients, outcomeViewOf), page.Next > 0, noSuch("campaign", err)
 	}

@@ -17,6 +17,12 @@ type CampaignRecipient struct {
 	Rules     []string  // that have refused it
 }
 
+// CampaignRecipientFilter chooses recipients of a campaign. What is empty chooses all.
+type CampaignRecipientFilter struct {
+	Outcome   CampaignOutcome
+	Recipient string
+}
+
 // CampaignRecipientPage is a part of the recipients of a campaign, in the order of their lines. Next is the line behind which the next
 // part begins; 0: this is the last one.
 type CampaignRecipientPage struct {

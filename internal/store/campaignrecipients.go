@@ -14,10 +14,10 @@ import (
 // recipientsAtOnce is how many recipients of a campaign one statement reads.
 const recipientsAtOnce = 1000
 
-// CampaignRecipients returns up to limit of the recipients of a tenant's campaign behind a line, in the order of lines: those with an
-// outcome, or if that is empty, all. It returns fewer where few have it: then too the list goes on at Next. Recipients whose
+// CampaignRecipients returns up to limit of the recipients of a tenant's campaign behind a line, in the order of lines: those that the
+// filter lets through. It returns fewer where few have it: then too the list goes on at Next. Recipients whose
 // pushes are not kept any more are left out. It returns [push.ErrNotFound] if there is no such campaign.
-func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, outcome push.CampaignOutcome, after, limit int) (page push.CampaignRecipientPage, err error) {
+func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f push.CampaignRecipientFilter, after, limit int) (page push.CampaignRecipientPage, err error) {
 	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		page = push.CampaignRecipientPage{}
 		var audience uuid.UUID
@@ -26,12 +26,12 @@ func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, ou
 			return err
 		}
 		for scanned := 0; ; {
-			rows, last, n, err := s.campaignLines(ctx, tx, audience, after)
+			rows, last, n, err := s.campaignLines(ctx, tx, tenant, audience, f.Recipient, after)
 			if err != nil {
 				return err
 			}
 			for i := range rows {
-				if outcome != "" && rows[i].Outcome != outcome {
+				if f.Outcome != "" && rows[i].Outcome != f.Outcome {
 					continue
 				}
 				if len(page.Recipients) == limit {
@@ -52,12 +52,24 @@ func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, ou
 	return page, err
 }
 
-// campaignLines reads recipients of an audience behind a line, with what became of them. It returns the last line, and how many lines it has
-// looked at.
-func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, audience uuid.UUID, after int) (all []push.CampaignRecipient, last, n int, err error) {
-	rows, _ := tx.Query(ctx, `
+const (
+	campaignLinesSQL = `
 		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, requested_send_at, reason, rules FROM campaign_recipients
-		WHERE audience_id = $1 AND line > $2 ORDER BY line LIMIT $3`, [16]byte(audience), after, recipientsAtOnce)
+		WHERE audience_id = $1 AND line > $2 ORDER BY line LIMIT $3`
+	campaignLineSQL = `
+		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, requested_send_at, reason, rules FROM campaign_recipients
+		WHERE audience_id = $1 AND shard = $2 AND recipient_key = $3 AND recipient = $4`
+)
+
+// campaignLines reads recipients of an audience behind a line, or if one is named, that one alone, with what became of them. It returns the last line, and how many lines it has
+// looked at.
+func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience uuid.UUID, recipient string, after int) (all []push.CampaignRecipient, last, n int, err error) {
+	sql, args := campaignLinesSQL, []any{[16]byte(audience), after, recipientsAtOnce}
+	if recipient != "" {
+		key := push.RecipientKey(tenant, recipient)
+		sql, args = campaignLineSQL, []any{[16]byte(audience), push.Shard(key), key, recipient}
+	}
+	rows, _ := tx.Query(ctx, sql, args...)
 	var ids [][16]byte
 	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r push.CampaignRecipient, err error) {
 		err = row.Scan(&r.Line, &r.Recipient, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), (*zeronull.Timestamptz)(&r.SendAt), &r.Reason, &r.Rules)

@@ -40,15 +40,20 @@ func HashSession(token string) [32]byte { return sha256.Sum256([]byte(token)) }
 const maxAgent = 200
 
 // TrimAgent returns what is kept of a browser's name for itself: its beginning, and only what can be printed.
-func TrimAgent(text string) string {
+func TrimAgent(text string) string { return printable(text, maxAgent) }
+
+// TrimName returns what is kept of a name that somebody else has chosen: its first [MaxName] bytes that can be printed.
+func TrimName(text string) string { return printable(text, MaxName) }
+
+func printable(text string, most int) string {
 	text = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
 			return -1
 		}
 		return c
 	}, strings.ToValidUTF8(text, ""))
-	if len(text) > maxAgent {
-		text = strings.ToValidUTF8(text[:maxAgent], "")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
 	}
 	return text
 }

@@ -1,0 +1,187 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// policyView is the policy in force, a draft of another one, and what is known of both.
+type policyView struct {
+	client.NewPolicy       // that the editor shows, with rows to fill in
+	Loaded           int64 // the version that was loaded into the editor; 0: the one in force
+	InForce          client.Policy
+	CategoryRows     []categoryRow
+	Forecast         *client.PolicyChange // of the draft; nil: it was not asked for
+	ForecastOf       string               // which draft that was
+	Operation        *client.Operation    // that carries the last change on
+	Shadow           []client.ShadowRule  // of the last week
+	Versions         client.PolicyVersionsPage
+}
+
+// categoryRow is a category in the editor.
+type categoryRow struct {
+	Name    string
+	Bypass  bool
+	Free    bool // takes no place from others
+	Reserve string
+}
+
+// shadowTime is how far back the results of shadow rules are shown.
+const shadowTime = 7 * 24 * time.Hour
+
+// policy shows the policy in force in an editor, or an older version if the URL names one.
+func (p *page) policy() error {
+	view, err := p.readPolicy()
+	if err != nil {
+		return err
+	}
+	draft := asNew(view.InForce)
+	if text := p.query("version"); text != "" {
+		old, found := versionOf(view.Versions.Versions, text)
+		if !found {
+			return &client.Problem{Title: "There is no such version", Status: 404, Detail: "Version " + text + " is not among those of this page"}
+		}
+		draft, view.Loaded = old.document(), old.Version
+	}
+	return p.show("policy", "Policy", view.edit(draft))
+}
+
+// readPolicy reads what stands around the editor.
+func (p *page) readPolicy() (*policyView, error) {
+	view := &policyView{}
+	var err error
+	if view.InForce, err = p.api.Policy(p.ctx()); err != nil {
+		return nil, err
+	}
+	if id := p.query("operation"); id != "" {
+		o, err := p.api.PolicyOperation(p.ctx(), id)
+		if err != nil {
+			return nil, err
+		}
+		view.Operation = &o
+	}
+	shadow, err := p.api.ShadowRules(p.ctx(), p.Now().Add(-shadowTime).Truncate(time.Hour), time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	view.Shadow = shadow.Rules
+	query := url.Values{"page_size": {"50"}}
+	if token := p.query("page_token"); token != "" {
+		query.Set("page_token", token)
+	}
+	return view, p.api.Get(p.ctx(), "/v1/policy/versions", query, &view.Versions)
+}
+
+// edit puts a document into the editor, with empty rows behind it.
+func (v *policyView) edit(draft client.NewPolicy) *policyView {
+	v.NewPolicy = draft
+	v.Rules = append(v.Rules, client.NewRule{}, client.NewRule{})
+	v.QuietHours = append(v.QuietHours, client.NewQuietHours{})
+	v.CategoryRows = append(categoryRows(draft.Categories), categoryRow{})
+	return v
+}
+
+// savePolicy asks what a draft would change, and once that was seen, puts it in force.
+func (p *page) savePolicy() error {
+	view, err := p.readPolicy()
+	if err != nil {
+		return err
+	}
+	draft, err := readPolicyForm(p.r.PostForm)
+	if err != nil {
+		return p.again(err, "policy", "Policy", view.edit(draft))
+	}
+	sum := digest(draft)
+	if p.form("do") != "save" || p.form("forecast_of") != sum {
+		forecast, err := p.api.ForecastPolicy(p.ctx(), draft)
+		if err != nil {
+			return p.again(err, "policy", "Policy", view.edit(draft))
+		}
+		view.Forecast, view.ForecastOf = &forecast, sum
+		return p.show("policy", "Policy", view.edit(draft))
+	}
+	version, err := strconv.ParseInt(p.form("if_version"), 10, 64)
+	if err != nil {
+		return &client.Problem{Title: "Bad Request", Status: 400, Detail: "The form lacks the version that it changes. Open the page again"}
+	}
+	made, err := p.api.PutPolicy(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.form("apply")})
+	if err != nil {
+		return p.again(err, "policy", "Policy", view.edit(draft))
+	}
+	return p.done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is in force.", p.Link("/policy", "operation", made.Operation))
+}
+
+// readPolicyForm reads the editor. Rows that are all empty are left out, and their fields are named as the API names their places.
+func readPolicyForm(form url.Values) (client.NewPolicy, error) {
+	var wrong faults
+	d := client.NewPolicy{DefaultZone: form.Get("default_zone")}
+	for i := range rowsOf(form, "rules") {
+		at := func(field string) string { return form.Get(row("rules", i) + field) }
+		if at("name")+at("limit")+at("window")+at("per") == "" {
+			continue
+		}
+		limit, err := strconv.ParseInt(at("limit"), 10, 64)
+		if err != nil {
+			wrong.add(row("rules", len(d.Rules))+"limit", errors.New("must be a whole number"))
+		}
+		d.Rules = append(d.Rules, client.NewRule{
+			Name: at("name"), Limit: limit, Window: at("window"), Per: client.NewRulePer(at("per")), Zone: at("zone"), WeekStart: at("week_start"),
+			Channels: words(at("channels")), Categories: words(at("categories")), Shadow: at("shadow") != "",
+		})
+	}
+	for i := range rowsOf(form, "quiet_hours") {
+		at := func(field string) string { return form.Get(row("quiet_hours", i) + field) }
+		if at("name")+at("from")+at("until") == "" {
+			continue
+		}
+		d.QuietHours = append(d.QuietHours, client.NewQuietHours{
+			Name: at("name"), From: at("from"), Until: at("until"), Zone: at("zone"), Action: client.NewQuietHoursAction(at("action")),
+			Days: words(at("days")), Channels: words(at("channels")), Categories: words(at("categories")),
+		})
+	}
+	for i := range rowsOf(form, "categories") {
+		at := func(field string) string { return form.Get(row("categories", i) + field) }
+		name := at("name")
+		if name == "" {
+			continue
+		}
+		reserve, err := readReserve(at("reserve"))
+		wrong.add("categories."+name+".reserve", err)
+		c := client.NewCategory{Bypass: at("bypass") != "", Reserve: reserve}
+		if at("free") != "" {
+			no := false
+			c.Counts = &no
+		}
+		if d.Categories == nil {
+			d.Categories = map[string]client.NewCategory{}
+		}
+		d.Categories[name] = c
+	}
+	return d, wrong.problem()
+}
+
+// digest tells drafts apart.
+func digest(draft client.NewPolicy) string {
+	text, err := json.Marshal(draft)
+	if err != nil {
+		panic(err) // it has nothing that JSON can not say
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:12])
+}
+
+// deletePolicy goes back to the policy of the operator.
+func (p *page) deletePolicy() error {
+	made, err := p.api.DeletePolicy(p.ctx(), client.PolicyOptions{})
+	if err != nil {
+		return err
+	}
+	return p.done("The operator’s policy is in force again.", p.Link("/policy", "operation", made.Operation))
+}

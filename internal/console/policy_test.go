@@ -1,0 +1,46 @@
+package console
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPolicy_Story: a draft is forecast before it can be saved; saving carries it on to what waits; another change in between is
+// not overwritten; versions can be loaded again.
+func TestPolicy_Story(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.submit("user-1", time.Hour)
+	b.submit("user-1", 2*time.Hour)
+	b.get("/console/policy").has(t, 200, "version 0", "the operator’s", `value="per-minute"`, "The policy was never changed")
+	draft := []string{"if_version", "0", "rules[0].name", "daily", "rules[0].limit", "1", "rules[0].window", "24h", "rules[1].name", "", "rules[1].limit", "", "rules[1].window", "",
+		"quiet_hours[0].name", "", "categories[0].name", "receipts", "categories[0].bypass", "yes", "default_zone", "Europe/Berlin"}
+	forecast := b.post("/console/policy", append(draft, "do", "save")...) // not seen yet: a forecast first
+	forecast.has(t, 200, "What it would change", "push that waits does not fit", "daily: 1", "Save the policy", "rules[2].name")
+	sum := regexp.MustCompile(`name="forecast_of" value="([0-9a-f]+)"`).FindStringSubmatch(forecast.Body)
+	if sum == nil {
+		t.Fatal("the form does not say which draft was forecast")
+	}
+	b.post("/console/policy", "if_version", "0", "rules[0].name", "other", "rules[0].limit", "2", "rules[0].window", "24h", "do", "save", "forecast_of", sum[1]).has(t, 200, "All pushes that wait fit")
+	saved := b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...)
+	b.follow(saved).has(t, 200, "Version 1 of the policy is in force", "looked at", `value="daily"`, `value="yes" checked`, "your own", "load version 1 into the editor")
+	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412)
+	b.get("/console/policy?version=1").has(t, 200, "The editor shows version 1")
+	b.get("/console/policy?version=7").has(t, 404)
+	b.follow(b.post("/console/policy/delete")).has(t, 200, "The operator’s policy is in force again", "back to the operator’s policy")
+}
+
+// TestPolicy_Faults: all that is wrong is said at once, at its field, and nothing that was typed is lost.
+func TestPolicy_Faults(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	page := b.post("/console/policy", "if_version", "0", "rules[0].name", "", "rules[0].limit", "", "rules[1].name", "Bad Name", "rules[1].limit", "-4", "rules[1].window", "soon", "default_zone", "Mars/X", "do", "forecast")
+	page.has(t, 422, `id="fault-rules[0].name"`, `id="fault-rules[0].limit"`, `id="fault-rules[0].window"`, `id="fault-default_zone"`, `value="Bad Name"`, `value="soon"`)
+	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "many", "categories[0].name", "c", "categories[0].reserve", "per-day", "do", "forecast").
+		has(t, 422, "must be a whole number", "such as per-day=2")
+	if page := b.get("/console/policy"); strings.Contains(page.Body, "soon") {
+		t.Error("a draft with faults was stored")
+	}
+}

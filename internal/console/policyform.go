@@ -1,0 +1,104 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// row is what the names of the fields of a row begin with: rules[0].
+func row(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]." }
+
+// maxRows bounds how many rows of a list are read; the API takes fewer.
+const maxRows = 1000
+
+// rowsOf is how many rows of a list a form has.
+func rowsOf(form url.Values, list string) int {
+	n := 0
+	for n < maxRows && form.Has(row(list, n)+"name") {
+		n++
+	}
+	return n
+}
+
+// words are what commas and spaces separate.
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t' })
+}
+
+// readReserve reads places that are kept for a category: per-day=2, per-hour=1.
+func readReserve(text string) (map[string]int, error) {
+	var all map[string]int
+	for _, part := range words(text) {
+		rule, places, ok := strings.Cut(part, "=")
+		n, err := strconv.Atoi(places)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("%q: write the rule and how many of its places are kept, such as per-day=2", part)
+		}
+		if all == nil {
+			all = map[string]int{}
+		}
+		if _, twice := all[rule]; twice {
+			return nil, errors.New(rule + " stands there twice")
+		}
+		all[rule] = n
+	}
+	return all, nil
+}
+
+func categoryRows(all map[string]client.NewCategory) []categoryRow {
+	var rows []categoryRow
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c := all[name]
+		var reserve []string
+		for _, rule := range slices.Sorted(maps.Keys(c.Reserve)) {
+			reserve = append(reserve, rule+"="+strconv.Itoa(c.Reserve[rule]))
+		}
+		rows = append(rows, categoryRow{name, c.Bypass, c.Counts != nil && !*c.Counts, strings.Join(reserve, ", ")})
+	}
+	return rows
+}
+
+// asNew is a policy as it can be sent back.
+func asNew(in client.Policy) client.NewPolicy {
+	text, err := json.Marshal(in)
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	return newPolicyOf(text)
+}
+
+// newPolicyOf reads a document; what only answers have is left out.
+func newPolicyOf(text []byte) client.NewPolicy {
+	var d client.NewPolicy
+	_ = json.Unmarshal(text, &d) // documents of the API have this shape
+	d.Source, d.Version = nil, nil
+	return d
+}
+
+// pastVersion is a version of the policy that can be loaded into the editor.
+type pastVersion struct{ client.PolicyVersion }
+
+func versionOf(all []client.PolicyVersion, number string) (pastVersion, bool) {
+	for _, v := range all {
+		if strconv.FormatInt(v.Version, 10) == number && v.Policy != nil {
+			return pastVersion{v}, true
+		}
+	}
+	return pastVersion{}, false
+}
+
+func (v pastVersion) document() client.NewPolicy {
+	text, err := json.Marshal(v.Policy)
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	return newPolicyOf(text)
+}

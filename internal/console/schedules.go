@@ -1,0 +1,236 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
+)
+
+// schedulesView is the list of schedules.
+type schedulesView struct {
+	client.SchedulesPage
+}
+
+// CronWords says when an expression happens.
+func (p *page) CronWords(expression string) string { return recurrence.Words(expression) }
+
+func (p *page) schedules() error {
+	view := schedulesView{}
+	query, err := p.filter("page_token")
+	if err == nil {
+		query.Set("page_size", "50")
+		err = p.api.Get(p.ctx(), "/v1/schedules", query, &view.SchedulesPage)
+	}
+	if err != nil {
+		return err
+	}
+	return p.show("schedules", "Schedules", view)
+}
+
+// scheduleView is one schedule, or the form for another one.
+type scheduleView struct {
+	client.Schedule
+	Next      []nextRun
+	Runs      client.RunsPage
+	Campaigns []client.Campaign // that can be patterns
+}
+
+// nextRun is a time of a schedule that is to come.
+type nextRun struct {
+	At    time.Time
+	Local string // what the clocks of the schedule's zone show
+	Note  string // about clocks that are set; empty: nothing special
+}
+
+// nextRuns is how many times are shown.
+const nextRuns = 5
+
+func (p *page) schedule() error {
+	view, err := p.readSchedule(p.param("id"))
+	if err != nil {
+		return err
+	}
+	return p.show("schedule", view.title(), view)
+}
+
+func (v *scheduleView) title() string {
+	if v.Name == "" {
+		return "Schedule " + v.Cron
+	}
+	return "Schedule " + v.Name
+}
+
+func (p *page) readSchedule(id string) (*scheduleView, error) {
+	view := &scheduleView{}
+	var err error
+	if view.Schedule, err = p.api.Schedule(p.ctx(), id); err != nil {
+		return nil, err
+	}
+	times, err := p.api.NextTimes(p.ctx(), id, nextRuns)
+	if err != nil {
+		return nil, err
+	}
+	view.Next = nextOf(times, loadZone(view.TimeZone), p.Now())
+	query := url.Values{"page_size": {"20"}}
+	if token := p.query("page_token"); token != "" {
+		query.Set("page_token", token)
+	}
+	return view, p.api.Get(p.ctx(), "/v1/schedules/"+pathPart(id)+"/runs", query, &view.Runs)
+}
+
+// nextOf says of times what the clocks of a zone show then, and what is special about them.
+func nextOf(times []time.Time, in *time.Location, now time.Time) []nextRun {
+	if in == nil {
+		in = time.UTC
+	}
+	before := now
+	var all []nextRun
+	for _, at := range times {
+		all = append(all, nextRun{at, at.In(in).Format("Mon 2 Jan 2006, 15:04 -07:00"), clockNote(before.In(in), at.In(in))})
+		before = at
+	}
+	return all
+}
+
+// clockNote says what is special about a time, as clocks are set: the moment itself, or that summer time began or ended since the
+// one before.
+func clockNote(before, at time.Time) string {
+	_, now := at.Zone()
+	_, justBefore := at.Add(-time.Second).Zone()
+	_, soon := at.Add(3 * time.Hour).Zone()
+	_, earlier := before.Zone()
+	switch {
+	case now > justBefore:
+		return "The clocks are set forward at this moment: a time that they leave out happens now."
+	case soon < now && repeats(at, now-soon):
+		return "The clocks are set back soon after, and show this time twice. It happens once, at the first."
+	case now > earlier:
+		return "The clocks were set forward since the time before."
+	case now < earlier:
+		return "The clocks were set back since the time before."
+	}
+	return ""
+}
+
+// repeats reports whether clocks that are set back by so many seconds show a time again.
+func repeats(at time.Time, seconds int) bool {
+	const clock = "2006-01-02 15:04:05"
+	return at.Add(time.Duration(seconds)*time.Second).Format(clock) == at.Format(clock)
+}
+
+// newSchedule is the form for another schedule.
+func (p *page) newSchedule() error {
+	return p.show("schedulenew", "New schedule", p.patterns())
+}
+
+// patterns are the campaigns that a schedule can repeat.
+func (p *page) patterns() *scheduleView {
+	view := &scheduleView{}
+	if !p.May(push.ScopeCampaignsRead) {
+		return view
+	}
+	var recent client.CampaignsPage
+	if err := p.api.Get(p.ctx(), "/v1/campaigns", url.Values{"page_size": {"100"}}, &recent); err != nil {
+		return view // the form works without the choice
+	}
+	for _, c := range recent.Campaigns {
+		if c.Status == client.CampaignStatusDraft || c.Status == client.CampaignStatusFinished {
+			view.Campaigns = append(view.Campaigns, c)
+		}
+	}
+	return view
+}
+
+func (p *page) createSchedule() error {
+	var wrong faults
+	made := client.NewSchedule{
+		Name: p.form("name"), Cron: p.form("cron"), TimeZone: p.form("time_zone"), Campaign: p.form("campaign"), CatchUp: client.NewScheduleCatchUp(p.form("catch_up")),
+	}
+	if until := p.form("until"); until != "" {
+		at, err := p.readLocal(until)
+		wrong.add("until", err)
+		made.Until = at
+	}
+	if made.Campaign == "" {
+		made.Push = client.PushPattern{
+			Recipient: p.form("push.recipient"), Channel: p.form("push.channel"), Category: p.form("push.category"), Message: client.Message{},
+			OnConflict: client.PushPatternOnConflict(p.form("push.on_conflict")),
+		}
+		wrong.add("push.message", readMessage(p.r.PostForm, made.Push.Message))
+	}
+	err := wrong.problem()
+	var one client.Schedule
+	if err == nil {
+		one, err = p.api.CreateSchedule(p.ctx(), p.form("once"), made)
+	}
+	if err != nil {
+		return p.again(err, "schedulenew", "New schedule", p.patterns())
+	}
+	return p.done("The schedule is made.", p.Link("/schedules/"+one.ID))
+}
+
+// readMessage reads a message of a form: a title and a text, and other members as JSON.
+func readMessage(form url.Values, into client.Message) error {
+	if more := strings.TrimSpace(form.Get("push.more")); more != "" {
+		if err := json.Unmarshal([]byte(more), (*map[string]any)(&into)); err != nil {
+			return fmt.Errorf("the other members are no JSON object: %w", err)
+		}
+	}
+	for _, name := range []string{"title", "body"} {
+		if text := form.Get("push." + name); text != "" {
+			into[name] = text
+		}
+	}
+	return nil
+}
+
+// changeSchedule changes the times of a schedule, or pauses it, or has it go on.
+func (p *page) changeSchedule() error {
+	id := p.param("id")
+	var (
+		change client.ScheduleChange
+		wrong  faults
+		done   = "The schedule is changed."
+	)
+	switch p.form("do") {
+	case "pause":
+		yes := true
+		change.Paused, done = &yes, "The schedule is paused: nothing is sent until you have it go on."
+	case "resume":
+		no := false
+		change.Paused, done = &no, "The schedule goes on."
+	default:
+		name, cron, zone, catchUp := p.form("name"), p.form("cron"), p.form("time_zone"), client.ScheduleChangeCatchUp(p.form("catch_up"))
+		change = client.ScheduleChange{Name: &name, Cron: &cron, TimeZone: &zone, CatchUp: &catchUp, Until: client.Null}
+		if until := p.form("until"); until != "" {
+			at, err := p.readLocal(until)
+			wrong.add("until", err)
+			change.Until = at
+		}
+	}
+	err := wrong.problem()
+	if err == nil {
+		_, err = p.api.ChangeSchedule(p.ctx(), id, change)
+	}
+	if err != nil {
+		view, found := p.readSchedule(id)
+		if found != nil {
+			return found
+		}
+		return p.again(err, "schedule", view.title(), view)
+	}
+	return p.done(done, p.Link("/schedules/"+id))
+}
+
+func (p *page) deleteSchedule() error {
+	if err := p.api.DeleteSchedule(p.ctx(), p.param("id")); err != nil {
+		return err
+	}
+	return p.done("The schedule is deleted. What it has sent or booked stays.", p.Link("/schedules"))
+}

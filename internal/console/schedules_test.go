@@ -1,0 +1,59 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSchedules_Story: a schedule is made by a form, shown in words with its next runs, paused, changed and deleted. A form with
+// faults shows all of them, and what was typed.
+func TestSchedules_Story(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.get("/console/schedules").has(t, 200, "Nothing is sent again and again yet", "New schedule")
+	bad := b.post("/console/schedules/new", "cron", "61 9 * * MON", "time_zone", "Europe/Berlni", "push.title", "Good morning", "push.recipient", "")
+	bad.has(t, 422, "cron", "Europe/Berlin", "push.recipient", `value="Good morning"`)
+	b.post("/console/schedules/new", "cron", "0 9 * * MON", "push.more", "{", "until", "never").has(t, 422, "the other members are no JSON object", `"never" is no time`)
+	made := b.post("/console/schedules/new", "name", "Digest", "cron", "0 9 * * MON", "time_zone", "Europe/Berlin", "push.recipient", "user-1", "push.title", "Good morning",
+		"push.more", `{"data":{"n":1}}`, "push.on_conflict", "defer", "once", "one")
+	page := b.follow(made)
+	page.has(t, 200, "The schedule is made", "at 09:00, on Monday", "Europe/Berlin", "The next runs", "It has not run yet")
+	if n := strings.Count(page.Body, "Mon "); n < nextRuns {
+		t.Errorf("%d runs are shown", n)
+	}
+	path, _, _ := strings.Cut(made.Header.Get("Location"), "?")
+	b.follow(b.post(path, "do", "pause")).has(t, 200, "nothing is sent until you have it go on", "none of these is sent unless it goes on")
+	b.follow(b.post(path, "do", "resume")).has(t, 200, "The schedule goes on")
+	b.follow(b.post(path, "do", "change", "name", "Evening", "cron", "0 18 * * *", "time_zone", "Asia/Tokyo", "catch_up", "last", "until", "2099-01-01T00:00")).
+		has(t, 200, "at 18:00", "Asia/Tokyo", "sent late", "2099-01-01")
+	b.post(path, "do", "change", "cron", "never", "time_zone", "Asia/Tokyo", "catch_up", "skip").has(t, 422, "cron", `value="never"`)
+	b.get("/console/schedules").has(t, 200, "Evening", "at 18:00, Asia/Tokyo")
+	b.follow(b.post(path+"/delete")).has(t, 200, "The schedule is deleted")
+	b.get(path).has(t, 404)
+}
+
+// TestClockNote: clocks that are set around a time of a schedule are spoken of.
+func TestClockNote(t *testing.T) {
+	t.Parallel()
+	berlin := loadZone("Europe/Berlin")
+	at := func(text string) time.Time {
+		moment, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return moment.In(berlin)
+	}
+	for _, c := range []struct{ before, at, want string }{
+		{"2026-03-27T08:00:00Z", "2026-03-28T08:00:00Z", ""},
+		{"2026-03-28T08:00:00Z", "2026-03-29T07:00:00Z", "set forward since"},
+		{"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "leave out"},
+		{"2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "twice"},
+		{"2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "set back since"},
+		{"2026-10-23T22:30:00Z", "2026-10-24T22:30:00Z", ""},
+	} {
+		if note := clockNote(at(c.before), at(c.at)); c.want == "" && note != "" || !strings.Contains(note, c.want) {
+			t.Errorf("%s after %s: %q, want %q", c.at, c.before, note, c.want)
+		}
+	}
+}

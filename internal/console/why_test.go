@@ -1,0 +1,68 @@
+package console
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// TestWhy_Campaign: one sentence for each thing that can become of somebody in a campaign; a refusal names the sends that are in
+// the way and their campaigns, and is made good for by booking the message at the next free time.
+func TestWhy_Campaign(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
+	if _, err := b.api.PutRecipient(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
+		t.Fatal(err)
+	}
+	first := b.startCampaign("Spring news", at, "recipient\nanna\n")
+	sale := b.startCampaign("Sale", at.Add(30*time.Second), "recipient\nanna\nbert\nout\n")
+	ask := func(who, campaign string) reply {
+		return b.get("/console/why?" + url.Values{"recipient": {who}, "campaign": {campaign}, "tz": {"utc"}}.Encode())
+	}
+	ask("nobody", sale.ID).has(t, 200, "nobody is not in the audience of “Sale”")
+	ask("bert", sale.ID).has(t, 200, "bert has not been sent a push of “Sale” yet: it is scheduled")
+	ask("out", sale.ID).has(t, 200, "out got nothing of “Sale” because they have opted out")
+	page := ask("anna", sale.ID)
+	page.has(t, 200, "anna got nothing of “Sale” because the rule per-minute was full.", "1 in any 1 min", "Spring news", "/console/campaigns/"+first.ID, "Book “Sale” for anna then", "As API call")
+	next := regexp.MustCompile(`name="send_at" value="([^"]+)"`).FindStringSubmatch(page.Body)
+	if next == nil || next[1] != at.Add(time.Minute).UTC().Format(time.RFC3339) {
+		t.Errorf("the next free time is %v", next)
+	}
+	fields := []string{"recipient", "anna", "campaign", sale.ID, "send_at", next[1], "once", "one"}
+	booked := b.post("/console/why/book", fields...)
+	b.follow(booked).has(t, 200, "Booked for anna", "Push for anna")
+	if again := b.post("/console/why/book", fields...); again.Header.Get("Location") != booked.Header.Get("Location") {
+		t.Errorf("the form booked twice: %s, %s", booked.Header, again.Header)
+	}
+}
+
+// TestWhy_Time: without a campaign the answer is about what is nearest to the time.
+func TestWhy_Time(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("anna", time.Hour)
+	if _, err := b.api.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}, SendAt: one.SendAt.Add(20 * time.Second)}); err == nil {
+		t.Fatal("the second push of a minute is accepted")
+	}
+	if err := b.refused.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(who string, at time.Time) reply {
+		return b.get("/console/why?" + url.Values{"recipient": {who}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
+	}
+	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "was not, because the rule per-minute was full", "/console/pushes/"+one.ID, "Submit a push then")
+	ask("anna", one.SendAt).has(t, 200, "it is scheduled, and its time has not come")
+	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour", "There is a place for a push then")
+	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour")
+	ask("", one.SendAt).has(t, 422, "say who was not sent something")
+	b.get("/console/why?recipient=&at=yesterday").has(t, 422, "say who was not sent something", `"yesterday" is no time`)
+	b.get("/console/why?recipient=anna&campaign=nonsense").has(t, 422)
+	if page := b.get("/console/why"); page.Status != 200 || strings.Contains(page.Body, "The answer") {
+		t.Errorf("%d: an answer without a question", page.Status)
+	}
+}
