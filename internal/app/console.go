@@ -18,10 +18,14 @@ func (a *App) handlers() (api, pages http.Handler) {
 	if !c.Enabled {
 		return api, nil
 	}
+	settings := console.Config{Log: a.log, Stopping: a.stopping.Load}
+	if c.Addr != "" {
+		settings.APIAddress = a.cfg.APIURL() // where the browser found the page, the API is not
+	}
 	pages = console.New(api, console.NewSignIn(a.store, console.SignInConfig{
 		Log: a.log, PublicURL: a.cfg.ConsoleURL(), Lifetime: c.SessionLifetime, Idle: c.SessionIdle,
 		Limiter: a.callerLimits.Limiter, Address: a.callerLimits.ClientAddress, OIDC: a.oidc, MaxUsers: c.MaxUsersPerTenant,
-	}), console.Config{Log: a.log, Stopping: a.stopping.Load})
+	}), settings)
 	if c.Addr != "" {
 		return api, toConsole(pages)
 	}

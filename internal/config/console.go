@@ -83,12 +83,19 @@ func (c *Config) ConsoleURL() string {
 	if c.Console.PublicURL != "" {
 		return c.Console.PublicURL
 	}
-	address := c.Console.Addr
-	if address == "" {
-		address = c.Addr
+	if c.Console.Addr != "" {
+		return urlOf(c.Console.Addr)
 	}
+	return c.APIURL()
+}
+
+// APIURL is where programs on this machine find the API.
+func (c *Config) APIURL() string { return urlOf(c.Addr) }
+
+// urlOf is the URL of an address to listen on; "" if it is none.
+func urlOf(address string) string {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil { // the settings have errors
+	if err != nil {
 		return ""
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
