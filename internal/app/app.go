@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	if a.channels, err = channels(cfg.Channels, log); err != nil {
 		return nil, err
 	}
-	if a.oidc, err = a.openOIDC(); err != nil {
+	if a.oidc, err = openOIDC(cfg.Console.OIDC); err != nil {
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process

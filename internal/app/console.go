@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/console"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -59,10 +60,9 @@ func toConsole(pages http.Handler) http.Handler {
 }
 
 // openOIDC reads what the console has to know of the OIDC provider.
-func (a *App) openOIDC() (console.OIDC, error) {
-	o := a.cfg.Console.OIDC
+func openOIDC(o config.OIDC) (console.OIDC, error) {
 	secret := string(o.ClientSecret)
-	if o.ClientSecretFile != "" && a.cfg.Console.Enabled {
+	if o.ClientSecretFile != "" {
 		text, err := os.ReadFile(o.ClientSecretFile)
 		if err != nil {
 			return console.OIDC{}, fmt.Errorf("console.oidc.client_secret_file: %w", err)
