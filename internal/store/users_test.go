@@ -198,6 +198,42 @@ func TestUsers_LastAdmin(t *testing.T) {
 	}
 }
 
+// TestUsers_LastAdminOfTwo: two admins who are removed at the very same moment are not both removed.
+func TestUsers_LastAdminOfTwo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for round := range 5 {
+		for b.countAdmins(t) < 2 {
+			b.newUser(t, uuid.NewString()+"@x", user.Admin)
+		}
+		all, err := b.Users(t.Context(), b.tenant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.exec(t, `BEGIN`)
+		b.exec(t, `SELECT FROM users FOR UPDATE`)
+		var wg sync.WaitGroup
+		for _, u := range all {
+			wg.Go(func() {
+				if err := b.DeleteUser(t.Context(), b.tenant, u.ID); err != nil && !errors.Is(err, user.ErrLastAdmin) {
+					t.Error(err)
+				}
+			})
+		}
+		b.waiting(t, 2)
+		b.exec(t, `COMMIT`)
+		wg.Wait()
+		if n := b.countAdmins(t); n != 1 {
+			t.Fatalf("round %d: %d admins are left", round, n)
+		}
+	}
+}
+
+func (b *bundle) countAdmins(t testing.TB) int {
+	t.Helper()
+	return ask[int](t, b.db, `SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL`)
+}
+
 func TestCreateUser_Most(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
