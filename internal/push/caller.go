@@ -38,7 +38,7 @@ const (
 	ScopeCampaignsDraft = "campaigns:draft" // make, change and remove drafts of campaigns; includes campaigns:read
 	ScopeCampaignsWrite = "campaigns:write" // also start and stop them, and keep schedules; includes both others
 
-	ScopeRecordsRead = "records:read" // see sends, refusals and statistics
+	ScopeRecordsRead = "records:read" // see sends, refusals, statistics, audits and the audit log
 
 	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
 	ScopeKeysWrite = "keys:write" // make, rotate and revoke them; includes keys:read
