@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -121,8 +122,10 @@ func (s *Store) EndSessions(ctx context.Context, tenant, of, session uuid.UUID) 
 				return err
 			}
 			tag, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND ($2::uuid = $3 OR id = $2)`, [16]byte(of), [16]byte(session), [16]byte(uuid.Nil))
-			ended = int(tag.RowsAffected())
-			return err
+			if ended = int(tag.RowsAffected()); err != nil || ended == 0 {
+				return err
+			}
+			return record(ctx, tx, tenant, push.ActUserEndSessions, of.String(), nil)
 		})
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -55,7 +56,7 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 		if err := userFits(ctx, tx, n.Tenant, id, n.Most); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `
+		tag, err := tx.Exec(ctx, `
 			INSERT INTO users (id, tenant_id, email, name, role, link_hash, link_expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7::interval) ON CONFLICT (id) DO NOTHING`,
 			[16]byte(id), [16]byte(n.Tenant), n.Email, n.Name, n.Role, n.Link[:], user.LinkLifetime)
@@ -65,8 +66,10 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 		if err != nil {
 			return err
 		}
-		u, err = readUser(ctx, tx, n.Tenant, id)
-		return err
+		if u, err = readUser(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 { // an earlier run has made the user
+			return err
+		}
+		return record(ctx, tx, n.Tenant, push.ActUserCreate, id.String(), userDifference(user.User{}, u))
 	})
 	if err != nil {
 		return user.User{}, fmt.Errorf("create user: %w", err)
@@ -123,7 +126,11 @@ func (s *Store) Users(ctx context.Context, tenant uuid.UUID) ([]user.User, error
 func (s *Store) ChangeUser(ctx context.Context, tenant, id uuid.UUID, change user.Change) (u user.User, err error) {
 	err = s.changeUsers(ctx, tenant, func(ctx context.Context, tx pgx.Tx, _ int) error {
 		return keepAdmin(ctx, tx, tenant, id, func() error {
-			_, err := tx.Exec(ctx, `
+			before, err := readUser(ctx, tx, tenant, id)
+			if err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, `
 				UPDATE users SET name = coalesce($3, name), role = coalesce($4, role),
 					disabled_at = CASE WHEN $5::bool IS NULL THEN disabled_at WHEN $5 THEN coalesce(disabled_at, clock_timestamp()) END,
 					link_hash = CASE WHEN $5 IS NOT TRUE THEN link_hash END, link_expires_at = CASE WHEN $5 IS NOT TRUE THEN link_expires_at END
@@ -136,14 +143,29 @@ func (s *Store) ChangeUser(ctx context.Context, tenant, id uuid.UUID, change use
 					return err
 				}
 			}
-			u, err = readUser(ctx, tx, tenant, id)
-			return err
+			if u, err = readUser(ctx, tx, tenant, id); err != nil {
+				return err
+			}
+			d := userDifference(before, u)
+			if len(d) == 0 {
+				return nil
+			}
+			return record(ctx, tx, tenant, push.ActUserChange, id.String(), d)
 		})
 	})
 	if err != nil {
 		return user.User{}, fmt.Errorf("change user: %w", err)
 	}
 	return u, nil
+}
+
+// userDifference shows what a user may do, and that the names differ: these are personal.
+func userDifference(from, to user.User) difference {
+	d := difference{}
+	d.show("role", from.Role, to.Role)
+	d.show("disabled", from.DisabledAt != nil, to.DisabledAt != nil)
+	d.hide("name", from.Name, to.Name)
+	return d
 }
 
 // keepAdmin makes a change of a user, unless the tenant had an admin before it, and has none after it.
@@ -167,8 +189,10 @@ func keepAdmin(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, change func
 func (s *Store) DeleteUser(ctx context.Context, tenant, id uuid.UUID) error {
 	err := s.changeUsers(ctx, tenant, func(ctx context.Context, tx pgx.Tx, earlier int) error {
 		err := keepAdmin(ctx, tx, tenant, id, func() error {
-			_, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
-			return err
+			if _, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant)); err != nil {
+				return err
+			}
+			return record(ctx, tx, tenant, push.ActUserDelete, id.String(), nil)
 		})
 		if earlier > 0 && errors.Is(err, pgx.ErrNoRows) {
 			return nil // an earlier run has removed it
@@ -195,7 +219,10 @@ func (s *Store) LinkUser(ctx context.Context, tenant, id uuid.UUID, link [32]byt
 			if u, err = readUser(ctx, tx, tenant, id); err == nil && u.DisabledAt != nil {
 				return user.ErrDisabled
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			return record(ctx, tx, u.Tenant, push.ActUserLink, id.String(), nil)
 		})
 	})
 	if err != nil {

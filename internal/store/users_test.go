@@ -73,6 +73,9 @@ func TestUsers_Life(t *testing.T) {
 	if err := b.DeleteUser(ctx, b.tenant, bea.ID); err != nil {
 		t.Error(err)
 	}
+	if log := ask[string](t, b.db, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.create user.change user.change user.delete" {
+		t.Errorf("the audit log has %s", log)
+	}
 	for _, err := range []error{b.DeleteUser(ctx, b.tenant, bea.ID), second(b.User(ctx, b.tenant, bea.ID)), second(b.ChangeUser(ctx, b.tenant, bea.ID, user.Change{})), second(b.LinkUser(ctx, b.tenant, bea.ID, link))} {
 		if !errors.Is(err, push.ErrNotFound) {
 			t.Errorf("%v", err)
