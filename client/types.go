@@ -513,7 +513,7 @@ type Availability struct {
 	Free []Span    `json:"free"`
 	From time.Time `json:"from"`
 
-	// NextFrom Set if the answer ends early, because it would have more than 10,000 bookings or blocked stretches: ask again with from at this time. null: it is complete.
+	// NextFrom Set if the answer ends early, because it would have more than 5,000 bookings or blocked stretches: ask again with from at this time. null: it is complete.
 	NextFrom time.Time `json:"next_from"`
 	OptedOut OptOuts   `json:"opted_out,omitempty,omitzero"`
 
