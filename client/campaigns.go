@@ -46,6 +46,11 @@ func (c *Client) Preview(ctx context.Context, id, recipient string) (Previews, e
 	return ask[Previews](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "preview"), body: PreviewForm{Recipient: recipient}, repeat: true})
 }
 
+// PreviewLongest renders the messages of the lines whose variables have the most text.
+func (c *Client) PreviewLongest(ctx context.Context, id string) (Previews, error) {
+	return ask[Previews](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "preview"), body: PreviewForm{Longest: true}, repeat: true})
+}
+
 // StartCampaign starts a draft; once more does nothing more.
 func (c *Client) StartCampaign(ctx context.Context, id string) (Campaign, error) {
 	return c.turn(ctx, id, "start")
