@@ -35,3 +35,18 @@ func (c *Client) Slots(ctx context.Context, recipient string, o SlotOptions) (Sl
 	query := params{"from": o.From, "until": o.Until, "channel": o.Channel, "category": o.Category}
 	return ask[Slots](ctx, c, call{method: http.MethodGet, path: path("recipients", recipient, "slots"), query: query.values(), repeat: true})
 }
+
+// AvailabilityOptions say for what an availability is asked. What is zero is the API's default. Without is the id of a push that is
+// taken not to be booked: one that is to be moved or canceled.
+type AvailabilityOptions struct {
+	From, Until       time.Time
+	Channel, Category string
+	Without           string
+}
+
+// Availability shows when a push could be booked for a recipient, and what is in the way at other times. It books nothing. If
+// NextFrom is not zero, the rest follows from there on.
+func (c *Client) Availability(ctx context.Context, recipient string, o AvailabilityOptions) (Availability, error) {
+	query := params{"from": o.From, "until": o.Until, "channel": o.Channel, "category": o.Category, "without": o.Without}
+	return ask[Availability](ctx, c, call{method: http.MethodGet, path: path("recipients", recipient, "availability"), query: query.values(), repeat: true})
+}

@@ -395,6 +395,30 @@ type AuditsPage struct {
 	NextPageToken string `json:"next_page_token"`
 }
 
+// Availability defines model for Availability.
+type Availability struct {
+	// AsOf The second in which this was found. Nothing before it is free.
+	AsOf time.Time `json:"as_of"`
+
+	// Bookings The pushes that hold a place from from on, and before until, by time.
+	Bookings []Booking `json:"bookings"`
+
+	// Free The send times that a submit of such a push accepts, if it keeps to the tenant's caps: of each span, the whole seconds from its from on, and before its until.
+	Free []Span    `json:"free"`
+	From time.Time `json:"from"`
+
+	// NextFrom Set if the answer ends early, because it would have more than 10,000 bookings or blocked stretches: ask again with from at this time. null: it is complete.
+	NextFrom time.Time `json:"next_from"`
+	OptedOut OptOuts   `json:"opted_out,omitempty,omitzero"`
+
+	// Rules The rules and quiet hours that hold for such a push, in the policy's order. None: the category bypasses them.
+	Rules []RuleBlocks `json:"rules"`
+
+	// TimeZone The recipient's time zone, or else the default zone of the policy.
+	TimeZone string    `json:"time_zone"`
+	Until    time.Time `json:"until"`
+}
+
 // Batch defines model for Batch.
 type Batch struct {
 	Accepted int64 `json:"accepted"`
@@ -422,6 +446,21 @@ type Blocked struct {
 
 	// UntilOpen A send exactly at until is allowed by this interval. It always is.
 	UntilOpen bool `json:"until_open"`
+}
+
+// BlockedSpan defines model for BlockedSpan.
+type BlockedSpan struct {
+	// Conflicts The ids of pushes that fill the rule, by their send times: the first ten. A rule of limit 0, and quiet hours, have none.
+	Conflicts []string `json:"conflicts"`
+
+	// ConflictsOmitted How many more there are.
+	ConflictsOmitted int64 `json:"conflicts_omitted,omitempty,omitzero"`
+
+	// From null: without beginning.
+	From time.Time `json:"from"`
+
+	// Until null: without end.
+	Until time.Time `json:"until"`
 }
 
 // Booking defines model for Booking.
@@ -1869,6 +1908,20 @@ type Rule struct {
 	Zone       string   `json:"zone,omitempty,omitzero"`
 }
 
+// RuleBlocks defines model for RuleBlocks.
+type RuleBlocks struct {
+	// Blocked When such a push finds no place. They may overlap, and go on before from and behind until.
+	Blocked []BlockedSpan `json:"blocked"`
+	Limit   int64         `json:"limit"`
+
+	// Quiet These are quiet hours.
+	Quiet bool   `json:"quiet"`
+	Rule  string `json:"rule"`
+
+	// WindowSeconds How long the window is; of a rule with per, and of quiet hours, the period that from lies in, or the time between two of them.
+	WindowSeconds float64 `json:"window_seconds"`
+}
+
 // Run defines model for Run.
 type Run struct {
 	At time.Time `json:"at"`
@@ -2087,6 +2140,12 @@ type Slots struct {
 
 	// NextFrom Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is complete.
 	NextFrom time.Time `json:"next_from"`
+}
+
+// Span defines model for Span.
+type Span struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
 }
 
 // Start defines model for Start.

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
 		_ = flag.Set(p.Name, "6")
 	}
-	testenv.Main(m)
+	testenv.Main(m, func(t testenv.T) { testenv.Finally(t, func() error { return stopChromium() }) })
 }
 
 const buildVariables = "github.com/sendquota/sendquota/internal/build."

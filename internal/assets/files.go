@@ -3,13 +3,16 @@ package assets
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 )
 
 // Files serves files by their paths. A path that bears the hash of the content, as [Files.Path] returns it, may be kept
-// for ever; without it the browser asks each time whether the file is still the same.
+// for ever. Without it the browser asks each time whether the file is still the same: nothing tells it how long it may
+// not.
 type Files struct {
 	prefix string
 	byPath map[string]*Page
@@ -73,6 +76,9 @@ func (f *Files) Path(name string) (string, error) {
 	return "", fmt.Errorf("there is no file %q", name)
 }
 
+// Paths returns the paths that are served, without hashes, in order.
+func (f *Files) Paths() []string { return slices.Sorted(maps.Keys(f.byPath)) }
+
 // ServeHTTP sends a file.
 func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p, ok := f.byPath[r.URL.Path]
@@ -86,7 +92,6 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		p.ServeHTTP(w, r)
 	default:
-		w.Header().Set("Cache-Control", "no-cache")
 		p.ServeHTTP(w, r)
 	}
 }

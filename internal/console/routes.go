@@ -26,6 +26,14 @@ func (c *console) routes(r chi.Router) {
 	r.Handle(root+"/static/*", c.screens.files)
 	r.Handle(root+"/vendor/*", c.screens.files)
 
+	get("/recipients", push.ScopeQuota, (*page).recipients)
+	get("/recipients/{id}", push.ScopeQuota, (*page).recipient)
+	get("/recipients/{id}/free", push.ScopeQuota, (*page).freeWithout)
+	for form, h := range map[string]handler{"submit": (*page).submitPush, "move": (*page).movePush, "cancel": (*page).cancelOnAxis} {
+		get("/recipients/{id}/"+form, push.ScopeQuota, (*page).backToAxis)
+		post("/recipients/{id}/"+form, push.ScopeWrite, h)
+	}
+
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
@@ -43,6 +51,20 @@ func (c *console) routes(r chi.Router) {
 	get("/policy", push.ScopePolicyRead, (*page).policy)
 	post("/policy", push.ScopePolicyWrite, (*page).savePolicy)
 	post("/policy/delete", push.ScopePolicyWrite, (*page).deletePolicy)
+
+	get("/settings", "", (*page).settings)
+	get("/settings/keys", push.ScopeKeysRead, (*page).keys)
+	post("/settings/keys", push.ScopeKeysWrite, (*page).createKey)
+	post("/settings/keys/{id}/rotate", push.ScopeKeysWrite, (*page).rotateKey)
+	post("/settings/keys/{id}/revoke", push.ScopeKeysWrite, (*page).revokeKey)
+	get("/settings/webhooks", push.ScopeHooks, (*page).webhooks)
+	post("/settings/webhooks", push.ScopeHooks, (*page).createWebhook)
+	get("/settings/webhooks/{id}", push.ScopeHooks, (*page).webhook)
+	post("/settings/webhooks/{id}", push.ScopeHooks, (*page).actOnWebhook)
+	get("/settings/channels", push.ScopeRead, (*page).channels)
+	post("/settings/channels", push.ScopeWrite, (*page).testSend)
+
+	get("/proof", push.ScopeRecordsRead, (*page).proof)
 
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))

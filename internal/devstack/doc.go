@@ -14,7 +14,8 @@
 //  6. an error that says what was tried and what to do.
 //
 // A PgBouncer, which tests put in front of Postgres, is found or installed in
-// the same way, and is always a child process.
+// the same way, and is always a child process. A Chromium, in which tests look at
+// pages, is found or installed in the same way too; the tests start it.
 //
 // What is not our own is never touched: no existing database, no Redis index
 // that holds a key.

@@ -18,6 +18,7 @@ type places struct {
 	postgresFolders []string // patterns of folders, besides PATH
 	redisFolders    []string
 	pgbouncer       []string // paths
+	chromium        []string // paths
 	postgresPort    string   // "host:port" of a server that is not ours
 	redisPort       string
 	policyFile      string // see denyServiceStart
@@ -38,6 +39,7 @@ func usualPlaces() *places {
 			"/home/linuxbrew/.linuxbrew/opt/redis*/bin",
 		},
 		pgbouncer:    []string{"/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer", "/usr/local/bin/pgbouncer"},
+		chromium:     []string{"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"},
 		postgresPort: "127.0.0.1:5432",
 		redisPort:    "127.0.0.1:6379",
 		policyFile:   "/usr/sbin/policy-rc.d",

@@ -84,7 +84,7 @@ type api struct {
 }
 
 // New returns the whole API: /v1, which wants a key that keys knows, and the open pages /healthz, /readyz, /metrics,
-// /openapi.json and /docs.
+// /openapi.json, /docs and /docs/try.
 func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 10*time.Second)

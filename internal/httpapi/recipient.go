@@ -2,13 +2,11 @@ package httpapi
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -115,15 +113,7 @@ func (a *api) slots(c *call) error {
 	who := a.subject(c, q.kind.Channel, &bad)
 	from := cmp.Or(q.from, ceilSecond(a.cfg.Now()))
 	until := cmp.Or(q.until, from.Add(defaultSpan))
-	if len(bad.list) == 0 {
-		given := c.r.URL.Query().Get("until")
-		switch {
-		case !until.After(from):
-			badParameter(&bad, "until", "must be after from, "+stamp(from), given)
-		case until.Sub(from) > maxSpan:
-			badParameter(&bad, "until", fmt.Sprintf("must be at most %d days after from, %s", int(maxSpan.Hours()/24), stamp(from)), given)
-		}
-	}
+	checkSpan(c, from, until, &bad)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -135,10 +125,7 @@ func (a *api) slots(c *call) error {
 		return err
 	}
 	return c.compute(func() error {
-		bookings := viewsOf(slots.Bookings, func(h booking.Held) bookingView {
-			return bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
-		})
-		return a.answer(c.w, http.StatusOK, slotsView{Blocked: blockedViews(slots.Blocked), Bookings: bookings, NextFrom: maybe(slots.Next)})
+		return a.answer(c.w, http.StatusOK, slotsView{Blocked: blockedViews(slots.Blocked), Bookings: viewsOf(slots.Bookings, bookingViewOf), NextFrom: maybe(slots.Next)})
 	})
 }
 

@@ -40,3 +40,8 @@ func styleOnly(page []byte) string {
 	hash := sha256.Sum256(style)
 	return "style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; " + showNothing[0]
 }
+
+// scriptAndStyle is the policy of a page that runs our scripts, asks this server, and makes style sheets that bear the nonce.
+func scriptAndStyle(nonce string) string {
+	return "script-src 'self'; style-src 'nonce-" + nonce + "'; connect-src 'self'; img-src 'self' data:; " + showNothing[0]
+}

@@ -41,7 +41,7 @@ func TestAnswer_Hardened(t *testing.T) {
 				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 				"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 				"Strict-Transport-Security": "", "Access-Control-Allow-Origin": "", "Server": "", "Set-Cookie": "",
-				"Cache-Control": map[bool]string{true: "no-store"}[strings.HasPrefix(r[1], "/v1")],
+				"Cache-Control": map[bool]string{true: "no-store"}[strings.HasPrefix(r[1], "/v1") || r[1] == "/docs/try"],
 			} {
 				if got.Get(name) != want {
 					t.Errorf("%s %s: %s is %q, want %q", r[0], r[1], name, got.Get(name), want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -344,6 +345,52 @@ func (m *termsModel) look(t *rapid.T) {
 	m.seen["looks"]++
 }
 
+// lookFree compares what is said to be free with what a submit that only validates is answered: at the ends of free spans, and at
+// times of the oracle. Then it does so for a move of one of the pushes.
+func (m *termsModel) lookFree(t *rapid.T) {
+	r := m.ask(t)
+	from, until := r.SendAt, r.SendAt.Add(30*time.Hour)
+	m.wantFree(t, from, until, uuid.Nil, func(at time.Time) (push.Push, error) {
+		r.SendAt = at
+		res, err := m.service(t).Submit(context.Background(), m.tenant, r, schedule.Options{ValidateOnly: true})
+		return res.Push, err
+	})
+	if b, ok := m.some(t); ok {
+		m.wantFree(t, b.At.Add(-2*time.Hour), b.At.Add(2*time.Hour), b.ID, func(at time.Time) (push.Push, error) {
+			res, err := m.service(t).Reschedule(context.Background(), m.tenant, b.ID, schedule.When{SendAt: at}, schedule.Options{ValidateOnly: true})
+			return res.Push, err
+		})
+	}
+}
+
+// wantFree wants a push to be booked at the times that are said to be free, and at no others.
+func (m *termsModel) wantFree(t *rapid.T, from, until time.Time, without uuid.UUID, try func(at time.Time) (push.Push, error)) {
+	t.Helper()
+	a, err := m.service(t).Availability(context.Background(), quota.Recipient{Tenant: m.tenant, ID: "anna"}, m.Kind, from, until, without)
+	if err != nil || !a.Next.IsZero() {
+		t.Fatal(a, err)
+	}
+	times := []time.Time{from, until.Add(-time.Second)}
+	for range 3 {
+		times = append(times, from.Add(time.Duration(rapid.IntRange(0, int(until.Sub(from)/policytest.Grain)-1).Draw(t, "grain"))*policytest.Grain))
+	}
+	if n := len(a.Free); n > 0 {
+		span := a.Free[rapid.IntRange(0, n-1).Draw(t, "span")]
+		times = append(times, span.From.Add(-time.Second), span.From, span.Until.Add(-time.Second), span.Until)
+	}
+	for _, at := range times {
+		if at.Before(from) || !at.Before(until) {
+			continue
+		}
+		free := slices.ContainsFunc(a.Free, func(s quota.Span) bool { return s.Has(at) })
+		p, err := try(at)
+		if accepted := err == nil && p.SendAt.Equal(at); accepted != free {
+			t.Fatalf("%v of %v at %s, without %s: free %v, but the answer is %s, %v", m, m.Kind, at.In(m.Zone), without, free, p.SendAt.In(m.Zone), err)
+		}
+		m.seen[fmt.Sprintf("free %v", free)]++
+	}
+}
+
 // forget loses the cache.
 func (m *termsModel) forget(*rapid.T) {
 	m.caches[0].Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
@@ -375,7 +422,7 @@ func TestService_TermsModel(t *testing.T) {
 		m := newTermsModel(t, execute, bundles, services, seen)
 		t.Repeat(map[string]func(*rapid.T){
 			"submit": m.submit, "submit again": m.submit, "submit once more": m.submit, "and more": m.submit, "submit a batch": m.submitBatch,
-			"cancel": m.cancel, "move": m.move, "look": m.look, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,
+			"cancel": m.cancel, "move": m.move, "look": m.look, "look for free times": m.lookFree, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,
 		})
 	})
 	findings, err := bundles[0].store.Audit(t.Context(), quota.Policy{{Name: "rule-0", Limit: 2, Window: 2 * time.Hour}}, time.Time{})
@@ -386,7 +433,7 @@ func TestService_TermsModel(t *testing.T) {
 		seen["cache "+state] = bundles[0].metrics.of("cache "+state) + bundles[1].metrics.of("cache "+state)
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"booked", "refused", "moved", "opted out", "usage", "batches", "moves", "looks", "policies", "cache cold", "cache free", "cache blocked"} {
+	for _, what := range []string{"booked", "refused", "moved", "opted out", "usage", "batches", "moves", "looks", "free true", "free false", "policies", "cache cold", "cache free", "cache blocked"} {
 		if seen[what] < 10 {
 			t.Errorf("%s: only %d of %v", what, seen[what], slices.Sorted(maps.Keys(seen)))
 		}

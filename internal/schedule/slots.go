@@ -25,8 +25,34 @@ const maxSlots = 10_000
 // be booked. No channel: the default one.
 func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
 	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
-	reach, turn := shownReach(s.terms(r.Tenant)), &turn{}
+	turn := &turn{}
 	defer turn.end()
+	held, of, complete, err := s.shown(ctx, turn, r, from, until)
+	if err != nil {
+		return Slots{}, fmt.Errorf("slots: %w", err)
+	}
+	return slotsOf(held, of.Policy(kind).Blocked(timelineOf(held, nil), from, until), from, until, complete), nil
+}
+
+// slotsOf is a picture of what is held, and of what is blocked: it is known before a time.
+func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known time.Time) Slots {
+	slots := Slots{
+		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
+		Blocked:  blocked,
+	}
+	if len(slots.Blocked) > maxSlots {
+		slots.Blocked = joined(slots.Blocked)
+	}
+	slots.end(from, until, known)
+	return slots
+}
+
+// shown reads the bookings that a picture shows, and those around it that matter to it; and the time before which the picture is
+// complete, if it can not be read whole.
+func (s *Service) shown(
+	ctx context.Context, turn *turn, r quota.Recipient, from, until time.Time,
+) (held []booking.Held, of booking.Standing, known time.Time, err error) {
+	reach := shownReach(s.terms(r.Tenant))
 	held, of, few, err := s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
 	if err == nil && few && shownReach(of.Terms) > reach { // the policy has changed
 		reach = shownReach(of.Terms)
@@ -39,19 +65,9 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind,
 		}
 	}
 	if err != nil {
-		return Slots{}, fmt.Errorf("slots: %w", err)
+		return nil, of, until, err
 	}
-	reach = shownReach(of.Terms)
-	blocked := of.Policy(kind).Blocked(timelineOf(held, nil), from, until)
-	slots := Slots{
-		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
-		Blocked:  blocked,
-	}
-	if len(slots.Blocked) > maxSlots {
-		slots.Blocked = joined(slots.Blocked)
-	}
-	slots.end(from, until, complete.Add(-reach))
-	return slots, nil
+	return held, of, complete.Add(-shownReach(of.Terms)), nil
 }
 
 // shownReach is how far around a picture bookings are read: strictly within that, so that it is something even if no booking
@@ -104,7 +120,7 @@ func (p *Slots) end(from, until, known time.Time) {
 	p.Blocked = slices.DeleteFunc(p.Blocked, func(i quota.Interval) bool { return !i.From.IsZero() && !i.From.Before(end) })
 }
 
-// joined makes one interval of those of one rule that overlap.
+// joined makes one interval, which names no bookings, of those of one rule that overlap.
 func joined(blocked []quota.Interval) []quota.Interval {
 	var all []quota.Interval
 	last := map[string]int{} // of each rule, in all
@@ -113,6 +129,7 @@ func joined(blocked []quota.Interval) []quota.Interval {
 			if i.Until.After(all[n].Until) {
 				all[n].Until = i.Until
 			}
+			all[n].Bookings = nil
 			continue
 		}
 		last[i.Rule.Name] = len(all)

@@ -10,8 +10,8 @@ if (zone && !known) {
 const menu = document.querySelector("details.menu");
 if (menu && matchMedia("(max-width: 60rem)").matches) menu.open = false;
 
-// A button that copies stands before each call.
-for (const pre of document.querySelectorAll(".calls pre")) {
+// A button that copies stands before each call and each secret.
+for (const pre of document.querySelectorAll(".calls pre, pre.secret")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "plain";

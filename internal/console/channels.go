@@ -1,0 +1,47 @@
+package console
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+func (p *page) channels() error {
+	report, err := p.api.Channels(p.ctx())
+	if err != nil {
+		return err
+	}
+	return p.show("settingschannels", "Channels", report)
+}
+
+// ChannelWords says how a channel stands.
+func (p *page) ChannelWords(c client.Channel) string {
+	switch c.State {
+	case client.ChannelStateWorking:
+		return "It works."
+	case client.ChannelStateFailing:
+		return "Its provider is down: too many attempts in a row failed, and there are none until the pause is over."
+	case client.ChannelStatePaused:
+		return "Its provider asked for a pause: nothing is sent until that is over."
+	case client.ChannelStateTrying:
+		return "It comes back: after a pause a few attempts are made at a time."
+	}
+	return "No worker has told of it of late: is one running?"
+}
+
+// testSend sends a message to oneself, as any other push: through the quota, at once.
+func (p *page) testSend() error {
+	one, failed := p.api.Submit(p.ctx(), p.form("once"), client.NewPush{
+		Recipient: p.form("recipient"), Channel: p.form("channel"), To: p.form("to"), SendAt: p.Now().Add(time.Second),
+		Message: client.Message{"title": "Test of the channel " + p.form("channel"), "body": "This message was sent from the console to see whether it arrives."},
+	})
+	if failed == nil {
+		return p.done(fmt.Sprintf("The test message to %s is on its way: this page shows what becomes of it.", one.Recipient), p.Link("/pushes/"+one.ID))
+	}
+	report, err := p.api.Channels(p.ctx())
+	if err != nil {
+		return err
+	}
+	return p.again(failed, "settingschannels", "Channels", report)
+}

@@ -1,0 +1,99 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// keysView is the list of API keys, and one that was just made.
+type keysView struct {
+	client.KeysPage
+	Made   *client.Key // with its secret, which is shown this once
+	Scopes []string    // that a key of this user's can have
+	Chosen map[string]bool
+}
+
+func (p *page) readKeys() (*keysView, error) {
+	view := &keysView{Chosen: map[string]bool{}}
+	for _, scope := range push.Scopes {
+		if p.May(scope) {
+			view.Scopes = append(view.Scopes, scope)
+		}
+	}
+	for _, scope := range p.r.PostForm["scopes"] {
+		view.Chosen[scope] = true
+	}
+	query := url.Values{"page_size": {"100"}}
+	if token := p.query("page_token"); token != "" {
+		query.Set("page_token", token)
+	}
+	return view, p.api.Get(p.ctx(), "/v1/keys", query, &view.KeysPage)
+}
+
+func (p *page) keys() error {
+	view, err := p.readKeys()
+	if err != nil {
+		return err
+	}
+	return p.show("settingskeys", "API keys", view)
+}
+
+// createKey makes a key, and shows it in the answer itself: it is stored nowhere to be shown again.
+func (p *page) createKey() error {
+	var wrong faults
+	made := client.NewKey{Name: p.form("name")}
+	for _, scope := range p.r.PostForm["scopes"] {
+		made.Scopes = append(made.Scopes, client.NewKeyScopes(scope))
+	}
+	if until := p.form("expires_at"); until != "" {
+		at, err := p.readLocal(until)
+		wrong.add("expires_at", err)
+		made.ExpiresAt = at
+	}
+	err := wrong.problem()
+	var key client.Key
+	if err == nil {
+		key, err = p.api.CreateKey(p.ctx(), made)
+	}
+	return p.withKey(key, err)
+}
+
+// rotateKey makes the successor of a key.
+func (p *page) rotateKey() error {
+	hours, err := time.ParseDuration(p.form("overlap"))
+	if err != nil {
+		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is no time: write it as 24h", p.form("overlap"))))
+	}
+	key, err := p.api.RotateKey(p.ctx(), p.param("id"), hours)
+	return p.withKey(key, err)
+}
+
+// withKey shows the list with a key that was made, or why none was.
+func (p *page) withKey(key client.Key, failed error) error {
+	view, err := p.readKeys()
+	if err != nil {
+		return err
+	}
+	if failed != nil {
+		return p.again(failed, "settingskeys", "API keys", view)
+	}
+	view.Made = &key
+	return p.show("settingskeys", "API keys", view)
+}
+
+func faultOf(field string, err error) error {
+	var wrong faults
+	wrong.add(field, err)
+	return wrong.problem()
+}
+
+func (p *page) revokeKey() error {
+	if err := p.api.RevokeKey(p.ctx(), p.param("id")); err != nil {
+		return err
+	}
+	return p.done("The key is revoked: within a second it opens nothing any more.", p.Link("/settings/keys"))
+}

@@ -1,0 +1,238 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// recipientsView is the search for a recipient, and the list of those of whom something is known.
+type recipientsView struct{ client.RecipientsPage }
+
+// recipients finds a recipient by its id, and lists those of whom something is known.
+func (p *page) recipients() error {
+	if id := p.query("id"); id != "" {
+		return p.redirect(p.Link("/recipients/" + pathPart(id)))
+	}
+	var view recipientsView
+	if p.May(push.ScopeRecipientsRead) {
+		query := url.Values{"page_size": {"50"}}
+		for _, name := range []string{"opted_out", "page_token"} {
+			if v := p.query(name); v != "" {
+				query.Set(name, v)
+			}
+		}
+		if err := p.api.Get(p.ctx(), "/v1/recipients", query, &view.RecipientsPage); err != nil {
+			return p.again(err, "recipients", "Recipients", view)
+		}
+	}
+	return p.show("recipients", "Recipients", view)
+}
+
+// recipientView is one recipient: what is known of it, its time axis, and what can be done there.
+type recipientView struct {
+	ID       string
+	Known    *client.Recipient // nil: nothing is known, or the user may not see it
+	Channels []string
+	Channel  string // of the push that the axis is about; empty: the first one
+	Category string
+
+	Scale        axisScale
+	At           time.Time // a moment that the axis shows
+	Cursor       time.Time
+	Axis         template.HTML
+	Data         string // of the axis, for its script
+	Availability client.Availability
+	Pushes       []client.Push
+	MorePushes   bool
+	Attempts     []client.SendRecord
+	Legal        cursorAnswer
+	Next         time.Time // the free times next to the cursor; zero: there is none
+	Previous     time.Time
+	Moving       *client.Push // that a new time is looked for
+	Canceling    *client.Push // of which it is shown what its cancel leaves free
+	BecomesFree  []client.Span
+
+	p *page
+}
+
+const (
+	pushesOnAxis   = "500" // at most; a longer list is told
+	attemptsOnAxis = "500"
+)
+
+// recipient shows the time axis of a recipient.
+func (p *page) recipient() error {
+	view, err := p.readRecipient(time.Time{})
+	if err != nil {
+		return err
+	}
+	return p.show("recipient", view.ID, view)
+}
+
+// readRecipient makes all calls for the page of a recipient. A cursor that a form has sent takes the place of that of the URL.
+func (p *page) readRecipient(cursor time.Time) (*recipientView, error) {
+	v := &recipientView{ID: p.param("id"), Scale: readScale(p.query("scale")), Channel: p.query("channel"), Category: p.query("category"), Cursor: cursor, p: p}
+	if err := v.readKnown(); err != nil {
+		return v, err
+	}
+	if err := v.readMoving(); err != nil {
+		return v, err
+	}
+	v.readMoments()
+	if err := v.readAxis(); err != nil {
+		return v, err
+	}
+	if err := v.readCursor(); err != nil {
+		return v, err
+	}
+	if err := v.readNeighbours(); err != nil {
+		return v, err
+	}
+	v.draw()
+	return v, nil
+}
+
+// readKnown reads what is known of the recipient, and the channels.
+func (v *recipientView) readKnown() error {
+	p := v.p
+	if p.May(push.ScopeRecipientsRead) {
+		known, err := p.api.Recipient(p.ctx(), v.ID)
+		var problem *client.Problem
+		switch {
+		case err == nil:
+			v.Known = &known
+			v.useZone(known.TimeZone)
+		case !errors.As(err, &problem) || problem.Status != http.StatusNotFound:
+			return err
+		}
+	}
+	if p.May(push.ScopeRead) {
+		all, err := p.api.Channels(p.ctx())
+		if err != nil {
+			return err
+		}
+		for _, c := range all.Channels {
+			v.Channels = append(v.Channels, c.Name)
+		}
+	}
+	return nil
+}
+
+func (v *recipientView) useZone(name string) {
+	if in := loadZone(name); in != nil {
+		v.p.Zones.Recipient = in
+	}
+}
+
+// readMoving reads the push that is to be moved or canceled. The axis is about its channel and category then.
+func (v *recipientView) readMoving() error {
+	for name, to := range map[string]**client.Push{"move": &v.Moving, "cancel": &v.Canceling} {
+		id := v.p.query(name)
+		if id == "" || !v.p.May(push.ScopeWrite) || !v.p.May(push.ScopeRead) {
+			continue
+		}
+		one, err := v.p.api.Push(v.p.ctx(), id)
+		if err != nil {
+			return err
+		}
+		if one.Recipient != v.ID {
+			return &client.Problem{Title: "Not Found", Status: http.StatusNotFound, Detail: "the push " + id + " is not one of " + v.ID}
+		}
+		*to, v.Channel, v.Category = &one, one.Channel, one.Category
+	}
+	return nil
+}
+
+// readMoments takes the moments from the URL: that of the cursor, and one that is to be seen. What a form has sent is to be seen.
+func (v *recipientView) readMoments() {
+	sent := v.Cursor
+	v.Cursor = cmp.Or(sent, v.p.moment("cursor"))
+	v.At = cmp.Or(v.p.moment("at"), v.Cursor, v.p.Now())
+	if !sent.IsZero() && !v.sees(sent) {
+		v.At = sent
+	}
+	for _, one := range []*client.Push{v.Moving, v.Canceling} {
+		if one != nil && v.p.query("at") == "" && v.Cursor.IsZero() {
+			v.At = one.SendAt
+		}
+	}
+}
+
+// sees reports whether a moment is on the axis.
+func (v *recipientView) sees(t time.Time) bool {
+	from, until := v.window()
+	return !t.Before(from) && t.Before(until)
+}
+
+// moment reads a moment of the URL. One that can not be read is none.
+func (p *page) moment(name string) time.Time {
+	at, err := p.readLocal(p.query(name))
+	if err != nil {
+		return time.Time{}
+	}
+	return at.Truncate(time.Second).UTC()
+}
+
+// readAxis asks for what the axis shows. The zone of a recipient of whom none is known is that of the policy, which the answer
+// tells: if the page is to show that one, it asks again.
+func (v *recipientView) readAxis() error {
+	p := v.p
+	for {
+		shown := p.Zones.Shown().String()
+		from, until := v.window()
+		o := client.AvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category}
+		if v.Moving != nil {
+			o.Without = v.Moving.ID
+		}
+		var err error
+		if v.Availability, err = p.api.Availability(p.ctx(), v.ID, o); err != nil {
+			return err
+		}
+		if v.useZone(v.Availability.TimeZone); p.Zones.Shown().String() == shown {
+			break
+		}
+	}
+	if v.Canceling != nil {
+		from, until := v.window()
+		without, err := p.api.Availability(p.ctx(), v.ID, client.AvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category, Without: v.Canceling.ID})
+		if err != nil {
+			return err
+		}
+		v.BecomesFree = spansWithout(without.Free, v.Availability.Free)
+	}
+	return v.readPushes()
+}
+
+func (v *recipientView) window() (from, until time.Time) {
+	return v.Scale.Window(v.At, v.p.Zones.Shown())
+}
+
+// readPushes reads the pushes and the attempts of the axis, as far as the user may see them.
+func (v *recipientView) readPushes() error {
+	p := v.p
+	from, until := v.window()
+	query := url.Values{"recipient": {v.ID}, "from": {rfc3339(from)}, "until": {rfc3339(until)}, "page_size": {pushesOnAxis}}
+	if p.May(push.ScopeRead) {
+		var found client.PushesPage
+		if err := p.api.Get(p.ctx(), "/v1/pushes", query, &found); err != nil {
+			return err
+		}
+		v.Pushes, v.MorePushes = found.Pushes, found.NextPageToken != ""
+	}
+	if p.May(push.ScopeRecordsRead) && from.Before(p.Now()) {
+		var found client.SendsPage
+		query.Set("page_size", attemptsOnAxis)
+		if err := p.api.Get(p.ctx(), "/v1/sends", query, &found); err != nil {
+			return err
+		}
+		v.Attempts = found.Sends
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// formTime reads a send time of a form: the exact moment, which is hidden, as long as the field still shows it. So a time that the
+// clocks show twice is the one that was meant.
+func (p *page) formTime(name string) (time.Time, error) {
+	written := p.form(name)
+	if exact, err := time.Parse(time.RFC3339Nano, p.form(name+"_exact")); err == nil && p.Local(exact) == written {
+		return exact, nil
+	}
+	return p.readLocal(written)
+}
+
+// useZones sets the zone of the recipient before a time of a form is read in it.
+func (p *page) useZones(id string) error {
+	if p.Zones.Chosen != "recipient" {
+		return nil
+	}
+	found, err := p.api.Availability(p.ctx(), id, client.AvailabilityOptions{})
+	if err == nil {
+		(&recipientView{p: p}).useZone(found.TimeZone)
+	}
+	return err
+}
+
+// submitPush books a push for the recipient, or only says what that would do.
+func (p *page) submitPush() error {
+	id := p.param("id")
+	if err := p.useZones(id); err != nil {
+		return err
+	}
+	var bad faults
+	at, err := p.formTime("send_at")
+	bad.add("send_at", err)
+	message, err := p.formMessage()
+	bad.add("message", err)
+	one := client.NewPush{
+		Recipient: id, Channel: p.form("channel"), Category: p.form("category"), To: p.form("to"), Message: message, SendAt: at,
+		OnConflict: client.NewPushOnConflict(p.form("on_conflict")),
+	}
+	if len(bad) > 0 {
+		return p.recipientAgain(at, bad.problem())
+	}
+	if p.form("do") == "check" {
+		checked, err := p.api.Validate(p.ctx(), one)
+		if err != nil {
+			return p.recipientAgain(at, err)
+		}
+		p.Notice = "It would be booked for " + p.plainTime(checked.SendAt) + ". Nothing was booked yet."
+		return p.recipientAgain(checked.SendAt, nil)
+	}
+	booked, err := p.api.Submit(p.ctx(), p.form("once"), one)
+	if err != nil {
+		return p.recipientAgain(at, err)
+	}
+	v := recipientView{ID: id, p: p}
+	return p.done("Booked for "+p.plainTime(booked.SendAt)+".", v.Link("", "cursor", rfc3339(booked.SendAt), "at", rfc3339(booked.SendAt)))
+}
+
+// formMessage is the message of the form: its title and its text, or the whole as JSON.
+func (p *page) formMessage() (client.Message, error) {
+	message := client.Message{}
+	if text := p.form("message"); text != "" {
+		if err := json.Unmarshal([]byte(text), &message); err != nil {
+			return nil, fmt.Errorf("this is no JSON object: %w", err)
+		}
+	}
+	for _, name := range []string{"title", "body"} {
+		if text := p.form("message." + name); text != "" {
+			message[name] = text
+		}
+	}
+	return message, nil
+}
+
+// movePush moves a push to another send time. First it asks what that would do: a refusal moves nothing, and is shown on the axis.
+func (p *page) movePush() error {
+	id := p.param("id")
+	if err := p.useZones(id); err != nil {
+		return err
+	}
+	to, err := p.formTime("move_to")
+	if err != nil {
+		var bad faults
+		bad.add("move_to", err)
+		return p.recipientAgain(time.Time{}, bad.problem())
+	}
+	one := p.query("move")
+	if _, err := p.api.ValidateReschedule(p.ctx(), one, client.NewTime{SendAt: to}); err != nil {
+		return p.recipientAgain(to, err)
+	}
+	moved, err := p.api.Reschedule(p.ctx(), one, client.NewTime{SendAt: to})
+	if err != nil {
+		return p.recipientAgain(to, err)
+	}
+	v := recipientView{ID: id, p: p}
+	return p.done("Moved to "+p.plainTime(moved.SendAt)+".", v.Link("", "move", "", "cursor", rfc3339(moved.SendAt), "at", rfc3339(moved.SendAt)))
+}
+
+// cancelOnAxis cancels a push, and goes back to the axis.
+func (p *page) cancelOnAxis() error {
+	gone, err := p.api.Cancel(p.ctx(), p.query("cancel"))
+	if err != nil {
+		return p.recipientAgain(time.Time{}, err)
+	}
+	v := recipientView{ID: p.param("id"), p: p}
+	return p.done("The push of "+p.plainTime(gone.SendAt)+" is canceled, and its place is free.", v.Link("", "cancel", "", "at", rfc3339(gone.SendAt)))
+}
+
+// recipientAgain shows the axis with a form that was not accepted, or that was only to be checked.
+func (p *page) recipientAgain(cursor time.Time, why error) error {
+	view, err := p.readRecipient(cursor.UTC().Truncate(time.Second))
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	if why == nil {
+		return p.show("recipient", view.ID, view)
+	}
+	return p.again(why, "recipient", view.ID, view)
+}
+
+// plainTime is a moment as the page shows it, without marks.
+func (p *page) plainTime(t time.Time) string {
+	shown := t.In(p.Zones.Shown())
+	return shown.Format("2006-01-02 15:04:05") + " " + zoneName(shown) + ", " + distance(t.Sub(p.Now()))
+}
+
+// backToAxis leads from the address of a form, which a browser opens again, to the axis.
+func (p *page) backToAxis() error {
+	v := recipientView{ID: p.param("id"), p: p}
+	return p.redirect(v.Link(""))
+}
+
+// freeWithout answers the script of the axis when a push is dragged: what would be free without it.
+func (p *page) freeWithout() error {
+	one, err := p.api.Push(p.ctx(), p.query("without"))
+	if err != nil {
+		return err
+	}
+	o := client.AvailabilityOptions{From: p.moment("from"), Until: p.moment("until"), Channel: one.Channel, Category: one.Category, Without: one.ID}
+	found, err := p.api.Availability(p.ctx(), p.param("id"), o)
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Free  [][2]int64 `json:"free"`
+		Rules []axisRule `json:"rules"`
+	}
+	answer.Free, answer.Rules = freeAndRules(found)
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	p.sent = true
+	p.w.Header().Set("Content-Type", "application/json")
+	p.w.WriteHeader(http.StatusOK)
+	_, _ = p.w.Write(text)
+	return nil
+}

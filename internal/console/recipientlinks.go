@@ -1,0 +1,84 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// This file is what the template of a recipient asks of its view: addresses, and words.
+
+// Link is the address of the page with other values in its query: of the axis, or of one of its forms.
+func (v *recipientView) Link(form string, query ...string) string {
+	return withQuery(root+"/recipients/"+pathPart(v.ID)+form, v.p.r.URL.Query(), query)
+}
+
+// Scales are the scales of the axis with their addresses.
+func (v *recipientView) Scales() []scaleChoice {
+	var all []scaleChoice
+	for _, s := range axisScales {
+		all = append(all, scaleChoice{s.Name, v.Link("", "scale", string(s.Scale), "at", rfc3339(v.centre())), s.Scale == v.Scale})
+	}
+	return all
+}
+
+type scaleChoice struct {
+	Name, Link string
+	Current    bool
+}
+
+// centre is the moment that stays in sight when the scale changes: that of the cursor, if it can be seen.
+func (v *recipientView) centre() time.Time {
+	if v.sees(v.Cursor) {
+		return v.Cursor
+	}
+	return v.At
+}
+
+// Earlier and Later are the addresses of the axes before and behind this one.
+func (v *recipientView) Earlier() string { return v.shifted(-1) }
+
+// Later is Earlier, the other way.
+func (v *recipientView) Later() string { return v.shifted(1) }
+
+func (v *recipientView) shifted(by int) string {
+	return v.Link("", "at", rfc3339(v.Scale.Shift(v.At, by, v.p.Zones.Shown())), "cursor", "")
+}
+
+// ByID finds a push of the axis; nil: it has none of this id.
+func (v *recipientView) ByID(id string) *client.Push {
+	i := slices.IndexFunc(v.Pushes, func(one client.Push) bool { return one.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &v.Pushes[i]
+}
+
+// Movable reports whether the user may move and cancel a push.
+func (v *recipientView) Movable(one client.Push) bool {
+	return one.Status == client.PushStatusScheduled && v.p.MayWrite()
+}
+
+// OptOuts says what the recipient does not want.
+func (v *recipientView) OptOuts() string {
+	o := v.Known.OptOuts
+	if o.All {
+		return "everything"
+	}
+	var all []string
+	for _, c := range o.Channels {
+		all = append(all, "channel "+c)
+	}
+	for _, c := range o.Categories {
+		all = append(all, "category "+c)
+	}
+	return strings.Join(all, ", ")
+}
+
+// Unwanted reports whether the recipient does not want pushes of this kind.
+func (v *recipientView) Unwanted() bool {
+	o := v.Availability.OptedOut
+	return o.All || len(o.Channels)+len(o.Categories) > 0
+}

@@ -1,0 +1,63 @@
+package console
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestSettings_Keys: a key is made and shown once, rotated and revoked; its secret is in no log and in no list of calls.
+func TestSettings_Keys(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if r := b.get("/console/settings"); r.Header.Get("Location") != "/console/settings/keys" {
+		t.Errorf("%d %s", r.Status, r.Header)
+	}
+	b.post("/console/settings/keys", "name", "no scopes", "expires_at", "2001-01-01T00:00").has(t, 422, "scopes", "expires_at", `value="no scopes"`)
+	made := b.post("/console/settings/keys", "name", "back office", "scopes", "pushes:read", "scopes", "quota:read")
+	made.has(t, 200, "It is shown this once", "back office", "pushes:read, quota:read")
+	secret := regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(made.Body)
+	if secret == nil || strings.Count(made.Body, secret[1]) != 1 || strings.Contains(b.log.String(), secret[1]) {
+		t.Fatalf("the secret %q is not shown once", secret)
+	}
+	if list := b.get("/console/settings/keys"); strings.Contains(list.Body, secret[1]) {
+		t.Error("the list shows the secret again")
+	}
+	id := regexp.MustCompile(`back office <code class="quiet">([0-9a-f-]+)<`).FindStringSubmatch(made.Body)
+	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "soon").has(t, 422, `"soon" is no time`)
+	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "1h").has(t, 200, "This is the new API key")
+	b.follow(b.post("/console/settings/keys/"+id[1]+"/revoke")).has(t, 200, "within a second it opens nothing any more")
+	b.who.Caller.Scopes, b.who.Role = []string{push.ScopeKeysRead, push.ScopeRead}, "viewer"
+	if page := b.get("/console/settings/keys"); strings.Contains(page.Body, "Make the key") || strings.Contains(page.Body, "/settings/webhooks") {
+		t.Error("a viewer is offered to make keys")
+	}
+	b.post("/console/settings/keys", "scopes", "pushes:read").has(t, 403, "keys:write")
+}
+
+// TestSettings_Webhooks: a webhook is made, tested, given another secret and deleted.
+func TestSettings_Webhooks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.get("/console/settings/webhooks").has(t, 200, "No program is told")
+	b.post("/console/settings/webhooks", "url", "ftp://x", "events", "push.nothing").has(t, 422, "url", "events", `value="ftp://x"`)
+	b.post("/console/settings/webhooks", "url", "https://hooks.example.com/a", "events", "push.sent, push.failed").has(t, 200, "It is shown this once", "push.sent, push.failed")
+	path := regexp.MustCompile(`/console/settings/webhooks/[0-9a-f-]+`).FindString(b.get("/console/settings/webhooks").Body)
+	b.follow(b.post(path, "do", "test")).has(t, 200, "A test event is on its way", "webhook.test", `status-waiting`)
+	b.get(path+"?status=failed").has(t, 200, "Nothing was sent to it that fits")
+	b.post(path, "do", "rotate").has(t, 200, "This is the new secret")
+	b.follow(b.post(path, "do", "replay-failed")).has(t, 200, "0 events that had failed are sent again")
+	b.follow(b.post(path, "do", "delete")).has(t, 200, "The webhook is deleted")
+	b.get(path).has(t, 404)
+}
+
+// TestSettings_Channels: channels are told of in words, and tried with a push like any other.
+func TestSettings_Channels(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.get("/console/settings/channels").has(t, 200, "No worker has told of it of late", "at most 90 per", "Send a test message through sms")
+	b.post("/console/settings/channels", "channel", "sms", "recipient", "", "to", "+4512345678").has(t, 422, "recipient", "+4512345678")
+	b.follow(b.post("/console/settings/channels", "channel", "sms", "recipient", "me", "once", "1")).has(t, 200, "is on its way", "Push for me")
+	b.post("/console/settings/channels", "channel", "sms", "recipient", "me", "once", "2").has(t, 409, "per-minute")
+}

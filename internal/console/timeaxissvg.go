@@ -1,0 +1,229 @@
+package console
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The measures of the picture, in units of its viewBox.
+const (
+	axisWidth  = 1000
+	axisLeft   = 130 // of the plot; the names of lanes stand before it
+	axisRight  = 990
+	axisTop    = 48 // of the first lane; dates and clocks stand above it
+	laneHeight = 30
+	laneBar    = 18 // of a lane's height, what its spans take
+)
+
+// axisDrawing is a picture that is being drawn.
+type axisDrawing struct {
+	timeAxis
+	out strings.Builder
+}
+
+// SVG draws the axis. It has no style of its own but classes; what it shows is in the tables of the page, too.
+func (a timeAxis) SVG() template.HTML {
+	d := &axisDrawing{timeAxis: a}
+	height := axisTop + laneHeight*len(a.Lanes) + 4
+	d.add(`<svg class="axis" viewBox="0 0 %d %d" role="img" aria-labelledby="axis-title axis-desc" data-left="%d" data-right="%d">`, axisWidth, height, axisLeft, axisRight)
+	d.add(`<title id="axis-title">%s</title>`, html.EscapeString(a.Title))
+	d.add(`<desc id="axis-desc">%s</desc>`, html.EscapeString(a.summary()))
+	d.ticksAndDays(height)
+	for i, lane := range a.Lanes {
+		d.lane(lane, axisTop+laneHeight*i)
+	}
+	d.moments(height)
+	d.add(`</svg>`)
+	return template.HTML(d.out.String())
+}
+
+// summary says what the axis shows, and how many there are in each lane.
+func (a timeAxis) summary() string {
+	text := "From " + a.stamp(a.From) + " until " + a.stamp(a.Until) + "."
+	for _, lane := range a.Lanes {
+		n := len(lane.Spans)
+		if lane.Kind == "pushes" || lane.Kind == "sends" {
+			n = len(lane.Marks)
+		}
+		text += " " + lane.Name + ": " + number(n) + "."
+	}
+	return text
+}
+
+func (a timeAxis) stamp(t time.Time) string {
+	shown := t.In(a.Zone)
+	return shown.Format("2006-01-02 15:04:05") + " " + zoneName(shown)
+}
+
+func (d *axisDrawing) add(format string, args ...any) {
+	fmt.Fprintf(&d.out, format, args...)
+	d.out.WriteByte('\n')
+}
+
+// x is where a moment stands.
+func (d *axisDrawing) x(t time.Time) float64 {
+	part := float64(t.Sub(d.From)) / float64(d.Until.Sub(d.From))
+	return axisLeft + (axisRight-axisLeft)*min(max(part, 0), 1)
+}
+
+// px writes a place with a digit behind the point at most.
+func px(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64) }
+
+// inside reports whether a moment is on the axis.
+func (d *axisDrawing) inside(t time.Time) bool { return !t.Before(d.From) && t.Before(d.Until) }
+
+// dateWidth is how much room a date needs.
+const dateWidth = 90
+
+func (d *axisDrawing) ticksAndDays(height int) {
+	if d.Now.After(d.From) {
+		d.add(`<rect class="past" x="%d" y="%d" width="%s" height="%d"/>`, axisLeft, axisTop, px(d.x(d.Now)-axisLeft), height-axisTop)
+	}
+	d.text("date", axisLeft, 14, d.From.In(d.Zone).Format("Mon 2 January 2006"))
+	for _, t := range d.ticks() {
+		class, x := "tick", d.x(t.At)
+		if t.Label == "" {
+			class = "tick thin"
+		}
+		d.add(`<line class="%s" x1="%s" y1="%d" x2="%s" y2="%d"/>`, class, px(x), axisTop-8, px(x), height)
+		if t.Label != "" && x < axisRight-30 {
+			d.text("clock", x, 36, t.Label)
+		}
+		if t.Day != "" && x > axisLeft+2*dateWidth && x < axisRight-dateWidth {
+			d.text("date", x, 14, t.Day)
+		}
+	}
+	for _, c := range d.changes() {
+		x := d.x(c.At)
+		d.add(`<line class="change" x1="%s" y1="18" x2="%s" y2="%d"/>`, px(x), px(x), height)
+		d.text("change", x, 24, c.Label())
+	}
+}
+
+func (d *axisDrawing) text(class string, x float64, y int, text string) {
+	d.add(`<text class="%s" x="%s" y="%d">%s</text>`, class, px(x), y, html.EscapeString(text))
+}
+
+func (d *axisDrawing) lane(l axisLane, top int) {
+	d.add(`<g class="lane lane-%s">`, l.Kind)
+	d.text("lane-name", 4, top+19, shortened(l.Name))
+	d.add(`<line class="base" x1="%d" y1="%d" x2="%d" y2="%d"/>`, axisLeft, top+laneHeight-3, axisRight, top+laneHeight-3)
+	for _, s := range d.bars(l.Spans) {
+		d.add(`<rect class="%s" x="%s" y="%d" width="%s" height="%d"/>`, l.Kind, px(s.from), top+5, px(s.until-s.from), laneBar)
+	}
+	for _, m := range d.grouped(l.Marks) {
+		d.mark(m, top+14)
+	}
+	d.add(`</g>`)
+}
+
+// shortened fits a name before the plot.
+func shortened(name string) string {
+	const most = 17
+	if letters := []rune(name); len(letters) > most {
+		return string(letters[:most-1]) + "…"
+	}
+	return name
+}
+
+// bar is a span as it is drawn.
+type bar struct{ from, until float64 }
+
+// bars are the spans that can be seen: at least one unit wide, and those between which nothing would be seen as one.
+func (d *axisDrawing) bars(spans []axisSpan) (bars []bar) {
+	spans = slices.Clone(spans)
+	slices.SortFunc(spans, func(a, b axisSpan) int { return a.From.Compare(b.From) })
+	for _, s := range spans {
+		if s.From.IsZero() || s.From.Before(d.From) {
+			s.From = d.From
+		}
+		if s.Until.IsZero() || s.Until.After(d.Until) {
+			s.Until = d.Until
+		}
+		if !s.From.Before(s.Until) {
+			continue
+		}
+		b := bar{d.x(s.From), d.x(s.Until)}
+		b.until = max(b.until, b.from+1)
+		if n := len(bars); n > 0 && b.from-bars[n-1].until < 0.5 {
+			bars[n-1].until = max(bars[n-1].until, b.until)
+			continue
+		}
+		bars = append(bars, b)
+	}
+	return bars
+}
+
+// markGroup is marks of one status that stand too close to be told apart.
+type markGroup struct {
+	axisMark
+	x     float64
+	count int
+}
+
+// markWidth is how far apart two marks stand at least.
+const markWidth = 14
+
+// grouped are the marks that are on the axis, as they are drawn.
+func (d *axisDrawing) grouped(marks []axisMark) (groups []markGroup) {
+	marks = slices.Clone(marks)
+	slices.SortStableFunc(marks, func(a, b axisMark) int { return a.At.Compare(b.At) })
+	last := map[string]int{} // of each status, in groups
+	for _, m := range marks {
+		if !d.inside(m.At) {
+			continue
+		}
+		x := d.x(m.At)
+		if n, ok := last[m.Status]; ok && x-groups[n].x < markWidth {
+			groups[n].count++
+			groups[n].ID = ""
+			groups[n].Title += "\n" + m.Title
+			continue
+		}
+		last[m.Status] = len(groups)
+		groups = append(groups, markGroup{m, x, 1})
+	}
+	return groups
+}
+
+// markShapes tell statuses apart without colours: paths around the point 0,0.
+var markShapes = map[string]string{
+	"scheduled": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", // a ring, by its class
+	"sending":   "m0-6l6 6l-6 6l-6-6z",
+	"sent":      "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0",
+	"delivered": "m-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0",
+	"failed":    "m-5-5l10 10m0-10l-10 10",
+	"refused":   "m-5-5l10 10m0-10l-10 10",
+	"unknown":   "m0-6l6 6l-6 6l-6-6z",
+	"canceled":  "m-5 0h10",
+	"expired":   "m-5-4h10l-5 9z",
+}
+
+func (d *axisDrawing) mark(m markGroup, y int) {
+	id := ""
+	if m.ID != "" {
+		id = ` data-push="` + html.EscapeString(m.ID) + `"`
+	}
+	d.add(`<path class="mark mark-%s" d="M%s %d%s"%s><title>%s</title></path>`, html.EscapeString(m.Status), px(m.x), y, markShapes[m.Status], id, html.EscapeString(m.Title))
+	if m.count > 1 {
+		d.text("count", m.x, y-7, number(m.count))
+	}
+}
+
+// moments draws now, and the cursor.
+func (d *axisDrawing) moments(height int) {
+	if d.inside(d.Now) {
+		x := px(d.x(d.Now))
+		d.add(`<line class="now" x1="%s" y1="%d" x2="%s" y2="%d"/>`, x, axisTop-8, x, height)
+	}
+	if d.inside(d.Cursor) {
+		x := px(d.x(d.Cursor))
+		d.add(`<line class="cursor" x1="%s" y1="%d" x2="%s" y2="%d"/>`, x, axisTop-8, x, height)
+	}
+}

@@ -1,0 +1,118 @@
+package console
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// webhooksView is the list of webhooks, and one that was just made.
+type webhooksView struct {
+	Webhooks []client.Webhook
+	Made     *client.Webhook // with its secret, which is shown this once
+}
+
+func (p *page) webhooks() error {
+	all, err := p.api.Webhooks(p.ctx())
+	if err != nil {
+		return err
+	}
+	return p.show("settingswebhooks", "Webhooks", &webhooksView{Webhooks: all})
+}
+
+func (p *page) createWebhook() error {
+	made := client.NewWebhook{URL: p.form("url")}
+	for _, event := range words(p.form("events")) {
+		made.Events = append(made.Events, client.NewWebhookEvents(event))
+	}
+	hook, failed := p.api.CreateWebhook(p.ctx(), made)
+	all, err := p.api.Webhooks(p.ctx())
+	if err != nil {
+		return err
+	}
+	if failed != nil {
+		return p.again(failed, "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all})
+	}
+	return p.show("settingswebhooks", "Webhooks", &webhooksView{all, &hook})
+}
+
+// webhookView is one webhook with what was sent to it.
+type webhookView struct {
+	client.Webhook
+	Rotated    bool // Webhook has the new secret
+	Deliveries client.Deliveries
+	Statuses   []client.DeliveryStatus
+}
+
+func (p *page) readWebhook() (*webhookView, error) {
+	id := p.param("id")
+	view := &webhookView{Statuses: []client.DeliveryStatus{client.DeliveryStatusWaiting, client.DeliveryStatusSending, client.DeliveryStatusDelivered, client.DeliveryStatusFailed}}
+	var err error
+	if view.Webhook, err = p.api.Webhook(p.ctx(), id); err != nil {
+		return nil, err
+	}
+	query := url.Values{"page_size": {"50"}}
+	for _, name := range []string{"status", "event", "push", "page_token"} {
+		if v := p.query(name); v != "" {
+			query.Set(name, v)
+		}
+	}
+	return view, p.api.Get(p.ctx(), "/v1/webhooks/"+pathPart(id)+"/deliveries", query, &view.Deliveries)
+}
+
+func (p *page) webhook() error {
+	view, err := p.readWebhook()
+	if err != nil {
+		return err
+	}
+	return p.show("settingswebhook", "Webhook", view)
+}
+
+// actOnWebhook does one of the things that buttons of a webhook's page do.
+func (p *page) actOnWebhook() error {
+	id, back := p.param("id"), p.Link("/settings/webhooks/"+p.param("id"))
+	switch p.form("do") {
+	case "test":
+		if _, err := p.api.TestWebhook(p.ctx(), id); err != nil {
+			return err
+		}
+		return p.done("A test event is on its way: the list below shows what becomes of it.", back)
+	case "enable":
+		if _, err := p.api.EnableWebhook(p.ctx(), id); err != nil {
+			return err
+		}
+		return p.done("The webhook gets events again.", back)
+	case "delete":
+		if err := p.api.DeleteWebhook(p.ctx(), id); err != nil {
+			return err
+		}
+		return p.done("The webhook is deleted.", p.Link("/settings/webhooks"))
+	case "replay-failed":
+		n, err := p.api.ReplayFailed(p.ctx(), id, p.Now().Add(-replayTime))
+		if err != nil {
+			return err
+		}
+		return p.done(number(n)+" events that had failed are sent again.", back)
+	case "replay":
+		if _, err := p.api.ReplayDelivery(p.ctx(), id, p.form("delivery")); err != nil {
+			return err
+		}
+		return p.done("The event is sent again.", back)
+	case "rotate":
+		hook, err := p.api.RotateWebhookSecret(p.ctx(), id)
+		if err != nil {
+			return err
+		}
+		view, err := p.readWebhook()
+		if err != nil {
+			return err
+		}
+		view.Webhook, view.Rotated = hook, true
+		return p.show("settingswebhook", "Webhook", view)
+	}
+	return p.redirect(back)
+}
+
+// replayTime is how far back events that have failed are sent again at once.
+const replayTime = 7 * 24 * time.Hour

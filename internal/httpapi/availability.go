@@ -1,0 +1,172 @@
+package httpapi
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// availabilityView is when a push could be booked for a recipient. All of its stretches of time are whole seconds, and half-open.
+type availabilityView struct {
+	AsOf     string           `json:"as_of" format:"date-time" doc:"The second in which this was found. Nothing before it is free."`
+	From     string           `json:"from" format:"date-time"`
+	Until    string           `json:"until" format:"date-time"`
+	TimeZone string           `json:"time_zone" doc:"The recipient's time zone, or else the default zone of the policy."`
+	Free     []spanView       `json:"free" doc:"The send times that a submit of such a push accepts, if it keeps to the tenant's caps: of each span, the whole seconds from its from on, and before its until."`
+	Rules    []ruleBlocksView `json:"rules" doc:"The rules and quiet hours that hold for such a push, in the policy's order. None: the category bypasses them."`
+	Bookings []bookingView    `json:"bookings" doc:"The pushes that hold a place from from on, and before until, by time."`
+	OptedOut *optOutsView     `json:"opted_out,omitempty" doc:"The opt-outs that the push would go against; only if there are any. Then nothing is free."`
+	NextFrom *string          `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked stretches: ask again with from at this time. null: it is complete."`
+}
+
+// spanView is whole seconds.
+type spanView struct {
+	From  string `json:"from" format:"date-time"`
+	Until string `json:"until" format:"date-time"`
+}
+
+// ruleBlocksView is when a rule has no place left.
+type ruleBlocksView struct {
+	Rule          string            `json:"rule"`
+	Limit         int               `json:"limit"`
+	WindowSeconds float64           `json:"window_seconds" doc:"How long the window is; of a rule with per, and of quiet hours, the period that from lies in, or the time between two of them."`
+	Quiet         bool              `json:"quiet" doc:"These are quiet hours."`
+	Blocked       []blockedSpanView `json:"blocked" doc:"When such a push finds no place. They may overlap, and go on before from and behind until."`
+}
+
+// blockedSpanView is whole seconds in which a rule has no place left.
+type blockedSpanView struct {
+	From      *string  `json:"from" format:"date-time" nullable:"true" doc:"null: without beginning."`
+	Until     *string  `json:"until" format:"date-time" nullable:"true" doc:"null: without end."`
+	Conflicts []string `json:"conflicts" doc:"The ids of pushes that fill the rule, by their send times: the first ten. A rule of limit 0, and quiet hours, have none."`
+	Omitted   int      `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
+}
+
+// mostConflicts is how many pushes a blocked stretch names.
+const mostConflicts = 10
+
+// availabilityQuery is the push, and the stretch of time, that is asked about.
+type availabilityQuery struct {
+	quotaQuery
+	without uuid.UUID
+}
+
+var availabilityParams = table[availabilityQuery]{fields: []field[availabilityQuery]{
+	{"from", optional, moment(func(q *availabilityQuery, t time.Time) { q.from = t }), "Rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *availabilityQuery, t time.Time) { q.until = t }), "Rounded up to a second. Default: 24 hours after from. RFC 3339 with a zone.", "2026-12-02T09:00:00Z"},
+	{"channel", optional, text(func(q *availabilityQuery, s string) { q.kind.Channel = s }, 0, maxChannel), ofChannel.description, ofChannel.example},
+	{"category", optional, text(func(q *availabilityQuery, s string) { q.kind.Category = s }, 0, maxCategory), ofCategory.description, ofCategory.example},
+	{"without", optional, identifier(func(q *availabilityQuery, id uuid.UUID) { q.without = id }),
+		"Answer as if this push of the recipient's were not booked: where it could be moved to, and what is free once it is canceled.", exampleID},
+}}
+
+// availability says when a push could be booked for a recipient. It books nothing.
+func (a *api) availability(c *call) error {
+	var (
+		bad fieldErrors
+		q   availabilityQuery
+	)
+	availabilityParams.readQuery(c.r, &q, &bad)
+	who := a.subject(c, q.kind.Channel, &bad)
+	from := ceilSecond(cmp.Or(q.from, a.cfg.Now()))
+	until := ceilSecond(cmp.Or(q.until, from.Add(defaultSpan)))
+	checkSpan(c, from, until, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(availabilityBytes); err != nil {
+		return err
+	}
+	found, err := a.svc.Availability(c.r.Context(), who, q.kind, from, until, q.without)
+	if err != nil {
+		return err
+	}
+	return c.compute(func() error { return a.answer(c.w, http.StatusOK, availabilityViewOf(found, from, until)) })
+}
+
+// checkSpan wants a stretch of time that a picture may show.
+func checkSpan(c *call, from, until time.Time, bad *fieldErrors) {
+	if len(bad.list) > 0 {
+		return
+	}
+	given := c.r.URL.Query().Get("until")
+	switch {
+	case !until.After(from):
+		badParameter(bad, "until", "must be after from, "+stamp(from), given)
+	case until.Sub(from) > maxSpan:
+		badParameter(bad, "until", fmt.Sprintf("must be at most %d days after from, %s", int(maxSpan.Hours()/24), stamp(from)), given)
+	}
+}
+
+func availabilityViewOf(found schedule.Availability, from, until time.Time) availabilityView {
+	v := availabilityView{
+		AsOf: stamp(found.Now), From: stamp(from), Until: stamp(until), TimeZone: found.Zone.String(), NextFrom: maybe(found.Next),
+		Free:     viewsOf(found.Free, func(s quota.Span) spanView { return spanView{stamp(s.From), stamp(s.Until)} }),
+		Rules:    ruleBlocksViews(found.Policy, found.Blocked, from),
+		Bookings: viewsOf(found.Bookings, bookingViewOf),
+	}
+	if found.OptedOut.Any() {
+		v.OptedOut = optOutsViewOf(found.OptedOut)
+	}
+	return v
+}
+
+// ruleBlocksViews has each rule once: places that are reserved for others are a part of it.
+func ruleBlocksViews(policy quota.Policy, blocked []quota.Interval, from time.Time) []ruleBlocksView {
+	views, at := []ruleBlocksView{}, map[string]int{}
+	for _, r := range policy {
+		if _, known := at[r.Name]; !known {
+			at[r.Name] = len(views)
+			views = append(views, ruleBlocksView{Rule: r.Name, Limit: r.Limit, WindowSeconds: windowSeconds(r, from), Quiet: r.Quiet, Blocked: []blockedSpanView{}})
+		}
+	}
+	for i := range blocked {
+		if s := blocked[i].Seconds(); s.From.IsZero() || s.Until.IsZero() || s.From.Before(s.Until) {
+			of := &views[at[blocked[i].Rule.Name]]
+			of.Blocked = append(of.Blocked, blockedSpanViewOf(s, blocked[i].Bookings))
+		}
+	}
+	return views
+}
+
+func blockedSpanViewOf(s quota.Span, by []quota.Booking) blockedSpanView {
+	named := by[:min(len(by), mostConflicts)]
+	ids := viewsOf(named, func(b quota.Booking) string { return b.ID.String() })
+	return blockedSpanView{From: maybe(s.From), Until: maybe(s.Until), Conflicts: ids, Omitted: len(by) - len(named)}
+}
+
+func bookingViewOf(h booking.Held) bookingView {
+	return bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
+}
+
+func (a *api) availabilityRoutes(s *spec) []operation {
+	return []operation{{
+		id: "recipient-availability", method: http.MethodGet, path: recipientsPath + "/{id}/availability", tag: tagQuota, scope: push.ScopeQuota, serve: a.availability,
+		summary: "See when a push could be booked for a recipient",
+		description: "Answers with the free send times in [from, until), with what each rule blocks of it, and with the pushes that hold a place. " +
+			"All stretches of time are half-open, and in whole seconds, which are the resolution of send times. The time from from until until has at most 400 days.",
+		params: append([]*huma.Param{recipientID()}, availabilityParams.parameters(s)...),
+		status: http.StatusOK, answer: "The free and the blocked times.", example: exampleAvailability(),
+	}}
+}
+
+func exampleAvailability() any {
+	from, until := exampleTime(-time.Hour), exampleTime(time.Hour)
+	held := []booking.Held{{Booking: quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}, Status: push.Scheduled}}
+	policy := quota.Policy{exampleRule()}
+	blocked := policy.Blocked(quota.NewTimeline([]quota.Booking{held[0].Booking}), from, until)
+	return availabilityViewOf(schedule.Availability{
+		Slots: schedule.Slots{Bookings: slices.Clone(held), Blocked: blocked}, Policy: policy, Now: from, Zone: time.UTC,
+		Free: quota.FreeSpans(blocked, quota.Span{From: from, Until: until}),
+	}, from, until)
+}

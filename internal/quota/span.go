@@ -1,0 +1,63 @@
+package quota
+
+import (
+	"slices"
+	"time"
+)
+
+// Span is whole seconds: From and those behind it, before Until.
+type Span struct{ From, Until time.Time }
+
+// Has reports whether a time lies in the span.
+func (s Span) Has(t time.Time) bool { return !t.Before(s.From) && t.Before(s.Until) }
+
+// Seconds returns the whole seconds that lie inside the interval. An end that the interval does not have is zero.
+func (i Interval) Seconds() Span {
+	s := Span{From: i.From, Until: ceil(i.Until)}
+	if !i.From.IsZero() {
+		if s.From = ceil(i.From); s.From.Equal(i.From) && !i.FromClosed {
+			s.From = s.From.Add(Second)
+		}
+	}
+	return s
+}
+
+// ceil rounds up to a whole second. The zero time stays it.
+func ceil(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(Second - 1).Truncate(Second)
+}
+
+// FreeSpans returns the seconds of a span that no interval covers, by time. Between two of them something is blocked.
+func FreeSpans(blocked []Interval, of Span) (free []Span) {
+	taken := make([]Span, len(blocked))
+	for i := range blocked {
+		taken[i] = blocked[i].Seconds()
+	}
+	slices.SortFunc(taken, func(a, b Span) int { return a.From.Compare(b.From) })
+	at := of.From
+	for _, t := range taken {
+		if at.Before(t.From) && at.Before(of.Until) {
+			free = append(free, Span{at, earlier(t.From, of.Until)})
+		}
+		if t.Until.IsZero() {
+			return free
+		}
+		if t.Until.After(at) {
+			at = t.Until
+		}
+	}
+	if at.Before(of.Until) {
+		free = append(free, Span{at, of.Until})
+	}
+	return free
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
