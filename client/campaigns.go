@@ -97,5 +97,10 @@ func (c *Client) CampaignRecipient(ctx context.Context, id, recipient string) (r
 // ExportCampaign streams the recipients of a campaign with what became of them. The caller closes the stream. It breaks off
 // with an error if not all could be sent.
 func (c *Client) ExportCampaign(ctx context.Context, id string, f Format) (io.ReadCloser, error) {
-	return c.stream(ctx, path("campaigns", id, "export"), nil, f)
+	return c.ExportCampaignOutcome(ctx, id, "", f)
+}
+
+// ExportCampaignOutcome is ExportCampaign for the recipients with an outcome.
+func (c *Client) ExportCampaignOutcome(ctx context.Context, id, outcome string, f Format) (io.ReadCloser, error) {
+	return c.stream(ctx, path("campaigns", id, "export"), params{"outcome": outcome}.values(), f)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // CSVFile is a text of CSV of any length, read as the audience of a campaign and an import are read: in UTF-8 or UTF-16, its cells
@@ -48,27 +49,17 @@ func OpenCSV(text io.Reader) (*CSVFile, error) {
 	return c, nil
 }
 
-// CSVRecord is a line with its text.
-type CSVRecord struct {
-	Text  string
-	Cells []string // nil: it can not be divided
-}
-
-// Next reads the next record that is not empty. The error is io.EOF behind the last one.
-func (c *CSVFile) Next() (CSVRecord, error) {
+// Next reads the next record that has a cell for each column, and says at which line it begins: the header is line 1. The error is
+// io.EOF behind the last one.
+func (c *CSVFile) Next() (cells []string, line int, err error) {
 	for {
-		text, _, long, err := c.file.lines.line()
+		text, line, long, err := c.file.lines.line()
 		if err != nil {
-			return CSVRecord{}, err
+			return nil, line, err
 		}
-		if len(text) == 0 && !long {
-			continue
+		if cells, err := splitRecord(string(text), c.comma); err == nil && !long && len(cells) == len(c.Columns) && utf8.Valid(text) {
+			return cells, line, nil
 		}
-		r := CSVRecord{Text: string(text)}
-		if cells, err := splitRecord(r.Text, c.comma); err == nil && !long && len(cells) == len(c.Columns) {
-			r.Cells = cells
-		}
-		return r, nil
 	}
 }
 
