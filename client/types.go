@@ -8,6 +8,13 @@ import (
 	"time"
 )
 
+// Defines values for ActorType.
+const (
+	ActorTypeKey    ActorType = "key"
+	ActorTypeSystem ActorType = "system"
+	ActorTypeUser   ActorType = "user"
+)
+
 // Defines values for BookingStatus.
 const (
 	BookingStatusScheduled BookingStatus = "scheduled"
@@ -295,11 +302,54 @@ const (
 	SendRecordOutcomeUnknown   SendRecordOutcome = "unknown"
 )
 
+// Defines values for StatusPostgres.
+const (
+	StatusPostgresNotMigrated StatusPostgres = "not_migrated"
+	StatusPostgresNotWritable StatusPostgres = "not_writable"
+	StatusPostgresOk          StatusPostgres = "ok"
+	StatusPostgresReadOnly    StatusPostgres = "read_only"
+	StatusPostgresUnreachable StatusPostgres = "unreachable"
+)
+
+// Defines values for StatusQueue.
+const (
+	StatusQueueOk      StatusQueue = "ok"
+	StatusQueueOverdue StatusQueue = "overdue"
+	StatusQueueUnknown StatusQueue = "unknown"
+)
+
+// Defines values for StatusRedis.
+const (
+	StatusRedisOk          StatusRedis = "ok"
+	StatusRedisQueueBroken StatusRedis = "queue_broken"
+	StatusRedisUnreachable StatusRedis = "unreachable"
+)
+
+// Defines values for StatusStatus.
+const (
+	StatusStatusDegraded    StatusStatus = "degraded"
+	StatusStatusReady       StatusStatus = "ready"
+	StatusStatusStopping    StatusStatus = "stopping"
+	StatusStatusUnavailable StatusStatus = "unavailable"
+)
+
 // Defines values for WebhookStatus.
 const (
 	WebhookStatusDisabled WebhookStatus = "disabled"
 	WebhookStatusEnabled  WebhookStatus = "enabled"
 )
+
+// Actor defines model for Actor.
+type Actor struct {
+	// ID Of the user or the API key; null: of the system.
+	ID string `json:"id"`
+
+	// Type system: a worker, or the operator's tool.
+	Type ActorType `json:"type"`
+}
+
+// ActorType system: a worker, or the operator's tool.
+type ActorType string
 
 // Ahead defines model for Ahead.
 type Ahead struct {
@@ -381,6 +431,15 @@ type AuditFinding struct {
 	// Pushes The pushes of the first ten.
 	Pushes     []string `json:"pushes"`
 	Violations int64    `json:"violations"`
+}
+
+// AuditLogPage defines model for AuditLog.
+type AuditLogPage struct {
+	// Entries The latest first.
+	Entries []LogEntry `json:"entries"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none.
+	NextPageToken string `json:"next_page_token"`
 }
 
 // AuditsPage defines model for Audits.
@@ -815,6 +874,21 @@ type Fault struct {
 	Value interface{} `json:"value,omitempty,omitzero"`
 }
 
+// StatusMinute defines model for FlowMinute.
+type StatusMinute struct {
+	// At When the minute began.
+	At        time.Time `json:"at"`
+	Delivered int64     `json:"delivered"`
+
+	// LateMsP50 How late half of the delivered ones were at most, in milliseconds: from the promised send time until the provider had it. null: none was delivered.
+	LateMsP50 float64 `json:"late_ms_p50"`
+
+	// LateMsP99 The same of 99 % of them.
+	LateMsP99 float64 `json:"late_ms_p99"`
+	Refused   int64   `json:"refused"`
+	Unknown   int64   `json:"unknown"`
+}
+
 // StatsGroup defines model for Group.
 type StatsGroup struct {
 	Accepted int64 `json:"accepted"`
@@ -956,6 +1030,19 @@ type LineFault struct {
 	// Line Where the line begins; the header is line 1.
 	Line    int64  `json:"line"`
 	Message string `json:"message"`
+}
+
+// LogEntry defines model for LogEntry.
+type LogEntry struct {
+	// Action What was done, such as key.create.
+	Action string    `json:"action"`
+	Actor  Actor     `json:"actor"`
+	At     time.Time `json:"at"`
+
+	// Difference Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown.
+	Difference map[string]interface{} `json:"difference"`
+	ID         string                 `json:"id"`
+	Target     Target                 `json:"target"`
 }
 
 // Message defines model for Message.
@@ -1807,6 +1894,22 @@ type PolicyQuietHours struct {
 	Zone       string   `json:"zone,omitempty,omitzero"`
 }
 
+// RecentAttempts defines model for RecentAttempts.
+type RecentAttempts struct {
+	Delivered int64 `json:"delivered"`
+
+	// LateMsP50 How late half of the delivered ones were at most, in milliseconds: from the promised send time until the provider had it. null: none was delivered.
+	LateMsP50 float64 `json:"late_ms_p50"`
+
+	// LateMsP99 The same of 99 % of them.
+	LateMsP99 float64 `json:"late_ms_p99"`
+	Refused   int64   `json:"refused"`
+
+	// Since All attempts of yours are counted that began from here on, and have ended: an hour, unless there are too many.
+	Since   time.Time `json:"since"`
+	Unknown int64     `json:"unknown"`
+}
+
 // RecipientQuota defines model for Recipient.
 type RecipientQuota struct {
 	// Allowed One more send at that time would find a place.
@@ -2172,6 +2275,47 @@ type Stats struct {
 	Until time.Time `json:"until"`
 }
 
+// Status defines model for Status.
+type Status struct {
+	// AsOf When it was counted, a second ago at most.
+	AsOf     time.Time      `json:"as_of"`
+	Attempts RecentAttempts `json:"attempts"`
+
+	// Complete false: you have more than 100,000 pushes that wait, of which so many are counted, or more than 50,000 attempts in an hour, of which the last ones are counted: attempts.since says from when on.
+	Complete bool `json:"complete"`
+
+	// Minutes The same attempts by the minute in which they began, in the order of time. Minutes without an attempt are left out.
+	Minutes []StatusMinute `json:"minutes"`
+
+	// Postgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+	Postgres StatusPostgres `json:"postgres"`
+
+	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+	Queue StatusQueue `json:"queue"`
+
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+	Redis StatusRedis `json:"redis"`
+
+	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
+	Status  StatusStatus  `json:"status"`
+	Waiting WaitingPushes `json:"waiting"`
+
+	// Workers Workers that have told of themselves in the last 30 seconds.
+	Workers int64 `json:"workers"`
+}
+
+// StatusPostgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+type StatusPostgres string
+
+// StatusQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+type StatusQueue string
+
+// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+type StatusRedis string
+
+// StatusStatus degraded: everything works, only slower. stopping: send requests elsewhere.
+type StatusStatus string
+
 // Taken defines model for Taken.
 type Taken struct {
 	// Allowed All limits allowed the cost and, unless it was a dry run, were charged. After a refund or a reset: they would allow it now.
@@ -2179,6 +2323,15 @@ type Taken struct {
 
 	// Limits In the order of the request.
 	Limits []Limit `json:"limits"`
+}
+
+// Target defines model for Target.
+type Target struct {
+	// ID Of a policy, its version. null: a recipient who was erased, or an import of many.
+	ID string `json:"id"`
+
+	// Type Such as key, campaign or push.
+	Type string `json:"type"`
 }
 
 // Throughput defines model for Throughput.
@@ -2218,7 +2371,7 @@ type PolicyVersion struct {
 	// At From when it was in force.
 	At time.Time `json:"at"`
 
-	// By The id of the API key that stored it, or sendquota for the operator's tool.
+	// By The id of the user or the API key that stored it, or sendquota for the operator's tool.
 	By string `json:"by"`
 
 	// Policy null: back to the policy of the operator's file.
@@ -2247,6 +2400,15 @@ type Violation struct {
 
 	// WindowSeconds How long the window is; of a rule with per, and of quiet hours, the period that the time lies in.
 	WindowSeconds float64 `json:"window_seconds"`
+}
+
+// WaitingPushes defines model for WaitingPushes.
+type WaitingPushes struct {
+	// OldestSendAt The earliest send time of these. null: none waits.
+	OldestSendAt time.Time `json:"oldest_send_at"`
+
+	// Pushes Pushes of yours that are due, and are not being sent.
+	Pushes int64 `json:"pushes"`
 }
 
 // Wants defines model for Wants.

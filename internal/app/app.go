@@ -153,6 +153,7 @@ func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
 		Audits:    a.auditsOfAPI(),
 		Channels:  a.channelsOfAPI(),
+		Flows:     a.store,
 		Health:    a.health,
 		Keys:      a.store,
 		MaxKeys:   a.cfg.APIKeys.MaxPerTenant,

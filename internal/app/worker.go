@@ -40,7 +40,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	})
 	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
 	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
-	audits.Kept.Pushes, audits.Kept.Sends = a.cfg.Retention.Pushes, a.cfg.Retention.Sends
+	audits.Kept.Pushes, audits.Kept.Sends, audits.Kept.Log = a.cfg.Retention.Pushes, a.cfg.Retention.Sends, a.cfg.Retention.Log
 	runner := recurring.NewRunner(a.store, a.pushes, a.campaigns, a.log, a.cfg.Retention.Pushes)
 	runsSweeper := recurring.NewSweeper(a.store, a.log, a.cfg.Retention.Pushes)
 	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Parse: campaign.Parse})

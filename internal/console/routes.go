@@ -33,6 +33,8 @@ func (c *console) routes(r chi.Router) {
 		get("/recipients/{id}/"+form, push.ScopeQuota, (*page).backToAxis)
 		post("/recipients/{id}/"+form, push.ScopeWrite, h)
 	}
+	get("/now", push.ScopeRecordsRead, (*page).now)
+	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
 
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)

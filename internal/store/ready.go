@@ -36,7 +36,7 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // written are the tables that services write to.
 var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "stat_deltas", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads",
-	"channel_views", "audits", "audit_findings"}
+	"channel_views", "audits", "audit_findings", "audit_log"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
 	if lacks, err := lacking(ctx, c); err != nil {
