@@ -97,9 +97,9 @@ func (p *page) putAudience(v *draftView) error {
 	if err != nil {
 		return p.againDraft(err, "audience", v)
 	}
-	done := number(form.Result.Accepted) + " recipients are in the audience."
+	done := counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
 	if form.Result.Duplicates > 0 {
-		done += " " + number(form.Result.Duplicates) + " lines came twice: the first one counts."
+		done += " " + counted(form.Result.Duplicates, "line names somebody", "lines name people") + " who came before: the first line counts."
 	}
 	if form.Result.Rejected == 0 && (form.Zones == nil || form.Zones.Rejected == 0) {
 		return p.done(done, p.Link("/campaigns/"+v.ID+"/preview"))

@@ -17,7 +17,7 @@ const (
 	asAddress   = "to"
 	asZone      = "time_zone"
 	asVariable  = "variable"
-	asNothing   = ""
+	asNothing   = "nothing"
 )
 
 // columnChoice is what a column can be taken as, in words.

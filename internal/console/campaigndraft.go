@@ -34,7 +34,7 @@ func (v *draftView) Steps() []draftStep {
 		steps[0].Done = "written, for " + v.Channel
 	}
 	if v.Audience > 0 {
-		steps[1].Done = number(v.Audience) + " recipients"
+		steps[1].Done = counted(v.Audience, "recipient", "recipients")
 	}
 	switch {
 	case !v.SendAt.IsZero():
@@ -43,6 +43,17 @@ func (v *draftView) Steps() []draftStep {
 		steps[3].Done = "by local time"
 	}
 	return steps
+}
+
+// MayStep reports whether the user's role can open a step.
+func (p *page) MayStep(path string) bool {
+	switch path {
+	case "preview", "simulation":
+		return true
+	case "start":
+		return p.MayStart()
+	}
+	return p.MayDraft()
 }
 
 // showDraft shows a step.

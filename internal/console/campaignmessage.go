@@ -84,11 +84,20 @@ func (p *page) fillMessage(v *draftView) error {
 	return nil
 }
 
+// otherFields reports whether the form is to be shown with the fields of another channel first: what was typed into those of the
+// one before is not left out unseen.
+func (p *page) otherFields() bool {
+	return p.form("do") == "fields" || p.form("shown_for") != p.form("channel")
+}
+
 // createCampaign makes a draft of a message.
 func (p *page) createCampaign() error {
 	v := newDraftView(client.Campaign{})
 	if err := p.fillMessage(v); err != nil {
 		return err
+	}
+	if p.otherFields() {
+		return p.showDraft("message", v)
 	}
 	message, err := p.readMessageForm(v)
 	var made client.Campaign
@@ -105,6 +114,9 @@ func (p *page) createCampaign() error {
 func (p *page) changeMessage(v *draftView) error {
 	if err := p.fillMessage(v); err != nil {
 		return err
+	}
+	if p.otherFields() {
+		return p.showDraft("message", v)
 	}
 	message, err := p.readMessageForm(v)
 	if err == nil {

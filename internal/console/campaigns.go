@@ -72,6 +72,14 @@ func (p *page) CampaignTime(c client.Campaign) template.HTML {
 // localWords is a time of clocks as people write it.
 func localWords(local string) string { return strings.Replace(local, "T", " ", 1) }
 
+// counted is a number with the words that go with it.
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
 // campaign shows a draft with its steps, or how far a campaign is that was started.
 func (p *page) campaign() error {
 	one, err := p.api.Campaign(p.ctx(), p.param("id"))

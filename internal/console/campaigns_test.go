@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"mime/multipart"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -16,6 +17,19 @@ import (
 
 // upload sends a form with a file, whose fields come first.
 func (b *bundle) upload(path, file string, fields ...string) reply {
+	b.t.Helper()
+	return b.send(b.uploading(path, file, fields...))
+}
+
+// part sends a file as a script does, which wants a part of a page.
+func (b *bundle) part(path, file string) reply {
+	b.t.Helper()
+	r := b.uploading(path, file)
+	r.Header.Set("HX-Request", "true")
+	return b.send(r)
+}
+
+func (b *bundle) uploading(path, file string, fields ...string) *http.Request {
 	b.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -36,13 +50,13 @@ func (b *bundle) upload(path, file string, fields ...string) reply {
 	}
 	r := httptest.NewRequestWithContext(b.t.Context(), "POST", path, &body)
 	r.Header.Set("Content-Type", form.FormDataContentType())
-	return b.send(r)
+	return r
 }
 
 // draftPath makes a draft by the form, and returns where its pages are.
 func (b *bundle) draftPath(fields ...string) string {
 	b.t.Helper()
-	made := b.post("/console/campaigns/new", append([]string{"channel", "push"}, fields...)...)
+	made := b.post("/console/campaigns/new", append([]string{"channel", "push", "shown_for", "push"}, fields...)...)
 	b.follow(made).has(b.t, 200, "The draft is kept")
 	return strings.TrimSuffix(made.Header.Get("Location"), "/audience")
 }
@@ -63,7 +77,12 @@ func TestCampaign_Story(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.get("/console/campaigns").has(t, 200, "There is no such campaign", "/console/campaigns/new")
-	b.get("/console/campaigns/new?channel=sms").has(t, 200, `name="message.body"`, `name="channel" value="sms"`)
+	b.get("/console/campaigns/new?channel=sms").has(t, 200, `name="message.body"`, `name="shown_for" value="sms"`, "<option selected>sms</option>")
+	other := b.post("/console/campaigns/new", "channel", "sms", "shown_for", "push", "message.title", "Hi", "message.body", "There")
+	if other.has(t, 200, "There", `name="shown_for" value="sms"`); strings.Contains(other.Body, "message.title") {
+		t.Error("a text message has a title")
+	}
+	b.get("/console/campaigns").has(t, 200, "There is no such campaign")
 	at := b.draftPath("name", "Winter sale", "category", "marketing", "message.title", "Hi {{ first_name | default: 'there' }}", "message.body", "New in {{ city }}", "message.more", `{"data": {"screen": "sale"}}`)
 	b.get(at).has(t, 200, "This is a draft", "Winter sale", `{"screen":"sale"}`)
 	b.get(at+"/message").has(t, 200, "New in {{ city }}", `"screen": "sale"`)
@@ -76,9 +95,15 @@ func TestCampaign_Story(t *testing.T) {
 			t.Errorf("the columns are not taken as %s", want)
 		}
 	}
+	if part := b.part(at+"/audience/columns", list); part.Status != 200 || strings.Contains(part.Body, "<html") || !strings.Contains(part.Body, "Send the list") {
+		t.Errorf("a script gets %d %s", part.Status, part.Body)
+	}
+	if part := b.part(at+"/audience/columns", "PK\x03\x04"); part.Status != 200 || !strings.Contains(part.Body, "save it as CSV") {
+		t.Errorf("a script gets %d %s", part.Status, part.Body)
+	}
 	choice := []string{"header[0]", "Customer ID", "as[0]", "recipient", "name[0]", "", "header[1]", "First name", "as[1]", "variable", "name[1]", "first_name",
-		"header[2]", "city", "as[2]", "variable", "name[2]", "city", "header[3]", "Zone", "as[3]", "time_zone", "name[3]", "", "header[4]", "internal", "as[4]", "", "name[4]", "internal"}
-	b.follow(b.upload(at+"/audience", list, choice...)).has(t, 200, "3 recipients are in the audience", "1 lines came twice", "Hi Anna", "New in Aarhus", "Hi there", "The longest values", "line 3")
+		"header[2]", "city", "as[2]", "variable", "name[2]", "city", "header[3]", "Zone", "as[3]", "time_zone", "name[3]", "", "header[4]", "internal", "as[4]", "nothing", "name[4]", "internal"}
+	b.follow(b.upload(at+"/audience", list, choice...)).has(t, 200, "3 recipients are in the audience", "1 line names somebody who came before", "Hi Anna", "New in Aarhus", "Hi there", "The longest values", "line 3")
 	if anna, err := b.api.Recipient(t.Context(), "anna"); err != nil || anna.TimeZone != "Asia/Tokyo" {
 		t.Errorf("anna's zone is %q, %v", anna.TimeZone, err)
 	}
@@ -116,7 +141,10 @@ func TestCampaign_PauseAndCancel(t *testing.T) {
 	at := "/console/campaigns/" + one.ID
 	b.follow(b.post(at+"/pause")).has(t, 200, "The campaign is paused")
 	b.pass()
-	b.get(at).has(t, 200, "status-paused")
+	paused := b.get(at)
+	if paused.has(t, 200, "status-paused", "Go on"); strings.Contains(paused.Body, ">Pause<") {
+		t.Error("what is paused can be paused")
+	}
 	b.follow(b.post(at+"/resume")).has(t, 200, "The campaign goes on")
 	b.get(at+"/cancel").has(t, 200, "3</strong> recipients would not get the message", "3</strong> of them have a place", "0</strong> were sent it already")
 	b.follow(b.post(at+"/cancel")).has(t, 200, "3 recipients do not get it any more, and 3 places are given back")
@@ -159,7 +187,7 @@ func TestCampaign_ListFaults(t *testing.T) {
 		fields []string
 		says   string
 	}{
-		"no recipient":      {"a,b\n", choice("variable", ""), "say which column is the recipient"},
+		"no recipient":      {"a,b\n", choice("variable", "nothing"), "say which column is the recipient"},
 		"two recipients":    {"a,b\n", choice("recipient", "recipient"), "another column is that already"},
 		"two of a name":     {"a,b,c\n", choice("recipient", "variable", "variable"), "another column is that already"},
 		"another file":      {"a,c\n", choice("recipient", "variable"), "other columns"},
@@ -187,9 +215,9 @@ func TestCampaign_ListFaults(t *testing.T) {
 func TestCampaign_MessageFaults(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.post("/console/campaigns/new", "channel", "push", "name", "Sale", "message.title", "Hi {{ first", "message.more", "[1").
+	b.post("/console/campaigns/new", "channel", "push", "shown_for", "push", "name", "Sale", "message.title", "Hi {{ first", "message.more", "[1").
 		has(t, 422, `id="fault-message.more"`, "Hi {{ first", `value="Sale"`)
-	page := b.post("/console/campaigns/new", "channel", "push", "message.title", "Hi {{ first", "message.body", "There", "category", strings.Repeat("x", 65))
+	page := b.post("/console/campaigns/new", "channel", "push", "shown_for", "push", "message.title", "Hi {{ first", "message.body", "There", "category", strings.Repeat("x", 65))
 	page.has(t, 422, `id="fault-message.title"`, `id="fault-category"`, "There")
 	at := b.draftPath("message.title", "Hi")
 	b.post(at+"/when", "when", "at", "send_at", "soon", "latest", "2020-01-01T00:00", "spread", "x").has(t, 422, `id="fault-send_at"`, `value="soon"`, `value="x"`)
