@@ -1937,6 +1937,9 @@ type Preview struct {
 
 // PreviewForm defines model for PreviewForm.
 type PreviewForm struct {
+	// Longest Those of the five lines whose variables have the most text, the longest first. The whole audience is looked at: at a million lines it takes seconds. A tenant's take turns with its simulations. Not with recipient.
+	Longest bool `json:"longest,omitempty,omitzero"`
+
 	// Recipient Only the message of this recipient. Default: those of the first five lines.
 	//
 	// Examples: user-42

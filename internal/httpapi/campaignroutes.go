@@ -56,7 +56,7 @@ func (a *api) campaignRoutes(s *spec) []operation {
 	}, {
 		id: "preview-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/preview", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.previewCampaign,
 		summary: "See messages of a campaign",
-		description: "Renders the messages of the first five lines of the audience, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
+		description: "Renders the messages of the first five lines of the audience, of the five longest, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
 			"Nothing is booked, and nothing is looked up in quotas.",
 		params: []*huma.Param{campaignID()}, body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: examplePreview(), problems: []kind{notFound},
 	}}
