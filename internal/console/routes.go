@@ -34,6 +34,8 @@ func (c *console) routes(r chi.Router) {
 		post("/recipients/{id}/"+form, push.ScopeWrite, h)
 	}
 
+	get("/calendar", push.ScopeRecordsRead, (*page).calendar)
+
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)

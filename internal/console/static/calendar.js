@@ -1,0 +1,1 @@
+// <calendar-bars> lets people drag the bars of drafts.
