@@ -15,6 +15,11 @@ func (c *Client) Simulate(ctx context.Context, id string) (Simulation, error) {
 	return ask[Simulation](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "simulate"), repeat: true})
 }
 
+// SimulateChanged says what the start of a draft would do after a change. It neither changes nor books anything.
+func (c *Client) SimulateChanged(ctx context.Context, id string, to CampaignChange) (Simulation, error) {
+	return ask[Simulation](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "simulate"), body: to, repeat: true})
+}
+
 // SimulatedRecipient is what the start of a campaign would do with one recipient.
 type SimulatedRecipient struct {
 	Recipient string    `json:"recipient"`
