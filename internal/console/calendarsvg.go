@@ -60,7 +60,7 @@ func (m *heatMap) day(add func(string, ...any), d calendarDay, top int) {
 }
 
 func (m *heatMap) cell(add func(string, ...any), c hourCell, x, top, width int) {
-	if !c.Until().After(m.Now) {
+	if c.N == 0 && !c.Until().After(m.Now) {
 		add(`<rect class="past" x="%d" y="%d" width="%d" height="%d"/>`, x, top, width, heatRow-2)
 	}
 	now := !c.From.After(m.Now) && c.Until().After(m.Now)

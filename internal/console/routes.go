@@ -35,6 +35,8 @@ func (c *console) routes(r chi.Router) {
 	}
 
 	get("/calendar", push.ScopeRecordsRead, (*page).calendar)
+	get("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).moveCampaign)
+	post("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).saveMove)
 
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
