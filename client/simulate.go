@@ -69,3 +69,16 @@ func cutShort(err error) error {
 	}
 	return err
 }
+
+// CapacityOptions say when is looked at, and how closely. What is zero is the API's default.
+type CapacityOptions struct {
+	From, Until time.Time // at most 62 days
+	TimeZone    string    // whose days are counted
+	Sample      int       // recipients, at most
+}
+
+// Capacity says how many of a sample of a draft's recipients have a place at each hour.
+func (c *Client) Capacity(ctx context.Context, id string, o CapacityOptions) (Capacity, error) {
+	query := params{"from": o.From, "until": o.Until, "time_zone": o.TimeZone, "sample": o.Sample}
+	return ask[Capacity](ctx, c, call{method: http.MethodGet, path: path("campaigns", id, "capacity"), query: query.values(), repeat: true})
+}

@@ -29,6 +29,10 @@ type calendarView struct {
 	Bars                    template.HTML
 	MayCampaigns, MayMove   bool
 
+	Audience string   // the id of a draft; empty: of none
+	Capacity *heatMap // of it: how many in a hundred have a place
+	Found    client.Capacity
+
 	names map[string]string // of campaigns
 	p     *page
 }
@@ -43,7 +47,7 @@ const (
 // calendar shows how much is booked ahead by hours, beside what the channels can carry, and the campaigns.
 func (p *page) calendar() error {
 	v := &calendarView{
-		Scale: readCalendarScale(p.query("view")), Split: p.query("split"), Channel: p.query("channel"), Category: p.query("category"), ID: p.query("campaign"),
+		Scale: readCalendarScale(p.query("view")), Split: p.query("split"), Channel: p.query("channel"), Category: p.query("category"), ID: p.query("campaign"), Audience: p.query("audience"),
 		MayCampaigns: p.May(push.ScopeCampaignsRead), MayMove: p.May(push.ScopeCampaignsWrite), names: map[string]string{}, p: p,
 	}
 	if v.Split != "channel" && v.Split != "campaign" {
@@ -51,7 +55,7 @@ func (p *page) calendar() error {
 	}
 	v.At = readDay(p.query("at"), p.Now(), p.Zones.Shown())
 	v.From, v.Until = v.Scale.Window(v.At, p.Zones.Shown())
-	for _, read := range []func() error{v.readCampaigns, v.readCeilings, v.readCounts} {
+	for _, read := range []func() error{v.readCampaigns, v.readCeilings, v.readCounts, v.readCapacity} {
 		if err := read(); err != nil {
 			return p.again(err, "calendar", "Calendar", v)
 		}

@@ -291,3 +291,33 @@ func TestCalendar_Roles(t *testing.T) {
 	b.who.Caller.Scopes = []string{push.ScopeRead}
 	b.get(path).has(t, 403, "records:read")
 }
+
+// TestCalendar_Capacity: the share of an audience that has a place at each hour, and each day, from now on.
+func TestCalendar_Capacity(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := noon()
+	for i := range 5 { // an hour of anna is full: the sixth is too much
+		b.submitAt("anna", at.Add(time.Duration(2*i)*time.Minute+30*time.Second))
+	}
+	one := b.draft(client.NewCampaign{Name: "Winter sale"}, "recipient\nanna\nbert\ncarl\n")
+	path := "/console/calendar?view=week&tz=utc&at=" + at.Format("2006-01-02")
+	r := b.get(path + "&audience=" + one.ID)
+	day := at.Format("2006-01-02")
+	r.has(t, 200, "3 of 3 recipients were looked at.", "<title>"+day+" 12:00: 67 %</title>", "<title>"+day+" 11:00: 100 %</title>", "<title>"+day+" 13:00: 67 %</title>", "<title>"+day+" 14:00: 100 %</title>",
+		"/capacity?", "time_zone=UTC", `name="audience"`, "Free capacity of Winter sale", ">100 %</text>")
+	b.get(path+"&audience=nonsense").has(t, 422, "must be")
+	b.get("/console/calendar?tz=utc&at=2020-01&audience="+one.ID).has(t, 200, "This time is over.")
+	started := b.startCampaign("Spring sale", at, "recipient\ndora\n")
+	b.get(path+"&audience="+started.ID).has(t, 409, "only be looked at while it is a draft")
+}
+
+// TestPercentOf: nothing and all are said of nothing and all alone.
+func TestPercentOf(t *testing.T) {
+	t.Parallel()
+	for _, row := range [][3]int64{{0, 0, 0}, {0, 7, 0}, {1, 1000, 1}, {2, 3, 67}, {999, 1000, 99}, {7, 7, 100}} {
+		if got := percentOf(row[0], row[1]); got != row[2] {
+			t.Errorf("%d of %d are %d %%, want %d", row[0], row[1], got, row[2])
+		}
+	}
+}

@@ -49,6 +49,41 @@ func (v *calendarView) addCampaign(c client.Campaign) {
 	}
 }
 
+// readCapacity asks at which hours the audience of a draft has places.
+func (v *calendarView) readCapacity() (err error) {
+	if v.Audience == "" || !v.MayCampaigns || !v.Until.After(v.p.Now()) {
+		return nil
+	}
+	o := client.CapacityOptions{From: v.From, Until: v.Until, TimeZone: v.p.Zones.Shown().String()}
+	if v.Found, err = v.p.api.Capacity(v.p.ctx(), v.Audience, o); err != nil {
+		return err
+	}
+	counts, days := map[int64]int64{}, map[string]int64{}
+	for _, h := range v.Found.Hours {
+		counts[h.At.Unix()] = percentOf(h.Free, v.Found.Sample)
+	}
+	for _, d := range v.Found.Days {
+		days[d.Day] = percentOf(d.Free, v.Found.Sample)
+	}
+	v.Capacity = v.heat("capacity", "Free capacity of "+v.CampaignName(v.Audience), counts, 100/heatLevels)
+	v.Capacity.Suffix = " %"
+	for i, d := range v.Capacity.Days {
+		v.Capacity.Days[i].Best = days[d.Date.Format("2006-01-02")]
+	}
+	return nil
+}
+
+// percentOf is a part of a whole in percent, rounded: not to 0 if it is something, and not to 100 if it is not all.
+func percentOf(part, whole int64) int64 {
+	switch {
+	case part <= 0 || whole <= 0:
+		return 0
+	case part >= whole:
+		return 100
+	}
+	return min(max((200*part+whole)/(2*whole), 1), 99)
+}
+
 // drawBars draws the campaigns of this time.
 func (v *calendarView) drawBars() {
 	if len(v.Campaigns) == 0 {

@@ -54,7 +54,10 @@ func (m *heatMap) day(add func(string, ...any), d calendarDay, top int) {
 			m.cell(add, cell, x+i*width, top, width)
 		}
 	}
-	if n := d.Sum(); n > 0 && m.Suffix == "" {
+	switch n := d.Sum(); {
+	case m.Suffix != "" && d.Best > 0:
+		add(`<text class="sum" x="994" y="%d">%d%s</text>`, top+15, d.Best, m.Suffix)
+	case m.Suffix == "" && n > 0:
 		add(`<text class="sum" x="994" y="%d">%s</text>`, top+15, shortNumber(n))
 	}
 }
