@@ -71,3 +71,8 @@ func (c *Client) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
 	query := params{"from": o.From, "until": o.Until, "group_by": o.GroupBy, "split_by": o.SplitBy, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign}
 	return ask[Ahead](ctx, c, call{method: http.MethodGet, path: path("stats", "ahead"), query: query.values(), repeat: true})
 }
+
+// Status tells how things stand now: the servers, what waits, and the attempts of the last hour.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return ask[Status](ctx, c, call{method: http.MethodGet, path: path("status"), repeat: true})
+}

@@ -8,11 +8,32 @@ import (
 	"time"
 )
 
+// Defines values for ActorType.
+const (
+	ActorTypeKey    ActorType = "key"
+	ActorTypeSystem ActorType = "system"
+	ActorTypeUser   ActorType = "user"
+)
+
 // Defines values for BookingStatus.
 const (
 	BookingStatusScheduled BookingStatus = "scheduled"
 	BookingStatusSending   BookingStatus = "sending"
 	BookingStatusSent      BookingStatus = "sent"
+)
+
+// Defines values for BulkChangeAction.
+const (
+	BulkChangeActionCancel BulkChangeAction = "cancel"
+	BulkChangeActionMove   BulkChangeAction = "move"
+)
+
+// Defines values for BulkChangeStatus.
+const (
+	BulkChangeStatusCanceled  BulkChangeStatus = "canceled"
+	BulkChangeStatusCanceling BulkChangeStatus = "canceling"
+	BulkChangeStatusDone      BulkChangeStatus = "done"
+	BulkChangeStatusRunning   BulkChangeStatus = "running"
 )
 
 // Defines values for CampaignOnConflict.
@@ -88,6 +109,12 @@ const (
 	KeyStateExpired KeyState = "expired"
 	KeyStateLive    KeyState = "live"
 	KeyStateRevoked KeyState = "revoked"
+)
+
+// Defines values for NewBulkChangeAction.
+const (
+	NewBulkChangeActionCancel NewBulkChangeAction = "cancel"
+	NewBulkChangeActionMove   NewBulkChangeAction = "move"
 )
 
 // Defines values for NewKeyScopes.
@@ -295,11 +322,54 @@ const (
 	SendRecordOutcomeUnknown   SendRecordOutcome = "unknown"
 )
 
+// Defines values for StatusPostgres.
+const (
+	StatusPostgresNotMigrated StatusPostgres = "not_migrated"
+	StatusPostgresNotWritable StatusPostgres = "not_writable"
+	StatusPostgresOk          StatusPostgres = "ok"
+	StatusPostgresReadOnly    StatusPostgres = "read_only"
+	StatusPostgresUnreachable StatusPostgres = "unreachable"
+)
+
+// Defines values for StatusQueue.
+const (
+	StatusQueueOk      StatusQueue = "ok"
+	StatusQueueOverdue StatusQueue = "overdue"
+	StatusQueueUnknown StatusQueue = "unknown"
+)
+
+// Defines values for StatusRedis.
+const (
+	StatusRedisOk          StatusRedis = "ok"
+	StatusRedisQueueBroken StatusRedis = "queue_broken"
+	StatusRedisUnreachable StatusRedis = "unreachable"
+)
+
+// Defines values for StatusStatus.
+const (
+	StatusStatusDegraded    StatusStatus = "degraded"
+	StatusStatusReady       StatusStatus = "ready"
+	StatusStatusStopping    StatusStatus = "stopping"
+	StatusStatusUnavailable StatusStatus = "unavailable"
+)
+
 // Defines values for WebhookStatus.
 const (
 	WebhookStatusDisabled WebhookStatus = "disabled"
 	WebhookStatusEnabled  WebhookStatus = "enabled"
 )
+
+// Actor defines model for Actor.
+type Actor struct {
+	// ID Of the user or the API key; null: of the system.
+	ID string `json:"id"`
+
+	// Type system: a worker, or the operator's tool.
+	Type ActorType `json:"type"`
+}
+
+// ActorType system: a worker, or the operator's tool.
+type ActorType string
 
 // Ahead defines model for Ahead.
 type Ahead struct {
@@ -381,6 +451,15 @@ type AuditFinding struct {
 	// Pushes The pushes of the first ten.
 	Pushes     []string `json:"pushes"`
 	Violations int64    `json:"violations"`
+}
+
+// AuditLogPage defines model for AuditLog.
+type AuditLogPage struct {
+	// Entries The latest first.
+	Entries []LogEntry `json:"entries"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none.
+	NextPageToken string `json:"next_page_token"`
 }
 
 // AuditsPage defines model for Audits.
@@ -472,6 +551,114 @@ type Booking struct {
 
 // BookingStatus defines model for Booking.Status.
 type BookingStatus string
+
+// BulkChange defines model for BulkChange.
+type BulkChange struct {
+	Action BulkChangeAction `json:"action"`
+
+	// Changed Those that were canceled or moved.
+	Changed   int64     `json:"changed"`
+	CreatedAt time.Time `json:"created_at"`
+	EndedAt   time.Time `json:"ended_at"`
+
+	// Erased true: the recipient of the filter was erased, and the filter does not name it any more.
+	Erased bool       `json:"erased"`
+	Filter BulkFilter `json:"filter"`
+
+	// Found The pushes that fit: those changed, refused, pending and gave_up.
+	Found int64 `json:"found"`
+
+	// GaveUp Those that were not looked at before it was canceled, or whose recipient was erased.
+	GaveUp int64  `json:"gave_up"`
+	ID     string `json:"id"`
+
+	// Listed false: found still grows.
+	Listed bool `json:"listed"`
+
+	// Pending Those that come later.
+	Pending int64 `json:"pending"`
+
+	// Refused Those that could not be, and are as they were.
+	Refused int64 `json:"refused"`
+
+	// RefusedByReason refused, by the names of the problems that the single request would have got, or not-scheduled, moved-meanwhile, invalid-time or internal.
+	RefusedByReason map[string]int64 `json:"refused_by_reason"`
+	SendAt          time.Time        `json:"send_at"`
+	Shift           string           `json:"shift"`
+
+	// Status canceling: it was stopped, and its last step may be under way.
+	Status    BulkChangeStatus `json:"status"`
+	UpdatedAt time.Time        `json:"updated_at"`
+}
+
+// BulkChangeAction defines model for BulkChange.Action.
+type BulkChangeAction string
+
+// BulkChangeStatus canceling: it was stopped, and its last step may be under way.
+type BulkChangeStatus string
+
+// BulkChangesPage defines model for BulkChanges.
+type BulkChangesPage struct {
+	// BulkChanges The latest first.
+	BulkChanges []BulkChange `json:"bulk_changes"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+}
+
+// BulkEstimate defines model for BulkEstimate.
+type BulkEstimate struct {
+	// Found How many scheduled pushes fit now.
+	Found int64 `json:"found"`
+
+	// More true: 100,000 pushes were looked at, and the rest was not counted.
+	More bool `json:"more"`
+
+	// Sample Of a move: the first pushes, each tried alone; null for a cancel.
+	Sample struct {
+		Accepted int64 `json:"accepted"`
+		Pushes   int64 `json:"pushes"`
+		Refused  int64 `json:"refused"`
+	} `json:"sample"`
+}
+
+// BulkFilter defines model for BulkFilter.
+type BulkFilter struct {
+	Campaign  string    `json:"campaign,omitempty,omitzero"`
+	Category  string    `json:"category,omitempty,omitzero"`
+	Channel   string    `json:"channel,omitempty,omitzero"`
+	From      time.Time `json:"from,omitempty,omitzero"`
+	Recipient string    `json:"recipient,omitempty,omitzero"`
+	Until     time.Time `json:"until,omitempty,omitzero"`
+}
+
+// BulkRefused defines model for BulkRefused.
+type BulkRefused struct {
+	Push   string `json:"push"`
+	Reason string `json:"reason"`
+
+	// Rules The rules, quiet hours or caps that have refused it.
+	Rules []string `json:"rules"`
+
+	// SendAt When the bulk change found it.
+	SendAt time.Time `json:"send_at"`
+}
+
+// BulkRefusedPage defines model for BulkRefusedPage.
+type BulkRefusedPage struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+
+	// Refused By the send times that they had.
+	Refused []BulkRefused `json:"refused"`
+}
+
+// BulkSample defines model for BulkSample.
+type BulkSample struct {
+	Accepted int64 `json:"accepted"`
+	Pushes   int64 `json:"pushes"`
+	Refused  int64 `json:"refused"`
+}
 
 // Campaign defines model for Campaign.
 type Campaign struct {
@@ -858,6 +1045,21 @@ type Fault struct {
 	Value interface{} `json:"value,omitempty,omitzero"`
 }
 
+// StatusMinute defines model for FlowMinute.
+type StatusMinute struct {
+	// At When the minute began.
+	At        time.Time `json:"at"`
+	Delivered int64     `json:"delivered"`
+
+	// LateMsP50 How late half of the delivered ones were at most, in milliseconds: from the promised send time until the provider had it. null: none was delivered.
+	LateMsP50 float64 `json:"late_ms_p50"`
+
+	// LateMsP99 The same of 99 % of them.
+	LateMsP99 float64 `json:"late_ms_p99"`
+	Refused   int64   `json:"refused"`
+	Unknown   int64   `json:"unknown"`
+}
+
 // StatsGroup defines model for Group.
 type StatsGroup struct {
 	Accepted int64 `json:"accepted"`
@@ -1001,6 +1203,19 @@ type LineFault struct {
 	Message string `json:"message"`
 }
 
+// LogEntry defines model for LogEntry.
+type LogEntry struct {
+	// Action What was done, such as key.create.
+	Action string    `json:"action"`
+	Actor  Actor     `json:"actor"`
+	At     time.Time `json:"at"`
+
+	// Difference Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown.
+	Difference map[string]interface{} `json:"difference"`
+	ID         string                 `json:"id"`
+	Target     Target                 `json:"target"`
+}
+
 // Message defines model for Message.
 type Message = map[string]any
 
@@ -1011,6 +1226,64 @@ type NewBatch struct {
 
 	// Pushes They are decided in this order; an earlier push can block a later one.
 	Pushes []NewPush `json:"pushes"`
+}
+
+// NewBulkChange defines model for NewBulkChange.
+type NewBulkChange struct {
+	// Action What becomes of the pushes.
+	//
+	// Examples: move
+	Action NewBulkChangeAction `json:"action"`
+
+	// All All scheduled pushes. It must be true if there is no filter, and only then.
+	All    bool          `json:"all,omitempty,omitzero"`
+	Filter NewBulkFilter `json:"filter,omitempty,omitzero"`
+
+	// SendAt When all of the pushes are to be sent, with a zone. A fraction of a second is rounded up. For move.
+	SendAt time.Time `json:"send_at,omitempty,omitzero"`
+
+	// Shift How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to 8760h. For move, which needs either shift or send_at.
+	//
+	// Examples: 1h30m
+	Shift string `json:"shift,omitempty,omitzero"`
+}
+
+// NewBulkChangeAction What becomes of the pushes.
+//
+// Examples: move
+type NewBulkChangeAction string
+
+// NewBulkFilter defines model for NewBulkFilter.
+type NewBulkFilter struct {
+	// Campaign Only those of this campaign.
+	//
+	// Examples: 0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01
+	Campaign string `json:"campaign,omitempty,omitzero"`
+
+	// Category Only those of this category.
+	//
+	// Examples: marketing
+	Category string `json:"category,omitempty,omitzero"`
+
+	// Channel Only those through this channel.
+	//
+	// Examples: push
+	Channel string `json:"channel,omitempty,omitzero"`
+
+	// From Only those with a send time not before this. RFC 3339 with a zone.
+	//
+	// Examples: 2026-12-01T09:00:00Z
+	From time.Time `json:"from,omitempty,omitzero"`
+
+	// Recipient Only this recipient's.
+	//
+	// Examples: user-42
+	Recipient string `json:"recipient,omitempty,omitzero"`
+
+	// Until Only those with a send time before this. RFC 3339 with a zone.
+	//
+	// Examples: 2026-12-01T09:00:00Z
+	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
 // NewCampaign defines model for NewCampaign.
@@ -1847,6 +2120,22 @@ type PolicyQuietHours struct {
 	Zone       string   `json:"zone,omitempty,omitzero"`
 }
 
+// RecentAttempts defines model for RecentAttempts.
+type RecentAttempts struct {
+	Delivered int64 `json:"delivered"`
+
+	// LateMsP50 How late half of the delivered ones were at most, in milliseconds: from the promised send time until the provider had it. null: none was delivered.
+	LateMsP50 float64 `json:"late_ms_p50"`
+
+	// LateMsP99 The same of 99 % of them.
+	LateMsP99 float64 `json:"late_ms_p99"`
+	Refused   int64   `json:"refused"`
+
+	// Since All attempts of yours are counted that began from here on, and have ended: an hour, unless there are too many.
+	Since   time.Time `json:"since"`
+	Unknown int64     `json:"unknown"`
+}
+
 // RecipientQuota defines model for Recipient.
 type RecipientQuota struct {
 	// Allowed One more send at that time would find a place.
@@ -2212,6 +2501,47 @@ type Stats struct {
 	Until time.Time `json:"until"`
 }
 
+// Status defines model for Status.
+type Status struct {
+	// AsOf When it was counted, a second ago at most.
+	AsOf     time.Time      `json:"as_of"`
+	Attempts RecentAttempts `json:"attempts"`
+
+	// Complete false: you have more than 100,000 pushes that wait, of which so many are counted, or more than 50,000 attempts in an hour, of which the last ones are counted: attempts.since says from when on.
+	Complete bool `json:"complete"`
+
+	// Minutes The same attempts by the minute in which they began, in the order of time. Minutes without an attempt are left out.
+	Minutes []StatusMinute `json:"minutes"`
+
+	// Postgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+	Postgres StatusPostgres `json:"postgres"`
+
+	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+	Queue StatusQueue `json:"queue"`
+
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+	Redis StatusRedis `json:"redis"`
+
+	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
+	Status  StatusStatus  `json:"status"`
+	Waiting WaitingPushes `json:"waiting"`
+
+	// Workers Workers that have told of themselves in the last 30 seconds.
+	Workers int64 `json:"workers"`
+}
+
+// StatusPostgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+type StatusPostgres string
+
+// StatusQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+type StatusQueue string
+
+// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+type StatusRedis string
+
+// StatusStatus degraded: everything works, only slower. stopping: send requests elsewhere.
+type StatusStatus string
+
 // Taken defines model for Taken.
 type Taken struct {
 	// Allowed All limits allowed the cost and, unless it was a dry run, were charged. After a refund or a reset: they would allow it now.
@@ -2219,6 +2549,15 @@ type Taken struct {
 
 	// Limits In the order of the request.
 	Limits []Limit `json:"limits"`
+}
+
+// Target defines model for Target.
+type Target struct {
+	// ID Of a policy, its version. null: a recipient who was erased, or an import of many.
+	ID string `json:"id"`
+
+	// Type Such as key, campaign or push.
+	Type string `json:"type"`
 }
 
 // Throughput defines model for Throughput.
@@ -2258,7 +2597,7 @@ type PolicyVersion struct {
 	// At From when it was in force.
 	At time.Time `json:"at"`
 
-	// By The id of the API key that stored it, or sendquota for the operator's tool.
+	// By The id of the user or the API key that stored it, or sendquota for the operator's tool.
 	By string `json:"by"`
 
 	// Policy null: back to the policy of the operator's file.
@@ -2287,6 +2626,15 @@ type Violation struct {
 
 	// WindowSeconds How long the window is; of a rule with per, and of quiet hours, the period that the time lies in.
 	WindowSeconds float64 `json:"window_seconds"`
+}
+
+// WaitingPushes defines model for WaitingPushes.
+type WaitingPushes struct {
+	// OldestSendAt The earliest send time of these. null: none waits.
+	OldestSendAt time.Time `json:"oldest_send_at"`
+
+	// Pushes Pushes of yours that are due, and are not being sent.
+	Pushes int64 `json:"pushes"`
 }
 
 // Wants defines model for Wants.

@@ -20,6 +20,7 @@ type AuditPlan struct {
 type Kept struct {
 	Pushes time.Duration // from their end
 	Sends  time.Duration // from when the attempt began
+	Log    time.Duration // the audit log
 }
 
 // AuditChunk tells what a chunk of an audit was.

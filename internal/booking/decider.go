@@ -33,6 +33,7 @@ type Grant struct {
 	Push  push.Push
 	Usage []quota.Usage // how full each rule is around the push
 	First *push.Push    // of a retry: the first of the pushes that it retries, as it was before
+	By    push.Actor    // of a retry
 }
 
 // NewDecider returns a decider that begins with what the snapshot shows.
@@ -127,7 +128,8 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
 	v.Shadow = shadow
 	if first != nil {
-		x.Granted[len(x.Granted)-1].First = first
+		g := &x.Granted[len(x.Granted)-1]
+		g.First, g.By = first, d.By
 		x.retried(*first, p.ID)
 	}
 	return v
@@ -144,6 +146,8 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		return Decision{}, push.ErrNotFound
 	case p.Status != push.Scheduled:
 		return Decision{Push: p}, push.ErrNotReschedulable
+	case !d.Was.IsZero() && !p.SendAt.Equal(d.Was):
+		return Decision{Push: p}, push.ErrMoved
 	}
 	view, of := x.views.View(d.Recipient()), x.standing(&o, d.Recipient())
 	view.Timeline = view.Remove(quota.Booking{ID: p.ID, At: p.SendAt})

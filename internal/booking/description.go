@@ -16,6 +16,7 @@ type Description struct {
 	Attributes json.RawMessage // an object; nil: one without members
 
 	Keep Members // that are left as they were
+	Log  bool    // the audit log has an entry of it alone
 
 	CreatedAt, UpdatedAt time.Time
 }

@@ -52,7 +52,7 @@ func defaults() Config {
 		Webhooks:  Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},
 		Schedules: Schedules{MaxPerTenant: 25000},
 		Campaigns: Campaigns{MaxPerTenant: 1000, MaxAudience: 5_000_000},
-		Retention: Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour},
+		Retention: Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour, Log: 400 * 24 * time.Hour},
 	}
 }
 

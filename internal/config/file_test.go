@@ -56,7 +56,7 @@ delivery:
 webhooks: {max_per_tenant: 0, timeout: 100ms, disable_after: 1h, retention: 48h, allow_private_addresses: true}
 schedules: {max_per_tenant: 7}
 campaigns: {max_per_tenant: 8, max_audience: 9}
-retention: {pushes: 0, sends: 8760h}
+retention: {pushes: 0, sends: 8760h, audit_log: 48h}
 `
 
 func TestFile(t *testing.T) {
@@ -93,7 +93,7 @@ func TestFile(t *testing.T) {
 		Webhooks:  Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
 		Schedules: Schedules{MaxPerTenant: 7},
 		Campaigns: Campaigns{MaxPerTenant: 8, MaxAudience: 9},
-		Retention: Retention{Sends: 8760 * time.Hour},
+		Retention: Retention{Sends: 8760 * time.Hour, Log: 48 * time.Hour},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -287,7 +287,7 @@ delivery:
 // TestRetention_DefaultCoversWindows: where nothing is said, the longest window is kept.
 func TestRetention_DefaultCoversWindows(t *testing.T) {
 	c, errs := read("policy: {rules: [{name: a, limit: 1, window: 8760h}]}")
-	if want := (Retention{Pushes: 8760 * time.Hour, Sends: 9600 * time.Hour}); errs != nil || c.Retention != want {
+	if want := (Retention{Pushes: 8760 * time.Hour, Sends: 9600 * time.Hour, Log: 9600 * time.Hour}); errs != nil || c.Retention != want {
 		t.Errorf("%+v, errors %v", c.Retention, errs)
 	}
 }

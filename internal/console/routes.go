@@ -33,6 +33,8 @@ func (c *console) routes(r chi.Router) {
 		get("/recipients/{id}/"+form, push.ScopeQuota, (*page).backToAxis)
 		post("/recipients/{id}/"+form, push.ScopeWrite, h)
 	}
+	get("/now", push.ScopeRecordsRead, (*page).now)
+	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
 
 	get("/calendar", push.ScopeRecordsRead, (*page).calendar)
 	get("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).moveCampaign)
@@ -67,6 +69,8 @@ func (c *console) routes(r chi.Router) {
 	post("/settings/webhooks/{id}", push.ScopeHooks, (*page).actOnWebhook)
 	get("/settings/channels", push.ScopeRead, (*page).channels)
 	post("/settings/channels", push.ScopeWrite, (*page).testSend)
+
+	get("/proof", push.ScopeRecordsRead, (*page).proof)
 
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))

@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/health"
@@ -44,10 +45,13 @@ type Config struct {
 	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
 	Schedules *recurring.Service
 	// Campaigns are those of the tenants; only the paths below /v1/campaigns need them.
-	Campaigns *campaign.Service
+	Campaigns   *campaign.Service
+	BulkChanges *bulk.Service
 	// Simulator simulates them.
 	Simulator *campaign.Simulator
 
+	// Flows know how the pushes of the tenants get on; only /v1/status needs them.
+	Flows flowStore
 	// Audits are those of the workers; only /v1/audits needs them.
 	Audits Audits
 	// Channels are the ways out; only /v1/channels needs them.
@@ -75,6 +79,7 @@ type api struct {
 	cfg      Config
 	encoders *encoders
 	memory   memory
+	flows    flowCache
 
 	exports, simulations *bulkhead.Bulkhead[uuid.UUID] // that go on
 
@@ -102,7 +107,7 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	a := &api{
 		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), exports: newExports(), simulations: newSimulations(), router: chi.NewMux(),
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), flows: flowCache{store: cfg.Flows, now: cfg.Now, kept: map[uuid.UUID]keptFlow{}}, exports: newExports(), simulations: newSimulations(), router: chi.NewMux(),
 	}
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
@@ -54,6 +55,7 @@ func (a *api) admit(rec *responseRecorder, c *call, scope string) error {
 	}
 	c.caller, rec.tenant, rec.key, rec.user = caller, caller.Tenant, caller.Key, caller.User
 	if err == nil {
+		c.act()
 		a.cfg.Neighbours.Seen(caller.Tenant)
 	}
 	if limited {
@@ -66,6 +68,15 @@ func (a *api) admit(rec *responseRecorder, c *call, scope string) error {
 		}
 	}
 	return err
+}
+
+// act has whatever the request changes be done by its caller.
+func (c *call) act() {
+	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+		return
+	}
+	actor := c.caller.Actor()
+	c.r, c.w.whole = c.r.WithContext(push.WithActor(c.r.Context(), actor)), push.WithActor(c.w.whole, actor)
 }
 
 // miss answers a request for which there is no path or no method. Below /v1 it counts like any other, against its

@@ -50,7 +50,8 @@ type recipientImport struct {
 	c   *call
 	csv *csvReader // nil: NDJSON
 
-	older, waiting portion // to be stored, in this order
+	older, waiting portion          // to be stored, in this order
+	entry          push.LogPosition // in the audit log; zero: nothing was stored
 	importView
 }
 
@@ -69,6 +70,7 @@ func (a *api) importRecipients(c *call) error {
 		return err
 	}
 	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), older: newPortion(), waiting: newPortion()}
+	defer x.logged()
 	if asCSV {
 		if err := x.readHeader(); err != nil {
 			return err

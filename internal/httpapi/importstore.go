@@ -1,6 +1,13 @@
 package httpapi
 
-import "github.com/sendquota/sendquota/internal/booking"
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+)
 
 // The bounds of what an import stores at once: others who book for the same recipients wait so long.
 const (
@@ -46,6 +53,12 @@ func (x *recipientImport) store() error {
 		}
 	}
 	if len(all) > 0 {
+		if x.entry.ID == uuid.Nil {
+			var err error
+			if x.entry, err = x.svc.BeginImport(x.ctx, x.c.caller.Tenant); err != nil {
+				return err
+			}
+		}
 		described, err := x.svc.Describe(x.ctx, x.c.caller.Tenant, all)
 		if err != nil {
 			return err
@@ -61,4 +74,19 @@ func (x *recipientImport) store() error {
 	}
 	x.older, x.waiting = x.waiting, newPortion()
 	return nil
+}
+
+// logTime is how long an import may take to have the audit log tell what it has done, whatever has ended it.
+const logTime = 5 * time.Second
+
+// logged has the audit log tell what was stored.
+func (x *recipientImport) logged() {
+	if x.entry.ID == uuid.Nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), logTime)
+	defer cancel()
+	if err := x.svc.EndImport(ctx, x.c.caller.Tenant, x.entry, x.Created, x.Updated, x.Canceled); err != nil {
+		x.cfg.Log.WarnContext(ctx, "the audit log does not tell how many recipients an import has stored", "request_id", x.c.w.id, "error", err)
+	}
 }

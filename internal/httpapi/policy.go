@@ -75,7 +75,7 @@ func (a *api) deletePolicy(c *call) error {
 // change reads what goes with a change beside its body.
 func (a *api) change(c *call, bad *fieldErrors) (p changeParams, change policy.Change) {
 	changeFields.readQuery(c.r, &p, bad)
-	return p, policy.Change{By: c.caller.Key.String(), If: c.ifMatch(bad), Apply: p.apply}
+	return p, policy.Change{By: c.caller.Actor().ID.String(), If: c.ifMatch(bad), Apply: p.apply}
 }
 
 func (a *api) changePolicy(c *call, p changeParams, change policy.Change) error {

@@ -47,7 +47,7 @@ func (a *api) policyViewOf(v policy.Version) policyView {
 type versionView struct {
 	Version int64         `json:"version"`
 	At      string        `json:"at" format:"date-time" doc:"From when it was in force."`
-	By      string        `json:"by" doc:"The id of the API key that stored it, or sendquota for the operator's tool."`
+	By      string        `json:"by" doc:"The id of the user or the API key that stored it, or sendquota for the operator's tool."`
 	Policy  maybeDocument `json:"policy" doc:"null: back to the policy of the operator's file."`
 }
 

@@ -99,7 +99,7 @@ func (a *api) describe(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	d.Recipient = who.ID
+	d.Recipient, d.Log = who.ID, true
 	all, err := a.svc.Describe(c.r.Context(), who.Tenant, []booking.Description{d.Description})
 	if err != nil {
 		return err

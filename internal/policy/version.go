@@ -12,7 +12,7 @@ import (
 type Version struct {
 	Number   int64     // 0: the tenant never had one of its own
 	At       time.Time // when it was stored
-	By       string    // the id of the API key, or the operator's tool
+	By       string    // the id of the user or the API key, or the operator's tool
 	Document *Document // nil: that of the operator's file, from then on
 }
 

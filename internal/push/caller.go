@@ -37,7 +37,7 @@ const (
 	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
 	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes reading
 
-	ScopeRecordsRead = "records:read" // see sends, refusals and statistics
+	ScopeRecordsRead = "records:read" // see sends, refusals, statistics, audits and the audit log
 
 	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
 	ScopeKeysWrite = "keys:write" // make, rotate and revoke them; includes keys:read

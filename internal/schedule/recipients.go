@@ -12,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -22,6 +23,8 @@ type recipientStore interface {
 	Description(ctx context.Context, r quota.Recipient) (booking.Description, error)
 	Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) (all []booking.Description, more bool, err error)
 	Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error)
+	BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error)
+	EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error
 	History(ctx context.Context, r quota.Recipient, from, until time.Time, most int) ([]booking.Past, []booking.Attempted, error)
 }
 
@@ -41,6 +44,16 @@ func (s *Service) Describe(ctx context.Context, tenant uuid.UUID, all []booking.
 		}
 	}
 	return described, nil
+}
+
+// BeginImport has the audit log tell of an import of recipients, before the first of them is described.
+func (s *Service) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {
+	return s.store.BeginImport(ctx, tenant)
+}
+
+// EndImport has it tell how many recipients were created and updated, and how many pushes were canceled.
+func (s *Service) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error {
+	return s.store.EndImport(ctx, tenant, at, created, updated, canceled)
 }
 
 // Description returns what a tenant says of a recipient, or [push.ErrNotFound].

@@ -19,12 +19,18 @@ type recordReader interface {
 	Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error)
 	CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error)
 	Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
+	AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
 	AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
 }
 
 // Sends returns up to limit of a tenant's attempts that have ended, behind a position, in the order in which they began.
 func (s *Service) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error) {
 	return s.store.Sends(ctx, tenant, f, after, limit)
+}
+
+// AuditLog returns up to limit of a tenant's entries of the audit log before a position, zero: before none, the newest first.
+func (s *Service) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error) {
+	return s.store.AuditLog(ctx, tenant, f, before, limit)
 }
 
 // Stats returns a tenant's numbers.

@@ -134,8 +134,13 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 			}
 			rows, _ := tx.Query(ctx, `UPDATE campaigns p SET audience_id = $2, audience = $3, updated_at = clock_timestamp() WHERE id = $1 RETURNING `+campaignColumns,
 				[16]byte(u.Campaign), [16]byte(u.ID), lines)
-			p, err = pgx.CollectExactlyOneRow(rows, collectCampaign)
-			return err
+			old := p.Size
+			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
+				return err
+			}
+			d := difference{}
+			d.show("recipients", old, lines)
+			return record(ctx, tx, u.Tenant, push.ActCampaignAudience, u.Campaign.String(), d)
 		})
 	})
 	return p, err

@@ -34,7 +34,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 					return err
 				}
 			}
-			progress := p.Progress
+			progress, old := p.Progress, p.Status
 			// A worker that has the campaign sees its new state at the next step. Else any worker takes it at once.
 			rows, _ = tx.Query(ctx, `
 				UPDATE campaigns p SET status = $2, updated_at = clock_timestamp(), started_at = coalesce(started_at, clock_timestamp()), parked = parked OR $3,
@@ -48,9 +48,13 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			if action == push.CampaignStart {
 				queueCampaignEvent(b, &p, push.EventCampaignStarted, 0)
 			}
-			if b.Len() > 0 {
-				err = tx.SendBatch(ctx, b).Close()
+			d := difference{}
+			d.show("status", old, to)
+			if action == push.CampaignStart {
+				d.show("audience", nil, p.Size)
 			}
+			queueRecord(b, push.ActorOf(ctx), tenant, action.Acted(), id.String(), d)
+			err = tx.SendBatch(ctx, b).Close()
 			failpoint.Hit(failpoint.CampaignActed)
 			return err
 		})

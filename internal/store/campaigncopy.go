@@ -146,7 +146,12 @@ func (s *Store) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) err
 			if err == nil && tag.RowsAffected() == 0 {
 				err = push.ErrNothingToCopy
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			d := difference{}
+			d.show("copy_of", nil, c.Of)
+			return record(ctx, tx, c.Tenant, push.ActCampaignCreate, c.ID.String(), d)
 		})
 	})
 }

@@ -80,8 +80,10 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 				INSERT INTO campaigns AS p (id, tenant_id, name, channel, category, send_at, local_time, time_zone, spread_s, on_conflict, latest, expires_after_ms, message, metadata, request_hash)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING `+campaignColumns,
 				append(append([]any{[16]byte(n.ID), [16]byte(n.Tenant)}, draftArgs(&n.Campaign)...), n.RequestHash)...)
-			p, err = pgx.CollectExactlyOneRow(rows, collectCampaign)
-			return err
+			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
+				return err
+			}
+			return record(ctx, tx, p.Tenant, push.ActCampaignCreate, p.ID.String(), campaignChanged(push.Campaign{}, p))
 		})
 	})
 	return p, found, err
@@ -93,6 +95,40 @@ func draftArgs(p *push.Campaign) []any {
 		p.Name, p.Channel, p.Category, zeronull.Timestamptz(p.SendAt), zeronull.Timestamp(p.LocalTime), p.TimeZone, int64(p.Spread / time.Second), p.OnConflict,
 		zeronull.Timestamptz(p.Latest), p.ExpiresAfter.Milliseconds(), []byte(p.Message), nullable(p.Metadata),
 	}
+}
+
+// campaignChanged is what the audit log says of a change. Of texts, it says only that they have changed.
+func campaignChanged(old, p push.Campaign) difference {
+	d := difference{}
+	d.show("name", old.Name, p.Name)
+	d.show("channel", old.Channel, p.Channel)
+	d.show("category", old.Category, p.Category)
+	d.show("send_at", old.SendAt, p.SendAt)
+	d.show("local_time", localText(old.LocalTime), localText(p.LocalTime))
+	d.show("time_zone", old.TimeZone, p.TimeZone)
+	d.show("spread", shown(old.Spread), shown(p.Spread))
+	d.show("on_conflict", old.OnConflict, p.OnConflict)
+	d.show("latest", old.Latest, p.Latest)
+	d.show("expires_after", shown(old.ExpiresAfter), shown(p.ExpiresAfter))
+	d.hide("message", old.Message, p.Message)
+	d.hide("metadata", old.Metadata, p.Metadata)
+	return d
+}
+
+// localText writes a time without a zone; "" for none.
+func localText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format("2006-01-02T15:04:05")
+}
+
+// shown writes a duration; "" for none.
+func shown(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }
 
 func nullable(text json.RawMessage) []byte {
@@ -135,7 +171,7 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 		after.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	q := pageQuery{
-		limit: limit, scan: limit + 1, table: "campaigns", columns: campaignColumns, position: "p.created_at, p.id", order: "p.created_at DESC, p.id DESC",
+		limit: limit, scan: limit + 1, item: "SELECT * FROM campaigns WHERE id = s.id", columns: campaignColumns, position: "p.created_at, p.id", order: "p.created_at DESC, p.id DESC",
 		backward: "p.created_at, p.id", size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 1000`,
 		args: []any{[16]byte(tenant), after.CreatedAt, [16]byte(after.ID)},
 	}
@@ -178,8 +214,15 @@ func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, change fu
 				UPDATE campaigns p SET name = $2, channel = $3, category = $4, send_at = $5, local_time = $6, time_zone = $7, spread_s = $8, on_conflict = $9, latest = $10,
 					expires_after_ms = $11, message = $12, metadata = $13, updated_at = clock_timestamp()
 				WHERE id = $1 RETURNING `+campaignColumns, append([]any{[16]byte(id)}, draftArgs(&changed)...)...)
-			p, err = pgx.CollectExactlyOneRow(rows, collectCampaign)
-			return err
+			old := p
+			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
+				return err
+			}
+			d := campaignChanged(old, p)
+			if len(d) == 0 {
+				return nil
+			}
+			return record(ctx, tx, tenant, push.ActCampaignChange, id.String(), d)
 		})
 	})
 	return p, err
@@ -209,8 +252,12 @@ func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 			if _, err := tx.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE campaign_id = $1`, [16]byte(id)); err != nil {
 				return err
 			}
-			_, err = tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, [16]byte(id))
-			return err
+			if _, err = tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, [16]byte(id)); err != nil {
+				return err
+			}
+			d := difference{}
+			d.show("name", p.Name, nil)
+			return record(ctx, tx, tenant, push.ActCampaignDelete, id.String(), d)
 		})
 		if earlier > 0 && errors.Is(err, pgx.ErrNoRows) { // an earlier run may have deleted it
 			return nil

@@ -15,13 +15,17 @@ import (
 )
 
 // cancelSQL takes the row in live first, as all do that change a push: so a claim has it, or the cancel. A move that is
-// committed meanwhile hides the row from the statement, which then changes nothing and is run again.
+// committed meanwhile hides the row from the statement, which then changes nothing and is run again. It writes the entry of the
+// audit log itself, so that a cancel stays one exchange.
 var cancelSQL = tells(`
 	WITH taken AS (
 		DELETE FROM live WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NULL RETURNING push_id
 	), canceled AS (
 		UPDATE {pushes} p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = statement_timestamp()
 		FROM taken WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
+	), recorded AS (
+		INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
+		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $1::uuid::text, $9::jsonb FROM canceled
 	){told}`+fewerSQL+`(SELECT recipient_key FROM canceled)`, `canceled`, becomes(push.Canceled))
 
 // cancelTries is how often a cancel is run. Each move, or attempt that ends, can cost it one.
@@ -37,7 +41,10 @@ func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, 
 				return err
 			}
 			sql, key := cancelSQL.sql(pushes.at(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
-			if _, err = c.Exec(ctx, sql, [16]byte(id), key, p.SendAt, shardsOf(key)); err != nil {
+			d := difference{}
+			d.show("status", push.Scheduled, push.Canceled)
+			args := append([]any{[16]byte(id), key, p.SendAt, shardsOf(key)}, append(actorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.text())...)
+			if _, err = c.Exec(ctx, sql, args...); err != nil {
 				return err
 			}
 		}
@@ -96,9 +103,22 @@ var (
 func writeMove(ctx context.Context, c *pgxpool.Conn, r *bookingRead, granted []booking.Grant) error {
 	b := &pgx.Batch{}
 	for i := range granted {
-		queueMove(b, r.pushes, r.existing[0].Push, &granted[i])
+		before, g := &r.existing[0].Push, &granted[i]
+		queueMove(b, r.pushes, *before, g)
+		if d := moved(before, &g.Push); len(d) > 0 {
+			queueRecord(b, push.ActorOf(ctx), g.Push.Tenant, push.ActPushMove, g.Push.ID.String(), d)
+		}
 	}
 	return commitMoves(ctx, c, b, granted)
+}
+
+// moved is what the audit log says of a move.
+func moved(before, p *push.Push) difference {
+	d := difference{}
+	d.show("send_at", before.SendAt, p.SendAt)
+	d.show("requested_send_at", before.RequestedSendAt, p.RequestedSendAt)
+	d.show("expires_at", before.ExpiresAt, p.ExpiresAt)
+	return d
 }
 
 // queueMove moves a push from where it was. One that is parked, because its campaign is paused, stays so.

@@ -83,6 +83,8 @@ type erasure struct {
 	looked time.Time  // attempts that began later are of such pushes, or bear no id
 	later  [][16]byte // such pushes
 
+	entry uuid.UUID // of the audit log
+
 	booking.Erased
 }
 
@@ -101,17 +103,17 @@ func (s *Store) Erase(ctx context.Context, who quota.Recipient) (booking.Erased,
 
 func (s *Store) newErasure(who quota.Recipient) *erasure {
 	key := push.RecipientKey(who.Tenant, who.ID)
-	return &erasure{Store: s, who: who, key: key, shards: shardsOf(key)}
+	return &erasure{Store: s, who: who, key: key, shards: shardsOf(key), entry: uuid.New()}
 }
 
 // steps are those of an erasure, in their order. What waited for an attempt under way is looked for again.
 func (e *erasure) steps() []func(context.Context) error {
-	return []func(context.Context) error{e.begin, e.waiting, e.pushes, e.waiting, e.since, e.sends}
+	return []func(context.Context) error{e.begin, e.waiting, e.pushes, e.waiting, e.since, e.sends, e.log}
 }
 
 // begin deletes what was said of the recipient. What is booked later is of one who comes back.
 func (e *erasure) begin(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.description} {
+	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.bulkChanges, e.description} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -139,6 +141,7 @@ func (e *erasure) description(ctx context.Context) error {
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&e.until) })
 		deleted := b.Queue(`DELETE FROM recipients r WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3 RETURNING 1`,
 			e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards)
+		e.queueLogged(ctx, b)
 		deleted.Query(func(rows pgx.Rows) error {
 			all, err := pgx.CollectRows(rows, pgx.RowTo[int])
 			known = int64(len(all))

@@ -101,7 +101,8 @@ func retryArgs(granted []booking.Grant, order []int) []any {
 	}
 }
 
-// queueRetried notes the latest retries at the first pushes of all that they retry. Those have ended, and so keep their tables.
+// queueRetried notes the latest retries at the first pushes of all that they retry, and in the audit log. Those have ended, and so
+// keep their tables.
 func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 	for i := range granted {
 		p, first := &granted[i].Push, granted[i].First
@@ -110,6 +111,10 @@ func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 		}
 		b.Queue(in(`UPDATE {pushes} p SET retry_latest = $2 WHERE {p.shard} = ANY ($3::smallint[]) AND p.id = $1`, "{pushes}", pushes.at(first.SendAt)),
 			[16]byte(first.ID), [16]byte(p.ID), shardsOf(push.RecipientKey(p.Tenant, p.Recipient)))
+		d := difference{}
+		d.show("retry", nil, p.ID)
+		d.show("send_at", nil, p.SendAt)
+		queueRecord(b, granted[i].By, p.Tenant, push.ActPushRetry, p.Retry.Of.String(), d)
 	}
 }
 

@@ -40,14 +40,29 @@ func (s *Store) RotateKey(ctx context.Context, tenant, old uuid.UUID, overlap, l
 				[16]byte(old), overlap, [16]byte(fresh)); err != nil {
 				return err
 			}
-			k, err = readKey(ctx, tx, tenant, fresh)
-			return err
+			if k, err = readKey(ctx, tx, tenant, fresh); err != nil {
+				return err
+			}
+			d := difference{}
+			d.show("successor", nil, fresh)
+			d.show("overlap", nil, overlap.String())
+			d.show("expires_at", nil, timeOf(k.ExpiresAt))
+			return s.recordKey(ctx, tx, old, d)
 		})
 	})
 	if err != nil {
 		return push.APIKey{}, "", fmt.Errorf("rotate key: %w", err)
 	}
 	return k, secret, nil
+}
+
+// recordKey records a rotation for the tenant of the key, whoever that is.
+func (s *Store) recordKey(ctx context.Context, tx pgx.Tx, key uuid.UUID, d difference) error {
+	var tenant uuid.UUID
+	if err := tx.QueryRow(ctx, `SELECT tenant_id FROM api_keys WHERE id = $1`, [16]byte(key)).Scan((*[16]byte)(&tenant)); err != nil {
+		return err
+	}
+	return record(ctx, tx, tenant, push.ActKeyRotate, key.String(), d)
 }
 
 // rotatable locks a key and says why it can not be rotated, if so. What it replaces, and what replaces it, is read

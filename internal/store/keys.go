@@ -40,7 +40,7 @@ func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, se
 					return err
 				}
 			}
-			_, err := tx.Exec(ctx, `
+			tag, err := tx.Exec(ctx, `
 				INSERT INTO api_keys (id, tenant_id, name, hash, scopes, lifetime, expires_at)
 				SELECT $1, $2, $3, $4, $5, l.lifetime, coalesce($7, n.now + l.lifetime)
 				FROM (SELECT clock_timestamp() AS now OFFSET 0) n, LATERAL (SELECT coalesce(nullif($6::interval, '0'), $7::timestamptz - n.now) AS lifetime) l
@@ -49,14 +49,25 @@ func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, se
 			if err != nil {
 				return err
 			}
-			k, err = readKey(ctx, tx, n.Tenant, id)
-			return err
+			if k, err = readKey(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 {
+				return err // an earlier run has made it
+			}
+			return record(ctx, tx, n.Tenant, push.ActKeyCreate, id.String(), keyMade(k))
 		})
 	})
 	if err != nil {
 		return push.APIKey{}, "", fmt.Errorf("create key: %w", err)
 	}
 	return k, secret, nil
+}
+
+// keyMade is what the audit log says of a new key.
+func keyMade(k push.APIKey) difference {
+	d := difference{}
+	d.show("name", nil, k.Name)
+	d.show("scopes", nil, k.Scopes)
+	d.show("expires_at", nil, timeOf(k.ExpiresAt))
+	return d
 }
 
 // keyFits counts a tenant's live keys but for one, and forgets those that have ended longest ago. One request at a time
@@ -124,14 +135,23 @@ func newSecret() (string, [32]byte) {
 // RevokeKey has an API key of a tenant, or of any for [uuid.Nil], refused from now on, and reports whether it was revoked
 // before. There may be no such key: [push.ErrNotFound].
 func (s *Store) RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before bool, err error) {
-	before, err = changeOnce(ctx, s, tenant, pgx.RowTo[bool], `
+	type revoked struct {
+		Before bool
+		Tenant [16]byte
+	}
+	row, err := recordOnce(ctx, s, tenant, pgx.RowToStructByPos[revoked], func(ctx context.Context, tx pgx.Tx, r revoked) error {
+		if r.Before {
+			return nil
+		}
+		return record(ctx, tx, r.Tenant, push.ActKeyRevoke, id.String(), nil)
+	}, `
 		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE)
 		UPDATE api_keys k SET revoked_at = coalesce(old.revoked_at, clock_timestamp()) FROM old WHERE k.id = old.id
-		RETURNING old.revoked_at IS NOT NULL`, [16]byte(id), zeronull.UUID(tenant))
+		RETURNING old.revoked_at IS NOT NULL, k.tenant_id`, [16]byte(id), zeronull.UUID(tenant))
 	if err != nil {
 		return false, fmt.Errorf("revoke key: %w", err)
 	}
-	return before, nil
+	return row.Before, nil
 }
 
 // Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest first.

@@ -121,7 +121,7 @@ var (
 func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pageQuery {
 	table, shard := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
 	q := pageQuery{
-		limit: limit, table: table, join: itsLive(shard), columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
+		limit: limit, join: itsLive(shard), columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
 	arg := func(value any) string {
@@ -159,14 +159,14 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	}
 	switch {
 	case open && f.Category != "":
-		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM %s w WHERE w.id = p.id AND w.send_at = p.send_at AND w.category = %s)`, table, arg(f.Category)))
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, itsPush("p", tables), arg(f.Category)))
 	case f.Category != "":
 		fits = append(fits, `p.category = `+arg(f.Category))
 	}
 	switch {
 	case f.Status == "":
 	case open && f.Status == push.Sending:
-		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM %s w WHERE w.id = p.id AND w.send_at = p.send_at AND w.recipient <> '')`, table))
+		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, itsPush("p", tables)))
 	case open:
 		fits = append(fits, `p.token IS NULL`)
 	case f.Status == push.Sending:
@@ -179,7 +179,11 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if q.scan = limit + 1; len(fits) > 1 {
 		q.scan = min(most, maxScanned)
 	}
-	found := fmt.Sprintf(`SELECT p.id, p.send_at, %s AS fits FROM %s WHERE %s`, strings.Join(fits, ` AND `), strings.ReplaceAll(l.source, `{pushes}`, table), strings.Join(bounds, ` AND `))
+	columns := "p.*" // all that is looked at is on the page
+	if open || len(fits) > 1 {
+		columns, q.item = "p.id, p.send_at", itsPush("s", tables)
+	}
+	found := fmt.Sprintf(`SELECT %s, %s AS fits FROM %s WHERE %s`, columns, strings.Join(fits, ` AND `), strings.ReplaceAll(l.source, `{pushes}`, table), strings.Join(bounds, ` AND `))
 	if f.Recipient != "" {
 		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
 			%s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,
@@ -187,4 +191,18 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	}
 	q.scanned = fmt.Sprintf(`%s ORDER BY %s LIMIT %d`, found, l.position, q.scan)
 	return q
+}
+
+// itsPush selects the push that has the id and the send time of a row. Of several tables, only that of the time is looked into: each
+// look costs a way down an index that grows with the table.
+func itsPush(row string, tables []string) string {
+	var each []string
+	for i, table := range tables {
+		one := fmt.Sprintf(`SELECT * FROM %[2]s w WHERE w.id = %[1]s.id AND w.send_at = %[1]s.send_at`, row, table)
+		if begin, end, divided := weeksOfPushes.span(tables[i : i+1]); divided {
+			one += fmt.Sprintf(` AND %[1]s.send_at >= '%[2]s' AND %[1]s.send_at < '%[3]s'`, row, begin.Format(time.RFC3339), end.Format(time.RFC3339))
+		}
+		each = append(each, one)
+	}
+	return strings.Join(each, " UNION ALL ")
 }

@@ -20,7 +20,7 @@ type pageQuery struct {
 	scanned  string // SELECT: the id, the position, and whether it fits the filter, of at most scan rows in the order of the list
 	scan     int    // rows that scanned looks at, at most
 	limit    int    // of items
-	table    string // of the items
+	item     string // SELECT: the item of such a row s; empty: the row is the item, with all of its columns
 	join     string // a further table of each item; empty: none
 	columns  string // of an item
 	size     string // how many bytes an item has
@@ -34,18 +34,22 @@ type pageQuery struct {
 // last of them, and the number of items that fit, of which limit and one more are counted. If rows were scanned and
 // none fits, there is one row without an item.
 func (q pageQuery) sql() string {
+	items := fmt.Sprintf(`(SELECT * FROM scanned p WHERE fits ORDER BY %s LIMIT %d)`, q.order, q.limit+1)
+	if q.item != "" {
+		items += fmt.Sprintf(` s CROSS JOIN LATERAL (%s)`, q.item)
+	}
 	return fmt.Sprintf(`
 	WITH scanned AS MATERIALIZED (%s), last AS (
 		SELECT (SELECT count(*) FROM scanned) AS n, %s FROM scanned p ORDER BY %s LIMIT 1
 	), page AS (
 		SELECT p.*, count(*) OVER () AS fitting,
 			coalesce(sum(%s) OVER (ORDER BY %s ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
-		FROM (SELECT id FROM scanned p WHERE fits ORDER BY %[5]s LIMIT %[6]d) s JOIN %[7]s p ON p.id = s.id
+		FROM %[6]s p
 	)
-	SELECT %[8]s, last.*, coalesce(p.fitting, 0)
-	FROM last LEFT JOIN page p ON p.bytes_before < %[9]d %[10]s
+	SELECT %[7]s, last.*, coalesce(p.fitting, 0)
+	FROM last LEFT JOIN page p ON p.bytes_before < %[8]d %[9]s
 	ORDER BY %[5]s`,
-		q.scanned, q.position, q.backward, q.size, q.order, q.limit+1, q.table, q.columns, maxPageBytes, q.join)
+		q.scanned, q.position, q.backward, q.size, q.order, items, q.columns, maxPageBytes, q.join)
 }
 
 // collectPage reads the items of a page with scan, and into the fields of last the position of the last row that was

@@ -24,6 +24,7 @@ var ahead = []struct {
 	{weeksOfPushes, 60 * 7 * 24 * time.Hour},
 	{daysOfSends, 14 * 24 * time.Hour},
 	{weeksOfKeys, 5 * 7 * 24 * time.Hour},
+	{weeksOfLog, 5 * 7 * 24 * time.Hour},
 }
 
 // MakePartitions makes the partitions that lack, and says how many.
@@ -48,7 +49,7 @@ func (s *Store) Partitions(each func(table string, begin, end time.Time)) {
 	if known == nil {
 		return
 	}
-	for _, p := range []parts{known.pushes, known.sends, known.keys} {
+	for _, p := range []parts{known.pushes, known.sends, known.keys, known.log} {
 		if !p.divided() {
 			continue
 		}
@@ -94,9 +95,10 @@ func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped 
 			{weeksOfPushes, kept.Pushes, `status IN ('scheduled', 'sending') OR updated_at > $3`},
 			{daysOfSends, kept.Sends, `ended_at IS NULL`},
 			{weeksOfKeys, keyTime, `created_at > $3`},
+			{weeksOfLog, kept.Log, `created_at > $3`},
 		} {
 			d := dropping{store: s, table: k.table, kept: k.kept, still: k.still}
-			if k.kept > 0 && k.table != weeksOfKeys {
+			if k.kept > 0 && k.table != weeksOfKeys && k.table != weeksOfLog {
 				d.kept = max(d.kept, reach)
 			}
 			if err := d.run(ctx); err != nil {

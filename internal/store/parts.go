@@ -32,6 +32,7 @@ var (
 	weeksOfPushes = partitioned{"pushes", 7 * 24 * time.Hour}      // by send_at
 	daysOfSends   = partitioned{"sends", 24 * time.Hour}           // by started_at
 	weeksOfKeys   = partitioned{"idempotency", 7 * 24 * time.Hour} // by created_at
+	weeksOfLog    = partitioned{"audit_log", 7 * 24 * time.Hour}   // by created_at
 )
 
 // begin is when the partition of a time begins. The zero time is a Monday.
@@ -136,8 +137,8 @@ const countSQL = `SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass
 
 // layout is how the tables are divided.
 type layout struct {
-	pushes, sends, keys parts
-	read                time.Time
+	pushes, sends, keys, log parts
+	read                     time.Time
 }
 
 // layoutTime is for how long a layout is believed that no error contradicts, and plainTime for how long one without
@@ -152,6 +153,7 @@ type layouts struct{ last atomic.Pointer[layout] }
 
 func (l *layouts) pushes() parts { return l.last.Load().pushes }
 func (l *layouts) sends() parts  { return l.last.Load().sends }
+func (l *layouts) log() parts    { return l.last.Load().log }
 
 // fresh reads the layout on a connection that is in no transaction, if it is not known or too old.
 func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
@@ -164,11 +166,12 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 			return nil
 		}
 	}
-	next := &layout{pushes: parts{partitioned: weeksOfPushes}, sends: parts{partitioned: daysOfSends}, keys: parts{partitioned: weeksOfKeys}, read: time.Now()}
+	next := &layout{pushes: parts{partitioned: weeksOfPushes}, sends: parts{partitioned: daysOfSends}, keys: parts{partitioned: weeksOfKeys},
+		log: parts{partitioned: weeksOfLog}, read: time.Now()}
 	rows, _ := c.Query(ctx, `
 		SELECT p.relname, substr(c.relname, length(p.relname) + 2)
 		FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
-		WHERE i.inhparent IN (to_regclass('pushes'), to_regclass('sends'), to_regclass('idempotency'))
+		WHERE i.inhparent IN (to_regclass('pushes'), to_regclass('sends'), to_regclass('idempotency'), to_regclass('audit_log'))
 		ORDER BY 1, 2`)
 	var parent, day string
 	_, err := pgx.ForEachRow(rows, []any{&parent, &day}, func() error {
@@ -178,6 +181,8 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 			p = &next.sends
 		case next.keys.parent:
 			p = &next.keys
+		case next.log.parent:
+			p = &next.log
 		}
 		begin, err := time.Parse("20060102", day)
 		if err == nil && begin.Equal(p.begin(begin)) {

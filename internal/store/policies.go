@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 const versionColumns = `p.version, p.at, p.by, p.document`
@@ -83,7 +85,11 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 			if document == nil && v.Document == nil {
 				return nil
 			}
+			old := v
 			if v, err = insertPolicy(ctx, tx, tenant, v.Number+1, change.By, document); err != nil {
+				return err
+			}
+			if err := recordPolicy(ctx, tx, tenant, old, v, change.Apply); err != nil {
 				return err
 			}
 			op, err = replaceOperation(ctx, tx, tenant, id, v.Number, change.Apply)
@@ -91,6 +97,26 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 		})
 	})
 	return v, op, err
+}
+
+// recordPolicy records a change of a tenant's policy.
+func recordPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, old, v policy.Version, apply policy.Apply) error {
+	action, d, was, is := push.ActPolicyChange, difference{}, policy.Document{}, policy.Document{}
+	if old.Document != nil {
+		was = *old.Document
+	}
+	if v.Document != nil {
+		is = *v.Document
+	} else {
+		action = push.ActPolicyReset
+	}
+	d.show("version", old.Number, v.Number)
+	d.show("rules", was.Rules, is.Rules)
+	d.show("categories", was.Categories, is.Categories)
+	d.show("quiet_hours", was.QuietHours, is.QuietHours)
+	d.show("default_zone", was.DefaultZone, is.DefaultZone)
+	d.show("apply", nil, apply)
+	return record(ctx, tx, tenant, action, strconv.FormatInt(v.Number, 10), d)
 }
 
 // lockPolicy returns the version in force. There is no other one until the transaction ends.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -116,6 +117,46 @@ func TestList_ReadsFew(t *testing.T) {
 	}
 	if n := b.rowsRead(t, store.Config{}, list); n > 1000 {
 		t.Errorf("%d rows were read", n)
+	}
+}
+
+// TestList_ReadsInOneTable: what is on a page is read where it was found or, if that was elsewhere, in the table of its week alone:
+// of pushes over five weeks, none is looked for by its id more than once.
+func TestList_ReadsInOneTable(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		push.Filter
+		pushes, looks int // on the page, and by ids at most
+	}{
+		"all":                     {push.Filter{}, 50, 0},
+		"of a recipient":          {push.Filter{Recipient: "r7"}, 10, 0},
+		"of a channel":            {push.Filter{Channel: "log"}, 50, 51},
+		"scheduled":               {push.Filter{Status: push.Scheduled}, 50, 51},
+		"scheduled of a category": {push.Filter{Status: push.Scheduled, Category: "news"}, 50, 51 + 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			o := booking.Order{}
+			for i := range 100 {
+				d := draft(b.tenant, fmt.Sprint("r", i%10), time.Duration(i)*8*time.Hour)
+				d.Push.Category = "news"
+				o.Drafts = append(o.Drafts, d)
+			}
+			if _, err := b.Book(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			b.exec(t, `ANALYZE`)
+			n := b.counted(t, store.Config{}, `SELECT coalesce(sum(idx_scan), 0)::int FROM pg_stat_user_indexes WHERE indexrelname ~ '^pushes_\d+_pkey'`, func() {
+				page, err := b.List(t.Context(), b.tenant, row.Filter, push.Position{}, 50)
+				if err != nil || len(page.Pushes) != row.pushes {
+					t.Errorf("%d pushes, want %d, %v", len(page.Pushes), row.pushes, err)
+				}
+			})
+			if n > row.looks {
+				t.Errorf("%d looks by ids, want %d at most", n, row.looks)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // describedSQL says that something is known of a tenant's recipients. Whoever decides after this is committed looks.
@@ -102,6 +103,10 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 			b = &pgx.Batch{}
 		}
 		described, tried = make([]booking.Described, len(all)), nil
+		var old booking.Description // of the only one that the audit log tells of
+		if all[0].Log {
+			s.queueDescription(b, quota.Recipient{Tenant: tenant, ID: all[0].Recipient}, &old)
+		}
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(describedSQL, [16]byte(tenant))
 		b.Queue(s.joining(describeSQL), append(append([]any{[16]byte(tenant), keys}, describeArgs(all)...), shardsOf(keys...))...).Query(func(rows pgx.Rows) error {
@@ -140,10 +145,28 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 			return err
 		}
 		tried = described
-		_, err = c.Exec(ctx, `commit`)
-		return err
+		b = &pgx.Batch{}
+		if d := descriptionChanged(&old, &all[0]); all[0].Log && (described[0].Created || len(d) > 0) {
+			d.show("canceled", 0, described[0].Pushes)
+			queueRecord(b, push.ActorOf(ctx), tenant, push.ActRecipientPut, all[0].Recipient, d)
+		}
+		b.Queue(`commit`)
+		return c.SendBatch(ctx, b).Close()
 	})
 	return described, more, err
+}
+
+// descriptionChanged is what the audit log says of a change. Of addresses and attributes, it says only which have changed.
+func descriptionChanged(old, is *booking.Description) difference {
+	d := difference{}
+	d.show("time_zone", old.TimeZone, is.TimeZone)
+	d.hideMembers("addresses", textOf(old.Addresses), textOf(is.Addresses))
+	d.show("opt_outs.all", old.OptOuts.All, is.OptOuts.All)
+	d.show("opt_outs.channels", old.OptOuts.Channels, is.OptOuts.Channels)
+	d.show("opt_outs.categories", old.OptOuts.Categories, is.OptOuts.Categories)
+	d.show("limits", old.Limits, is.Limits)
+	d.hideMembers("attributes", old.Attributes, is.Attributes)
+	return d
 }
 
 // describedBefore runs a batch that takes the locks of recipients, and reports whether what was tried was committed after all; then

@@ -24,13 +24,15 @@ func scanDescription(row pgx.CollectableRow) (d booking.Description, err error) 
 	return d, err
 }
 
+// descriptionSQL reads a description by the recipient's key.
+const descriptionSQL = `SELECT ` + descriptionColumns + ` FROM recipients r
+	WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3`
+
 // Description returns what a tenant says of a recipient, or [push.ErrNotFound].
 func (s *Store) Description(ctx context.Context, who quota.Recipient) (d booking.Description, err error) {
 	err = s.read(ctx, who.Tenant, func(ctx context.Context, c reader) error {
 		key := push.RecipientKey(who.Tenant, who.ID)
-		rows, _ := c.Query(ctx, `SELECT `+descriptionColumns+` FROM recipients r
-			WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3`,
-			key, [16]byte(who.Tenant), who.ID, shardsOf(key))
+		rows, _ := c.Query(ctx, descriptionSQL, key, [16]byte(who.Tenant), who.ID, shardsOf(key))
 		found, err := pgx.CollectRows(rows, scanDescription)
 		switch {
 		case err != nil:
@@ -42,6 +44,18 @@ func (s *Store) Description(ctx context.Context, who quota.Recipient) (d booking
 		return nil
 	})
 	return d, err
+}
+
+// queueDescription asks for a description, in the transaction that has the recipient's lock; it stays zero if there is none.
+func (s *Store) queueDescription(b *pgx.Batch, who quota.Recipient, d *booking.Description) {
+	key := push.RecipientKey(who.Tenant, who.ID)
+	b.Queue(descriptionSQL, key, [16]byte(who.Tenant), who.ID, shardsOf(key)).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, scanDescription)
+		if len(found) > 0 {
+			*d = found[0]
+		}
+		return err
+	})
 }
 
 // Descriptions returns up to limit of a tenant's descriptions behind a recipient, in the order of their ids, and whether there

@@ -76,8 +76,10 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16) RETURNING `+scheduleColumns,
 				[16]byte(p.ID), [16]byte(p.Tenant), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
 				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, patternKey(&p), zeronull.UUID(p.Campaign))
-			p, err = pgx.CollectExactlyOneRow(rows, collectSchedule)
-			return err
+			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
+				return err
+			}
+			return record(ctx, tx, p.Tenant, push.ActScheduleCreate, p.ID.String(), scheduleChanged(push.Schedule{}, p))
 		})
 	})
 	return p, found, err
@@ -116,7 +118,7 @@ func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Sche
 // fewer.
 func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (page push.SchedulePage, err error) {
 	q := pageQuery{
-		limit: limit, scan: limit + 1, table: "schedules", columns: scheduleColumns, position: "p.id", order: "p.id", backward: "p.id DESC",
+		limit: limit, scan: limit + 1, item: "SELECT * FROM schedules WHERE id = s.id", columns: scheduleColumns, position: "p.id", order: "p.id", backward: "p.id DESC",
 		size: `octet_length(p.push::text) + 500`, args: []any{[16]byte(tenant), [16]byte(after), limit + 1},
 		scanned: `SELECT p.id, true AS fits FROM schedules p WHERE p.tenant_id = $1 AND p.id > $2 AND p.deleted_at IS NULL ORDER BY p.id LIMIT $3`,
 	}
@@ -150,8 +152,8 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change
 					return err
 				}
 				var runs []push.Run
-				old := p.Campaign
-				if p, runs, again = change(p, now); p.Campaign != old {
+				old := p
+				if p, runs, again = change(p, now); p.Campaign != old.Campaign {
 					if err := keepPattern(ctx, tx, &p); err != nil {
 						return err
 					}
@@ -161,11 +163,29 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change
 				if err := queueSchedule(b, &p, now); err != nil {
 					return err
 				}
+				if d := scheduleChanged(old, p); len(d) > 0 {
+					queueRecord(b, push.ActorOf(ctx), tenant, push.ActScheduleChange, id.String(), d)
+				}
 				return tx.SendBatch(ctx, b).Close()
 			})
 		})
 	}
 	return p, err
+}
+
+// scheduleChanged is what the audit log says of a change. Of what is sent, and for whom, it says only that it has changed; so of the
+// name, which may be that of a recipient.
+func scheduleChanged(old, p push.Schedule) difference {
+	d := difference{}
+	d.hide("name", old.Name, p.Name)
+	d.show("cron", old.Cron, p.Cron)
+	d.show("time_zone", old.TimeZone, p.TimeZone)
+	d.hide("push", old.Pattern, p.Pattern)
+	d.show("campaign", maybeID(old.Campaign), maybeID(p.Campaign))
+	d.show("catch_up", old.CatchUp, p.CatchUp)
+	d.show("paused", old.Paused, p.Paused)
+	d.show("until", old.Until, p.Until)
+	return d
 }
 
 // queueSchedule writes all of a schedule that can change.
@@ -205,7 +225,10 @@ const deletedSchedule = `deleted_at = clock_timestamp(), next_at = NULL, name = 
 // DeleteSchedule ends a schedule, and forgets what it sent. Once it has returned without an error, no occurrence is
 // submitted any more: one that is being submitted is waited for. Its rows are swept away.
 func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error {
-	_, err := changeOnce(ctx, s, tenant, pgx.RowTo[bool], `
+	deleted := func(ctx context.Context, tx pgx.Tx, _ bool) error {
+		return record(ctx, tx, tenant, push.ActScheduleDelete, id.String(), nil)
+	}
+	_, err := recordOnce(ctx, s, tenant, pgx.RowTo[bool], deleted, `
 		UPDATE schedules SET `+deletedSchedule+`
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING true`, [16]byte(id), [16]byte(tenant))
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -51,20 +52,30 @@ func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
 
 // CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].
 func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.OwnCaps)) (push.OwnCaps, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
 	var caps push.OwnCaps
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, `SELECT pending_cap, recipients_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
-			Scan(&caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
+	write := func(ctx context.Context, tx pgx.Tx) error {
+		var tenant uuid.UUID
+		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
+			Scan((*[16]byte)(&tenant), &caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
 			return err
 		}
+		d, old := difference{}, caps
 		change(&caps)
-		_, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay)
-		return err
+		d.show("pending_pushes", old.PendingPushes, caps.PendingPushes)
+		d.show("recipients_per_day", old.RecipientsPerDay, caps.RecipientsPerDay)
+		if len(d) == 0 {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay); err != nil {
+			return err
+		}
+		return record(ctx, tx, tenant, push.ActTenantCap, tenant.String(), d)
+	}
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return write(ctx, tx) })
 	})
 	if err != nil {
-		return caps, fmt.Errorf("cap tenant: %w", classify(err))
+		return caps, fmt.Errorf("cap tenant: %w", err)
 	}
 	return caps, nil
 }

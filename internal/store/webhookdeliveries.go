@@ -49,7 +49,7 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 		before = math.MaxInt64
 	}
 	q := pageQuery{
-		limit: limit, scan: limit + 1, table: "webhook_deliveries", columns: deliveryColumns, position: "p.seq", order: "p.seq DESC", backward: "p.seq",
+		limit: limit, scan: limit + 1, item: "SELECT * FROM webhook_deliveries WHERE id = s.id", columns: deliveryColumns, position: "p.seq", order: "p.seq DESC", backward: "p.seq",
 		size: `octet_length(p.payload::text) + 500`, args: []any{[16]byte(webhook), before, [16]byte(tenant)},
 	}
 	bounds := `p.webhook_id = $1 AND p.seq < $2 AND p.tenant_id = $3`
@@ -70,16 +70,25 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 
 // AddTestDelivery writes an event for one webhook alone, about no push.
 func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error) {
-	return changeOnce(ctx, s, w.Tenant, collectDelivery, `
+	return recordOnce(ctx, s, w.Tenant, collectDelivery, recordDelivery(push.ActWebhookTest, w), `
 		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
 		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
 		RETURNING `+deliveryColumns, [16]byte(w.ID), [16]byte(w.Tenant), string(push.EventTest))
 }
 
+// recordDelivery records that a webhook is sent an event.
+func recordDelivery(action push.Action, w push.Webhook) func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
+	return func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
+		d := difference{}
+		d.show("delivery", nil, one.ID)
+		return recordWebhook(action, d)(ctx, tx, w)
+	}
+}
+
 // Replay has a delivery of the webhook sent again, or now if it waits, with all of its attempts before it. One that is
 // being sent is left alone.
 func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
-	return changeOnce(ctx, s, tenant, collectDelivery, replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
+	return recordOnce(ctx, s, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, push.Webhook{ID: webhook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
 }
 
 const replaySQL = `
@@ -94,12 +103,19 @@ const replaySQL = `
 // them. It returns how many those are.
 func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (n int, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		tag, err := c.Exec(ctx, replaySQL+` AND p.id IN (
-			SELECT id FROM webhook_deliveries
-			WHERE webhook_id = $1 AND status = 'failed' AND created_at >= $2 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED)`,
-			[16]byte(webhook), since, limit)
-		n = int(tag.RowsAffected())
-		return err
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, replaySQL+` AND p.id IN (
+				SELECT id FROM webhook_deliveries
+				WHERE webhook_id = $1 AND status = 'failed' AND created_at >= $2 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED)`,
+				[16]byte(webhook), since, limit)
+			if n = int(tag.RowsAffected()); err != nil || n == 0 {
+				return err
+			}
+			d := difference{}
+			d.show("since", nil, since)
+			d.show("deliveries", nil, n)
+			return record(ctx, tx, tenant, push.ActWebhookReplay, webhook.String(), d)
+		})
 	})
 	return n, err
 }

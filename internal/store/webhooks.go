@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,15 +39,37 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 			if others >= most {
 				return push.ErrTooManyWebhooks
 			}
-			_, err = tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
+			tag, err := tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
 				[16]byte(w.ID), [16]byte(w.Tenant), w.URL, w.Events, secret)
-			return err
+			if err != nil || tag.RowsAffected() == 0 {
+				return err // an earlier run has made it
+			}
+			d := difference{}
+			d.show("host", nil, hostOf(w.URL))
+			d.show("events", nil, w.Events)
+			return recordWebhook(push.ActWebhookCreate, d)(ctx, tx, w)
 		})
 	})
 	if err != nil {
 		return push.Webhook{}, err
 	}
 	return s.Webhook(ctx, w.Tenant, w.ID)
+}
+
+// hostOf is where a webhook leads: the rest of its URL may be a secret.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// recordWebhook records what is done to a webhook.
+func recordWebhook(action push.Action, d difference) func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+	return func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+		return record(ctx, tx, w.Tenant, action, w.ID.String(), d)
+	}
 }
 
 // Webhook returns a tenant's webhook, or [push.ErrNotFound].
@@ -71,7 +94,12 @@ func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.We
 
 // DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to it, and what was is swept away.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
-	_, err := changeOnce(ctx, s, tenant, collectWebhook, `
+	deleted := func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+		d := difference{}
+		d.show("host", hostOf(w.URL), nil)
+		return recordWebhook(push.ActWebhookDelete, d)(ctx, tx, w)
+	}
+	_, err := recordOnce(ctx, s, tenant, collectWebhook, deleted, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
 	return err
@@ -79,7 +107,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 
 // EnableWebhook switches a webhook on again, and forgets that it failed. What waited when it was switched off is sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
-	return changeOnce(ctx, s, tenant, collectWebhook, `
+	return recordOnce(ctx, s, tenant, collectWebhook, recordWebhook(push.ActWebhookEnable, nil), `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
 }
@@ -87,7 +115,9 @@ func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.W
 // RotateWebhookSecret gives a webhook a new secret. For the time of overlap, requests are signed with the old one as
 // well.
 func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error) {
-	return changeOnce(ctx, s, tenant, collectWebhook, `
+	d := difference{}
+	d.show("overlap", nil, overlap.String())
+	return recordOnce(ctx, s, tenant, collectWebhook, recordWebhook(push.ActWebhookRotateSecret, d), `
 		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant), secret, overlap)
 }

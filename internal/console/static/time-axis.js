@@ -139,6 +139,7 @@ customElements.define("time-axis", class extends HTMLElement {
       this.handle.setAttribute(name, value);
     }
     this.handle.addEventListener("keydown", (e) => this.key(e));
+    this.handle.addEventListener("keyup", (e) => { if (e.key === "Enter") this.choose(e); });
     this.handle.addEventListener("pointerdown", (e) => this.press(e));
     this.querySelector(".axis-plot").append(this.handle);
   }
@@ -166,7 +167,7 @@ customElements.define("time-axis", class extends HTMLElement {
       case "PageDown": return go(t - 10 * step, down);
       case "Home": return go(this.data.from, up);
       case "End": return go(this.data.until - 1, down);
-      case "Enter": return this.choose(e);
+      case "Enter": return e.preventDefault(); // until the key is up: held down, it would send the form that gets the focus
     }
   }
 

@@ -1,0 +1,24 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestClient_Status tells of a worker, and of a push that was sent.
+func TestClient_Status(t *testing.T) {
+	c := newClient()
+	if _, err := c.Submit(t.Context(), "", client.NewPush{Recipient: "of-the-status", Message: client.Message{"title": "Hello"}}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Until(t, 10*time.Millisecond, "the status tells of the attempt", func() bool {
+		s, err := c.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Workers > 0 && s.Postgres == client.StatusPostgresOk && s.Attempts.Delivered > 0 && s.Attempts.LateMsP99 > 0 && len(s.Minutes) > 0
+	})
+}

@@ -1,0 +1,112 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestNow tells in words and numbers how things stand, at first of nothing.
+func TestNow(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.get("/console/now").has(t, 200, "no worker has told of itself", "Nothing is due", "There was no attempt in the last hour", "curl -sS 'https://api.example.com/v1/status'",
+		"curl -sS 'https://api.example.com/v1/channels'", `hx-sse:connect="/console/now/live"`)
+
+	one := b.submit("user-1", time.Hour)
+	testenv.Exec(t, b.url, `UPDATE live SET next_at = now() - interval '90 seconds', send_at = now() - interval '90 seconds'`)
+	testenv.Exec(t, b.url, `
+		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, shard, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
+		SELECT gen_random_uuid(), 1, $2, i, i & 255, 'anna', 'push', now() - interval '1.25 s' * i, now() - interval '1 s', now(), now(), CASE WHEN i <= 2 THEN 'delivered' ELSE 'refused' END
+		FROM generate_series(1, 5) i, (SELECT $1::uuid) one`, one.ID, b.tenant)
+	views := []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "sms", State: push.ChannelWorking}}
+	if err := b.store.SeeChannels(t.Context(), uuid.New(), views); err != nil {
+		t.Fatal(err)
+	}
+	var page reply
+	testenv.Until(t, 50*time.Millisecond, "the status is counted again", func() bool {
+		page = b.get("/console/now?tz=utc")
+		return strings.Contains(page.Body, "messages are due")
+	})
+	page.has(t, 200, "1 min ago", "push takes no messages", "1.2 s", "2.5 s", "99 of 100", "The breaker is open", "in 1 min", "0 delivered", "2 delivered, 3 refused, 0 unknown", "at most 90 in 1 min", `"delivered":[`, "1 at work",
+		"It answers, and keeps everything")
+	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
+	if page := b.get("/console/now"); page.Status != 200 || strings.Contains(page.Body, "The breaker is open") {
+		t.Errorf("who may not read pushes sees the channels: %d", page.Status)
+	}
+	b.who.Caller.Scopes = []string{push.ScopeRead}
+	b.get("/console/now").has(t, 403, "records:read")
+}
+
+// TestNow_Live streams the part that changes.
+func TestNow_Live(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	server := httptest.NewServer(b.console)
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/console/now/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	part := make([]byte, 16<<10)
+	n, _ := answer.Body.Read(part)
+	if text := string(part[:n]); answer.StatusCode != 200 || !strings.HasPrefix(text, "data: ") || !strings.Contains(text, "Nothing is due") || strings.Contains(text, "<html") {
+		t.Errorf("%s: %s", answer.Status, text)
+	}
+}
+
+// TestNow_Words: each state that the API may tell of has its words, and the worst comes first.
+func TestNow_Words(t *testing.T) {
+	if len(postgresWords) != 5 || len(redisWords) != 3 || len(queueWords) != 3 || len(channelWords) != 5 {
+		t.Error("a state lacks its words")
+	}
+	well := client.Status{Status: client.StatusStatusReady, Postgres: client.StatusPostgresOk, Redis: client.StatusRedisOk, Queue: client.StatusQueueOk, Workers: 1}
+	for want, change := range map[string]func(*nowView){
+		"Everything works": func(*nowView) {},
+		"does not answer":  func(v *nowView) { v.Unknown = "unavailable" },
+		"about to stop":    func(v *nowView) { v.Status.Status = client.StatusStatusStopping },
+		"It is a standby":  func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresReadOnly, client.StatusRedisUnreachable },
+		"no worker":        func(v *nowView) { v.Workers, v.Queue = 0, client.StatusQueueOverdue },
+		"due for too long": func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
+		"sms takes no messages": func(v *nowView) {
+			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateUnknown}, {Name: "sms", State: client.ChannelStateFailing}}
+		},
+		"a little slower: It can": func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
+	} {
+		v := &nowView{Status: well}
+		change(v)
+		if got := v.Verdict(); !strings.Contains(got.Sentence, want) || (got.Look == "ok") != (want == "Everything works") {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+}
+
+// TestNow_EveryMinute: minutes without an attempt are there as well, and a line has a gap where nothing was delivered.
+func TestNow_EveryMinute(t *testing.T) {
+	at := time.Date(2026, 11, 24, 9, 0, 30, 0, time.UTC)
+	minutes := everyMinute(client.Status{AsOf: at.Add(3 * time.Minute), Attempts: client.RecentAttempts{Since: at}, Minutes: []client.StatusMinute{{At: at.Truncate(time.Minute).Add(time.Minute), Delivered: 4, LateMsP50: 250}}})
+	if len(minutes) != 4 || slices.ContainsFunc(minutes, func(m client.StatusMinute) bool { return m.At.Second() != 0 }) {
+		t.Fatalf("%+v", minutes)
+	}
+	got, err := seriesOf(minutes)
+	if want := `{"at":[1795510800,1795510860,1795510920,1795510980],"delivered":[0,4,0,0],"refused":[0,0,0,0],"unknown":[0,0,0,0],"p50":[null,0.25,null,null],"p99":[null,0,null,null]}`; err != nil || got != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}

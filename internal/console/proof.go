@@ -1,0 +1,55 @@
+package console
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// proofView is what shows that the guarantees were kept.
+type proofView struct {
+	client.AuditsPage
+	Guarantees []provenGuarantee
+}
+
+// provenGuarantee is a guarantee with the checks of an audit that would find it broken.
+type provenGuarantee struct {
+	guarantee
+	Checks []client.AuditCheck
+}
+
+// Plain is the promise without the marks of Markdown.
+func (g provenGuarantee) Plain() string { return strings.ReplaceAll(g.Promise, "`", "") }
+
+// proof shows the last audits, and which guarantee each of their checks is about.
+func (p *page) proof() error {
+	view := &proofView{}
+	query := url.Values{"page_size": {"20"}}
+	if token := p.query("page_token"); token != "" {
+		query.Set("page_token", token)
+	}
+	if err := p.api.Get(p.ctx(), "/v1/audits", query, &view.AuditsPage); err != nil {
+		return err
+	}
+	for _, g := range guarantees {
+		proven := provenGuarantee{guarantee: g}
+		for _, check := range view.Checks {
+			if check.Guarantee == g.Name {
+				proven.Checks = append(proven.Checks, check)
+			}
+		}
+		view.Guarantees = append(view.Guarantees, proven)
+	}
+	return p.show("proof", "Proof", view)
+}
+
+// Guarantee is the guarantee that a check of the last audits is about.
+func (v *proofView) Guarantee(check string) string {
+	for _, c := range v.Checks {
+		if c.Name == check {
+			return c.Guarantee
+		}
+	}
+	return ""
+}

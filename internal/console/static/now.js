@@ -1,0 +1,54 @@
+// Draws the last hour as lines, of the numbers that stand in the live part of the page.
+const plots = document.querySelector("#plots");
+const live = document.querySelector("#live");
+const looks = {
+  delivered: { label: "Delivered", color: "--good" },
+  refused: { label: "Refused", color: "--bad", dash: [6, 3] },
+  unknown: { label: "Unknown", color: "--odd", dash: [2, 3] },
+  p50: { label: "Half within", color: "--link" },
+  p99: { label: "99 % within", color: "--odd", dash: [6, 3] },
+};
+const height = 180;
+let drawn = [];
+
+// series reads the numbers; without any there is nothing to draw.
+function series() {
+  const from = document.querySelector("#series");
+  return from ? JSON.parse(from.dataset.series) : null;
+}
+
+const valuesOf = (numbers, names) => [numbers.at, ...names.map((name) => numbers[name])];
+
+// draw makes the plots anew: at first, and when the colours change.
+function draw() {
+  const numbers = series();
+  for (const { plot } of drawn) plot.destroy();
+  drawn = [];
+  plots.hidden = !numbers;
+  if (!numbers) return;
+  const css = getComputedStyle(document.documentElement);
+  const color = (name) => css.getPropertyValue(name).trim();
+  const axis = { stroke: color("--quiet"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
+  for (const box of plots.querySelectorAll("[data-lines]")) {
+    const names = box.dataset.lines.split(" ");
+    const lines = names.map((name) => ({ label: looks[name].label, stroke: color(looks[name].color), width: 2, dash: looks[name].dash, spanGaps: false }));
+    const options = { width: box.clientWidth, height, axes: [axis, { ...axis, size: 60 }], scales: { y: { range: (_, low, high) => [0, Math.max(high, 1)] } }, series: [{}, ...lines] };
+    drawn.push({ names, box, plot: new uPlot(options, valuesOf(numbers, names), box) });
+  }
+}
+
+// follow hands new numbers to the plots.
+function follow() {
+  const numbers = series();
+  if (!numbers || drawn.length === 0) return draw();
+  for (const { names, plot } of drawn) plot.setData(valuesOf(numbers, names));
+}
+
+if (plots && live && window.uPlot) {
+  draw();
+  new MutationObserver(follow).observe(live, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-series"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  new ResizeObserver(() => {
+    for (const { plot, box } of drawn) plot.setSize({ width: box.clientWidth, height });
+  }).observe(plots);
+}

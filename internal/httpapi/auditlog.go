@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const auditLogPath = "/v1/audit-log"
+
+// logEntryView is an entry of the audit log.
+type logEntryView struct {
+	ID         string          `json:"id" format:"uuid"`
+	At         string          `json:"at" format:"date-time"`
+	Actor      actorView       `json:"actor"`
+	Action     string          `json:"action" doc:"What was done, such as key.create."`
+	Target     targetView      `json:"target"`
+	Difference json.RawMessage `json:"difference"`
+}
+
+type actorView struct {
+	Type push.ActorType `json:"type" enum:"user,key,system" doc:"system: a worker, or the operator's tool."`
+	ID   *string        `json:"id" format:"uuid" nullable:"true" doc:"Of the user or the API key; null: of the system."`
+}
+
+type targetView struct {
+	Type string  `json:"type" doc:"Such as key, campaign or push."`
+	ID   *string `json:"id" nullable:"true" doc:"Of a policy, its version. null: a recipient who was erased, or an import of many."`
+}
+
+// TransformSchema says what a difference is.
+func (*logEntryView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["difference"] = &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true,
+		Description: "Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown.",
+	}
+	return s
+}
+
+func logEntryViewOf(e push.LogEntry) logEntryView {
+	v := logEntryView{
+		ID: e.ID.String(), At: stamp(e.At), Actor: actorView{e.Actor.Type, maybeID(e.Actor.ID)}, Action: string(e.Action),
+		Target: targetView{Type: e.Action.Type()}, Difference: e.Difference,
+	}
+	if e.Target != "" {
+		v.Target.ID = &e.Target
+	}
+	return v
+}
+
+// exportedEntry is an entry in an export.
+type exportedEntry struct {
+	logEntryView
+	PageToken string `json:"page_token"`
+}
+
+// logLines are the entries of an export.
+var logLines = exported[exportedEntry]{
+	columns: []string{"id", "at", "actor_type", "actor_id", "action", "target_type", "target_id", "difference", "page_token"},
+	cells: func(e *exportedEntry) []string {
+		return []string{e.ID, e.At, string(e.Actor.Type), orBlank(e.Actor.ID), e.Action, e.Target.Type, orBlank(e.Target.ID), string(e.Difference), e.PageToken}
+	},
+}
+
+type auditLogView struct {
+	Entries       []logEntryView `json:"entries" doc:"The latest first."`
+	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none."`
+}
+
+// logFilter is which entries are asked for.
+type logFilter struct {
+	push.LogFilter
+	pageParams
+}
+
+var logFields = []field[logFilter]{
+	{"actor", optional, identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only what this user, or the holder of this API key, did.", exampleID},
+	{"actor_type", optional, oneOf(func(q *logFilter, t push.ActorType) { q.ActorType = t }, push.ActorTypes...), "Only what actors of this type did.", nil},
+	{"action", optional, oneOf(func(q *logFilter, a push.Action) { q.Action = a }, push.Actions...), "Only this.", nil},
+	{"target", optional, text(func(q *logFilter, s string) { q.Target = s }, 0, maxRecipient), "Only what was done to this: an id.", exampleOtherID},
+	{"from", optional, moment(func(q *logFilter, t time.Time) { q.From = t }), "Only what was not done before this. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *logFilter, t time.Time) { q.Until = t }), "Only what was done before this. RFC 3339 with a zone.", timeExample},
+	{"page_token", optional, token(func(q *logFilter, s string) { q.token = s }), "The next_page_token of the page before, or the page_token of an exported line. It goes with the same filters.", nil},
+}
+
+var (
+	logParams = table[logFilter]{fields: append([]field[logFilter]{
+		{"page_size", optional, integer(func(q *logFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many entries to answer with, at most.", nil},
+	}, logFields...)}
+	logExportParams = table[logFilter]{fields: logFields}
+)
+
+// listName tells lists with other filters apart.
+func (q *logFilter) listName() string {
+	return fmt.Sprintf("audit log %s %s %s %q %s %s", q.Actor, q.ActorType, q.Action, q.Target, stamp(q.From), stamp(q.Until))
+}
+
+// logPlace is a [push.LogPosition] in a page token: microseconds, as Postgres has them.
+type logPlace struct {
+	Micros int64
+	ID     uuid.UUID
+}
+
+func logPlaceOf(p push.LogPosition) logPlace { return logPlace{p.At.UnixMicro(), p.ID} }
+
+// logQuery reads which entries a request asks for, and before which position.
+func (c *call) logQuery(params *table[logFilter]) (q logFilter, before push.LogPosition, err error) {
+	var (
+		bad   fieldErrors
+		place logPlace
+	)
+	params.readQuery(c.r, &q, &bad)
+	readPageToken(q.token, c.caller.Tenant, q.listName, &place, &bad)
+	if place != (logPlace{}) {
+		before = push.LogPosition{At: time.UnixMicro(place.Micros).UTC(), ID: place.ID}
+	}
+	return q, before, bad.err()
+}
+
+// listAuditLog answers with a page of the tenant's audit log.
+func (a *api) listAuditLog(c *call) error {
+	q, before, err := c.logQuery(&logParams)
+	if err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	page, err := a.svc.AuditLog(c.r.Context(), c.caller.Tenant, q.LogFilter, before, q.size)
+	if err != nil {
+		return err
+	}
+	return c.compute(func() error {
+		v := auditLogView{Entries: viewsOf(page.Entries, logEntryViewOf)}
+		if page.Next != nil {
+			v.NextPageToken = pageToken(logPlaceOf(*page.Next), c.caller.Tenant, q.listName())
+		}
+		return a.answer(c.w, http.StatusOK, v)
+	})
+}
+
+// exportAuditLog answers with all of it. Each line has the token of what follows it.
+func (a *api) exportAuditLog(c *call) error {
+	q, before, err := c.logQuery(&logExportParams)
+	if err != nil {
+		return err
+	}
+	list := q.listName()
+	lines := func(entries []push.LogEntry) []exportedEntry {
+		return viewsOf(entries, func(e push.LogEntry) exportedEntry {
+			return exportedEntry{logEntryViewOf(e), pageToken(logPlaceOf(push.LogPosition{At: e.At, ID: e.ID}), c.caller.Tenant, list)}
+		})
+	}
+	x := logLines
+	x.page = func(ctx context.Context) ([]exportedEntry, bool, error) {
+		page, err := a.svc.AuditLog(ctx, c.caller.Tenant, q.LogFilter, before, exportPage)
+		if err != nil || page.Next == nil {
+			return lines(page.Entries), false, err
+		}
+		before = *page.Next
+		return lines(page.Entries), true, nil
+	}
+	return export(a, c, x)
+}
+
+func (a *api) auditLogRoutes(s *spec) []operation {
+	example := logEntryViewOf(exampleLogEntry())
+	return []operation{{
+		id: "list-audit-log", method: http.MethodGet, path: auditLogPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAuditLog,
+		summary: "List who did what",
+		description: "Lists what users, holders of API keys and the operator have changed, the latest first. Each entry was written by the transaction that made the change. " +
+			"Submits are not among them, nor what is taken from speed limits. Filters can be combined; an empty one counts as absent. " +
+			"A page ends early at about 1 MiB of entries, and when 10,000 entries were examined: the list continues while there is a next_page_token.",
+		params: logParams.parameters(s), status: http.StatusOK, answer: "A page of the audit log.", example: auditLogView{Entries: []logEntryView{example}},
+	}, {
+		id: "export-audit-log", method: http.MethodGet, path: auditLogPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.exportAuditLog,
+		summary: "Export who did what",
+		description: "Streams the same entries, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
+			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.",
+		params: logExportParams.parameters(s), status: http.StatusOK, answer: "The entries, a line each.", example: "", problems: []kind{notAcceptable},
+		finish: func(all map[string]*huma.Response) { exports(all, logLines, exportedEntry{example, "AAZg9d2FBAA"}) },
+	}}
+}
+
+func exampleLogEntry() push.LogEntry {
+	return push.LogEntry{
+		ID: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f11"), At: exampleTime(0), Actor: push.Actor{Type: push.ActorKey, ID: uuid.MustParse(exampleID)},
+		Action: push.ActPushMove, Target: exampleOtherID,
+		Difference: json.RawMessage(`{"send_at": {"from": "` + stamp(exampleTime(0)) + `", "to": "` + stamp(exampleTime(time.Hour)) + `"}}`),
+	}
+}

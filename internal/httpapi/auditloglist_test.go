@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"encoding/csv"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestAuditLog_List: pages, filters and exports agree, over several weeks.
+func TestAuditLog_List(t *testing.T) {
+	b := setup(t)
+	testenv.Exec(t, b.url, `SELECT make_partitions('audit_log', now() - interval '70 days', now())`)
+	testenv.Exec(t, b.url, `INSERT INTO audit_log (tenant_id, created_at, actor, actor_id, action, target, difference)
+		SELECT $1, date_trunc('hour', now()) - n * interval '1 hour', CASE n % 3 WHEN 0 THEN 'key' WHEN 1 THEN 'user' ELSE 'system' END, CASE n % 3 WHEN 2 THEN NULL ELSE $2::uuid END,
+			CASE n % 2 WHEN 0 THEN 'push.cancel' ELSE 'push.move' END, 'target-' || n % 5, '{}'
+		FROM generate_series(1, 1500) n`, b.tenant, exampleID)
+	b.reopen() // a program that knows the partitions
+	hour := b.now().UTC().Truncate(time.Hour)
+	for name, tt := range map[string]struct {
+		query url.Values
+		want  int
+	}{
+		"all":    {url.Values{"until": {hour.Format(time.RFC3339)}}, 1500},
+		"target": {url.Values{"target": {"target-1"}}, 300},
+		"action": {url.Values{"action": {"push.move"}, "target": {"target-1"}}, 150},
+		"actor":  {url.Values{"actor": {exampleID}}, 1000},
+		"type":   {url.Values{"actor_type": {"user"}}, 500},
+		"times":  {url.Values{"from": {hour.Add(-900 * time.Hour).Format(time.RFC3339)}, "until": {hour.Add(-300 * time.Hour).Format(time.RFC3339)}}, 600},
+		"none":   {url.Values{"target": {"nobody"}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ids []string
+			last := "9"
+			tt.query.Set("page_size", "70")
+			for token := "-"; token != ""; {
+				if token != "-" {
+					tt.query.Set("page_token", token)
+				}
+				page := b.send("GET", "/v1/audit-log?"+tt.query.Encode(), "").must(t, 200)
+				for _, e := range page.at(t, "entries").([]any) {
+					at := e.(map[string]any)["at"].(string)
+					if at >= last {
+						t.Fatalf("%s is not before %s", at, last)
+					}
+					last = at
+					ids = append(ids, e.(map[string]any)["id"].(string))
+				}
+				token = page.at(t, "next_page_token").(string)
+			}
+			tt.query.Del("page_size")
+			tt.query.Del("page_token")
+			rows, err := csv.NewReader(strings.NewReader(b.send("GET", "/v1/audit-log/export?"+tt.query.Encode(), "", "Accept", "text/csv").must(t, 200).text)).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var lines []string
+			for _, row := range rows[1:] {
+				lines = append(lines, row[0])
+			}
+			if len(ids) != tt.want || !slices.Equal(ids, lines) {
+				t.Errorf("%d in pages, %d in an export, want %d", len(ids), len(lines), tt.want)
+			}
+			if tt.want > 500 {
+				tt.query.Set("page_token", rows[tt.want/2][8])
+				rest := b.send("GET", "/v1/audit-log/export?"+tt.query.Encode(), "").must(t, 200)
+				if n := strings.Count(rest.text, "\n"); n != tt.want-tt.want/2 {
+					t.Errorf("behind line %d there are %d", tt.want/2, n)
+				}
+			}
+		})
+	}
+	if bad := b.send("GET", "/v1/audit-log?page_size=x&actor=1&actor_type=a&action=b&from=c&when=d", "").must(t, 422, "invalid-request"); len(bad.at(t, "errors").([]any)) != 6 {
+		t.Error(bad.text)
+	}
+	_, lesser := b.newTenant("lesser", push.ScopeRead)
+	for _, path := range []string{"/v1/audit-log", "/v1/audit-log/export"} {
+		b.send("GET", path, "", "Authorization", "Bearer "+lesser).must(t, 403, "forbidden")
+		if r := b.send("GET", path+"?actor="+exampleID, "", "Authorization", "Bearer "+b.other).must(t, 200); strings.Contains(r.text, "target-") {
+			t.Errorf("another tenant sees %s", r.text)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// notLogged are the operations that are no reads, and of which the audit log has nothing; and why.
+var notLogged = map[string]string{
+	"submit-push":       "a push says itself when it was made",
+	"submit-batch":      "a push says itself when it was made",
+	"check-quota":       "it changes nothing",
+	"preview-campaign":  "it changes nothing",
+	"simulate-campaign": "it changes nothing",
+	"take-limits":       "programs do so all the time, and Redis alone knows of it",
+	"refund-limits":     "programs do so all the time, and Redis alone knows of it",
+	"reset-limits":      "Redis alone knows of it",
+}
+
+// secretText is in all texts that the log must not have.
+const secretText = "zibeline"
+
+// logStory is an operation that the audit log tells of. prepare makes what the operation needs, and returns the request that does it.
+type logStory struct {
+	action  push.Action
+	prepare func(b *bundle, n int) logRequest
+}
+
+type logRequest struct {
+	method, path, body string
+	headers            []string
+	target             string // that the entry names; "": none; "?": the id, or the version, that the answer has
+}
+
+func request(method, path, body string, headers ...string) logRequest {
+	return logRequest{method: method, path: path, body: body, headers: headers, target: "?"}
+}
+
+// about is the request with the target that its entry names.
+func (r logRequest) about(target string) logRequest {
+	r.target = target
+	return r
+}
+
+// logStories has all of them.
+func logStories() map[string]logStory {
+	id := func(b *bundle, r reply) string { return r.at(b.t, "id").(string) }
+	booked := func(b *bundle, n int) string {
+		return id(b, b.send("POST", "/v1/pushes", `{"recipient":"`+fmt.Sprintf("person-%d", n)+`","send_at":"`+b.in(time.Hour)+`","channel":"sms","to":"+45 `+secretText+`","message":{"body":"`+secretText+`"},"metadata":{"x":"`+secretText+`"}}`).must(b.t, 201))
+	}
+	webhook := func(b *bundle) string {
+		testenv.Exec(b.t, b.url, `UPDATE webhooks SET deleted_at = now()`)
+		return id(b, b.send("POST", "/v1/webhooks", `{"url":"https://example.com/`+secretText+`","events":["push.scheduled"]}`).must(b.t, 201))
+	}
+	schedule := func(b *bundle, n int) string {
+		return id(b, b.send("POST", "/v1/schedules", scheduleText(n)).must(b.t, 201))
+	}
+	campaign := func(b *bundle, acts ...string) string {
+		made := id(b, b.send("POST", "/v1/campaigns", campaignText).must(b.t, 201))
+		b.send("PUT", "/v1/campaigns/"+made+"/audience", "recipient,name\nanna,"+secretText+"\n", "Content-Type", "text/csv").must(b.t, 200)
+		for _, act := range acts {
+			b.send("POST", "/v1/campaigns/"+made+"/"+act, "").must(b.t, 202)
+		}
+		return made
+	}
+	key := func(b *bundle) string {
+		testenv.Exec(b.t, b.url, `DELETE FROM api_keys WHERE name <> ''`)
+		return id(b, b.send("POST", "/v1/keys", `{"scopes":["pushes:read"],"name":"office"}`).must(b.t, 201))
+	}
+	acting := func(action push.Action, before ...string) logStory {
+		return logStory{action, func(b *bundle, _ int) logRequest {
+			made := campaign(b, before...)
+			return request("POST", "/v1/campaigns/"+made+"/"+strings.TrimPrefix(string(action), "campaign."), "").about(made)
+		}}
+	}
+	return map[string]logStory{
+		"create-key": {push.ActKeyCreate, func(b *bundle, _ int) logRequest {
+			testenv.Exec(b.t, b.url, `DELETE FROM api_keys WHERE name <> ''`)
+			return request("POST", "/v1/keys", `{"scopes":["pushes:read"],"name":"office"}`)
+		}},
+		"rotate-key": {push.ActKeyRotate, func(b *bundle, _ int) logRequest {
+			made := key(b)
+			return request("POST", "/v1/keys/"+made+"/rotate", "").about(made)
+		}},
+		"revoke-key": {push.ActKeyRevoke, func(b *bundle, _ int) logRequest {
+			made := key(b)
+			return request("DELETE", "/v1/keys/"+made, "").about(made)
+		}},
+		"create-webhook": {push.ActWebhookCreate, func(b *bundle, _ int) logRequest {
+			testenv.Exec(b.t, b.url, `UPDATE webhooks SET deleted_at = now()`)
+			return request("POST", "/v1/webhooks", `{"url":"https://example.com/`+secretText+`","events":["push.sent"]}`)
+		}},
+		"delete-webhook": {push.ActWebhookDelete, func(b *bundle, _ int) logRequest {
+			made := webhook(b)
+			return request("DELETE", "/v1/webhooks/"+made, "").about(made)
+		}},
+		"enable-webhook": {push.ActWebhookEnable, func(b *bundle, _ int) logRequest {
+			made := webhook(b)
+			return request("POST", "/v1/webhooks/"+made+"/enable", "").about(made)
+		}},
+		"rotate-webhook-secret": {push.ActWebhookRotateSecret, func(b *bundle, _ int) logRequest {
+			made := webhook(b)
+			return request("POST", "/v1/webhooks/"+made+"/rotate-secret", "").about(made)
+		}},
+		"test-webhook": {push.ActWebhookTest, func(b *bundle, _ int) logRequest {
+			made := webhook(b)
+			return request("POST", "/v1/webhooks/"+made+"/test", "").about(made)
+		}},
+		"replay-webhook-delivery": {push.ActWebhookReplay, func(b *bundle, n int) logRequest {
+			made := webhook(b)
+			booked(b, n)
+			one := b.send("GET", "/v1/webhooks/"+made+"/deliveries", "").must(b.t, 200).at(b.t, "deliveries", 0, "id").(string)
+			return request("POST", "/v1/webhooks/"+made+"/deliveries/"+one+"/replay", "").about(made)
+		}},
+		"replay-failed-webhook-deliveries": {push.ActWebhookReplay, func(b *bundle, n int) logRequest {
+			made := webhook(b)
+			booked(b, n)
+			testenv.Exec(b.t, b.url, `UPDATE webhook_deliveries SET status = 'failed', ended_at = now()`)
+			return request("POST", "/v1/webhooks/"+made+"/replay", `{"since":"`+b.in(-time.Hour)+`"}`).about(made)
+		}},
+		"put-policy": {push.ActPolicyChange, func(b *bundle, _ int) logRequest {
+			b.send("DELETE", "/v1/policy", "").must(b.t, 200)
+			return request("PUT", "/v1/policy", `{"rules":[{"name":"per-hour","limit":100,"window":"1h"}]}`)
+		}},
+		"delete-policy": {push.ActPolicyReset, func(b *bundle, _ int) logRequest {
+			b.send("PUT", "/v1/policy", `{"rules":[{"name":"per-hour","limit":100,"window":"1h"}]}`).must(b.t, 200)
+			return request("DELETE", "/v1/policy", "")
+		}},
+		"create-schedule": {push.ActScheduleCreate, func(b *bundle, n int) logRequest { return request("POST", "/v1/schedules", scheduleText(n)) }},
+		"change-schedule": {push.ActScheduleChange, func(b *bundle, n int) logRequest {
+			made := schedule(b, n)
+			return request("PATCH", "/v1/schedules/"+made, `{"paused":true,"push":{"recipient":"`+secretText+`","channel":"push","message":{"body":"`+secretText+`!"}}}`).about(made)
+		}},
+		"delete-schedule": {push.ActScheduleDelete, func(b *bundle, n int) logRequest {
+			made := schedule(b, n)
+			return request("DELETE", "/v1/schedules/"+made, "").about(made)
+		}},
+		"create-campaign": {push.ActCampaignCreate, func(*bundle, int) logRequest { return request("POST", "/v1/campaigns", campaignText) }},
+		"change-campaign": {push.ActCampaignChange, func(b *bundle, _ int) logRequest {
+			made := campaign(b)
+			return request("PATCH", "/v1/campaigns/"+made, `{"name":"summer sale","message":{"title":"`+secretText+`!"}}`).about(made)
+		}},
+		"put-audience": {push.ActCampaignAudience, func(b *bundle, _ int) logRequest {
+			made := campaign(b)
+			return request("PUT", "/v1/campaigns/"+made+"/audience", "recipient,name\nanna,"+secretText+"\nbert,"+secretText+"\n", "Content-Type", "text/csv").about(made)
+		}},
+		"delete-campaign": {push.ActCampaignDelete, func(b *bundle, _ int) logRequest {
+			made := campaign(b)
+			return request("DELETE", "/v1/campaigns/"+made, "").about(made)
+		}},
+		"start-campaign":  acting(push.ActCampaignStart),
+		"pause-campaign":  acting(push.ActCampaignPause, "start"),
+		"resume-campaign": acting(push.ActCampaignResume, "start", "pause"),
+		"cancel-campaign": acting(push.ActCampaignCancel, "start"),
+		"put-recipient": {push.ActRecipientPut, func(b *bundle, n int) logRequest {
+			who := fmt.Sprintf("described-%d", n)
+			return request("PUT", "/v1/recipients/"+who, `{"time_zone":"Asia/Tokyo","addresses":{"sms":"+45 `+secretText+`"},"attributes":{"plan":"`+secretText+`"},"opt_outs":{"channels":["sms"]}}`).about(who)
+		}},
+		"import-recipients": {push.ActRecipientImport, func(b *bundle, n int) logRequest {
+			return request("POST", "/v1/recipients/import", fmt.Sprintf("recipient,attribute.plan\n%s-%d,%[1]s\n", secretText, n), "Content-Type", "text/csv").about("")
+		}},
+		"erase-recipient": {push.ActRecipientErase, func(b *bundle, n int) logRequest {
+			who := fmt.Sprintf("%s-%d", secretText, n)
+			b.send("PUT", "/v1/recipients/"+who, `{"attributes":{"plan":"gold"}}`).must(b.t, 201)
+			return request("DELETE", "/v1/recipients/"+who, "").about("")
+		}},
+		"cancel-push": {push.ActPushCancel, func(b *bundle, n int) logRequest {
+			made := booked(b, n)
+			return request("POST", "/v1/pushes/"+made+"/cancel", "").about(made)
+		}},
+		"reschedule-push": {push.ActPushMove, func(b *bundle, n int) logRequest {
+			made := booked(b, n)
+			return request("PATCH", "/v1/pushes/"+made, `{"send_at":"`+b.in(400*time.Hour)+`"}`).about(made) // into another table
+		}},
+		"retry-push": {push.ActPushRetry, func(b *bundle, n int) logRequest {
+			who := fmt.Sprintf("failing-%d", n)
+			made := id(b, b.send("POST", "/v1/pushes", pushBody(who, b.in(0), "")).must(b.t, 201))
+			b.attempt(who, refusedForGood)
+			return request("POST", "/v1/pushes/"+made+"/retry", `{"send_at":"`+b.in(2*time.Hour)+`"}`).about(made)
+		}},
+	}
+}
+
+const campaignText = `{"name":"sale","message":{"title":"` + secretText + `"},"metadata":{"x":"` + secretText + `"}}`
+
+func scheduleText(n int) string {
+	return fmt.Sprintf(`{"name":"for %s %d","cron":"0 9 * * MON","time_zone":"Europe/Berlin","push":{"recipient":"%[1]s-%d","channel":"push","message":{"body":"%[1]s"}}}`, secretText, n)
+}

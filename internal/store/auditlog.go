@@ -1,0 +1,188 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// The audit log says who did what. Its rows are written by the transactions that make the changes. One that is run again,
+// because its reply was lost, finds that it has nothing to change, and writes none.
+
+// recordSQL writes an entry.
+const recordSQL = `INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6)`
+
+// execer is a connection or a transaction.
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// record writes, in the transaction of a change, who has made it: the actor of the context.
+func record(ctx context.Context, tx execer, tenant uuid.UUID, action push.Action, target string, d difference) error {
+	_, err := tx.Exec(ctx, recordSQL, recordArgs(push.ActorOf(ctx), tenant, action, target, d)...)
+	return err
+}
+
+// queueRecord is record in a batch.
+func queueRecord(b *pgx.Batch, by push.Actor, tenant uuid.UUID, action push.Action, target string, d difference) {
+	b.Queue(recordSQL, recordArgs(by, tenant, action, target, d)...)
+}
+
+func recordArgs(by push.Actor, tenant uuid.UUID, action push.Action, target string, d difference) []any {
+	return append(actorArgs(by, tenant), string(action), target, d.text())
+}
+
+// actorArgs are the first arguments of an entry.
+func actorArgs(by push.Actor, tenant uuid.UUID) []any {
+	return []any{[16]byte(tenant), string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID)}
+}
+
+// recordOnce is changeOnce for a statement that returns one row, if it changes anything, and for what says so in the audit
+// log. One transaction does both; it is not run again if its reply is lost.
+func recordOnce[T any](
+	ctx context.Context, s *Store, tenant uuid.UUID, scan pgx.RowToFunc[T], entry func(ctx context.Context, tx pgx.Tx, row T) error, sql string, args ...any,
+) (row T, err error) {
+	once := func() error {
+		return onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+				rows, _ := tx.Query(ctx, sql, args...)
+				if row, err = pgx.CollectExactlyOneRow(rows, scan); err != nil {
+					return err
+				}
+				return entry(ctx, tx, row)
+			})
+		})
+	}
+	err = s.within(ctx, s.changes, tenant, func(inner context.Context) error {
+		ctx = inner
+		err := once()
+		if _, parted := s.makePart(ctx, err); parted {
+			err = once()
+		}
+		return classify(err)
+	})
+	return row, err
+}
+
+// AuditLog returns up to limit of a tenant's entries before a position, zero: before none, the newest first. It returns fewer
+// where they are large, or where few fit the filter: then too the list goes on at Next.
+func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (page push.LogPage, err error) {
+	if f.Until.IsZero() {
+		f.Until = time.Now().Add(clockGap) // behind what any clock says
+	}
+	if before.At.IsZero() || before.At.After(f.Until) {
+		before = push.LogPosition{At: f.Until} // no id is as low as the zero one
+	}
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		r := logRead{c: c, tenant: tenant, f: f, before: before, limit: limit, left: maxScanned}
+		tables := s.layouts.log().between(f.From, before.At)
+		slices.Reverse(tables)
+		for some := range slices.Chunk(tables, tablesAtOnce) {
+			if more, err := r.in(ctx, some); err != nil || !more {
+				page = r.page
+				return err
+			}
+		}
+		page = r.page
+		return nil
+	})
+	return page, err
+}
+
+// logRead reads a page of the log.
+type logRead struct {
+	c      reader
+	tenant uuid.UUID
+	f      push.LogFilter
+	before push.LogPosition
+	limit  int
+	left   int // rows that it may still look at
+	bytes  int // of the page
+	page   push.LogPage
+}
+
+// in reads on in some tables, until the page is full or there is nothing more in them. It reports whether it may read on.
+func (r *logRead) in(ctx context.Context, tables []string) (more bool, err error) {
+	for {
+		sql, args, filtered := r.query(tables)
+		scan := r.limit + 1 - len(r.page.Entries)
+		if filtered {
+			scan = min(r.left, 10*(r.limit+1))
+		}
+		rows, _ := r.c.Query(ctx, sql, append(args, scan)...)
+		scanned, full, err := r.collect(rows)
+		switch {
+		case err != nil || full:
+			return false, err
+		case scanned < scan:
+			return true, nil
+		}
+		if r.left -= scanned; r.left <= 0 {
+			r.page.Next = &r.before
+			return false, nil
+		}
+	}
+}
+
+// query reads the next rows before the position, and whether each fits. Those of a target have an index.
+func (r *logRead) query(tables []string) (sql string, args []any, filtered bool) {
+	args = []any{[16]byte(r.tenant), r.before.At, [16]byte(r.before.ID), r.f.From}
+	arg := func(value any) string {
+		args = append(args, value)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	bounds, fits := []string{`l.tenant_id = $1`, `(l.created_at, l.id) < ($2, $3)`, `l.created_at >= $4`}, []string{`true`}
+	if r.f.Target != "" {
+		bounds = append(bounds, `l.target = `+arg(r.f.Target))
+	}
+	if r.f.ActorType != "" {
+		fits = append(fits, `l.actor = `+arg(string(r.f.ActorType)))
+	}
+	if r.f.Actor != uuid.Nil {
+		fits = append(fits, `l.actor_id IS NOT DISTINCT FROM `+arg([16]byte(r.f.Actor)))
+	}
+	if r.f.Action != "" {
+		fits = append(fits, `l.action = `+arg(string(r.f.Action)))
+	}
+	return fmt.Sprintf(`
+		SELECT l.id, l.created_at, l.actor, l.actor_id, l.action, l.target, CASE WHEN f.fits THEN l.difference END, f.fits
+		FROM %s l CROSS JOIN LATERAL (SELECT %s AS fits) f WHERE %s ORDER BY l.created_at DESC, l.id DESC LIMIT $%d`,
+		in("{audit_log}", "{audit_log}", tables...), strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `), len(args)+1), args, len(fits) > 1
+}
+
+// collect adds the entries that fit to the page, and moves the position. It reports whether the page is full, and then where the
+// next one begins.
+func (r *logRead) collect(rows pgx.Rows) (scanned int, full bool, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var (
+			e    push.LogEntry
+			fits bool
+		)
+		if err := rows.Scan((*[16]byte)(&e.ID), &e.At, (*string)(&e.Actor.Type), (*zeronull.UUID)(&e.Actor.ID), (*string)(&e.Action), &e.Target, (*[]byte)(&e.Difference), &fits); err != nil {
+			return scanned, false, err
+		}
+		if fits && (len(r.page.Entries) == r.limit || r.bytes >= maxPageBytes) {
+			last := r.page.Entries[len(r.page.Entries)-1]
+			r.page.Next = &push.LogPosition{At: last.At, ID: last.ID}
+			return scanned, true, nil
+		}
+		scanned, r.before = scanned+1, push.LogPosition{At: e.At, ID: e.ID}
+		if fits {
+			r.page.Entries = append(r.page.Entries, e)
+			r.bytes += len(e.Difference) + 500
+		}
+	}
+	return scanned, false, rows.Err()
+}
