@@ -795,6 +795,49 @@ type CampaignsPage struct {
 	NextPageToken string `json:"next_page_token"`
 }
 
+// Capacity defines model for Capacity.
+type Capacity struct {
+	// Days Each day of time_zone, by time.
+	Days []CapacityDay `json:"days"`
+
+	// From The first hour that was looked at: none that has begun.
+	From time.Time `json:"from"`
+
+	// Hours Each hour, by time.
+	Hours []CapacityHour `json:"hours"`
+
+	// Invalid Of the sample, those whose lines make no push.
+	Invalid int64 `json:"invalid"`
+
+	// OptedOut Of the sample, those who do not want it: they have no place at any time.
+	OptedOut int64 `json:"opted_out"`
+
+	// Recipients All in the audience.
+	Recipients int64 `json:"recipients"`
+
+	// Sample Those that were looked at: all numbers below are of them. It is the same part of an audience each time, by a hash of their ids.
+	Sample int64 `json:"sample"`
+
+	// Until The end of the last one.
+	Until time.Time `json:"until"`
+}
+
+// CapacityDay defines model for CapacityDay.
+type CapacityDay struct {
+	Day string `json:"day"`
+
+	// Free How many of the sample have a place if the campaign begins at one of the hours that begin in this day, at least.
+	Free int64 `json:"free"`
+}
+
+// CapacityHour defines model for CapacityHour.
+type CapacityHour struct {
+	At time.Time `json:"at"`
+
+	// Free How many of the sample have a place if the campaign begins at this time: each at its own second of the spread.
+	Free int64 `json:"free"`
+}
+
 // Category defines model for Category.
 type Category struct {
 	Bypass  bool             `json:"bypass,omitempty,omitzero"`

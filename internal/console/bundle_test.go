@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // bundle is a console before a real API on real servers, and a browser without scripts in which an admin has signed in.
 type bundle struct {
-	t       *testing.T
+	t       testing.TB
 	url     string // of the database
 	store   *store.Store
 	tenant  uuid.UUID
@@ -69,7 +69,7 @@ type noMetrics struct{}
 func (noMetrics) Submitted(string, string) {}
 func (noMetrics) CacheAnswered(string)     {}
 
-func setup(t *testing.T) *bundle {
+func setup(t testing.TB) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: testenv.Postgres(t), cookies: map[string]string{}}
 	var err error

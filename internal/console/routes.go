@@ -36,6 +36,10 @@ func (c *console) routes(r chi.Router) {
 	get("/now", push.ScopeRecordsRead, (*page).now)
 	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
 
+	get("/calendar", push.ScopeRecordsRead, (*page).calendar)
+	get("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).moveCampaign)
+	post("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).saveMove)
+
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
