@@ -640,6 +640,24 @@ type CampaignsPage struct {
 	NextPageToken string `json:"next_page_token"`
 }
 
+// Cap defines model for Cap.
+type Cap struct {
+	// Complete false: more are used; so many were counted.
+	Complete bool `json:"complete"`
+
+	// Limit null: any number.
+	Limit int64 `json:"limit"`
+	Used  int64 `json:"used"`
+}
+
+// Caps defines model for Caps.
+type Caps struct {
+	// Day A day of UTC.
+	Day              string `json:"day"`
+	PendingPushes    Cap    `json:"pending_pushes"`
+	RecipientsPerDay Cap    `json:"recipients_per_day"`
+}
+
 // Category defines model for Category.
 type Category struct {
 	Bypass  bool             `json:"bypass,omitempty,omitzero"`
