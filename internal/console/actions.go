@@ -22,4 +22,6 @@ var actionWords = map[push.Action]string{
 }
 
 // ActionWords says what was done. What has no words is named as the API does.
-func (p *page) ActionWords(action string) string { return cmp.Or(actionWords[push.Action(action)], action) }
+func (p *page) ActionWords(action string) string {
+	return cmp.Or(actionWords[push.Action(action)], action)
+}
