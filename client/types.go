@@ -22,6 +22,20 @@ const (
 	BookingStatusSent      BookingStatus = "sent"
 )
 
+// Defines values for BulkChangeAction.
+const (
+	BulkChangeActionCancel BulkChangeAction = "cancel"
+	BulkChangeActionMove   BulkChangeAction = "move"
+)
+
+// Defines values for BulkChangeStatus.
+const (
+	BulkChangeStatusCanceled  BulkChangeStatus = "canceled"
+	BulkChangeStatusCanceling BulkChangeStatus = "canceling"
+	BulkChangeStatusDone      BulkChangeStatus = "done"
+	BulkChangeStatusRunning   BulkChangeStatus = "running"
+)
+
 // Defines values for CampaignOnConflict.
 const (
 	CampaignOnConflictDefer  CampaignOnConflict = "defer"
@@ -95,6 +109,12 @@ const (
 	KeyStateExpired KeyState = "expired"
 	KeyStateLive    KeyState = "live"
 	KeyStateRevoked KeyState = "revoked"
+)
+
+// Defines values for NewBulkChangeAction.
+const (
+	NewBulkChangeActionCancel NewBulkChangeAction = "cancel"
+	NewBulkChangeActionMove   NewBulkChangeAction = "move"
 )
 
 // Defines values for NewKeyScopes.
@@ -531,6 +551,114 @@ type Booking struct {
 
 // BookingStatus defines model for Booking.Status.
 type BookingStatus string
+
+// BulkChange defines model for BulkChange.
+type BulkChange struct {
+	Action BulkChangeAction `json:"action"`
+
+	// Changed Those that were canceled or moved.
+	Changed   int64     `json:"changed"`
+	CreatedAt time.Time `json:"created_at"`
+	EndedAt   time.Time `json:"ended_at"`
+
+	// Erased true: the recipient of the filter was erased, and the filter does not name it any more.
+	Erased bool       `json:"erased"`
+	Filter BulkFilter `json:"filter"`
+
+	// Found The pushes that fit: those changed, refused, pending and gave_up.
+	Found int64 `json:"found"`
+
+	// GaveUp Those that were not looked at before it was canceled, or whose recipient was erased.
+	GaveUp int64  `json:"gave_up"`
+	ID     string `json:"id"`
+
+	// Listed false: found still grows.
+	Listed bool `json:"listed"`
+
+	// Pending Those that come later.
+	Pending int64 `json:"pending"`
+
+	// Refused Those that could not be, and are as they were.
+	Refused int64 `json:"refused"`
+
+	// RefusedByReason refused, by the names of the problems that the single request would have got, or not-scheduled, moved-meanwhile, invalid-time or internal.
+	RefusedByReason map[string]int64 `json:"refused_by_reason"`
+	SendAt          time.Time        `json:"send_at"`
+	Shift           string           `json:"shift"`
+
+	// Status canceling: it was stopped, and its last step may be under way.
+	Status    BulkChangeStatus `json:"status"`
+	UpdatedAt time.Time        `json:"updated_at"`
+}
+
+// BulkChangeAction defines model for BulkChange.Action.
+type BulkChangeAction string
+
+// BulkChangeStatus canceling: it was stopped, and its last step may be under way.
+type BulkChangeStatus string
+
+// BulkChangesPage defines model for BulkChanges.
+type BulkChangesPage struct {
+	// BulkChanges The latest first.
+	BulkChanges []BulkChange `json:"bulk_changes"`
+
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+}
+
+// BulkEstimate defines model for BulkEstimate.
+type BulkEstimate struct {
+	// Found How many scheduled pushes fit now.
+	Found int64 `json:"found"`
+
+	// More true: 100,000 pushes were looked at, and the rest was not counted.
+	More bool `json:"more"`
+
+	// Sample Of a move: the first pushes, each tried alone; null for a cancel.
+	Sample struct {
+		Accepted int64 `json:"accepted"`
+		Pushes   int64 `json:"pushes"`
+		Refused  int64 `json:"refused"`
+	} `json:"sample"`
+}
+
+// BulkFilter defines model for BulkFilter.
+type BulkFilter struct {
+	Campaign  string    `json:"campaign,omitempty,omitzero"`
+	Category  string    `json:"category,omitempty,omitzero"`
+	Channel   string    `json:"channel,omitempty,omitzero"`
+	From      time.Time `json:"from,omitempty,omitzero"`
+	Recipient string    `json:"recipient,omitempty,omitzero"`
+	Until     time.Time `json:"until,omitempty,omitzero"`
+}
+
+// BulkRefused defines model for BulkRefused.
+type BulkRefused struct {
+	Push   string `json:"push"`
+	Reason string `json:"reason"`
+
+	// Rules The rules, quiet hours or caps that have refused it.
+	Rules []string `json:"rules"`
+
+	// SendAt When the bulk change found it.
+	SendAt time.Time `json:"send_at"`
+}
+
+// BulkRefusedPage defines model for BulkRefusedPage.
+type BulkRefusedPage struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+
+	// Refused By the send times that they had.
+	Refused []BulkRefused `json:"refused"`
+}
+
+// BulkSample defines model for BulkSample.
+type BulkSample struct {
+	Accepted int64 `json:"accepted"`
+	Pushes   int64 `json:"pushes"`
+	Refused  int64 `json:"refused"`
+}
 
 // Campaign defines model for Campaign.
 type Campaign struct {
@@ -1073,6 +1201,64 @@ type NewBatch struct {
 
 	// Pushes They are decided in this order; an earlier push can block a later one.
 	Pushes []NewPush `json:"pushes"`
+}
+
+// NewBulkChange defines model for NewBulkChange.
+type NewBulkChange struct {
+	// Action What becomes of the pushes.
+	//
+	// Examples: move
+	Action NewBulkChangeAction `json:"action"`
+
+	// All All scheduled pushes. It must be true if there is no filter, and only then.
+	All    bool          `json:"all,omitempty,omitzero"`
+	Filter NewBulkFilter `json:"filter,omitempty,omitzero"`
+
+	// SendAt When all of the pushes are to be sent, with a zone. A fraction of a second is rounded up. For move.
+	SendAt time.Time `json:"send_at,omitempty,omitzero"`
+
+	// Shift How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to 8760h. For move, which needs either shift or send_at.
+	//
+	// Examples: 1h30m
+	Shift string `json:"shift,omitempty,omitzero"`
+}
+
+// NewBulkChangeAction What becomes of the pushes.
+//
+// Examples: move
+type NewBulkChangeAction string
+
+// NewBulkFilter defines model for NewBulkFilter.
+type NewBulkFilter struct {
+	// Campaign Only those of this campaign.
+	//
+	// Examples: 0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01
+	Campaign string `json:"campaign,omitempty,omitzero"`
+
+	// Category Only those of this category.
+	//
+	// Examples: marketing
+	Category string `json:"category,omitempty,omitzero"`
+
+	// Channel Only those through this channel.
+	//
+	// Examples: push
+	Channel string `json:"channel,omitempty,omitzero"`
+
+	// From Only those with a send time not before this. RFC 3339 with a zone.
+	//
+	// Examples: 2026-12-01T09:00:00Z
+	From time.Time `json:"from,omitempty,omitzero"`
+
+	// Recipient Only this recipient's.
+	//
+	// Examples: user-42
+	Recipient string `json:"recipient,omitempty,omitzero"`
+
+	// Until Only those with a send time before this. RFC 3339 with a zone.
+	//
+	// Examples: 2026-12-01T09:00:00Z
+	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
 // NewCampaign defines model for NewCampaign.

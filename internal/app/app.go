@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/channel"
@@ -151,15 +152,16 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
-		Audits:    a.auditsOfAPI(),
-		Channels:  a.channelsOfAPI(),
-		Flows:     a.store,
-		Health:    a.health,
-		Keys:      a.store,
-		MaxKeys:   a.cfg.APIKeys.MaxPerTenant,
-		Schedules: a.schedules,
-		Campaigns: a.campaigns,
-		Simulator: campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Parse}),
+		Audits:      a.auditsOfAPI(),
+		Channels:    a.channelsOfAPI(),
+		Flows:       a.store,
+		Health:      a.health,
+		Keys:        a.store,
+		MaxKeys:     a.cfg.APIKeys.MaxPerTenant,
+		Schedules:   a.schedules,
+		Campaigns:   a.campaigns,
+		BulkChanges: bulk.New(a.store, a.pushes),
+		Simulator:   campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Parse}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/notify"
@@ -54,6 +55,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	loops = []func(context.Context) error{
 		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
 		runner.Run, runsSweeper.Run, campaigns.Run, campaign.NewSweeper(a.store, a.log).Run, campaign.NewKeeper(a.store, a.log, a.cfg.Retention.Pushes).Run,
+		bulk.NewRunner(a.store, a.pushes, a.log).Run, bulk.NewSweeper(a.store, a.log).Run,
 		a.shadows.Run, a.refusals.Run, schedule.NewFolder(a.store, a.log).Run, schedule.NewRecounter(a.store, a.log).Run,
 	}
 	if d.AuditInterval > 0 {

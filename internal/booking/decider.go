@@ -146,6 +146,8 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		return Decision{}, push.ErrNotFound
 	case p.Status != push.Scheduled:
 		return Decision{Push: p}, push.ErrNotReschedulable
+	case !d.Was.IsZero() && !p.SendAt.Equal(d.Was):
+		return Decision{Push: p}, push.ErrMoved
 	}
 	view, of := x.views.View(d.Recipient()), x.standing(&o, d.Recipient())
 	view.Timeline = view.Remove(quota.Booking{ID: p.ID, At: p.SendAt})

@@ -45,6 +45,9 @@ type Draft struct {
 	// By is, for a retry, who asks for it.
 	By push.Actor
 
+	// Was is, for a move, the send time that the push must still have; zero: it may have any.
+	Was time.Time
+
 	// NeedsAddress is for a channel that sends to an address: without one in the push, the recipient must have one.
 	NeedsAddress bool
 }

@@ -54,6 +54,11 @@ const (
 	CampaignUnparked Point = "campaign.unparked" // some pushes of one that goes on, and the queue does not know
 	CampaignWithdrew Point = "campaign.withdrew" // some pushes of one that is canceled; the cache does not know
 	CampaignSettled  Point = "campaign.settled"  // told, or ended, and not committed
+
+	BulkListed  Point = "bulk.listed"  // pushes of a bulk change, not committed
+	BulkChanged Point = "bulk.changed" // pushes of a step, and not on record
+	BulkNoted   Point = "bulk.noted"   // on record, and not committed
+	BulkEnded   Point = "bulk.ended"   // not committed
 )
 
 // Points lists all points.
@@ -64,4 +69,5 @@ var Points = []Point{
 	ReapFound, ReapDone, ExpireCommitted,
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
 	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
+	BulkListed, BulkChanged, BulkNoted, BulkEnded,
 }

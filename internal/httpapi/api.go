@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/health"
@@ -44,7 +45,8 @@ type Config struct {
 	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
 	Schedules *recurring.Service
 	// Campaigns are those of the tenants; only the paths below /v1/campaigns need them.
-	Campaigns *campaign.Service
+	Campaigns   *campaign.Service
+	BulkChanges *bulk.Service
 	// Simulator simulates them.
 	Simulator *campaign.Simulator
 

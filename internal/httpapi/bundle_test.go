@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/policy"
@@ -119,12 +120,13 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
 		Keys: b.store, MaxKeys: 6, Audits: Audits{[]AuditCheck{{"overdue", "It waits.", "I1"}}, b.store},
-		Flows:     b.store,
-		Channels:  Channels{[]Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, b.store},
-		Schedules: recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
-		Campaigns: campaigns,
-		Simulator: campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
-		Log:       slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
+		Flows:       b.store,
+		Channels:    Channels{[]Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, b.store},
+		Schedules:   recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
+		Campaigns:   campaigns,
+		BulkChanges: bulk.New(b.store, service),
+		Simulator:   campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
+		Log:         slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
 	_, b.other = b.newTenant("other", push.Scopes...)

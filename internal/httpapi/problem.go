@@ -48,6 +48,7 @@ var (
 	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
 	tooManyCampaigns = kind{"too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first."}
+	tooManyBulk      = kind{"too-many-bulk-changes", 409, "Too many bulk changes", "The tenant has the maximum number of bulk changes under way; wait until one has ended, or stop one."}
 	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign is not in a state in which that can be done, or is to be deleted and is the pattern of schedules; campaign has it as it stands."}
 	tooManyKeys      = kind{"too-many-keys", 409, "Too many keys", "The tenant has the maximum number of live API keys; revoke one first."}
 	notRotatable     = kind{"not-rotatable", 409, "Not rotatable", "The API key has ended, or is one of the two live keys of an earlier rotation; detail says which."}
@@ -64,7 +65,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, campaignState, tooManyKeys, notRotatable, ownKey, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -230,6 +231,7 @@ func plainProblemOf(err error) (problemer, bool) {
 		{push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has the maximum number of webhooks; delete one first"},
 		{push.ErrTooManySchedules, tooManySchedules, "the tenant has the maximum number of schedules; delete one first"},
 		{push.ErrTooManyCampaigns, tooManyCampaigns, "the tenant has the maximum number of campaigns that have not ended; delete a draft first"},
+		{push.ErrTooManyBulkChanges, tooManyBulk, "the tenant has the maximum number of bulk changes under way; wait until one has ended, or stop one"},
 		{push.ErrTooManyKeys, tooManyKeys, "the tenant has the maximum number of live API keys; revoke one first"},
 		{push.ErrKeyOver, notRotatable, push.ErrKeyOver.Error()},
 		{push.ErrWebhookOff, webhookDisabled, "the webhook is disabled; enable it first"},

@@ -30,6 +30,10 @@ var (
 	ErrNoPattern = errors.New("there is no such campaign")
 	// ErrTooManyCampaigns: the tenant has as many that have not ended as it may.
 	ErrTooManyCampaigns = errors.New("the tenant has as many campaigns as it may")
+	// ErrTooManyBulkChanges: the tenant has as many under way as it may.
+	ErrTooManyBulkChanges = errors.New("the tenant has as many bulk changes under way as it may")
+	// ErrMoved: the push has another send time than the caller knows.
+	ErrMoved = errors.New("the push was moved meanwhile")
 	// ErrWebhookOff: the webhook is switched off, so that nothing is sent to it.
 	ErrWebhookOff = errors.New("the webhook is switched off")
 )

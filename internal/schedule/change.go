@@ -29,17 +29,21 @@ func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, 
 }
 
 // Reschedule moves a push that still waits to another send time, under the tenant's own caps: a move can bring a
-// recipient to a full day. Of the options, it looks at these caps and at ValidateOnly. Its errors are those of Submit, and
-// [push.ErrNotReschedulable], which comes with the push.
+// recipient to a full day. Of the options, it looks at these caps, at ValidateOnly and at Was. Its errors are those of Submit, and
+// [push.ErrNotReschedulable] and [push.ErrMoved], which come with the push.
 func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When, o Options) (Result, error) {
 	p, err := s.store.Push(ctx, tenant, id)
 	if err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
 	}
 	who, now, old := quota.Recipient{Tenant: tenant, ID: p.Recipient}, s.now().UTC(), booking.DayOf(p.SendAt)
+	known := p
 	var bad invalid.FieldErrors
 	if p.SendAt, err = s.when(ctx, to, who, nil, now, &bad); err != nil {
 		return Result{}, fmt.Errorf("reschedule: %w", err)
+	}
+	if !o.Was.IsZero() && !known.SendAt.Equal(o.Was) {
+		return Result{Push: known}, push.ErrMoved
 	}
 	p.RequestedSendAt = p.SendAt
 	if p.TTL == 0 {
@@ -85,7 +89,7 @@ func (s *Service) move(ctx context.Context, options Options, p push.Push) (d boo
 	if p.TTL == 0 {
 		latest = earliest(latest, p.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	o := booking.Order{Drafts: []booking.Draft{{Push: p, Last: latest, Far: true}}, Policy: s.cfg.Policy, Now: s.now(), DryRun: options.ValidateOnly}
+	o := booking.Order{Drafts: []booking.Draft{{Push: p, Last: latest, Far: true, Was: options.Was}}, Policy: s.cfg.Policy, Now: s.now(), DryRun: options.ValidateOnly}
 	_, err = s.underCaps(ctx, p.Tenant, caps, o.Days(), o, func(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
 		d, err = s.store.Reschedule(ctx, o)
 		return []booking.Decision{d}, err

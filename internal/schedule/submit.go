@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -23,6 +24,8 @@ type Options struct {
 	ValidateOnly   bool   // answer as usual, but book nothing
 	Caps           push.OwnCaps
 	RequestID      string // kept with the push, for the log
+
+	Was time.Time // of a move: the send time that the push must still have; zero: it may have any
 }
 
 // Result is a push that was accepted.

@@ -100,19 +100,6 @@ func (s *Store) change(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.pool, work) })
 }
 
-// changeOnce runs a statement of a tenant that changes and returns one row, or returns [push.ErrNotFound]. It is not
-// run again if its reply is lost.
-func changeOnce[T any](ctx context.Context, s *Store, tenant uuid.UUID, scan pgx.RowToFunc[T], sql string, args ...any) (row T, err error) {
-	err = s.within(ctx, s.changes, tenant, func(ctx context.Context) error {
-		return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
-			rows, _ := c.Query(ctx, sql, args...)
-			row, err = pgx.CollectExactlyOneRow(rows, scan)
-			return err
-		}))
-	})
-	return row, err
-}
-
 // collect returns the rows of a statement of the service itself, which is run once.
 func collect[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)

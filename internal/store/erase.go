@@ -113,7 +113,7 @@ func (e *erasure) steps() []func(context.Context) error {
 
 // begin deletes what was said of the recipient. What is booked later is of one who comes back.
 func (e *erasure) begin(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.description} {
+	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.bulkChanges, e.description} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -1,0 +1,141 @@
+package bulk_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulk"
+	"github.com/sendquota/sendquota/internal/loop"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// deaf is a queue and an observer that nothing reaches.
+type deaf struct{}
+
+func (deaf) Wake(int64, time.Time, time.Duration) {}
+func (deaf) Submitted(string, string)             {}
+func (deaf) CacheAnswered(string)                 {}
+
+// bundle is bulk changes of a tenant on a real server.
+type bundle struct {
+	*bulk.Service
+	url    string
+	store  *store.Store
+	pushes *schedule.Service
+	runner loop.Loop
+	tenant uuid.UUID
+	at     time.Time // a full minute, in two days
+}
+
+func setup(t *testing.T, policy ...quota.Rule) *bundle {
+	t.Helper()
+	b := &bundle{url: testenv.Postgres(t), at: time.Now().UTC().Add(48 * time.Hour).Truncate(time.Hour)}
+	var err error
+	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.store.Close)
+	o, err := redis.ParseURL(testenv.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{}), deaf{}, quiet, deaf{}, time.Now, schedule.Config{
+		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
+	})
+	b.Service, b.runner = bulk.New(b.store, b.pushes), bulk.NewRunner(b.store, b.pushes, quiet)
+	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// submit books a push for a recipient so long after b.at.
+func (b *bundle) submit(t *testing.T, recipient string, after time.Duration) uuid.UUID {
+	t.Helper()
+	res, err := b.pushes.Submit(t.Context(), b.tenant, schedule.Request{Recipient: recipient, SendAt: b.at.Add(after), Message: []byte(`{"title": "Hi"}`)}, schedule.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Push.ID
+}
+
+// holds books a push for each of so many recipients.
+func (b *bundle) holds(t *testing.T, n int) {
+	t.Helper()
+	for from := 0; from < n; from += 1000 {
+		o := booking.Order{Policy: quota.Policy(nil), Now: time.Now()}
+		for i := from; i < min(n, from+1000); i++ {
+			p := push.Push{Tenant: b.tenant, Recipient: fmt.Sprint("user-", i), Channel: "sms", SendAt: b.at.Add(time.Duration(i) * time.Second), Message: []byte(`{}`), TTL: time.Hour}
+			p.ID, p.RequestedSendAt = push.NewID(p.SendAt, push.RecipientKey(p.Tenant, p.Recipient)), p.SendAt
+			o.Drafts = append(o.Drafts, booking.Draft{Push: p})
+		}
+		if _, err := b.store.Book(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// create makes a bulk change of everything that fits.
+func (b *bundle) create(t *testing.T, p push.BulkChange) push.BulkChange {
+	t.Helper()
+	p.Tenant = b.tenant
+	made, _, err := b.Create(t.Context(), p, bulk.Key{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// run has a runner do all that there is to do, and returns the bulk change as it is then.
+func (b *bundle) run(t *testing.T, id uuid.UUID) push.BulkChange {
+	t.Helper()
+	b.passes(t, b.runner, -1)
+	return b.read(t, id)
+}
+
+// passes has a runner do so many steps, or all if it is negative.
+func (b *bundle) passes(t *testing.T, l loop.Loop, n int) {
+	t.Helper()
+	for full := true; full && n != 0; n-- {
+		var err error
+		if full, err = l.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (b *bundle) read(t *testing.T, id uuid.UUID) push.BulkChange {
+	t.Helper()
+	p, err := b.BulkChange(t.Context(), b.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (b *bundle) push(t *testing.T, id uuid.UUID) push.Push {
+	t.Helper()
+	p, err := b.pushes.Push(context.WithoutCancel(t.Context()), b.tenant, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,42 @@
+package bulk
+
+import (
+	"errors"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// because notes why a push was not changed. An error that says nothing about the push is returned.
+func because(one push.BulkPush, err error) (push.BulkPush, error) {
+	var (
+		refusal *schedule.Refusal
+		opted   *schedule.OptedOut
+		capped  *booking.Capped
+		bad     invalid.FieldErrors
+	)
+	switch {
+	case errors.Is(err, push.ErrMoved):
+		one.Outcome = push.BulkMovedBefore
+	case errors.Is(err, push.ErrNotFound), errors.Is(err, push.ErrNotCancelable), errors.Is(err, push.ErrNotReschedulable):
+		one.Outcome = push.BulkNoLonger
+	case errors.As(err, &opted):
+		one.Outcome = booking.OptedOutReason
+	case errors.As(err, &capped):
+		one.Outcome, one.Rules = "tenant-cap-exceeded", []string{capped.Cap}
+	case errors.As(err, &refusal):
+		one.Outcome = "quiet-hours"
+		for _, v := range refusal.Violations {
+			if one.Rules = append(one.Rules, v.Rule.Name); !v.Rule.Quiet {
+				one.Outcome = "quota-exceeded"
+			}
+		}
+	case errors.As(err, &bad):
+		one.Outcome = push.BulkInvalidTime
+	default:
+		return one, err
+	}
+	return one, nil
+}

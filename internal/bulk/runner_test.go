@@ -1,0 +1,227 @@
+package bulk_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulk"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+var perMinute = quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}
+
+// TestRunner_Cancel: what fits is canceled, and nothing else.
+func TestRunner_Cancel(t *testing.T) {
+	b := setup(t)
+	first, second := b.submit(t, "aiko", 0), b.submit(t, "aiko", time.Hour)
+	other := b.submit(t, "bo", 0)
+	made := b.create(t, push.BulkChange{Action: push.BulkCancel, Filter: push.Filter{Recipient: "aiko", Until: b.at.Add(time.Hour)}})
+	later := b.submit(t, "aiko", time.Minute)
+	p := b.run(t, made.ID)
+	if p.Status != push.BulkDone || p.Found != 1 || p.Changed != 1 || p.Left() != 0 {
+		t.Errorf("%+v", p)
+	}
+	for id, want := range map[uuid.UUID]push.Status{first: push.Canceled, second: push.Scheduled, other: push.Scheduled, later: push.Scheduled} {
+		if got := b.push(t, id).Status; got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+}
+
+// TestRunner_MoveOrder: pushes of one recipient that stand as close as the rule allows move by as much, either way.
+func TestRunner_MoveOrder(t *testing.T) {
+	for _, by := range []time.Duration{time.Minute, -time.Minute} {
+		b := setup(t, perMinute)
+		for i := range 100 { // more than a step
+			b.submit(t, "aiko", time.Duration(i)*time.Minute)
+		}
+		p := b.run(t, b.create(t, push.BulkChange{Action: push.BulkMove, Shift: by}).ID)
+		if p.Status != push.BulkDone || p.Found != 100 || p.Changed != 100 {
+			t.Errorf("by %s: %+v", by, p)
+		}
+	}
+}
+
+// TestRunner_MoveRefused: a push without a place at its new time keeps the old one, and the list says why.
+func TestRunner_MoveRefused(t *testing.T) {
+	b := setup(t, perMinute)
+	first, second := b.submit(t, "aiko", 0), b.submit(t, "aiko", 10*time.Minute)
+	b.submit(t, "bo", 0)
+	p := b.run(t, b.create(t, push.BulkChange{Action: push.BulkMove, SendAt: b.at.Add(time.Hour)}).ID)
+	if p.Found != 3 || p.Changed != 2 || !reflect.DeepEqual(p.Refused, map[string]int64{"quota-exceeded": 1}) {
+		t.Errorf("%+v", p)
+	}
+	if at := b.push(t, first).SendAt; !at.Equal(b.at.Add(time.Hour)) {
+		t.Errorf("the first is at %s", at)
+	}
+	if at := b.push(t, second).SendAt; !at.Equal(b.at.Add(10 * time.Minute)) {
+		t.Errorf("the second is at %s", at)
+	}
+	page, err := b.BulkRefused(t.Context(), b.tenant, p.ID, push.Position{}, 10)
+	if err != nil || len(page.Pushes) != 1 || page.Pushes[0].ID != second || !reflect.DeepEqual(page.Pushes[0].Rules, []string{"per-minute"}) {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// forgetful loses what was noted of the steps that were done, as a crash does.
+type forgetful struct {
+	*store.Store
+	after int // steps
+}
+
+var errCrash = errors.New("crash")
+
+func (f *forgetful) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
+	if f.after--; f.after < 0 {
+		return errCrash
+	}
+	return f.Store.NoteBulk(ctx, id, decided)
+}
+
+// TestRunner_Crash: a step that was done, and not noted, is done again by another worker: nothing moves twice, and all is counted.
+func TestRunner_Crash(t *testing.T) {
+	for _, action := range []push.BulkAction{push.BulkMove, push.BulkCancel} {
+		b := setup(t, perMinute)
+		var ids []uuid.UUID
+		for i := range 150 {
+			ids = append(ids, b.submit(t, "aiko", time.Duration(i)*time.Minute))
+		}
+		p := push.BulkChange{Action: action}
+		if action == push.BulkMove {
+			p.Shift = 30 * time.Minute
+		}
+		p = b.create(t, p)
+		dying := bulk.NewRunner(&forgetful{b.store, 1}, b.pushes, quiet)
+		for {
+			if _, err := dying.Pass(t.Context()); errors.Is(err, errCrash) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		testenv.Exec(t, b.url, `UPDATE bulk_changes SET lease_until = NULL`)
+		p = b.run(t, p.ID)
+		if p.Status != push.BulkDone || p.Found != 150 || p.Changed != 150 {
+			t.Errorf("%s: %+v", action, p)
+		}
+		for i, id := range ids {
+			got, want := b.push(t, id), b.at.Add(time.Duration(i)*time.Minute+p.Shift)
+			if !got.SendAt.Equal(want) || (got.Status == push.Canceled) != (action == push.BulkCancel) {
+				t.Errorf("%s: push %d is %s at %s, want %s", action, i, got.Status, got.SendAt, want)
+			}
+		}
+	}
+}
+
+// TestRunner_MovedMeanwhile: a push that somebody else moves after it was listed stays where they put it.
+func TestRunner_MovedMeanwhile(t *testing.T) {
+	for _, p := range []push.BulkChange{{Action: push.BulkMove, Shift: time.Hour}, {Action: push.BulkCancel}} {
+		b := setup(t)
+		id := b.submit(t, "aiko", 0)
+		p = b.create(t, p)
+		b.passes(t, b.runner, 1) // lists
+		to := b.at.Add(7 * time.Minute)
+		if _, err := b.pushes.Reschedule(t.Context(), b.tenant, id, schedule.When{SendAt: to}, schedule.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		p = b.run(t, p.ID)
+		if got := b.push(t, id); !got.SendAt.Equal(to) || got.Status != push.Scheduled || p.Refused[push.BulkMovedBefore] != 1 {
+			t.Errorf("%s at %s; %+v", got.Status, got.SendAt, p)
+		}
+	}
+}
+
+// TestRunner_Stopped: one that is stopped changes nothing more, and says how many it has left.
+func TestRunner_Stopped(t *testing.T) {
+	b := setup(t)
+	b.holds(t, 200)
+	p := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	b.passes(t, b.runner, 2) // lists, and a step
+	p, err := b.CancelBulkChange(t.Context(), b.tenant, p.ID)
+	if err != nil || p.Status != push.BulkCanceling {
+		t.Fatal(p, err)
+	}
+	p = b.run(t, p.ID)
+	if p.Status != push.BulkCanceled || p.Found != 200 || p.Changed != 64 || p.Left() != 136 {
+		t.Errorf("%+v", p)
+	}
+	if again, err := b.CancelBulkChange(t.Context(), b.tenant, p.ID); err != nil || again.Status != push.BulkCanceled {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// TestRunner_Turns: a tenant with a small change is served while another one's large change goes on.
+func TestRunner_Turns(t *testing.T) {
+	b := setup(t)
+	b.holds(t, 1000)
+	large := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	var err error
+	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	b.submit(t, "aiko", 0)
+	small := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	b.passes(t, b.runner, 8)
+	if p := b.read(t, small.ID); p.Status != push.BulkDone {
+		t.Errorf("after eight steps: %+v", p)
+	}
+	if got, err := b.BulkChange(t.Context(), large.Tenant, large.ID); err != nil || got.Status != push.BulkRunning {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestRunner_Large: a filter that 20,000 pushes fit comes to its end.
+func TestRunner_Large(t *testing.T) {
+	b := setup(t)
+	b.holds(t, 20_000)
+	p := b.run(t, b.create(t, push.BulkChange{Action: push.BulkMove, Shift: time.Hour, Filter: push.Filter{Channel: "sms"}}).ID)
+	if p.Status != push.BulkDone || p.Found != 20_000 || p.Changed != 20_000 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestErase_BulkChanges: an erasure takes the recipient out of filters, and the recipient's pushes out of what was listed.
+func TestErase_BulkChanges(t *testing.T) {
+	b := setup(t)
+	b.submit(t, "aiko", 0)
+	b.submit(t, "bo", 0)
+	named := b.create(t, push.BulkChange{Action: push.BulkMove, Shift: time.Hour, Filter: push.Filter{Recipient: "aiko"}})
+	all := b.create(t, push.BulkChange{Action: push.BulkMove, Shift: time.Hour})
+	b.passes(t, b.runner, 2) // both list
+	if _, err := b.store.Erase(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "aiko"}); err != nil {
+		t.Fatal(err)
+	}
+	if p := b.read(t, named.ID); p.Filter.Recipient != "" || !p.Erased || p.Status != push.BulkCanceled || p.Changed != 0 {
+		t.Errorf("%+v", p)
+	}
+	if p := b.run(t, all.ID); p.Status != push.BulkDone || p.Changed != 1 || p.Left() != 1 {
+		t.Errorf("%+v", p)
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM bulk_change_pushes`); n != 1 {
+		t.Errorf("%d rows are left", n)
+	}
+}
+
+// TestSweeper: what ended long ago is removed, with its rows.
+func TestSweeper(t *testing.T) {
+	b := setup(t)
+	b.submit(t, "aiko", 0)
+	old := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	b.run(t, old.ID)
+	testenv.Exec(t, b.url, `UPDATE bulk_changes SET ended_at = ended_at - interval '31 days'`)
+	fresh := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	b.passes(t, bulk.NewSweeper(b.store, quiet), -1)
+	if _, err := b.BulkChange(t.Context(), b.tenant, old.ID); !errors.Is(err, push.ErrNotFound) {
+		t.Error(err)
+	}
+	b.read(t, fresh.ID)
+}

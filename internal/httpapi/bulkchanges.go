@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulk"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const bulkPath = "/v1/bulk-changes"
+
+// bulkChangeView is a bulk change as the API shows it.
+type bulkChangeView struct {
+	ID        string           `json:"id" format:"uuid"`
+	Action    push.BulkAction  `json:"action" enum:"cancel,move"`
+	Status    push.BulkStatus  `json:"status" enum:"running,canceling,canceled,done" doc:"canceling: it was stopped, and its last step may be under way."`
+	Filter    bulkFilterView   `json:"filter"`
+	Erased    bool             `json:"erased" doc:"true: the recipient of the filter was erased, and the filter does not name it any more."`
+	Shift     *string          `json:"shift" nullable:"true"`
+	SendAt    *string          `json:"send_at" format:"date-time" nullable:"true"`
+	Listed    bool             `json:"listed" doc:"false: found still grows."`
+	Found     int64            `json:"found" doc:"The pushes that fit: those changed, refused, pending and gave_up."`
+	Changed   int64            `json:"changed" doc:"Those that were canceled or moved."`
+	Refused   int64            `json:"refused" doc:"Those that could not be, and are as they were."`
+	Reasons   map[string]int64 `json:"refused_by_reason" doc:"refused, by the names of the problems that the single request would have got, or not-scheduled, moved-meanwhile, invalid-time or internal."`
+	Pending   int64            `json:"pending" doc:"Those that come later."`
+	GaveUp    int64            `json:"gave_up" doc:"Those that were not looked at before it was canceled, or whose recipient was erased."`
+	CreatedAt string           `json:"created_at" format:"date-time"`
+	UpdatedAt string           `json:"updated_at" format:"date-time"`
+	EndedAt   *string          `json:"ended_at" format:"date-time" nullable:"true"`
+}
+
+type bulkFilterView struct {
+	Recipient string  `json:"recipient,omitempty"`
+	Channel   string  `json:"channel,omitempty"`
+	Category  string  `json:"category,omitempty"`
+	Campaign  *string `json:"campaign,omitempty" format:"uuid"`
+	From      *string `json:"from,omitempty" format:"date-time"`
+	Until     *string `json:"until,omitempty" format:"date-time"`
+}
+
+type bulkChangesView struct {
+	BulkChanges   []bulkChangeView `json:"bulk_changes" doc:"The latest first."`
+	NextPageToken string           `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+// bulkEstimateView is what a bulk change would do.
+type bulkEstimateView struct {
+	Found  int             `json:"found" doc:"How many scheduled pushes fit now."`
+	More   bool            `json:"more" doc:"true: 100,000 pushes were looked at, and the rest was not counted."`
+	Sample *bulkSampleView `json:"sample" doc:"Of a move: the first pushes, each tried alone; null for a cancel."`
+}
+
+// TransformSchema says that sample can be null, which a reference can not say.
+func (bulkEstimateView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	sample := *r.SchemaFromRef(s.Properties["sample"].Ref)
+	sample.Nullable, sample.Description = true, s.Properties["sample"].Description
+	s.Properties["sample"] = &sample
+	return s
+}
+
+type bulkSampleView struct {
+	Pushes   int `json:"pushes"`
+	Accepted int `json:"accepted"`
+	Refused  int `json:"refused"`
+}
+
+func bulkViewOf(p push.BulkChange) bulkChangeView {
+	f := p.Filter
+	v := bulkChangeView{
+		ID: p.ID.String(), Action: p.Action, Status: p.Status, Erased: p.Erased, SendAt: maybe(p.SendAt), Listed: p.Listed, Found: p.Found, Changed: p.Changed,
+		Reasons: map[string]int64{}, CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt), EndedAt: maybe(p.EndedAt),
+		Filter: bulkFilterView{Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, Campaign: maybeID(f.Campaign), From: maybe(f.From), Until: maybe(f.Until)},
+	}
+	for reason, n := range p.Refused {
+		v.Reasons[reason] = n
+		v.Refused += n
+	}
+	if v.Pending = p.Left(); !p.EndedAt.IsZero() {
+		v.Pending, v.GaveUp = 0, v.Pending
+	}
+	if p.Shift != 0 {
+		v.Shift = maybeText(p.Shift.String())
+	}
+	return v
+}
+
+// createBulk makes a bulk change, or says what it would do.
+func (a *api) createBulk(c *call) error {
+	var bad fieldErrors
+	o := c.options(&bad)
+	p, body, wrong, err := a.readBulk(c, &bad)
+	if err != nil {
+		return err
+	}
+	if o.ValidateOnly {
+		if wrong != nil {
+			return wrong
+		}
+		return a.estimateBulk(c, p)
+	}
+	key := bulk.Key{Text: o.IdempotencyKey}
+	if key.Text != "" {
+		key.Hash = requestHash(bulkPath, body)
+	}
+	p, replayed, err := a.cfg.BulkChanges.Create(c.r.Context(), p, key, wrong)
+	if err != nil {
+		return noSuch("bulk change", err)
+	}
+	v := bulkViewOf(p)
+	c.w.setHeader("Location", bulkPath+"/"+v.ID)
+	if replayed {
+		c.w.setHeader("Idempotency-Replayed", "true")
+	}
+	return a.answer(c.w, http.StatusAccepted, v)
+}
+
+func (a *api) estimateBulk(c *call, p push.BulkChange) error {
+	e, err := a.cfg.BulkChanges.Estimate(c.r.Context(), p, c.caller.Caps)
+	if err != nil {
+		return err
+	}
+	v := bulkEstimateView{Found: e.Found, More: e.More}
+	if p.Action == push.BulkMove {
+		v.Sample = &bulkSampleView{e.Sampled, e.Accepted, e.Rejected}
+	}
+	return a.answer(c.w, http.StatusOK, v)
+}
+
+func (a *api) getBulk(c *call) error {
+	return a.byID(c, "bulk change", pushBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := a.cfg.BulkChanges.BulkChange(ctx, tenant, id)
+		return bulkViewOf(p), err
+	})
+}
+
+func (a *api) cancelBulk(c *call) error {
+	return a.byID(c, "bulk change", pushBytes, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := a.cfg.BulkChanges.CancelBulkChange(ctx, tenant, id)
+		return bulkViewOf(p), err
+	})
+}
+
+var bulksParams = table[pageParams]{fields: []field[pageParams]{
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many bulk changes to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
+}}
+
+// listBulk answers with a page of the tenant's bulk changes.
+func (a *api) listBulk(c *call) error {
+	var (
+		bad    fieldErrors
+		q      pageParams
+		cursor campaignCursor
+		after  push.BulkPosition
+		list   = func() string { return "bulk changes" }
+	)
+	bulksParams.readQuery(c.r, &q, &bad)
+	readPageToken(q.token, c.caller.Tenant, list, &cursor, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	if cursor.ID != uuid.Nil {
+		after = push.BulkPosition{CreatedAt: time.UnixMicro(cursor.CreatedAt).UTC(), ID: cursor.ID}
+	}
+	page, err := a.cfg.BulkChanges.BulkChanges(c.r.Context(), c.caller.Tenant, after, q.size)
+	if err != nil {
+		return err
+	}
+	v := bulkChangesView{BulkChanges: viewsOf(page.Changes, bulkViewOf)}
+	if page.Next != nil {
+		v.NextPageToken = pageToken(campaignCursor{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
+	}
+	return a.answer(c.w, http.StatusOK, v)
+}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// bulkRefusedView is a push that a bulk change could not change.
+type bulkRefusedView struct {
+	Push   string   `json:"push" format:"uuid"`
+	SendAt string   `json:"send_at" format:"date-time" doc:"When the bulk change found it."`
+	Reason string   `json:"reason"`
+	Rules  []string `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
+}
+
+type bulkRefusedPageView struct {
+	Refused       []bulkRefusedView `json:"refused" doc:"By the send times that they had."`
+	NextPageToken string            `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+func bulkRefusedViewOf(p push.BulkPush) bulkRefusedView {
+	return bulkRefusedView{p.ID.String(), stamp(p.SendAt), p.Outcome, append([]string{}, p.Rules...)}
+}
+
+var bulkRefusedParams = table[pageParams]{fields: []field[pageParams]{
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many pushes to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
+}}
+
+// listBulkRefused answers with a page of the pushes that a bulk change could not change.
+func (a *api) listBulkRefused(c *call) error {
+	var (
+		bad fieldErrors
+		q   pageParams
+	)
+	bulkRefusedParams.readQuery(c.r, &q, &bad)
+	id := c.pathID("id", &bad)
+	list := func() string { return "bulk change " + id.String() }
+	after := cursorOf(push.Position{})
+	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	page, err := a.cfg.BulkChanges.BulkRefused(c.r.Context(), c.caller.Tenant, id, after.position(), q.size)
+	if err != nil {
+		return noSuch("bulk change", err)
+	}
+	v := bulkRefusedPageView{Refused: viewsOf(page.Pushes, bulkRefusedViewOf)}
+	if page.Next != nil {
+		v.NextPageToken = pageToken(cursorOf(*page.Next), c.caller.Tenant, list())
+	}
+	return a.answer(c.w, http.StatusOK, v)
+}
+
+func bulkID() *huma.Param { return pathID("id", "The bulk change's id.", exampleID) }
+
+func exampleBulk(status push.BulkStatus) bulkChangeView {
+	p := push.BulkChange{
+		ID: uuid.MustParse(exampleID), Action: push.BulkMove, Status: status, Shift: 90 * time.Minute, Listed: true, Found: 1200, Changed: 1000, Refused: map[string]int64{quotaExceeded.Name: 12},
+		Filter: push.Filter{Category: "marketing", From: exampleTime(0), Until: exampleTime(24 * time.Hour)}, CreatedAt: exampleTime(-time.Hour), UpdatedAt: exampleTime(-time.Hour),
+	}
+	return bulkViewOf(p)
+}
+
+func (a *api) bulkRoutes(s *spec) []operation {
+	refused := push.BulkPush{ID: uuid.MustParse(exampleOtherID), SendAt: exampleTime(0), Outcome: quotaExceeded.Name, Rules: []string{"per-day"}}
+	return []operation{{
+		id: "create-bulk-change", method: http.MethodPost, path: bulkPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.createBulk,
+		summary: "Cancel or move all pushes that fit a filter",
+		description: "The workers cancel or move the pushes one by one, as the single requests would, through the quota: what is refused keeps its time. " +
+			"Those are changed that are scheduled and fit when the request is made; what is submitted or moved by others meanwhile is not. " +
+			"Pushes that move to later times are moved from the last to the first, others from the first to the last, so that those of one recipient are not in each other's way.\n\n" +
+			"A tenant may have five under way. They can be read for 30 days after their end. With an Idempotency-Key the request can be repeated safely for as long: the same key and body get the same bulk change. " +
+			"With validate_only nothing is changed or stored: the answer is a 200 that says how many pushes fit and, for a move, how many of the first 50 would be accepted, each tried alone.",
+		params: append(submitParams.parameters(s), idempotencyKey()),
+		body: bulkFields.body(s, map[string]any{
+			"action": "move", "shift": "1h30m", "filter": map[string]any{"category": "marketing", "from": "2026-12-01T08:00:00Z", "until": "2026-12-02T08:00:00Z"},
+		}),
+		status: http.StatusAccepted, answer: "The bulk change is under way.", example: exampleBulk(push.BulkRunning), problems: []kind{tooManyBulk, keyReused},
+		finish: func(all map[string]*huma.Response) {
+			all["200"] = s.response("With validate_only: what it would do.", bulkEstimateView{Found: 1200, Sample: &bulkSampleView{50, 49, 1}})
+			addHeader(all["202"], "Location", "The path of the bulk change.")
+			addHeader(all["202"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made the bulk change.")
+		},
+	}, {
+		id: "list-bulk-changes", method: http.MethodGet, path: bulkPath, tag: tagPushes, scope: push.ScopeRead, serve: a.listBulk,
+		summary: "List bulk changes", description: "Lists those under way, and those that ended in the last 30 days.", params: bulksParams.parameters(s),
+		status: http.StatusOK, answer: "A page of bulk changes.", example: bulkChangesView{BulkChanges: []bulkChangeView{exampleBulk(push.BulkRunning)}},
+	}, {
+		id: "get-bulk-change", method: http.MethodGet, path: bulkPath + "/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.getBulk,
+		summary: "See how far a bulk change is", description: "Answers with the bulk change, also when it has ended.", params: []*huma.Param{bulkID()},
+		status: http.StatusOK, answer: "The bulk change.", example: exampleBulk(push.BulkRunning), problems: []kind{notFound},
+	}, {
+		id: "list-bulk-change-refused", method: http.MethodGet, path: bulkPath + "/{id}/refused", tag: tagPushes, scope: push.ScopeRead, serve: a.listBulkRefused,
+		summary: "List the pushes that a bulk change could not change", description: "By the send times that they had when the bulk change found them.",
+		params: append([]*huma.Param{bulkID()}, bulkRefusedParams.parameters(s)...),
+		status: http.StatusOK, answer: "A page of pushes.", example: bulkRefusedPageView{Refused: []bulkRefusedView{bulkRefusedViewOf(refused)}}, problems: []kind{notFound},
+	}, {
+		id: "cancel-bulk-change", method: http.MethodPost, path: bulkPath + "/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancelBulk,
+		summary:     "Stop a bulk change",
+		description: "What it has changed stays changed. A step of up to 64 pushes may be under way, and is carried to its end: then it is canceled. One that has ended stays as it is; stopping it again changes nothing.",
+		params:      []*huma.Param{bulkID()}, status: http.StatusAccepted, answer: "The bulk change as it is now.", example: exampleBulk(push.BulkCanceling), problems: []kind{notFound},
+	}}
+}

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const bulkColumns = `p.id, p.tenant_id, p.action, p.recipient, p.erased, p.channel, p.category, p.campaign_id, p.from_at, p.until_at, p.shift_s, p.send_at,
+	p.status, p.listed, p.found, p.changed, p.refused, p.created_at, p.updated_at, p.ended_at`
+
+func collectBulk(row pgx.CollectableRow) (push.BulkChange, error) { return scanBulk(row) }
+
+// scanBulk reads one row of [bulkColumns], and what follows them into more.
+func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error) {
+	var (
+		shift   int64
+		refused []byte
+		f       = &p.Filter
+	)
+	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), (*string)(&p.Action), &f.Recipient, &p.Erased, &f.Channel, &f.Category, (*zeronull.UUID)(&f.Campaign),
+		(*zeronull.Timestamptz)(&f.From), (*zeronull.Timestamptz)(&f.Until), &shift, (*zeronull.Timestamptz)(&p.SendAt),
+		(*string)(&p.Status), &p.Listed, &p.Found, &p.Changed, &refused, &p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.EndedAt)}, more...)...)
+	if err == nil {
+		err = json.Unmarshal(refused, &p.Refused)
+	}
+	p.Shift = time.Duration(shift) * time.Second
+	return p, err
+}
+
+// NewBulkChange is a bulk change that is to be made.
+type NewBulkChange struct {
+	push.BulkChange
+	RequestHash []byte // of a request with an Idempotency-Key, from which the id follows
+	Most        int    // that have not ended, that the tenant may have
+	Invalid     error  // what is wrong with it, unless an earlier request has made it; nil: nothing
+}
+
+// CreateBulkChange makes a bulk change, or finds the one that an earlier request with the same Idempotency-Key has made. Its errors
+// are [push.ErrTooManyBulkChanges], what is wrong with it, and [push.ErrKeyReused] if that was another request.
+func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.BulkChange, found bool, err error) {
+	err = s.change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(n.Tenant)); err != nil { // one at a time
+				return err
+			}
+			var hash []byte
+			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+`, p.request_hash FROM bulk_changes p WHERE id = $1`, [16]byte(n.ID))
+			all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.BulkChange, error) { return scanBulk(row, &hash) })
+			switch {
+			case err != nil:
+				return err
+			case len(all) > 0 && (all[0].Tenant != n.Tenant || !bytes.Equal(hash, n.RequestHash)):
+				return push.ErrKeyReused
+			case len(all) > 0:
+				p, found = all[0], earlier == 0 // an earlier run may have made it
+				return nil
+			case n.Invalid != nil:
+				return n.Invalid
+			}
+			var others int
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM bulk_changes WHERE tenant_id = $1 AND ended_at IS NULL`, [16]byte(n.Tenant)).Scan(&others); err != nil {
+				return err
+			}
+			if others >= n.Most {
+				return push.ErrTooManyBulkChanges
+			}
+			var key *int64
+			f := n.Filter
+			if f.Recipient != "" {
+				key = new(push.RecipientKey(n.Tenant, f.Recipient))
+			}
+			rows, _ = tx.Query(ctx, `
+				INSERT INTO bulk_changes AS p (id, tenant_id, action, recipient, recipient_key, channel, category, campaign_id, from_at, until_at, shift_s, send_at, request_hash)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING `+bulkColumns,
+				[16]byte(n.ID), [16]byte(n.Tenant), string(n.Action), f.Recipient, key, f.Channel, f.Category, zeronull.UUID(f.Campaign), zeronull.Timestamptz(f.From),
+				zeronull.Timestamptz(f.Until), int64(n.Shift/time.Second), zeronull.Timestamptz(n.SendAt), n.RequestHash)
+			p, err = pgx.CollectExactlyOneRow(rows, collectBulk)
+			return err
+		})
+	})
+	return p, found, err
+}
+
+// BulkChange returns a tenant's bulk change, or [push.ErrNotFound].
+func (s *Store) BulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+		p, err = pgx.CollectExactlyOneRow(rows, collectBulk)
+		return err
+	})
+	return p, err
+}
+
+// BulkChanges returns up to limit of a tenant's bulk changes, the latest first, from behind a position, or if that is zero from the
+// first.
+func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.BulkPosition, limit int) (page push.BulkPage, err error) {
+	if after.ID == uuid.Nil {
+		after.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE tenant_id = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`,
+			[16]byte(tenant), after.CreatedAt, [16]byte(after.ID), limit+1)
+		all, err := pgx.CollectRows(rows, collectBulk)
+		page = push.BulkPage{Changes: all}
+		if len(all) > limit {
+			page.Changes = all[:limit]
+			page.Next = &push.BulkPosition{CreatedAt: all[limit-1].CreatedAt, ID: all[limit-1].ID}
+		}
+		return err
+	})
+	return page, err
+}
+
+// BulkRefused returns up to limit of the pushes that a tenant's bulk change could not change, by send time, from behind a position.
+func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after push.Position, limit int) (page push.BulkRefusedPage, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, `SELECT 1 FROM bulk_changes WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+		if _, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int]); err != nil {
+			return err
+		}
+		rows, _ = c.Query(ctx, `
+			SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes
+			WHERE change_id = $1 AND outcome NOT IN ('', 'changed') AND (send_at, push_id) > ($2, $3) ORDER BY send_at, push_id LIMIT $4`,
+			[16]byte(id), after.SendAt, [16]byte(after.ID), limit+1)
+		all, err := pgx.CollectRows(rows, collectBulkPush)
+		page = push.BulkRefusedPage{Pushes: all}
+		if len(all) > limit {
+			page.Pushes = all[:limit]
+			page.Next = &push.Position{SendAt: all[limit-1].SendAt, ID: all[limit-1].ID}
+		}
+		return err
+	})
+	return page, err
+}
+
+func collectBulkPush(row pgx.CollectableRow) (p push.BulkPush, err error) {
+	err = row.Scan((*[16]byte)(&p.ID), &p.RecipientKey, &p.SendAt, &p.Outcome, &p.Rules)
+	return p, err
+}
+
+// CancelBulkChange stops a tenant's bulk change: a worker ends it before its next step. One that has ended stays as it is.
+func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
+	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, `
+			WITH stopped AS (
+				UPDATE bulk_changes p SET status = 'canceling', updated_at = clock_timestamp() WHERE id = $1 AND tenant_id = $2 AND status = 'running' RETURNING `+bulkColumns+`
+			)
+			SELECT * FROM stopped UNION ALL
+			SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2 AND NOT EXISTS (SELECT FROM stopped)`, [16]byte(id), [16]byte(tenant))
+		p, err = pgx.CollectExactlyOneRow(rows, collectBulk)
+		return err
+	})
+	return p, err
+}
+
+// bulkChanges takes the recipient out of bulk changes: one that is for the recipient alone ends, and no other goes on about the
+// recipient's pushes, which are canceled anyway.
+func (e *erasure) bulkChanges(ctx context.Context) error {
+	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows := 0
+		for _, sql := range []string{
+			`UPDATE bulk_changes SET recipient = '', recipient_key = NULL, request_hash = NULL, erased = true, updated_at = clock_timestamp(),
+				status = CASE WHEN ended_at IS NULL THEN 'canceled' ELSE status END, ended_at = coalesce(ended_at, clock_timestamp())
+			WHERE tenant_id = $1 AND recipient_key = $2`,
+			`DELETE FROM bulk_change_pushes p USING bulk_changes b WHERE b.id = p.change_id AND b.tenant_id = $1 AND p.recipient_key = $2`,
+		} {
+			tag, err := c.Exec(ctx, sql, [16]byte(e.who.Tenant), e.key)
+			if err != nil {
+				return err
+			}
+			rows += int(tag.RowsAffected())
+		}
+		e.Rows += rows
+		return nil
+	})
+}

@@ -1,0 +1,256 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// RunningBulkChange is a bulk change that a worker carries on.
+type RunningBulkChange struct {
+	push.BulkChange
+	Caps push.OwnCaps // of its tenant
+}
+
+const (
+	// bulkLease is how long a worker has a bulk change without a sign of life.
+	bulkLease = 15 * time.Second
+	// bulkListed is how many pushes are looked at in a step that lists them.
+	bulkListed = 1000
+)
+
+// TakeBulkChange gives a worker the bulk change that has waited longest for its next step, but for those of some tenants: one that it
+// has, or one that no worker has. It is nil if there is none. The lease saves work, and promises nothing: two workers may do the same
+// step.
+func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*RunningBulkChange, error) {
+	scan := func(row pgx.CollectableRow) (r RunningBulkChange, err error) {
+		r.BulkChange, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
+		return r, err
+	}
+	all, err := collect(ctx, s, scan, `
+		UPDATE bulk_changes p SET worker = $1, lease_until = clock_timestamp() + $2::interval
+		FROM tenants t
+		WHERE t.id = p.tenant_id AND p.id = (
+			SELECT id FROM bulk_changes
+			WHERE ended_at IS NULL AND tenant_id <> ALL ($3::uuid[]) AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
+			ORDER BY lease_until NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+		)
+		RETURNING `+bulkColumns+`, t.pending_cap, t.recipients_cap`, [16]byte(worker), bulkLease, bytesOf(except))
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+// bulkStep runs work in a transaction that has locked a bulk change which has not ended, and commits. If it has, it does nothing.
+func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error) error {
+	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			var after push.Position
+			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE`, [16]byte(id))
+			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.BulkChange, error) {
+				return scanBulk(row, &after.SendAt, (*[16]byte)(&after.ID))
+			})
+			if err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return errElse
+			}
+			return work(ctx, c, tx, &found[0], after)
+		})
+	})
+	if errors.Is(err, errElse) {
+		return nil
+	}
+	return err
+}
+
+// ListBulk notes some more of the pushes that a bulk change is about: those that fit its filter, wait, and were submitted before it was
+// made.
+func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
+	return s.bulkStep(ctx, id, func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error {
+		if p.Listed || p.Status != push.BulkRunning {
+			return nil
+		}
+		found, next, err := s.bulkPage(ctx, reader{conn: c}, p, after)
+		if err != nil {
+			return err
+		}
+		var (
+			ids, keys = make([][16]byte, len(found)), make([]int64, len(found))
+			times     = make([]time.Time, len(found))
+		)
+		for i, one := range found {
+			ids[i], keys[i], times[i] = one.ID, one.RecipientKey, one.SendAt
+		}
+		tag, err := tx.Exec(ctx, `
+			INSERT INTO bulk_change_pushes (change_id, push_id, recipient_key, send_at)
+			SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) ON CONFLICT DO NOTHING`, [16]byte(id), ids, keys, times)
+		if err != nil {
+			return err
+		}
+		set, args := `listed = true`, []any{[16]byte(id), tag.RowsAffected()}
+		if next != nil {
+			set, args = `after_at = $3, after_id = $4`, append(args, next.SendAt, [16]byte(next.ID))
+		}
+		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), found = found + $2, `+set+` WHERE id = $1`, args...)
+		failpoint.Hit(failpoint.BulkListed)
+		return err
+	})
+}
+
+// bulkPage reads pushes behind a position that a bulk change is about. Next is where it goes on; nil: these were the last.
+func (s *Store) bulkPage(ctx context.Context, c reader, p *push.BulkChange, after push.Position) (found []push.BulkPush, next *push.Position, err error) {
+	f, until := p.Filter, p.Filter.Until
+	f.Status = push.Scheduled
+	if f.From.After(after.SendAt) {
+		after = push.Position{SendAt: f.From}
+	}
+	if until.IsZero() {
+		until = booking.EndOfTime
+	}
+	if err := s.certain(ctx, c, after.SendAt, until); err != nil {
+		return nil, nil, err
+	}
+	for tables := range slices.Chunk(s.layouts.pushes().between(after.SendAt, until), tablesAtOnce) {
+		q := listQuery(f, p.Tenant, after, bulkListed, bulkListed, tables)
+		q.args = append(q.args, p.CreatedAt)
+		rows, _ := c.Query(ctx, in(`
+			SELECT s.id, s.send_at, s.fits AND coalesce(p.created_at <= `+fmt.Sprintf("$%d", len(q.args))+`, false), coalesce(p.recipient_key, 0)
+			FROM (`+q.scanned+`) s LEFT JOIN {pushes} p ON p.id = s.id AND p.send_at = s.send_at ORDER BY s.send_at, s.id`, "{pushes}", tables...), q.args...)
+		var (
+			one  push.BulkPush
+			fits bool
+			n    int
+		)
+		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&one.ID), &one.SendAt, &fits, &one.RecipientKey}, func() error {
+			if n++; fits {
+				found = append(found, one)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if n >= q.scan || len(found) >= bulkListed {
+			return found, &push.Position{SendAt: one.SendAt, ID: one.ID}, nil
+		}
+	}
+	return found, nil, nil
+}
+
+// CountBulk counts the pushes that a bulk change would be about: up to about a limit, which it reports to have reached. Sample are the
+// first of them.
+func (s *Store) CountBulk(ctx context.Context, p push.BulkChange, limit, sample int) (n int, more bool, some []push.BulkPush, err error) {
+	err = s.read(ctx, p.Tenant, func(ctx context.Context, c reader) error {
+		n, more, some = 0, false, nil
+		var after push.Position
+		for looked := 0; looked < limit; looked += bulkListed {
+			found, next, err := s.bulkPage(ctx, c, &p, after)
+			if err != nil {
+				return err
+			}
+			n += len(found)
+			some = append(some, found[:min(len(found), sample-len(some))]...)
+			if next == nil {
+				return nil
+			}
+			after = *next
+		}
+		more = true
+		return nil
+	})
+	return n, more, some, err
+}
+
+// UndecidedBulk returns up to limit pushes of a bulk change that are to be changed next, in their order.
+func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int) ([]push.BulkPush, error) {
+	order := `send_at, push_id`
+	if p.Backwards() {
+		order = `send_at DESC, push_id DESC`
+	}
+	return collect(ctx, s, collectBulkPush, `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
+		[16]byte(p.ID), limit)
+}
+
+// NoteBulk notes what has become of pushes of a bulk change. What was noted before stays.
+func (s *Store) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
+	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
+		b := &pgx.Batch{}
+		for _, one := range decided {
+			b.Queue(`UPDATE bulk_change_pushes SET outcome = $3, rules = $4 WHERE change_id = $1 AND push_id = $2 AND outcome = ''`, [16]byte(id), [16]byte(one.ID), one.Outcome, one.Rules).
+				Exec(func(tag pgconn.CommandTag) error {
+					switch {
+					case tag.RowsAffected() == 0:
+					case one.Outcome == push.BulkChanged:
+						p.Changed++
+					default:
+						p.Refused[one.Outcome]++
+					}
+					return nil
+				})
+		}
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		refused, err := json.Marshal(p.Refused)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), changed = $2, refused = $3 WHERE id = $1`, [16]byte(id), p.Changed, refused)
+		failpoint.Hit(failpoint.BulkNoted)
+		return err
+	})
+}
+
+// EndBulk ends a bulk change that was canceled, or has listed and decided all its pushes. It reports whether it has ended.
+func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error) {
+	ended = true
+	err = s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
+		status := push.BulkDone
+		if p.Status == push.BulkCanceling {
+			status = push.BulkCanceled
+		} else {
+			err := tx.QueryRow(ctx, `SELECT $2 AND NOT EXISTS (SELECT FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '')`, [16]byte(id), p.Listed).Scan(&ended)
+			if err != nil || !ended {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `UPDATE bulk_changes SET status = $2, updated_at = clock_timestamp(), ended_at = clock_timestamp(), worker = NULL, lease_until = NULL WHERE id = $1`, [16]byte(id), string(status))
+		failpoint.Hit(failpoint.BulkEnded)
+		return err
+	})
+	return ended, err
+}
+
+// SweepBulk removes up to about limit rows of bulk changes that ended before a time.
+func (s *Store) SweepBulk(ctx context.Context, before time.Time, limit int) (n int, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		tag, err := c.Exec(ctx, `
+			DELETE FROM bulk_change_pushes p WHERE (p.change_id, p.push_id) IN (
+				SELECT r.change_id, r.push_id FROM (SELECT id FROM bulk_changes WHERE ended_at < $1 ORDER BY ended_at LIMIT 10) b
+				JOIN bulk_change_pushes r ON r.change_id = b.id LIMIT $2)`, before, limit)
+		if n = int(tag.RowsAffected()); err != nil || n >= limit {
+			return err
+		}
+		tag, err = c.Exec(ctx, `
+			DELETE FROM bulk_changes WHERE id IN (SELECT id FROM bulk_changes b WHERE ended_at < $1
+				AND NOT EXISTS (SELECT FROM bulk_change_pushes p WHERE p.change_id = b.id) ORDER BY ended_at LIMIT 10)`, before)
+		n += int(tag.RowsAffected())
+		return err
+	})
+	return n, err
+}
