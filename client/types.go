@@ -795,6 +795,16 @@ type CampaignsPage struct {
 	NextPageToken string `json:"next_page_token"`
 }
 
+// Cap defines model for Cap.
+type Cap struct {
+	// Complete false: more are used; so many were counted.
+	Complete bool `json:"complete"`
+
+	// Limit null: any number.
+	Limit int64 `json:"limit"`
+	Used  int64 `json:"used"`
+}
+
 // Capacity defines model for Capacity.
 type Capacity struct {
 	// Days Each day of time_zone, by time.
@@ -836,6 +846,14 @@ type CapacityHour struct {
 
 	// Free How many of the sample have a place if the campaign begins at this time: each at its own second of the spread.
 	Free int64 `json:"free"`
+}
+
+// Caps defines model for Caps.
+type Caps struct {
+	// Day A day of UTC.
+	Day              string `json:"day"`
+	PendingPushes    Cap    `json:"pending_pushes"`
+	RecipientsPerDay Cap    `json:"recipients_per_day"`
 }
 
 // Category defines model for Category.
