@@ -182,7 +182,7 @@ func (b *bundle) follow(r reply) reply {
 }
 
 // has demands texts of a page.
-func (r reply) has(t *testing.T, status int, texts ...string) {
+func (r reply) has(t testing.TB, status int, texts ...string) {
 	t.Helper()
 	if r.Status != status {
 		t.Errorf("status %d, want %d", r.Status, status)
