@@ -64,6 +64,9 @@ const (
 	ActPushMove   Action = "push.move"
 	ActPushRetry  Action = "push.retry"
 
+	ActBulkCreate Action = "bulk_change.create"
+	ActBulkCancel Action = "bulk_change.cancel"
+
 	ActTenantCap Action = "tenant.cap"
 )
 
@@ -76,6 +79,7 @@ var Actions = []Action{
 	ActCampaignCreate, ActCampaignChange, ActCampaignAudience, ActCampaignDelete, ActCampaignStart, ActCampaignPause, ActCampaignResume, ActCampaignCancel,
 	ActRecipientPut, ActRecipientImport, ActRecipientErase,
 	ActPushCancel, ActPushMove, ActPushRetry,
+	ActBulkCreate, ActBulkCancel,
 	ActTenantCap,
 }
 
