@@ -109,8 +109,9 @@ func TestTimeline_Deferred(t *testing.T) {
 	}
 
 	// In the place of the second push is the first.
-	b.send("POST", "/v1/pushes", pushBody("booked", b.in(-5*time.Second), "")).must(t, 201)
-	moved := b.send("POST", "/v1/pushes", pushBody("booked", b.in(-5*time.Second), `,"on_conflict":"defer"`)).must(t, 201)
+	at := b.in(-5 * time.Second)
+	b.send("POST", "/v1/pushes", pushBody("booked", at, "")).must(t, 201)
+	moved := b.send("POST", "/v1/pushes", pushBody("booked", at, `,"on_conflict":"defer"`)).must(t, 201)
 	b.attempt("booked", delivered)
 	b.attempt("booked", delivered)
 
