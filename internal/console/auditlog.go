@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"html/template"
 	"io"
@@ -43,7 +44,7 @@ func (p *page) auditLog() error {
 	return p.show("auditlog", "Who did what", view)
 }
 
-// actorNames are those of the keys that act in entries, if the user may see keys.
+// actorNames are those of the keys and the users that act in entries, if this user may see them.
 func (p *page) actorNames(entries []client.LogEntry) (map[string]string, error) {
 	names := map[string]string{}
 	acts := func(kind client.ActorType) bool {
@@ -56,6 +57,15 @@ func (p *page) actorNames(entries []client.LogEntry) (map[string]string, error) 
 		}
 		for _, k := range keys.Keys {
 			names[k.ID] = k.Name
+		}
+	}
+	if acts(client.ActorTypeUser) && p.May(push.ScopeUsersRead) {
+		var users client.UsersPage
+		if err := p.api.Get(p.ctx(), "/v1/users", url.Values{"page_size": {"500"}}, &users); err != nil {
+			return nil, err
+		}
+		for _, u := range users.Users {
+			names[u.ID] = cmp.Or(u.Name, u.Email)
 		}
 	}
 	return names, nil
@@ -91,7 +101,7 @@ func (p *page) LogExport(format string) string {
 func (p *page) TargetLink(t client.Target) string {
 	where := map[string]struct{ path, scope string }{
 		"push": {"/pushes/", push.ScopeRead}, "campaign": {"/campaigns/", push.ScopeCampaignsRead}, "schedule": {"/schedules/", push.ScopeCampaignsRead},
-		"recipient": {"/recipients/", push.ScopeQuota}, "webhook": {"/settings/webhooks/", push.ScopeHooks},
+		"recipient": {"/recipients/", push.ScopeQuota}, "webhook": {"/settings/webhooks/", push.ScopeHooks}, "user": {"/settings/users/", push.ScopeUsersRead},
 	}[t.Type]
 	switch {
 	case t.ID == "":
