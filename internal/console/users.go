@@ -42,7 +42,7 @@ func (p *page) createUser() error {
 	if failed != nil {
 		return p.again(failed, "settingsusers", "Users", view)
 	}
-	view.Made = &made
+	view.Made, p.r.PostForm = &made, nil // the form is for another one
 	return p.show("settingsusers", "Users", view)
 }
 

@@ -41,6 +41,9 @@ func TestUsers_Story(t *testing.T) {
 	b.post("/console/settings/users", "email", "no address", "name", "Bea", "role", "king").has(t, 422, "email", "role", `value="Bea"`)
 	made := b.post("/console/settings/users", "email", "bea@example.com", "name", "Bea", "role", "editor")
 	made.has(t, 200, "It is shown this once", "bea@example.com", "has no password yet")
+	if strings.Contains(made.Body, `value="bea@example.com"`) {
+		t.Error("the form has still what was just done")
+	}
 	link := regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(made.Body)
 	if link == nil || !strings.HasPrefix(link[1], "https://console.example.com"+user.LinkPath) || strings.Count(made.Body, link[1]) != 1 {
 		t.Fatalf("the link %q is not shown once", link)
