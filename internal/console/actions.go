@@ -9,6 +9,8 @@ import (
 // actionWords are the actions of the audit log as people say them.
 var actionWords = map[push.Action]string{
 	push.ActKeyCreate: "made an API key", push.ActKeyRotate: "made the successor of an API key", push.ActKeyRevoke: "revoked an API key",
+	push.ActUserCreate: "made a user", push.ActUserChange: "changed a user", push.ActUserDelete: "deleted a user",
+	push.ActUserLink: "made a link to set a password", push.ActUserEndSessions: "signed a user out",
 	push.ActWebhookCreate: "made a webhook", push.ActWebhookDelete: "deleted a webhook", push.ActWebhookEnable: "enabled a webhook",
 	push.ActWebhookRotateSecret: "gave a webhook another secret", push.ActWebhookTest: "tested a webhook", push.ActWebhookReplay: "sent events of a webhook again",
 	push.ActPolicyChange: "changed the policy", push.ActPolicyReset: "went back to the operator’s policy",

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"html/template"
 	"io"
@@ -20,7 +21,7 @@ type auditLogView struct {
 	client.AuditLogPage
 	Actions    []push.Action
 	ActorTypes []push.ActorType
-	names      map[string]string // of the actors that are known, by their ids
+	names      map[string]string // of the keys and users that are known, by their ids
 }
 
 // logFilters are the parameters of the URL that choose entries, besides from and until.
@@ -37,25 +38,34 @@ func (p *page) auditLog() error {
 	if err != nil {
 		return p.again(err, "auditlog", "Who did what", view)
 	}
-	if view.names, err = p.actorNames(view.Entries); err != nil {
+	if view.names, err = p.namesIn(view.Entries); err != nil {
 		return err
 	}
 	return p.show("auditlog", "Who did what", view)
 }
 
-// actorNames are those of the keys that act in entries, if the user may see keys.
-func (p *page) actorNames(entries []client.LogEntry) (map[string]string, error) {
+// namesIn are those of the keys and the users that entries tell of, if this user may see them.
+func (p *page) namesIn(entries []client.LogEntry) (map[string]string, error) {
 	names := map[string]string{}
-	acts := func(kind client.ActorType) bool {
-		return slices.ContainsFunc(entries, func(e client.LogEntry) bool { return e.Actor.Type == kind })
+	tell := func(of client.ActorType) bool {
+		return slices.ContainsFunc(entries, func(e client.LogEntry) bool { return e.Actor.Type == of || e.Target.Type == string(of) })
 	}
-	if acts(client.ActorTypeKey) && p.May(push.ScopeKeysRead) {
+	if tell(client.ActorTypeKey) && p.May(push.ScopeKeysRead) {
 		var keys client.KeysPage
 		if err := p.api.Get(p.ctx(), "/v1/keys", url.Values{"page_size": {"500"}}, &keys); err != nil {
 			return nil, err
 		}
 		for _, k := range keys.Keys {
 			names[k.ID] = k.Name
+		}
+	}
+	if tell(client.ActorTypeUser) && p.May(push.ScopeUsersRead) {
+		var users client.UsersPage
+		if err := p.api.Get(p.ctx(), "/v1/users", url.Values{"page_size": {"500"}}, &users); err != nil {
+			return nil, err
+		}
+		for _, u := range users.Users {
+			names[u.ID] = cmp.Or(u.Name, u.Email)
 		}
 	}
 	return names, nil
@@ -72,6 +82,9 @@ func (v *auditLogView) Actor(a client.Actor) string {
 	}
 	return string(a.Type) + " " + a.ID
 }
+
+// Target is the name of what was changed, or its id.
+func (v *auditLogView) Target(t client.Target) string { return cmp.Or(v.names[t.ID], t.ID) }
 
 // Filtered reports whether the URL chooses entries.
 func (p *page) Filtered() bool {
@@ -91,7 +104,7 @@ func (p *page) LogExport(format string) string {
 func (p *page) TargetLink(t client.Target) string {
 	where := map[string]struct{ path, scope string }{
 		"push": {"/pushes/", push.ScopeRead}, "campaign": {"/campaigns/", push.ScopeCampaignsRead}, "schedule": {"/schedules/", push.ScopeCampaignsRead},
-		"recipient": {"/recipients/", push.ScopeQuota}, "webhook": {"/settings/webhooks/", push.ScopeHooks},
+		"recipient": {"/recipients/", push.ScopeQuota}, "webhook": {"/settings/webhooks/", push.ScopeHooks}, "user": {"/settings/users/", push.ScopeUsersRead},
 	}[t.Type]
 	switch {
 	case t.ID == "":

@@ -99,7 +99,7 @@ func setup(t testing.TB) *bundle {
 	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
 	b.runner = campaign.NewRunner(b.store, pushes, log, campaign.RunnerConfig{Policy: rules, Parse: campaign.Parse})
 	api := httpapi.New(pushes, b.store, httpapi.Config{
-		Log: log, Keys: b.store, MaxKeys: 20, Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
+		Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:     b.store,
 		Channels:  httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules: recurring.New(b.store, pushes, time.Now, recurring.Config{MaxPerTenant: 20}),

@@ -81,7 +81,7 @@ func (p *page) withKey(key client.Key, failed error) error {
 	if failed != nil {
 		return p.again(failed, "settingskeys", "API keys", view)
 	}
-	view.Made = &key
+	view.Made, view.Chosen, p.r.PostForm = &key, nil, nil // the form is for another one
 	return p.show("settingskeys", "API keys", view)
 }
 

@@ -193,6 +193,7 @@ func (p *page) MayCampaigns() bool  { return p.May(push.ScopeCampaignsWrite) }
 func (p *page) MayPolicy() bool     { return p.May(push.ScopePolicyWrite) }
 func (p *page) MayKeys() bool       { return p.May(push.ScopeKeysWrite) }
 func (p *page) MayHooks() bool      { return p.May(push.ScopeHooks) }
+func (p *page) MayUsers() bool      { return p.May(push.ScopeUsersWrite) }
 func (p *page) MayRecipients() bool { return p.May(push.ScopeRecipientsWrite) }
 
 // Value is what a field of a form was filled with: by a form that is shown again, else by the URL.

@@ -96,6 +96,12 @@ func (c *console) routes(r chi.Router) {
 	get("/settings/channels", push.ScopeRead, (*page).channels)
 	post("/settings/channels", push.ScopeWrite, (*page).testSend)
 	get("/settings/caps", push.ScopeRead, (*page).caps)
+	get("/settings/users", push.ScopeUsersRead, (*page).users)
+	post("/settings/users", push.ScopeUsersWrite, (*page).createUser)
+	get("/settings/users/{id}", push.ScopeUsersRead, (*page).user)
+	post("/settings/users/{id}", push.ScopeUsersWrite, (*page).actOnUser)
+	get("/settings/sessions", push.ScopeUsersRead, (*page).mySessions)
+	post("/settings/sessions", push.ScopeUsersRead, (*page).endMySessions)
 
 	get("/proof", push.ScopeRecordsRead, (*page).proof)
 	get("/proof/log", push.ScopeRecordsRead, (*page).auditLog)

@@ -8,6 +8,8 @@ var settingsPages = []navItem{
 	{"/settings/webhooks", "Webhooks", push.ScopeHooks},
 	{"/settings/channels", "Channels", push.ScopeRead},
 	{"/settings/caps", "Caps", push.ScopeRead},
+	{"/settings/users", "Users", push.ScopeUsersRead},
+	{"/settings/sessions", "My sessions", push.ScopeUsersRead},
 }
 
 // SettingsPages are those that the user's role can open.

@@ -34,6 +34,7 @@ func (p *page) createWebhook() error {
 	if failed != nil {
 		return p.again(failed, "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all})
 	}
+	p.r.PostForm = nil // the form is for another one
 	return p.show("settingswebhooks", "Webhooks", &webhooksView{all, &hook})
 }
 

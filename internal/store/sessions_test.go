@@ -48,7 +48,15 @@ func TestSessions_Life(t *testing.T) {
 	if err != nil || got.ID != v.ID || string(data) != "data" || u.Email != "ada@x" || u.LastSignInAt == nil || got.ExpiresAt.Before(v.ExpiresAt.Add(time.Minute)) {
 		t.Errorf("%+v, %+v, %q, %v", got, u, data, err)
 	}
-	// The user is as it is now.
+	// The caps are those of the tenant, as they are now.
+	one := 1
+	if _, err := b.CapTenant(ctx, ada.TenantName, func(own *push.OwnCaps) { own.PendingPushes = &one }); err != nil {
+		t.Fatal(err)
+	}
+	if _, u, _, err := b.FindSession(ctx, [32]byte{1}); err != nil || u.Caller().Caps.PendingPushes == nil || *u.Caller().Caps.PendingPushes != 1 || u.Caller().Caps.RecipientsPerDay != nil {
+		t.Errorf("%+v, %v", u, err)
+	}
+	// So is the user.
 	b.newUser(t, "bea@x", user.Admin)
 	viewer := user.Viewer
 	if _, err := b.ChangeUser(ctx, b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {

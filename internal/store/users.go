@@ -14,14 +14,14 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-const userColumns = `u.id, u.tenant_id, t.name, u.email, u.name, u.role, u.password_hash IS NOT NULL, u.issuer IS NOT NULL, u.disabled_at, u.created_at, u.last_sign_in_at, ` +
+const userColumns = `u.id, u.tenant_id, t.name, t.pending_cap, t.recipients_cap, u.email, u.name, u.role, u.password_hash IS NOT NULL, u.issuer IS NOT NULL, u.disabled_at, u.created_at, u.last_sign_in_at, ` +
 	`CASE WHEN u.link_expires_at > clock_timestamp() THEN u.link_expires_at END`
 
 const usersAndTenants = ` FROM users u JOIN tenants t ON t.id = u.tenant_id `
 
 // userFields are where the columns go.
 func userFields(u *user.User) []any {
-	return []any{(*[16]byte)(&u.ID), (*[16]byte)(&u.Tenant), &u.TenantName, &u.Email, &u.Name, &u.Role, &u.HasPassword, &u.External, &u.DisabledAt, &u.CreatedAt, &u.LastSignInAt, &u.LinkEndsAt}
+	return []any{(*[16]byte)(&u.ID), (*[16]byte)(&u.Tenant), &u.TenantName, &u.Caps.PendingPushes, &u.Caps.RecipientsPerDay, &u.Email, &u.Name, &u.Role, &u.HasPassword, &u.External, &u.DisabledAt, &u.CreatedAt, &u.LastSignInAt, &u.LinkEndsAt}
 }
 
 func collectUser(row pgx.CollectableRow) (u user.User, err error) {

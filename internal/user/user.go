@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // User is one person of a tenant who may sign in.
@@ -17,8 +19,9 @@ type User struct {
 	ID           uuid.UUID
 	Tenant       uuid.UUID
 	TenantName   string
-	Email        string // the sign-in name, in lower case; unique in its tenant
-	Name         string // "": none
+	Caps         push.OwnCaps // of the tenant
+	Email        string       // the sign-in name, in lower case; unique in its tenant
+	Name         string       // "": none
 	Role         Role
 	HasPassword  bool // false: the user has not used a link yet, or signs in elsewhere
 	External     bool // the user was made by a sign-in at the OIDC provider

@@ -1,0 +1,45 @@
+package console
+
+import "github.com/sendquota/sendquota/client"
+
+// mySessions shows where the user who looks is signed in.
+func (p *page) mySessions() error {
+	all, err := p.api.Sessions(p.ctx(), p.Visitor.Caller.User.String())
+	if err != nil {
+		return err
+	}
+	return p.show("settingssessions", "My sessions", all)
+}
+
+// endMySessions signs the user who asks out, in one browser or in all.
+func (p *page) endMySessions() error {
+	var (
+		me     = p.Visitor.Caller.User.String()
+		notice string
+		err    error
+	)
+	if p.form("do") == "end-all" {
+		notice, err = p.endSessions(me)
+	} else {
+		notice, err = p.endSession(me, p.form("session"))
+	}
+	if err != nil {
+		return err
+	}
+	return p.done(notice, p.Link("/settings/sessions"))
+}
+
+func (p *page) endSession(of, session string) (notice string, err error) {
+	return "That browser is signed out.", p.api.EndSession(p.ctx(), of, session)
+}
+
+func (p *page) endSessions(of string) (notice string, err error) {
+	n, err := p.api.EndSessions(p.ctx(), of)
+	if n == 1 {
+		return "Signed out in 1 browser.", err
+	}
+	return "Signed out in " + number(n) + " browsers.", err
+}
+
+// ThisBrowser reports whether a session is the one of this page.
+func (p *page) ThisBrowser(s client.Session) bool { return s.ID == p.Visitor.Session.String() }

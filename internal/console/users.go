@@ -1,0 +1,160 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// usersView is the list of users, and one that was just made.
+type usersView struct {
+	client.UsersPage
+	Made *client.User // with its link, which is shown this once
+}
+
+func (p *page) readUsers() (*usersView, error) {
+	view := &usersView{}
+	query := url.Values{"page_size": {"100"}}
+	if token := p.query("page_token"); token != "" {
+		query.Set("page_token", token)
+	}
+	return view, p.api.Get(p.ctx(), "/v1/users", query, &view.UsersPage)
+}
+
+func (p *page) users() error {
+	view, err := p.readUsers()
+	if err != nil {
+		return err
+	}
+	return p.show("settingsusers", "Users", view)
+}
+
+// createUser makes a user, and shows the link in the answer itself: it is stored nowhere to be shown again.
+func (p *page) createUser() error {
+	made, failed := p.api.CreateUser(p.ctx(), client.NewUser{Email: p.form("email"), Name: p.form("name"), Role: client.NewUserRole(p.form("role"))})
+	view, err := p.readUsers()
+	if err != nil {
+		return err
+	}
+	if failed != nil {
+		return p.again(failed, "settingsusers", "Users", view)
+	}
+	view.Made, p.r.PostForm = &made, nil // the form is for another one
+	return p.show("settingsusers", "Users", view)
+}
+
+// role is one that a user can have.
+type role struct {
+	Name  user.Role
+	Words string
+}
+
+// roleWords are what users with a role may do.
+var roleWords = map[user.Role]string{
+	user.Viewer: "sees everything but addresses",
+	user.Editor: "also drafts campaigns, describes recipients and changes the policy; sends nothing",
+	user.Sender: "also sends, moves and cancels",
+	user.Admin:  "may do everything, with keys and users too",
+}
+
+// Roles are those that this user may give: no scope is given that the giver has not.
+func (p *page) Roles() []role {
+	var all []role
+	for _, name := range user.Roles {
+		if !slices.ContainsFunc(name.Scopes(), func(scope string) bool { return !p.May(scope) }) {
+			all = append(all, role{name, roleWords[name]})
+		}
+	}
+	return all
+}
+
+// userView is one user, with where the user is signed in.
+type userView struct {
+	client.User
+	Sessions []client.Session
+	See      bool // the sessions may be seen
+}
+
+// Title is what the user is called.
+func (v *userView) Title() string {
+	if v.Name == "" {
+		return v.Email
+	}
+	return v.Name
+}
+
+// Oneself reports whether a user is the one who looks.
+func (p *page) Oneself(id string) bool { return id == p.Visitor.Caller.User.String() }
+
+// readUser reads a user; what is shown once was just made, and stands in made.
+func (p *page) readUser(made *client.User) (*userView, error) {
+	id := p.param("id")
+	view := &userView{See: p.Oneself(id) || p.May(push.ScopeUsersWrite)}
+	var err error
+	if made != nil {
+		view.User = *made
+	} else if view.User, err = p.api.User(p.ctx(), id); err != nil {
+		return nil, err
+	}
+	if view.See {
+		view.Sessions, err = p.api.Sessions(p.ctx(), id)
+	}
+	return view, err
+}
+
+func (p *page) user() error {
+	view, err := p.readUser(nil)
+	if err != nil {
+		return err
+	}
+	return p.show("settingsuser", view.Title(), view)
+}
+
+// actOnUser does one of the things that buttons of a user's page do.
+func (p *page) actOnUser() error {
+	var (
+		id          = p.param("id")
+		back        = p.Link("/settings/users/" + pathPart(id))
+		yes, no     = true, false
+		notice, err = "", error(nil)
+	)
+	switch p.form("do") {
+	case "change":
+		name, role := p.form("name"), client.UserChangeRole(p.form("role"))
+		notice = "The user is changed: it holds from the next page that the user opens."
+		_, err = p.api.ChangeUser(p.ctx(), id, client.UserChange{Name: &name, Role: &role})
+	case "disable":
+		notice = "The user is signed out everywhere, and can not sign in."
+		_, err = p.api.ChangeUser(p.ctx(), id, client.UserChange{Disabled: &yes})
+	case "enable":
+		notice = "The user can sign in again."
+		_, err = p.api.ChangeUser(p.ctx(), id, client.UserChange{Disabled: &no})
+	case "delete":
+		notice, back = "The user is deleted, and signed out everywhere.", p.Link("/settings/users")
+		err = p.api.DeleteUser(p.ctx(), id)
+	case "end":
+		notice, err = p.endSession(id, p.form("session"))
+	case "end-all":
+		notice, err = p.endSessions(id)
+	case "link":
+		var made client.User
+		if made, err = p.api.LinkUser(p.ctx(), id); err == nil {
+			view, err := p.readUser(&made)
+			if err != nil {
+				return err
+			}
+			return p.show("settingsuser", view.Title(), view)
+		}
+	}
+	if err == nil {
+		return p.done(notice, back)
+	}
+	view, found := p.readUser(nil)
+	if found != nil {
+		return found
+	}
+	return p.again(err, "settingsuser", view.Title(), view)
+}
