@@ -99,6 +99,7 @@ func setup(t *testing.T) *bundle {
 	api := httpapi.New(pushes, b.store, httpapi.Config{
 		Log: log, Keys: b.store, MaxKeys: 20, Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:     b.store,
+		Failures:  b.store,
 		Channels:  httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules: recurring.New(b.store, pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns: campaigns,

@@ -113,6 +113,15 @@ func (t *inProcess) calls() []Call {
 	return append([]Call(nil), t.made...)
 }
 
+// last is the call that was made last.
+func (t *inProcess) last() Call {
+	made := t.calls()
+	if len(made) == 0 {
+		return Call{}
+	}
+	return made[len(made)-1]
+}
+
 // Curl is the call as a line for a shell, with $SENDQUOTA_API_KEY for the key.
 func (c Call) Curl(address string) string {
 	line := "curl -sS "

@@ -37,8 +37,13 @@ func (c *console) routes(r chi.Router) {
 	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
 
 	get("/pushes", push.ScopeRead, (*page).pushes)
+	get("/pushes/new", push.ScopeWrite, (*page).newPush)
+	post("/pushes/new", push.ScopeWrite, (*page).submitOnePush)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
-	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
+	for form, h := range map[string]handler{"cancel": (*page).cancelPush, "move": (*page).moveOnePush, "retry": (*page).retryOnePush} {
+		get("/pushes/{id}/"+form, push.ScopeRead, (*page).push)
+		post("/pushes/{id}/"+form, push.ScopeWrite, h)
+	}
 
 	get("/why", push.ScopeQuota, (*page).why)
 	post("/why/book", push.ScopeWrite, (*page).bookThen)

@@ -32,7 +32,7 @@ func (a *api) routes() {
 	for _, o := range slices.Concat(
 		a.pushRoutes(s), a.bulkRoutes(s), a.quotaRoutes(s), a.availabilityRoutes(s), a.recipientRoutes(s), a.importRoutes(s),
 		a.timelineRoutes(s), a.policyRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s), a.scheduleRoutes(s),
-		a.campaignRoutes(s), a.campaignActionRoutes(s), a.simulateRoutes(s), a.recordRoutes(s), a.statusRoutes(s), a.keyRoutes(s),
+		a.campaignRoutes(s), a.campaignActionRoutes(s), a.simulateRoutes(s), a.recordRoutes(s), a.statusRoutes(s), a.failureRoutes(s), a.keyRoutes(s),
 		a.channelRoutes(s), a.auditRoutes(s), a.auditLogRoutes(s), a.openRoutes(s),
 	) {
 		a.handle(&o, s.operation(&o))
