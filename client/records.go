@@ -76,3 +76,15 @@ func (c *Client) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return ask[Status](ctx, c, call{method: http.MethodGet, path: path("status"), repeat: true})
 }
+
+// FailureFilter chooses pushes that have failed or expired. What is zero is the API's default, or chooses all.
+type FailureFilter struct {
+	Channel, Campaign string
+	From, Until       time.Time // of the send times, From included and Until not
+}
+
+// Failures groups what has failed or expired by channel and reason.
+func (c *Client) Failures(ctx context.Context, f FailureFilter) (Failures, error) {
+	query := params{"channel": f.Channel, "campaign": f.Campaign, "from": f.From, "until": f.Until}
+	return ask[Failures](ctx, c, call{method: http.MethodGet, path: path("failures"), query: query.values(), repeat: true})
+}

@@ -99,6 +99,12 @@ const (
 	EntryKindSent     EntryKind = "sent"
 )
 
+// Defines values for FailureGroupStatus.
+const (
+	FailureGroupStatusExpired FailureGroupStatus = "expired"
+	FailureGroupStatusFailed  FailureGroupStatus = "failed"
+)
+
 // Defines values for HealthStatus.
 const (
 	HealthStatusOk HealthStatus = "ok"
@@ -1080,6 +1086,41 @@ type Erased struct {
 	Erased int64 `json:"erased"`
 }
 
+// FailureGroup defines model for FailureGroup.
+type FailureGroup struct {
+	Channel string `json:"channel"`
+
+	// FirstSendAt The earliest send time of them.
+	FirstSendAt time.Time `json:"first_send_at"`
+	LastSendAt  time.Time `json:"last_send_at"`
+
+	// PossiblyDelivered Of them, those of which an attempt ended with an unknown outcome.
+	PossiblyDelivered int64 `json:"possibly_delivered"`
+	Pushes            int64 `json:"pushes"`
+
+	// Reason Their last_error. It begins with unregistered if the provider reports the address as unregistered. GET /v1/pushes lists them with this reason.
+	Reason string             `json:"reason"`
+	Status FailureGroupStatus `json:"status"`
+}
+
+// FailureGroupStatus defines model for FailureGroup.Status.
+type FailureGroupStatus string
+
+// Failures defines model for Failures.
+type Failures struct {
+	// Complete false: there are more than 100,000 pushes in the time, and from is later than was asked for. For the earlier ones, ask with until: this from.
+	Complete bool `json:"complete"`
+
+	// Failures The groups, the largest first.
+	Failures []FailureGroup `json:"failures"`
+
+	// From All with a send time from here on were looked at
+	From time.Time `json:"from"`
+
+	// Until until here.
+	Until time.Time `json:"until"`
+}
+
 // Fault defines model for Fault.
 type Fault struct {
 	// Location A path into the body, the query, the headers or the path.
@@ -1325,6 +1366,11 @@ type NewBulkFilter struct {
 	//
 	// Examples: 2026-12-01T09:00:00Z
 	From time.Time `json:"from,omitempty,omitzero"`
+
+	// Reason Only those with this last_error, word by word.
+	//
+	// Examples: the provider answered 404
+	Reason string `json:"reason,omitempty,omitzero"`
 
 	// Recipient Only this recipient's.
 	//

@@ -1,38 +1,9 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/chromedp/chromedp/kb"
 )
-
-// consoleConfig is the usual configuration with the console.
-const consoleConfig = usualConfig + `
-console: {enabled: true}
-`
-
-// signedIn opens a window in which a new user has set a password by the link that the tool printed, and has signed in.
-func (b *bundle) signedIn(role string) *window {
-	b.t.Helper()
-	link := strings.TrimSpace(b.Tool("users", "create", "--tenant", "acme", "--email", role+"@example.com", "--role", role))
-	_, path, found := strings.Cut(link, "/console/")
-	if !found {
-		b.t.Fatalf("the link is %q", link)
-	}
-	w := openWindow(b.t, b.api)
-	w.visit("/console/" + path)
-	w.fill("#f-password", "correct horse battery staple")
-	w.fill("#f-again", "correct horse battery staple")
-	w.press(kb.Enter)
-	w.shown("#f-email")
-	w.fill("#f-email", role+"@example.com")
-	w.fill("#f-password", "correct horse battery staple")
-	w.press(kb.Enter)
-	w.said("Sign out")
-	return w
-}
 
 // TestConsole_Screens opens every screen with something on it, in light and dark, wide and narrow, and by the keyboard.
 func TestConsole_Screens(t *testing.T) {
@@ -52,7 +23,7 @@ func TestConsole_Screens(t *testing.T) {
 	_, schedule := b.call("POST", "/v1/schedules", object{"name": "Digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "push": object{"recipient": "user-1", "message": object{"title": "Your week"}}})
 	_, campaign := b.call("POST", "/v1/campaigns", object{"name": "Autumn sale", "send_at": at.Format(time.RFC3339), "message": object{"title": "Hi {{ first_name }}"}})
 
-	w := b.signedIn("admin")
+	w := b.signIn("admin")
 	for _, screen := range []struct{ name, path, says string }{
 		{"now", "/console/now", "Now"},
 		{"recipient", "/console/recipients/user-1", "user-1"},
@@ -63,6 +34,7 @@ func TestConsole_Screens(t *testing.T) {
 		{"calendar", "/console/calendar", "Calendar"},
 		{"pushes", "/console/pushes", "user-1"},
 		{"push", "/console/pushes/" + one, "scheduled"},
+		{"failures", "/console/failures", "Failures"},
 		{"schedules", "/console/schedules", "Digest"},
 		{"schedule", "/console/schedules/" + schedule["id"].(string), "at 09:00, on Monday"},
 		{"schedule-new", "/console/schedules/new", "Cron expression"},

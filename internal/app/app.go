@@ -160,6 +160,7 @@ func (a *App) handler() http.Handler {
 		Audits:      a.auditsOfAPI(),
 		Channels:    a.channelsOfAPI(),
 		Flows:       a.store,
+		Failures:    a.store,
 		Health:      a.health,
 		Keys:        a.store,
 		MaxKeys:     a.cfg.APIKeys.MaxPerTenant,

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/loop"
@@ -51,6 +52,7 @@ type bundle struct {
 
 	refused *schedule.Refusals
 	runner  loop.Loop // carries campaigns on
+	bulks   loop.Loop // carries bulk changes on
 }
 
 // signedIn is an authenticator whose user has signed in already.
@@ -98,16 +100,19 @@ func setup(t testing.TB) *bundle {
 	})
 	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
 	b.runner = campaign.NewRunner(b.store, pushes, log, campaign.RunnerConfig{Policy: rules, Parse: campaign.Parse})
+	b.bulks = bulk.NewRunner(b.store, pushes, log)
 	api := httpapi.New(pushes, b.store, httpapi.Config{
 		Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
-		Flows:     b.store,
-		Channels:  httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
-		Schedules: recurring.New(b.store, pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
-		Campaigns: campaigns,
-		Simulator: campaign.NewSimulator(campaigns, pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
-		Webhooks:  notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3}),
-		Policies:  schedule.NewPolicies(b.store, schedule.PoliciesConfig{File: file, Terms: rules, Channels: []string{"push", "sms"}}),
-		Limiter:   ratelimit.New(rdb, ratelimit.Config{}),
+		Flows:       b.store,
+		BulkChanges: bulk.New(b.store, pushes),
+		Failures:    b.store,
+		Channels:    httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
+		Schedules:   recurring.New(b.store, pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
+		Campaigns:   campaigns,
+		Simulator:   campaign.NewSimulator(campaigns, pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
+		Webhooks:    notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3}),
+		Policies:    schedule.NewPolicies(b.store, schedule.PoliciesConfig{File: file, Terms: rules, Channels: []string{"push", "sms"}}),
+		Limiter:     ratelimit.New(rdb, ratelimit.Config{}),
 	})
 	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "acme"); err != nil {
 		t.Fatal(err)

@@ -113,6 +113,26 @@ func (t *inProcess) calls() []Call {
 	return append([]Call(nil), t.made...)
 }
 
+// last is the call that was made last.
+func (t *inProcess) last() Call {
+	made := t.calls()
+	if len(made) == 0 {
+		return Call{}
+	}
+	return made[len(made)-1]
+}
+
+// statusOf is the status of the call of a path that was made last; 0: there was none.
+func (t *inProcess) statusOf(path string) int {
+	made := t.calls()
+	for i := len(made) - 1; i >= 0; i-- {
+		if at, _, _ := strings.Cut(made[i].Path, "?"); at == path {
+			return made[i].Status
+		}
+	}
+	return 0
+}
+
 // Curl is the call as a line for a shell, with $SENDQUOTA_API_KEY for the key.
 func (c Call) Curl(address string) string {
 	line := "curl -sS "

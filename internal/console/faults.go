@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
@@ -25,6 +26,18 @@ func (f faults) problem() error {
 		Problem: client.Problem{Type: "urn:sendquota:problem:invalid-request", Title: "The form has faults", Status: http.StatusUnprocessableEntity, Detail: "Mend what is marked."},
 		Errors:  f,
 	}
+}
+
+// both joins what was found here with what the API found: whoever fills in the form sees all of it at once.
+func (f faults) both(err error) error {
+	var invalid *client.Invalid
+	if len(f) == 0 {
+		return err
+	}
+	if errors.As(err, &invalid) {
+		f = append(f, invalid.Errors...)
+	}
+	return f.problem()
 }
 
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -19,7 +19,7 @@ var pushStatuses = []client.PushStatus{
 // pushes lists pushes by a filter, which stands in the URL.
 func (p *page) pushes() error {
 	view := pushesView{Statuses: pushStatuses}
-	query, err := p.filter("recipient", "status", "channel", "category", "page_token")
+	query, err := p.filter("recipient", "status", "channel", "category", "campaign", "reason", "page_token")
 	if err == nil {
 		query.Set("page_size", "50")
 		err = p.api.Get(p.ctx(), "/v1/pushes", query, &view.PushesPage)
@@ -48,22 +48,4 @@ func (p *page) filter(names ...string) (url.Values, error) {
 		}
 	}
 	return query, faults.problem()
-}
-
-// push shows one push with its attempts.
-func (p *page) push() error {
-	one, err := p.api.Push(p.ctx(), p.param("id"))
-	if err != nil {
-		return err
-	}
-	return p.show("push", "Push for "+one.Recipient, one)
-}
-
-// cancelPush cancels one push.
-func (p *page) cancelPush() error {
-	one, err := p.api.Cancel(p.ctx(), p.param("id"))
-	if err != nil {
-		return err
-	}
-	return p.done("The push for "+one.Recipient+" is canceled, and its place is free.", p.Link("/pushes/"+one.ID))
 }

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestPushes_ListAndCancel: the list is filtered by its URL, shows the call that it made, and leads to a push, which can be
@@ -45,4 +47,65 @@ func TestPage_Roles(t *testing.T) {
 	if r := b.get("/console/pushes?status=failed"); r.Status != 303 || r.Header.Get("Location") != "/console/sign-in?to=%2Fconsole%2Fpushes%3Fstatus%3Dfailed" {
 		t.Errorf("%d %s", r.Status, r.Header)
 	}
+}
+
+// local is a time as a browser writes it, in UTC.
+func local(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05") }
+
+// TestPush_Submit: a form is first looked at, and then booked once; what is wrong stands at its field, and nothing typed is lost.
+func TestPush_Submit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.get("/console/pushes").has(t, 200, "Submit a push")
+	b.get("/console/pushes/new").has(t, 200, `<option>push</option>`)
+	b.post("/console/pushes/new", "recipient", "", "message.title", "Hello", "send_at", "yesterday", "category", "sale").has(t, 422, "fault-send_at", "fault-recipient", `value="Hello"`, `value="sale"`)
+	at := time.Now().Add(2 * time.Hour).Truncate(time.Second)
+	fields := []string{"recipient", "user-1", "channel", "push", "message.title", "Hello", "send_at", local(at), "once", "one-key", "do"}
+	b.post("/console/pushes/new", append(fields, "check")...).has(t, 200, "It would be booked for", "Nothing was booked yet")
+	b.get("/console/pushes?recipient=user-1").has(t, 200, "No push fits")
+	b.follow(b.post("/console/pushes/new", append(fields, "submit")...)).has(t, 200, "Booked for "+at.UTC().Format("2006-01-02 15:04:05"), "Push for user-1", "What happened", "booked")
+	fields[9] = "another-key"
+	b.post("/console/pushes/new", append(fields, "submit")...).has(t, 409, "Send quota exceeded", "per-minute")
+	b.who.Caller.Scopes = []string{push.ScopeRead}
+	b.get("/console/pushes/new").has(t, 403, "pushes:write")
+}
+
+// TestPush_Move says first whether a time is free, and moves only when told to.
+func TestPush_Move(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one, other := b.submit("user-1", time.Hour), b.submit("user-1", 2*time.Hour)
+	to := one.SendAt.Add(30 * time.Minute)
+	path := "/console/pushes/" + one.ID + "/move"
+	b.post(path, "move_to", local(to), "do", "check").has(t, 200, "It can be moved to", "Nothing was moved yet", `value="`+local(to)+`"`)
+	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "check").has(t, 409, "Send quota exceeded")
+	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "move").has(t, 409, "Send quota exceeded")
+	b.post(path, "move_to", "never", "do", "move").has(t, 422, "fault-move_to")
+	if now, err := b.api.Push(t.Context(), one.ID); err != nil || !now.SendAt.Equal(one.SendAt) {
+		t.Fatalf("it was moved: %+v, %v", now, err)
+	}
+	b.follow(b.post(path, "move_to", local(to), "do", "move")).has(t, 200, "is moved to "+to.UTC().Format("2006-01-02 15:04:05"))
+	b.get(path).has(t, 200, "Push for user-1")
+}
+
+// TestPush_Retry says first what a retry would do, and books it once.
+func TestPush_Retry(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.failed("user-1", "the provider answered 404")
+	b.get("/console/pushes/"+one.ID).has(t, 200, "Retry it", "the provider answered 404")
+	path := "/console/pushes/" + one.ID + "/retry"
+	b.post(path, "do", "check").has(t, 200, "The retry would be booked for", "Nothing was booked yet")
+	b.follow(b.post(path, "do", "retry")).has(t, 200, "This is the retry", "Retry of", one.ID)
+	b.post(path, "do", "check").has(t, 200, "It was retried before")
+	b.post(path, "do", "check", "retry_at", "never").has(t, 422, "fault-retry_at")
+}
+
+// failed is a push that has failed for a reason.
+func (b *bundle) failed(recipient, reason string) client.Push {
+	b.t.Helper()
+	one := b.submit(recipient, time.Minute)
+	testenv.Exec(b.t, b.url, `DELETE FROM live WHERE push_id = $1`, one.ID)
+	testenv.Exec(b.t, b.url, `UPDATE pushes SET status = 'failed', last_error = $2, freed = true WHERE id = $1`, one.ID, reason)
+	return one
 }

@@ -41,8 +41,22 @@ func (c *console) routes(r chi.Router) {
 	post("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).saveMove)
 
 	get("/pushes", push.ScopeRead, (*page).pushes)
+	get("/pushes/new", push.ScopeWrite, (*page).newPush)
+	post("/pushes/new", push.ScopeWrite, (*page).submitOnePush)
+	get("/pushes/bulk", push.ScopeWrite, (*page).bulk)
+	post("/pushes/bulk", push.ScopeWrite, (*page).startBulk)
+	get("/pushes/bulk/{id}", push.ScopeRead, (*page).bulkChange)
+	get("/pushes/bulk/{id}/live", push.ScopeRead, (*page).bulkLive)
+	post("/pushes/bulk/{id}/stop", push.ScopeWrite, (*page).stopBulk)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
-	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
+	for form, h := range map[string]handler{"cancel": (*page).cancelPush, "move": (*page).moveOnePush, "retry": (*page).retryOnePush} {
+		get("/pushes/{id}/"+form, push.ScopeRead, (*page).push)
+		post("/pushes/{id}/"+form, push.ScopeWrite, h)
+	}
+
+	get("/failures", push.ScopeRecordsRead, (*page).failures)
+	get("/failures/retry", push.ScopeRecordsRead, (*page).failures)
+	post("/failures/retry", push.ScopeWrite, (*page).retryFailures)
 
 	get("/campaigns", push.ScopeCampaignsRead, (*page).campaigns)
 	get("/campaigns/new", draftScope, (*page).newCampaign)

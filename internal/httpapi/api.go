@@ -52,6 +52,8 @@ type Config struct {
 
 	// Flows know how the pushes of the tenants get on; only /v1/status needs them.
 	Flows flowStore
+	// Failures groups what has failed; only /v1/failures needs it.
+	Failures failureStore
 	// Audits are those of the workers; only /v1/audits needs them.
 	Audits Audits
 	// Channels are the ways out; only /v1/channels needs them.

@@ -13,6 +13,7 @@ import (
 const (
 	defaultPageSize = "50"
 	maxPageSize     = 500
+	maxReason       = 1024
 )
 
 // pageView is one page of a list.
@@ -39,6 +40,7 @@ var listParams = table[pushFilter]{fields: []field[pushFilter]{
 	{"channel", optional, text(func(q *pushFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
 	{"category", optional, text(func(q *pushFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
 	{"campaign", optional, identifier(func(q *pushFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
+	{"reason", optional, text(func(q *pushFilter, s string) { q.Reason = s }, 0, maxReason), "Only those with this last_error, word by word.", "the provider answered 404"},
 	{"from", optional, moment(func(q *pushFilter, t time.Time) { q.From = t }), "Only those with a send time not before this. RFC 3339 with a zone.", timeExample},
 	{"until", optional, moment(func(q *pushFilter, t time.Time) { q.Until = t }), "Only those with a send time before this. RFC 3339 with a zone.", timeExample},
 	{"page_size", optional, integer(func(q *pushFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many pushes to answer with, at most.", nil},
@@ -47,7 +49,11 @@ var listParams = table[pushFilter]{fields: []field[pushFilter]{
 
 // listName tells lists with other filters apart.
 func (q *pushFilter) listName() string {
-	return fmt.Sprintf("%q %q %q %q %s %s %s", q.Recipient, q.Channel, q.Category, q.Status, q.Campaign, stamp(q.From), stamp(q.Until))
+	name := fmt.Sprintf("%q %q %q %q %s %s %s", q.Recipient, q.Channel, q.Category, q.Status, q.Campaign, stamp(q.From), stamp(q.Until))
+	if q.Reason != "" { // tokens of lists without it stay good
+		name += fmt.Sprintf(" %q", q.Reason)
+	}
+	return name
 }
 
 // pushCursor is a position in a list of pushes, as a page token holds it.

@@ -34,7 +34,7 @@ func (a *api) routes() {
 		a.importRoutes(s), a.timelineRoutes(s), a.policyRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s),
 		a.scheduleRoutes(s), a.campaignRoutes(s), a.campaignActionRoutes(s), a.simulateRoutes(s), a.capacityRoutes(s), a.recordRoutes(s),
 		a.statusRoutes(s), a.keyRoutes(s), a.userRoutes(s), a.channelRoutes(s), a.auditRoutes(s), a.auditLogRoutes(s),
-		a.openRoutes(s),
+		a.failureRoutes(s), a.openRoutes(s),
 	) {
 		a.handle(&o, s.operation(&o))
 	}

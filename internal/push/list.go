@@ -9,6 +9,7 @@ import (
 // Filter chooses among a tenant's pushes. Zero fields choose all.
 type Filter struct {
 	Recipient, Channel, Category string
+	Reason                       string // why the last attempt failed, or why the push ended
 	Status                       Status
 	Campaign                     uuid.UUID
 	From, Until                  time.Time // From ≤ send time < Until

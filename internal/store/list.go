@@ -164,6 +164,12 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		fits = append(fits, `p.category = `+arg(f.Category))
 	}
 	switch {
+	case open && f.Reason != "":
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, itsPush("p", tables), arg(f.Reason)))
+	case f.Reason != "":
+		fits = append(fits, `p.last_error = `+arg(f.Reason))
+	}
+	switch {
 	case f.Status == "":
 	case open && f.Status == push.Sending:
 		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, itsPush("p", tables)))

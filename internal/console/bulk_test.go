@@ -1,0 +1,40 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// TestBulk cancels what a filter finds: it says first how many that are, wants the number typed, and tells how far it is.
+func TestBulk(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.submit("user-1", time.Hour)
+	b.submit("user-1", 2*time.Hour)
+	other := b.submit("user-2", time.Hour)
+	b.get("/console/pushes?recipient=user-1").has(t, 200, "/console/pushes/bulk?recipient=user-1")
+	b.get("/console/pushes/bulk?recipient=user-1").has(t, 200, "that fit this filter", "user-1", "What would it do?")
+	fields := []string{"recipient", "user-1", "action", "cancel"}
+	b.post("/console/pushes/bulk", append(fields, "do", "check")...).has(t, 200, "2</strong> pushes fit", "Type 2 to confirm", "validate_only=true")
+	b.post("/console/pushes/bulk", append(fields, "do", "start", "confirm", "3")...).has(t, 422, "fault-confirm", "it concerns now: 2")
+	b.post("/console/pushes/bulk", "recipient", "user-1", "action", "move", "send_at", "never", "do", "check").has(t, 422, "fault-send_at")
+	started := b.post("/console/pushes/bulk", append(fields, "do", "start", "confirm", "2", "once", "one-key")...)
+	b.follow(started).has(t, 200, "running", "Stop it", "hx-sse:connect")
+	for range 10 {
+		if _, err := b.bulks.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := b.follow(started)
+	done.has(t, 200, "done", "Canceled: 2 of 2")
+	if strings.Contains(done.Body, "Stop it") {
+		t.Error("what has ended can be stopped")
+	}
+	if now, err := b.api.Push(t.Context(), other.ID); err != nil || now.Status != client.PushStatusScheduled {
+		t.Errorf("%s, %v", now.Status, err)
+	}
+	b.post("/console/pushes/bulk", "action", "move", "shift", "1h", "do", "check").has(t, 200, "1</strong> push fits", "Of 1 that were tried, 1 would find a place")
+}

@@ -1,0 +1,220 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// A step of a retry of many takes so many pushes, with so many calls at a time.
+const (
+	retryStep  = 200
+	retryCalls = 4
+)
+
+// failuresView are the groups of what has failed.
+type failuresView struct {
+	client.Failures
+}
+
+// failures shows what has failed or expired, in groups.
+func (p *page) failures() error {
+	view := failuresView{}
+	query, err := p.filter("channel", "campaign")
+	if err == nil {
+		err = p.api.Get(p.ctx(), "/v1/failures", query, &view.Failures)
+	}
+	if err != nil {
+		return p.again(err, "failures", "Failures", view)
+	}
+	return p.show("failures", "Failures", view)
+}
+
+// Meaning says in plain words what a group means, and what to do.
+func (failuresView) Meaning(g client.FailureGroup) failureMeaning { return meaningOf(g) }
+
+// failureMeaning is what a group of failures means, and what to do about it.
+type failureMeaning struct{ Means, Do string }
+
+// failureMeanings are told apart by a part of the reason, the first that fits.
+var failureMeanings = []struct {
+	part string
+	failureMeaning
+}{
+	{"channel is not configured", failureMeaning{"The channel does not exist any more.", "Ask an operator to configure it again, and retry then; or submit the messages on another channel."}},
+	{"unregistered", failureMeaning{"The provider knows nobody under this address any more.", "Take the address off the person. A retry fails again while the address is the same."}},
+	{"unsubscribed", failureMeaning{"The person has told the provider to take nothing from this sender.", "Note the opt-out of the person. Do not retry."}},
+	{"credential", failureMeaning{"The provider does not accept the channel’s credentials.", "Ask an operator to mend them, and retry then."}},
+	{"no answer", failureMeaning{"The provider did not answer in time, so it is not known whether it took the message.", "Retry if a message that arrives twice does no harm."}},
+}
+
+func meaningOf(g client.FailureGroup) failureMeaning {
+	for _, m := range failureMeanings {
+		if strings.Contains(strings.ToLower(g.Reason), m.part) {
+			return m.failureMeaning
+		}
+	}
+	switch {
+	case g.Status == client.FailureGroupStatusExpired:
+		return failureMeaning{"Its time had run out before the message could be sent: it waited for a place, a pause, a provider or a worker.", "See on the page Now whether that is over. Retry what is still of use."}
+	case g.PossiblyDelivered > 0:
+		return failureMeaning{"Attempts broke off after the message was handed over: some may have arrived.", "Retry if a message that arrives twice does no harm."}
+	}
+	return failureMeaning{"The provider refused the message for good, or all attempts were used up.", "Mend what the reason names, and retry then."}
+}
+
+// retriesView is how far a retry of a group has come, or what it would do.
+type retriesView struct {
+	Filter    []formField // the group
+	Try       bool        // nothing is booked: it is a preview
+	Looked    int
+	Accepted  int
+	Again     int // were retried before
+	Twice     int // of the accepted ones, may arrive twice
+	Refused   []reasonCount
+	NextToken string // of the next step; empty: all were looked at
+}
+
+type formField struct{ Name, Value string }
+
+type reasonCount struct {
+	Reason string
+	Pushes int
+}
+
+// retryFailures retries the pushes of a group, step by step: each request does one step, and hands what was counted to the next.
+func (p *page) retryFailures() error {
+	view := &retriesView{Try: p.form("do") != "retry"}
+	query := url.Values{"page_size": {strconv.Itoa(retryStep)}}
+	for _, name := range []string{"status", "channel", "reason", "campaign", "from", "until"} {
+		if v := p.r.PostForm.Get(name); v != "" {
+			query.Set(name, v)
+			view.Filter = append(view.Filter, formField{name, v})
+		}
+	}
+	if token := p.form("page_token"); token != "" {
+		query.Set("page_token", token)
+		view.resume(p)
+	}
+	var found client.PushesPage
+	if err := p.api.Get(p.ctx(), "/v1/pushes", query, &found); err != nil {
+		return err
+	}
+	if err := view.step(p, found.Pushes); err != nil {
+		return err
+	}
+	view.NextToken = found.NextPageToken
+	title := "Retry failures"
+	if view.Try {
+		title = "What a retry would do"
+	}
+	return p.show("failuresretry", title, view)
+}
+
+// resume takes over what earlier steps have counted.
+func (v *retriesView) resume(p *page) {
+	count := func(name string) int {
+		n, _ := strconv.Atoi(p.form(name)) // the user's own page counts in it
+		return n
+	}
+	v.Looked, v.Accepted, v.Again, v.Twice = count("looked"), count("accepted"), count("again"), count("twice")
+	for _, one := range p.r.PostForm["refused"] {
+		n, reason, _ := strings.Cut(one, " ")
+		if pushes, err := strconv.Atoi(n); err == nil {
+			v.Refused = append(v.Refused, reasonCount{reason, pushes})
+		}
+	}
+}
+
+// step retries some pushes, or looks what that would do. A push is never retried twice: the API knows its retry.
+func (v *retriesView) step(p *page, pushes []client.Push) error {
+	var (
+		mu    sync.Mutex
+		wg    sync.WaitGroup
+		fatal error
+		turn  = make(chan struct{}, retryCalls)
+	)
+	how := client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
+	for _, one := range pushes {
+		turn <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turn }()
+			var (
+				retry client.Push
+				err   error
+			)
+			if v.Try {
+				retry, err = p.api.ValidateRetry(p.ctx(), one.ID, how)
+			} else {
+				retry, err = p.api.Retry(p.ctx(), "", one.ID, how)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			v.Looked++
+			var problem *client.Problem
+			switch {
+			case err == nil && p.calls.statusOf("/v1/pushes/"+one.ID+"/retry") == http.StatusOK: // 201: it is a new one, or would be
+				v.Again++
+			case err == nil:
+				v.Accepted++
+				if retry.PossiblyDelivered {
+					v.Twice++
+				}
+			case errors.As(err, &problem) && (problem.Status == http.StatusConflict || problem.Status == http.StatusUnprocessableEntity):
+				v.refuse(reasonOf(err))
+			default:
+				fatal = errors.Join(fatal, err)
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(v.Refused, func(a, b reasonCount) int { return cmp.Or(b.Pushes-a.Pushes, cmp.Compare(a.Reason, b.Reason)) })
+	return fatal
+}
+
+// refuse counts a refusal.
+func (v *retriesView) refuse(reason string) {
+	at := slices.IndexFunc(v.Refused, func(r reasonCount) bool { return r.Reason == reason })
+	if at < 0 {
+		at, v.Refused = len(v.Refused), append(v.Refused, reasonCount{Reason: reason})
+	}
+	v.Refused[at].Pushes++
+}
+
+// reasonOf says in a few words why a push finds no place. It names no person: so refusals can be counted.
+func reasonOf(err error) string {
+	var (
+		quota  *client.QuotaExceeded
+		quiet  *client.QuietHours
+		opted  *client.OptedOut
+		full   *client.CapExceeded
+		other  *client.Problem
+		broken = func(all []client.Violation) string {
+			var names []string
+			for _, one := range all {
+				names = append(names, one.Rule)
+			}
+			return strings.Join(names, ", ")
+		}
+	)
+	switch {
+	case errors.As(err, &quota):
+		return "no place: " + broken(quota.Violations)
+	case errors.As(err, &quiet):
+		return "quiet hours: " + broken(quiet.Violations)
+	case errors.As(err, &opted):
+		return "the person has opted out"
+	case errors.As(err, &full):
+		return "the operator’s limit: " + full.Cap
+	case errors.As(err, &other):
+		return cmp.Or(other.Title, other.Name())
+	}
+	return err.Error()
+}

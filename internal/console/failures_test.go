@@ -1,0 +1,83 @@
+package console
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestFailures_RetryGroup: a group says what it means, a preview says what a retry of all would do and books nothing, and the retry
+// books each push once.
+func TestFailures_RetryGroup(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.get("/console/failures").has(t, 200, "Nothing has failed in this time")
+	for i := range 3 {
+		b.failed(fmt.Sprint("user-", i), "unregistered: not a valid telephone number")
+	}
+	b.failed("user-9", "the provider answered 404")
+	path := "/console/failures?until=" + rfc3339(b.submit("last", 3600e9).SendAt)
+	page := b.get(path)
+	page.has(t, 200, "push: unregistered: not a valid telephone number", "3", "knows nobody under this address", "push: the provider answered 404", "/v1/failures?", "What would a retry of all do?")
+	b.get("/console/pushes?status=failed&channel=push&reason=the+provider+answered+404").has(t, 200, "user-9")
+	b.submit("user-1", 5e9) // where its retry would be
+	fields := []string{"status", "failed", "channel", "push", "reason", "unregistered: not a valid telephone number", "do"}
+	b.post("/console/failures/retry", append(fields, "")...).has(t, 200, "3 looked at", "Nothing was booked yet", "Would be accepted</dt><dd>2", "1: no place: per-minute")
+	if again := b.post("/console/failures/retry", append(fields, "")...); strings.Contains(again.Body, "Retried before") {
+		t.Error("the preview has booked something")
+	}
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>2", "1: no place: per-minute", "Back to the failures")
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>0", "2: these are left as they are")
+	b.who.Caller.Scopes = []string{push.ScopeRead, push.ScopeRecordsRead}
+	if page := b.get(path); !strings.Contains(page.Body, "knows nobody") || strings.Contains(page.Body, "retry of all") {
+		t.Error("a viewer is offered a retry")
+	}
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 403, "pushes:write")
+}
+
+// TestFailures_Meaning: a reason without words of its own still says what to do.
+func TestFailures_Meaning(t *testing.T) {
+	for want, g := range map[string]client.FailureGroup{
+		"knows nobody":     {Status: client.FailureGroupStatusFailed, Reason: "unregistered: gone"},
+		"time had run out": {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent"},
+		"does not exist":   {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent: its channel is not configured any more"},
+		"may have arrived": {Status: client.FailureGroupStatusFailed, Reason: "the connection broke", PossiblyDelivered: 1},
+		"refused":          {Status: client.FailureGroupStatusFailed, Reason: "the provider answered 404"},
+	} {
+		if got := meaningOf(g); !strings.Contains(got.Means, want) || got.Do == "" {
+			t.Errorf("%s: %+v", g.Reason, got)
+		}
+	}
+}
+
+// TestFailures_Steps: more than one step are counted together.
+func TestFailures_Steps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var batch client.NewBatch
+	for i := range retryStep + 1 {
+		batch.Pushes = append(batch.Pushes, client.NewPush{Recipient: fmt.Sprint("user-", i), Message: client.Message{}})
+	}
+	if made, err := b.api.SubmitBatch(t.Context(), "", batch); err != nil || made.Accepted != retryStep+1 {
+		t.Fatalf("%d, %v", made.Accepted, err)
+	}
+	testenv.Exec(t, b.url, `DELETE FROM live`)
+	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'failed', last_error = 'gone', freed = true`)
+	page := b.post("/console/failures/retry", "status", "failed", "reason", "gone")
+	page.has(t, 200, "200 looked at so far", "Go on with the next ones")
+	var fields []string
+	form, _, _ := strings.Cut(page.Body[strings.Index(page.Body, `id="steps"`):], "</form>")
+	for _, field := range regexp.MustCompile(`name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
+		fields = append(fields, field[1], field[2])
+	}
+	next := b.post("/console/failures/retry", fields...)
+	next.has(t, 200, "201 looked at.", "Would be accepted")
+	if strings.Contains(next.Body, `id="steps"`) {
+		t.Error("there is a step after the last one")
+	}
+}

@@ -1,0 +1,174 @@
+package console
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// pushView is one push, what has happened to it, and what a change that is only looked at would do.
+type pushView struct {
+	client.Push
+	Events  []client.TimelineEntry
+	Checked *checkedChange
+}
+
+// checkedChange is a change that the API would accept.
+type checkedChange struct {
+	Action string // move or retry
+	client.Push
+	Again bool // the retry is there already
+}
+
+// push shows one push, and what has happened to it.
+func (p *page) push() error {
+	view, err := p.readPush()
+	if err != nil {
+		return err
+	}
+	return p.show("push", "Push for "+view.Recipient, view)
+}
+
+func (p *page) readPush() (*pushView, error) {
+	one, err := p.api.Push(p.ctx(), p.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	view := &pushView{Push: one}
+	if !p.May(push.ScopeRecipientsRead) {
+		return view, nil
+	}
+	var past client.Timeline
+	query := url.Values{"from": {rfc3339(one.CreatedAt.Add(-time.Second))}, "until": {rfc3339(laterOf(p.Now(), one.UpdatedAt).Add(time.Second))}}
+	if err := p.api.Get(p.ctx(), "/v1/recipients/"+pathPart(one.Recipient)+"/timeline", query, &past); err != nil {
+		return nil, err
+	}
+	view.Events = slices.DeleteFunc(past.Entries, func(e client.TimelineEntry) bool { return e.Push != one.ID })
+	return view, nil
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// pushAgain shows the push with a change that was not accepted, or that was only looked at.
+func (p *page) pushAgain(why error, checked *checkedChange) error {
+	view, err := p.readPush()
+	if err != nil {
+		return err
+	}
+	view.Checked = checked
+	if why != nil {
+		return p.again(why, "push", "Push for "+view.Recipient, view)
+	}
+	return p.show("push", "Push for "+view.Recipient, view)
+}
+
+// cancelPush cancels one push.
+func (p *page) cancelPush() error {
+	one, err := p.api.Cancel(p.ctx(), p.param("id"))
+	if err != nil {
+		return p.pushAgain(err, nil)
+	}
+	return p.done("The push for "+one.Recipient+" is canceled, and its place is free.", p.Link("/pushes/"+one.ID))
+}
+
+// moveOnePush says what a move would do, or moves.
+func (p *page) moveOnePush() error {
+	at, err := p.formTime("move_to")
+	if err != nil {
+		var bad faults
+		bad.add("move_to", err)
+		return p.pushAgain(bad.problem(), nil)
+	}
+	id, to := p.param("id"), client.NewTime{SendAt: at}
+	if p.form("do") != "move" {
+		checked, err := p.api.ValidateReschedule(p.ctx(), id, to)
+		return p.pushAgain(err, &checkedChange{Action: "move", Push: checked})
+	}
+	moved, err := p.api.Reschedule(p.ctx(), id, to)
+	if err != nil {
+		return p.pushAgain(err, nil)
+	}
+	return p.done("The push for "+moved.Recipient+" is moved to "+p.plainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
+}
+
+// retryOnePush says what a retry would do, or books it.
+func (p *page) retryOnePush() error {
+	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
+	if v := p.form("retry_at"); v != "" {
+		at, err := p.formTime("retry_at")
+		if err != nil {
+			var bad faults
+			bad.add("retry_at", err)
+			return p.pushAgain(bad.problem(), nil)
+		}
+		how.SendAt = at
+	}
+	if p.form("do") != "retry" {
+		checked, err := p.api.ValidateRetry(p.ctx(), id, how)
+		return p.pushAgain(err, &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
+	}
+	retry, err := p.api.Retry(p.ctx(), p.form("once"), id, how)
+	if err != nil {
+		return p.pushAgain(err, nil)
+	}
+	return p.done("This is the retry, booked for "+p.plainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
+}
+
+// newPushView is the form for one push.
+type newPushView struct {
+	Channels []client.Channel
+	Checked  *client.Push
+}
+
+// newPush shows the form for one push.
+func (p *page) newPush() error {
+	view, err := p.readNewPush()
+	if err != nil {
+		return err
+	}
+	return p.show("pushnew", "Submit a push", view)
+}
+
+func (p *page) readNewPush() (*newPushView, error) {
+	report, err := p.api.Channels(p.ctx())
+	return &newPushView{Channels: report.Channels}, err
+}
+
+// submitOnePush books a push, or says what that would do.
+func (p *page) submitOnePush() error {
+	view, err := p.readNewPush()
+	if err != nil {
+		return err
+	}
+	var bad faults
+	one := client.NewPush{
+		Recipient: p.form("recipient"), Channel: p.form("channel"), Category: p.form("category"), To: p.form("to"), OnConflict: client.NewPushOnConflict(p.form("on_conflict")),
+	}
+	if p.form("send_at") != "" {
+		one.SendAt, err = p.formTime("send_at")
+		bad.add("send_at", err)
+	}
+	one.Message, err = p.formMessage()
+	bad.add("message", err)
+	checked, err := p.api.Validate(p.ctx(), one)
+	if err := bad.both(err); err != nil {
+		return p.again(err, "pushnew", "Submit a push", view)
+	}
+	if p.form("do") == "check" {
+		view.Checked = &checked
+		return p.show("pushnew", "Submit a push", view)
+	}
+	booked, err := p.api.Submit(p.ctx(), p.form("once"), one)
+	if err != nil {
+		return p.again(err, "pushnew", "Submit a push", view)
+	}
+	return p.done("Booked for "+p.plainTime(booked.SendAt)+".", p.Link("/pushes/"+booked.ID))
+}

@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const failuresPath = "/v1/failures"
+
+// failureStore groups what has failed or expired.
+type failureStore interface {
+	Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (push.Failures, error)
+}
+
+// failureGroupView are pushes that have ended for the same reason.
+type failureGroupView struct {
+	Status            push.Status `json:"status" enum:"failed,expired"`
+	Channel           string      `json:"channel"`
+	Reason            string      `json:"reason" doc:"Their last_error. It begins with unregistered if the provider reports the address as unregistered. GET /v1/pushes lists them with this reason."`
+	Pushes            int         `json:"pushes"`
+	FirstSendAt       string      `json:"first_send_at" format:"date-time" doc:"The earliest send time of them."`
+	LastSendAt        string      `json:"last_send_at" format:"date-time"`
+	PossiblyDelivered int         `json:"possibly_delivered" doc:"Of them, those of which an attempt ended with an unknown outcome."`
+}
+
+type failuresView struct {
+	Failures []failureGroupView `json:"failures" doc:"The groups, the largest first."`
+	From     string             `json:"from" format:"date-time" doc:"All with a send time from here on were looked at"`
+	Until    string             `json:"until" format:"date-time" doc:"until here."`
+	Complete bool               `json:"complete" doc:"false: there are more than 100,000 pushes in the time, and from is later than was asked for. For the earlier ones, ask with until: this from."`
+}
+
+func failureGroupViewOf(g push.FailureGroup) failureGroupView {
+	return failureGroupView{g.Status, g.Channel, g.Reason, g.Pushes, stamp(g.First), stamp(g.Last), g.PossiblyDelivered}
+}
+
+var failuresParams = table[push.FailureQuery]{fields: []field[push.FailureQuery]{
+	{"from", optional, moment(func(q *push.FailureQuery, t time.Time) { q.From = t }), "Only those with a send time not before this. Default: 7 days before until. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *push.FailureQuery, t time.Time) { q.Until = t }), "Only those with a send time before this. Default: now.", "2026-12-08T09:00:00Z"},
+	{"channel", optional, text(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
+	{"campaign", optional, identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
+}}
+
+// failures answers with what has failed or expired, in groups.
+func (a *api) failures(c *call) error {
+	var (
+		bad fieldErrors
+		q   push.FailureQuery
+	)
+	failuresParams.readQuery(c.r, &q, &bad)
+	if q.Until.IsZero() {
+		q.Until = a.cfg.Now().UTC().Add(time.Second)
+	}
+	if q.From.IsZero() {
+		q.From = q.Until.Add(-7 * 24 * time.Hour)
+	}
+	if len(bad.list) == 0 {
+		switch given := c.r.URL.Query().Get("from"); {
+		case !q.From.Before(q.Until):
+			badParameter(&bad, "from", "must be before until, "+stamp(q.Until), given)
+		case q.Until.Sub(q.From) > maxSpan:
+			badParameter(&bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(q.Until)), given)
+		}
+	}
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	f, err := a.cfg.Failures.Failures(c.r.Context(), c.caller.Tenant, q)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, failuresView{viewsOf(f.Groups, failureGroupViewOf), stamp(f.Since), stamp(q.Until), f.Since.Equal(q.From)})
+}
+
+func (a *api) failureRoutes(s *spec) []operation {
+	at := exampleTime(0)
+	example := push.FailureGroup{Status: push.Failed, Channel: "sms", Reason: "unregistered: not a valid telephone number", Pushes: 12, First: at, Last: at.Add(time.Hour)}
+	return []operation{{
+		id: "list-failures", method: http.MethodGet, path: failuresPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.failures,
+		summary: "See what has failed, and why",
+		description: "Groups the pushes that have failed or expired by status, channel and reason. Of the time, the latest 100,000 pushes are looked at, whatever became of them: " +
+			"from says how far that reaches. Each of them can be retried: POST /v1/pushes/{id}/retry.",
+		params: failuresParams.parameters(s), status: http.StatusOK, answer: "The groups.",
+		example: failuresView{[]failureGroupView{failureGroupViewOf(example)}, stamp(at.Add(-24 * time.Hour)), stamp(at.Add(24 * time.Hour)), true},
+	}}
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// failuresScanned is how many pushes are looked at, the latest first: failed or not, they lie side by side.
+const failuresScanned = 100_000
+
+// failuresSQL groups what has failed or expired of the latest pushes, and tells in a row without a status how many it has looked at and
+// the earliest send time of these.
+const failuresSQL = `
+	WITH scanned AS MATERIALIZED (
+		SELECT p.send_at, p.status, p.channel, p.last_error, p.possibly_delivered, p.recipient <> '' AND ($4 = '' OR p.channel = $4) AND ($5::uuid IS NULL OR p.campaign_id = $5) AS fits
+		FROM {pushes} p WHERE p.tenant_id = $1 AND p.send_at >= $2 AND p.send_at < $3 ORDER BY p.send_at DESC, p.id DESC LIMIT $6
+	)
+	SELECT '', '', '', count(*), min(send_at), NULL, 0 FROM scanned
+	UNION ALL
+	SELECT status, channel, last_error, count(*), min(send_at), max(send_at), count(*) FILTER (WHERE possibly_delivered)
+	FROM scanned WHERE fits AND status IN ('failed', 'expired') GROUP BY status, channel, last_error`
+
+// Failures groups a tenant's pushes that have failed or expired. It looks at the latest 100,000 pushes of the time.
+func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (f push.Failures, err error) {
+	type key struct {
+		status          push.Status
+		channel, reason string
+	}
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		if err := s.certain(ctx, c, q.From, q.Until); err != nil {
+			return err
+		}
+		f = push.Failures{Since: q.From}
+		groups, left := map[key]*push.FailureGroup{}, failuresScanned
+		tables := s.layouts.pushes().between(q.From, q.Until)
+		slices.Reverse(tables)
+		for tables := range slices.Chunk(tables, tablesAtOnce) {
+			rows, _ := c.Query(ctx, in(failuresSQL, "{pushes}", tables...), [16]byte(tenant), q.From, q.Until, q.Channel, zeronull.UUID(q.Campaign), left)
+			var (
+				g     push.FailureGroup
+				since time.Time
+			)
+			_, err := pgx.ForEachRow(rows, []any{(*string)(&g.Status), &g.Channel, &g.Reason, &g.Pushes, (*zeronull.Timestamptz)(&g.First), (*zeronull.Timestamptz)(&g.Last), &g.PossiblyDelivered}, func() error {
+				if g.Status == "" {
+					left, since = left-g.Pushes, g.First
+					return nil
+				}
+				k := key{g.Status, g.Channel, g.Reason}
+				if groups[k] == nil {
+					groups[k] = new(g)
+					return nil
+				}
+				groups[k].Add(g)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if left <= 0 {
+				f.Since = since
+				break
+			}
+		}
+		for _, g := range groups {
+			f.Groups = append(f.Groups, *g)
+		}
+		slices.SortFunc(f.Groups, func(a, b push.FailureGroup) int {
+			return cmp.Or(b.Pushes-a.Pushes, cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Status, b.Status))
+		})
+		return nil
+	})
+	return f, err
+}
