@@ -36,6 +36,10 @@ func (c *console) routes(r chi.Router) {
 	get("/now", push.ScopeRecordsRead, (*page).now)
 	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
 
+	get("/calendar", push.ScopeRecordsRead, (*page).calendar)
+	get("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).moveCampaign)
+	post("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).saveMove)
+
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
 	post("/pushes/{id}/cancel", push.ScopeWrite, (*page).cancelPush)
@@ -91,8 +95,11 @@ func (c *console) routes(r chi.Router) {
 	post("/settings/webhooks/{id}", push.ScopeHooks, (*page).actOnWebhook)
 	get("/settings/channels", push.ScopeRead, (*page).channels)
 	post("/settings/channels", push.ScopeWrite, (*page).testSend)
+	get("/settings/caps", push.ScopeRead, (*page).caps)
 
 	get("/proof", push.ScopeRecordsRead, (*page).proof)
+	get("/proof/log", push.ScopeRecordsRead, (*page).auditLog)
+	get("/proof/log/export", push.ScopeRecordsRead, (*page).exportAuditLog)
 
 	r.NotFound(c.serve("", (*page).notFound))
 	r.MethodNotAllowed(c.serve("", (*page).notFound))

@@ -40,7 +40,7 @@ func TestBody_NullMembers(t *testing.T) {
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
-	more["change-schedule"], more["change-campaign"] = more["create-schedule"], more["create-campaign"]
+	more["change-schedule"], more["change-campaign"], more["simulate-campaign"] = more["create-schedule"], more["create-campaign"], more["create-campaign"]
 	campaign := b.send("POST", "/v1/campaigns", `{"message":{}}`).must(t, 201).at(t, "id").(string)
 	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"r","message":{}}}`).must(t, 201).at(t, "id").(string)
 	bodies, nulls := 0, 0
