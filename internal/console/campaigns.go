@@ -10,7 +10,7 @@ import (
 
 // draftScope is what users need to draft campaigns, and startScope to have them sent.
 const (
-	draftScope = push.ScopeCampaignsWrite
+	draftScope = push.ScopeCampaignsDraft
 	startScope = push.ScopeCampaignsWrite
 )
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/user"
 )
 
 // upload sends a form with a file, whose fields come first.
@@ -250,6 +251,20 @@ func TestCampaign_Roles(t *testing.T) {
 	for _, path := range []string{at + "/message", at + "/start", "/console/campaigns/" + one.ID + "/pause", "/console/campaigns/" + one.ID + "/cancel"} {
 		b.post(path).has(t, 403, "your role, viewer")
 	}
+}
+
+// TestCampaign_Editor: who may draft and not send is offered all steps but the last.
+func TestCampaign_Editor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.who.Caller.Scopes, b.who.Role = user.Editor.Scopes(), "editor"
+	at := b.draftPath("message.title", "Hi")
+	b.follow(b.upload(at+"/audience", "a\n1\n", "header[0]", "a", "as[0]", "recipient")).has(t, 200, "1 recipient is in the audience")
+	page := b.get(at + "/simulation")
+	if page.has(t, 200, "Change the time"); strings.Contains(page.Body, "On to the start") || strings.Contains(page.Body, at+`/start"`) {
+		t.Error("an editor is offered the start")
+	}
+	b.post(at+"/start", "recipients", "1").has(t, 403, "your role, editor")
 }
 
 // TestCampaign_BetterStart: a better start, as the simulation has found it, becomes the time of the draft.

@@ -6,9 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 )
+
+// PatientBody is the body of a request, of any length: it is waited for as long as the client goes on sending.
+func PatientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+	return io.NopCloser(&patientReader{body: r.Body, control: http.NewResponseController(w)})
+}
 
 // CSVFile is a text of CSV of any length, read as the audience of a campaign and an import are read: in UTF-8 or UTF-16, its cells
 // separated by commas, semicolons or tabs, with the line ends of any program. It is for those who show the columns of a file, or
