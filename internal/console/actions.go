@@ -20,6 +20,7 @@ var actionWords = map[push.Action]string{
 	push.ActCampaignResume: "had a campaign go on", push.ActCampaignCancel: "canceled a campaign",
 	push.ActRecipientPut: "described a recipient", push.ActRecipientImport: "imported recipients", push.ActRecipientErase: "erased a recipient",
 	push.ActPushCancel: "canceled a push", push.ActPushMove: "moved a push", push.ActPushRetry: "retried a push",
+	push.ActBulkCreate: "began to change many pushes", push.ActBulkCancel: "stopped changing many pushes",
 	push.ActTenantCap: "changed the caps",
 }
 
