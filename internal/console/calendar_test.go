@@ -111,7 +111,7 @@ func TestHeatMap_SVG(t *testing.T) {
 // TestHeatStep: the largest number has the hottest level, and steps are round.
 func TestHeatStep(t *testing.T) {
 	t.Parallel()
-	for largest, want := range map[int64]int64{0: 1, 1: 1, 5: 1, 6: 2, 10: 2, 11: 5, 26: 10, 100: 20, 101: 50, 1400: 500, 1_000_000: 200_000} {
+	for largest, want := range map[int64]int64{0: 1, 1: 1, 5: 1, 6: 2, 10: 2, 11: 3, 26: 6, 31: 8, 41: 10, 100: 20, 101: 30, 1400: 300, 1_000_000: 200_000} {
 		if got := heatStep(largest); got != want {
 			t.Errorf("the step of %d is %d, want %d", largest, got, want)
 		}
@@ -284,6 +284,9 @@ func TestCalendar_Roles(t *testing.T) {
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead, push.ScopeCampaignsRead}
 	r := b.get(path)
 	r.has(t, 200, "Winter sale", "your role may not change campaigns")
+	move := "/console/calendar/campaigns/" + one.ID + "?to=" + rfc3339(noon().Add(time.Hour))
+	b.get(move).has(t, 403, "campaigns:write")
+	b.post(move, "to", rfc3339(noon().Add(time.Hour))).has(t, 403, "campaigns:write")
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
 	if again := b.get(path); again.Status != 200 || strings.Contains(again.Body, "Winter sale") || strings.Contains(r.Body, "/calendar/campaigns/") || strings.Contains(again.Body, "can carry") {
 		t.Errorf("%d, and more is shown than may be:\n%s", again.Status, again.text())
