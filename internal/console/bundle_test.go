@@ -42,6 +42,8 @@ type bundle struct {
 	tenant  uuid.UUID
 	key     string
 	api     *client.Client // with the tenant's key
+	handler http.Handler   // the API
+	rdb     *redis.Client
 	console http.Handler
 	who     *signedIn
 	cookies map[string]string
@@ -119,6 +121,7 @@ func setup(t testing.TB) *bundle {
 		t.Fatal(err)
 	}
 	b.who = &signedIn{Visitor{Caller: push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}, Name: "Ada", Role: "admin"}}
+	b.handler, b.rdb = api, rdb
 	b.console = New(api, b.who, Config{Log: log, APIAddress: "https://api.example.com"})
 	return b
 }
@@ -179,7 +182,7 @@ func (b *bundle) follow(r reply) reply {
 }
 
 // has demands texts of a page.
-func (r reply) has(t *testing.T, status int, texts ...string) {
+func (r reply) has(t testing.TB, status int, texts ...string) {
 	t.Helper()
 	if r.Status != status {
 		t.Errorf("status %d, want %d", r.Status, status)

@@ -27,6 +27,12 @@ const (
 	ActKeyRotate Action = "key.rotate"
 	ActKeyRevoke Action = "key.revoke"
 
+	ActUserCreate      Action = "user.create"
+	ActUserChange      Action = "user.change"
+	ActUserDelete      Action = "user.delete"
+	ActUserLink        Action = "user.link"         // to set a password
+	ActUserEndSessions Action = "user.end_sessions" // one or all
+
 	ActWebhookCreate       Action = "webhook.create"
 	ActWebhookDelete       Action = "webhook.delete"
 	ActWebhookEnable       Action = "webhook.enable"
@@ -63,7 +69,7 @@ const (
 
 // Actions lists all of them.
 var Actions = []Action{
-	ActKeyCreate, ActKeyRotate, ActKeyRevoke,
+	ActKeyCreate, ActKeyRotate, ActKeyRevoke, ActUserCreate, ActUserChange, ActUserDelete, ActUserLink, ActUserEndSessions,
 	ActWebhookCreate, ActWebhookDelete, ActWebhookEnable, ActWebhookRotateSecret, ActWebhookTest, ActWebhookReplay,
 	ActPolicyChange, ActPolicyReset,
 	ActScheduleCreate, ActScheduleChange, ActScheduleDelete,
