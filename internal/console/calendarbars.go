@@ -48,6 +48,9 @@ func planned(c client.Campaign) plannedCampaign {
 	return p
 }
 
+// Clocks is what the clocks show when it begins, for people.
+func (p plannedCampaign) Clocks() string { return strings.Replace(p.LocalTime, "T", " ", 1) }
+
 // localLayout is how the API writes what clocks show.
 const localLayout = "2006-01-02T15:04:05"
 

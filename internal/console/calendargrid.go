@@ -143,9 +143,9 @@ const heatLevels = 5
 // heatStep is how many each level of heat is: a round number, so that the largest number has one of the levels.
 func heatStep(largest int64) int64 {
 	for unit := int64(1); ; unit *= 10 {
-		for _, step := range []int64{unit, 2 * unit, 5 * unit} {
-			if step*heatLevels >= largest {
-				return step
+		for _, step := range []int64{1, 2, 3, 4, 5, 6, 8} {
+			if step*unit*heatLevels >= largest {
+				return step * unit
 			}
 		}
 	}

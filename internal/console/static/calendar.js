@@ -20,7 +20,7 @@ customElements.define("calendar-bars", class extends HTMLElement {
       bar.addEventListener("keydown", (e) => this.key(e, bar));
       bar.addEventListener("dragstart", (e) => e.preventDefault());
       bar.addEventListener("blur", () => this.put(bar, null));
-      bar.addEventListener("click", (e) => this.click(e, bar));
+      bar.addEventListener("click", (e) => this.click(e));
     }
   }
 
@@ -71,7 +71,7 @@ customElements.define("calendar-bars", class extends HTMLElement {
   }
 
   // click opens the page of a bar that was not moved, as any link, and nothing of one that was just dragged.
-  click(e, bar) {
+  click(e) {
     if (this.dragged) e.preventDefault();
     this.dragged = false;
   }

@@ -1,0 +1,90 @@
+package console
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// mostCompared is the audience of which the present start is simulated, too: a simulation takes a second for about 20,000.
+const mostCompared = 200_000
+
+// simulate asks what a start would do at the present start and at the new one. A present start that can not be simulated, such as one
+// that is over, is no reason not to move it.
+func (v *moveView) simulate() error {
+	change, err := v.change()
+	if err != nil {
+		return err
+	}
+	after, err := v.p.api.SimulateChanged(v.p.ctx(), v.ID, change)
+	var state *client.CampaignState
+	switch {
+	case errors.As(err, &state) && state.Campaign.Status == client.CampaignStatusDraft:
+		v.Asked, v.Why = true, state.Detail // it has no audience yet
+		return nil
+	case err != nil:
+		return err
+	}
+	v.Asked, v.After = true, &after
+	if v.Audience > mostCompared {
+		v.Why = "The audience is large: only the new start was simulated."
+		return nil
+	}
+	before, err := v.p.api.Simulate(v.p.ctx(), v.ID)
+	var problem *client.Problem
+	switch {
+	case err == nil:
+		v.Before = &before
+	case errors.As(err, &problem) && problem.Status < 500:
+		v.Why = "The present start can not be simulated: " + problem.Detail + "."
+	default:
+		return err
+	}
+	return nil
+}
+
+// compared is a line of the comparison.
+type compared struct {
+	What          string
+	Before, After int64
+}
+
+// Lines compare the two starts.
+func (v *moveView) Lines() (all []compared) {
+	before := v.Before
+	if before == nil {
+		before = &client.Simulation{}
+	}
+	a := v.After
+	return []compared{
+		{"get it at their time", before.Accepted, a.Accepted}, {"get it later", before.Deferred, a.Deferred}, {"refused by the quota", before.Refused, a.Refused},
+		{"do not want it", before.OptedOut, a.OptedOut}, {"have no valid message", before.Invalid, a.Invalid},
+	}
+}
+
+// Change is the difference with its sign.
+func (c compared) Change() string {
+	if c.After > c.Before {
+		return "+" + number(c.After-c.Before)
+	}
+	return number(c.After - c.Before)
+}
+
+// Better are starts at which more get it at their time, with the addresses that look at them.
+func (v *moveView) Better() (all []betterStart) {
+	if v.After == nil || v.Zones {
+		return nil
+	}
+	for _, s := range v.After.BetterStarts {
+		all = append(all, betterStart{s.SendAt, s.Accepted, v.p.Same("to", rfc3339(s.SendAt), "to_exact", "")})
+	}
+	return all
+}
+
+// betterStart is a start at which more get it at their time.
+type betterStart struct {
+	At       time.Time
+	Accepted int64
+	Link     string
+}
