@@ -1,0 +1,33 @@
+package e2e
+
+import (
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// consoleConfig is the usual one, with a console.
+const consoleConfig = usualConfig + `
+console: {enabled: true}
+`
+
+// signIn makes a user with a role, and signs them in to the console as people do: with the link that the tool prints.
+func (b *bundle) signIn(role string) *window {
+	b.t.Helper()
+	const password = "six geese walk over the bridge"
+	email := role + "@example.com"
+	link := strings.TrimSpace(b.Tool("users", "create", "--tenant", "acme", "--email", email, "--role", role))
+	path := link[strings.Index(link, "/console/"):]
+	w := openWindow(b.t, b.api)
+	w.visit(path)
+	w.fill("#f-password", password)
+	w.fill("#f-again", password)
+	w.click("button", "Set the password")
+	w.shown("#f-email")
+	w.fill("#f-email", email)
+	w.fill("#f-password", password)
+	w.click("button", "Sign in")
+	w.until("!location.pathname.startsWith('/console/sign-in')")
+	testenv.Until(b.t, pollInterval, "a page is there", func() bool { return eval[bool](w, "document.readyState === 'complete'") })
+	return w
+}
