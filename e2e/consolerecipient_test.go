@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestConsole_Recipient is what somebody does who looks for room for one more push to a person whose hour is full, with the keyboard
+// alone: books it there, drags another push, moves one without a mouse, and cancels one after a look at what becomes free.
+func TestConsole_Recipient(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: strings.Replace(consoleConfig, "{name: per-day, limit: 3, window: 24h}", "{name: per-hour, limit: 5, window: 1h}", 1)})
+	b.StartAPI()
+	api, err := client.New(b.api, b.Key, client.Config{HTTP: httpClient})
+	testenv.Check(t, err)
+	w := b.signIn("admin")
+	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
+	stamp := func(at time.Time) string { return at.Format("2006-01-02 15:04:05") }
+	var booked []client.Push
+	for i := range 5 {
+		one, err := api.Submit(t.Context(), "", client.NewPush{
+			Recipient: "user 42", Channel: "log", Message: client.Message{"title": fmt.Sprintf("News %d", i+1)}, SendAt: noon.Add(time.Duration(10*i) * time.Minute),
+		})
+		testenv.Check(t, err)
+		booked = append(booked, one)
+	}
+	at := "?tz=utc&scale=6h&at=" + noon.Format(time.RFC3339)
+
+	w.visit("/console/recipients?tz=utc")
+	w.screen("recipients")
+	w.tabTo("#f-id")
+	w.press("user 42", kb.Enter)
+	w.shown("h1", "user 42")
+
+	w.visit("/console/recipients/user%2042" + at)
+	w.shown(".cursor-handle")
+	w.tabTo(".cursor-handle")
+	w.press(kb.Home)
+	w.until(`document.activeElement.getAttribute("aria-valuetext").includes("free")`)
+	// From 11:40 until 13:00 one more push would be the sixth of an hour: so the fifth step of ten minutes leads to 13:00.
+	w.press(kb.PageUp, kb.PageUp, kb.PageUp, kb.PageUp, kb.PageUp)
+	w.said("per-hour")
+	w.said("News 1")
+	w.said("The cursor went to 13:00:00")
+	w.screen("recipient")
+	w.press(kb.Enter)
+	w.until(`document.activeElement.id === "f-send_at"`)
+	w.tabTo(`[name="message.title"]`)
+	w.press("One more", kb.Enter)
+	w.said("Booked for " + stamp(noon.Add(time.Hour)))
+	w.shown("td", "“One more”")
+
+	// Dragged to a time that is not free, it would go to the next one that is; dropped there, it is moved after one more question.
+	w.visit("/console/recipients/user%2042" + at)
+	w.shown(".cursor-handle")
+	mark := func(id string) struct{ X, Y float64 } {
+		return eval[struct{ X, Y float64 }](w, `(() => {
+			const e = document.querySelector("[data-push='`+id+`']")
+			e.scrollIntoView({block: "center", behavior: "instant"})
+			const r = e.getBoundingClientRect()
+			return {X: r.x + r.width / 2, Y: r.y + r.height / 2}
+		})()`)
+	}
+	mouse := func(kind input.DispatchMouseEventType, x, y float64) {
+		_, err := chromedp.Call(w.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: "left", Buttons: 1, ClickCount: 1})
+		testenv.Check(t, err)
+	}
+	from, to := mark(booked[4].ID), mark(booked[1].ID)
+	mouse("mousePressed", from.X, from.Y)
+	mouse("mouseMoved", from.X-20, from.Y)
+	mouse("mouseMoved", to.X, from.Y)
+	w.said("The push would go to ")
+	w.shown("[data-why] strong", "per-minute")
+	mouse("mouseReleased", to.X, from.Y)
+	w.said("Looking for a new time for “News 5”")
+	w.said("The push can be moved here.")
+	w.screen("recipient-move")
+	w.click("button", "Move it there")
+	w.said("Moved to ")
+	moved, err := api.Push(t.Context(), booked[4].ID)
+	testenv.Check(t, err)
+	if moved.SendAt.Equal(booked[4].SendAt) || moved.SendAt.Sub(booked[1].SendAt).Abs() < time.Minute {
+		t.Errorf("moved to %s, from %s", stamp(moved.SendAt), stamp(booked[4].SendAt))
+	}
+
+	// The same without a mouse.
+	w.visit("/console/recipients/user%2042" + at + "&move=" + booked[3].ID)
+	w.tabTo(".cursor-handle")
+	w.press(kb.End, kb.Enter)
+	w.until(`document.activeElement.id === "f-move_to"`)
+	w.tabTo("main button:not(.plain)")
+	w.press(kb.Enter)
+	w.said("Moved to " + noon.Format("2006-01-02") + " 16:59:59")
+
+	w.visit("/console/recipients/user%2042" + at + "&cancel=" + booked[0].ID)
+	w.said("becomes free")
+	w.screen("")
+	w.click("button", "Cancel this push")
+	w.said("is canceled, and its place is free")
+}
