@@ -50,6 +50,7 @@ func (j *findings) compare() {
 	j.termsHold()
 	j.occurrencesHold()
 	j.campaignsHold()
+	j.bulksHold()
 }
 
 // nothingIsLost is I1: every accepted push has ended, and says why.

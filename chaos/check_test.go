@@ -62,6 +62,21 @@ func running(spoil func(*facts)) func(*facts) {
 	}
 }
 
+// bulky adds a bulk change to the facts that has moved a push and was refused another one, and then spoils them.
+func bulky(spoil func(*facts)) func(*facts) {
+	return func(f *facts) {
+		f.bulks = []settledBulk{{"b", "bulk", "move", "done", 2, 1, 1}}
+		was, to := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+		for i, at := range []time.Time{to, was} {
+			id := fmt.Sprint("b", i)
+			f.rows[id] = row{ID: id, Recipient: id, Category: "bulk", Status: "scheduled", SendAt: at}
+			f.ops = append(f.ops, op{Kind: submitted, Recipient: id, ID: id, Category: "bulk", At: was, Key: id, Status: 201})
+			f.bulkLines = append(f.bulkLines, bulkLine{"b", id, []string{"changed", "quota-exceeded"}[i], was, to, &at, 1 - i})
+		}
+		spoil(f)
+	}
+}
+
 // TestCheck_EachViolation breaks each guarantee once. The checks must find that, and
 // nothing where nothing is wrong.
 func TestCheck_EachViolation(t *testing.T) {
@@ -124,6 +139,16 @@ func TestCheck_EachViolation(t *testing.T) {
 		{"numbers that do not add up", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.campaigns[0].Refused = 0 })},
 		{"counted as another end", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.campaigns[0].Sent, f.campaigns[0].Failed = 0, 1 })},
 		{"left alone, and not booked", "I9: of the campaign that is left alone, 1 of 2 were booked", running(func(f *facts) { f.campaigns[0].Name = leftAlone })},
+		{"a bulk change", "", bulky(func(*facts) {})},
+		{"a bulk change without an end", "bulk: the bulk change of bulk is still running", bulky(func(f *facts) { f.bulks[0].Status = "running" })},
+		{"numbers of a bulk change that do not add up", "bulk: the numbers", bulky(func(f *facts) { f.bulks[0].Changed = 2 })},
+		{"not found by its bulk change", "bulk: push b1 of b1 fits", bulky(func(f *facts) { f.bulkLines, f.bulks[0].Found, f.bulks[0].Refused = f.bulkLines[:1], 1, 0 })},
+		{"not decided by its bulk change", "bulk: push b1 of the bulk change of bulk was not decided", bulky(func(f *facts) { f.bulkLines[1].Outcome = "" })},
+		{"moved, and where it was", "bulk: push b0 of the bulk change of bulk is scheduled", bulky(func(f *facts) { f.bulkLines[0].Requested = &f.bulkLines[0].Was })},
+		{"refused, and moved", "bulk: push b1 of the bulk change of bulk is scheduled", bulky(func(f *facts) { f.bulkLines[1].Requested = &f.bulkLines[1].To })},
+		{"moved, and canceled", "bulk: push b0 of the bulk change of bulk is canceled", bulky(func(f *facts) { r := f.rows["b0"]; r.Status = "canceled"; f.rows["b0"] = r })},
+		{"moved twice", "became changed, was changed 2 times", bulky(func(f *facts) { f.bulkLines[0].Told = 2 })},
+		{"listed, and gone", "bulk: push b1 of the bulk change of bulk is not in Postgres", bulky(func(f *facts) { f.bulkLines[1].Requested = nil })},
 		{"one key, two pushes", "I6: the key", func(f *facts) { f.ops[1].Key = f.ops[0].Key }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

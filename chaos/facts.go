@@ -36,6 +36,8 @@ type facts struct {
 	recurs    []recurs
 	campaigns []settledCampaign
 	lines     []campaignLine
+	bulks     []settledBulk
+	bulkLines []bulkLine
 }
 
 func (b *bundle) facts() *facts {
@@ -55,5 +57,6 @@ func (b *bundle) facts() *facts {
 	}
 	f.readSchedules(b, conn)
 	f.readCampaigns(b, conn)
+	f.readBulks(b, conn)
 	return f
 }

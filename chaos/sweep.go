@@ -91,6 +91,9 @@ func ofCampaign(p failpoint.Point) bool {
 	return what == "campaign" || what == "chunk"
 }
 
+// ofBulk reports whether a point is on the way of bulk changes.
+func ofBulk(p failpoint.Point) bool { return strings.HasPrefix(string(p), "bulk.") }
+
 // crash runs one case, and returns whether the point was reached.
 func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	b := l.setupSmall(t, c.name(), c.lanes)
@@ -116,6 +119,9 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if ofCampaign(c.point) {
 		campaigns = b.startCampaigns(sweptRecipients)
 	}
+	if ofBulk(c.point) {
+		b.startBulks()
+	}
 	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
 		b.flush()
 		testenv.Sleep(t, 3*time.Second)
@@ -128,6 +134,7 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if campaigns != nil {
 		b.endCampaigns(campaigns, 40*time.Second)
 	}
+	b.endBulks(40 * time.Second)
 	b.endSchedules(true, 25*time.Second)
 	b.conclude(25 * time.Second)
 	return victim.said("at "+string(c.point)+",") > 0

@@ -46,6 +46,11 @@ func (c *Client) Preview(ctx context.Context, id, recipient string) (Previews, e
 	return ask[Previews](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "preview"), body: PreviewForm{Recipient: recipient}, repeat: true})
 }
 
+// PreviewLongest renders the messages of the lines whose variables have the most text.
+func (c *Client) PreviewLongest(ctx context.Context, id string) (Previews, error) {
+	return ask[Previews](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "preview"), body: PreviewForm{Longest: true}, repeat: true})
+}
+
 // StartCampaign starts a draft; once more does nothing more.
 func (c *Client) StartCampaign(ctx context.Context, id string) (Campaign, error) {
 	return c.turn(ctx, id, "start")
@@ -92,5 +97,10 @@ func (c *Client) CampaignRecipient(ctx context.Context, id, recipient string) (r
 // ExportCampaign streams the recipients of a campaign with what became of them. The caller closes the stream. It breaks off
 // with an error if not all could be sent.
 func (c *Client) ExportCampaign(ctx context.Context, id string, f Format) (io.ReadCloser, error) {
-	return c.stream(ctx, path("campaigns", id, "export"), nil, f)
+	return c.ExportCampaignOutcome(ctx, id, "", f)
+}
+
+// ExportCampaignOutcome is ExportCampaign for the recipients with an outcome.
+func (c *Client) ExportCampaignOutcome(ctx context.Context, id, outcome string, f Format) (io.ReadCloser, error) {
+	return c.stream(ctx, path("campaigns", id, "export"), params{"outcome": outcome}.values(), f)
 }

@@ -15,6 +15,11 @@ func (c *Client) Simulate(ctx context.Context, id string) (Simulation, error) {
 	return ask[Simulation](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "simulate"), repeat: true})
 }
 
+// SimulateChanged says what the start of a draft would do after a change. It neither changes nor books anything.
+func (c *Client) SimulateChanged(ctx context.Context, id string, to CampaignChange) (Simulation, error) {
+	return ask[Simulation](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "simulate"), body: to, repeat: true})
+}
+
 // SimulatedRecipient is what the start of a campaign would do with one recipient.
 type SimulatedRecipient struct {
 	Recipient string    `json:"recipient"`
@@ -63,4 +68,17 @@ func cutShort(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// CapacityOptions say when is looked at, and how closely. What is zero is the API's default.
+type CapacityOptions struct {
+	From, Until time.Time // at most 62 days
+	TimeZone    string    // whose days are counted
+	Sample      int       // recipients, at most
+}
+
+// Capacity says how many of a sample of a draft's recipients have a place at each hour.
+func (c *Client) Capacity(ctx context.Context, id string, o CapacityOptions) (Capacity, error) {
+	query := params{"from": o.From, "until": o.Until, "time_zone": o.TimeZone, "sample": o.Sample}
+	return ask[Capacity](ctx, c, call{method: http.MethodGet, path: path("campaigns", id, "capacity"), query: query.values(), repeat: true})
 }

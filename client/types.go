@@ -125,6 +125,7 @@ const (
 
 // Defines values for NewKeyScopes.
 const (
+	NewKeyScopesCampaignsDraft  NewKeyScopes = "campaigns:draft"
 	NewKeyScopesCampaignsRead   NewKeyScopes = "campaigns:read"
 	NewKeyScopesCampaignsWrite  NewKeyScopes = "campaigns:write"
 	NewKeyScopesKeysRead        NewKeyScopes = "keys:read"
@@ -138,6 +139,8 @@ const (
 	NewKeyScopesRecipientsRead  NewKeyScopes = "recipients:read"
 	NewKeyScopesRecipientsWrite NewKeyScopes = "recipients:write"
 	NewKeyScopesRecordsRead     NewKeyScopes = "records:read"
+	NewKeyScopesUsersRead       NewKeyScopes = "users:read"
+	NewKeyScopesUsersWrite      NewKeyScopes = "users:write"
 	NewKeyScopesWebhooksManage  NewKeyScopes = "webhooks:manage"
 )
 
@@ -186,6 +189,14 @@ const (
 const (
 	NewScheduleCatchUpLast NewScheduleCatchUp = "last"
 	NewScheduleCatchUpSkip NewScheduleCatchUp = "skip"
+)
+
+// Defines values for NewUserRole.
+const (
+	NewUserRoleAdmin  NewUserRole = "admin"
+	NewUserRoleEditor NewUserRole = "editor"
+	NewUserRoleSender NewUserRole = "sender"
+	NewUserRoleViewer NewUserRole = "viewer"
 )
 
 // Defines values for NewWebhookEvents.
@@ -359,6 +370,22 @@ const (
 	StatusStatusUnavailable StatusStatus = "unavailable"
 )
 
+// Defines values for UserRole.
+const (
+	UserRoleAdmin  UserRole = "admin"
+	UserRoleEditor UserRole = "editor"
+	UserRoleSender UserRole = "sender"
+	UserRoleViewer UserRole = "viewer"
+)
+
+// Defines values for UserChangeRole.
+const (
+	UserChangeRoleAdmin  UserChangeRole = "admin"
+	UserChangeRoleEditor UserChangeRole = "editor"
+	UserChangeRoleSender UserChangeRole = "sender"
+	UserChangeRoleViewer UserChangeRole = "viewer"
+)
+
 // Defines values for WebhookStatus.
 const (
 	WebhookStatusDisabled WebhookStatus = "disabled"
@@ -492,7 +519,7 @@ type Availability struct {
 	Free []Span    `json:"free"`
 	From time.Time `json:"from"`
 
-	// NextFrom Set if the answer ends early, because it would have more than 10,000 bookings or blocked stretches: ask again with from at this time. null: it is complete.
+	// NextFrom Set if the answer ends early, because it would have more than 5,000 bookings or blocked stretches: ask again with from at this time. null: it is complete.
 	NextFrom time.Time `json:"next_from"`
 	OptedOut OptOuts   `json:"opted_out,omitempty,omitzero"`
 
@@ -774,6 +801,67 @@ type CampaignsPage struct {
 	NextPageToken string `json:"next_page_token"`
 }
 
+// Cap defines model for Cap.
+type Cap struct {
+	// Complete false: more are used; so many were counted.
+	Complete bool `json:"complete"`
+
+	// Limit null: any number.
+	Limit int64 `json:"limit"`
+	Used  int64 `json:"used"`
+}
+
+// Capacity defines model for Capacity.
+type Capacity struct {
+	// Days Each day of time_zone, by time.
+	Days []CapacityDay `json:"days"`
+
+	// From The first hour that was looked at: none that has begun.
+	From time.Time `json:"from"`
+
+	// Hours Each hour, by time.
+	Hours []CapacityHour `json:"hours"`
+
+	// Invalid Of the sample, those whose lines make no push.
+	Invalid int64 `json:"invalid"`
+
+	// OptedOut Of the sample, those who do not want it: they have no place at any time.
+	OptedOut int64 `json:"opted_out"`
+
+	// Recipients All in the audience.
+	Recipients int64 `json:"recipients"`
+
+	// Sample Those that were looked at: all numbers below are of them. It is the same part of an audience each time, by a hash of their ids.
+	Sample int64 `json:"sample"`
+
+	// Until The end of the last one.
+	Until time.Time `json:"until"`
+}
+
+// CapacityDay defines model for CapacityDay.
+type CapacityDay struct {
+	Day string `json:"day"`
+
+	// Free How many of the sample have a place if the campaign begins at one of the hours that begin in this day, at least.
+	Free int64 `json:"free"`
+}
+
+// CapacityHour defines model for CapacityHour.
+type CapacityHour struct {
+	At time.Time `json:"at"`
+
+	// Free How many of the sample have a place if the campaign begins at this time: each at its own second of the spread.
+	Free int64 `json:"free"`
+}
+
+// Caps defines model for Caps.
+type Caps struct {
+	// Day A day of UTC.
+	Day              string `json:"day"`
+	PendingPushes    Cap    `json:"pending_pushes"`
+	RecipientsPerDay Cap    `json:"recipients_per_day"`
+}
+
 // Category defines model for Category.
 type Category struct {
 	Bypass  bool             `json:"bypass,omitempty,omitzero"`
@@ -961,6 +1049,12 @@ type RecipientsPage struct {
 	// NextPageToken The page_token of the next page; empty only at the end of the list.
 	NextPageToken string      `json:"next_page_token"`
 	Recipients    []Recipient `json:"recipients"`
+}
+
+// Ended defines model for Ended.
+type Ended struct {
+	// Ended How many sessions went on until now.
+	Ended int64 `json:"ended"`
 }
 
 // TimelineEntry defines model for Entry.
@@ -1763,6 +1857,25 @@ type NewTime struct {
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
 }
 
+// NewUser defines model for NewUser.
+type NewUser struct {
+	// Email With which the user signs in. Upper and lower case are the same.
+	//
+	// Examples: ada@example.com
+	Email string `json:"email"`
+
+	// Name What others see. Default: nothing.
+	//
+	// Examples: Ada Lovelace
+	Name string `json:"name,omitempty,omitzero"`
+
+	// Role What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+	Role NewUserRole `json:"role"`
+}
+
+// NewUserRole What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+type NewUserRole string
+
 // NewWebhook defines model for NewWebhook.
 type NewWebhook struct {
 	// Events The events to send. Default: all.
@@ -1931,6 +2044,9 @@ type Preview struct {
 
 // PreviewForm defines model for PreviewForm.
 type PreviewForm struct {
+	// Longest Those of the five lines whose variables have the most text, the longest first. The whole audience is looked at: at a million lines it takes seconds. A tenant's take turns with its simulations. Not with recipient.
+	Longest bool `json:"longest,omitempty,omitzero"`
+
 	// Recipient Only the message of this recipient. Default: those of the first five lines.
 	//
 	// Examples: user-42
@@ -2409,6 +2525,33 @@ type SendsPage struct {
 	Sends         []SendRecord `json:"sends"`
 }
 
+// Session defines model for Session.
+type Session struct {
+	// Address From which the user signed in.
+	Address string `json:"address"`
+
+	// CreatedAt When the user signed in.
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt When it ends, unless it is used before.
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// ID It is no secret, and opens nothing.
+	ID string `json:"id"`
+
+	// LastSeenAt To about a minute.
+	LastSeenAt time.Time `json:"last_seen_at"`
+
+	// UserAgent What the browser says that it is: its first 200 bytes.
+	UserAgent string `json:"user_agent"`
+}
+
+// SessionsPage defines model for Sessions.
+type SessionsPage struct {
+	// Sessions Those that go on, the one that was seen last first: 50 at most.
+	Sessions []Session `json:"sessions"`
+}
+
 // Shadow defines model for Shadow.
 type Shadow struct {
 	// Rules By the rules' names, then by category.
@@ -2593,6 +2736,65 @@ type Usage struct {
 
 	// WindowSeconds How long the window is; of a rule with per, the period that the time lies in.
 	WindowSeconds float64 `json:"window_seconds"`
+}
+
+// User defines model for User.
+type User struct {
+	CreatedAt  time.Time `json:"created_at"`
+	Disabled   bool      `json:"disabled"`
+	DisabledAt time.Time `json:"disabled_at"`
+
+	// Email With which the user signs in, in lower case.
+	Email string `json:"email"`
+
+	// External The user signs in at the OIDC provider, which says the role each time.
+	External bool `json:"external"`
+
+	// HasPassword false: the user has not used a link yet, or signs in at the OIDC provider only.
+	HasPassword bool   `json:"has_password"`
+	ID          string `json:"id"`
+
+	// LastSignInAt null: never.
+	LastSignInAt time.Time `json:"last_sign_in_at"`
+
+	// Link Where the user sets a password. Only in answers to creating a user and a link: it opens the account, once.
+	Link string `json:"link,omitempty,omitzero"`
+
+	// LinkExpiresAt Until when the link that was made last can be used; null: there is none, or it was used.
+	LinkExpiresAt time.Time `json:"link_expires_at"`
+
+	// Name Empty: none.
+	Name string   `json:"name"`
+	Role UserRole `json:"role"`
+}
+
+// UserRole defines model for User.Role.
+type UserRole string
+
+// UserChange defines model for UserChange.
+type UserChange struct {
+	// Disabled A disabled user is signed out at once, and can not sign in.
+	Disabled *bool `json:"disabled,omitempty"`
+
+	// Name What others see.
+	//
+	// Examples: Ada Lovelace
+	Name *string `json:"name,omitempty"`
+
+	// Role What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+	Role *UserChangeRole `json:"role,omitempty"`
+}
+
+// UserChangeRole What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+type UserChangeRole string
+
+// UsersPage defines model for Users.
+type UsersPage struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+
+	// Users The oldest first.
+	Users []User `json:"users"`
 }
 
 // PolicyVersion defines model for Version.

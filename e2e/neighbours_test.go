@@ -150,6 +150,7 @@ func TestNeighbours_Memory(t *testing.T) {
 		{"checks of a crowded quota", "POST", "/v1/quota/check", `{"recipient":"hot","send_at":"` + ahead(130) + `"}`, 1},
 		{"views of a crowded quota", "GET", "/v1/recipients/hot/quota?at=" + ahead(130), "", 1},
 		{"refusals for a crowded recipient", "POST", "/v1/pushes", `{"recipient":"hot","message":{},"send_at":"` + ahead(130) + `"}`, 1},
+		{"availabilities", "GET", "/v1/recipients/hot/availability?from=" + ahead(0) + "&until=" + ahead(399), "", 20},
 	} {
 		var all sync.WaitGroup
 		var served atomic.Int64 // of all tenants: on a busy machine one of them may only see time-outs

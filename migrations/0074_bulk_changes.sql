@@ -15,6 +15,8 @@ CREATE TABLE bulk_changes (
     until_at     timestamptz,
     shift_s      bigint NOT NULL DEFAULT 0, -- of a move: by so many seconds
     send_at      timestamptz,               -- of a move: to this time
+    actor        text NOT NULL CHECK (actor IN ('user', 'key', 'system')), -- who asked for it
+    actor_id     uuid,                      -- of the user or the API key
     request_hash bytea,                     -- of the request that made it, if that had an Idempotency-Key
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at   timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/app"
@@ -15,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
+	"github.com/sendquota/sendquota/internal/user"
 )
 
 type dev struct {
@@ -51,6 +54,7 @@ func (c dev) Run() error {
 	}
 	kept := cfg.DatabaseURL != "" || stack.Postgres.Private()
 	cfg.HTTP.Drain = 0 // callers have nowhere else to go
+	cfg.Console.Enabled = true
 	cfg.Webhooks.AllowPrivateAddresses = cfg.Webhooks.AllowPrivateAddresses || c.PrivateWebhooks
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.Postgres.URL), config.Secret(stack.Redis.URL)
 	return errors.Join(c.serve(ctx, cfg, kept), stack.Close())
@@ -69,7 +73,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Contract: true, Tell: tell}); err != nil {
 		return err
 	}
-	key, err := c.demoKey(ctx, cfg)
+	key, link, err := c.demo(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -95,6 +99,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 				return err
 			}
 			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, kept)
+			invite(os.Stdout, cfg, addr, link)
 		case <-ctx.Done():
 		}
 		return nil
@@ -114,17 +119,51 @@ func (c dev) runsAlready() error {
 	return fmt.Errorf("sendquota runs already, at http://%s, with its data in %s; %s", addr, c.Dir, elsewhere)
 }
 
-// demoKey returns a key of the demo tenant: that of the last run, if the database still knows it.
-func (c dev) demoKey(ctx context.Context, cfg config.Config) (string, error) {
+// demo returns a key of the demo tenant, and the token of a link for its first admin.
+func (c dev) demo(ctx context.Context, cfg config.Config) (key, link string, err error) {
 	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer st.Close()
 	tenant, _, err := st.CreateTenant(ctx, "demo")
 	if err != nil {
+		return "", "", err
+	}
+	if key, err = c.demoKey(ctx, st, tenant); err != nil {
+		return "", "", err
+	}
+	link, err = demoAdmin(ctx, st, tenant)
+	return key, link, err
+}
+
+// demoAdmin returns the token of a link for the admin of the demo tenant, who is made if there is none; "" if somebody can sign
+// in as one already.
+func demoAdmin(ctx context.Context, st *store.Store, tenant uuid.UUID) (token string, err error) {
+	users, err := st.Users(ctx, tenant)
+	if err != nil {
 		return "", err
 	}
+	token, link := user.NewLink()
+	for _, u := range users {
+		switch {
+		case u.Role != user.Admin || u.DisabledAt != nil:
+		case u.HasPassword || u.External:
+			return "", nil
+		default:
+			_, err = st.LinkUser(ctx, tenant, u.ID, link)
+			return token, err
+		}
+	}
+	_, err = st.CreateUser(ctx, user.New{Tenant: tenant, Email: demoEmail, Name: "Admin", Role: user.Admin, Link: link})
+	return token, err
+}
+
+// demoEmail is with what the first admin of the demo tenant signs in.
+const demoEmail = "admin@demo.example"
+
+// demoKey returns a key of the demo tenant: that of the last run, if the database still knows it.
+func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (string, error) {
 	path := filepath.Join(c.Dir, "demo-key")
 	if old, err := os.ReadFile(path); err == nil {
 		caller, err := st.Key(ctx, store.HashKey(string(old)))
@@ -137,6 +176,19 @@ func (c dev) demoKey(ctx context.Context, cfg config.Config) (string, error) {
 		return "", err
 	}
 	return key, os.WriteFile(path, []byte(key), 0o600)
+}
+
+// invite says how to sign in to the console.
+func invite(w io.Writer, cfg config.Config, addr, link string) {
+	at := cfg.Console.PublicURL
+	if at == "" {
+		at = "http://" + addr
+	}
+	if link == "" {
+		fmt.Fprintf(w, "The console is at %s/console\n\n", at)
+		return
+	}
+	fmt.Fprintf(w, "The console: open this once, and choose a password for %s\n\n  %s%s%s\n\n", demoEmail, at, user.LinkPath, link)
 }
 
 func welcome(w *os.File, addr, key, logPath, channel string, kept bool) {

@@ -21,7 +21,7 @@ import (
 
 type createKey struct {
 	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:write,records:read,keys:read,keys:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:write (includes campaigns:read), records:read, keys:read, keys:write (includes keys:read). Default: all."`
+	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:draft,campaigns:write,records:read,keys:read,keys:write,users:read,users:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:draft (includes campaigns:read), campaigns:write (includes campaigns:draft), records:read, keys:read, keys:write (includes keys:read), users:read, users:write (includes users:read). Default: all."`
 	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
 	Name    string         `placeholder:"NAME" help:"What the lists of keys call it: to 100 printable bytes. Default: nothing."`
 }

@@ -28,6 +28,12 @@ var commands struct {
 		Rotate rotateKey `cmd:"" help:"Make a key with the tenant and scopes of another one, and print it, this once; both live for a while."`
 		Revoke revokeKey `cmd:"" help:"Have a key refused; succeeds if it is already."`
 	} `cmd:"" help:"API keys."`
+	Users struct {
+		Create  createUser  `cmd:"" help:"Make a user of the console, and print a link to set a password, this once, on standard output."`
+		List    listUsers   `cmd:"" help:"List the users, without links and passwords."`
+		Link    linkUser    `cmd:"" help:"Print another link to set a password, this once, on standard output. The one before it ends."`
+		Disable disableUser `cmd:"" help:"Sign a user out everywhere, and let the user not sign in any more; or, with --enable, again."`
+	} `cmd:"" help:"Users: the people who sign in to the console. Links begin with console.public_url of SENDQUOTA_CONFIG."`
 	Policy struct {
 		Show  showPolicy  `cmd:"" help:"Print the policy of a tenant that is in force, in YAML, as apply reads it."`
 		Check checkPolicy `cmd:"" help:"Say all that is wrong with a policy in a file. It asks no server. Exit status: 0 nothing, 1 something."`

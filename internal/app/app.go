@@ -20,6 +20,7 @@ import (
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/console"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/notify"
@@ -40,6 +41,7 @@ type App struct {
 	log          *slog.Logger
 	metrics      *telemetry.Metrics
 	channels     *channel.Set
+	oidc         console.OIDC
 	redis        redisClients
 	store        *store.Store
 	cache        *quota.Cache
@@ -74,6 +76,9 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.computing = bulkhead.NewComputing(a.neighbours)
 	var err error
 	if a.channels, err = channels(cfg.Channels, log); err != nil {
+		return nil, err
+	}
+	if a.oidc, err = openOIDC(cfg.Console.OIDC); err != nil {
 		return nil, err
 	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
@@ -159,6 +164,9 @@ func (a *App) handler() http.Handler {
 		Health:      a.health,
 		Keys:        a.store,
 		MaxKeys:     a.cfg.APIKeys.MaxPerTenant,
+		Users:       a.store,
+		MaxUsers:    a.cfg.Console.MaxUsersPerTenant,
+		PublicURL:   a.cfg.ConsoleURL(),
 		Schedules:   a.schedules,
 		Campaigns:   a.campaigns,
 		BulkChanges: bulk.New(a.store, a.pushes),
@@ -196,9 +204,16 @@ func (a *App) RunAPI(ctx context.Context) error {
 func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
-	return runAll(ctx, []func(context.Context) error{a.shadows.Run, a.refusals.Run, func(ctx context.Context) error {
-		return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, a.handler(), ready)
-	}})
+	api, pages := a.handlers()
+	loops := []func(context.Context) error{a.shadows.Run, a.refusals.Run, func(ctx context.Context) error {
+		return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, api, ready)
+	}}
+	if pages != nil {
+		loops = append(loops, func(ctx context.Context) error {
+			return a.serve(ctx, "console", "console.addr", a.cfg.Console.Addr, pages, nil)
+		})
+	}
+	return runAll(ctx, loops)
 }
 
 // RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.

@@ -21,6 +21,10 @@ func Load(environ []string) (config.Config, error) {
 			wrong = append(wrong, err)
 		}
 	}
+	if !read.Concern("console.oidc") {
+		_, err := openOIDC(cfg.Console.OIDC)
+		wrong = append(wrong, err)
+	}
 	if cfg.RedisURL != "" {
 		_, err := redisOptions(cfg.RedisURL, 0)
 		wrong = append(wrong, err)

@@ -144,10 +144,10 @@ func (x *Decider) Move(o Order) (Decision, error) {
 	switch {
 	case !ok || p.Tenant != d.Push.Tenant:
 		return Decision{}, push.ErrNotFound
-	case p.Status != push.Scheduled:
-		return Decision{Push: p}, push.ErrNotReschedulable
 	case !d.Was.IsZero() && !p.SendAt.Equal(d.Was):
 		return Decision{Push: p}, push.ErrMoved
+	case p.Status != push.Scheduled:
+		return Decision{Push: p}, push.ErrNotReschedulable
 	}
 	view, of := x.views.View(d.Recipient()), x.standing(&o, d.Recipient())
 	view.Timeline = view.Remove(quota.Booking{ID: p.ID, At: p.SendAt})

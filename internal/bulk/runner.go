@@ -83,7 +83,7 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 		return false, err
 	}
 	r.served = append(r.served, p.Tenant)
-	if err := r.step(ctx, p); err != nil {
+	if err := r.step(push.WithActor(ctx, p.By), p); err != nil {
 		return false, fmt.Errorf("bulk change %s: %w", p.ID, err)
 	}
 	return true, nil

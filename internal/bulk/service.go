@@ -102,8 +102,8 @@ func (s *Service) Estimate(ctx context.Context, p push.BulkChange, caps push.Own
 func move(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkPush, o schedule.Options) (push.BulkPush, error) {
 	to := p.To(one.SendAt)
 	res, err := pushes.Reschedule(ctx, p.Tenant, one.ID, schedule.When{SendAt: to}, o)
-	moved := res.Push.Status == push.Scheduled && res.Push.RequestedSendAt.Equal(to) && !res.Push.SendAt.Equal(one.SendAt)
-	if err == nil || errors.Is(err, push.ErrMoved) && moved { // by an earlier run of this step
+	moved := errors.Is(err, push.ErrMoved) && res.Push.RequestedSendAt.Equal(to) // by an earlier run of this step; it may have been sent since
+	if err == nil || moved {
 		one.Outcome = push.BulkChanged
 		return one, nil
 	}

@@ -28,15 +28,24 @@ type Preview struct {
 // ErrNotInAudience: the campaign has no line of that recipient.
 var ErrNotInAudience = errors.New("the recipient is not in the audience")
 
-// Lines reads what a preview is of: the first lines of a campaign's audience, or that of the recipient that is named. The errors are
-// [push.ErrNotFound], and [ErrNotInAudience].
-func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, recipient string) (push.Campaign, []store.KnownLine, error) {
+// Which lines of an audience a preview is of. The zero value is the first ones.
+type Which struct {
+	Recipient string // that of this one; empty: of any
+	Longest   bool   // those whose variables have the most text
+}
+
+// Lines reads what a preview is of. The errors are [push.ErrNotFound], and [ErrNotInAudience].
+func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) (push.Campaign, []store.KnownLine, error) {
 	p, err := s.store.Campaign(ctx, tenant, id)
 	if err != nil {
 		return p, nil, err
 	}
-	lines, err := s.store.Lines(ctx, &p, recipient, previewed)
-	if err == nil && recipient != "" && len(lines) == 0 {
+	if which.Longest {
+		lines, err := s.store.LongestLines(ctx, &p, previewed)
+		return p, lines, err
+	}
+	lines, err := s.store.Lines(ctx, &p, which.Recipient, previewed)
+	if err == nil && which.Recipient != "" && len(lines) == 0 {
 		err = ErrNotInAudience
 	}
 	return p, lines, err

@@ -43,7 +43,12 @@ func NewSimulator(s *Service, pushes drafter, cfg SimulatorConfig) *Simulator {
 // error of its ends the simulation. The other errors are those of a start, and a [*push.CampaignStateError] of what does not stay the
 // draft that it was.
 func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push.OwnCaps, each func([]Simulated) error) (*Simulation, error) {
-	c, err := s.draft(ctx, tenant, id)
+	return s.SimulateChanged(ctx, tenant, id, Change{}, own, each)
+}
+
+// SimulateChanged says what a start of a draft would do after a change, which it does not make. The errors are also those of the change.
+func (s *Simulator) SimulateChanged(ctx context.Context, tenant, id uuid.UUID, change Change, own push.OwnCaps, each func([]Simulated) error) (*Simulation, error) {
+	c, err := s.draft(ctx, tenant, id, change)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +61,7 @@ func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push
 			return nil, fmt.Errorf("simulate campaign: %w", err)
 		}
 	}
-	now, err := s.draft(ctx, tenant, id)
+	now, err := s.draft(ctx, tenant, id, change)
 	if err == nil && !now.UpdatedAt.Equal(c.UpdatedAt) {
 		err = &push.CampaignStateError{Campaign: now, Detail: "the campaign was changed while it was simulated; simulate it again"}
 	}
@@ -66,8 +71,8 @@ func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push
 	return x.result(ctx)
 }
 
-// draft reads a campaign that can be simulated.
-func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error) {
+// draft reads a campaign that can be simulated, and changes what was read.
+func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID, change Change) (push.Campaign, error) {
 	c, err := s.store.Campaign(ctx, tenant, id)
 	if err == nil && c.Status != push.CampaignDraft {
 		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
@@ -75,10 +80,26 @@ func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID) (push.Campa
 	if err == nil {
 		_, err = push.CampaignStart.On(c)
 	}
+	if err == nil && change != (Change{}) {
+		c, err = s.changed(ctx, c, change)
+	}
 	if err == nil {
 		err = s.campaigns.checkStart(c)
 	}
 	return c, err
+}
+
+// changed is a draft after a change.
+func (s *Simulator) changed(ctx context.Context, c push.Campaign, change Change) (push.Campaign, error) {
+	var wrong error
+	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() error {
+		wrong = s.campaigns.Check(change, c).Err()
+		return nil
+	})
+	if err != nil {
+		return c, fmt.Errorf("simulate campaign: %w", err)
+	}
+	return s.campaigns.complete(change).on(c), wrong
 }
 
 // simulation is one under way.

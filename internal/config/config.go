@@ -44,6 +44,7 @@ type Config struct {
 	APIKeys    APIKeys
 	TenantCaps TenantCaps
 	HTTP       HTTP
+	Console    Console
 	Database   Database
 	Redis      Redis
 	Delivery   Delivery
@@ -104,6 +105,7 @@ func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("api_keys", "{}", "the keys that tenants make over REST", c.APIKeys.settings)
 	t.Section("tenant_caps", "{}", "what each tenant may have at a time", c.TenantCaps.settings)
 	t.Section("http", "{}", "how the programs answer", c.HTTP.settings)
+	t.Section("console", "{}", "pages for people: see [console.md](console.md)", c.Console.settings)
 	t.Section("database", "{}", "connections to Postgres", c.Database.settings)
 	t.Section("redis", "{}", "connections to Redis", c.Redis.settings)
 	t.Section("delivery", "{}", "how workers deliver", c.Delivery.settings)

@@ -45,6 +45,7 @@ func defaults() Config {
 		APILimits: APILimits{PerKey: []ratelimit.Limit{}, PerIP: []ratelimit.Limit{}},
 		APIKeys:   APIKeys{MaxPerTenant: 100},
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},
+		Console:   Console{SessionLifetime: 12 * time.Hour, SessionIdle: 2 * time.Hour, MaxUsersPerTenant: 100, OIDC: OIDC{GroupsClaim: "groups"}},
 		Database:  Database{MaxConnections: 16, ReadConnections: 8, ReadTimeout: 3 * time.Second},
 		Redis:     Redis{MaxConnections: 64},
 		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Lanes: 4, Queues: 1, Horizon: 90 * time.Second,
@@ -106,7 +107,7 @@ func TestLoad_AllErrorsAtOnce(t *testing.T) {
 	_, err := Load(services("SENDQUOTA_CONFIG="+path, "SENDQUOTA_LOG_LEVEL=verbos", "SENDQUOTA_ADRR=:1"))
 	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
 ` + path + `:2: delivery.queues: 0: must be a whole number from 1 to 64
-` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, api_keys, tenant_caps, http, database, redis, delivery, webhooks, schedules, campaigns, retention (did you mean policy?)
+` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, api_keys, tenant_caps, http, console, database, redis, delivery, webhooks, schedules, campaigns, retention (did you mean policy?)
 SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR (did you mean SENDQUOTA_ADDR?)`
 	if err == nil {
 		t.Fatal("no error found")

@@ -41,6 +41,14 @@ api_limits:
 api_keys: {max_per_tenant: 5}
 tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1}
 http: {max_connections: 1, drain: 0s}
+console:
+  enabled: true
+  addr: ":9"
+  public_url: https://console.example.com/
+  session_lifetime: 1h
+  session_idle: 1m
+  max_users_per_tenant: 3
+  oidc: {issuer: "https://id.example.com/realm", client_id: sq, client_secret: "${PUSH_SECRET}", groups_claim: roles, roles: {Marketing Team: editor, "0": admin}, tenant: acme}
 database: {max_connections: 1000, read_connections: 1, read_timeout: 100ms}
 redis: {max_connections: 8}
 delivery:
@@ -84,8 +92,15 @@ func TestFile(t *testing.T) {
 		APIKeys:    APIKeys{5},
 		TenantCaps: TenantCaps{1_000_000_000, 1},
 		HTTP:       HTTP{1, 0},
-		Database:   Database{1000, 1, 100 * time.Millisecond},
-		Redis:      Redis{8},
+		Console: Console{
+			Enabled: true, Addr: ":9", PublicURL: "https://console.example.com", SessionLifetime: time.Hour, SessionIdle: time.Minute, MaxUsersPerTenant: 3,
+			OIDC: OIDC{
+				Issuer: "https://id.example.com/realm", ClientID: "sq", ClientSecret: "not/base64 but long enough", GroupsClaim: "roles",
+				Roles: map[string]string{"Marketing Team": "editor", "0": "admin"}, Tenant: "acme",
+			},
+		},
+		Database: Database{1000, 1, 100 * time.Millisecond},
+		Redis:    Redis{8},
 		Delivery: Delivery{
 			Concurrency: 10_000, Lease: 3 * time.Second, DefaultTTL: time.Hour, MaxHorizon: 48 * time.Hour, Lanes: 4, Queues: 64, Horizon: time.Second,
 			ArmLease: 2 * time.Second, RedisPatience: time.Minute,

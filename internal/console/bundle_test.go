@@ -37,12 +37,14 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // bundle is a console before a real API on real servers, and a browser without scripts in which an admin has signed in.
 type bundle struct {
-	t       *testing.T
+	t       testing.TB
 	url     string // of the database
 	store   *store.Store
 	tenant  uuid.UUID
 	key     string
 	api     *client.Client // with the tenant's key
+	handler http.Handler   // the API
+	rdb     *redis.Client
 	console http.Handler
 	who     *signedIn
 	cookies map[string]string
@@ -69,7 +71,7 @@ type noMetrics struct{}
 func (noMetrics) Submitted(string, string) {}
 func (noMetrics) CacheAnswered(string)     {}
 
-func setup(t *testing.T) *bundle {
+func setup(t testing.TB) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: testenv.Postgres(t), cookies: map[string]string{}}
 	var err error
@@ -124,6 +126,7 @@ func setup(t *testing.T) *bundle {
 		t.Fatal(err)
 	}
 	b.who = &signedIn{Visitor{Caller: push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}, Name: "Ada", Role: "admin"}}
+	b.handler, b.rdb = api, rdb
 	b.console = New(api, b.who, Config{Log: log, APIAddress: "https://api.example.com"})
 	return b
 }
@@ -184,7 +187,7 @@ func (b *bundle) follow(r reply) reply {
 }
 
 // has demands texts of a page.
-func (r reply) has(t *testing.T, status int, texts ...string) {
+func (r reply) has(t testing.TB, status int, texts ...string) {
 	t.Helper()
 	if r.Status != status {
 		t.Errorf("status %d, want %d", r.Status, status)

@@ -31,6 +31,8 @@ type Visitor struct {
 	Caller push.Caller // with the scopes of the role
 	Name   string      // to be shown
 	Role   string
+
+	Session uuid.UUID // in which the user has signed in, which is no secret
 }
 
 // authenticator knows who has signed in, and serves the pages for signing in and out.

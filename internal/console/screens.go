@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/assets"
 )
 
@@ -64,6 +65,7 @@ var functions = template.FuncMap{
 	"joined":   func(all []string) string { return strings.Join(all, ", ") },
 	"strings":  func(all ...string) []string { return all },
 	"ifnamed":  ifNamed,
+	"len64":    func(all []client.LineFault) int64 { return int64(len(all)) },
 }
 
 // ifNamed is a number of a row; empty, if the row has no name yet.

@@ -7,6 +7,7 @@ var settingsPages = []navItem{
 	{"/settings/keys", "API keys", push.ScopeKeysRead},
 	{"/settings/webhooks", "Webhooks", push.ScopeHooks},
 	{"/settings/channels", "Channels", push.ScopeRead},
+	{"/settings/caps", "Caps", push.ScopeRead},
 }
 
 // SettingsPages are those that the user's role can open.

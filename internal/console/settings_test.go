@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -60,4 +61,20 @@ func TestSettings_Channels(t *testing.T) {
 	b.post("/console/settings/channels", "channel", "sms", "recipient", "", "to", "+4512345678").has(t, 422, "recipient", "+4512345678")
 	b.follow(b.post("/console/settings/channels", "channel", "sms", "recipient", "me", "once", "1")).has(t, 200, "is on its way", "Push for me")
 	b.post("/console/settings/channels", "channel", "sms", "recipient", "me", "once", "2").has(t, 409, "per-minute")
+}
+
+// TestSettings_Caps: each cap is told of in words, with the people of a day that the URL names.
+func TestSettings_Caps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("anna", 26*time.Hour)
+	day := one.SendAt.UTC().Format(time.DateOnly)
+	b.get("/console/settings/caps?day="+day).has(t, 200, "1; there may be any number", "People with a push on "+day, `value="`+day+`"`, "/v1/caps?day="+day)
+	b.get("/console/settings/caps").has(t, 200, "0; there may be any number")
+	b.get("/console/settings/caps?day=soon").has(t, 422, "day: write it as 2026-12-01", `value="soon"`)
+	pending, people := 4, 1
+	b.who.Caller.Caps = push.OwnCaps{PendingPushes: &pending, RecipientsPerDay: &people}
+	b.get("/console/settings/caps?day="+day).has(t, 200, "1 of 4 (25.0 %)", `max="4" value="1"`, "1 of 1: nothing more is accepted")
+	b.who.Caller.Scopes = []string{push.ScopeKeysRead}
+	b.get("/console/settings/caps").has(t, 403, "pushes:read")
 }

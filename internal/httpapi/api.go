@@ -61,6 +61,11 @@ type Config struct {
 	// Keys are those of the tenants, and MaxKeys how many live ones each may have; only the paths below /v1/keys need them.
 	Keys    keyring
 	MaxKeys int
+	// Users are those of the console, MaxUsers how many each tenant may have, 0: any number, and PublicURL where browsers find
+	// the console, without a path; only the paths below /v1/users need them.
+	Users     users
+	MaxUsers  int
+	PublicURL string
 
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker

@@ -96,7 +96,7 @@ func TestAuditLog_SameTransaction(t *testing.T) {
 	rows := func() string {
 		return testenv.Query[string](t, b.url, `SELECT concat_ws(' ', (SELECT md5(string_agg(p::text, '' ORDER BY id)) FROM pushes p), (SELECT md5(string_agg(k.id || k.scopes::text || coalesce(k.revoked_at::text, '') || coalesce(k.expires_at::text, ''), '' ORDER BY id)) FROM api_keys k),
 			(SELECT md5(string_agg(w::text, '' ORDER BY id)) FROM webhooks w), (SELECT md5(string_agg(d::text, '' ORDER BY id)) FROM webhook_deliveries d), (SELECT md5(string_agg(p::text, '' ORDER BY tenant_id, version)) FROM policies p),
-			(SELECT md5(string_agg(s::text, '' ORDER BY id)) FROM schedules s), (SELECT md5(string_agg(c::text, '' ORDER BY id)) FROM campaigns c), (SELECT md5(string_agg(r::text, '' ORDER BY recipient)) FROM recipients r))`)
+			(SELECT md5(string_agg(s::text, '' ORDER BY id)) FROM schedules s), (SELECT md5(string_agg(c::text, '' ORDER BY id)) FROM campaigns c), (SELECT md5(string_agg(c::text, '' ORDER BY id)) FROM bulk_changes c), (SELECT md5(string_agg(r::text, '' ORDER BY recipient)) FROM recipients r))`)
 	}
 	stories := logStories()
 	for n, name := range slices.Sorted(maps.Keys(stories)) {

@@ -168,6 +168,15 @@ func logStories() map[string]logStory {
 			b.send("PUT", "/v1/recipients/"+who, `{"attributes":{"plan":"gold"}}`).must(b.t, 201)
 			return request("DELETE", "/v1/recipients/"+who, "").about("")
 		}},
+		"create-bulk-change": {push.ActBulkCreate, func(b *bundle, _ int) logRequest {
+			testenv.Exec(b.t, b.url, `DELETE FROM bulk_changes`)
+			return request("POST", "/v1/bulk-changes", `{"action":"move","shift":"1h","filter":{"recipient":"`+secretText+`","category":"c"}}`)
+		}},
+		"cancel-bulk-change": {push.ActBulkCancel, func(b *bundle, _ int) logRequest {
+			testenv.Exec(b.t, b.url, `DELETE FROM bulk_changes`)
+			made := id(b, b.send("POST", "/v1/bulk-changes", `{"action":"cancel","all":true}`).must(b.t, 202))
+			return request("POST", "/v1/bulk-changes/"+made+"/cancel", "").about(made)
+		}},
 		"cancel-push": {push.ActPushCancel, func(b *bundle, n int) logRequest {
 			made := booked(b, n)
 			return request("POST", "/v1/pushes/"+made+"/cancel", "").about(made)

@@ -26,7 +26,7 @@ type availabilityView struct {
 	Rules    []ruleBlocksView `json:"rules" doc:"The rules and quiet hours that hold for such a push, in the policy's order. None: the category bypasses them."`
 	Bookings []bookingView    `json:"bookings" doc:"The pushes that hold a place from from on, and before until, by time."`
 	OptedOut *optOutsView     `json:"opted_out,omitempty" doc:"The opt-outs that the push would go against; only if there are any. Then nothing is free."`
-	NextFrom *string          `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked stretches: ask again with from at this time. null: it is complete."`
+	NextFrom *string          `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 5,000 bookings or blocked stretches: ask again with from at this time. null: it is complete."`
 }
 
 // spanView is whole seconds.
@@ -84,7 +84,7 @@ func (a *api) availability(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	if err := c.reserve(availabilityBytes); err != nil {
+	if err := c.reserve(slotsBytes); err != nil {
 		return err
 	}
 	found, err := a.svc.Availability(c.r.Context(), who, q.kind, from, until, q.without)

@@ -57,6 +57,13 @@ func TestBulkChange(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+	moves := b.logged("action=push.move")
+	if len(moves) != 1 {
+		t.Fatalf("moves in the audit log: %v", moves)
+	}
+	if diff := cmp.Diff(map[string]any{"type": "key", "id": b.keyID()}, moves[0].(map[string]any)["actor"]); diff != "" {
+		t.Errorf("who has asked for it did not move the push: %s", diff)
+	}
 	if refused := b.send("GET", path+"/refused", "").must(t, 200).at(t, "refused").([]any); len(refused) != 1 {
 		t.Errorf("refused: %v", refused)
 	}
@@ -92,6 +99,7 @@ func TestBulkChange_Invalid(t *testing.T) {
 		`{"action":"cancel","filter":{},"all":false}`:                             1,
 		`{"action":"cancel","all":true,"shift":"1h"}`:                             1,
 		`{"action":"move","all":true}`:                                            1,
+		`{"action":"move","all":true,"shift":null}`:                               1,
 		`{"action":"move","all":true,"shift":"0s"}`:                               1,
 		`{"action":"move","all":true,"shift":"1500ms"}`:                           1,
 		`{"action":"move","all":true,"shift":"-9000h"}`:                           1,

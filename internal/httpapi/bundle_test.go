@@ -119,7 +119,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	service := b.service(b.store, policy)
 	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
-		Keys: b.store, MaxKeys: 6, Audits: Audits{[]AuditCheck{{"overdue", "It waits.", "I1"}}, b.store},
+		Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: Audits{[]AuditCheck{{"overdue", "It waits.", "I1"}}, b.store},
 		Flows:       b.store,
 		Failures:    b.store,
 		Channels:    Channels{[]Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, b.store},

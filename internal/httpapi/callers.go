@@ -179,10 +179,12 @@ func limited(rules []ratelimit.Rule, names []string, d ratelimit.Decision) error
 	}
 }
 
-// clientAddress is the address that a request comes from, or its network of 64 bits in IPv6, where one client has many.
+func (a *api) clientAddress(r *http.Request) string { return a.cfg.Callers.ClientAddress(r) }
+
+// ClientAddress is the address that a request comes from, or its network of 64 bits in IPv6, where one client has many.
 // X-Forwarded-For counts only as far as trusted proxies wrote it: from its end, up to the first address that is not one
 // of theirs.
-func (a *api) clientAddress(r *http.Request) string {
+func (l CallerLimits) ClientAddress(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return "unknown"
@@ -191,7 +193,7 @@ func (a *api) clientAddress(r *http.Request) string {
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		next, ok := readHop(strings.TrimSpace(hop))
-		if !ok || !a.cfg.Callers.trusts(client) {
+		if !ok || !l.trusts(client) {
 			break
 		}
 		client = next

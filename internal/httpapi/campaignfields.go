@@ -77,19 +77,23 @@ func (a *api) readCampaign(c *call, of *table[campaign.Change], old push.Campaig
 		return change, nil, err
 	}
 	if len(bad.list)+len(found.list) > 0 {
-		unread := found
-		err := c.compute(func() error {
-			for _, one := range a.cfg.Campaigns.Check(change, old) {
-				if !unread.has(one.Field) {
-					found.add(one.Field, one.Message, one.Value)
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := a.findAllFaults(c, change, old, &found); err != nil {
 			return change, nil, err
 		}
 	}
 	bad.addAll("body", found)
 	return change, body, bad.err()
+}
+
+// findAllFaults adds what is wrong with the members of a change that could be read: callers get all faults at once.
+func (a *api) findAllFaults(c *call, change campaign.Change, old push.Campaign, found *fieldErrors) error {
+	unread := *found
+	return c.compute(func() error {
+		for _, one := range a.cfg.Campaigns.Check(change, old) {
+			if !unread.has(one.Field) {
+				found.add(one.Field, one.Message, one.Value)
+			}
+		}
+		return nil
+	})
 }

@@ -12,7 +12,7 @@ import (
 func (a *api) campaignRoutes(s *spec) []operation {
 	draft := campaignViewOf(exampleCampaign(push.CampaignDraft))
 	return []operation{{
-		id: "create-campaign", method: http.MethodPost, path: campaignsPath, tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.createCampaign,
+		id: "create-campaign", method: http.MethodPost, path: campaignsPath, tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.createCampaign,
 		summary: "Draft a campaign",
 		description: "Makes a draft: one message, for everybody in an audience that is sent next. Nothing is booked before it is started.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same campaign, for as long as there is one.",
@@ -32,16 +32,16 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		summary: "Read a campaign", description: "Answers with the campaign and its progress.", params: []*huma.Param{campaignID()},
 		status: http.StatusOK, answer: "The campaign.", example: campaignViewOf(exampleCampaign(push.CampaignRunning)), problems: []kind{notFound},
 	}, {
-		id: "change-campaign", method: http.MethodPatch, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.changeCampaign,
+		id: "change-campaign", method: http.MethodPatch, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.changeCampaign,
 		summary: "Change a draft", description: "What is not sent stays as it is; null is the default. Only a draft can be changed.",
 		params: []*huma.Param{campaignID()}, body: campaignChanges.body(s, map[string]any{"spread": "1h"}),
 		status: http.StatusOK, answer: "The draft.", example: draft, problems: []kind{notFound, campaignState},
 	}, {
-		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.deleteCampaign,
+		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.deleteCampaign,
 		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted, and none that is the pattern of schedules: detail names them.",
 		params: []*huma.Param{campaignID()}, status: http.StatusNoContent, answer: "The draft is deleted.", problems: []kind{notFound, campaignState},
 	}, {
-		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsWrite, serve: a.putAudience,
+		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.putAudience,
 		summary: "Upload the audience of a draft",
 		description: "The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each, perhaps an address as to, and in every other column or member a variable, " +
 			"which in NDJSON is a string, a number, true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB.\n\n" +
@@ -56,7 +56,7 @@ func (a *api) campaignRoutes(s *spec) []operation {
 	}, {
 		id: "preview-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/preview", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.previewCampaign,
 		summary: "See messages of a campaign",
-		description: "Renders the messages of the first five lines of the audience, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
+		description: "Renders the messages of the first five lines of the audience, of the five longest, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
 			"Nothing is booked, and nothing is looked up in quotas.",
 		params: []*huma.Param{campaignID()}, body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: examplePreview(), problems: []kind{notFound},
 	}}

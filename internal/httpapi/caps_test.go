@@ -66,3 +66,49 @@ func TestCaps(t *testing.T) {
 	b.send("PATCH", "/v1/pushes/"+other, `{"send_at":"`+at(time.Hour)+`"}`).must(t, 409, "tenant-cap-exceeded").at(t, "day")
 	b.send("PATCH", "/v1/pushes/"+other, `{"send_at":"`+at(25*time.Hour)+`"}`).must(t, 200)
 }
+
+// TestCaps_Usage: caps are told of with what is used of them, and nobody else's.
+func TestCaps_Usage(t *testing.T) {
+	b := setup(t)
+	noon := b.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
+	day := noon.Format(time.DateOnly)
+	for _, ahead := range []time.Duration{0, time.Hour, 24 * time.Hour} {
+		b.send("POST", "/v1/pushes", pushBody("anna", noon.Add(ahead).Format(time.RFC3339), "")).must(t, 201)
+	}
+	b.send("POST", "/v1/pushes", pushBody("bert", noon.Format(time.RFC3339), "")).must(t, 201)
+	is := func(query, key, want string) {
+		t.Helper()
+		r := b.send("GET", "/v1/caps"+query, "", "Authorization", "Bearer "+key).must(t, 200)
+		got := ""
+		for _, name := range []string{"pending_pushes", "recipients_per_day"} {
+			got += fmt.Sprint(r.at(t, name, "used"), " of ", r.body[name].(map[string]any)["limit"], " ", r.at(t, name, "complete"), "; ")
+		}
+		if got += fmt.Sprint(r.at(t, "day")); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	is("?day="+day, b.key, "4 of <nil> true; 2 of <nil> true; "+day)
+	is("", b.key, "4 of <nil> true; 0 of <nil> true; "+b.now().UTC().Format(time.DateOnly))
+	is("?day="+day, b.other, "0 of <nil> true; 0 of <nil> true; "+day)
+	if _, err := b.store.CapTenant(t.Context(), "acme", func(own *push.OwnCaps) {
+		pending, recipients := 3, 5
+		own.PendingPushes, own.RecipientsPerDay = &pending, &recipients
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second) // what is known of the key is asked again
+	is("?day="+day, b.key, "4 of 3 true; 2 of 5 true; "+day)
+	b.send("GET", "/v1/caps?day=2026-13-01&x=1", "").must(t, 422, "invalid-request")
+	_, lesser := b.newTenant("lesser", push.ScopeQuota)
+	b.send("GET", "/v1/caps", "", "Authorization", "Bearer "+lesser).must(t, 403, "forbidden")
+}
+
+// TestCapView_Incomplete: a count that ended early says so.
+func TestCapView_Incomplete(t *testing.T) {
+	if v := capViewOf(0, mostCapCounted+1); v.Used != mostCapCounted || v.Complete || v.Limit != nil {
+		t.Errorf("%+v", v)
+	}
+	if v := capViewOf(5, mostCapCounted); v.Used != mostCapCounted || !v.Complete || *v.Limit != 5 {
+		t.Errorf("%+v", v)
+	}
+}

@@ -27,12 +27,11 @@ func newMemory(bytes int64) memory {
 }
 
 const (
-	// pageBytes is for a page of about a mebibyte, slotsBytes for the picture of ten thousand bookings, and availabilityBytes for one
-	// that says of ten thousand blocked stretches which bookings fill them.
-	pageBytes         = 4 << 20
-	slotsBytes        = 8 << 20
-	availabilityBytes = 16 << 20
-	pushBytes         = 4 * maxBody // for one push
+	// pageBytes is for a page of about a mebibyte, and slotsBytes for the picture of ten thousand bookings, or of half as many with what
+	// fills each blocked stretch.
+	pageBytes  = 4 << 20
+	slotsBytes = 8 << 20
+	pushBytes  = 4 * maxBody // for one push
 )
 
 // bodyBytes is for a request with a body of so many bytes, and its answer: for each six of them it may have to tell a

@@ -36,11 +36,13 @@ func TestBody_NullMembers(t *testing.T) {
 			"limits":[{"rule":"r","limit":1}],"attributes":{"a":1},"created_at":"SOON","updated_at":"SOON"}`,
 		"create-campaign": `{"name":"n","channel":"push","category":"c","send_at":"SOON","spread":"30m","on_conflict":"defer","latest":"LATER","expires_after":"4h",
 			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
-		"retry-push":  `{"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER"}`,
+		"retry-push": `{"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER"}`,
+		"create-bulk-change": `{"action":"move","send_at":"LATER","all":false,"filter":{"recipient":"r","channel":"push","category":"c",
+			"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","from":"SOON","until":"LATER"}}`,
 		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
-	more["change-schedule"], more["change-campaign"] = more["create-schedule"], more["create-campaign"]
+	more["change-schedule"], more["change-campaign"], more["simulate-campaign"] = more["create-schedule"], more["create-campaign"], more["create-campaign"]
 	campaign := b.send("POST", "/v1/campaigns", `{"message":{}}`).must(t, 201).at(t, "id").(string)
 	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"r","message":{}}}`).must(t, 201).at(t, "id").(string)
 	bodies, nulls := 0, 0
@@ -106,7 +108,7 @@ func allowsNull(schemas huma.Registry, s *huma.Schema, place []any) bool {
 // are not given together with send_at.
 var ofSomeLimits = map[string]bool{
 	"burst": true, "precision": true, "aligned": true, "refill": true, "window": true, "per": true, "week_start": true, "zone": true,
-	"local_time": true, "time_zone": true,
+	"local_time": true, "time_zone": true, "shift": true,
 }
 
 // complete demands that a body has every member that its schema names.

@@ -28,6 +28,7 @@ const (
 	tagCampaigns  = "Campaigns"
 	tagSchedules  = "Schedules"
 	tagKeys       = "Keys"
+	tagUsers      = "Users"
 	tagChannels   = "Channels"
 	tagRecords    = "Records"
 	tagOperations = "Operations"
@@ -62,6 +63,7 @@ func newOpenAPI() *huma.OpenAPI {
 			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
 			{Name: tagChannels, Description: "How the ways out are."},
 			{Name: tagKeys, Description: "Keys of the tenant's own, with fewer scopes or for a time."},
+			{Name: tagUsers, Description: "People who sign in to the console, and where they are signed in."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},
 		Components: &huma.Components{

@@ -36,8 +36,10 @@ func previewViewOf(p campaign.Preview) previewView {
 }
 
 // previewFields is the body of a preview.
-var previewFields = table[string]{schemaName: "PreviewForm", fields: []field[string]{
-	{"recipient", optional, text(func(to *string, s string) { *to = s }, 1, maxRecipient), "Only the message of this recipient. Default: those of the first five lines.", "user-42"},
+var previewFields = table[campaign.Which]{schemaName: "PreviewForm", fields: []field[campaign.Which]{
+	{"recipient", optional, text(func(w *campaign.Which, s string) { w.Recipient = s }, 1, maxRecipient), "Only the message of this recipient. Default: those of the first five lines.", "user-42"},
+	{"longest", optional, boolean(func(w *campaign.Which, is bool) { w.Longest = is }),
+		"Those of the five lines whose variables have the most text, the longest first. The whole audience is looked at: at a million lines it takes seconds. A tenant's take turns with its simulations. Not with recipient.", nil},
 }}
 
 // previewBody need not be there.
@@ -50,8 +52,8 @@ func previewBody(s *spec) *huma.RequestBody {
 // previewCampaign shows messages of a campaign.
 func (a *api) previewCampaign(c *call) error {
 	var (
-		bad       fieldErrors
-		recipient string
+		bad   fieldErrors
+		which campaign.Which
 	)
 	c.noQuery(&bad)
 	id := c.pathID("id", &bad)
@@ -62,10 +64,17 @@ func (a *api) previewCampaign(c *call) error {
 		if err := bad.err(); err != nil {
 			return err
 		}
-	} else if err := c.readPreview(&recipient, &bad); err != nil {
+	} else if err := c.readPreview(&which, &bad); err != nil {
 		return err
 	}
-	p, lines, err := a.cfg.Campaigns.Lines(c.r.Context(), c.caller.Tenant, id, recipient)
+	if which.Longest {
+		place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)
+		if err != nil {
+			return err
+		}
+		defer place.Release()
+	}
+	p, lines, err := a.cfg.Campaigns.Lines(c.r.Context(), c.caller.Tenant, id, which)
 	if errors.Is(err, campaign.ErrNotInAudience) {
 		return &refusal{kind: notFound, detail: err.Error()}
 	}
@@ -82,15 +91,18 @@ func (a *api) previewCampaign(c *call) error {
 }
 
 // readPreview reads the body, which may be empty.
-func (c *call) readPreview(recipient *string, bad *fieldErrors) error {
+func (c *call) readPreview(which *campaign.Which, bad *fieldErrors) error {
 	body, err := c.body(maxBody)
 	if err != nil {
 		return err
 	}
 	if len(body) > 0 {
 		var found fieldErrors
-		if err := readWhole(body, bad, func(r *reader) { previewFields.read(r, recipient, &found) }); err != nil {
+		if err := readWhole(body, bad, func(r *reader) { previewFields.read(r, which, &found) }); err != nil {
 			return err
+		}
+		if which.Longest && which.Recipient != "" {
+			found.add("longest", "must not be true with recipient", true)
 		}
 		bad.addAll("body", found)
 	}

@@ -28,6 +28,18 @@ func TestPreview(t *testing.T) {
 		t.Errorf("%s, want %s", one.text, want)
 	}
 
+	// The most text comes first; of equals, the first line.
+	b.upload(id, "recipient,plan,id\na,1,1\nb,long,longer\nc,1,2\nd,longest,of all\ne,1,3\nf,1,4\ng,1,5\n", 200)
+	longest := b.send("POST", "/v1/campaigns/"+id+"/preview", `{"longest":true}`).must(t, 200)
+	var order []string
+	for i := range longest.at(t, "messages").([]any) {
+		order = append(order, longest.at(t, "messages", i, "recipient").(string))
+	}
+	if got := strings.Join(order, ""); got != "dbace" {
+		t.Errorf("the longest are %s", got)
+	}
+	b.send("POST", "/v1/campaigns/"+id+"/preview", `{"longest":true,"recipient":"a"}`).must(t, 422, "invalid-request")
+
 	// An address that is empty is another thing than none: then the attribute is used.
 	b.send("PUT", "/v1/recipients/x", `{"attributes":{"to":"stored"}}`).must(t, 201)
 	b.send("PATCH", "/v1/campaigns/"+id, `{"message":{"body":"<{{ to }}>"}}`).must(t, 200)

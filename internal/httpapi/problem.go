@@ -53,6 +53,10 @@ var (
 	tooManyKeys      = kind{"too-many-keys", 409, "Too many keys", "The tenant has the maximum number of live API keys; revoke one first."}
 	notRotatable     = kind{"not-rotatable", 409, "Not rotatable", "The API key has ended, or is one of the two live keys of an earlier rotation; detail says which."}
 	ownKey           = kind{"own-key", 409, "Own key", "The API key of the request would revoke itself; self=true says that it may."}
+	tooManyUsers     = kind{"too-many-users", 409, "Too many users", "The tenant has the maximum number of users; delete one first."}
+	emailTaken       = kind{"email-taken", 409, "Email taken", "Another user of the tenant signs in with this email."}
+	lastAdmin        = kind{"last-admin", 409, "Last admin", "Nobody but this user is an admin who is not disabled; make another admin first."}
+	userDisabled     = kind{"user-disabled", 409, "User disabled", "The user is disabled; enable the user first."}
 	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer can not be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
@@ -65,7 +69,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -202,6 +206,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return about.problem(notReschedulable, "the push is %s and can not be rescheduled any more"), true
 	case errors.Is(err, push.ErrNotRetryable) && about != nil:
 		return about.problem(notRetryable, "the push is %s; only one that has failed or expired is retried"), true
+	}
+	if p := userProblem(err); p != nil {
+		return p, true
 	}
 	return plainProblemOf(err)
 }

@@ -30,10 +30,11 @@ func (a *api) routes() {
 	doc := a.huma.OpenAPI()
 	s := &spec{schemas: doc.Components.Schemas}
 	for _, o := range slices.Concat(
-		a.pushRoutes(s), a.bulkRoutes(s), a.quotaRoutes(s), a.availabilityRoutes(s), a.recipientRoutes(s), a.importRoutes(s),
-		a.timelineRoutes(s), a.policyRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s), a.scheduleRoutes(s),
-		a.campaignRoutes(s), a.campaignActionRoutes(s), a.simulateRoutes(s), a.recordRoutes(s), a.statusRoutes(s), a.failureRoutes(s), a.keyRoutes(s),
-		a.channelRoutes(s), a.auditRoutes(s), a.auditLogRoutes(s), a.openRoutes(s),
+		a.pushRoutes(s), a.bulkRoutes(s), a.quotaRoutes(s), a.capRoutes(s), a.availabilityRoutes(s), a.recipientRoutes(s),
+		a.importRoutes(s), a.timelineRoutes(s), a.policyRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s),
+		a.scheduleRoutes(s), a.campaignRoutes(s), a.campaignActionRoutes(s), a.simulateRoutes(s), a.capacityRoutes(s), a.recordRoutes(s),
+		a.statusRoutes(s), a.failureRoutes(s), a.keyRoutes(s), a.userRoutes(s), a.channelRoutes(s), a.auditRoutes(s), a.auditLogRoutes(s),
+		a.openRoutes(s),
 	) {
 		a.handle(&o, s.operation(&o))
 	}

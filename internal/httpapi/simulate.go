@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -83,7 +84,7 @@ func simulatedViewOf(s campaign.Simulated) simulatedView {
 
 // simulateCampaign says what a start would do. It may take as long as the audience is large: it ends when the caller goes.
 func (a *api) simulateCampaign(c *call) error {
-	id, err := c.onlyID(simulationBytes)
+	id, change, err := a.readSimulation(c)
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (a *api) simulateCampaign(c *call) error {
 	if !wantsLines(c.r.Header) {
 		each = nil
 	}
-	sum, err := a.cfg.Simulator.Simulate(c.w.whole, c.caller.Tenant, id, c.caller.Caps, each)
+	sum, err := a.cfg.Simulator.SimulateChanged(c.w.whole, c.caller.Tenant, id, change, c.caller.Caps, each)
 	switch {
 	case err != nil && out.begun:
 		a.breakOff(c, err)
@@ -111,6 +112,47 @@ func (a *api) simulateCampaign(c *call) error {
 		a.breakOff(c, err)
 	}
 	return nil
+}
+
+// readSimulation reads which campaign is to be simulated, and as what: the body may be empty.
+func (a *api) readSimulation(c *call) (id uuid.UUID, change campaign.Change, err error) {
+	var bad, found fieldErrors
+	c.noQuery(&bad)
+	id = c.pathID("id", &bad)
+	if err := c.reserve(simulationBytes); err != nil {
+		return id, change, err
+	}
+	if c.r.ContentLength == 0 {
+		return id, change, bad.err()
+	}
+	body, err := c.body(maxCampaignBody)
+	if err != nil || len(body) == 0 {
+		return id, change, cmp.Or(err, bad.err())
+	}
+	err = c.compute(func() error {
+		return readWhole(body, &bad, func(r *reader) { campaignChanges.read(r, &change, &found) })
+	})
+	if err != nil {
+		return id, change, err
+	}
+	if len(bad.list) == 0 && len(found.list) > 0 {
+		old, err := a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, id)
+		if err == nil {
+			err = a.findAllFaults(c, change, old, &found)
+		}
+		if err != nil {
+			return id, change, noSuch("campaign", err)
+		}
+	}
+	bad.addAll("body", found)
+	return id, change, bad.err()
+}
+
+// simulationBody need not be there.
+func simulationBody(s *spec) *huma.RequestBody {
+	body := campaignChanges.body(s, map[string]any{"send_at": timeExample})
+	body.Required = false
+	return body
 }
 
 // breakOff ends an answer that has begun: the caller must not take a part for the whole.
@@ -203,10 +245,10 @@ func (a *api) simulateRoutes(s *spec) []operation {
 		id: "simulate-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/simulate", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.simulateCampaign,
 		summary: "Simulate a campaign",
 		description: "Says what a start would do now, and books nothing: if nothing is submitted, moved or canceled in between, the start does just that, recipient by recipient. " +
-			"Only a draft with an audience can be simulated; what a start would refuse is refused. A tenant's simulations take turns. One of a large audience takes a second for about 20,000 recipients.\n\n" +
+			"Only a draft with an audience can be simulated; what a start would refuse is refused. With a body, the draft is taken as a PATCH with that body would make it; it stays as it is. A tenant's simulations take turns. One of a large audience takes a second for about 20,000 recipients.\n\n" +
 			"With Accept: application/x-ndjson, the answer has a line for each recipient, in no order, and then the totals as the last one. An outcome is accepted, deferred, refused, opted_out or invalid; send_at is null for who would get nothing; " +
 			"reason is the name of a problem, or says what is invalid. A connection that breaks off is no answer.",
-		params: []*huma.Param{campaignID()}, status: http.StatusOK, answer: "What a start would do.", example: simulationViewOf(exampleSimulation()),
+		params: []*huma.Param{campaignID()}, body: simulationBody(s), status: http.StatusOK, answer: "What a start would do.", example: simulationViewOf(exampleSimulation()),
 		problems: []kind{notFound, campaignState}, finish: simulated,
 	}}
 }

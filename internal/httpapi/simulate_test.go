@@ -69,6 +69,39 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
+// TestSimulate_Changed: with a body, the draft is simulated as a PATCH would make it, and stays what it is. What a PATCH refuses is
+// refused.
+func TestSimulate_Changed(t *testing.T) {
+	b := setup(t, quota.Rule{Name: "per-hour", Limit: 1, Window: time.Hour})
+	start := b.now().Add(48 * time.Hour).Truncate(time.Hour)
+	at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }
+	b.send("POST", "/v1/pushes", pushBody("bert", at(0), "")).must(t, 201)
+	id := b.campaign(`{"channel":"push","send_at":"` + at(0) + `","message":{"body":"Hi"}}`)
+	path := "/v1/campaigns/" + id + "/simulate"
+	b.send("POST", path, `{"send_at":"`+at(time.Hour)+`"}`).must(t, 409, "campaign-state")
+	b.audience(id, "recipient\nanna\nbert\n")
+	for body, accepted := range map[string]float64{"": 1, "{}": 1, `{"send_at":"` + at(time.Hour) + `"}`: 2, `{"local_time":"` + start.Format("2006-01-02T15:04:05") + `","time_zone":"UTC"}`: 1, `{"spread":"3h","on_conflict":null}`: 1} {
+		r := b.send("POST", path, body).must(t, 200)
+		if body != `{"spread":"3h","on_conflict":null}` && r.at(t, "accepted") != accepted || r.at(t, "recipients") != 2.0 {
+			t.Errorf("%s: %s", body, r.text)
+		}
+	}
+	if r := b.send("GET", "/v1/campaigns/"+id, "").must(t, 200); r.at(t, "send_at") != at(0) || r.at(t, "spread") != "0s" {
+		t.Errorf("the draft was changed: %s", r.text)
+	}
+	for body, field := range map[string]string{
+		`{"send_at":"` + at(-100*time.Hour) + `"}`: `"body.send_at"`, `{"send_at":7}`: `"body.send_at"`, `{"channel":"fax"}`: `"body.channel"`, `{"message":{"body":"{{"}}`: `"body.message.body"`,
+	} {
+		if r := b.send("POST", path, body).must(t, 422, "invalid-request"); !strings.Contains(r.text, field) {
+			t.Errorf("%s: %s", body, r.text)
+		}
+	}
+	if r := b.send("POST", path, `{"send_at":7,"channel":"fax"}`).must(t, 422, "invalid-request"); !strings.Contains(r.text, `"body.send_at"`) || !strings.Contains(r.text, `"body.channel"`) {
+		t.Errorf("not all faults: %s", r.text)
+	}
+	b.send("POST", path, `[`).must(t, 400)
+}
+
 // TestSimulate_Accept: only who likes lines better than an object gets them.
 func TestSimulate_Accept(t *testing.T) {
 	b := setup(t)

@@ -27,6 +27,12 @@ const (
 	ActKeyRotate Action = "key.rotate"
 	ActKeyRevoke Action = "key.revoke"
 
+	ActUserCreate      Action = "user.create"
+	ActUserChange      Action = "user.change"
+	ActUserDelete      Action = "user.delete"
+	ActUserLink        Action = "user.link"         // to set a password
+	ActUserEndSessions Action = "user.end_sessions" // one or all
+
 	ActWebhookCreate       Action = "webhook.create"
 	ActWebhookDelete       Action = "webhook.delete"
 	ActWebhookEnable       Action = "webhook.enable"
@@ -58,18 +64,22 @@ const (
 	ActPushMove   Action = "push.move"
 	ActPushRetry  Action = "push.retry"
 
+	ActBulkCreate Action = "bulk_change.create"
+	ActBulkCancel Action = "bulk_change.cancel"
+
 	ActTenantCap Action = "tenant.cap"
 )
 
 // Actions lists all of them.
 var Actions = []Action{
-	ActKeyCreate, ActKeyRotate, ActKeyRevoke,
+	ActKeyCreate, ActKeyRotate, ActKeyRevoke, ActUserCreate, ActUserChange, ActUserDelete, ActUserLink, ActUserEndSessions,
 	ActWebhookCreate, ActWebhookDelete, ActWebhookEnable, ActWebhookRotateSecret, ActWebhookTest, ActWebhookReplay,
 	ActPolicyChange, ActPolicyReset,
 	ActScheduleCreate, ActScheduleChange, ActScheduleDelete,
 	ActCampaignCreate, ActCampaignChange, ActCampaignAudience, ActCampaignDelete, ActCampaignStart, ActCampaignPause, ActCampaignResume, ActCampaignCancel,
 	ActRecipientPut, ActRecipientImport, ActRecipientErase,
 	ActPushCancel, ActPushMove, ActPushRetry,
+	ActBulkCreate, ActBulkCancel,
 	ActTenantCap,
 }
 

@@ -34,6 +34,7 @@ type BulkChange struct {
 	Erased     bool          // the recipient of the filter was erased
 	Shift      time.Duration // of a move: whole seconds, later or earlier; 0: to SendAt
 	SendAt     time.Time     // of a move: the time for all
+	By         Actor         // who asked for it
 	Status     BulkStatus
 	Listed     bool // all pushes that fit are known
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Caller is the holder of an API key: a tenant, and what the key allows.
+// Caller is the holder of an API key, or a user of the console: a tenant, and what the key or the role allows.
 type Caller struct {
 	Tenant uuid.UUID
 	Scopes []string
@@ -35,27 +35,32 @@ const (
 	ScopePolicyWrite = "policy:write" // change the policy; includes policy:read
 
 	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
-	ScopeCampaignsWrite = "campaigns:write" // make, change and remove them; includes reading
+	ScopeCampaignsDraft = "campaigns:draft" // make, change and remove drafts of campaigns; includes campaigns:read
+	ScopeCampaignsWrite = "campaigns:write" // also start and stop them, and keep schedules; includes both others
 
 	ScopeRecordsRead = "records:read" // see sends, refusals, statistics, audits and the audit log
 
 	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
 	ScopeKeysWrite = "keys:write" // make, rotate and revoke them; includes keys:read
+
+	ScopeUsersRead  = "users:read"  // list the users of the console
+	ScopeUsersWrite = "users:write" // make, change and remove them, see and end their sessions; includes users:read
 )
 
 // Scopes lists all scopes; a key made without a choice has them all.
 var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
-	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,
+	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsDraft, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,
+	ScopeUsersRead, ScopeUsersWrite,
 }
 
-// includes are the scopes that another one includes.
-var includes = map[string]string{
-	ScopeRecipientsRead: ScopeRecipientsWrite, ScopePolicyRead: ScopePolicyWrite, ScopeCampaignsRead: ScopeCampaignsWrite, ScopeKeysRead: ScopeKeysWrite,
+// includes are the scopes of which each includes another one.
+var includes = map[string][]string{
+	ScopeRecipientsRead: {ScopeRecipientsWrite}, ScopePolicyRead: {ScopePolicyWrite}, ScopeKeysRead: {ScopeKeysWrite}, ScopeUsersRead: {ScopeUsersWrite},
+	ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
 }
 
-// May reports whether the key has a scope, or one that includes it.
+// May reports whether the caller has a scope, or one that includes it.
 func (c *Caller) May(scope string) bool {
-	wider, ok := includes[scope]
-	return slices.Contains(c.Scopes, scope) || ok && slices.Contains(c.Scopes, wider)
+	return slices.Contains(c.Scopes, scope) || slices.ContainsFunc(includes[scope], func(wider string) bool { return slices.Contains(c.Scopes, wider) })
 }

@@ -23,6 +23,9 @@ type Availability struct {
 	OptedOut booking.OptOuts // those that the push would go against: then nothing is free
 }
 
+// maxAvailability is about how many bookings, and how many blocked intervals, an availability has: it says of each what fills it.
+const maxAvailability = 5000
+
 // Availability returns when a push of a kind could be booked for a recipient in [from, until), two whole seconds, as if one of its
 // pushes were not there: so it says where that could be moved to, and what a cancel would leave free. uuid.Nil: all are there. No
 // channel: the default one. It does not look at the tenant's caps. IT BOOKS NOTHING.
@@ -39,7 +42,7 @@ func (s *Service) Availability(ctx context.Context, r quota.Recipient, kind quot
 	held = slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Equal(until) })
 	now := s.now().UTC()
 	a := Availability{Policy: of.Policy(kind), Now: now.Truncate(quota.Second), Zone: zoneOf(of), OptedOut: of.Person.OptOuts.Of(kind)}
-	a.Slots = slotsOf(held, a.Policy.Blocked(line, from, until), from, until, known)
+	a.Slots = slotsOf(held, a.Policy.Blocked(line, from, until), from, until, known, maxAvailability)
 	if !a.OptedOut.Any() {
 		a.Free = quota.FreeSpans(a.Blocked, s.open(now, from, cmp.Or(a.Next, until)))
 	}

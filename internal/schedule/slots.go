@@ -31,19 +31,19 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind,
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
-	return slotsOf(held, of.Policy(kind).Blocked(timelineOf(held, nil), from, until), from, until, complete), nil
+	return slotsOf(held, of.Policy(kind).Blocked(timelineOf(held, nil), from, until), from, until, complete, maxSlots), nil
 }
 
-// slotsOf is a picture of what is held, and of what is blocked: it is known before a time.
-func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known time.Time) Slots {
+// slotsOf is a picture of what is held, and of what is blocked, with about so many of them at most: it is known before a time.
+func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known time.Time, most int) Slots {
 	slots := Slots{
 		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
 		Blocked:  blocked,
 	}
-	if len(slots.Blocked) > maxSlots {
+	if len(slots.Blocked) > most {
 		slots.Blocked = joined(slots.Blocked)
 	}
-	slots.end(from, until, known)
+	slots.end(from, until, known, most)
 	return slots
 }
 
@@ -93,18 +93,18 @@ func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, unt
 
 // end ends a picture where it becomes too large, or where it is not known any more; but a second after its beginning at
 // the earliest.
-func (p *Slots) end(from, until, known time.Time) {
+func (p *Slots) end(from, until, known time.Time, most int) {
 	var end time.Time
 	earlier := func(t time.Time) {
 		if end.IsZero() || t.Before(end) {
 			end = t
 		}
 	}
-	if len(p.Bookings) > maxSlots {
-		earlier(p.Bookings[maxSlots].At)
+	if len(p.Bookings) > most {
+		earlier(p.Bookings[most].At)
 	}
-	if len(p.Blocked) > maxSlots {
-		earlier(p.Blocked[maxSlots].From.Truncate(quota.Second))
+	if len(p.Blocked) > most {
+		earlier(p.Blocked[most].From.Truncate(quota.Second))
 	}
 	if known.Before(until) {
 		earlier(known)

@@ -197,21 +197,35 @@ type KnownLine struct {
 	Attributes []byte
 }
 
+// knownLinesSQL reads lines l of an audience, with the attributes of their recipients.
+const knownLinesSQL = `
+	SELECT l.line, l.recipient, l.address, l.variables, r.attributes
+	FROM campaign_recipients l LEFT JOIN recipients r
+		ON r.shard = l.shard AND r.recipient_key = l.recipient_key AND r.tenant_id = l.tenant_id AND r.recipient = l.recipient
+	WHERE l.audience_id = $1 AND l.recipient <> '' AND `
+
 // Lines returns the first lines of a campaign's audience, up to limit of them; or that of one recipient, if one is named. An erased
 // recipient has none.
-func (s *Store) Lines(ctx context.Context, p *push.Campaign, recipient string, limit int) (all []KnownLine, err error) {
-	const of = `
-		SELECT l.line, l.recipient, l.address, l.variables, r.attributes
-		FROM campaign_recipients l LEFT JOIN recipients r
-			ON r.shard = l.shard AND r.recipient_key = l.recipient_key AND r.tenant_id = l.tenant_id AND r.recipient = l.recipient
-		WHERE l.audience_id = $1 AND l.recipient <> '' AND `
-	sql, args := of+`$2 = '' ORDER BY l.line LIMIT $3`, []any{[16]byte(p.Audience), recipient, limit}
-	if recipient != "" {
-		key := push.RecipientKey(p.Tenant, recipient)
-		sql, args = of+`l.shard = ANY ($5::smallint[]) AND l.recipient_key = $4 AND l.recipient = $2 LIMIT $3`, append(args, key, []int16{int16(push.Shard(key))})
+func (s *Store) Lines(ctx context.Context, p *push.Campaign, recipient string, limit int) ([]KnownLine, error) {
+	if recipient == "" {
+		return s.knownLines(ctx, p, `true ORDER BY l.line LIMIT $2`, limit)
 	}
+	key := push.RecipientKey(p.Tenant, recipient)
+	return s.knownLines(ctx, p, `l.shard = ANY ($5::smallint[]) AND l.recipient_key = $4 AND l.recipient = $3 LIMIT $2`, limit, recipient, key, []int16{int16(push.Shard(key))})
+}
+
+// LongestLines returns the lines of a campaign's audience whose variables have the most text, the longest first, up to limit of them.
+// It looks at the whole audience: at a million lines that takes seconds.
+func (s *Store) LongestLines(ctx context.Context, p *push.Campaign, limit int) ([]KnownLine, error) {
+	return s.knownLines(ctx, p, `l.line IN (
+		SELECT line FROM campaign_recipients WHERE audience_id = $1 AND recipient <> '' ORDER BY octet_length(variables::text) DESC NULLS LAST, line LIMIT $2)
+		ORDER BY octet_length(l.variables::text) DESC NULLS LAST, l.line`, limit)
+}
+
+func (s *Store) knownLines(ctx context.Context, p *push.Campaign, which string, args ...any) (all []KnownLine, err error) {
+	args = append([]any{[16]byte(p.Audience)}, args...)
 	err = s.read(ctx, p.Tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, sql, args...)
+		rows, _ := c.Query(ctx, knownLinesSQL+which, args...)
 		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l KnownLine, err error) {
 			err = row.Scan(&l.Line, &l.Recipient, &l.To, (*[]byte)(&l.Variables), &l.Attributes)
 			l.Variables, l.Attributes = slices.Clone(l.Variables), slices.Clone(l.Attributes)

@@ -15,7 +15,7 @@ import (
 )
 
 const bulkColumns = `p.id, p.tenant_id, p.action, p.recipient, p.erased, p.channel, p.category, p.campaign_id, p.from_at, p.until_at, p.shift_s, p.send_at,
-	p.status, p.listed, p.found, p.changed, p.refused, p.created_at, p.updated_at, p.ended_at`
+	p.actor, p.actor_id, p.status, p.listed, p.found, p.changed, p.refused, p.created_at, p.updated_at, p.ended_at`
 
 func collectBulk(row pgx.CollectableRow) (push.BulkChange, error) { return scanBulk(row) }
 
@@ -28,7 +28,7 @@ func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error
 	)
 	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), (*string)(&p.Action), &f.Recipient, &p.Erased, &f.Channel, &f.Category, (*zeronull.UUID)(&f.Campaign),
 		(*zeronull.Timestamptz)(&f.From), (*zeronull.Timestamptz)(&f.Until), &shift, (*zeronull.Timestamptz)(&p.SendAt),
-		(*string)(&p.Status), &p.Listed, &p.Found, &p.Changed, &refused, &p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.EndedAt)}, more...)...)
+		(*string)(&p.By.Type), (*zeronull.UUID)(&p.By.ID), (*string)(&p.Status), &p.Listed, &p.Found, &p.Changed, &refused, &p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.EndedAt)}, more...)...)
 	if err == nil {
 		err = json.Unmarshal(refused, &p.Refused)
 	}
@@ -74,17 +74,20 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.B
 				return push.ErrTooManyBulkChanges
 			}
 			var key *int64
-			f := n.Filter
+			f, by := n.Filter, push.ActorOf(ctx)
 			if f.Recipient != "" {
 				key = new(push.RecipientKey(n.Tenant, f.Recipient))
 			}
 			rows, _ = tx.Query(ctx, `
-				INSERT INTO bulk_changes AS p (id, tenant_id, action, recipient, recipient_key, channel, category, campaign_id, from_at, until_at, shift_s, send_at, request_hash)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING `+bulkColumns,
+				INSERT INTO bulk_changes AS p (id, tenant_id, action, recipient, recipient_key, channel, category, campaign_id, from_at, until_at, shift_s, send_at, request_hash,
+					actor, actor_id)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING `+bulkColumns,
 				[16]byte(n.ID), [16]byte(n.Tenant), string(n.Action), f.Recipient, key, f.Channel, f.Category, zeronull.UUID(f.Campaign), zeronull.Timestamptz(f.From),
-				zeronull.Timestamptz(f.Until), int64(n.Shift/time.Second), zeronull.Timestamptz(n.SendAt), n.RequestHash)
-			p, err = pgx.CollectExactlyOneRow(rows, collectBulk)
-			return err
+				zeronull.Timestamptz(f.Until), int64(n.Shift/time.Second), zeronull.Timestamptz(n.SendAt), n.RequestHash, string(by.Type), zeronull.UUID(by.ID))
+			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
+				return err
+			}
+			return record(ctx, tx, p.Tenant, push.ActBulkCreate, p.ID.String(), bulkMade(&p))
 		})
 	})
 	return p, found, err
@@ -150,16 +153,38 @@ func collectBulkPush(row pgx.CollectableRow) (p push.BulkPush, err error) {
 // CancelBulkChange stops a tenant's bulk change: a worker ends it before its next step. One that has ended stays as it is.
 func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		rows, _ := c.Query(ctx, `
-			WITH stopped AS (
-				UPDATE bulk_changes p SET status = 'canceling', updated_at = clock_timestamp() WHERE id = $1 AND tenant_id = $2 AND status = 'running' RETURNING `+bulkColumns+`
-			)
-			SELECT * FROM stopped UNION ALL
-			SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2 AND NOT EXISTS (SELECT FROM stopped)`, [16]byte(id), [16]byte(tenant))
-		p, err = pgx.CollectExactlyOneRow(rows, collectBulk)
-		return err
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, [16]byte(id), [16]byte(tenant))
+			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil || p.Status != push.BulkRunning {
+				return err
+			}
+			rows, _ = tx.Query(ctx, `UPDATE bulk_changes p SET status = 'canceling', updated_at = clock_timestamp() WHERE id = $1 RETURNING `+bulkColumns, [16]byte(id))
+			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
+				return err
+			}
+			d := difference{}
+			d.show("status", push.BulkRunning, p.Status)
+			return record(ctx, tx, tenant, push.ActBulkCancel, id.String(), d)
+		})
 	})
 	return p, err
+}
+
+// bulkMade is what the audit log says of a bulk change that was made. It names no recipient.
+func bulkMade(p *push.BulkChange) difference {
+	d, f := difference{}, p.Filter
+	d.show("action", nil, p.Action)
+	d.hide("filter.recipient", nil, f.Recipient)
+	d.show("filter.channel", nil, f.Channel)
+	d.show("filter.category", nil, f.Category)
+	d.show("filter.campaign", nil, maybeID(f.Campaign))
+	d.show("filter.from", nil, f.From)
+	d.show("filter.until", nil, f.Until)
+	d.show("send_at", nil, p.SendAt)
+	if p.Shift != 0 {
+		d.show("shift", nil, p.Shift.String())
+	}
+	return d
 }
 
 // bulkChanges takes the recipient out of bulk changes: one that is for the recipient alone ends, and no other goes on about the

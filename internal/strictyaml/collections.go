@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,26 @@ func (t *Table) Ints(name, preset, meaning string, to *map[string]int) {
 			} else {
 				entry.BadValue("must be a whole number")
 			}
+		}
+	})
+}
+
+// Words adds a mapping from names to one of a few words each.
+func (t *Table) Words(name, preset, meaning string, to *map[string]string, words ...string) {
+	t.add(name, preset, meaning, func(p Place) {
+		if !p.isMapping("from names to words") {
+			return
+		}
+		read, entries := map[string]string{}, p.children()
+		for _, entry := range entries {
+			if word, ok := textOf(entry.node); ok && slices.Contains(words, word) {
+				read[entry.name] = word
+			} else {
+				entry.BadValue("must be one of %s", strings.Join(words, ", "))
+			}
+		}
+		if len(read) == len(entries) {
+			*to = read
 		}
 	})
 }

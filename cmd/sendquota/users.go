@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+type createUser struct {
+	Tenant string    `required:"" placeholder:"NAME" help:"Name of the tenant."`
+	Email  string    `required:"" placeholder:"ADDRESS" help:"With which the user signs in."`
+	Role   user.Role `required:"" enum:"viewer,editor,sender,admin" placeholder:"ROLE" help:"What the user may do: viewer, editor, sender or admin."`
+	Name   string    `placeholder:"NAME" help:"What others see: to 100 printable bytes. Default: nothing."`
+}
+
+// Validate is called by kong.
+func (c createUser) Validate() error {
+	if _, wrong := user.CleanEmail(c.Email); wrong != "" {
+		return fmt.Errorf("--email %s: %s", brief(c.Email), wrong)
+	}
+	if len(c.Name) > user.MaxName || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("--name %s: must have at most 100 bytes, all printable", brief(c.Name))
+	}
+	return nil
+}
+
+func (c createUser) Run() error {
+	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
+		tenant, err := tenantNamed(ctx, st, c.Tenant)
+		if err != nil {
+			return err
+		}
+		email, _ := user.CleanEmail(c.Email)
+		token, link := user.NewLink()
+		u, err := st.CreateUser(ctx, user.New{Tenant: tenant, Email: email, Name: c.Name, Role: c.Role, Link: link})
+		if errors.Is(err, user.ErrEmailTaken) {
+			return fmt.Errorf("there is a user %s in this tenant already; see: sendquota users list --tenant %s", email, brief(c.Tenant))
+		}
+		if err != nil {
+			return err
+		}
+		showLink(cfg, u, token)
+		return nil
+	})
+}
+
+// showLink prints a link alone on standard output, for scripts, and whose it is beside that.
+func showLink(cfg config.Config, u user.User, token string) {
+	fmt.Println(cfg.ConsoleURL() + user.LinkPath + token)
+	fmt.Fprintf(os.Stderr, "user %s; the link is shown this once, and can be used once, within %s\n", u.ID, user.LinkLifetime)
+}
+
+type listUsers struct {
+	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
+	JSON   bool    `name:"json" help:"Print one JSON object."`
+}
+
+func (c listUsers) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		var tenant uuid.UUID // Nil: all
+		if c.Tenant != nil {
+			var err error
+			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
+				return err
+			}
+		}
+		users, err := st.Users(ctx, tenant)
+		if err != nil {
+			return err
+		}
+		return printUsers(os.Stdout, c.JSON, users)
+	})
+}
+
+type userView struct {
+	ID           uuid.UUID  `json:"id"`
+	Tenant       string     `json:"tenant"`
+	Email        string     `json:"email"`
+	Name         string     `json:"name"`
+	Role         user.Role  `json:"role"`
+	HasPassword  bool       `json:"has_password"`
+	External     bool       `json:"external"`
+	CreatedAt    time.Time  `json:"created_at"`
+	DisabledAt   *time.Time `json:"disabled_at"`
+	LastSignInAt *time.Time `json:"last_sign_in_at"`
+	LinkEndsAt   *time.Time `json:"link_expires_at"`
+}
+
+func printUsers(w io.Writer, asJSON bool, users []user.User) error {
+	views := make([]userView, len(users))
+	for i, u := range users {
+		views[i] = userView{u.ID, u.TenantName, u.Email, u.Name, u.Role, u.HasPassword, u.External, u.CreatedAt, u.DisabledAt, u.LastSignInAt, u.LinkEndsAt}
+	}
+	titles := []string{"ID", "TENANT", "EMAIL", "NAME", "ROLE", "CREATED", "LAST SIGN-IN", "DISABLED", "LINK UNTIL"}
+	return printList(w, asJSON, "users", views, titles, func(u userView) []string {
+		return []string{
+			u.ID.String(), u.Tenant, u.Email, cmp.Or(u.Name, "-"), string(u.Role),
+			timeOrDash(&u.CreatedAt), timeOrDash(u.LastSignInAt), timeOrDash(u.DisabledAt), timeOrDash(u.LinkEndsAt),
+		}
+	})
+}
+
+type linkUser struct {
+	ID uuid.UUID `arg:"" help:"The user's id, as sendquota users list shows it."`
+}
+
+func (c linkUser) Run() error {
+	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
+		token, link := user.NewLink()
+		u, err := st.LinkUser(ctx, uuid.Nil, c.ID, link)
+		switch {
+		case errors.Is(err, user.ErrDisabled):
+			return fmt.Errorf("the user %s is disabled; see: sendquota users disable --enable", c.ID)
+		case err != nil:
+			return aboutUser(c.ID, err)
+		}
+		showLink(cfg, u, token)
+		return nil
+	})
+}
+
+// aboutUser explains that there is no user with this id.
+func aboutUser(id uuid.UUID, err error) error {
+	if errors.Is(err, push.ErrNotFound) {
+		return fmt.Errorf("there is no user %s; see: sendquota users list", id)
+	}
+	return err
+}
+
+type disableUser struct {
+	ID     uuid.UUID `arg:"" help:"The user's id, as sendquota users list shows it."`
+	Enable bool      `help:"Let the user sign in again."`
+}
+
+func (c disableUser) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		u, err := st.User(ctx, uuid.Nil, c.ID)
+		if err != nil {
+			return aboutUser(c.ID, err)
+		}
+		off := !c.Enable
+		_, err = st.ChangeUser(ctx, u.Tenant, c.ID, user.Change{Disabled: &off})
+		if errors.Is(err, user.ErrLastAdmin) {
+			return fmt.Errorf("the user %s is the last admin of the tenant %s; make another one first: sendquota users create --role admin", c.ID, u.TenantName)
+		}
+		if err != nil {
+			return aboutUser(c.ID, err)
+		}
+		fmt.Printf("user %s %s\n", c.ID, map[bool]string{true: "is disabled, and signed out everywhere", false: "may sign in"}[off])
+		return nil
+	})
+}

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/console"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// handlers returns what the API's address serves, and what the console's own serves; nil: it has none. Without an address of its
+// own, the console is below /console.
+func (a *App) handlers() (api, pages http.Handler) {
+	api = a.handler()
+	c := a.cfg.Console
+	if !c.Enabled {
+		return api, nil
+	}
+	settings := console.Config{Log: a.log, Stopping: a.stopping.Load}
+	if c.Addr != "" {
+		settings.APIAddress = a.cfg.APIURL() // where the browser found the page, the API is not
+	}
+	pages = console.New(api, console.NewSignIn(a.store, console.SignInConfig{
+		Log: a.log, PublicURL: a.cfg.ConsoleURL(), Lifetime: c.SessionLifetime, Idle: c.SessionIdle,
+		Limiter: a.callerLimits.Limiter, Address: a.callerLimits.ClientAddress, OIDC: a.oidc, MaxUsers: c.MaxUsersPerTenant,
+	}), settings)
+	if c.Addr != "" {
+		return api, toConsole(pages)
+	}
+	return beside(pages, api), nil
+}
+
+// isConsole reports whether a path is one of the console's.
+func isConsole(path string) bool { return path == "/console" || strings.HasPrefix(path, "/console/") }
+
+// beside serves the console's paths, and has the API serve all others. The paths are compared as they are: what a mux would clean
+// and redirect is for the API to answer.
+func beside(pages, api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isConsole(r.URL.Path) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+}
+
+// toConsole serves the console, and leads to it from the first page.
+func toConsole(pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, "/console/", http.StatusSeeOther)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	})
+}
+
+// openOIDC reads what the console has to know of the OIDC provider.
+func openOIDC(o config.OIDC) (console.OIDC, error) {
+	secret := string(o.ClientSecret)
+	if o.ClientSecretFile != "" {
+		text, err := os.ReadFile(o.ClientSecretFile)
+		if err != nil {
+			return console.OIDC{}, fmt.Errorf("console.oidc.client_secret_file: %w", err)
+		}
+		secret = strings.TrimSpace(string(text))
+	}
+	roles := map[string]user.Role{}
+	for group, role := range o.Roles {
+		roles[group] = user.Role(role)
+	}
+	return console.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, GroupsClaim: o.GroupsClaim, Roles: roles, Tenant: o.Tenant}, nil
+}

@@ -1,0 +1,199 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// CapacityQuery asks how much of an audience has a place when.
+type CapacityQuery struct {
+	From, Until time.Time // whole hours
+	Sample      int       // recipients that are looked at, at most
+	Zone        *time.Location
+}
+
+// Capacity is how many recipients of a draft would find a place if it began at each of some hours.
+type Capacity struct {
+	Recipients        int64 // in the audience
+	Sample            int   // of them, those that were looked at
+	OptedOut, Invalid int   // of the sample; they find none
+
+	From, Until time.Time // the hours that were looked at: those that have begun, or that nothing can be booked in, were not
+	Free        []int     // in each hour
+	Days        []CapacityDay
+}
+
+// CapacityDay is how many find a place in at least one of the hours that begin in a day of the zone.
+type CapacityDay struct {
+	Begin time.Time
+	Free  int
+}
+
+// ErrNoHour: all of the hours have begun, or lie further ahead than one can book.
+var ErrNoHour = errors.New("must be behind an hour that has not begun, and that is not further ahead than pushes can be booked")
+
+// Capacity looks at a sample of a draft's recipients: those whose ids have the lowest hashes, so it is the same one each time. Caps of
+// the tenant, and what the draft says of its times but its spread, do not matter. Its errors are [push.ErrNotFound],
+// [push.CampaignStateError] and [ErrNoHour].
+func (s *Simulator) Capacity(ctx context.Context, tenant, id uuid.UUID, q CapacityQuery) (*Capacity, error) {
+	c, err := s.store.Campaign(ctx, tenant, id)
+	if err == nil && c.Status != push.CampaignDraft {
+		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; its capacity can only be looked at while it is a draft", c.Status)}
+	}
+	if err == nil {
+		_, err = push.CampaignStart.On(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.Latest, c.OnConflict = time.Time{}, reject
+	x, err := s.begin(ctx, c, push.Caps{})
+	if err != nil {
+		return nil, fmt.Errorf("capacity of campaign: %w", err)
+	}
+	f, err := newFinder(x, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, shards := range s.store.CampaignLanes() {
+		if err := f.lane(ctx, shards); err != nil {
+			return nil, fmt.Errorf("capacity of campaign: %w", err)
+		}
+	}
+	return &f.Capacity, nil
+}
+
+// finder finds the free hours of recipients.
+type finder struct {
+	Capacity
+	x       *simulation
+	planner *Planner // of a start at the first hour
+	most    int
+	dayOf   []int                // the day that each hour begins in
+	drafts  map[string]freeDraft // of the recipients of a chunk
+}
+
+// freeDraft is a push of a recipient, and how far it is behind the start.
+type freeDraft struct {
+	draft  booking.Draft
+	behind time.Duration
+	seen   bool
+	free   []bool // nil: the recipient does not want it, or has no address
+}
+
+func newFinder(x *simulation, q CapacityQuery) (*finder, error) {
+	f := &finder{x: x, most: q.Sample, drafts: map[string]freeDraft{}}
+	f.From, f.Until, f.Recipients = q.From, q.Until, x.campaign.Size
+	if f.From.Before(x.now) {
+		f.From = x.now.Add(time.Hour - 1).Truncate(time.Hour)
+	}
+	if end := x.now.Add(x.campaigns.cfg.MaxHorizon - x.campaign.Spread).Truncate(time.Hour); f.Until.After(end) {
+		f.Until = end
+	}
+	if !f.From.Before(f.Until) {
+		return nil, ErrNoHour
+	}
+	f.planner = x.planner.at(f.From)
+	f.Free = make([]int, int(f.Until.Sub(f.From)/time.Hour))
+	for i := range f.Free {
+		at := f.From.Add(time.Duration(i) * time.Hour).In(q.Zone)
+		y, m, d := at.Date()
+		if n := len(f.Days); n == 0 || !sameDay(f.Days[n-1].Begin, at) {
+			f.Days = append(f.Days, CapacityDay{Begin: time.Date(y, m, d, 0, 0, 0, 0, q.Zone)})
+		}
+		f.dayOf = append(f.dayOf, len(f.Days)-1)
+	}
+	return f, nil
+}
+
+func sameDay(a, b time.Time) bool { return a.Format(time.DateOnly) == b.Format(time.DateOnly) }
+
+// lane looks at the recipients in some shards, until there are enough.
+func (f *finder) lane(ctx context.Context, shards push.Lane) error {
+	o := store.CampaignChunk{
+		Campaign: f.x.campaign, Shards: shards, After: store.BeforeShards(shards), File: f.x.cfg.Policy, Now: f.x.now, Plan: f.plan, Look: f.look,
+	}
+	for more := true; more && f.Sample < f.most; {
+		clear(f.drafts)
+		done, err := f.x.store.TryCampaignChunk(ctx, o)
+		if err != nil {
+			return err
+		}
+		for i := range done.Decided[:min(len(done.Decided), f.most-f.Sample)] {
+			f.add(&done.Decided[i])
+		}
+		o.After, more = done.Next, done.More
+	}
+	return nil
+}
+
+// plan makes the push of a line, which is only looked at.
+func (f *finder) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+	bulkhead.Yield()
+	message, err := f.planner.render(line, attributes)
+	if err != nil {
+		return booking.Draft{}, err
+	}
+	d, err := f.planner.draft(line, of, message)
+	if err != nil {
+		return d, err
+	}
+	one := freeDraft{behind: Offset(line.Recipient, f.x.campaign.Spread)}
+	d.LookOnly, d.From, d.Until = true, f.From.Add(one.behind), f.Until.Add(one.behind)
+	one.draft = d
+	f.drafts[line.Recipient] = one
+	return d, nil
+}
+
+// look finds the hours at which a recipient has a place.
+func (f *finder) look(who quota.Recipient, of booking.Standing, view quota.View) {
+	one := f.drafts[who.ID]
+	p, kind := &one.draft.Push, booking.KindOf(&one.draft.Push)
+	one.seen = true
+	if !of.Person.OptOuts.Of(kind).Any() {
+		one.free = make([]bool, len(f.Free))
+		if !one.draft.NeedsAddress || p.To != "" || of.Person.Addresses[p.Channel] != "" {
+			of.Policy(kind).FreeAt(view.Timeline, f.From.Add(one.behind), time.Hour, one.free)
+		} else {
+			one.seen = false // there is no push
+		}
+	}
+	f.drafts[who.ID] = one
+}
+
+// add counts a recipient. One that was erased is none.
+func (f *finder) add(d *store.CampaignDecided) {
+	if d.Erased {
+		return
+	}
+	f.Sample++
+	one := f.drafts[d.Line.Recipient]
+	switch {
+	case d.Invalid != "" || !one.seen:
+		f.Invalid++
+	case one.free == nil:
+		f.OptedOut++
+	}
+	day := -1
+	for i, free := range one.free {
+		if !free {
+			continue
+		}
+		f.Free[i]++
+		if f.dayOf[i] != day {
+			day = f.dayOf[i]
+			f.Days[day].Free++
+		}
+	}
+}

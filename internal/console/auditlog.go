@@ -1,0 +1,195 @@
+package console
+
+import (
+	"encoding/json"
+	"html/template"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// auditLogView is who did what.
+type auditLogView struct {
+	client.AuditLogPage
+	Actions    []push.Action
+	ActorTypes []push.ActorType
+	names      map[string]string // of the actors that are known, by their ids
+}
+
+// logFilters are the parameters of the URL that choose entries, besides from and until.
+var logFilters = []string{"actor", "actor_type", "action", "target"}
+
+// auditLog shows who did what, by a filter that stands in the URL.
+func (p *page) auditLog() error {
+	view := &auditLogView{Actions: push.Actions, ActorTypes: push.ActorTypes}
+	query, err := p.filter(append([]string{"page_token"}, logFilters...)...)
+	if err == nil {
+		query.Set("page_size", "50")
+		err = p.api.Get(p.ctx(), "/v1/audit-log", query, &view.AuditLogPage)
+	}
+	if err != nil {
+		return p.again(err, "auditlog", "Who did what", view)
+	}
+	if view.names, err = p.actorNames(view.Entries); err != nil {
+		return err
+	}
+	return p.show("auditlog", "Who did what", view)
+}
+
+// actorNames are those of the keys that act in entries, if the user may see keys.
+func (p *page) actorNames(entries []client.LogEntry) (map[string]string, error) {
+	names := map[string]string{}
+	acts := func(kind client.ActorType) bool {
+		return slices.ContainsFunc(entries, func(e client.LogEntry) bool { return e.Actor.Type == kind })
+	}
+	if acts(client.ActorTypeKey) && p.May(push.ScopeKeysRead) {
+		var keys client.KeysPage
+		if err := p.api.Get(p.ctx(), "/v1/keys", url.Values{"page_size": {"500"}}, &keys); err != nil {
+			return nil, err
+		}
+		for _, k := range keys.Keys {
+			names[k.ID] = k.Name
+		}
+	}
+	return names, nil
+}
+
+// Actor says who acted.
+func (v *auditLogView) Actor(a client.Actor) string {
+	name := v.names[a.ID]
+	switch {
+	case a.Type == client.ActorTypeSystem:
+		return "sendquota itself, or its operator"
+	case name != "":
+		return string(a.Type) + " " + name
+	}
+	return string(a.Type) + " " + a.ID
+}
+
+// Filtered reports whether the URL chooses entries.
+func (p *page) Filtered() bool {
+	return slices.ContainsFunc(append([]string{"from", "until"}, logFilters...), func(name string) bool { return p.query(name) != "" })
+}
+
+// LogExport is the address of an export of what the filter chooses.
+func (p *page) LogExport(format string) string {
+	query := []string{"format", format}
+	for _, name := range append([]string{"from", "until"}, logFilters...) {
+		query = append(query, name, p.query(name))
+	}
+	return p.Link("/proof/log/export", query...)
+}
+
+// TargetLink is the page of what was changed; empty: it has none that this role can open.
+func (p *page) TargetLink(t client.Target) string {
+	where := map[string]struct{ path, scope string }{
+		"push": {"/pushes/", push.ScopeRead}, "campaign": {"/campaigns/", push.ScopeCampaignsRead}, "schedule": {"/schedules/", push.ScopeCampaignsRead},
+		"recipient": {"/recipients/", push.ScopeQuota}, "webhook": {"/settings/webhooks/", push.ScopeHooks},
+	}[t.Type]
+	switch {
+	case t.ID == "":
+	case t.Type == "policy" && p.May(push.ScopePolicyRead):
+		return p.Link("/policy", "version", t.ID)
+	case where.path != "" && p.May(where.scope):
+		return p.Link(where.path + pathPart(t.ID))
+	}
+	return ""
+}
+
+// change is what became of one member of what was changed.
+type change struct {
+	Name     string
+	From, To template.HTML // empty: there was, or is, nothing
+	Only     string        // that it has changed, where its values are not shown
+}
+
+// Changes are those of a difference, by their names.
+func (p *page) Changes(difference map[string]any) []change {
+	var all []change
+	for _, name := range slices.Sorted(maps.Keys(difference)) {
+		c := change{Name: name}
+		became, _ := difference[name].(map[string]any)
+		if from, has := became["from"]; has {
+			c.From = p.logged(from)
+		}
+		if to, has := became["to"]; has {
+			c.To = p.logged(to)
+		}
+		switch what := became["changed"].(type) {
+		case bool:
+			c.Only = "has changed"
+		case []any:
+			c.Only = "has changed: " + textOf(what)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// logged is a value of a difference: a moment as all moments, texts as they are, and all else as JSON.
+func (p *page) logged(value any) template.HTML {
+	if at, err := time.Parse(time.RFC3339Nano, textOf(value)); err == nil {
+		return p.Time(at)
+	}
+	if text := textOf(value); text != "" {
+		return template.HTML(template.HTMLEscapeString(text))
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	return template.HTML(template.HTMLEscapeString(string(text)))
+}
+
+// textOf is a text, or a list of texts with commas; empty: it is something else.
+func textOf(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case []any:
+		var all []string
+		for _, one := range value {
+			text, is := one.(string)
+			if !is {
+				return ""
+			}
+			all = append(all, text)
+		}
+		return strings.Join(all, ", ")
+	}
+	return ""
+}
+
+// exportAuditLog hands all entries on that the filter chooses, as CSV or NDJSON, while they are read.
+func (p *page) exportAuditLog() error {
+	query, err := p.filter(logFilters...)
+	if err != nil {
+		return err
+	}
+	format, media, ending := client.CSV, "text/csv; charset=utf-8", "csv"
+	if p.query("format") == "ndjson" {
+		format, media, ending = client.NDJSON, "application/x-ndjson", "ndjson"
+	}
+	f := client.LogFilter{Actor: query.Get("actor"), ActorType: query.Get("actor_type"), Action: query.Get("action"), Target: query.Get("target")}
+	f.From, _ = time.Parse(time.RFC3339Nano, query.Get("from")) // filter wrote them
+	f.Until, _ = time.Parse(time.RFC3339Nano, query.Get("until"))
+	rows, err := p.api.ExportAuditLog(p.ctx(), f, format)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	p.sent = true
+	p.w.Header().Set("Content-Type", media)
+	p.w.Header().Set("Content-Disposition", `attachment; filename="who-did-what.`+ending+`"`)
+	if _, err := io.Copy(p.w, rows); err != nil {
+		panic(http.ErrAbortHandler) // a part must not be taken for the whole
+	}
+	return nil
+}

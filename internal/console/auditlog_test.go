@@ -1,0 +1,86 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestAuditLog_Story: who did what is told, filtered by what the URL says, and exported. What a user of the console does bears the
+// user's id, and what a program does the name of its key.
+func TestAuditLog_Story(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key, err := b.api.CreateKey(t.Context(), client.NewKey{Name: "back office", Scopes: []client.NewKeyScopes{"pushes:write"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := b.submit("anna", 26*time.Hour)
+	b.follow(b.post("/console/pushes/"+one.ID+"/cancel")).has(t, 200)
+	b.post("/console/settings/webhooks", "url", "https://hooks.example.com/a").has(t, 200)
+	importer, _, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Name: "importer", Scopes: push.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := b.who.Caller
+	b.who.Caller = push.Caller{Tenant: b.tenant, Key: importer.ID, Scopes: push.Scopes}
+	b.post("/console/settings/webhooks", "url", "https://hooks.example.com/b").has(t, 200)
+	b.who.Caller = user
+	all := b.get("/console/proof/log")
+	all.has(t, 200, "canceled a push", "made a webhook", "made an API key", "user "+user.User.String(), "/console/pushes/"+one.ID, "host</strong> to hooks.example.com", "key importer", "scopes</strong> to pushes:write", "status</strong> from scheduled to canceled")
+	if strings.Contains(all.Body, key.Secret) {
+		t.Error("the log shows a secret")
+	}
+	some := b.get("/console/proof/log?actor_type=user&action=push.cancel&target=" + one.ID + "&tz=utc")
+	some.has(t, 200, "canceled a push", "what fits", "/v1/audit-log?action=push.cancel")
+	if strings.Contains(some.text(), "made a webhook") {
+		t.Error("the filter does not filter")
+	}
+	b.get("/console/proof/log?actor="+uuid.NewString()).has(t, 200, "Nothing that fits was done")
+	b.get("/console/proof/log?actor=me&from=noon").has(t, 422, `"noon" is no time`, `value="me"`)
+	b.get("/console/proof/log?actor=me&action=dance").has(t, 422, "actor: ", "action: ")
+
+	out := b.get("/console/proof/log/export?format=csv&action=push.cancel&from=2001-01-01T00:00")
+	out.has(t, 200, "id,at,actor_type", one.ID)
+	if strings.Contains(out.Body, "webhook.create") || !strings.Contains(out.Header.Get("Content-Disposition"), "who-did-what.csv") {
+		t.Errorf("%s %s", out.Header, out.Body)
+	}
+	b.get("/console/proof/log/export?format=ndjson&actor_type=key").has(t, 200, `"key.create"`)
+	b.get("/console/proof/log/export?from=noon").has(t, 422)
+	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
+	b.get("/console/proof/log").has(t, 200, "key ", "push "+one.ID)
+	b.who.Caller.Scopes = []string{push.ScopeRead}
+	b.get("/console/proof/log").has(t, 403, "records:read")
+}
+
+// TestChanges: values are shown, moments with their zone and distance, and where there are none, what has changed.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	p := &page{c: &console{cfg: Config{Now: time.Now}}, Zones: zones{Mine: time.UTC}}
+	got := p.Changes(map[string]any{
+		"name": map[string]any{"to": "<b>"}, "send_at": map[string]any{"from": "2026-12-01T09:00:00Z", "to": "2026-12-01T10:00:00Z"},
+		"limits": map[string]any{"from": map[string]any{"per-day": 20.0}}, "addresses": map[string]any{"changed": []any{"push", "sms"}}, "message": map[string]any{"changed": true},
+	})
+	if len(got) != 5 || got[0].Only != "has changed: push, sms" || got[1].From != "{&#34;per-day&#34;:20}" || got[1].To != "" || got[2].Only != "has changed" || got[3].To != "&lt;b&gt;" ||
+		!strings.Contains(string(got[4].From), "2026-12-01 09:00:00") || !strings.Contains(string(got[4].To), "UTC") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestActionWords_All: there are words for each action that the log can have.
+func TestActionWords_All(t *testing.T) {
+	t.Parallel()
+	for _, action := range push.Actions {
+		if actionWords[action] == "" {
+			t.Errorf("there are no words for %s", action)
+		}
+	}
+	if len(actionWords) != len(push.Actions) {
+		t.Errorf("words for %d actions, and there are %d", len(actionWords), len(push.Actions))
+	}
+}

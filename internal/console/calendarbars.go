@@ -1,0 +1,131 @@
+package console
+
+import (
+	"html"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// plannedCampaign is a campaign as a bar of the calendar: from its first send time to the end of its spread.
+type plannedCampaign struct {
+	client.Campaign
+	From, Until time.Time
+	Zones       bool   // the clocks of the recipients say when: From and Until are where these are furthest apart
+	Fixed       string // why it can not be moved; empty: it can
+	Link        string // of the campaign
+	Move        string // of the page that moves it
+}
+
+// The clocks that are furthest ahead of UTC, and furthest behind.
+const (
+	furthestAhead  = 14 * time.Hour
+	furthestBehind = 12 * time.Hour
+)
+
+// planned says when a campaign is sent. A draft that says nothing of that has a zero From.
+func planned(c client.Campaign) plannedCampaign {
+	p := plannedCampaign{Campaign: c}
+	spread, _ := time.ParseDuration(c.Spread) // the API has written it; without one it is 0
+	switch local, err := time.Parse(localLayout, c.LocalTime); {
+	case !c.SendAt.IsZero():
+		p.From = c.SendAt
+	case c.LocalTime == "" || err != nil:
+		p.From = c.StartedAt
+	case c.TimeZone == "":
+		p.From, p.Until, p.Zones = local.Add(-furthestAhead), local.Add(furthestBehind+spread), true
+	default:
+		if in := loadZone(c.TimeZone); in != nil {
+			p.From = zone.Instant(local, in)
+		}
+	}
+	if !p.Zones && !p.From.IsZero() {
+		p.Until = p.From.Add(spread)
+	}
+	return p
+}
+
+// localLayout is how the API writes what clocks show.
+const localLayout = "2006-01-02T15:04:05"
+
+// fixed says why a campaign can not be moved.
+func fixed(c client.Campaign, may bool) string {
+	switch {
+	case c.Status == client.CampaignStatusDraft && !may:
+		return "your role may not change campaigns"
+	case c.Status == client.CampaignStatusDraft:
+		return ""
+	case c.Status == client.CampaignStatusFinished || c.Status == client.CampaignStatusCanceled:
+		return "it has ended"
+	}
+	return "it was started, so its pushes are booked; only a draft can be moved"
+}
+
+// overlaps reports whether some of a campaign lies between two moments.
+func (p plannedCampaign) overlaps(from, until time.Time) bool {
+	return !p.From.IsZero() && p.From.Before(until) && !p.Until.Before(from)
+}
+
+// bars is a drawing of campaigns below a calendar.
+type bars struct {
+	timeAxis
+	Campaigns []plannedCampaign
+}
+
+// barStep is to what a bar that is dragged snaps.
+func (b bars) barStep() time.Duration {
+	if b.Scale == scaleWeek {
+		return 15 * time.Minute
+	}
+	return time.Hour
+}
+
+// SVG draws the bars. Those that can be moved are links to the page that moves them, which a script lets people drag.
+func (b bars) SVG() template.HTML {
+	d := &axisDrawing{timeAxis: b.timeAxis}
+	height := axisTop + laneHeight*len(b.Campaigns) + 4
+	d.add(`<svg class="axis bars" viewBox="0 0 %d %d" role="group" aria-labelledby="bars-title" data-left="%d" data-right="%d" data-from="%d" data-until="%d" data-step="%d" data-zone="%s">`,
+		axisWidth, height, axisLeft, axisRight, b.From.Unix(), b.Until.Unix(), int(b.barStep().Seconds()), html.EscapeString(b.Zone.String()))
+	d.add(`<title id="bars-title">%s</title>`, html.EscapeString(b.Title))
+	d.ticksAndDays(height)
+	for i, c := range b.Campaigns {
+		d.campaign(c, axisTop+laneHeight*i)
+	}
+	d.moments(height)
+	d.add(`</svg>`)
+	return template.HTML(d.out.String())
+}
+
+// campaign draws a bar, at least so wide that it can be taken hold of.
+func (d *axisDrawing) campaign(c plannedCampaign, top int) {
+	const narrowest = 10
+	name := strings.TrimSpace(c.Name)
+	if name == "" {
+		name = "no name"
+	}
+	from, until := d.x(c.From), d.x(c.Until)
+	until = max(until, from+narrowest)
+	says := name + ", " + string(c.Status) + ", from " + d.stamp(c.From)
+	if c.Until.After(c.From) {
+		says += " until " + d.stamp(c.Until)
+	}
+	if c.Zones {
+		says += ", by the clocks of the recipients"
+	}
+	class := "bar bar-" + string(c.Status)
+	if c.Zones {
+		class += " bar-zones"
+	}
+	d.text("lane-name", 4, top+19, shortened(name))
+	d.add(`<line class="base" x1="%d" y1="%d" x2="%d" y2="%d"/>`, axisLeft, top+laneHeight-3, axisRight, top+laneHeight-3)
+	rect := `<rect x="` + px(from) + `" y="` + px(float64(top+5)) + `" width="` + px(until-from) + `" height="18" rx="3"/>`
+	if c.Fixed != "" {
+		d.add(`<g class="%s"><title>%s. It can not be moved: %s.</title>%s</g>`, class, html.EscapeString(says), html.EscapeString(c.Fixed), rect)
+		return
+	}
+	d.add(`<a class="%s" href="%s" data-start="%d" aria-label="%s"><title>%s</title>%s</a>`,
+		class, html.EscapeString(c.Move), c.From.Unix(), html.EscapeString("Move "+says), html.EscapeString(says), rect)
+}

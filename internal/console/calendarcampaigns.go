@@ -1,0 +1,163 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// readCampaigns reads the campaigns, the latest first, if the user may see them: those of this time become bars.
+func (v *calendarView) readCampaigns() error {
+	if !v.MayCampaigns {
+		return nil
+	}
+	n := 0
+	for c, err := range v.p.api.Campaigns(v.p.ctx(), "") {
+		if err != nil {
+			return err
+		}
+		if n++; n > calendarCampaigns {
+			v.MoreCampaigns = true
+			break
+		}
+		v.names[c.ID] = c.Name
+		if v.Channel == "" || c.Channel == v.Channel {
+			v.addCampaign(c)
+		}
+	}
+	slices.SortStableFunc(v.Campaigns, func(a, b plannedCampaign) int { return cmp.Or(a.From.Compare(b.From), strings.Compare(a.ID, b.ID)) })
+	v.drawBars()
+	return nil
+}
+
+func (v *calendarView) addCampaign(c client.Campaign) {
+	p := planned(c)
+	p.Fixed, p.Link = fixed(c, v.MayMove), v.p.Link("/campaigns/"+c.ID)
+	p.Move = v.p.Link("/calendar/campaigns/"+c.ID, "view", v.p.query("view"))
+	if c.Status == client.CampaignStatusDraft && c.Audience > 0 {
+		v.Drafts = append(v.Drafts, p)
+	}
+	switch {
+	case v.ID != "" && v.ID != c.ID:
+	case p.overlaps(v.From, v.Until):
+		v.Campaigns = append(v.Campaigns, p)
+	case p.From.IsZero() && c.Status == client.CampaignStatusDraft:
+		v.Unplanned = append(v.Unplanned, p)
+	}
+}
+
+// readCapacity asks at which hours the audience of a draft has places.
+func (v *calendarView) readCapacity() (err error) {
+	if v.Audience == "" || !v.MayCampaigns || !v.Until.After(v.p.Now()) {
+		return nil
+	}
+	o := client.CapacityOptions{From: v.From, Until: v.Until, TimeZone: v.p.Zones.Shown().String()}
+	if v.Found, err = v.p.api.Capacity(v.p.ctx(), v.Audience, o); err != nil {
+		return err
+	}
+	counts, days := map[int64]int64{}, map[string]int64{}
+	for _, h := range v.Found.Hours {
+		counts[h.At.Unix()] = percentOf(h.Free, v.Found.Sample)
+	}
+	for _, d := range v.Found.Days {
+		days[d.Day] = percentOf(d.Free, v.Found.Sample)
+	}
+	v.Capacity = v.heat("capacity", "Free capacity of "+v.CampaignName(v.Audience), counts, 100/heatLevels)
+	v.Capacity.Suffix = " %"
+	for i, d := range v.Capacity.Days {
+		v.Capacity.Days[i].Best = days[d.Date.Format("2006-01-02")]
+	}
+	return nil
+}
+
+// percentOf is a part of a whole in percent, rounded: not to 0 if it is something, and not to 100 if it is not all.
+func percentOf(part, whole int64) int64 {
+	switch {
+	case part <= 0 || whole <= 0:
+		return 0
+	case part >= whole:
+		return 100
+	}
+	return min(max((200*part+whole)/(2*whole), 1), 99)
+}
+
+// drawBars draws the campaigns of this time.
+func (v *calendarView) drawBars() {
+	if len(v.Campaigns) == 0 {
+		return
+	}
+	shown := v.Shown()
+	v.MoreBars = len(shown) < len(v.Campaigns)
+	scale := scaleMonth
+	if v.Scale == calendarWeek {
+		scale = scaleWeek
+	}
+	v.Bars = bars{timeAxis{From: v.From, Until: v.Until, Zone: v.p.Zones.Shown(), Scale: scale, Now: v.p.Now(), Title: "Campaigns"}, shown}.SVG()
+}
+
+// Name is what the calendar shows: a month, or a week.
+func (v *calendarView) Name() string {
+	if v.Scale == calendarWeek {
+		last := localDay(v.Until, 0, -1)
+		return "Week from " + v.From.Format("Mon 2 January") + " to " + last.Format("Mon 2 January 2006")
+	}
+	return v.From.Format("January 2006")
+}
+
+// Earlier and Later are the addresses of the calendars before and behind this one, and Today that of now.
+func (v *calendarView) Earlier() string { return v.shifted(-1) }
+
+// Later is Earlier, the other way.
+func (v *calendarView) Later() string { return v.shifted(1) }
+
+// Today is the address of the calendar of now.
+func (v *calendarView) Today() string { return v.p.Same("at", "") }
+
+func (v *calendarView) shifted(by int) string {
+	return v.p.Same("at", v.Scale.Shift(v.At, by, v.p.Zones.Shown()).Format("2006-01-02"))
+}
+
+// Scales and Splits are the choices of the calendar with their addresses.
+func (v *calendarView) Scales() []scaleChoice {
+	at := v.At.Format("2006-01-02")
+	return []scaleChoice{
+		{"Month", v.p.Same("view", "month", "at", at), v.Scale == calendarMonth},
+		{"Week", v.p.Same("view", "week", "at", at), v.Scale == calendarWeek},
+	}
+}
+
+// Splits say of what there is a map each.
+func (v *calendarView) Splits() []scaleChoice {
+	return []scaleChoice{
+		{"All", v.p.Same("split", ""), v.Split == ""},
+		{"By channel", v.p.Same("split", "channel"), v.Split == "channel"},
+		{"By campaign", v.p.Same("split", "campaign"), v.Split == "campaign"},
+	}
+}
+
+// Day is the day that the calendar shows, for a field.
+func (v *calendarView) Day() string { return v.At.Format("2006-01-02") }
+
+// FirstOver are the hours above the ceiling that are listed, and MoreOver is how many others there are.
+func (v *calendarView) FirstOver() []overHour { return v.Over[:min(len(v.Over), mostOver)] }
+
+// MoreOver is how many hours above the ceiling are not listed.
+func (v *calendarView) MoreOver() int { return len(v.Over) - len(v.FirstOver()) }
+
+const mostOver = 20
+
+// Shown are the campaigns that are drawn.
+func (v *calendarView) Shown() []plannedCampaign {
+	return v.Campaigns[:min(len(v.Campaigns), calendarBars)]
+}
+
+// HourNames are the columns of a table of hours.
+func (v *calendarView) HourNames() (names []string) {
+	for hour := range 24 {
+		names = append(names, fmt.Sprintf("%02d", hour))
+	}
+	return names
+}

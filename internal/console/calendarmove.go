@@ -1,0 +1,270 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// moveView is a draft that is to begin at another time, and what that would change.
+type moveView struct {
+	plannedCampaign
+	To     time.Time // the new start; zero: none was chosen. By the clocks of the recipients, it is as they show it, in UTC
+	Asked  bool      // both were simulated
+	Before *client.Simulation
+	After  *client.Simulation
+	Why    string // there is no simulation of the present start
+
+	p *page
+}
+
+// moveCampaign shows what another start of a draft would change. Nothing is changed by it.
+func (p *page) moveCampaign() error {
+	v, err := p.readMove()
+	if err != nil {
+		return err
+	}
+	if v.Fixed != "" || p.query("to") == "" {
+		return p.show("calendarmove", "Move "+v.title(), v)
+	}
+	var bad faults
+	v.To, err = v.readStart(p.query("to"), p.query("to_exact"))
+	bad.add("to", err)
+	if err := bad.problem(); err != nil {
+		return v.again(err)
+	}
+	if err := v.simulate(); err != nil {
+		return v.again(err)
+	}
+	return p.show("calendarmove", "Move "+v.title(), v)
+}
+
+// saveMove gives a draft its new start.
+func (p *page) saveMove() error {
+	v, err := p.readMove()
+	if err != nil {
+		return err
+	}
+	var bad faults
+	v.To, err = v.readStart(p.form("to"), p.form("to_exact"))
+	bad.add("to", err)
+	if err := bad.problem(); err != nil {
+		return v.again(err)
+	}
+	change, err := v.change()
+	if err != nil {
+		return v.again(err)
+	}
+	moved, err := p.api.ChangeCampaign(p.ctx(), v.ID, change)
+	if err != nil {
+		return v.again(err)
+	}
+	shown := planned(moved)
+	at := shown.From.In(p.Zones.Shown())
+	return p.done("“"+v.title()+"” now begins "+v.Says(v.To)+".", p.Link("/calendar", "view", p.query("view"), "at", at.Format("2006-01-02")))
+}
+
+func (p *page) readMove() (*moveView, error) {
+	c, err := p.api.Campaign(p.ctx(), p.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	v := &moveView{plannedCampaign: planned(c), p: p}
+	v.Fixed, v.Link = fixed(c, true), p.Link("/campaigns/"+c.ID)
+	return v, nil
+}
+
+func (v *moveView) title() string {
+	if v.Name == "" {
+		return "the campaign " + v.ID
+	}
+	return v.Name
+}
+
+// again shows the form with what was typed and why it was not accepted.
+func (v *moveView) again(why error) error {
+	var invalid *client.Invalid
+	if errors.As(why, &invalid) { // the new start is one field here, whatever the API calls it
+		for i := range invalid.Errors {
+			switch fieldOf(invalid.Errors[i].Location) {
+			case "send_at", "local_time":
+				invalid.Errors[i].Location = "to"
+			}
+		}
+	}
+	return v.p.again(why, "calendarmove", "Move "+v.title(), v)
+}
+
+// readStart reads the new start: an instant, or by the clocks of the recipients what they show. The bar of such a campaign begins where
+// clocks are furthest ahead. exact is the moment that the field shows, as long as it was not changed: the clocks may show it twice.
+func (v *moveView) readStart(written, exact string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, exact)
+	if err != nil || v.Field(at) != written {
+		if at, err = time.Parse(time.RFC3339Nano, written); err == nil && v.Zones {
+			at = at.UTC().Add(furthestAhead)
+		}
+	}
+	if err == nil {
+		return at, nil
+	}
+	if !v.Zones {
+		return v.p.readLocal(written)
+	}
+	for _, layout := range localLayouts {
+		if at, err = time.Parse(layout, written); err == nil {
+			return at, nil
+		}
+	}
+	return at, fmt.Errorf("%q is no time: write it as 2006-01-02T15:04", written)
+}
+
+// Field is a start as the form shows it.
+func (v *moveView) Field(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	if v.Zones {
+		return at.UTC().Format(localLayout)
+	}
+	return v.p.Local(at)
+}
+
+// Present is the present start as the form shows it.
+func (v *moveView) Present() string {
+	if v.Zones {
+		return v.LocalTime
+	}
+	return v.Field(v.From)
+}
+
+// Says is a start in words.
+func (v *moveView) Says(at time.Time) string {
+	if v.Zones {
+		return at.UTC().Format("2006-01-02 15:04:05") + ", by the clocks of each recipient"
+	}
+	return v.p.plainTime(at)
+}
+
+// Exact is the new start without doubt.
+func (v *moveView) Exact() string {
+	if v.To.IsZero() {
+		return ""
+	}
+	return rfc3339(v.To)
+}
+
+// change is the new start as the API takes it: a campaign that has a local time keeps one.
+func (v *moveView) change() (client.CampaignChange, error) {
+	if v.LocalTime == "" {
+		return client.CampaignChange{SendAt: rfc3339(v.To)}, nil
+	}
+	shown := v.To.UTC()
+	if !v.Zones {
+		in := loadZone(v.TimeZone)
+		if in == nil {
+			return client.CampaignChange{SendAt: rfc3339(v.To)}, nil
+		}
+		shown = zone.Shown(v.To, in)
+		if !zone.Instant(shown, in).Equal(v.To.Truncate(time.Second)) {
+			var bad faults
+			bad.add("to", fmt.Errorf("the clocks of %s show this time twice, and this is the second of them; the campaign has a local time, which is the first", v.TimeZone))
+			return client.CampaignChange{}, bad.problem()
+		}
+	}
+	return client.CampaignChange{LocalTime: shown.Format(localLayout)}, nil
+}
+
+// simulate asks what a start would do at the present start and at the new one. A present start that can not be simulated, such as one
+// that is over, is no reason not to move it.
+func (v *moveView) simulate() error {
+	change, err := v.change()
+	if err != nil {
+		return err
+	}
+	after, err := v.p.api.SimulateChanged(v.p.ctx(), v.ID, change)
+	var state *client.CampaignState
+	switch {
+	case errors.As(err, &state) && state.Campaign.Status == client.CampaignStatusDraft:
+		v.Asked, v.Why = true, state.Detail // it has no audience yet
+		return nil
+	case err != nil:
+		return err
+	}
+	v.Asked, v.After = true, &after
+	before, err := v.p.api.Simulate(v.p.ctx(), v.ID)
+	var problem *client.Problem
+	switch {
+	case err == nil:
+		v.Before = &before
+	case errors.As(err, &problem) && problem.Status < 500:
+		v.Why = "The present start can not be simulated: " + problem.Detail + "."
+	default:
+		return err
+	}
+	return nil
+}
+
+// compared is a line of the comparison.
+type compared struct {
+	What          string
+	Before, After int64
+}
+
+// Lines compare the two starts.
+func (v *moveView) Lines() (all []compared) {
+	before := v.Before
+	if before == nil {
+		before = &client.Simulation{}
+	}
+	a := v.After
+	return []compared{
+		{"get it at their time", before.Accepted, a.Accepted}, {"get it later", before.Deferred, a.Deferred}, {"refused by the quota", before.Refused, a.Refused},
+		{"do not want it", before.OptedOut, a.OptedOut}, {"have no valid message", before.Invalid, a.Invalid},
+	}
+}
+
+// Change is the difference with its sign.
+func (c compared) Change() string {
+	if c.After > c.Before {
+		return "+" + number(c.After-c.Before)
+	}
+	return number(c.After - c.Before)
+}
+
+// Better are starts at which more get it at their time, with the addresses that look at them.
+func (v *moveView) Better() (all []betterStart) {
+	if v.After == nil || v.Zones {
+		return nil
+	}
+	for _, s := range v.After.BetterStarts {
+		all = append(all, betterStart{s.SendAt, s.Accepted, v.p.Same("to", rfc3339(s.SendAt), "to_exact", "")})
+	}
+	return all
+}
+
+// betterStart is a start at which more get it at their time.
+type betterStart struct {
+	At       time.Time
+	Accepted int64
+	Link     string
+}
+
+// Back is the address of the calendar.
+func (v *moveView) Back() string {
+	at := v.From
+	if at.IsZero() {
+		at = v.p.Now()
+	}
+	return v.p.Link("/calendar", "view", v.p.query("view"), "at", at.In(v.p.Zones.Shown()).Format("2006-01-02"))
+}
+
+// Form is the address of this page.
+func (v *moveView) Form() string {
+	return v.p.Link("/calendar/campaigns/"+pathPart(v.ID), "view", v.p.query("view"))
+}
+
+// View is how much time the calendar shows.
+func (v *moveView) View() string { return v.p.query("view") }

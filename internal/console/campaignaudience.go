@@ -1,0 +1,201 @@
+package console
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// audienceForm is the step of the audience.
+type audienceForm struct {
+	Columns *columnForm      // of the file that was looked at; nil: none was
+	Result  *client.Audience // of the file that was sent, if it has bad lines
+	Zones   *client.Import   // the same, of its time zones
+}
+
+// mostFields bounds the fields of a form beside its file, in number and in bytes.
+const (
+	mostFields     = 2000
+	longestField   = 4 << 10
+	longestColumns = 256 << 10
+)
+
+func (p *page) showAudience(v *draftView) error {
+	v.Form = &audienceForm{}
+	return p.showDraft("audience", v)
+}
+
+// channelType is the type of the channel of a draft; empty, if it is not known: it only helps to guess.
+func (p *page) channelType(v *draftView) string {
+	var report client.ChannelReport
+	if err := p.api.Get(p.ctx(), "/v1/channels", nil, &report); err != nil {
+		return ""
+	}
+	v.Channels = report.Channels
+	return string(v.channelOf().Type)
+}
+
+// showColumns shows the columns of a file, of which it reads the beginning. A script asks for them as a part of the page, and sends
+// no more than that beginning.
+func (p *page) showColumns(v *draftView) error {
+	form := &audienceForm{}
+	v.Form = form
+	file, err := p.readUpload()
+	if err == nil {
+		form.Columns, err = lookAt(file, p.channelType(v), p.MayRecipients())
+		err = unreadable(err)
+		_, _ = io.Copy(io.Discard, file) // a browser reads the answer when all is sent
+	}
+	if p.r.Header.Get("HX-Request") == "" {
+		if err != nil {
+			return p.againDraft(err, "audience", v)
+		}
+		return p.showDraft("audience", v)
+	}
+	if err != nil {
+		var problem *client.Invalid
+		if !errors.As(err, &problem) {
+			return err
+		}
+		p.Faults = map[string]string{"file": problem.Errors[0].Message}
+	}
+	v.Step = "audience"
+	return p.fragment("campaigndraft", "columns", v)
+}
+
+// unreadable is what is wrong with a file as a fault of its field.
+func unreadable(err error) error {
+	var wrong faults
+	var problem *client.Problem
+	if errors.As(err, &problem) {
+		return err
+	}
+	wrong.add("file", err)
+	return wrong.problem()
+}
+
+// putAudience sends a file to the API while it arrives, its columns called as was chosen.
+func (p *page) putAudience(v *draftView) error {
+	form := &audienceForm{}
+	v.Form = form
+	file, err := p.readUpload()
+	form.Columns = readColumns(p.r.PostForm, p.MayRecipients())
+	if err == nil && form.Columns == nil {
+		err = unreadable(errors.New("show its columns first"))
+	}
+	if err == nil {
+		form.Result, form.Zones, err = p.sendAudience(v.ID, file, form.Columns)
+	}
+	if err != nil {
+		return p.againDraft(err, "audience", v)
+	}
+	done := counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
+	if form.Result.Duplicates > 0 {
+		done += " " + counted(form.Result.Duplicates, "line names somebody", "lines name people") + " who came before: the first line counts."
+	}
+	if form.Result.Rejected == 0 && (form.Zones == nil || form.Zones.Rejected == 0) {
+		return p.done(done, p.Link("/campaigns/"+v.ID+"/preview"))
+	}
+	if v.Campaign, err = p.api.Campaign(p.ctx(), v.ID); err != nil {
+		return err
+	}
+	p.Notice, p.r.PostForm, form.Columns = done, nil, nil
+	return p.showDraft("audience", v)
+}
+
+// readUpload reads the fields of a form up to its file, which it opens.
+func (p *page) readUpload() (*multipart.Part, error) {
+	p.r.PostForm = url.Values{}
+	parts, err := p.r.MultipartReader()
+	if err != nil {
+		return nil, unreadable(errors.New("choose the file"))
+	}
+	size := 0
+	for fields := 0; ; fields++ {
+		part, err := parts.NextPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, unreadable(errors.New("choose the file"))
+		case err != nil:
+			return nil, &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The file did not arrive whole. The audience stays as it was."}
+		case part.FormName() == "file" && part.FileName() == "":
+			return nil, unreadable(errors.New("choose the file"))
+		case part.FormName() == "file":
+			return part, nil
+		}
+		text, err := io.ReadAll(io.LimitReader(part, longestField))
+		if size += len(text); err != nil || fields == mostFields || size > longestColumns {
+			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The names of the columns are too long, or too many. A file may have 500 columns."}
+		}
+		p.r.PostForm.Add(part.FormName(), string(text))
+	}
+}
+
+// sendAudience sends the lines of a file, and the time zones in it to the recipients, at the same time: nothing is kept here.
+func (p *page) sendAudience(id string, file io.Reader, columns *columnForm) (*client.Audience, *client.Import, error) {
+	var zones *zoneImport
+	if columns.Zones && columns.of(asZone) >= 0 && columns.of(asRecipient) >= 0 {
+		zones = p.importZones(columns)
+		file = io.TeeReader(file, zones)
+	}
+	opened, err := openCSV(file, columns)
+	if err != nil {
+		zones.drop(err)
+		return nil, nil, err
+	}
+	all, err := p.api.PutAudience(p.ctx(), id, opened, client.CSV)
+	if err != nil {
+		zones.drop(err)
+		return nil, nil, fileFaults(err)
+	}
+	kept, err := zones.end()
+	return &all, kept, err
+}
+
+// fileFaults puts what is wrong with the whole file to its field.
+func fileFaults(err error) error {
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) {
+		for i := range invalid.Errors {
+			if at := fieldOf(invalid.Errors[i].Location); at == "body" || at == "header" {
+				invalid.Errors[i].Location = "file"
+			}
+		}
+	}
+	return err
+}
+
+// badLines gives the bad lines, which the form has, as a file.
+func (p *page) badLines() error {
+	lines, messages := p.r.PostForm["line"], p.r.PostForm["message"]
+	p.sent = true
+	p.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	p.w.Header().Set("Content-Disposition", `attachment; filename="bad-lines.csv"`)
+	out := csv.NewWriter(p.w)
+	_ = out.Write([]string{"line", "message"}) // a browser that went away needs no file
+	for i := range lines[:min(len(lines), len(messages))] {
+		n, err := strconv.Atoi(lines[i])
+		if err != nil {
+			continue
+		}
+		_ = out.Write([]string{fmt.Sprint(n), plainCell(messages[i])})
+	}
+	out.Flush()
+	return nil
+}
+
+// plainCell is a cell that no spreadsheet takes for a formula.
+func plainCell(text string) string {
+	if strings.ContainsAny(text[:min(1, len(text))], "=+-@\t\r") {
+		return "'" + text
+	}
+	return text
+}

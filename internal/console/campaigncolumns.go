@@ -1,0 +1,208 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/sendquota/sendquota/internal/httpapi"
+)
+
+// What a column of a file can be taken as.
+const (
+	asRecipient = "recipient"
+	asAddress   = "to"
+	asZone      = "time_zone"
+	asVariable  = "variable"
+	asNothing   = "nothing"
+)
+
+// columnChoice is what a column can be taken as, in words.
+type columnChoice struct{ Value, Name string }
+
+// columnForm says what the columns of a file are.
+type columnForm struct {
+	Columns []fileColumn
+	Lines   int // that are shown
+	Zones   bool
+}
+
+// fileColumn is a column of a file.
+type fileColumn struct {
+	Index   int
+	Header  string
+	As      string
+	Name    string // of the variable
+	Samples []string
+}
+
+// Choices are what a column can be taken as.
+func (f *columnForm) Choices() []columnChoice {
+	all := []columnChoice{{asRecipient, "the recipient"}, {asAddress, "the address"}, {asVariable, "a blank of the message"}, {asNothing, "nothing: leave it out"}}
+	if f.Zones {
+		all = slices.Insert(all, 2, columnChoice{asZone, "the time zone"})
+	}
+	return all
+}
+
+const (
+	sampleBytes = 64 << 10 // of a file, that are looked at for its columns
+	sampleLines = 3
+	sampleCell  = 60 // characters
+)
+
+// lookAt reads the columns of the beginning of a file, and guesses what they are. zones says whether time zones can be kept.
+func lookAt(text io.Reader, kind string, zones bool) (*columnForm, error) {
+	file, err := httpapi.OpenCSV(io.LimitReader(text, sampleBytes))
+	if err != nil {
+		return nil, err
+	}
+	form := &columnForm{Zones: zones}
+	for i, name := range file.Columns {
+		form.Columns = append(form.Columns, fileColumn{Index: i, Header: name, Name: variableName(name)})
+	}
+	for form.Lines < sampleLines {
+		cells, _, err := file.Next()
+		if err != nil {
+			break // the rest is read when the file is sent
+		}
+		for i := range form.Columns {
+			form.Columns[i].Samples = append(form.Columns[i].Samples, sampleOf(cells[i]))
+		}
+		form.Lines++
+	}
+	guess(form, kind)
+	return form, nil
+}
+
+func sampleOf(cell string) string {
+	letters := []rune(strings.TrimSpace(cell))
+	if len(letters) > sampleCell {
+		return string(letters[:sampleCell]) + "…"
+	}
+	return string(letters)
+}
+
+// variableName is a name that templates can have, of that of a column.
+func variableName(header string) string {
+	name := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' {
+			return c
+		}
+		return '_'
+	}, header)
+	if name != header {
+		name = strings.ToLower(name)
+	}
+	if name = strings.Trim(name, "_"); name == asRecipient || name == asAddress {
+		return name + "_1" // they mean something else
+	}
+	return name
+}
+
+// likelyNames are how people call columns, the surest first, in small letters and without what is between words.
+var likelyNames = map[string][]string{
+	asRecipient: {"recipient", "recipientid", "userid", "user", "customerid", "customer", "customernumber", "contactid", "id"},
+	asZone:      {"timezone", "tz", "zone"},
+	"sms":       {"to", "phone", "phonenumber", "mobile", "telephone", "msisdn", "address"},
+	"email":     {"to", "email", "emailaddress", "mail", "address"},
+	"":          {"to", "token", "devicetoken", "registrationtoken", "address"},
+}
+
+// guess takes columns as what their names say.
+func guess(form *columnForm, kind string) {
+	for i := range form.Columns {
+		if form.Columns[i].As = asVariable; form.Columns[i].Name == "" {
+			form.Columns[i].As = asNothing
+		}
+	}
+	addresses, known := likelyNames[kind]
+	if !known {
+		addresses = likelyNames[""]
+	}
+	form.take(asRecipient, likelyNames[asRecipient])
+	form.take(asAddress, addresses)
+	if form.Zones {
+		form.take(asZone, likelyNames[asZone])
+	}
+}
+
+// take finds the column that is most likely to be something.
+func (f *columnForm) take(as string, names []string) {
+	for _, name := range names {
+		for i := range f.Columns {
+			plain := strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(f.Columns[i].Header))
+			if plain == name && (f.Columns[i].As == asVariable) {
+				f.Columns[i].As = as
+				return
+			}
+		}
+	}
+}
+
+// readColumns reads the choices of a form; nil: it has none.
+func readColumns(form url.Values, zones bool) *columnForm {
+	f := &columnForm{Zones: zones}
+	for i := 0; form.Has(fmt.Sprintf("header[%d]", i)); i++ {
+		at := func(field string) string { return strings.TrimSpace(form.Get(fmt.Sprintf("%s[%d]", field, i))) }
+		f.Columns = append(f.Columns, fileColumn{Index: i, Header: at("header"), As: at("as"), Name: at("name")})
+	}
+	if f.Columns == nil {
+		return nil
+	}
+	return f
+}
+
+// names are the columns as the API wants them called: what is left out has no name.
+func (f *columnForm) names() []string {
+	var all []string
+	for _, c := range f.Columns {
+		switch c.As {
+		case asRecipient, asAddress:
+			all = append(all, c.As)
+		case asVariable:
+			all = append(all, c.Name)
+		default:
+			all = append(all, "")
+		}
+	}
+	return all
+}
+
+// of is the place of the column that is taken as something; -1: none is.
+func (f *columnForm) of(as string) int {
+	return slices.IndexFunc(f.Columns, func(c fileColumn) bool { return c.As == as })
+}
+
+// check says what is wrong with the choices for a file that has these columns.
+func (f *columnForm) check(headers []string) error {
+	var wrong faults
+	same := len(headers) == len(f.Columns)
+	for i := 0; same && i < len(headers); i++ {
+		same = headers[i] == f.Columns[i].Header
+	}
+	if !same {
+		wrong.add("file", fmt.Errorf("this file has other columns than the one that you looked at: %s. Show its columns first", strings.Join(headers, ", ")))
+		return wrong.problem()
+	}
+	if f.of(asRecipient) < 0 {
+		wrong.add("columns", fmt.Errorf("say which column is the recipient"))
+	}
+	seen := map[string]bool{}
+	for i, name := range f.names() {
+		at := fmt.Sprintf("header[%d]", i)
+		switch c := f.Columns[i]; {
+		case c.As == asVariable && (name == "" || name == asRecipient || name == asAddress):
+			wrong.add(at, fmt.Errorf("give the blank a name of its own"))
+		case name != "" && seen[name], c.As == asZone && seen[" zone"]:
+			wrong.add(at, fmt.Errorf("another column is that already"))
+		case c.As == asZone:
+			seen[" zone"] = true
+		}
+		seen[name] = true
+	}
+	return wrong.problem()
+}

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"cmp"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// draftView is a draft in one of its steps. The draft itself is kept by the API after each step: whoever closes the browser goes on
+// where it stands.
+type draftView struct {
+	client.Campaign
+	Step string // empty: all of them
+	Form any    // of the step
+
+	AskedChannel string // by the links above the message; empty: that of the draft
+	Channels     []client.Channel
+}
+
+// draftStep is a step from nothing to a campaign that runs.
+type draftStep struct {
+	Path, Name string
+	Done       string // what it has by now; empty: it is to be done
+}
+
+func newDraftView(c client.Campaign) *draftView { return &draftView{Campaign: c} }
+
+// Steps are all of them, in their order.
+func (v *draftView) Steps() []draftStep {
+	steps := []draftStep{
+		{"message", "Message", ""}, {"audience", "Audience", ""}, {"preview", "Preview", ""}, {"when", "When", ""}, {"simulation", "Simulate", ""}, {"start", "Start", ""},
+	}
+	if v.ID != "" {
+		steps[0].Done = "written, for " + v.Channel
+	}
+	if v.Audience > 0 {
+		steps[1].Done = counted(v.Audience, "recipient", "recipients")
+	}
+	switch {
+	case !v.SendAt.IsZero():
+		steps[3].Done = "at an instant"
+	case v.LocalTime != "":
+		steps[3].Done = "by local time"
+	}
+	return steps
+}
+
+// MayStep reports whether the user's role can open a step.
+func (p *page) MayStep(path string) bool {
+	switch path {
+	case "preview", "simulation":
+		return true
+	case "start":
+		return p.MayStart()
+	}
+	return p.MayDraft()
+}
+
+// showDraft shows a step.
+func (p *page) showDraft(step string, v *draftView) error {
+	v.Step = step
+	return p.show("campaigndraft", v.title(), v)
+}
+
+// againDraft shows a step again, with why it was not accepted.
+func (p *page) againDraft(err error, step string, v *draftView) error {
+	v.Step = step
+	return p.again(err, "campaigndraft", v.title(), v)
+}
+
+func (v *draftView) title() string {
+	if v.ID == "" {
+		return "New campaign"
+	}
+	return campaignName(v.Campaign)
+}
+
+// readDraft reads the draft of the path. One that was started has a page of its own; then view is nil, and the browser is sent
+// there.
+func (p *page) readDraft() (*draftView, error) {
+	one, err := p.api.Campaign(p.ctx(), p.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	if one.Status != client.CampaignStatusDraft {
+		return nil, p.done("The campaign was started: it can not be changed any more.", p.Link("/campaigns/"+one.ID))
+	}
+	return newDraftView(one), nil
+}
+
+// draft returns the handler of a step of a draft.
+func draft(step func(p *page, v *draftView) error) handler {
+	return func(p *page) error {
+		v, err := p.readDraft()
+		if v == nil {
+			return err
+		}
+		return step(p, v)
+	}
+}
+
+// Kept is the value of a field: what was typed, if the form is shown again, else what is stored.
+func (p *page) Kept(name string, stored any) any {
+	if p.r.PostForm != nil {
+		return p.r.PostForm.Get(name)
+	}
+	return stored
+}
+
+// channelOf is the channel that the message is written for.
+func (v *draftView) channelOf() client.Channel {
+	name := cmp.Or(v.AskedChannel, v.Channel)
+	for _, c := range v.Channels {
+		if c.Name == name || name == "" && c.Default {
+			return c
+		}
+	}
+	return client.Channel{Name: name}
+}

@@ -1,0 +1,166 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// messageForm is the message of a draft, in the fields that its channel wants.
+type messageForm struct {
+	Channel client.Channel
+	Fields  []messageField
+	More    string // the other members, as JSON
+}
+
+// messageField is a text of the message.
+type messageField struct {
+	Name, Label, Hint string
+	Long              bool
+	Value             string
+}
+
+// MessageName is how a form and the API name a field of the message.
+func (f messageField) MessageName() string { return "message." + f.Name }
+
+// messageFieldsOf are the texts that a channel of a type sends. Others go along as JSON.
+func messageFieldsOf(kind client.ChannelType) []messageField {
+	switch string(kind) {
+	case "sms":
+		return []messageField{{Name: "body", Label: "Text", Hint: "Characters outside of the GSM alphabet, such as emoji, make it cost more parts.", Long: true}}
+	case "email":
+		return []messageField{
+			{Name: "title", Label: "Subject"}, {Name: "body", Label: "Text", Hint: "for programs that show no HTML", Long: true},
+			{Name: "html", Label: "HTML", Hint: "What is filled in is escaped there.", Long: true},
+		}
+	}
+	return []messageField{{Name: "title", Label: "Title"}, {Name: "body", Label: "Text", Long: true}}
+}
+
+// newCampaign is the form for another campaign.
+func (p *page) newCampaign() error { return p.showMessage(newDraftView(client.Campaign{})) }
+
+// showMessage shows the message of a draft, or of one that is to be.
+func (p *page) showMessage(v *draftView) error {
+	if err := p.fillMessage(v); err != nil {
+		return err
+	}
+	return p.showDraft("message", v)
+}
+
+// fillMessage makes the form of the message.
+func (p *page) fillMessage(v *draftView) error {
+	var report client.ChannelReport
+	if err := p.api.Get(p.ctx(), "/v1/channels", nil, &report); err != nil {
+		return err
+	}
+	v.Channels, v.AskedChannel = report.Channels, cmp.Or(p.form("channel"), p.query("channel"))
+	form := messageForm{Channel: v.channelOf()}
+	form.Fields = messageFieldsOf(form.Channel.Type)
+	rest := map[string]any{}
+	for name, value := range v.Message {
+		rest[name] = value
+	}
+	for i := range form.Fields {
+		f := &form.Fields[i]
+		if text, ok := rest[f.Name].(string); ok {
+			f.Value = text
+			delete(rest, f.Name)
+		}
+	}
+	if len(rest) > 0 {
+		text, err := json.MarshalIndent(rest, "", "  ")
+		if err != nil {
+			return err
+		}
+		form.More = string(text)
+	}
+	v.Form = form
+	return nil
+}
+
+// otherFields reports whether the form is to be shown with the fields of another channel first: what was typed into those of the
+// one before is not left out unseen.
+func (p *page) otherFields() bool {
+	return p.form("do") == "fields" || p.form("shown_for") != p.form("channel")
+}
+
+// createCampaign makes a draft of a message.
+func (p *page) createCampaign() error {
+	v := newDraftView(client.Campaign{})
+	if err := p.fillMessage(v); err != nil {
+		return err
+	}
+	if p.otherFields() {
+		return p.showDraft("message", v)
+	}
+	message, err := p.readMessageForm(v)
+	var made client.Campaign
+	if err == nil {
+		made, err = p.api.CreateCampaign(p.ctx(), p.form("once"), client.NewCampaign{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
+	}
+	if err != nil {
+		return p.againDraft(err, "message", v)
+	}
+	return p.done("The draft is kept. Next: whom it is for.", p.Link("/campaigns/"+made.ID+"/audience"))
+}
+
+// changeMessage changes the message of a draft.
+func (p *page) changeMessage(v *draftView) error {
+	if err := p.fillMessage(v); err != nil {
+		return err
+	}
+	if p.otherFields() {
+		return p.showDraft("message", v)
+	}
+	message, err := p.readMessageForm(v)
+	if err == nil {
+		_, err = p.api.ChangeCampaign(p.ctx(), v.ID, client.CampaignChange{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
+	}
+	if err != nil {
+		return p.againDraft(err, "message", v)
+	}
+	next := "audience"
+	if v.Audience > 0 {
+		next = "preview"
+	}
+	return p.done("The message is kept.", p.Link("/campaigns/"+v.ID+"/"+next))
+}
+
+// readMessageForm reads the message. Line ends are those of the API's callers, not of browsers.
+func (p *page) readMessageForm(v *draftView) (client.Message, error) {
+	var wrong faults
+	message := client.Message{}
+	if more := p.form("message.more"); more != "" {
+		wrong.add("message.more", readObject(more, message))
+	}
+	for _, f := range v.Form.(messageForm).Fields {
+		text := strings.ReplaceAll(p.r.PostForm.Get(f.MessageName()), "\r\n", "\n")
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if _, twice := message[f.Name]; twice {
+			wrong.add("message.more", fmt.Errorf("%s stands there and in the field %s", f.Name, f.Label))
+		}
+		message[f.Name] = text
+	}
+	return message, wrong.problem()
+}
+
+// readObject reads the members of a JSON object; numbers stay as they are written.
+func readObject(text string, into map[string]any) error {
+	in := json.NewDecoder(bytes.NewReader([]byte(text)))
+	in.UseNumber()
+	if err := in.Decode(&into); err != nil {
+		return fmt.Errorf("this is no JSON object: %w", err)
+	}
+	if in.More() {
+		return errors.New("there is something behind the JSON object")
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package console
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// runningView is a campaign that was started.
+type runningView struct {
+	client.Campaign
+	Recipients []client.CampaignRecipient // of the page of the list
+	Next       string                     // page of it
+}
+
+// outcomeCount is how many recipients have come how far.
+type outcomeCount struct {
+	Outcome string
+	Means   string
+	Count   int64
+}
+
+// Outcomes are the numbers of a campaign, in the order in which things happen.
+func (p *page) Outcomes(c client.Progress) []outcomeCount {
+	return []outcomeCount{
+		{"pending", "not looked at yet", c.Pending},
+		{"scheduled", "have a place, and will be sent", c.Scheduled},
+		{"sent", "handed to the provider", c.Sent},
+		{"failed", "refused by the provider, or all attempts failed", c.Failed},
+		{"expired", "could not be sent in time", c.Expired},
+		{"refused", "the quota had no place", c.Refused},
+		{"opted_out", "do not want it", c.OptedOut},
+		{"invalid", "their lines make no message", c.Invalid},
+		{"canceled", "canceled before they were sent", c.Canceled},
+	}
+}
+
+// Ended is how many recipients nothing more happens to.
+func (v runningView) Ended() int64 {
+	return v.Progress.Audience - v.Progress.Pending - v.Progress.Scheduled
+}
+
+// Over reports whether nothing more happens to the campaign.
+func (v runningView) Over() bool {
+	return v.Status == client.CampaignStatusFinished || v.Status == client.CampaignStatusCanceled
+}
+
+// MayPause, MayResume and MayCancel say what goes with the state.
+func (v runningView) MayPause() bool {
+	return v.Status == client.CampaignStatusStarting || v.Status == client.CampaignStatusRunning
+}
+
+// MayResume reports whether it can go on.
+func (v runningView) MayResume() bool {
+	return v.Status == client.CampaignStatusPaused || v.Status == client.CampaignStatusPausing
+}
+
+// MayCancel reports whether it can be canceled.
+func (v runningView) MayCancel() bool { return v.MayPause() || v.MayResume() }
+
+// GivenBack is how many recipients a cancel would leave without the message: the places of those that have one are free again.
+func (v runningView) GivenBack() int64 { return v.Progress.Pending + v.Progress.Scheduled }
+
+// progressEvery is how often a page looks how far a campaign is.
+const progressEvery = 2 * time.Second
+
+// followCampaign streams how far a campaign is.
+func (p *page) followCampaign() error {
+	id := p.param("id")
+	if _, err := p.api.Campaign(p.ctx(), id); err != nil {
+		return err
+	}
+	return p.stream("campaign", "progress", progressEvery, func() (any, error) {
+		one, err := p.api.Campaign(p.ctx(), id)
+		return runningView{Campaign: one}, err
+	})
+}
+
+// pauseCampaign, resumeCampaign and cancelCampaign change what becomes of the rest.
+func (p *page) pauseCampaign() error {
+	one, err := p.api.PauseCampaign(p.ctx(), p.param("id"))
+	return p.acted(one, err, "The campaign is paused: in two seconds nothing more begins to be sent. Who has a place keeps it.")
+}
+
+func (p *page) resumeCampaign() error {
+	one, err := p.api.ResumeCampaign(p.ctx(), p.param("id"))
+	return p.acted(one, err, "The campaign goes on.")
+}
+
+// askCancel says what a cancel would give back.
+func (p *page) askCancel() error {
+	one, err := p.api.Campaign(p.ctx(), p.param("id"))
+	if err != nil {
+		return err
+	}
+	return p.show("campaigncancel", "Cancel "+campaignName(one)+"?", runningView{Campaign: one})
+}
+
+func (p *page) cancelCampaign() error {
+	one, err := p.api.CancelCampaign(p.ctx(), p.param("id"))
+	v := runningView{Campaign: one}
+	return p.acted(one, err, "The campaign is canceled. "+number(v.GivenBack())+" recipients do not get it any more, and "+number(one.Progress.Scheduled)+
+		" places are given back, which takes a while. "+number(one.Progress.Sent)+" were sent it before.")
+}
+
+func (p *page) acted(one client.Campaign, err error, done string) error {
+	if err != nil {
+		return err
+	}
+	return p.done(done, p.Link("/campaigns/"+one.ID))
+}
+
+// campaignRecipients lists what became of the recipients, by outcome.
+func (p *page) campaignRecipients() error {
+	one, err := p.api.Campaign(p.ctx(), p.param("id"))
+	if err != nil {
+		return err
+	}
+	v := runningView{Campaign: one}
+	query, err := p.filter("outcome", "recipient", "page_token")
+	if err == nil {
+		query.Set("page_size", "100")
+		var found client.CampaignRecipientsPage
+		err = p.api.Get(p.ctx(), "/v1/campaigns/"+pathPart(one.ID)+"/recipients", query, &found)
+		v.Recipients, v.Next = found.Recipients, found.NextPageToken
+	}
+	if err != nil {
+		return p.again(err, "campaignrecipients", campaignName(one)+": recipients", v)
+	}
+	return p.show("campaignrecipients", campaignName(one)+": recipients", v)
+}
+
+// exportCampaign hands on the recipients with what became of them, while they are read.
+func (p *page) exportCampaign() error {
+	format, media, ending := client.CSV, "text/csv; charset=utf-8", "csv"
+	if p.query("format") == "ndjson" {
+		format, media, ending = client.NDJSON, "application/x-ndjson", "ndjson"
+	}
+	rows, err := p.api.ExportCampaignOutcome(p.ctx(), p.param("id"), p.query("outcome"), format)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	p.sent = true
+	p.w.Header().Set("Content-Type", media)
+	p.w.Header().Set("Content-Disposition", `attachment; filename="recipients.`+ending+`"`)
+	if _, err := io.Copy(p.w, rows); err != nil {
+		panic(http.ErrAbortHandler) // a part must not be taken for the whole
+	}
+	return nil
+}

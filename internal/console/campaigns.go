@@ -1,0 +1,101 @@
+package console
+
+import (
+	"html/template"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// draftScope is what users need to draft campaigns, and startScope to have them sent.
+const (
+	draftScope = push.ScopeCampaignsWrite
+	startScope = push.ScopeCampaignsWrite
+)
+
+// MayDraft and MayStart are for the templates.
+func (p *page) MayDraft() bool { return p.May(draftScope) }
+func (p *page) MayStart() bool { return p.May(startScope) }
+
+// campaignsView is the list of campaigns.
+type campaignsView struct {
+	client.CampaignsPage
+	Statuses []client.CampaignStatus
+}
+
+var campaignStatuses = []client.CampaignStatus{
+	client.CampaignStatusDraft, client.CampaignStatusStarting, client.CampaignStatusRunning, client.CampaignStatusPausing, client.CampaignStatusPaused,
+	client.CampaignStatusCanceling, client.CampaignStatusCanceled, client.CampaignStatusFinished,
+}
+
+// campaigns lists campaigns, the latest first.
+func (p *page) campaigns() error {
+	view := campaignsView{Statuses: campaignStatuses}
+	query, err := p.filter("status", "page_token")
+	if err == nil {
+		query.Set("page_size", "50")
+		err = p.api.Get(p.ctx(), "/v1/campaigns", query, &view.CampaignsPage)
+	}
+	if err != nil {
+		return p.again(err, "campaigns", "Campaigns", view)
+	}
+	return p.show("campaigns", "Campaigns", view)
+}
+
+// campaignName is what a campaign is called on pages.
+func campaignName(c client.Campaign) string {
+	if strings.TrimSpace(c.Name) == "" {
+		return "Campaign without a name"
+	}
+	return c.Name
+}
+
+// CampaignName is that for templates.
+func (p *page) CampaignName(c client.Campaign) string { return campaignName(c) }
+
+// CampaignTime says when a campaign is sent.
+func (p *page) CampaignTime(c client.Campaign) template.HTML {
+	switch {
+	case !c.SendAt.IsZero():
+		return p.Time(c.SendAt)
+	case c.LocalTime != "" && c.TimeZone != "":
+		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " in " + c.TimeZone))
+	case c.LocalTime != "":
+		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " where each person lives"))
+	case !c.StartedAt.IsZero():
+		return p.Time(c.StartedAt)
+	}
+	return "as soon as it is started"
+}
+
+// localWords is a time of clocks as people write it.
+func localWords(local string) string { return strings.Replace(local, "T", " ", 1) }
+
+// counted is a number with the words that go with it.
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+// campaign shows a draft with its steps, or how far a campaign is that was started.
+func (p *page) campaign() error {
+	one, err := p.api.Campaign(p.ctx(), p.param("id"))
+	if err != nil {
+		return err
+	}
+	if one.Status == client.CampaignStatusDraft {
+		return p.showDraft("", newDraftView(one))
+	}
+	return p.show("campaign", campaignName(one), runningView{Campaign: one})
+}
+
+// deleteCampaign removes a draft.
+func (p *page) deleteCampaign() error {
+	if err := p.api.DeleteCampaign(p.ctx(), p.param("id")); err != nil {
+		return err
+	}
+	return p.done("The draft is deleted.", p.Link("/campaigns"))
+}

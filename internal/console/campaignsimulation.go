@@ -1,0 +1,134 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// previewForm are messages as they would be sent.
+type previewForm struct {
+	Asked   []client.Preview // of one recipient
+	First   []client.Preview
+	Longest []client.Preview
+}
+
+// previewDraft shows the messages of real lines, and of those with the most text.
+func (p *page) previewDraft(v *draftView) error {
+	var form previewForm
+	first, err := p.api.Preview(p.ctx(), v.ID, "")
+	if err != nil {
+		return err
+	}
+	longest, err := p.api.PreviewLongest(p.ctx(), v.ID)
+	if err != nil {
+		return err
+	}
+	form.First, form.Longest, v.Form = first.Messages, longest.Messages, &form
+	if one := p.query("recipient"); one != "" {
+		asked, err := p.api.Preview(p.ctx(), v.ID, one)
+		if err != nil {
+			return p.againDraft(err, "preview", v)
+		}
+		form.Asked = asked.Messages
+	}
+	return p.showDraft("preview", v)
+}
+
+// messagePart is a text of a message that was rendered.
+type messagePart struct {
+	Name, Text string
+	Characters int
+}
+
+// Parts are the texts of a message, in the order in which people read them.
+func (p *page) Parts(message map[string]any) []messagePart {
+	var all []messagePart
+	rank := []string{"title", "body", "html"}
+	for _, name := range slices.SortedFunc(maps.Keys(message), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rankOf(rank, a), rankOf(rank, b)), strings.Compare(a, b))
+	}) {
+		text, ok := message[name].(string)
+		if !ok {
+			text = compactJSON(message[name])
+		}
+		all = append(all, messagePart{name, text, len([]rune(text))})
+	}
+	return all
+}
+
+func rankOf(order []string, name string) int {
+	if i := slices.Index(order, name); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// simulationForm is what a start would do.
+type simulationForm struct {
+	client.Simulation
+	Rules     []ruleCount
+	Histogram template.HTML
+}
+
+type ruleCount struct {
+	Rule       string
+	Recipients int64
+}
+
+// simulateDraft says what a start would do, as often as it is asked.
+func (p *page) simulateDraft(v *draftView) error {
+	s, err := p.api.Simulate(p.ctx(), v.ID)
+	if err != nil {
+		return p.againDraft(err, "simulation", v)
+	}
+	form := simulationForm{Simulation: s}
+	for rule, n := range s.ByRule {
+		form.Rules = append(form.Rules, ruleCount{rule, n})
+	}
+	slices.SortFunc(form.Rules, func(a, b ruleCount) int {
+		return cmp.Or(cmp.Compare(b.Recipients, a.Recipients), strings.Compare(a.Rule, b.Rule))
+	})
+	form.Histogram = histogram("How long the deferred ones wait", delayBars(s.Delays))
+	v.Form = &form
+	return p.showDraft("simulation", v)
+}
+
+// delayBars are the spans of a simulation in words, with their recipients.
+func delayBars(delays []client.Delay) []histogramBar {
+	var all []histogramBar
+	for _, d := range delays {
+		name := "longer"
+		if d.UpToSeconds > 0 {
+			name = "up to " + span(time.Duration(d.UpToSeconds)*time.Second)
+		}
+		all = append(all, histogramBar{name, d.Recipients})
+	}
+	return all
+}
+
+// Bars are the numbers of the histogram, as a table.
+func (s *simulationForm) Bars() []histogramBar { return delayBars(s.Delays) }
+
+// showStart asks for the number of recipients before a start.
+func (p *page) showStart(v *draftView) error { return p.showDraft("start", v) }
+
+// startCampaign starts a draft, once the number of its recipients was typed.
+func (p *page) startCampaign(v *draftView) error {
+	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.form("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
+		var wrong faults
+		wrong.add("recipients", fmt.Errorf("the campaign has %s recipients: type this number, if they all are to get it. Nothing was started", number(v.Audience)))
+		return p.againDraft(wrong.problem(), "start", v)
+	}
+	one, err := p.api.StartCampaign(p.ctx(), v.ID)
+	if err != nil {
+		return p.againDraft(err, "start", v)
+	}
+	return p.done("The campaign is started.", p.Link("/campaigns/"+one.ID))
+}

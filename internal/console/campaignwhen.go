@@ -1,0 +1,82 @@
+package console
+
+import (
+	"errors"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// When is how a draft's time is chosen: start, at or local.
+func (v *draftView) When() string {
+	switch {
+	case !v.SendAt.IsZero():
+		return "at"
+	case v.LocalTime != "":
+		return "local"
+	}
+	return "start"
+}
+
+// Defers reports whether who has no place gets the message later.
+func (v *draftView) Defers() bool { return v.OnConflict == client.CampaignOnConflictDefer }
+
+// showWhen shows when a draft is sent.
+func (p *page) showWhen(v *draftView) error { return p.showDraft("when", v) }
+
+// changeWhen changes when a draft is sent.
+func (p *page) changeWhen(v *draftView) error {
+	change, err := p.readWhen()
+	if err == nil {
+		_, err = p.api.ChangeCampaign(p.ctx(), v.ID, change)
+	}
+	if err != nil {
+		return p.againDraft(err, "when", v)
+	}
+	return p.done("The time is kept. Next: what would happen.", p.Link("/campaigns/"+v.ID+"/simulation"))
+}
+
+// readWhen reads the form. What is empty goes back to its default.
+func (p *page) readWhen() (client.CampaignChange, error) {
+	var wrong faults
+	c := client.CampaignChange{
+		SendAt: client.Null, LocalTime: client.Null, TimeZone: client.Null, Latest: client.Null,
+		Spread: orNull(p.form("spread")), OnConflict: orNull(p.form("on_conflict")), ExpiresAfter: orNull(p.form("expires_after")),
+	}
+	switch p.form("when") {
+	case "at":
+		at, err := p.formTime("send_at")
+		wrong.add("send_at", err)
+		c.SendAt = at
+	case "local":
+		c.LocalTime, c.TimeZone = p.form("local_time"), orNull(p.form("time_zone"))
+		if c.LocalTime == "" {
+			wrong.add("local_time", errors.New("say which time the clocks are to show"))
+		}
+	}
+	if p.form("latest") != "" {
+		at, err := p.formTime("latest")
+		wrong.add("latest", err)
+		c.Latest = at
+	}
+	return c, wrong.problem()
+}
+
+// orNull is a text for a change: an empty one removes what is there.
+func orNull(text string) any {
+	if text == "" {
+		return client.Null
+	}
+	return text
+}
+
+// takeStart makes a better start, as a simulation has found it, the time of a draft.
+func (p *page) takeStart(v *draftView) error {
+	at, err := p.readLocal(p.form("send_at"))
+	if err != nil {
+		return &client.Problem{Title: "Bad Request", Status: 400, Detail: err.Error()}
+	}
+	if _, err := p.api.ChangeCampaign(p.ctx(), v.ID, client.CampaignChange{SendAt: at}); err != nil {
+		return err
+	}
+	return p.done("The campaign has the new time, and was simulated again with it.", p.Link("/campaigns/"+v.ID+"/simulation"))
+}

@@ -1,0 +1,111 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/httpapi"
+)
+
+// zoneImport keeps the time zones of a file with their recipients, while the file goes by: what is written to it is the file.
+type zoneImport struct {
+	in   *io.PipeWriter
+	done chan struct{}
+	made client.Import
+	err  error
+}
+
+// importZones begins an import of the time zones of a file.
+func (p *page) importZones(columns *columnForm) *zoneImport {
+	from, in := io.Pipe()
+	lines, out := io.Pipe()
+	z := &zoneImport{in: in, done: make(chan struct{})}
+	go func() {
+		_ = out.CloseWithError(writeZones(out, from, columns))
+		_, _ = io.Copy(io.Discard, from) // the audience is read on, whatever becomes of the zones
+	}()
+	go func() {
+		defer close(z.done)
+		z.made, z.err = p.api.ImportRecipients(p.ctx(), lines, client.CSV)
+		_ = lines.CloseWithError(errors.New("the import has ended"))
+	}()
+	return z
+}
+
+// Write takes a part of the file.
+func (z *zoneImport) Write(text []byte) (int, error) { return z.in.Write(text) }
+
+// end waits until all zones are kept.
+func (z *zoneImport) end() (*client.Import, error) {
+	if z == nil {
+		return nil, nil
+	}
+	_ = z.in.Close()
+	<-z.done
+	return &z.made, z.err
+}
+
+// drop ends an import whose file was not taken.
+func (z *zoneImport) drop(why error) {
+	if z == nil {
+		return
+	}
+	_ = z.in.CloseWithError(why)
+	<-z.done
+}
+
+// writeZones writes the recipients of a file with their time zones, each in the line that it has there.
+func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
+	file, err := httpapi.OpenCSV(from)
+	if err != nil {
+		return err
+	}
+	recipient, zone := columns.of(asRecipient), columns.of(asZone)
+	buffered := bufio.NewWriter(to)
+	var text bytes.Buffer
+	cells := csv.NewWriter(&text)
+	_, _ = buffered.WriteString("recipient,time_zone\n")
+	for at := 2; ; {
+		record, line, err := file.Next()
+		if errors.Is(err, io.EOF) {
+			return buffered.Flush()
+		}
+		if err != nil {
+			return err
+		}
+		name, in := oneLine(record[recipient]), oneLine(record[zone])
+		if name == "" || in == "" {
+			continue
+		}
+		for ; at < line; at++ {
+			_ = buffered.WriteByte('\n')
+		}
+		text.Reset()
+		_ = cells.Write([]string{name, in}) // to memory
+		cells.Flush()
+		if _, err := buffered.Write(text.Bytes()); err != nil {
+			return err
+		}
+		at++
+	}
+}
+
+// oneLine is a cell without line breaks.
+func oneLine(cell string) string { return strings.Join(strings.Fields(cell), " ") }
+
+// openCSV opens a file, its columns called as was chosen.
+func openCSV(file io.Reader, columns *columnForm) (io.Reader, error) {
+	opened, err := httpapi.OpenCSV(file)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if err := columns.check(opened.Columns); err != nil {
+		return nil, err
+	}
+	return opened.Renamed(columns.names()), nil
+}

@@ -1,0 +1,258 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// OIDC is an OpenID Connect provider. Without an Issuer there is none.
+type OIDC struct {
+	Issuer, ClientID string
+	ClientSecret     string               // "": the console is a public client
+	GroupsClaim      string               // of the id token; "": groups
+	Roles            map[string]user.Role // by group; of several, the mightiest counts
+	Tenant           string               // the name of the tenant whose users these are
+	HTTP             *http.Client         // nil: one that waits for 10 s
+}
+
+// provider is what is known of a provider. It is asked when somebody wants to sign in, and until it has answered once.
+type provider struct {
+	cfg      OIDC
+	redirect string
+
+	mu    sync.Mutex
+	known *oidc.Provider
+}
+
+func newProvider(cfg OIDC, redirect string) *provider {
+	cfg.GroupsClaim = cmp.Or(cfg.GroupsClaim, "groups")
+	if cfg.HTTP == nil {
+		cfg.HTTP = &http.Client{Timeout: 10 * time.Second}
+	}
+	return &provider{cfg: cfg, redirect: redirect}
+}
+
+// context is one with which the libraries ask the provider by its client.
+func (v *provider) context(ctx context.Context) context.Context {
+	return oidc.ClientContext(ctx, v.cfg.HTTP)
+}
+
+// client is the console as the provider knows it.
+func (v *provider) client() (*oauth2.Config, *oidc.Provider, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known == nil {
+		found, err := oidc.NewProvider(v.context(context.Background()), v.cfg.Issuer) // which keeps the context, for its keys
+		if err != nil {
+			return nil, nil, fmt.Errorf("ask the OIDC provider: %w", err)
+		}
+		v.known = found
+	}
+	return &oauth2.Config{
+		ClientID: v.cfg.ClientID, ClientSecret: v.cfg.ClientSecret, Endpoint: v.known.Endpoint(), RedirectURL: v.redirect,
+		Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
+	}, v.known, nil
+}
+
+// away is what a browser keeps while it is at the provider. It has to bring it back: so nobody can finish what another one began.
+type away struct {
+	State, Nonce, Verifier, To string
+}
+
+// awayTime is how long a browser may be at the provider.
+const awayTime = 10 * time.Minute
+
+func (s *SignIn) awayCookie() string { return s.cookieName("sendquota-oidc") }
+
+// keep has the browser keep it for so many seconds; a negative number: not any more.
+func (s *SignIn) keep(p *page, a away, seconds int) {
+	text, _ := json.Marshal(a)
+	http.SetCookie(p.w, &http.Cookie{
+		Name: s.awayCookie(), Value: base64.RawURLEncoding.EncodeToString(text), Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(),
+	})
+}
+
+func unguessable() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+var (
+	noProvider   = &client.Problem{Title: "There is no such page", Status: http.StatusNotFound, Detail: "Users sign in with passwords here"}
+	providerAway = &client.Problem{Title: "Your company's sign-in does not answer", Status: http.StatusBadGateway, Detail: "Try again in a moment. If it stays so, tell who runs sendquota"}
+)
+
+// goToProvider sends a browser to the provider, with what it has to bring back.
+func (s *SignIn) goToProvider(p *page) error {
+	if s.provider == nil {
+		return noProvider
+	}
+	config, _, err := s.provider.client()
+	if err != nil {
+		s.cfg.Log.ErrorContext(p.ctx(), "the OIDC provider does not answer", "error", err)
+		return providerAway
+	}
+	a := away{unguessable(), unguessable(), oauth2.GenerateVerifier(), safePath(p.query("to"))}
+	s.keep(p, a, int(awayTime/time.Second))
+	return p.redirect(config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)))
+}
+
+// refusedAtProvider is what is said of a way back that is not to be believed. The log has the reason.
+func refusedAtProvider(detail string) error {
+	return &client.Problem{Title: "You are not signed in", Status: http.StatusForbidden, Detail: detail}
+}
+
+// comeFromProvider signs in whoever the provider says that it is.
+func (s *SignIn) comeFromProvider(p *page) error {
+	if s.provider == nil {
+		return noProvider
+	}
+	if tooMany := s.tooMany(p, ""); tooMany != nil {
+		return tooMany
+	}
+	var a away
+	if cookie, err := p.r.Cookie(s.awayCookie()); err == nil {
+		text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
+		_ = json.Unmarshal(text, &a) // what can not be read has no state
+	}
+	s.keep(p, away{}, -1) // it is used once
+	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(p.query("state"))) != 1 {
+		return refusedAtProvider("This sign-in was not begun in this browser, or too long ago. Begin again")
+	}
+	if reason := p.query("error"); reason != "" {
+		s.cfg.Log.InfoContext(p.ctx(), "the OIDC provider refused a sign-in", "reason", user.TrimName(reason))
+		return refusedAtProvider("Your company's sign-in refused it. Begin again, or ask its admin")
+	}
+	external, err := s.provider.whoIs(p.ctx(), p.query("code"), a)
+	if err != nil {
+		return s.notExternal(p, err)
+	}
+	external.Tenant, err = s.store.Tenant(p.ctx(), s.cfg.OIDC.Tenant)
+	if errors.Is(err, push.ErrNotFound) {
+		err = fmt.Errorf("console.oidc.tenant: there is no tenant of this name")
+	}
+	if err != nil {
+		return err
+	}
+	external.Most = s.cfg.MaxUsers
+	u, err := s.store.ExternalUser(p.ctx(), external)
+	if err == nil {
+		err = s.begin(p.r, u)
+	}
+	if err != nil {
+		return s.notExternal(p, err)
+	}
+	return p.redirect(safePath(a.To))
+}
+
+// unfitError says, to the user, why what the provider tells of a user does not do.
+type unfitError string
+
+func (e unfitError) Error() string { return string(e) }
+
+// notExternal turns errors of who comes from the provider into words.
+func (s *SignIn) notExternal(p *page, err error) error {
+	var unfit unfitError
+	detail := "What your company's sign-in says can not be believed. Begin again"
+	switch {
+	case errors.As(err, &unfit):
+		detail = unfit.Error()
+	case errors.Is(err, user.ErrDisabled), errors.Is(err, push.ErrNotFound):
+		detail = "You may not sign in here. Ask an admin of your team"
+	case errors.Is(err, user.ErrEmailTaken):
+		detail = "Another user of your team has your e-mail address. Ask an admin of your team"
+	case errors.Is(err, user.ErrTooMany):
+		detail = "Your team has as many users as it may. Ask an admin of your team to delete one"
+	case errors.Is(err, push.ErrUnavailable):
+		return err
+	}
+	s.cfg.Log.WarnContext(p.ctx(), "a sign-in at the OIDC provider was refused", "error", err)
+	return refusedAtProvider(detail)
+}
+
+// claims are what an id token tells.
+type claims struct {
+	Email     string `json:"email"`
+	Verified  any    `json:"email_verified"` // some providers write it as a text
+	Name      string `json:"name"`
+	Preferred string `json:"preferred_username"`
+}
+
+// whoIs gets and checks the id token for a code.
+func (v *provider) whoIs(ctx context.Context, code string, a away) (e user.External, err error) {
+	config, known, err := v.client()
+	if err != nil {
+		return e, err
+	}
+	token, err := config.Exchange(v.context(ctx), code, oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		var refused *oauth2.RetrieveError
+		if errors.As(err, &refused) {
+			return e, fmt.Errorf("exchange the code: status %d, %s", refused.Response.StatusCode, user.TrimName(refused.ErrorCode)) // its body may have anything
+		}
+		return e, fmt.Errorf("exchange the code: %w", err)
+	}
+	raw, _ := token.Extra("id_token").(string)
+	id, err := known.Verifier(&oidc.Config{ClientID: v.cfg.ClientID}).Verify(v.context(ctx), raw)
+	if err != nil {
+		return e, fmt.Errorf("verify the id token: %w", err)
+	}
+	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.Nonce)) != 1 {
+		return e, errors.New("the id token was made for another sign-in")
+	}
+	var (
+		c   claims
+		all map[string]any
+	)
+	if err := errors.Join(id.Claims(&c), id.Claims(&all)); err != nil {
+		return e, fmt.Errorf("read the id token: %w", err)
+	}
+	return v.external(id, c, all[v.cfg.GroupsClaim])
+}
+
+// external is the user whom an id token means.
+func (v *provider) external(id *oidc.IDToken, c claims, groups any) (e user.External, err error) {
+	email, wrong := user.CleanEmail(c.Email)
+	if wrong != "" {
+		return e, unfitError("Your company's sign-in does not tell your e-mail address")
+	}
+	role := v.role(groups)
+	if role == "" {
+		return e, unfitError("None of your groups may sign in here. Ask an admin of your team")
+	}
+	return user.External{
+		Issuer: id.Issuer, Subject: id.Subject, Email: email, EmailVerified: c.Verified == true || c.Verified == "true", Name: user.TrimName(cmp.Or(c.Name, c.Preferred)), Role: role,
+	}, nil
+}
+
+// role is the mightiest role of a user's groups: a list of names, or one name.
+func (v *provider) role(groups any) (role user.Role) {
+	list, ok := groups.([]any)
+	if !ok {
+		list = []any{groups}
+	}
+	for group, its := range v.cfg.Roles {
+		if slices.Contains(list, any(group)) {
+			role = user.Mightier(role, its)
+		}
+	}
+	return role
+}

@@ -1,0 +1,155 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// sessionStore keeps the sessions of users. One that has ended is [push.ErrNotFound].
+type sessionStore interface {
+	BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSession) (user.Session, error)
+	FindSession(ctx context.Context, hash [32]byte) (user.Session, user.User, []byte, error)
+	SaveSession(ctx context.Context, tenant uuid.UUID, hash [32]byte, data []byte, expires time.Time) error
+	DropSession(ctx context.Context, hash [32]byte) error
+}
+
+// opened is the session of a request, as it was found or has begun.
+type opened struct {
+	session user.Session
+	user    user.User
+	found   bool
+}
+
+type openedKey struct{}
+
+// openedOf is where a request has its session; nil: it has none, and can not get one.
+func openedOf(ctx context.Context) *opened {
+	o, _ := ctx.Value(openedKey{}).(*opened)
+	return o
+}
+
+// newSessions returns the sessions of scs: what is in cookies, and when they end.
+func (s *SignIn) newSessions() *scs.SessionManager {
+	m := scs.New()
+	m.Store = sessionsOf{s}
+	m.Lifetime, m.IdleTimeout = s.cfg.Lifetime, s.cfg.Idle
+	m.Cookie.Name, m.Cookie.Secure = s.cookieName("sendquota"), s.secure()
+	m.Cookie.Path, m.Cookie.HttpOnly, m.Cookie.SameSite = "/", true, http.SameSiteLaxMode
+	m.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) {
+		s.cfg.Log.ErrorContext(r.Context(), "a session can not be read", "error", err)
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "The database did not answer in time. Try again in a moment.", http.StatusServiceUnavailable)
+	}
+	return m
+}
+
+// secure reports whether browsers come over https.
+func (s *SignIn) secure() bool { return strings.HasPrefix(s.cfg.PublicURL, "https://") }
+
+// cookieName binds a cookie to the host, where that can be: https://www.rfc-editor.org/rfc/rfc6265bis
+func (s *SignIn) cookieName(name string) string {
+	if s.secure() {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// wrap finds the session of each request that is for a page.
+func (s *SignIn) wrap(h http.Handler) http.Handler {
+	pages := s.sessions.LoadAndSave(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, root+"/static/") || strings.HasPrefix(r.URL.Path, root+"/vendor/") {
+			h.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), openedKey{}, &opened{})))
+	})
+}
+
+// visitor is the user of the request's session, as the user is now.
+func (s *SignIn) visitor(r *http.Request) (Visitor, bool) {
+	o := openedOf(r.Context())
+	if o == nil || !o.found {
+		return Visitor{}, false
+	}
+	return Visitor{Caller: o.user.Caller(), Name: cmp.Or(o.user.Name, o.user.Email), Role: string(o.user.Role), Session: o.session.ID}, true
+}
+
+// begin signs a user in, with a token that nobody has seen before.
+func (s *SignIn) begin(r *http.Request, u user.User) error {
+	ctx := r.Context()
+	if err := s.sessions.RenewToken(ctx); err != nil {
+		return err
+	}
+	session, err := s.store.BeginSession(ctx, u.Tenant, user.NewSession{
+		Hash: user.HashSession(s.sessions.Token(ctx)), User: u.ID, ExpiresAt: s.cfg.Now().Add(min(s.cfg.Idle, s.cfg.Lifetime)),
+		Address: s.cfg.Address(r), UserAgent: user.TrimAgent(r.UserAgent()),
+	})
+	if err != nil {
+		return errors.Join(err, s.sessions.Destroy(ctx))
+	}
+	*openedOf(ctx) = opened{session, u, true}
+	s.cfg.Log.InfoContext(ctx, "signed in", "tenant", u.Tenant, "user", u.ID, "session", session.ID)
+	return nil
+}
+
+// sessionsOf keeps the sessions of scs in our store, by the hashes of their tokens.
+type sessionsOf struct{ s *SignIn }
+
+// FindCtx is part of [scs.CtxStore].
+func (o sessionsOf) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	session, u, data, err := o.s.store.FindSession(ctx, user.HashSession(token))
+	if errors.Is(err, push.ErrNotFound) || err == nil && len(data) == 0 { // without data, signing in was not finished
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if to := openedOf(ctx); to != nil {
+		*to = opened{session, u, true}
+	}
+	return data, true, nil
+}
+
+// CommitCtx is part of [scs.CtxStore]. Sessions begin in begin; where this fails, the session only ends sooner.
+func (o sessionsOf) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
+	of := openedOf(ctx)
+	if of == nil || !of.found {
+		return nil
+	}
+	if err := o.s.store.SaveSession(ctx, of.user.Tenant, user.HashSession(token), data, expires); err != nil && ctx.Err() == nil {
+		o.s.cfg.Log.WarnContext(ctx, "a session was not extended", "session", of.session.ID, "error", err)
+	}
+	return nil
+}
+
+// DeleteCtx is part of [scs.CtxStore].
+func (o sessionsOf) DeleteCtx(ctx context.Context, token string) error {
+	if of := openedOf(ctx); of != nil {
+		*of = opened{}
+	}
+	return o.s.store.DropSession(ctx, user.HashSession(token))
+}
+
+// Find is part of [scs.Store], which scs does not use.
+func (o sessionsOf) Find(token string) ([]byte, bool, error) {
+	return o.FindCtx(context.Background(), token)
+}
+
+// Commit is part of [scs.Store], which scs does not use.
+func (o sessionsOf) Commit(token string, data []byte, expires time.Time) error {
+	return o.CommitCtx(context.Background(), token, data, expires)
+}
+
+// Delete is part of [scs.Store], which scs does not use.
+func (o sessionsOf) Delete(token string) error { return o.DeleteCtx(context.Background(), token) }

@@ -1,0 +1,345 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+const goodPassword = "correct horse battery"
+
+// signInBundle is a console in which nobody has signed in yet.
+type signInBundle struct {
+	*bundle
+	signIn  *SignIn
+	address string // of the browser
+}
+
+func setupSignIn(t *testing.T, cfg SignInConfig) *signInBundle {
+	t.Helper()
+	b := &signInBundle{bundle: setup(t), address: "192.0.2.1"}
+	cfg.Log = slog.New(slog.NewJSONHandler(&b.log, nil))
+	cfg.Address = func(*http.Request) string { return b.address }
+	b.signIn = NewSignIn(b.store, cfg)
+	b.console = New(b.handler, b.signIn, Config{Log: cfg.Log})
+	return b
+}
+
+// person makes a user with a password; "": without.
+func (b *signInBundle) person(email string, role user.Role, password string) user.User {
+	b.t.Helper()
+	_, link := user.NewLink()
+	u, err := b.store.CreateUser(b.t.Context(), user.New{Tenant: b.tenant, Email: email, Name: "N. " + email, Role: role, Link: link})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if password != "" {
+		phc, err := b.signIn.passwords.Hash(b.t.Context(), "", password)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if u, err = b.store.SetPassword(b.t.Context(), link, phc); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return u
+}
+
+func (b *signInBundle) enter(email, password string) reply {
+	b.t.Helper()
+	return b.post(signInPath, "email", email, "password", password)
+}
+
+// inside reports whether the browser is signed in.
+func (b *signInBundle) inside() bool {
+	b.t.Helper()
+	return b.get("/console/pushes").Status == http.StatusOK
+}
+
+// TestSignIn_Life of a user: the link is opened, used, and over; then the password signs in, until the user signs out.
+func TestSignIn_Life(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{PublicURL: "http://localhost"})
+	token, link := user.NewLink()
+	if _, err := b.store.CreateUser(t.Context(), user.New{Tenant: b.tenant, Email: "ada@example.com", Name: "Ada <b>", Role: user.Viewer, Link: link}); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.get("/console/pushes?status=sent"); r.Status != 303 || r.Header.Get("Location") != "/console/sign-in?to=%2Fconsole%2Fpushes%3Fstatus%3Dsent" {
+		t.Errorf("%d %v", r.Status, r.Header)
+	}
+	for range 2 { // looking at it, as mail scanners do, does not use it up
+		r := b.get(user.LinkPath + token)
+		r.has(t, 200, "ada@example.com", `autocomplete="new-password"`)
+		if r.Header.Get("Referrer-Policy") != "no-referrer" || strings.Contains(r.Body, "Menu") {
+			t.Errorf("%v", r.Header)
+		}
+	}
+	r := b.post(user.LinkPath+token, "password", "Short-One", "again", "short-two")
+	r.has(t, 422, "must have at least 12 characters", "is not the same password")
+	if strings.Contains(r.Body, "Short-One") {
+		t.Error("the page repeats the password")
+	}
+	b.post(user.LinkPath+token, "password", "ada@example.com", "again", "ada@example.com").has(t, 422, "must not be your name")
+	b.follow(b.post(user.LinkPath+token, "password", goodPassword, "again", goodPassword)).has(t, 200, "Your password is set", `value="acme"`)
+	for _, r := range []reply{b.get(user.LinkPath + token), b.post(user.LinkPath+token, "password", goodPassword+"2", "again", goodPassword+"2"), b.get(user.LinkPath + "x")} {
+		r.has(t, 404, "This link does not work any more")
+	}
+
+	r = b.post(signInPath, "email", "ada@example.com", "password", "Wrong-Horse-1", "to", "/console/pushes?status=sent")
+	r.has(t, 401, "The e-mail address or the password is wrong", `value="ada@example.com"`, `value="/console/pushes?status=sent"`)
+	if strings.Contains(r.Body, "Wrong-Horse-1") || r.Header.Get("Set-Cookie") != "" {
+		t.Errorf("%v", r)
+	}
+	r = b.post(signInPath, "email", " Ada@Example.com ", "password", goodPassword, "to", "/console/pushes?status=sent")
+	cookie := r.Header.Get("Set-Cookie")
+	if r.Status != 303 || r.Header.Get("Location") != "/console/pushes?status=sent" || !strings.HasPrefix(cookie, "sendquota=") || !strings.Contains(cookie, "HttpOnly; SameSite=Lax") || !strings.Contains(cookie, "Path=/;") {
+		t.Errorf("%d %v", r.Status, r.Header)
+	}
+	b.get("/console/pushes").has(t, 200, "Ada <b>", "viewer")
+	if r := b.get(signInPath + "?to=/console/why"); r.Status != 303 || r.Header.Get("Location") != "/console/why" {
+		t.Errorf("%d %v", r.Status, r.Header)
+	}
+	// The API never takes the cookie.
+	api := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/pushes", nil)
+	api.AddCookie(&http.Cookie{Name: "sendquota", Value: b.cookies["sendquota"]})
+	rec := httptest.NewRecorder()
+	if b.handler.ServeHTTP(rec, api); rec.Code != 401 {
+		t.Errorf("%d", rec.Code)
+	}
+	kept := b.cookies["sendquota"]
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM sessions WHERE token_hash = sha256($1::text::bytea) AND address = '192.0.2.1'`, kept); n != 1 {
+		t.Errorf("%d sessions with the hash of the cookie", n)
+	}
+	b.follow(b.post("/console/sign-out")).has(t, 200, "You are signed out")
+	b.cookies["sendquota"] = kept
+	if b.inside() {
+		t.Error("the session goes on")
+	}
+	for _, secret := range []string{goodPassword, kept, token, "ada@example.com"} {
+		if strings.Contains(b.log.String(), secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+}
+
+// TestSignIn_SecureCookie: over https it is bound to the host.
+func TestSignIn_SecureCookie(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{PublicURL: "https://console.example.com"})
+	b.person("ada@x", user.Admin, goodPassword)
+	got := b.enter("ada@x", goodPassword).Header.Get("Set-Cookie")
+	if !strings.HasPrefix(got, "__Host-sendquota=") || !strings.Contains(got, "; Secure") || !strings.Contains(got, "Path=/;") || strings.Contains(got, "Domain") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestSignIn_NewToken: what somebody else has put into the browser never becomes a session, and signing in again ends the former
+// one.
+func TestSignIn_NewToken(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	b.person("ada@x", user.Admin, goodPassword)
+	b.cookies["sendquota"] = "planted"
+	b.enter("ada@x", goodPassword)
+	first := b.cookies["sendquota"]
+	if first == "planted" || !b.inside() {
+		t.Fatalf("the token is %q", first)
+	}
+	b.enter("ada@x", goodPassword)
+	if b.cookies["sendquota"] == first || !b.inside() {
+		t.Error("the token is the same")
+	}
+	b.cookies["sendquota"] = first
+	if b.inside() {
+		t.Error("the former session goes on")
+	}
+}
+
+// TestSignIn_SameAnswer, after the same work, whatever is wrong.
+func TestSignIn_SameAnswer(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	b.person("ada@x", user.Admin, goodPassword)
+	b.person("new@x", user.Admin, "")
+	off := b.person("off@x", user.Viewer, goodPassword)
+	if _, err := b.store.ChangeUser(t.Context(), b.tenant, off.ID, user.Change{Disabled: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	took := map[string]time.Duration{}
+	pages := map[string]string{}
+	for range 3 {
+		for name, row := range map[string][2]string{
+			"wrong": {"ada@x", goodPassword + "!"}, "nobody": {"eve@x", goodPassword}, "no password": {"new@x", goodPassword}, "empty": {"new@x", ""}, "disabled": {"off@x", goodPassword},
+			"long": {"ada@x", goodPassword + strings.Repeat("x", 2000)}, "no name": {"ada", goodPassword},
+		} {
+			began := time.Now()
+			r := b.enter(row[0], row[1])
+			if spent := time.Since(began); took[name] == 0 || spent < took[name] {
+				took[name] = spent
+			}
+			r.has(t, 401)
+			pages[name] = strings.Replace(r.Body, `value="`+row[0]+`"`, "", 1)
+		}
+	}
+	for name, page := range pages {
+		if page != pages["wrong"] {
+			t.Errorf("%s has another page:\n%s", name, page)
+		}
+		if took[name] < took["wrong"]/2 {
+			t.Errorf("%s takes %s, and a wrong password %s", name, took[name], took["wrong"])
+		}
+	}
+}
+
+// TestSignIn_Teams: with users of several teams of one address, the team has to be named.
+func TestSignIn_Teams(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	b.person("ada@x", user.Viewer, goodPassword)
+	other, _, err := b.store.CreateTenant(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.store.CreateUser(t.Context(), user.New{Tenant: other, Email: "ada@x", Role: user.Admin}); err != nil {
+		t.Fatal(err)
+	}
+	b.enter("ada@x", goodPassword).has(t, 401, "name the team")
+	b.post(signInPath, "email", "ada@x", "password", goodPassword, "team", "other").has(t, 401, `value="other"`)
+	b.post(signInPath, "email", "ada@x", "password", goodPassword, "team", "acme").has(t, 303)
+	b.get("/console/pushes").has(t, 200, "viewer")
+}
+
+// TestSignIn_Limits: of a name from many addresses, and from one address of many names.
+func TestSignIn_Limits(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	b.signIn.cfg.Limiter = ratelimit.New(b.rdb, ratelimit.Config{})
+	b.person("ada@x", user.Admin, goodPassword)
+	for i := range 5 {
+		b.address = "192.0.2." + strconv.Itoa(i)
+		b.enter("ada@x", "wrong").has(t, 401)
+	}
+	b.address = "192.0.2.99"
+	r := b.enter("Ada@X", goodPassword)
+	r.has(t, 429, "Too many tries")
+	if seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 62 {
+		t.Errorf("%v", r.Header)
+	}
+	if b.inside() {
+		t.Error("the limit lets in")
+	}
+	b.address = "198.51.100.1"
+	for i := range 10 {
+		b.enter("n"+strconv.Itoa(i)+"@x", "wrong").has(t, 401)
+	}
+	b.enter("n11@x", "wrong").has(t, 429)
+	b.get(user.LinkPath+"guess").has(t, 429)
+	b.address = "198.51.100.2"
+	b.enter("n11@x", "wrong").has(t, 401)
+	for _, key := range b.rdb.Keys(t.Context(), "*").Val() {
+		if strings.Contains(key, "ada") {
+			t.Errorf("Redis has %s", key)
+		}
+	}
+}
+
+type brokenLimiter struct{}
+
+func (brokenLimiter) Take(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
+	return ratelimit.Decision{}, ratelimit.ErrUnavailable
+}
+
+// TestSignIn_WithoutRedis keeps nobody out.
+func TestSignIn_WithoutRedis(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	b.signIn.cfg.Limiter = brokenLimiter{}
+	b.person("ada@x", user.Admin, goodPassword)
+	b.enter("ada@x", goodPassword).has(t, 303)
+}
+
+// TestSignIn_ChangesAtOnce: a session has the role that the user has now, and ends with the user.
+func TestSignIn_ChangesAtOnce(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	ada := b.person("ada@x", user.Admin, goodPassword)
+	b.person("bea@x", user.Admin, "")
+	b.enter("ada@x", goodPassword)
+	one := b.submit("aiko", time.Hour)
+	viewer := user.Viewer
+	if _, err := b.store.ChangeUser(t.Context(), b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {
+		t.Fatal(err)
+	}
+	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "your role, viewer, may not do this")
+	if _, err := b.store.ChangeUser(t.Context(), b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if b.inside() {
+		t.Error("the session of a disabled user goes on")
+	}
+}
+
+// TestSession_Ends after the lifetime, however much is done, and when nothing is done.
+func TestSession_Ends(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{Lifetime: 2 * time.Hour, Idle: time.Hour})
+	b.person("ada@x", user.Admin, goodPassword)
+	b.enter("ada@x", goodPassword)
+	left := func() float64 {
+		return testenv.Query[float64](t, b.url, `SELECT extract(epoch FROM expires_at - clock_timestamp())::float8 FROM sessions`)
+	}
+	if got := left(); got < 3000 || got > 3600 {
+		t.Errorf("it ends in %v s", got)
+	}
+	// Used again later, it goes on for another hour.
+	testenv.Exec(t, b.url, `UPDATE sessions SET last_seen_at = last_seen_at - interval '50 minutes', expires_at = expires_at - interval '50 minutes'`)
+	if !b.inside() || left() < 3000 {
+		t.Errorf("it ends in %v s", left())
+	}
+	// An hour before the end of its lifetime this is less.
+	b.signIn.sessions.IdleTimeout = 3 * time.Hour
+	testenv.Exec(t, b.url, `UPDATE sessions SET last_seen_at = last_seen_at - interval '50 minutes'`)
+	if got := left(); !b.inside() || left() <= got || left() > 7200 {
+		t.Errorf("it ends in %v s", left())
+	}
+	testenv.Exec(t, b.url, `UPDATE sessions SET expires_at = clock_timestamp()`)
+	if b.inside() {
+		t.Error("it goes on")
+	}
+}
+
+// TestSignIn_CrossOrigin: another site can sign nobody in or out.
+func TestSignIn_CrossOrigin(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	for _, path := range []string{signInPath, signOutPath, user.LinkPath + "x"} {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", path, nil)
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		if got := b.send(r); got.Status != 403 {
+			t.Errorf("%s: %d", path, got.Status)
+		}
+	}
+}
+
+// TestSignIn_Postgres: without it nobody signs in, and a page says so.
+func TestSignIn_PostgresDown(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	b.store.Close()
+	b.enter("ada@x", goodPassword)
+	r := b.enter("ada@x", goodPassword)
+	if r.Status < 500 || strings.Contains(r.Body, "pool") {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+}
+
+func TestSafePath(t *testing.T) {
+	for to, want := range map[string]string{
+		"/console/pushes?status=sent": "/console/pushes?status=sent", "/console/recipients/a%2Fb": "/console/recipients/a%2Fb",
+		"": homePath, "/console": homePath, "https://evil.example/console/": homePath, "//evil.example/console/": homePath, "/\\evil.example": homePath, "/console/..//evil.example": homePath,
+		"/console/../../evil": homePath, "/console/\\..": homePath, "javascript:alert(1)": homePath, "/v1/pushes": homePath, "/console/sign-in?to=x": homePath, "/console/set-password/x": homePath,
+		"/console/a\r\nb": homePath, "console/now": homePath, "/console/%2e%2e/v1": homePath,
+	} {
+		if got := safePath(to); got != want {
+			t.Errorf("%q leads to %q, want %q", to, got, want)
+		}
+	}
+}

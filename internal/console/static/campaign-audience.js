@@ -1,0 +1,31 @@
+// Shows the columns of a list as soon as it is chosen: of the file, only its beginning is sent for that. The file itself goes along
+// to the form that sends the list, so that it is chosen once.
+const look = document.querySelector("form.look");
+const chosen = look?.querySelector('input[type="file"]');
+const sample = 64 * 1024;
+
+async function showColumns() {
+  const [file] = chosen.files;
+  if (!file) return;
+  const body = new FormData();
+  body.append("file", file.slice(0, sample), file.name);
+  const answer = await fetch(look.action, { method: "POST", body, headers: { "HX-Request": "true" } });
+  const elsewhere = answer.headers.get("HX-Redirect");
+  if (elsewhere) return location.assign(elsewhere);
+  if (!answer.ok) return look.submit();
+  const place = document.getElementById(look.dataset.columns);
+  place.innerHTML = await answer.text();
+  const again = place.querySelector('input[type="file"]');
+  if (!again) return;
+  again.files = chosen.files;
+  place.querySelector("select")?.focus();
+}
+
+if (look) {
+  chosen.addEventListener("change", showColumns);
+  look.addEventListener("submit", (event) => {
+    if (chosen.files.length === 0) return;
+    event.preventDefault();
+    showColumns();
+  });
+}

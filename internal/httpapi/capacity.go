@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// How many recipients of a draft are looked at: by default, and at most.
+const (
+	capacitySample     = "1000"
+	mostCapacitySample = 5000
+)
+
+// capacityView is how many of an audience have a place when.
+type capacityView struct {
+	Recipients int64              `json:"recipients" doc:"All in the audience."`
+	Sample     int                `json:"sample" doc:"Those that were looked at: all numbers below are of them. It is the same part of an audience each time, by a hash of their ids."`
+	OptedOut   int                `json:"opted_out" doc:"Of the sample, those who do not want it: they have no place at any time."`
+	Invalid    int                `json:"invalid" doc:"Of the sample, those whose lines make no push."`
+	From       string             `json:"from" format:"date-time" doc:"The first hour that was looked at: none that has begun."`
+	Until      string             `json:"until" format:"date-time" doc:"The end of the last one."`
+	Hours      []capacityHourView `json:"hours" doc:"Each hour, by time."`
+	Days       []capacityDayView  `json:"days" doc:"Each day of time_zone, by time."`
+}
+
+type capacityHourView struct {
+	At   string `json:"at" format:"date-time"`
+	Free int    `json:"free" doc:"How many of the sample have a place if the campaign begins at this time: each at its own second of the spread."`
+}
+
+type capacityDayView struct {
+	Day  string `json:"day" format:"date"`
+	Free int    `json:"free" doc:"How many of the sample have a place if the campaign begins at one of the hours that begin in this day, at least."`
+}
+
+// capacityQuery is what is asked about an audience.
+type capacityQuery struct {
+	from, until time.Time
+	sample      int
+	zone        string
+}
+
+var capacityParams = table[capacityQuery]{fields: []field[capacityQuery]{
+	{"from", optional, moment(func(q *capacityQuery, t time.Time) { q.from = t }), "From the hour of UTC on that this is in. Default: now. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *capacityQuery, t time.Time) { q.until = t }), "Before this, or the end of the hour of UTC that it is in: at most 62 days after from. Default: 31 days after from.", "2026-12-08T09:00:00Z"},
+	{"time_zone", optional, text(func(q *capacityQuery, s string) { q.zone = s }, 0, maxZone), "Whose days are counted, an IANA name. Default: UTC.", "Europe/Berlin"},
+	{"sample", optional, integer(func(q *capacityQuery, n int) { q.sample = n }, 1, mostCapacitySample).or(capacitySample), "How many recipients to look at, at most.", nil},
+}}
+
+// campaignCapacity says how many of a draft's recipients have a place when. It books nothing.
+func (a *api) campaignCapacity(c *call) error {
+	var (
+		bad fieldErrors
+		q   capacityQuery
+	)
+	capacityParams.readQuery(c.r, &q, &bad)
+	id := c.pathID("id", &bad)
+	in, err := zone.Load(q.zone)
+	if q.zone == "" {
+		in, err = time.UTC, nil
+	}
+	if err != nil {
+		badParameter(&bad, "time_zone", err.Error(), q.zone)
+	}
+	if q.from.IsZero() {
+		q.from = a.cfg.Now()
+	}
+	if q.until.IsZero() {
+		q.until = q.from.Add(31 * 24 * time.Hour)
+	}
+	q.from, q.until = wholeHours(c, &bad, q.from, q.until)
+	if len(bad.list) == 0 && q.until.Sub(q.from) > maxSplitHours {
+		badParameter(&bad, "until", "must be at most 62 days after from, "+stamp(q.from), c.r.URL.Query().Get("until"))
+	}
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(simulationBytes); err != nil {
+		return err
+	}
+	place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)
+	if err != nil {
+		return err
+	}
+	defer place.Release()
+	found, err := a.cfg.Simulator.Capacity(c.w.whole, c.caller.Tenant, id, campaign.CapacityQuery{From: q.from, Until: q.until, Sample: q.sample, Zone: in})
+	if errors.Is(err, campaign.ErrNoHour) {
+		badParameter(&bad, "until", err.Error(), c.r.URL.Query().Get("until"))
+		return bad.err()
+	}
+	if err != nil {
+		return noSuch("campaign", err)
+	}
+	return c.compute(func() error { return a.answer(c.w, http.StatusOK, capacityViewOf(found)) })
+}
+
+func capacityViewOf(found *campaign.Capacity) capacityView {
+	v := capacityView{
+		Recipients: found.Recipients, Sample: found.Sample, OptedOut: found.OptedOut, Invalid: found.Invalid, From: stamp(found.From), Until: stamp(found.Until),
+		Days: viewsOf(found.Days, func(d campaign.CapacityDay) capacityDayView {
+			return capacityDayView{d.Begin.Format(time.DateOnly), d.Free}
+		}),
+	}
+	for i, free := range found.Free {
+		v.Hours = append(v.Hours, capacityHourView{stamp(found.From.Add(time.Duration(i) * time.Hour)), free})
+	}
+	return v
+}
+
+func (a *api) capacityRoutes(s *spec) []operation {
+	from := exampleTime(0).Truncate(time.Hour)
+	example := capacityViewOf(&campaign.Capacity{
+		Recipients: 25_000, Sample: 1000, OptedOut: 40, Invalid: 2, From: from, Until: from.Add(2 * time.Hour), Free: []int{862, 934}, Days: []campaign.CapacityDay{{Begin: from.Truncate(24 * time.Hour), Free: 951}},
+	})
+	return []operation{{
+		id: "campaign-capacity", method: http.MethodGet, path: campaignsPath + "/{id}/capacity", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.campaignCapacity,
+		summary: "See when an audience has places",
+		description: "Says for each hour, and each day, how many of a sample of the recipients of a draft the rules and quiet hours would let have it at their time. Nothing is booked. " +
+			"Caps, latest and on_conflict are not looked at; a simulation does. A tenant's simulations and calls of this take turns.",
+		params: append([]*huma.Param{campaignID()}, capacityParams.parameters(s)...),
+		status: http.StatusOK, answer: "How many have a place when.", example: example, problems: []kind{notFound, campaignState},
+	}}
+}

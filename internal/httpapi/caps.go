@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	capsPath = "/v1/caps"
+
+	// mostCapCounted is where counting ends: a second of Postgres' time, on two processors.
+	mostCapCounted = 1_000_000
+)
+
+// capView is a cap of the tenant, and how much of it is used.
+type capView struct {
+	Limit    *int `json:"limit" nullable:"true" doc:"null: any number."`
+	Used     int  `json:"used"`
+	Complete bool `json:"complete" doc:"false: more are used; so many were counted."`
+}
+
+type capsView struct {
+	PendingPushes    capView `json:"pending_pushes" doc:"Pushes that are scheduled or being sent."`
+	RecipientsPerDay capView `json:"recipients_per_day" doc:"Recipients of pushes whose send time lies on the day, each counted once."`
+	Day              string  `json:"day" format:"date" doc:"A day of UTC."`
+}
+
+func capViewOf(limit, counted int) capView {
+	v := capView{Used: min(counted, mostCapCounted), Complete: counted <= mostCapCounted}
+	if limit > 0 {
+		v.Limit = &limit
+	}
+	return v
+}
+
+func capsViewOf(u booking.CapUsage, day booking.Day) capsView {
+	return capsView{capViewOf(u.PendingPushes, u.Pending), capViewOf(u.RecipientsPerDay, u.Days[day]), day.Begin().Format(time.DateOnly)}
+}
+
+// capsQuery is the day that is asked about.
+type capsQuery struct{ day booking.Day }
+
+var capsParams = table[capsQuery]{fields: []field[capsQuery]{
+	{"day", optional, scalar(func(q *capsQuery, d booking.Day) { q.day = d }, huma.Schema{Type: huma.TypeString, Format: "date"}, parseDay), "The day of UTC whose recipients are counted. Default: today.", "2026-12-01"},
+}}
+
+// parseDay reads a day, or says what is wrong with it.
+func parseDay(text string) (booking.Day, string) {
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return 0, "must be a day such as 2026-12-01"
+	}
+	return booking.DayOf(at), ""
+}
+
+// getCaps answers with the tenant's caps.
+func (a *api) getCaps(c *call) error {
+	var (
+		bad fieldErrors
+		q   = capsQuery{booking.DayOf(a.cfg.Now())}
+	)
+	capsParams.readQuery(c.r, &q, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	usage, err := a.svc.CapUsage(c.r.Context(), c.caller.Tenant, c.caller.Caps, q.day, mostCapCounted+1)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, capsViewOf(usage, q.day))
+}
+
+func (a *api) capRoutes(s *spec) []operation {
+	day := booking.DayOf(exampleTime(0))
+	example := booking.CapUsage{Caps: push.Caps{PendingPushes: 100_000}, Pending: 8_213, Days: map[booking.Day]int{day: 1_204}}
+	return []operation{{
+		id: "get-caps", method: http.MethodGet, path: capsPath, tag: tagQuota, scope: push.ScopeRead, serve: a.getCaps,
+		summary: "See your caps, and how much of them is used",
+		description: "The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of pushes of one day of UTC. " +
+			"A submit, a batch or a move beyond that is refused with a 409, tenant-cap-exceeded. Up to a million are counted.",
+		params: capsParams.parameters(s), status: http.StatusOK, answer: "The caps.", example: capsViewOf(example, day),
+	}}
+}

@@ -1,0 +1,229 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+const usersPath = "/v1/users"
+
+// users keeps the users of the console. Another tenant's user is [push.ErrNotFound].
+type users interface {
+	CreateUser(ctx context.Context, n user.New) (user.User, error)
+	User(ctx context.Context, tenant, id uuid.UUID) (user.User, error)
+	UserPage(ctx context.Context, tenant uuid.UUID, after user.Position, limit int) (user.Page, error)
+	ChangeUser(ctx context.Context, tenant, id uuid.UUID, change user.Change) (user.User, error)
+	DeleteUser(ctx context.Context, tenant, id uuid.UUID) error
+	LinkUser(ctx context.Context, tenant, id uuid.UUID, link [32]byte) (user.User, error)
+	Sessions(ctx context.Context, tenant, of uuid.UUID) ([]user.Session, error)
+	EndSessions(ctx context.Context, tenant, of, session uuid.UUID) (ended int, err error)
+}
+
+// userView is a user of the console as the API shows it.
+type userView struct {
+	ID            string    `json:"id" format:"uuid"`
+	Email         string    `json:"email" doc:"With which the user signs in, in lower case."`
+	Name          string    `json:"name" doc:"Empty: none."`
+	Role          user.Role `json:"role" enum:"viewer,editor,sender,admin"`
+	HasPassword   bool      `json:"has_password" doc:"false: the user has not used a link yet, or signs in at the OIDC provider only."`
+	External      bool      `json:"external" doc:"The user signs in at the OIDC provider, which says the role each time."`
+	Disabled      bool      `json:"disabled"`
+	DisabledAt    *string   `json:"disabled_at" format:"date-time" nullable:"true"`
+	CreatedAt     string    `json:"created_at" format:"date-time"`
+	LastSignInAt  *string   `json:"last_sign_in_at" format:"date-time" nullable:"true" doc:"null: never."`
+	LinkExpiresAt *string   `json:"link_expires_at" format:"date-time" nullable:"true" doc:"Until when the link that was made last can be used; null: there is none, or it was used."`
+	Link          string    `json:"link,omitempty" doc:"Where the user sets a password. Only in answers to creating a user and a link: it opens the account, once."`
+}
+
+type usersView struct {
+	Users         []userView `json:"users" doc:"The oldest first."`
+	NextPageToken string     `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
+}
+
+// userViewOf shows a user, without a link.
+func userViewOf(u user.User) userView {
+	return userView{
+		ID: u.ID.String(), Email: u.Email, Name: u.Name, Role: u.Role, HasPassword: u.HasPassword, External: u.External, Disabled: u.DisabledAt != nil, DisabledAt: maybePast(u.DisabledAt),
+		CreatedAt: stamp(u.CreatedAt), LastSignInAt: maybePast(u.LastSignInAt), LinkExpiresAt: maybePast(u.LinkEndsAt),
+	}
+}
+
+// userForm is a user as a caller asks for it.
+type userForm struct {
+	email, name string
+	role        user.Role
+}
+
+// role is one of a user's roles.
+func role[T any](set func(*T, user.Role)) value[T] { return oneOf(set, user.Roles...) }
+
+// emailAddress reads a sign-in name.
+func emailAddress[T any](set func(*T, string)) value[T] {
+	return scalar(set, textSchema(3, user.MaxEmail), user.CleanEmail)
+}
+
+const roleMeaning = "What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything)."
+
+var userFields = table[userForm]{schemaName: "NewUser", fields: []field[userForm]{
+	{"email", required, emailAddress(func(f *userForm, s string) { f.email = s }), "With which the user signs in. Upper and lower case are the same.", "ada@example.com"},
+	{"role", required, role(func(f *userForm, r user.Role) { f.role = r }), roleMeaning, nil},
+	{"name", optional, text(func(f *userForm, s string) { f.name = s }, 0, user.MaxName), "What others see. Default: nothing.", "Ada Lovelace"},
+}}
+
+var userChanges = table[user.Change]{schemaName: "UserChange", fields: []field[user.Change]{
+	{"role", optional, role(func(c *user.Change, r user.Role) { c.Role = &r }), roleMeaning, nil},
+	{"name", optional, text(func(c *user.Change, s string) { c.Name = &s }, 0, user.MaxName), "What others see.", "Ada Lovelace"},
+	{"disabled", optional, boolean(func(c *user.Change, is bool) { c.Disabled = &is }), "A disabled user is signed out at once, and can not sign in.", nil},
+}}
+
+func (a *api) createUser(c *call) error {
+	var (
+		bad fieldErrors
+		f   userForm
+	)
+	c.noQuery(&bad)
+	if err := userFields.readBody(c, &f, &bad); err != nil {
+		return err
+	}
+	if err := c.mayGive(f.role.Scopes()); err != nil {
+		return err
+	}
+	token, link := user.NewLink()
+	u, err := a.cfg.Users.CreateUser(c.r.Context(), user.New{Tenant: c.caller.Tenant, Email: f.email, Name: f.name, Role: f.role, Link: link, Most: a.cfg.MaxUsers})
+	if err != nil {
+		return err
+	}
+	c.w.setHeader("Location", usersPath+"/"+u.ID.String())
+	return a.answerLink(c, http.StatusCreated, u, token)
+}
+
+// answerLink answers with a user, and the link with this token this once.
+func (a *api) answerLink(c *call, status int, u user.User, token string) error {
+	v := userViewOf(u)
+	v.Link = a.cfg.PublicURL + user.LinkPath + token
+	return a.answer(c.w, status, v)
+}
+
+var usersParams = table[pageParams]{fields: []field[pageParams]{
+	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many users to answer with, at most.", nil},
+	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
+}}
+
+// listUsers answers with a page of the tenant's users.
+func (a *api) listUsers(c *call) error {
+	var (
+		bad   fieldErrors
+		q     pageParams
+		after keyPlace
+		list  = func() string { return "users" }
+	)
+	usersParams.readQuery(c.r, &q, &bad)
+	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	if err := c.reserve(pageBytes); err != nil {
+		return err
+	}
+	page, err := a.cfg.Users.UserPage(c.r.Context(), c.caller.Tenant, user.Position{CreatedAt: time.UnixMicro(after.Micros), ID: after.ID}, q.size)
+	if err != nil {
+		return err
+	}
+	v := usersView{Users: viewsOf(page.Users, userViewOf)}
+	if page.Next != nil {
+		v.NextPageToken = pageToken(keyPlace{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
+	}
+	return a.answer(c.w, http.StatusOK, v)
+}
+
+func (a *api) getUser(c *call) error {
+	return a.byID(c, "user", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		u, err := a.cfg.Users.User(ctx, tenant, id)
+		return userViewOf(u), err
+	})
+}
+
+// changeUser may raise a user to no more than the caller has, and open the account of nobody who is mightier.
+func (a *api) changeUser(c *call) error {
+	var (
+		bad    fieldErrors
+		change user.Change
+	)
+	c.noQuery(&bad)
+	id := c.pathID("id", &bad)
+	if err := userChanges.readBody(c, &change, &bad); err != nil {
+		return err
+	}
+	if change.Role != nil {
+		if err := c.mayGive(change.Role.Scopes()); err != nil {
+			return err
+		}
+	}
+	if change.Disabled != nil && !*change.Disabled && change.Role == nil {
+		if _, err := a.lesserUser(c, id); err != nil {
+			return err
+		}
+	}
+	u, err := a.cfg.Users.ChangeUser(c.r.Context(), c.caller.Tenant, id, change)
+	if err != nil {
+		return noSuch("user", err)
+	}
+	return a.answer(c.w, http.StatusOK, userViewOf(u))
+}
+
+// lesserUser reads a user whose role has no scope that the caller lacks.
+func (a *api) lesserUser(c *call, id uuid.UUID) (user.User, error) {
+	u, err := a.cfg.Users.User(c.r.Context(), c.caller.Tenant, id)
+	if err != nil {
+		return u, noSuch("user", err)
+	}
+	return u, c.mayGive(u.Role.Scopes())
+}
+
+func (a *api) linkUser(c *call) error {
+	id, err := c.onlyID(0)
+	if err != nil {
+		return err
+	}
+	if _, err := a.lesserUser(c, id); err != nil {
+		return err
+	}
+	token, link := user.NewLink()
+	u, err := a.cfg.Users.LinkUser(c.r.Context(), c.caller.Tenant, id, link)
+	if err != nil {
+		return noSuch("user", err)
+	}
+	return a.answerLink(c, http.StatusCreated, u, token)
+}
+
+func (a *api) deleteUser(c *call) error {
+	return a.byID(c, "user", 0, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, a.cfg.Users.DeleteUser(ctx, tenant, id)
+	})
+}
+
+// userProblem is the answer to an error about users; nil: it is none.
+func userProblem(err error) *Problem {
+	for _, known := range []struct {
+		err    error
+		kind   kind
+		detail string
+	}{
+		{user.ErrTooMany, tooManyUsers, "the tenant has the maximum number of users; delete one first"},
+		{user.ErrEmailTaken, emailTaken, user.ErrEmailTaken.Error()},
+		{user.ErrLastAdmin, lastAdmin, user.ErrLastAdmin.Error() + "; make another admin first"},
+		{user.ErrDisabled, userDisabled, "the user is disabled; enable the user first"},
+	} {
+		if errors.Is(err, known.err) {
+			p := known.kind.because(known.detail)
+			return &p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// sessionView is a session of a user of the console as the API shows it.
+type sessionView struct {
+	ID         string `json:"id" format:"uuid" doc:"It is no secret, and opens nothing."`
+	CreatedAt  string `json:"created_at" format:"date-time" doc:"When the user signed in."`
+	LastSeenAt string `json:"last_seen_at" format:"date-time" doc:"To about a minute."`
+	ExpiresAt  string `json:"expires_at" format:"date-time" doc:"When it ends, unless it is used before."`
+	Address    string `json:"address" doc:"From which the user signed in."`
+	UserAgent  string `json:"user_agent" doc:"What the browser says that it is: its first 200 bytes."`
+}
+
+type sessionsView struct {
+	Sessions []sessionView `json:"sessions" doc:"Those that go on, the one that was seen last first: 50 at most."`
+}
+
+type endedView struct {
+	Ended int `json:"ended" doc:"How many sessions went on until now."`
+}
+
+func sessionViewOf(s user.Session) sessionView {
+	return sessionView{
+		ID: s.ID.String(), CreatedAt: stamp(s.CreatedAt), LastSeenAt: stamp(s.LastSeenAt), ExpiresAt: stamp(s.ExpiresAt), Address: s.Address, UserAgent: s.UserAgent,
+	}
+}
+
+// ownOrWrite lets users see and end their own sessions, and others only if they may write users.
+func (c *call) ownOrWrite(of uuid.UUID) error {
+	if of == c.caller.User && of != uuid.Nil || c.caller.May(push.ScopeUsersWrite) {
+		return nil
+	}
+	return &refusal{kind: forbidden, detail: "the sessions of others need the scope " + push.ScopeUsersWrite}
+}
+
+func (a *api) listSessions(c *call) error {
+	return a.byID(c, "user", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		if err := c.ownOrWrite(id); err != nil {
+			return nil, err
+		}
+		all, err := a.cfg.Users.Sessions(ctx, tenant, id)
+		return sessionsView{viewsOf(all, sessionViewOf)}, err
+	})
+}
+
+func (a *api) endSessions(c *call) error {
+	return a.byID(c, "user", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		if err := c.ownOrWrite(id); err != nil {
+			return nil, err
+		}
+		n, err := a.cfg.Users.EndSessions(ctx, tenant, id, uuid.Nil)
+		return endedView{n}, err
+	})
+}
+
+func (a *api) endSession(c *call) error {
+	var bad fieldErrors
+	c.noQuery(&bad)
+	id, session := c.pathID("id", &bad), c.pathID("session", &bad)
+	if err := c.noBody(&bad); err != nil {
+		return err
+	}
+	if err := c.ownOrWrite(id); err != nil {
+		return err
+	}
+	if session == uuid.Nil { // which would be all of them
+		return noSuch("session", push.ErrNotFound)
+	}
+	n, err := a.cfg.Users.EndSessions(c.r.Context(), c.caller.Tenant, id, session)
+	switch {
+	case err != nil:
+		return noSuch("user", err)
+	case n == 0:
+		return noSuch("session", push.ErrNotFound)
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
