@@ -18,10 +18,10 @@ const (
 	maxTenantStreams = 50
 )
 
-// How long a stream lasts, after which the browser opens it again, with its session looked at anew; and how soon it notices
-// that the program stops.
+// How long a stream lasts, after which the browser opens it again, with its session looked at anew: so long a user who was signed out
+// may see a page go on; and how soon a stream notices that the program stops.
 const (
-	streamTime = 10 * time.Minute
+	streamTime = time.Minute
 	streamTick = 500 * time.Millisecond
 )
 
