@@ -84,7 +84,7 @@ func (w *window) shownNow() string {
 // find is an expression of JavaScript: the first visible element of a selector of CSS whose text has the part, if one is
 // given.
 func find(selector string, part ...string) string {
-	return "[...document.querySelectorAll(" + strconv.Quote(selector) + ")].find(e => e.checkVisibility() && e.innerText.includes(" + strconv.Quote(strings.Join(part, "")) + "))"
+	return "[...document.querySelectorAll(" + strconv.Quote(selector) + ")].find(e => e.checkVisibility() && (e.innerText ?? e.textContent).includes(" + strconv.Quote(strings.Join(part, "")) + "))"
 }
 
 // shown waits until an element is visible, with a part of its text.
