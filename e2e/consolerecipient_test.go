@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sendquota/sendquota/client"
@@ -20,11 +18,9 @@ func TestConsole_Recipient(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: strings.Replace(consoleConfig, "{name: per-day, limit: 3, window: 24h}", "{name: per-hour, limit: 5, window: 1h}", 1)})
 	b.StartAPI()
-	api, err := client.New(b.api, b.Key, client.Config{HTTP: httpClient})
-	testenv.Check(t, err)
+	api := b.client()
 	w := b.signIn("admin")
-	noon := time.Now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
-	stamp := func(at time.Time) string { return at.Format("2006-01-02 15:04:05") }
+	noon := tomorrowNoon()
 	var booked []client.Push
 	for i := range 5 {
 		one, err := api.Submit(t.Context(), "", client.NewPush{
@@ -62,25 +58,14 @@ func TestConsole_Recipient(t *testing.T) {
 	// Dragged to a time that is not free, it would go to the next one that is; dropped there, it is moved after one more question.
 	w.visit("/console/recipients/user%2042" + at)
 	w.shown(".cursor-handle")
-	mark := func(id string) struct{ X, Y float64 } {
-		return eval[struct{ X, Y float64 }](w, `(() => {
-			const e = document.querySelector("[data-push='`+id+`']")
-			e.scrollIntoView({block: "center", behavior: "instant"})
-			const r = e.getBoundingClientRect()
-			return {X: r.x + r.width / 2, Y: r.y + r.height / 2}
-		})()`)
-	}
-	mouse := func(kind input.DispatchMouseEventType, x, y float64) {
-		_, err := chromedp.Call(w.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: "left", Buttons: 1, ClickCount: 1})
-		testenv.Check(t, err)
-	}
+	mark := func(id string) point { return w.middle("[data-push='" + id + "']") }
 	from, to := mark(booked[4].ID), mark(booked[1].ID)
-	mouse("mousePressed", from.X, from.Y)
-	mouse("mouseMoved", from.X-20, from.Y)
-	mouse("mouseMoved", to.X, from.Y)
+	w.mouse("mousePressed", from)
+	w.mouse("mouseMoved", point{from.X - 20, from.Y})
+	w.mouse("mouseMoved", point{to.X, from.Y})
 	w.said("The push would go to ")
 	w.shown("[data-why] strong", "per-minute")
-	mouse("mouseReleased", to.X, from.Y)
+	w.mouse("mouseReleased", point{to.X, from.Y})
 	w.said("Looking for a new time for “News 5”")
 	w.said("The push can be moved here.")
 	w.screen("recipient-move")

@@ -17,9 +17,7 @@ func TestConsole_Settings(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
-	api, err := client.New(b.api, b.Key, client.Config{HTTP: httpClient})
-	testenv.Check(t, err)
-	_, err = api.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(26 * time.Hour)})
+	_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(26 * time.Hour)})
 	testenv.Check(t, err)
 	w := b.signIn("admin")
 

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"strings"
+	"time"
 
+	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -31,3 +33,17 @@ func (b *bundle) signIn(role string) *window {
 	testenv.Until(b.t, pollInterval, "a page is there", func() bool { return eval[bool](w, "document.readyState === 'complete'") })
 	return w
 }
+
+// client calls the API as programs do.
+func (b *bundle) client() *client.Client {
+	b.t.Helper()
+	api, err := client.New(b.api, b.Key, client.Config{HTTP: httpClient})
+	testenv.Check(b.t, err)
+	return api
+}
+
+// stamp is how the console writes a time in UTC.
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
+
+// tomorrowNoon is a time that is far enough ahead for all that is done with it meanwhile.
+func tomorrowNoon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -83,7 +84,7 @@ func (w *window) shownNow() string {
 // find is an expression of JavaScript: the first visible element of a selector of CSS whose text has the part, if one is
 // given.
 func find(selector string, part ...string) string {
-	return "[...document.querySelectorAll(" + strconv.Quote(selector) + ")].find(e => e.checkVisibility() && e.innerText.includes(" + strconv.Quote(strings.Join(part, "")) + "))"
+	return "[...document.querySelectorAll(" + strconv.Quote(selector) + ")].find(e => e.checkVisibility() && (e.innerText ?? e.textContent).includes(" + strconv.Quote(strings.Join(part, "")) + "))"
 }
 
 // shown waits until an element is visible, with a part of its text.
@@ -136,6 +137,35 @@ func (w *window) fill(selector, text string) {
 	w.click(selector)
 	eval[*bool](w, "(e => { e.select && e.select() })("+find(selector)+")")
 	w.press(text)
+}
+
+// set gives a field a value in place of typing it: how a time is typed, say, is a matter of the browser's language.
+func (w *window) set(selector, value string) {
+	w.t.Helper()
+	w.shown(selector)
+	eval[string](w, find(selector)+".value = "+strconv.Quote(value))
+}
+
+// point is a place in the window.
+type point struct{ X, Y float64 }
+
+// middle is the middle of an element, once it is shown in the middle of the window.
+func (w *window) middle(selector string) point {
+	w.t.Helper()
+	w.shown(selector)
+	return eval[point](w, `(() => {
+		const e = `+find(selector)+`
+		e.scrollIntoView({block: "center", behavior: "instant"})
+		const r = e.getBoundingClientRect()
+		return {X: r.x + r.width / 2, Y: r.y + r.height / 2}
+	})()`)
+}
+
+// mouse does something with the left button of the mouse: "mousePressed", "mouseMoved" or "mouseReleased".
+func (w *window) mouse(kind input.DispatchMouseEventType, at point) {
+	w.t.Helper()
+	_, err := chromedp.Call(w.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at.X, Y: at.Y, Button: "left", Buttons: 1, ClickCount: 1})
+	testenv.Check(w.t, err)
 }
 
 // press presses keys, one after the other: characters, or those of package kb, such as kb.ArrowLeft.

@@ -48,7 +48,7 @@ const (
 func (p *page) calendar() error {
 	v := &calendarView{
 		Scale: readCalendarScale(p.query("view")), Split: p.query("split"), Channel: p.query("channel"), Category: p.query("category"), ID: p.query("campaign"), Audience: p.query("audience"),
-		MayCampaigns: p.May(push.ScopeCampaignsRead), MayMove: p.May(push.ScopeCampaignsWrite), names: map[string]string{}, p: p,
+		MayCampaigns: p.May(push.ScopeCampaignsRead), MayMove: p.MayDraft(), names: map[string]string{}, p: p,
 	}
 	if v.Split != "channel" && v.Split != "campaign" {
 		v.Split = ""

@@ -127,8 +127,11 @@ func TestCalendar_Roles(t *testing.T) {
 	r := b.get(path)
 	r.has(t, 200, "Winter sale", "your role may not change campaigns")
 	move := "/console/calendar/campaigns/" + one.ID + "?to=" + rfc3339(noon().Add(time.Hour))
-	b.get(move).has(t, 403, "campaigns:write")
-	b.post(move, "to", rfc3339(noon().Add(time.Hour))).has(t, 403, "campaigns:write")
+	b.get(move).has(t, 403, "campaigns:draft")
+	b.post(move, "to", rfc3339(noon().Add(time.Hour))).has(t, 403, "campaigns:draft")
+	b.who.Caller.Scopes = append(b.who.Caller.Scopes, push.ScopeCampaignsDraft)
+	b.get(path).has(t, 200, "/console/calendar/campaigns/"+one.ID, "Drag the bar")
+	b.get(move).has(t, 200, "What would change", "Move it there")
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
 	if again := b.get(path); again.Status != 200 || strings.Contains(again.Body, "Winter sale") || strings.Contains(r.Body, "/calendar/campaigns/") || strings.Contains(again.Body, "can carry") {
 		t.Errorf("%d, and more is shown than may be:\n%s", again.Status, again.text())

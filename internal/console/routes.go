@@ -37,8 +37,8 @@ func (c *console) routes(r chi.Router) {
 	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
 
 	get("/calendar", push.ScopeRecordsRead, (*page).calendar)
-	get("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).moveCampaign)
-	post("/calendar/campaigns/{id}", push.ScopeCampaignsWrite, (*page).saveMove)
+	get("/calendar/campaigns/{id}", draftScope, (*page).moveCampaign)
+	post("/calendar/campaigns/{id}", draftScope, (*page).saveMove)
 
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/new", push.ScopeWrite, (*page).newPush)

@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// planned makes a draft with an audience in CSV.
+func (b *bundle) planned(c client.NewCampaign, audience string) client.Campaign {
+	b.t.Helper()
+	c.Message = client.Message{"title": "Hi"}
+	made, err := b.client().CreateCampaign(b.t.Context(), "", c)
+	testenv.Check(b.t, err)
+	_, err = b.client().PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
+	testenv.Check(b.t, err)
+	return made
+}
+
+// started makes a campaign, and waits until all of its pushes are decided.
+func (b *bundle) started(c client.NewCampaign, audience string) client.Campaign {
+	b.t.Helper()
+	made := b.planned(c, audience)
+	_, err := b.client().StartCampaign(b.t.Context(), made.ID)
+	testenv.Check(b.t, err)
+	b.until("all pushes of "+c.Name+" are decided", func() bool {
+		made, err = b.client().Campaign(b.t.Context(), made.ID)
+		testenv.Check(b.t, err)
+		return made.Status == client.CampaignStatusRunning || made.Status == client.CampaignStatusFinished
+	})
+	return made
+}
+
+// TestConsole_Calendar moves a draft in the calendar, with the keyboard and with the mouse: nothing is changed before it was seen what
+// that would do. A campaign that was started stays.
+func TestConsole_Calendar(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig})
+	b.StartAPI()
+	b.Start("worker")
+	noon := tomorrowNoon()
+	draft := b.planned(client.NewCampaign{Name: "Winter sale", SendAt: noon, Spread: "2h"}, "recipient\nanna\nbert\n")
+	b.started(client.NewCampaign{Name: "Autumn sale", SendAt: noon.Add(time.Hour)}, "recipient\nanna\ncarl\n")
+	start := func() time.Time {
+		now, err := b.client().Campaign(t.Context(), draft.ID)
+		testenv.Check(t, err)
+		return now.SendAt.UTC()
+	}
+	w := b.signIn("editor")
+	month := "/console/calendar?tz=utc&split=channel&audience=" + draft.ID + "&at=" + noon.Format("2006-01-02")
+
+	w.visit(month)
+	w.said("Free capacity of an audience")
+	w.said("it was started, so its pushes are booked")
+	w.click("details.same summary")
+	w.screen("calendar")
+	if movable := eval[int](w, `document.querySelectorAll(".bars a").length`); movable != 1 {
+		t.Errorf("%d campaigns can be moved, want the draft alone", movable)
+	}
+
+	// With the keyboard, in a week: two steps of a quarter of an hour.
+	w.visit(month + "&view=week")
+	w.shown("a.bar-draft")
+	w.tabTo("a.bar-draft")
+	w.press(kb.ArrowRight, kb.ArrowRight)
+	w.said(noon.Format("2006-01-02") + " 12:30")
+	w.press(kb.Escape)
+	w.said("It stays where it is.")
+	w.press(kb.ArrowRight, kb.ArrowRight, kb.Enter)
+	w.said("The new start is " + stamp(noon.Add(30*time.Minute)))
+	w.said("Nothing was booked")
+	w.shown("table.compare")
+	w.screen("calendar-move")
+	if at := start(); !at.Equal(noon) {
+		t.Errorf("a look moved it to %s", at)
+	}
+	w.tabTo("main form[method=post] button")
+	w.press(kb.Enter)
+	w.said("“Winter sale” now begins " + stamp(noon.Add(30*time.Minute)))
+	if at := start(); !at.Equal(noon.Add(30 * time.Minute)) {
+		t.Errorf("it begins at %s", at)
+	}
+
+	// With the mouse, in a month.
+	w.visit(month)
+	from := w.middle("a.bar-draft rect")
+	w.mouse("mousePressed", from)
+	w.mouse("mouseMoved", point{from.X + 10, from.Y})
+	w.mouse("mouseMoved", point{from.X + 30, from.Y})
+	w.shown("[data-says]", "Release it")
+	w.mouse("mouseReleased", point{from.X + 30, from.Y})
+	w.until(`location.pathname.startsWith("/console/calendar/campaigns/") && document.readyState === "complete"`)
+	to, err := time.Parse(time.RFC3339, eval[string](w, `new URLSearchParams(location.search).get("to")`))
+	testenv.Check(t, err)
+	w.said("The new start is " + stamp(to))
+	if before := start(); !to.After(before) || before.Sub(noon) != 30*time.Minute {
+		t.Errorf("dragged from %s to %s", before, to)
+	}
+	w.click("button", "Move it there")
+	w.said("“Winter sale” now begins " + stamp(to))
+	if at := start(); !at.Equal(to) {
+		t.Errorf("it begins at %s, want %s", at, to)
+	}
+
+	// A click without a drag opens the page, with nothing chosen.
+	w.click("a.bar-draft rect")
+	w.shown("h1", "Move Winter sale")
+	w.until(`!location.search.includes("to=")`)
+}

@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestConsole_Why: somebody asks why a person got nothing of a campaign, sees what is in the way, and books the message when there is
+// room.
+func TestConsole_Why(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig})
+	b.StartAPI()
+	b.Start("worker")
+	noon := tomorrowNoon()
+	b.started(client.NewCampaign{Name: "Spring news", SendAt: noon}, "recipient\nanna\n")
+	sale := b.started(client.NewCampaign{Name: "Winter sale", SendAt: noon.Add(30 * time.Second)}, "recipient\nanna\nbert\n")
+	w := b.signIn("sender")
+
+	w.visit("/console/why?tz=utc")
+	w.tabTo("#f-recipient")
+	w.press("anna")
+	w.do("choose the campaign", chromedp.SetValue("#f-campaign", sale.ID))
+	w.press(kb.Enter)
+	w.shown(".sentence", "anna got nothing of “Winter sale” because the rule per-minute was full.")
+	w.shown("table td a", "Spring news")
+	w.said("The next free time is " + stamp(noon.Add(time.Minute)))
+	w.screen("why")
+	w.tabTo("main form[method=post] button")
+	w.press(kb.Enter)
+	w.said("Booked for anna")
+	w.shown("h1", "Push for anna")
+	if n := testenv.Query[int](t, b.Database, `SELECT count(*) FROM pushes WHERE recipient = 'anna' AND send_at = '`+noon.Add(time.Minute).Format(time.RFC3339)+`'`); n != 1 {
+		t.Errorf("%d pushes are booked for the next free time", n)
+	}
+}
+
+// TestConsole_Schedules makes a schedule with the form, reads when it runs, pauses it and has it go on.
+func TestConsole_Schedules(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig})
+	b.StartAPI()
+	w := b.signIn("sender")
+
+	w.visit("/console/schedules?tz=utc")
+	w.click("a", "New schedule")
+	w.expect("status of 422") // no cron expression
+	w.fill("#f-name", "Digest")
+	w.fill("#f-cron", "9 o'clock")
+	w.fill("#f-time_zone", "Europe/Berlin")
+	w.fill("[id='f-push.recipient']", "anna")
+	w.fill("[id='f-push.title']", "Your week")
+	w.click("button", "Make the schedule")
+	w.shown("#fault-cron")
+	w.screen("schedule-new")
+	w.fill("#f-cron", "0 9 * * MON")
+	w.press(kb.Enter)
+	w.said("The schedule is made.")
+	w.said("at 09:00, on Monday (0 9 * * MON), by the clocks of Europe/Berlin")
+	w.said(", 09:00 +0") // of the clocks of Berlin
+	if runs := eval[int](w, `document.querySelectorAll("[aria-label='The next runs'] tbody tr").length`); runs != 5 {
+		t.Errorf("%d next runs are shown", runs)
+	}
+	w.screen("schedule")
+	w.tabTo("main button[value=pause]")
+	w.press(kb.Enter)
+	w.said("The schedule is paused")
+	w.said("none of these is sent")
+	w.tabTo("main button[value=resume]")
+	w.press(kb.Enter)
+	w.said("The schedule goes on.")
+	w.visit("/console/schedules?tz=utc")
+	w.said("at 09:00, on Monday, Europe/Berlin")
+	w.screen("schedules")
+}
+
+// TestConsole_Policy makes a rule stricter: it says which pushes that wait do not fit, and moves them when it is in force.
+func TestConsole_Policy(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig})
+	b.StartAPI()
+	b.Start("worker")
+	noon := tomorrowNoon()
+	var booked []client.Push
+	for i := range 2 {
+		one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(i) * time.Hour)})
+		testenv.Check(t, err)
+		booked = append(booked, one)
+	}
+	w := b.signIn("admin")
+
+	w.visit("/console/policy?tz=utc")
+	w.shown("legend", "per-day")
+	w.fill("[id='rules[1].limit']", "1")
+	w.click("button", "See what it would change")
+	w.said("1 push that waits does not fit into it:")
+	w.said("per-day: 1")
+	w.shown("[aria-label='The first that do not fit'] td a[href*='" + booked[1].ID + "']")
+	w.screen("policy")
+	w.do("move what does not fit", chromedp.SetValue("#f-apply", "reslot"))
+	w.tabTo("main button[value=save]")
+	w.press(kb.Enter)
+	w.said("of the policy is in force.")
+	w.said("The last change is carried on to what is booked")
+	b.until("the push is moved", func() bool {
+		one, err := b.client().Push(t.Context(), booked[1].ID)
+		testenv.Check(t, err)
+		return one.SendAt.Equal(noon.Add(24 * time.Hour))
+	})
+	operation := eval[string](w, `new URLSearchParams(location.search).get("operation")`)
+	b.until("all is looked at", func() bool {
+		o, err := b.client().PolicyOperation(t.Context(), operation)
+		testenv.Check(t, err)
+		return o.Status == client.OperationStatusFinished
+	})
+	w.click("a", "Look again")
+	w.shown("#carried + p", "1 moved")
+	w.said("Versions")
+	w.shown("td", "in force")
+}
