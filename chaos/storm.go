@@ -137,7 +137,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.sometimes("occurrences of schedules submitted", number(f.recurs, func(o recurs) bool { return o.Outcome == "submitted" }))
 	r.meet("occurrences of schedules missed", number(f.recurs, func(o recurs) bool { return o.Reason == "missed" }))
 	r.sometimes("recipients of campaigns booked", number(f.lines, func(l campaignLine) bool { return l.Outcome == "booked" }))
-	r.sometimes("pushes changed by bulk changes", number(f.bulkLines, func(l bulkLine) bool { return l.Outcome == "changed" }))
+	rare("pushes changed by bulk changes", number(f.bulkLines, func(l bulkLine) bool { return l.Outcome == "changed" }))
 	r.meet("moves of bulk changes refused by the quota", number(f.bulkLines, func(l bulkLine) bool { return l.Outcome == "quota-exceeded" }))
 	r.meet("pushes failed", number(rows, func(p row) bool { return p.Status == "failed" }))
 	r.meet("pushes expired", number(rows, func(p row) bool { return p.Status == "expired" }))

@@ -122,6 +122,24 @@ func TestRunner_Crash(t *testing.T) {
 	}
 }
 
+// TestRunner_CrashSent: a push that was moved before a crash, and sent since, counts as moved.
+func TestRunner_CrashSent(t *testing.T) {
+	b := setup(t)
+	b.submit(t, "aiko", 0)
+	p := b.create(t, push.BulkChange{Action: push.BulkMove, Shift: -time.Hour})
+	dying := bulk.NewRunner(&forgetful{b.store, 0}, b.pushes, quiet)
+	b.passes(t, dying, 1) // lists
+	if _, err := dying.Pass(t.Context()); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	testenv.Exec(t, b.url, `DELETE FROM live`)
+	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'sent'`)
+	testenv.Exec(t, b.url, `UPDATE bulk_changes SET lease_until = NULL`)
+	if p = b.run(t, p.ID); p.Status != push.BulkDone || p.Changed != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestRunner_MovedMeanwhile: a push that somebody else moves after it was listed stays where they put it.
 func TestRunner_MovedMeanwhile(t *testing.T) {
 	for _, p := range []push.BulkChange{{Action: push.BulkMove, Shift: time.Hour}, {Action: push.BulkCancel}} {

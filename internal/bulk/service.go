@@ -38,10 +38,9 @@ type reads interface {
 	CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (push.BulkChange, error)
 }
 
-// pushes reads, cancels and moves one push.
+// pushes cancels and moves one push.
 type pushes interface {
-	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
-	Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error)
 	Reschedule(ctx context.Context, tenant, id uuid.UUID, to schedule.When, o schedule.Options) (schedule.Result, error)
 }
 
@@ -112,14 +111,7 @@ func move(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkP
 
 // cancel cancels a push of a bulk change, or finds it canceled, or notes why it was refused.
 func cancel(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkPush) (push.BulkPush, error) {
-	found, err := pushes.Push(ctx, p.Tenant, one.ID)
-	if err == nil && found.Status == push.Scheduled && !found.SendAt.Equal(one.SendAt) {
-		err = push.ErrMoved
-	}
-	if err == nil {
-		_, err = pushes.Cancel(ctx, p.Tenant, one.ID)
-	}
-	if err != nil {
+	if _, err := pushes.CancelAt(ctx, p.Tenant, one.ID, one.SendAt); err != nil {
 		return because(one, err)
 	}
 	one.Outcome = push.BulkChanged

@@ -18,7 +18,13 @@ import (
 // Cancel ends a push that still waits and gives its place back. Once it has returned without an error, nothing is
 // delivered any more. A push that can not be canceled comes with [push.ErrNotCancelable].
 func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
-	p, err := s.store.Cancel(ctx, tenant, id)
+	return s.CancelAt(ctx, tenant, id, time.Time{})
+}
+
+// CancelAt is [Service.Cancel] of a push that must still have a send time; zero: it may have any. One that has been moved comes with
+// [push.ErrMoved].
+func (s *Service) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error) {
+	p, err := s.store.CancelAt(ctx, tenant, id, was)
 	if err != nil {
 		return p, fmt.Errorf("cancel: %w", err)
 	}

@@ -74,7 +74,7 @@ type pushStore interface {
 type booker interface {
 	Book(ctx context.Context, o booking.Order) ([]booking.Decision, error)
 	Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error)
-	Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error)
 }
 
 // bookingReader reads the bookings of a recipient strictly between two times, without a lock: a few together with

@@ -129,7 +129,7 @@ func (s *Store) bulkPage(ctx context.Context, c reader, p *push.BulkChange, afte
 		q := listQuery(f, p.Tenant, after, bulkListed, bulkListed, tables)
 		q.args = append(q.args, p.CreatedAt)
 		rows, _ := c.Query(ctx, in(`
-			SELECT s.id, s.send_at, s.fits AND coalesce(p.created_at <= `+fmt.Sprintf("$%d", len(q.args))+`, false), coalesce(p.recipient_key, 0)
+			SELECT s.id, s.send_at, coalesce(s.fits AND p.created_at <= `+fmt.Sprintf("$%d", len(q.args))+`, false), coalesce(p.recipient_key, 0)
 			FROM (`+q.scanned+`) s LEFT JOIN {pushes} p ON p.id = s.id AND p.send_at = s.send_at ORDER BY s.send_at, s.id`, "{pushes}", tables...), q.args...)
 		var (
 			one  push.BulkPush

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -33,12 +34,21 @@ const cancelTries = 20
 
 // Cancel ends a push that still waits, and returns it. A push that is canceled already is returned as well. Any other
 // comes with [push.ErrNotCancelable], or there is none: [push.ErrNotFound].
-func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
+func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
+	return s.CancelAt(ctx, tenant, id, time.Time{})
+}
+
+// CancelAt is [Store.Cancel] of a push that must still have a send time; zero: it may have any. One that waits for another time is
+// returned with [push.ErrMoved].
+func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (p push.Push, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		pushes := s.layouts.pushes()
 		for range cancelTries {
 			if p, err = s.readPush(ctx, c, tenant, id); err != nil || p.Status != push.Scheduled {
 				return err
+			}
+			if !was.IsZero() && !p.SendAt.Equal(was) {
+				return push.ErrMoved
 			}
 			sql, key := cancelSQL.sql(pushes.at(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
 			d := difference{}
