@@ -86,7 +86,8 @@ type api struct {
 	cfg      Config
 	encoders *encoders
 	memory   memory
-	flows    flowCache
+	flows    *moments[push.Flow]
+	channels *moments[channelsView]
 
 	exports, simulations *bulkhead.Bulkhead[uuid.UUID] // that go on
 
@@ -114,8 +115,9 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	}
 	a := &api{
 		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), flows: flowCache{store: cfg.Flows, now: cfg.Now, kept: map[uuid.UUID]keptFlow{}}, exports: newExports(), simulations: newSimulations(), router: chi.NewMux(),
+		encoders: newEncoders(), memory: newMemory(cfg.Memory), exports: newExports(), simulations: newSimulations(), router: chi.NewMux(),
 	}
+	a.flows, a.channels = newMoments(cfg.Now, a.countFlow), newMoments(cfg.Now, a.countChannels)
 	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
 	a.routes()
 	return a

@@ -86,11 +86,19 @@ func (a *api) listChannels(c *call) error {
 	if err := bad.err(); err != nil {
 		return err
 	}
-	report, err := a.cfg.Channels.Store.ChannelHealth(c.r.Context(), c.caller.Tenant)
+	v, err := a.channels.of(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, a.channelsViewOf(report))
+	return a.answer(c.w, http.StatusOK, v)
+}
+
+func (a *api) countChannels(ctx context.Context, tenant uuid.UUID) (channelsView, error) {
+	report, err := a.cfg.Channels.Store.ChannelHealth(ctx, tenant)
+	if err != nil {
+		return channelsView{}, err
+	}
+	return a.channelsViewOf(report), nil
 }
 
 func (a *api) channelsViewOf(report push.ChannelReport) channelsView {
@@ -106,7 +114,7 @@ func (a *api) channelRoutes(*spec) []operation {
 		id: "list-channels", method: http.MethodGet, path: channelsPath, tag: tagChannels, scope: push.ScopeRead, serve: a.listChannels,
 		summary: "See how the channels are",
 		description: "For every channel: whether attempts are made, as the workers saw it in the last seconds, what of yours waits, and how your attempts ended " +
-			"that began in the last minute. Of other tenants nothing is shown.",
+			"that began in the last minute. It is counted once a second at most. Of other tenants nothing is shown.",
 		status: http.StatusOK, answer: "The channels.", example: exampleChannels(),
 	}}
 }

@@ -3,12 +3,10 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/push"
@@ -86,66 +84,8 @@ func statusViewOf(r health.Report, f push.Flow) statusView {
 	}
 }
 
-// flowCache keeps what was counted for a moment: however many look, it is counted once a second for each tenant.
-type flowCache struct {
-	store flowStore
-	now   func() time.Time
-
-	asking singleflight.Group
-	mu     sync.Mutex
-	kept   map[uuid.UUID]keptFlow
-}
-
-type keptFlow struct {
-	flow  push.Flow
-	until time.Time
-}
-
-const (
-	flowKept = time.Second
-	maxFlows = 1000 // that are kept
-	flowTime = 5 * time.Second
-)
-
-// of returns how a tenant's pushes get on, or got on a moment ago.
-func (c *flowCache) of(ctx context.Context, tenant uuid.UUID) (push.Flow, error) {
-	if kept, ok := c.keeps(tenant); ok {
-		return kept, nil
-	}
-	asked, err, _ := c.asking.Do(string(tenant[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flowTime) // others wait for it, too
-		defer cancel()
-		began := c.now()
-		f, err := c.store.Flow(ctx, tenant)
-		if err == nil {
-			c.keep(tenant, keptFlow{f, began.Add(flowKept)}, began)
-		}
-		return f, err
-	})
-	f, _ := asked.(push.Flow)
-	return f, err
-}
-
-func (c *flowCache) keeps(tenant uuid.UUID) (push.Flow, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.kept[tenant]
-	return k.flow, c.now().Before(k.until)
-}
-
-func (c *flowCache) keep(tenant uuid.UUID, k keptFlow, now time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.kept) >= maxFlows {
-		for of, k := range c.kept {
-			if !now.Before(k.until) {
-				delete(c.kept, of)
-			}
-		}
-	}
-	if len(c.kept) < maxFlows {
-		c.kept[tenant] = k
-	}
+func (a *api) countFlow(ctx context.Context, tenant uuid.UUID) (push.Flow, error) {
+	return a.cfg.Flows.Flow(ctx, tenant)
 }
 
 // status answers with how things stand.
