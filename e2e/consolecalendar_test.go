@@ -57,8 +57,9 @@ func TestConsole_Calendar(t *testing.T) {
 	w.visit(month)
 	w.said("Free capacity of an audience")
 	w.said("it was started, so its pushes are booked")
-	w.click("details.same summary")
 	w.screen("calendar")
+	w.click("details.same summary")
+	w.screen("")
 	if movable := eval[int](w, `document.querySelectorAll(".bars a").length`); movable != 1 {
 		t.Errorf("%d campaigns can be moved, want the draft alone", movable)
 	}

@@ -73,6 +73,7 @@ func TestConsole_Pushes(t *testing.T) {
 	w.click("button", "Do it")
 	w.until(`location.pathname.startsWith("/console/pushes/bulk/")`)
 	w.shown("[role=status]", "Canceled: 30 of 30.") // by itself
+	w.until(`!(` + find("button", "Stop it") + `)`)
 	w.screen("pushes-bulk-change")
 	if left := testenv.Query[string](t, b.Database, `SELECT string_agg(DISTINCT recipient, ' ') FROM pushes WHERE status = 'scheduled'`); left != "anna" {
 		t.Errorf("what is left is for %q", left)
