@@ -7,18 +7,20 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// highest is where the line of the delivered messages is highest, as a part of the height of its picture from above; 2: there is none.
-const highest = `(() => {
-	const canvas = document.querySelector(".plot canvas"), brush = document.createElement("canvas").getContext("2d")
-	brush.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--good").trim()
-	brush.fillRect(0, 0, 1, 1)
-	const want = brush.getImageData(0, 0, 1, 1).data
-	const has = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data
-	for (let i = 0; i < has.length; i += 4) {
-		if (has[i + 3] > 100 && [0, 1, 2].every((c) => Math.abs(has[i + c] - want[c]) < 40)) return Math.floor(i / 4 / canvas.width) / canvas.height
-	}
-	return 2
-})()`
+// highest is where a colour is highest in a picture, as a part of its height from above; 2: it is not there.
+func highest(picture int, color string) string {
+	return fmt.Sprintf(`(() => {
+		const canvas = document.querySelectorAll(".plot canvas")[%d], brush = document.createElement("canvas").getContext("2d")
+		brush.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("%s").trim()
+		brush.fillRect(0, 0, 1, 1)
+		const want = brush.getImageData(0, 0, 1, 1).data
+		const has = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data
+		for (let i = 0; i < has.length; i += 4) {
+			if (has[i + 3] > 100 && [0, 1, 2].every((c) => Math.abs(has[i + c] - want[c]) < 40)) return Math.floor(i / 4 / canvas.width) / canvas.height
+		}
+		return 2
+	})()`, picture, color)
+}
 
 // TestConsole_Now watches how things stand while pushes are sent and refused: the numbers and the lines follow, and the page is never
 // loaded anew.
@@ -54,7 +56,7 @@ func TestConsole_Now(t *testing.T) {
 		t.Errorf("the lines show %d that were delivered", n)
 	}
 
-	if high := eval[float64](w, highest); high < 0.6 {
+	if high := eval[float64](w, highest(0, "--good")); high < 0.6 {
 		t.Errorf("the line of those delivered is at %v of the height from above, and none is", high)
 	}
 
@@ -81,7 +83,9 @@ func TestConsole_Now(t *testing.T) {
 		&& e.querySelector("canvas")?.width > 300 && e.closest("figure").querySelector("figcaption").innerText).length`); n != 2 {
 		t.Errorf("%d pictures are drawn, with a text for those who do not see them", n)
 	}
-	w.until(highest + " < 0.4") // five at once are as high as the picture; none is at its foot
+	w.until(highest(0, "--good") + " < 0.4") // five at once are as high as the picture; none is at its foot
+	w.until(highest(1, "--odd") + " < 0.4")  // the only minute with a delivery has no line, but a point
+	w.shown("figcaption", "UTC")
 
 	w.screen("now")
 	w.until(`document.querySelector(".plot canvas").width > 300`) // after the narrow screen it is wide again

@@ -25,7 +25,7 @@ func TestConsole_Screens(t *testing.T) {
 
 	w := b.signIn("admin")
 	for _, screen := range []struct{ picture, path, says string }{
-		{"now", "/console/now", "Now"},
+		{"", "/console/now", "Now"},
 		{"", "/console/recipients/user-1", "user-1"},
 		{"", "/console/recipients", "Recipients"},
 		{"", "/console/why?recipient=user-1&at=" + at.Add(25*time.Second).Format("2006-01-02T15:04:05") + "&tz=utc", "was not, because the rule per-minute was full"},

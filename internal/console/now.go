@@ -54,6 +54,7 @@ func (p *page) standing() (*nowView, error) {
 	case err != nil:
 		return nil, err
 	}
+	status.AsOf, status.Attempts.Since = status.AsOf.Truncate(time.Second), status.Attempts.Since.Truncate(time.Second) // for people
 	view.Status = status
 	view.Minutes = everyMinute(status)
 	view.Series, err = seriesOf(view.Minutes)

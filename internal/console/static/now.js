@@ -5,8 +5,8 @@ const looks = {
   delivered: { label: "Delivered", color: "--good" },
   refused: { label: "Refused", color: "--bad", dash: [6, 3] },
   unknown: { label: "Unknown", color: "--odd", dash: [2, 3] },
-  p50: { label: "Half within", color: "--link" },
-  p99: { label: "99 % within", color: "--odd", dash: [6, 3] },
+  p50: { label: "Half within", color: "--link", points: { show: true, size: 6 } }, // a minute alone has no line
+  p99: { label: "99 % within", color: "--odd", dash: [6, 3], points: { show: true, size: 6 } },
 };
 const height = 180;
 let drawn = [];
@@ -16,6 +16,12 @@ function series() {
   const from = document.querySelector("#series");
   return from ? JSON.parse(from.dataset.series) : null;
 }
+
+// The times are those of the zone that the page was asked for, as everywhere on it.
+const zone = plots?.dataset.zone;
+const clock = zone && new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: zone });
+const tzDate = (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone);
+const clockTimes = (_, seconds) => seconds.map((s) => clock.format(s * 1000));
 
 const valuesOf = (numbers, names) => [numbers.at, ...names.map((name) => numbers[name])];
 
@@ -31,8 +37,10 @@ function draw() {
   const axis = { stroke: color("--quiet"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
   for (const box of plots.querySelectorAll("[data-lines]")) {
     const names = box.dataset.lines.split(" ");
-    const lines = names.map((name) => ({ label: looks[name].label, stroke: color(looks[name].color), width: 2, dash: looks[name].dash, spanGaps: false }));
-    const options = { width: box.clientWidth, height, axes: [axis, { ...axis, size: 60 }], scales: { y: { range: (_, low, high) => [0, Math.max(high, 1)] } }, series: [{}, ...lines] };
+    const lines = names.map((name) => ({ label: looks[name].label, stroke: color(looks[name].color), width: 2, dash: looks[name].dash, points: looks[name].points, spanGaps: false }));
+    const axes = [{ ...axis, values: clockTimes }, { ...axis, size: 60 }];
+    const scales = { y: { range: (_, low, high) => [0, Math.max(high, 1)] } };
+    const options = { width: box.clientWidth, height, tzDate, axes, scales, legend: { live: false }, series: [{}, ...lines] };
     drawn.push({ names, box, plot: new uPlot(options, valuesOf(numbers, names), box) });
   }
 }
