@@ -1,0 +1,88 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// fill shows what fills the rules: as it stands now if the time is still to come, and as it was noted if it has passed.
+func (a *answerWhy) fill(ctx context.Context, at time.Time, channel, category string, rules []string, noted []client.Conflict) error {
+	a.At = at
+	check, err := a.api.Check(ctx, client.NewCheck{Recipient: a.who, SendAt: later(at, a.now), Channel: channel, Category: category})
+	if err != nil {
+		return err
+	}
+	a.Next = check.NextAvailableAt
+	if at.After(a.now) && len(check.Violations) > 0 {
+		a.violated(ctx, check.Violations)
+		return nil
+	}
+	for _, name := range rules {
+		a.Rules = append(a.Rules, filledRule{Name: name, Filling: a.fillings(ctx, noted)})
+	}
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// violated shows rules as a check found them.
+func (a *answerWhy) violated(ctx context.Context, all []client.Violation) {
+	for _, v := range all {
+		words := fmt.Sprintf("%d in any %s", v.Limit, span(time.Duration(v.WindowSeconds*float64(time.Second))))
+		a.Rules = append(a.Rules, filledRule{Name: v.Rule, Words: words, Filling: a.fillings(ctx, v.Conflicts), Omitted: v.ConflictsOmitted + int64(max(0, len(v.Conflicts)-maxFilling))})
+	}
+}
+
+// fillings reads the pushes that fill a rule, and the names of their campaigns.
+func (a *answerWhy) fillings(ctx context.Context, conflicts []client.Conflict) []filling {
+	var all []filling
+	for _, c := range conflicts[:min(len(conflicts), maxFilling)] {
+		f := filling{ID: c.ID, SendAt: c.SendAt}
+		if one, err := a.api.Push(ctx, c.ID); err == nil {
+			f.Status, f.CampID, f.Campaign = one.Status, one.Campaign, one.Campaign
+			if of, err := a.campaign(ctx, one.Campaign); err == nil {
+				f.Campaign = of.Name
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// campaign reads a campaign once.
+func (a *answerWhy) campaign(ctx context.Context, id string) (client.Campaign, error) {
+	if id == "" {
+		return client.Campaign{}, &client.Problem{Status: http.StatusNotFound}
+	}
+	if c, known := a.campaigns[id]; known {
+		return c, nil
+	}
+	c, err := a.api.Campaign(ctx, id)
+	if err == nil {
+		a.campaigns[id] = c
+	}
+	return c, err
+}
+
+// conflictsOf are the bookings that a refusal names.
+func conflictsOf(r client.Refusal) []client.Conflict {
+	var all []client.Conflict
+	for _, c := range r.Conflicts {
+		id, _ := c["id"].(string)
+		at, _ := c["send_at"].(string)
+		sendAt, err := time.Parse(time.RFC3339Nano, at)
+		if id != "" && err == nil {
+			all = append(all, client.Conflict{ID: id, SendAt: sendAt})
+		}
+	}
+	return all
+}
