@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -77,7 +78,8 @@ func logStories() map[string]logStory {
 			return request("POST", "/v1/campaigns/"+made+"/"+strings.TrimPrefix(string(action), "campaign."), "").about(made)
 		}}
 	}
-	return map[string]logStory{
+	stories := userStories()
+	maps.Copy(stories, map[string]logStory{
 		"create-key": {push.ActKeyCreate, func(b *bundle, _ int) logRequest {
 			testenv.Exec(b.t, b.url, `DELETE FROM api_keys WHERE name <> ''`)
 			return request("POST", "/v1/keys", `{"scopes":["pushes:read"],"name":"office"}`)
@@ -191,7 +193,8 @@ func logStories() map[string]logStory {
 			b.attempt(who, refusedForGood)
 			return request("POST", "/v1/pushes/"+made+"/retry", `{"send_at":"`+b.in(2*time.Hour)+`"}`).about(made)
 		}},
-	}
+	})
+	return stories
 }
 
 const campaignText = `{"name":"sale","message":{"title":"` + secretText + `"},"metadata":{"x":"` + secretText + `"}}`

@@ -134,9 +134,10 @@ func (waits) Waits(channel string) bool { return channel == "waits" }
 func TestPromoter_ArmsWhatIsBooked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	began := time.Now() // one moment for all: two of them are due in the same second
 	for i, in := range []time.Duration{5 * time.Second, 5 * time.Second, 30 * time.Second, time.Hour} {
 		r := request(0)
-		r.Recipient, r.SendAt = fmt.Sprint("r", i), time.Now().Add(in)
+		r.Recipient, r.SendAt = fmt.Sprint("r", i), began.Add(in)
 		if _, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{}); err != nil {
 			t.Fatal(err)
 		}
