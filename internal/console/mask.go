@@ -63,7 +63,7 @@ func isAddress(in *jsontext.Decoder) bool {
 
 // mask keeps of an address what tells it from others: its first and its last two characters, and the host of an e-mail address.
 func mask(address string) string {
-	if name, host, ok := strings.Cut(address, "@"); ok {
+	if name, host, ok := strings.Cut(address, "@"); ok && name != "" && !strings.ContainsAny(host, "@/:") && !strings.ContainsAny(name, "/:") {
 		first, _ := utf8.DecodeRuneInString(name)
 		return string(first) + "•••@" + host
 	}

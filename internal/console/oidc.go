@@ -155,7 +155,7 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	external.Most = s.cfg.MaxUsers
 	u, err := s.store.ExternalUser(p.ctx(), external)
 	if err == nil {
-		err = s.begin(p.r, u)
+		err = s.begin(p.r, u, "")
 	}
 	if err != nil {
 		return s.notExternal(p, err)

@@ -28,6 +28,7 @@ type opened struct {
 	session user.Session
 	user    user.User
 	found   bool
+	follows bool // the request is that of a page that follows by itself: nobody has opened anything
 }
 
 type openedKey struct{}
@@ -72,7 +73,7 @@ func (s *SignIn) wrap(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), openedKey{}, &opened{})))
+		pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), openedKey{}, &opened{follows: strings.HasSuffix(r.URL.Path, "/live")})))
 	})
 }
 
@@ -85,20 +86,21 @@ func (s *SignIn) visitor(r *http.Request) (Visitor, bool) {
 	return Visitor{Caller: o.user.Caller(), Name: cmp.Or(o.user.Name, o.user.Email), Role: string(o.user.Role), Session: o.session.ID}, true
 }
 
-// begin signs a user in, with a token that nobody has seen before.
-func (s *SignIn) begin(r *http.Request, u user.User) error {
+// begin signs a user in, with a token that nobody has seen before. phc is what is kept of the password that was right; empty: there
+// was none.
+func (s *SignIn) begin(r *http.Request, u user.User, phc string) error {
 	ctx := r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
 		return err
 	}
 	session, err := s.store.BeginSession(ctx, u.Tenant, user.NewSession{
-		Hash: user.HashSession(s.sessions.Token(ctx)), User: u.ID, ExpiresAt: s.cfg.Now().Add(min(s.cfg.Idle, s.cfg.Lifetime)),
+		Hash: user.HashSession(s.sessions.Token(ctx)), User: u.ID, Password: phc, ExpiresAt: s.cfg.Now().Add(min(s.cfg.Idle, s.cfg.Lifetime)),
 		Address: s.cfg.Address(r), UserAgent: user.TrimAgent(r.UserAgent()),
 	})
 	if err != nil {
 		return errors.Join(err, s.sessions.Destroy(ctx))
 	}
-	*openedOf(ctx) = opened{session, u, true}
+	*openedOf(ctx) = opened{session: session, user: u, found: true}
 	s.cfg.Log.InfoContext(ctx, "signed in", "tenant", u.Tenant, "user", u.ID, "session", session.ID)
 	return nil
 }
@@ -106,8 +108,14 @@ func (s *SignIn) begin(r *http.Request, u user.User) error {
 // sessionsOf keeps the sessions of scs in our store, by the hashes of their tokens.
 type sessionsOf struct{ s *SignIn }
 
+// tokenLength is that of the tokens of scs: 32 bytes in base64.
+const tokenLength = 43
+
 // FindCtx is part of [scs.CtxStore].
 func (o sessionsOf) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	if len(token) != tokenLength {
+		return nil, false, nil // no question for what is no token
+	}
 	session, u, data, err := o.s.store.FindSession(ctx, user.HashSession(token))
 	if errors.Is(err, push.ErrNotFound) || err == nil && len(data) == 0 { // without data, signing in was not finished
 		return nil, false, nil
@@ -116,7 +124,7 @@ func (o sessionsOf) FindCtx(ctx context.Context, token string) ([]byte, bool, er
 		return nil, false, err
 	}
 	if to := openedOf(ctx); to != nil {
-		*to = opened{session, u, true}
+		to.session, to.user, to.found = session, u, true
 	}
 	return data, true, nil
 }
@@ -124,7 +132,7 @@ func (o sessionsOf) FindCtx(ctx context.Context, token string) ([]byte, bool, er
 // CommitCtx is part of [scs.CtxStore]. Sessions begin in begin; where this fails, the session only ends sooner.
 func (o sessionsOf) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
 	of := openedOf(ctx)
-	if of == nil || !of.found {
+	if of == nil || !of.found || of.follows {
 		return nil
 	}
 	if err := o.s.store.SaveSession(ctx, of.user.Tenant, user.HashSession(token), data, expires); err != nil && ctx.Err() == nil {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alexedwards/scs/v2"
 	"github.com/go-chi/chi/v5"
@@ -156,7 +157,11 @@ func (s *SignIn) signIn(p *page) error {
 	if tooMany := s.tooMany(p, email); tooMany != nil {
 		return p.again(tooMany, "signin", "Sign in", s.view(p))
 	}
-	u, phc, err := s.store.Credential(p.ctx(), email, p.form("team"))
+	team := p.form("team")
+	if strings.ContainsRune(team, 0) || !utf8.ValidString(team) {
+		team, wrong = "", "no name of a team"
+	}
+	u, phc, err := s.store.Credential(p.ctx(), email, team)
 	if err != nil && !errors.Is(err, push.ErrNotFound) {
 		return err
 	}
@@ -171,7 +176,7 @@ func (s *SignIn) signIn(p *page) error {
 		s.cfg.Log.InfoContext(p.ctx(), "a sign-in was refused", "user", u.ID)
 		return p.again(wrongCredentials, "signin", "Sign in", s.view(p))
 	}
-	if err := s.begin(p.r, u); err != nil {
+	if err := s.begin(p.r, u, phc); err != nil {
 		return orWrong(err)
 	}
 	return p.redirect(safePath(p.form("to")))

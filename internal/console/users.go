@@ -113,6 +113,17 @@ func (p *page) user() error {
 	return p.show("settingsuser", view.Title(), view)
 }
 
+// userChange is what the form changes: what it leaves as it was shown may have been changed by somebody else since.
+func (p *page) userChange() (c client.UserChange) {
+	if name := p.form("name"); name != p.form("was_name") {
+		c.Name = &name
+	}
+	if role := client.UserChangeRole(p.form("role")); string(role) != p.form("was_role") {
+		c.Role = &role
+	}
+	return c
+}
+
 // actOnUser does one of the things that buttons of a user's page do.
 func (p *page) actOnUser() error {
 	var (
@@ -123,9 +134,8 @@ func (p *page) actOnUser() error {
 	)
 	switch p.form("do") {
 	case "change":
-		name, role := p.form("name"), client.UserChangeRole(p.form("role"))
 		notice = "The user is changed: it holds from the next page that the user opens."
-		_, err = p.api.ChangeUser(p.ctx(), id, client.UserChange{Name: &name, Role: &role})
+		_, err = p.api.ChangeUser(p.ctx(), id, p.userChange())
 	case "disable":
 		notice = "The user is signed out everywhere, and can not sign in."
 		_, err = p.api.ChangeUser(p.ctx(), id, client.UserChange{Disabled: &yes})

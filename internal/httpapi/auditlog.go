@@ -65,7 +65,7 @@ type exportedEntry struct {
 var logLines = exported[exportedEntry]{
 	columns: []string{"id", "at", "actor_type", "actor_id", "action", "target_type", "target_id", "difference", "page_token"},
 	cells: func(e *exportedEntry) []string {
-		return []string{e.ID, e.At, string(e.Actor.Type), orBlank(e.Actor.ID), e.Action, e.Target.Type, orBlank(e.Target.ID), string(e.Difference), e.PageToken}
+		return []string{e.ID, e.At, string(e.Actor.Type), orBlank(e.Actor.ID), e.Action, e.Target.Type, plainCell(orBlank(e.Target.ID)), string(e.Difference), e.PageToken}
 	},
 }
 

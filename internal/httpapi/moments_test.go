@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,9 +15,25 @@ import (
 // who look at the same time wait for one count. An error is not kept, and tenants have counts of their own.
 func TestMoments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		counts, fails := map[uuid.UUID]int{}, error(nil)
+		var (
+			mu     sync.Mutex
+			counts = map[uuid.UUID]int{}
+			fails  error
+		)
+		counted := func(tenant uuid.UUID) int {
+			mu.Lock()
+			defer mu.Unlock()
+			return counts[tenant]
+		}
+		fail := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			fails = err
+		}
 		m := newMoments(time.Now, func(_ context.Context, tenant uuid.UUID) (int, error) {
 			time.Sleep(10 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
 			counts[tenant]++
 			return counts[tenant], fails
 		})
@@ -36,25 +53,26 @@ func TestMoments(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Minute)
-		if counts[a] < 10 || counts[a] > 31 {
-			t.Errorf("counted %d times in 30 seconds for 200 looks", counts[a])
+		if n := counted(a); n < 10 || n > 31 {
+			t.Errorf("counted %d times in 30 seconds for 200 looks", n)
 		}
 		for range 20 {
 			go look(b)
 		}
 		synctest.Wait()
 		time.Sleep(time.Second)
-		if counts[b] != 1 {
-			t.Errorf("20 who look at the same time had it counted %d times", counts[b])
+		if n := counted(b); n != 1 {
+			t.Errorf("20 who look at the same time had it counted %d times", n)
 		}
-		fails = errors.New("not now")
-		if _, err := m.of(t.Context(), b); !errors.Is(err, fails) {
+		notNow := errors.New("not now")
+		fail(notNow)
+		if _, err := m.of(t.Context(), b); !errors.Is(err, notNow) {
 			t.Errorf("%v", err)
 		}
-		fails = nil
+		fail(nil)
 		look(b)
-		if counts[b] != 3 {
-			t.Errorf("after an error: counted %d times", counts[b])
+		if n := counted(b); n != 3 {
+			t.Errorf("after an error: counted %d times", n)
 		}
 	})
 }

@@ -139,7 +139,9 @@ func (s *Store) within(ctx context.Context, part *part, tenant uuid.UUID, do fun
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	answers := part.answers.Load()
-	s.neighbours.Seen(tenant)
+	if tenant != uuid.Nil { // what is not of any tenant makes nobody a neighbour
+		s.neighbours.Seen(tenant)
+	}
 	loan, err := part.Acquire(ctx, tenant, s.neighbours.Weight())
 	switch {
 	case err != nil && part.answers.Load() == answers:

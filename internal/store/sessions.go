@@ -22,14 +22,15 @@ func sessionFields(v *user.Session) []any {
 // mostForgotten is how many sessions that have expired are forgotten when another one begins.
 const mostForgotten = 100
 
-// BeginSession keeps the session of a user who signs in now. There may be no such user, or the user is disabled:
-// [push.ErrNotFound]. If the user has more than [user.MaxSessions], those that were not seen for longest end.
+// BeginSession keeps the session of a user who signs in now. There may be no such user, or the user is disabled, or has another
+// password by now: [push.ErrNotFound]. If the user has more than [user.MaxSessions], those that were not seen for longest end.
 func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSession) (v user.Session, err error) {
 	id := uuid.New()
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			// The lock has those wait who disable the user: the session is there when they end all.
-			tag, err := tx.Exec(ctx, `UPDATE users SET last_sign_in_at = clock_timestamp() WHERE id = $1 AND tenant_id = $2 AND disabled_at IS NULL`, [16]byte(n.User), [16]byte(tenant))
+			// The lock has those wait who disable the user, or set another password: the session is there when they end all.
+			tag, err := tx.Exec(ctx, `UPDATE users SET last_sign_in_at = clock_timestamp() WHERE id = $1 AND tenant_id = $2 AND disabled_at IS NULL AND ($3 = '' OR password_hash = $3)`,
+				[16]byte(n.User), [16]byte(tenant), n.Password)
 			if err == nil && tag.RowsAffected() == 0 {
 				err = pgx.ErrNoRows
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -69,8 +70,10 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 				// An earlier run may have used the link: the hash has a salt of its own.
 				return tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND password_hash = $2`, [16]byte(owner.ID), phc).Scan()
 			}
-			_, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, [16]byte(owner.ID))
-			return err
+			if _, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, [16]byte(owner.ID)); err != nil {
+				return err
+			}
+			return record(ctx, tx, owner.Tenant, push.ActUserChange, owner.ID.String(), difference{"password": {Changed: true}})
 		})
 	})
 	if err != nil {
@@ -94,6 +97,14 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 		if err != nil {
 			return err
 		}
+		before, err := readUser(ctx, tx, e.Tenant, id)
+		action := push.ActUserChange
+		if errors.Is(err, pgx.ErrNoRows) {
+			action, err = push.ActUserCreate, nil
+		}
+		if err != nil {
+			return err
+		}
 		// The email follows the provider, unless another user has it.
 		_, err = tx.Exec(ctx, `
 			INSERT INTO users (id, tenant_id, email, name, role, issuer, subject) VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -103,8 +114,13 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 		if err != nil {
 			return err
 		}
-		u, err = readUser(ctx, tx, e.Tenant, id)
-		return err
+		if u, err = readUser(ctx, tx, e.Tenant, id); err != nil {
+			return err
+		}
+		if d := userDifference(before, u); len(d) > 0 {
+			return record(ctx, tx, e.Tenant, action, id.String(), d)
+		}
+		return nil
 	})
 	if err != nil {
 		return user.User{}, fmt.Errorf("external user: %w", err)

@@ -121,7 +121,7 @@ func (s *Store) Users(ctx context.Context, tenant uuid.UUID) ([]user.User, error
 }
 
 // ChangeUser changes a user and returns it. A new role is in force with the next request; one who is disabled is signed out
-// everywhere, and links that were not used end. There may be no such user, [push.ErrNotFound], or nobody but this one who
+// everywhere. Either ends a link that was not used. There may be no such user, [push.ErrNotFound], or nobody but this one who
 // is an admin and not disabled, [user.ErrLastAdmin].
 func (s *Store) ChangeUser(ctx context.Context, tenant, id uuid.UUID, change user.Change) (u user.User, err error) {
 	err = s.changeUsers(ctx, tenant, func(ctx context.Context, tx pgx.Tx, _ int) error {
@@ -133,7 +133,8 @@ func (s *Store) ChangeUser(ctx context.Context, tenant, id uuid.UUID, change use
 			_, err = tx.Exec(ctx, `
 				UPDATE users SET name = coalesce($3, name), role = coalesce($4, role),
 					disabled_at = CASE WHEN $5::bool IS NULL THEN disabled_at WHEN $5 THEN coalesce(disabled_at, clock_timestamp()) END,
-					link_hash = CASE WHEN $5 IS NOT TRUE THEN link_hash END, link_expires_at = CASE WHEN $5 IS NOT TRUE THEN link_expires_at END
+					link_hash = CASE WHEN $5 IS NOT TRUE AND coalesce($4, role) = role THEN link_hash END,
+					link_expires_at = CASE WHEN $5 IS NOT TRUE AND coalesce($4, role) = role THEN link_expires_at END
 				WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant), change.Name, change.Role, change.Disabled)
 			if err != nil {
 				return err

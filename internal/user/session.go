@@ -25,6 +25,7 @@ type Session struct {
 type NewSession struct {
 	Hash      [32]byte // see [HashSession]
 	User      uuid.UUID
+	Password  string // what was kept of the password that the user has signed in with; "": with none
 	ExpiresAt time.Time
 	Address   string
 	UserAgent string
