@@ -54,6 +54,8 @@ func TestUsers_Story(t *testing.T) {
 	path := regexp.MustCompile(`(/console/settings/users/[0-9a-f-]+)">bea@`).FindStringSubmatch(b.get("/console/settings/users").Body)[1]
 	b.get(path).has(t, 200, "<h1>Bea</h1>", `value="editor" checked`, "works until", "signed in nowhere")
 	b.follow(b.post(path, "do", "change", "name", "Bea B", "role", "sender")).has(t, 200, "The user is changed", "<h1>Bea B</h1>", `value="sender" checked`)
+	b.post(path, "do", "change", "name", "Bea B", "was_name", "Bea B", "role", "editor", "was_role", "editor") // a page of before: nothing is changed on it
+	b.get(path).has(t, 200, `value="sender" checked`)
 	b.post(path, "do", "change", "name", "Bea C", "role", "king").has(t, 422, "role", `value="Bea C"`)
 	b.follow(b.post(path, "do", "disable")).has(t, 200, "can not sign in.", `status-disabled`, "Enable the user again")
 	b.post(path, "do", "link").has(t, 409, "enable the user first")

@@ -159,3 +159,47 @@ func TestBeginSession_Disabled(t *testing.T) {
 		t.Errorf("%d sessions of disabled users", n)
 	}
 }
+
+// TestBeginSession_OldPassword: who was asked for a password that was right then, and has another one by now, is not signed in.
+func TestBeginSession_OldPassword(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	ada, link := b.newUser(t, "ada@x", user.Admin)
+	if _, err := b.SetPassword(ctx, link, "$new"); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(n byte, password string) error {
+		_, err := b.BeginSession(ctx, b.tenant, user.NewSession{Hash: [32]byte{n}, User: ada.ID, Password: password, ExpiresAt: time.Now().Add(time.Hour)})
+		return err
+	}
+	if err := begin(1, "$old"); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("the old password: %v", err)
+	}
+	if err := begin(2, "$new"); err != nil {
+		t.Error(err)
+	}
+	if err := begin(3, ""); err != nil { // of a provider
+		t.Error(err)
+	}
+}
+
+// TestChangeUser_LinkOfARole: a link that was made for one role opens no other one.
+func TestChangeUser_LinkOfARole(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bea, link := b.newUser(t, "bea@x", user.Viewer)
+	name, role := "Bea", user.Admin
+	if _, err := b.ChangeUser(t.Context(), b.tenant, bea.ID, user.Change{Name: &name}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UserByLink(t.Context(), link); err != nil {
+		t.Errorf("another name ends the link: %v", err)
+	}
+	if _, err := b.ChangeUser(t.Context(), b.tenant, bea.ID, user.Change{Role: &role}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.UserByLink(t.Context(), link); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("the link of a viewer opens an admin's account: %v", err)
+	}
+}

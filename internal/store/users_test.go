@@ -73,7 +73,7 @@ func TestUsers_Life(t *testing.T) {
 	if err := b.DeleteUser(ctx, b.tenant, bea.ID); err != nil {
 		t.Error(err)
 	}
-	if log := ask[string](t, b.db, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.create user.change user.change user.delete" {
+	if log := ask[string](t, b.db, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.change user.create user.change user.change user.delete" {
 		t.Errorf("the audit log has %s", log)
 	}
 	for _, err := range []error{b.DeleteUser(ctx, b.tenant, bea.ID), second(b.User(ctx, b.tenant, bea.ID)), second(b.ChangeUser(ctx, b.tenant, bea.ID, user.Change{})), second(b.LinkUser(ctx, b.tenant, bea.ID, link))} {
@@ -327,6 +327,9 @@ func TestExternalUser(t *testing.T) {
 	e.Role, e.Email, e.Name = user.Viewer, "ada@new", "Ada L"
 	if u, err := b.ExternalUser(ctx, e); err != nil || u.ID != ada.ID || u.Role != user.Viewer || u.Email != "ada@new" || u.Name != "Ada L" {
 		t.Errorf("%+v, %v", u, err)
+	}
+	if log := ask[string](t, b.db, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.change" {
+		t.Errorf("the audit log has %s", log)
 	}
 	// A user who is there already is taken over with a verified address only.
 	bea, _ := b.newUser(t, "bea@x", user.Editor)
