@@ -2040,6 +2040,9 @@ type Preview struct {
 	// Message null: there is an error.
 	Message   map[string]interface{} `json:"message"`
 	Recipient string                 `json:"recipient"`
+
+	// To The address of the line, if it has one.
+	To string `json:"to,omitempty,omitzero"`
 }
 
 // PreviewForm defines model for PreviewForm.

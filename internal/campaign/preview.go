@@ -21,6 +21,7 @@ const previewed = 5
 type Preview struct {
 	Recipient string
 	Line      int
+	To        string          // the address of the line; "": it has none
 	Message   json.RawMessage // nil: there is an error
 	Error     string
 }
@@ -60,7 +61,7 @@ func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine) ([]Preview,
 	all := make([]Preview, len(lines))
 	for i, l := range lines {
 		bulkhead.Yield()
-		all[i] = Preview{Recipient: l.Recipient, Line: l.Line}
+		all[i] = Preview{Recipient: l.Recipient, Line: l.Line, To: l.To}
 		message, err := s.preview(p, template, l)
 		if err != nil {
 			all[i].Error = err.Error()

@@ -116,7 +116,7 @@ func (p *page) bookThen() error {
 		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.form("send_at") + " can not be read"}
 	}
 	made, err := p.api.Submit(p.ctx(), p.form("once"), client.NewPush{
-		Recipient: recipient, Channel: campaign.Channel, Category: campaign.Category, Message: client.Message(preview.Messages[0].Message), SendAt: at, OnConflict: client.NewPushOnConflictDefer,
+		Recipient: recipient, To: preview.Messages[0].To, Channel: campaign.Channel, Category: campaign.Category, Message: client.Message(preview.Messages[0].Message), SendAt: at, OnConflict: client.NewPushOnConflictDefer,
 		Metadata: map[string]any{"campaign": id},
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ func TestWhy_Campaign(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := b.startCampaign("Spring news", at, "recipient\nanna\n")
-	sale := b.startCampaign("Sale", at.Add(30*time.Second), "recipient\nanna\nbert\nout\n")
+	sale := b.startCampaign("Sale", at.Add(30*time.Second), "recipient,to\nanna,+4512345678\nbert,\nout,\n")
 	ask := func(who, campaign string) reply {
 		return b.get("/console/why?" + url.Values{"recipient": {who}, "campaign": {campaign}, "tz": {"utc"}}.Encode())
 	}
@@ -35,7 +35,7 @@ func TestWhy_Campaign(t *testing.T) {
 	}
 	fields := []string{"recipient", "anna", "campaign", sale.ID, "send_at", next[1], "once", "one"}
 	booked := b.post("/console/why/book", fields...)
-	b.follow(booked).has(t, 200, "Booked for anna", "Push for anna")
+	b.follow(booked).has(t, 200, "Booked for anna", "Push for anna", "+4512345678")
 	if again := b.post("/console/why/book", fields...); again.Header.Get("Location") != booked.Header.Get("Location") {
 		t.Errorf("the form booked twice: %s, %s", booked.Header, again.Header)
 	}

@@ -17,6 +17,7 @@ const previewMemory = 8 << 20
 type previewView struct {
 	Recipient string          `json:"recipient"`
 	Line      int             `json:"line" doc:"Where the line begins; the header is line 1."`
+	To        string          `json:"to,omitempty" doc:"The address of the line, if it has one."`
 	Message   json.RawMessage `json:"message" doc:"null: there is an error."`
 	Error     *string         `json:"error" nullable:"true" doc:"What makes the line invalid."`
 }
@@ -32,7 +33,7 @@ type previewsView struct {
 }
 
 func previewViewOf(p campaign.Preview) previewView {
-	return previewView{p.Recipient, p.Line, p.Message, maybeText(p.Error)}
+	return previewView{p.Recipient, p.Line, p.To, p.Message, maybeText(p.Error)}
 }
 
 // previewFields is the body of a preview.
@@ -111,7 +112,7 @@ func (c *call) readPreview(which *campaign.Which, bad *fieldErrors) error {
 
 func examplePreview() previewsView {
 	return previewsView{[]previewView{
-		{"user-42", 2, json.RawMessage(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
-		{"user-43", 3, nil, maybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
+		{"user-42", 2, "", json.RawMessage(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
+		{"user-43", 3, "", nil, maybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
 	}}
 }
