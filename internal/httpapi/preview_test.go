@@ -16,7 +16,7 @@ func TestPreview(t *testing.T) {
 	}
 	b.upload(id, "recipient,to,name\na,+45,\nb,,B\nc,,C\nd,,D\n\ne,,<E>\nf,,F\n", 200)
 	r := b.send("POST", "/v1/campaigns/"+id+"/preview", "").must(t, 200)
-	want := `{"messages":[{"recipient":"a","line":2,"message":{"title":"you of a","body":"gold 12345678901234567890 7 +45","html":"<i></i>"},"error":null},` +
+	want := `{"messages":[{"recipient":"a","line":2,"to":"+45","message":{"title":"you of a","body":"gold 12345678901234567890 7 +45","html":"<i></i>"},"error":null},` +
 		`{"recipient":"b","line":3,"message":null,"error":"message.body: there is no variable plan; the filter default gives a value for that"},`
 	if !strings.HasPrefix(r.text, want) || len(r.at(t, "messages").([]any)) != 5 {
 		t.Errorf("%s, want %s", r.text, want)
