@@ -33,6 +33,7 @@ type Call struct {
 	Method, Path string // with the query
 	Body         string // JSON; of an upload, a word about it
 	Status       int
+	Headers      []string // that it needs besides the key: name and value
 }
 
 // RoundTrip has the API serve a request. The answer can be read while the API still writes it.
@@ -48,7 +49,7 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := t.note(Call{Method: r.Method, Path: r.URL.RequestURI(), Body: body})
+	at := t.note(Call{Method: r.Method, Path: r.URL.RequestURI(), Body: body, Headers: neededHeaders(r.Header)})
 	from, to := io.Pipe()
 	a := &inProcessAnswer{page: t.w, header: http.Header{}, body: to, begun: make(chan struct{})}
 	unwatch := context.AfterFunc(r.Context(), func() { _ = from.CloseWithError(context.Cause(r.Context())) }) // nobody reads on
@@ -140,14 +141,27 @@ func (c Call) Curl(address string) string {
 		line += "-X " + c.Method + " "
 	}
 	line += quoteShell(address+c.Path) + " \\\n  -H \"Authorization: Bearer $SENDQUOTA_API_KEY\""
+	for _, header := range c.Headers {
+		line += " \\\n  -H " + quoteShell(header)
+	}
 	switch c.Body {
 	case "":
 	case "@file":
 		line += " \\\n  --data-binary @file"
 	default:
-		line += " \\\n  -H 'Content-Type: application/json' \\\n  -d " + quoteShell(c.Body)
+		line += " \\\n  -d " + quoteShell(c.Body)
 	}
 	return line
+}
+
+// neededHeaders are those of a call that curl would not send by itself.
+func neededHeaders(h http.Header) (all []string) {
+	for _, name := range []string{"Content-Type", "Accept", "If-Match", "Idempotency-Key"} {
+		if v := h.Get(name); v != "" && !strings.HasPrefix(v, "application/json, ") {
+			all = append(all, name+": "+v)
+		}
+	}
+	return all
 }
 
 // quoteShell quotes a text for a POSIX shell.

@@ -54,7 +54,7 @@ type choice struct {
 
 // Choices are those of this page.
 func (z zones) Choices() []choice {
-	all := []choice{{"mine", "Mine: " + z.Mine.String(), z.Shown() == z.Mine && z.Chosen != "utc" && z.Chosen != "recipient"}}
+	all := []choice{{"mine", "Mine: " + z.Mine.String(), z.Shown() == z.Mine && z.Chosen != "utc" && (z.Chosen != "recipient" || z.Recipient == nil)}}
 	if z.Recipient != nil {
 		all = append(all, choice{"recipient", "Recipient’s: " + z.Recipient.String(), z.Chosen == "recipient"})
 	}

@@ -65,6 +65,7 @@ func (p *page) why() error {
 	if recipient == "" {
 		wrong.add("recipient", errors.New("say who was not sent something: the id that your programs use"))
 	}
+	p.zoneOf(recipient, view)
 	at, err := p.c.cfg.Now().Truncate(time.Second), error(nil)
 	if v := p.query("at"); v != "" {
 		at, err = p.readLocal(v)
@@ -74,7 +75,6 @@ func (p *page) why() error {
 		return p.again(err, "why", "Why was this person not sent?", view)
 	}
 	view.Asked = true
-	p.zoneOf(recipient, view)
 	a := &answerWhy{api: p.api, whyView: view, who: recipient, now: p.c.cfg.Now(), campaigns: map[string]client.Campaign{}}
 	if campaign != "" {
 		err = a.ofCampaign(p.ctx(), campaign)
@@ -89,6 +89,9 @@ func (p *page) why() error {
 
 // zoneOf reads what is known of a recipient, so that times can be shown in their zone. Most are not described: that is no error.
 func (p *page) zoneOf(recipient string, view *whyView) {
+	if recipient == "" {
+		return
+	}
 	known, err := p.api.Recipient(p.ctx(), recipient)
 	if err != nil {
 		return
