@@ -84,6 +84,14 @@ func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, 
 	return id, err
 }
 
+// tenantOrAll returns the tenant of a name, or uuid.Nil, which stands for all of them, where none is given.
+func tenantOrAll(ctx context.Context, st *store.Store, name *string) (uuid.UUID, error) {
+	if name == nil {
+		return uuid.Nil, nil
+	}
+	return tenantNamed(ctx, st, *name)
+}
+
 // show prints a new key alone on standard output, for scripts, and its id beside that.
 func show(k push.APIKey, secret string) {
 	fmt.Println(secret)
@@ -97,12 +105,9 @@ type listKeys struct {
 
 func (c listKeys) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		var tenant uuid.UUID // Nil: all
-		if c.Tenant != nil {
-			var err error
-			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
-				return err
-			}
+		tenant, err := tenantOrAll(ctx, st, c.Tenant)
+		if err != nil {
+			return err
 		}
 		keys, err := st.Keys(ctx, tenant)
 		if err != nil {

@@ -19,15 +19,12 @@ type listSchedules struct {
 
 func (c listSchedules) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		var tenant uuid.UUID // Nil: all
-		if c.Tenant != nil {
-			var err error
-			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
-				return err
-			}
+		tenant, err := tenantOrAll(ctx, st, c.Tenant)
+		if err != nil {
+			return err
 		}
 		views := []scheduleView{}
-		err := st.AllSchedules(ctx, tenant, func(tenant string, p push.Schedule) error {
+		err = st.AllSchedules(ctx, tenant, func(tenant string, p push.Schedule) error {
 			views = append(views, scheduleViewOf(tenant, &p))
 			return nil
 		})

@@ -70,12 +70,9 @@ type listUsers struct {
 
 func (c listUsers) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		var tenant uuid.UUID // Nil: all
-		if c.Tenant != nil {
-			var err error
-			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
-				return err
-			}
+		tenant, err := tenantOrAll(ctx, st, c.Tenant)
+		if err != nil {
+			return err
 		}
 		users, err := st.Users(ctx, tenant)
 		if err != nil {

@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // draft makes a draft with an audience in CSV.
@@ -41,22 +40,7 @@ func (b *bundle) many(n int, channel string, at time.Time) {
 // countAhead has the store's count say that so many are booked in an hour.
 func (b *bundle) countAhead(hour time.Time, channel string, n int) {
 	b.t.Helper()
-	b.exec(`INSERT INTO ahead (tenant_id, hour, channel, category, campaign_id, n) VALUES ($1, $2, $3, '', '00000000-0000-0000-0000-000000000000', $4)`, [16]byte(b.tenant), hour, channel, n)
-}
-
-// exec runs a statement on the database of the test.
-func (b *bundle) exec(sql string, args ...any) {
-	b.t.Helper()
-	c, err := pgx.Connect(b.t.Context(), b.url)
-	if err == nil {
-		_, err = c.Exec(b.t.Context(), sql, args...)
-	}
-	if err == nil {
-		err = c.Close(b.t.Context())
-	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	testenv.Exec(b.t, b.url, `INSERT INTO ahead (tenant_id, hour, channel, category, campaign_id, n) VALUES ($1, $2, $3, '', '00000000-0000-0000-0000-000000000000', $4)`, [16]byte(b.tenant), hour, channel, n)
 }
 
 // TestCalendar_Month: the hours that have pushes are in the drawing and in the table, of all, by channel and by campaign.

@@ -119,32 +119,32 @@ func (v *nowView) Latest() (all []client.StatusMinute) {
 	return all
 }
 
-// Verdict is the state of everything in a sentence, and whether that is well.
-func (v *nowView) Verdict() verdict {
+// Summary is the state of everything in a sentence, and whether that is well.
+func (v *nowView) Summary() summary {
 	switch {
 	case v.Unknown != "":
-		return verdict{"open", "It can not be said how things stand: the database does not answer. Nothing that was accepted is lost, and sending goes on when it answers again."}
+		return summary{"open", "It can not be said how things stand: the database does not answer. Nothing that was accepted is lost, and sending goes on when it answers again."}
 	case v.Status.Status == client.StatusStatusStopping:
-		return verdict{"paused", "This program is about to stop. Another one takes over; load the page again in a moment."}
+		return summary{"paused", "This program is about to stop. Another one takes over; load the page again in a moment."}
 	case v.Postgres != client.StatusPostgresOk:
-		return verdict{"open", "Nothing is accepted or sent at the moment: " + postgresWords[v.Postgres]}
+		return summary{"open", "Nothing is accepted or sent at the moment: " + postgresWords[v.Postgres]}
 	case v.Workers == 0:
-		return verdict{"open", "Nothing is sent at the moment: no worker has told of itself in the last 30 seconds."}
+		return summary{"open", "Nothing is sent at the moment: no worker has told of itself in the last 30 seconds."}
 	case v.Queue == client.StatusQueueOverdue:
-		return verdict{"paused", "Something has been due for too long: the channels below may say why."}
+		return summary{"paused", "Something has been due for too long: the channels below may say why."}
 	case v.Redis != client.StatusRedisOk:
-		return verdict{"paused", "Everything is sent, though a little slower: " + redisWords[v.Redis]}
+		return summary{"paused", "Everything is sent, though a little slower: " + redisWords[v.Redis]}
 	}
 	for _, c := range v.Channels {
 		if c.State == client.ChannelStateFailing || c.State == client.ChannelStatePaused {
-			return verdict{"paused", "The channel " + c.Name + " takes no messages at the moment; everything else works."}
+			return summary{"paused", "The channel " + c.Name + " takes no messages at the moment; everything else works."}
 		}
 	}
-	return verdict{"ok", "Everything works."}
+	return summary{"ok", "Everything works."}
 }
 
-// verdict is a sentence with the look of a status.
-type verdict struct{ Look, Sentence string }
+// summary is a sentence with the look of a status.
+type summary struct{ Look, Sentence string }
 
 // PostgresWords and its sisters say in words how the servers are.
 func (v *nowView) PostgresWords() string { return postgresWords[v.Postgres] }

@@ -34,9 +34,9 @@ func TestNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	var page reply
-	testenv.Until(t, 50*time.Millisecond, "the status is counted again", func() bool {
+	testenv.Until(t, 50*time.Millisecond, "the status and the channels are counted again", func() bool {
 		page = b.get("/console/now?tz=utc")
-		return strings.Contains(page.Body, "messages are due")
+		return strings.Contains(page.Body, "messages are due") && strings.Contains(page.Body, "The breaker is open") && strings.Contains(page.Body, "99 of 100")
 	})
 	page.has(t, 200, "1 min ago", "push takes no messages", "1.2 s", "2.5 s", "99 of 100", "The breaker is open", "in 1 min", "0 delivered", "2 delivered, 3 refused, 0 unknown", "at most 90 in 1 min", `"delivered":[`, "1 at work",
 		"It answers, and keeps everything")
@@ -92,7 +92,7 @@ func TestNow_Words(t *testing.T) {
 	} {
 		v := &nowView{Status: well}
 		change(v)
-		if got := v.Verdict(); !strings.Contains(got.Sentence, want) || (got.Look == "ok") != (want == "Everything works") {
+		if got := v.Summary(); !strings.Contains(got.Sentence, want) || (got.Look == "ok") != (want == "Everything works") {
 			t.Errorf("%+v, want %q", got, want)
 		}
 	}
