@@ -13,25 +13,37 @@ const consoleConfig = usualConfig + `
 console: {enabled: true}
 `
 
+// goodPassword is the one of all users of tests.
+const goodPassword = "six geese walk over the bridge"
+
 // signIn makes a user with a role, and signs them in to the console as people do: with the link that the tool prints.
 func (b *bundle) signIn(role string) *window {
 	b.t.Helper()
-	const password = "six geese walk over the bridge"
 	email := role + "@example.com"
 	link := strings.TrimSpace(b.Tool("users", "create", "--tenant", "acme", "--email", email, "--role", role))
-	path := link[strings.Index(link, "/console/"):]
 	w := openWindow(b.t, b.api)
-	w.visit(path)
-	w.fill("#f-password", password)
-	w.fill("#f-again", password)
+	w.setPassword(link)
+	w.enter(email)
+	return w
+}
+
+// setPassword opens a link to set a password, and does so.
+func (w *window) setPassword(link string) {
+	w.t.Helper()
+	w.visit(link[strings.Index(link, "/console/"):])
+	w.fill("#f-password", goodPassword)
+	w.fill("#f-again", goodPassword)
 	w.click("button", "Set the password")
 	w.shown("#f-email")
+}
+
+// enter signs a user in with the form that is shown.
+func (w *window) enter(email string) {
+	w.t.Helper()
 	w.fill("#f-email", email)
-	w.fill("#f-password", password)
+	w.fill("#f-password", goodPassword)
 	w.click("button", "Sign in")
-	w.until("!location.pathname.startsWith('/console/sign-in')")
-	testenv.Until(b.t, pollInterval, "a page is there", func() bool { return eval[bool](w, "document.readyState === 'complete'") })
-	return w
+	w.until("!location.pathname.startsWith('/console/sign-in') && document.readyState === 'complete'")
 }
 
 // client calls the API as programs do.

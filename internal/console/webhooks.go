@@ -94,7 +94,7 @@ func (p *page) actOnWebhook() error {
 		if err != nil {
 			return err
 		}
-		return p.done(number(n)+" events that had failed are sent again.", back)
+		return p.done(replayed(n), back)
 	case "replay":
 		if _, err := p.api.ReplayDelivery(p.ctx(), id, p.form("delivery")); err != nil {
 			return err
@@ -113,6 +113,17 @@ func (p *page) actOnWebhook() error {
 		return p.show("settingswebhook", "Webhook", view)
 	}
 	return p.redirect(back)
+}
+
+// replayed says how many events that had failed are sent again.
+func replayed(n int64) string {
+	switch n {
+	case 0:
+		return "Nothing is sent again: no event was given up in the last seven days."
+	case 1:
+		return "1 event that had failed is sent again."
+	}
+	return number(n) + " events that had failed are sent again."
 }
 
 // replayTime is how far back events that have failed are sent again at once.
