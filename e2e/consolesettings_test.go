@@ -65,8 +65,6 @@ func TestConsole_Settings(t *testing.T) {
 	w.visit("/console/settings/sessions")
 	w.said("(this one)")
 	w.screen("")
-	w.visit("/console/settings/channels")
-	w.screen("settings-channels")
 	w.visit("/console/settings/webhooks")
 	w.screen("")
 

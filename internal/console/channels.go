@@ -37,7 +37,7 @@ func (p *page) testSend() error {
 		Message: client.Message{"title": "Test of the channel " + p.form("channel"), "body": "This message was sent from the console to see whether it arrives."},
 	})
 	if failed == nil {
-		return p.done(fmt.Sprintf("The test message to %s is on its way: this page shows what becomes of it.", one.Recipient), p.Link("/pushes/"+one.ID))
+		return p.done(fmt.Sprintf("The test message to %s is on its way: load this page again to see what became of it.", one.Recipient), p.Link("/pushes/"+one.ID))
 	}
 	report, err := p.api.Channels(p.ctx())
 	if err != nil {

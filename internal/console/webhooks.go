@@ -78,7 +78,7 @@ func (p *page) actOnWebhook() error {
 		if _, err := p.api.TestWebhook(p.ctx(), id); err != nil {
 			return err
 		}
-		return p.done("A test event is on its way: the list below shows what becomes of it.", back)
+		return p.done("A test event is on its way: load this page again to see what became of it.", back)
 	case "enable":
 		if _, err := p.api.EnableWebhook(p.ctx(), id); err != nil {
 			return err
