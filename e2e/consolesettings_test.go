@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"strings"
+	"net/http"
 	"testing"
 	"time"
 
@@ -11,67 +11,89 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_Settings is what an admin does in the settings: makes a key, looks at the caps, makes a user, whose link a colleague
-// uses, and signs that colleague out; and finds all of it in the log, with who did it.
-func TestConsole_Settings(t *testing.T) {
+// TestConsole_Keys makes an API key, which is shown once and opens what it is for, then its successor, and revokes both.
+func TestConsole_Keys(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
-	_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(26 * time.Hour)})
-	testenv.Check(t, err)
 	w := b.signIn("admin")
+	opens := func(key string) int {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodGet, b.api+"/v1/pushes", nil)
+		testenv.Check(t, err)
+		r.Header.Set("Authorization", "Bearer "+key)
+		answer, err := httpClient.Do(r)
+		testenv.Check(t, err)
+		testenv.Check(t, answer.Body.Close())
+		return answer.StatusCode
+	}
 
-	w.visit("/console/settings/keys")
+	w.visit("/console/settings/keys?tz=utc")
+	w.expect("status of 422") // no scope
 	w.tabTo("#f-name")
-	w.press("back office", kb.Tab, " ")
+	w.press("back office", kb.Enter)
+	w.shown("#fault-scopes")
+	w.screen("")
+	w.tabTo("input[value='pushes:read']")
+	w.press(" ")
 	w.tabTo("main form:last-of-type p button")
 	w.press(kb.Enter)
 	w.said("This is the new API key")
 	w.screen("settings-keys")
+	key := w.text("pre.secret")
+	if status := opens(key); status != http.StatusOK {
+		t.Errorf("the key is answered %d", status)
+	}
+	w.visit("/console/settings/keys?tz=utc")
+	w.shown("td", "back office")
+	w.never(key)
 
-	b.Tool("tenants", "cap", "acme", "--pending", "200")
-	w.visit("/console/settings/caps")
-	w.said("1 of 200")
-	w.screen("settings-caps")
+	w.click("summary", "Rotate\nback office")
+	w.click("button", "Make its successor")
+	w.said("This is the new API key")
+	successor := w.text("pre.secret")
+	if first, second := opens(key), opens(successor); first != http.StatusOK || second != http.StatusOK {
+		t.Errorf("the keys are answered %d and %d", first, second)
+	}
+	for range 2 {
+		w.visit("/console/settings/keys?tz=utc")
+		w.click("summary", "Revoke\nback office")
+		w.tabTo("details[open] button.danger")
+		w.press(kb.Enter)
+		w.said("The key is revoked")
+	}
+	w.screen("")
+	b.until("neither opens anything", func() bool { return opens(key) == http.StatusUnauthorized && opens(successor) == http.StatusUnauthorized })
+}
 
-	w.visit("/console/settings/users")
-	w.tabTo("#f-email")
-	w.press("bea@example.com", kb.Tab, "Bea")
-	w.tabTo("main form:last-of-type p button")
+// TestConsole_Caps looks at what the operator allows, today and on another day, and is told what is in the way when that is used up.
+func TestConsole_Caps(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig})
+	b.StartAPI()
+	noon := tomorrowNoon()
+	for _, recipient := range []string{"anna", "bert"} {
+		_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: recipient, Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
+		testenv.Check(t, err)
+	}
+	w := b.signIn("sender")
+
+	w.visit("/console/settings/caps?tz=utc")
+	w.said("2; there may be any number")
+	b.Tool("tenants", "cap", "acme", "--pending", "3", "--recipients-per-day", "200")
+	w.visit("/console/settings/caps?tz=utc")
+	w.said("2 of 3 (66.7 %)")
+	w.said("0 of 200")
+	w.tabTo("#f-day")
+	w.set("#f-day", noon.Format(time.DateOnly))
+	w.tabTo("form[role=search] button")
 	w.press(kb.Enter)
-	w.said("With this link Bea sets a password")
-	w.screen("settings-users")
-	link := w.text("pre.secret")
-	bea := openWindow(t, b.api)
-	bea.visit(link[strings.Index(link, "/console/"):])
-	bea.fill("#f-password", "seven swans on the lake")
-	bea.fill("#f-again", "seven swans on the lake")
-	bea.click("button", "Set the password")
-	bea.shown("#f-email")
-	bea.fill("#f-email", "bea@example.com")
-	bea.fill("#f-password", "seven swans on the lake")
-	bea.click("button", "Sign in")
-	bea.until("location.pathname.startsWith('/console/now')")
-	bea.expect("403")
-	bea.visit("/console/settings/webhooks", 403)
-
-	w.click("td a", "bea@example.com")
-	w.shown("h1", "Bea")
+	w.shown("h2", "People with a push on "+noon.Format(time.DateOnly))
+	w.said("2 of 200 (1.0 %)")
+	w.screen("settings-caps")
+	_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "carl", Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
+	testenv.Check(t, err)
+	w.visit("/console/settings/caps?tz=utc")
+	w.said("3 of 3: nothing more is accepted until some have ended")
 	w.screen("")
-	w.click("button", "Sign out everywhere")
-	w.said("Signed out in 1 browser")
-	bea.visit("/console/settings/sessions")
-	bea.until("location.pathname.startsWith('/console/sign-in')")
-	w.visit("/console/settings/sessions")
-	w.said("(this one)")
-	w.screen("")
-	w.visit("/console/settings/webhooks")
-	w.screen("")
-
-	w.visit("/console/proof/log?actor_type=user")
-	w.said("user admin@example.com")
-	w.said("made a user")
-	w.screen("proof-log")
-	w.visit("/console/proof")
-	w.screen("proof")
 }
