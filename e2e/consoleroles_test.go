@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestConsole_Viewer: somebody who may only look sees every page without a button that changes anything, and without addresses. What is
+// tried all the same is refused, on a page that says what is missing.
+func TestConsole_Viewer(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig})
+	b.StartAPI()
+	noon := tomorrowNoon()
+	one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", To: "+4915112345678", Message: client.Message{"title": "Hello"}, SendAt: noon})
+	testenv.Check(t, err)
+	campaign := b.planned(client.NewCampaign{Name: "Autumn sale", SendAt: noon}, "recipient\nanna\n")
+	_, schedule := b.call("POST", "/v1/schedules", object{"name": "Digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "push": object{"recipient": "anna", "message": object{"title": "Your week"}}})
+	w := b.signIn("viewer")
+
+	for _, page := range []string{
+		"/now", "/recipients", "/recipients/anna", "/why?recipient=anna&at=" + noon.Format("2006-01-02T15:04:05") + "&tz=utc", "/campaigns", "/campaigns/" + campaign.ID, "/calendar",
+		"/pushes", "/pushes/" + one.ID, "/failures", "/schedules", "/schedules/" + schedule["id"].(string), "/policy",
+		"/settings/keys", "/settings/channels", "/settings/caps", "/settings/users", "/proof", "/proof/log",
+	} {
+		w.visit("/console" + page)
+		w.shown("h1")
+		if buttons := eval[[]string](w, `[...document.querySelectorAll("main form[method=post] button, main a[href*='/new'], main a[href*='/start']")].map(e => e.outerHTML)`); len(buttons) > 0 {
+			t.Errorf("%s offers %s", page, strings.Join(buttons, "\n"))
+		}
+	}
+	w.visit("/console/pushes/" + one.ID)
+	w.never("+4915112345678")
+	w.said("+4•••78")
+
+	w.expect("status of 403")
+	for page, scope := range map[string]string{
+		"/settings/webhooks": "webhooks:manage", "/pushes/new": "pushes:write", "/campaigns/new": "campaigns:draft", "/campaigns/" + campaign.ID + "/start": "campaigns:write",
+		"/schedules/new": "campaigns:write",
+	} {
+		w.visit("/console"+page, 403)
+		w.shown("[role=alert]", "your role, viewer, may not do this: it lacks the scope "+scope)
+	}
+	w.screen("")
+	for path, scope := range map[string]string{
+		"/pushes/" + one.ID + "/cancel": "pushes:write", "/policy": "policy:write", "/settings/keys": "keys:write", "/settings/users": "users:write", "/campaigns/" + campaign.ID + "/delete": "campaigns:draft",
+	} {
+		answer := eval[string](w, fmt.Sprintf(`fetch("/console%s", {method: "POST", body: new URLSearchParams({})}).then(async r => r.status + " " + await r.text())`, path))
+		if !strings.HasPrefix(answer, "403 ") || !strings.Contains(answer, "it lacks the scope "+scope) {
+			t.Errorf("%s: %.200s", path, answer)
+		}
+	}
+	if left, err := b.client().Push(t.Context(), one.ID); err != nil || left.Status != client.PushStatusScheduled {
+		t.Errorf("%+v, %v", left, err)
+	}
+}
+
+// TestConsole_Editor: somebody who drafts sees the steps of a campaign, and that another one has to start it.
+func TestConsole_Editor(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig})
+	b.StartAPI()
+	campaign := b.planned(client.NewCampaign{Name: "Autumn sale", SendAt: tomorrowNoon()}, "recipient\nanna\n")
+	w := b.signIn("editor")
+	w.visit("/console/campaigns")
+	w.shown("a", "New campaign")
+	w.visit("/console/campaigns/" + campaign.ID + "/simulation")
+	w.said("If nothing else is submitted in between")
+	if eval[bool](w, "!!("+find("main a[href*='/start']")+")") {
+		t.Error("an editor is offered to start a campaign")
+	}
+	w.screen("")
+	w.expect("status of 403")
+	w.visit("/console/campaigns/"+campaign.ID+"/start", 403)
+	w.shown("[role=alert]", "your role, editor, may not do this: it lacks the scope campaigns:write")
+}
