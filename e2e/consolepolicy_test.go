@@ -75,6 +75,7 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	save()
 	w.said("Version 3 of the policy is in force.")
 	w.said("3 (in force)")
+	w.shown("[aria-label=Versions] td", "editor@example.com")
 	if now := inForce(); now.Version != 3 || !now.Rules[2].Shadow {
 		t.Errorf("in force is %+v", now)
 	}

@@ -46,11 +46,16 @@ func (p *page) auditLog() error {
 
 // namesIn are those of the keys and the users that entries tell of, if this user may see them.
 func (p *page) namesIn(entries []client.LogEntry) (map[string]string, error) {
-	names := map[string]string{}
 	tell := func(of client.ActorType) bool {
 		return slices.ContainsFunc(entries, func(e client.LogEntry) bool { return e.Actor.Type == of || e.Target.Type == string(of) })
 	}
-	if tell(client.ActorTypeKey) && p.May(push.ScopeKeysRead) {
+	return p.names(tell(client.ActorTypeKey), tell(client.ActorTypeUser))
+}
+
+// names are those of keys and of users, by their ids, if this user may see them.
+func (p *page) names(keys, users bool) (map[string]string, error) {
+	names := map[string]string{}
+	if keys && p.May(push.ScopeKeysRead) {
 		var keys client.KeysPage
 		if err := p.api.Get(p.ctx(), "/v1/keys", url.Values{"page_size": {"500"}}, &keys); err != nil {
 			return nil, err
@@ -59,7 +64,7 @@ func (p *page) namesIn(entries []client.LogEntry) (map[string]string, error) {
 			names[k.ID] = k.Name
 		}
 	}
-	if tell(client.ActorTypeUser) && p.May(push.ScopeUsersRead) {
+	if users && p.May(push.ScopeUsersRead) {
 		var users client.UsersPage
 		if err := p.api.Get(p.ctx(), "/v1/users", url.Values{"page_size": {"500"}}, &users); err != nil {
 			return nil, err

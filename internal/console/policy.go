@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -23,6 +24,15 @@ type policyView struct {
 	Operation        *client.Operation    // that carries the last change on
 	Shadow           []client.ShadowRule  // of the last week
 	Versions         client.PolicyVersionsPage
+	names            map[string]string // of the keys and users that have stored versions, by their ids
+}
+
+// Who stored a version: a name, if it is known.
+func (v *policyView) Who(by string) string {
+	if by == "sendquota" {
+		return "the operator"
+	}
+	return cmp.Or(v.names[by], by)
 }
 
 // categoryRow is a category in the editor.
@@ -76,7 +86,13 @@ func (p *page) readPolicy() (*policyView, error) {
 	if token := p.query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
-	return view, p.api.Get(p.ctx(), "/v1/policy/versions", query, &view.Versions)
+	if err := p.api.Get(p.ctx(), "/v1/policy/versions", query, &view.Versions); err != nil {
+		return nil, err
+	}
+	if len(view.Versions.Versions) > 0 {
+		view.names, err = p.names(true, true)
+	}
+	return view, err
 }
 
 // edit puts a document into the editor, with empty rows behind it.
